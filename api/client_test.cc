@@ -47,6 +47,7 @@ TEST_F(ClientTest, GetReadsTheTypedObject) {
             "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs/myload");
 }
 
+// The server's message names the object in its own way; the client adds what was tried, once.
 TEST_F(ClientTest, ErrorNamesVerbKindAndObject) {
   transport_.answer(404, status_json(404, "NotFound", "jobs \"myload\" not found"));
   const auto job = client_.get<Job>({"team-a", "myload"});
@@ -69,6 +70,7 @@ TEST_F(ClientTest, ReadsAreTriedAgainWithBackOffUntilTheyWork) {
   EXPECT_LE(slept[1], milliseconds{300});
 }
 
+// A transport without an answer says Unavailable; five tries are the default.
 TEST_F(ClientTest, GivesUpAfterAttemptsMax) {
   const auto job = client_.get<Job>({"team-a", "myload"});
   ASSERT_FALSE(job.ok());
@@ -76,6 +78,7 @@ TEST_F(ClientTest, GivesUpAfterAttemptsMax) {
   EXPECT_EQ(transport_.requests().size(), 5U);
 }
 
+// Exactly what the server asks for, without the back-off's jitter.
 TEST_F(ClientTest, RetryAfterIsHonoured) {
   transport_.enqueue(Response{429, {{"retry-after", "7"}}, ""});
   transport_.answer(200, job_json("myload").dump());
@@ -83,6 +86,8 @@ TEST_F(ClientTest, RetryAfterIsHonoured) {
   EXPECT_EQ(sleeper_.slept(), std::vector<base::Duration>{seconds{7}});
 }
 
+// A 429 was refused before anything was done. After a reset connection it is unknown whether the
+// object was made, so the second failure ends it.
 TEST_F(ClientTest, CreateIsTriedAgainOnlyAfter429) {
   Job job;
   job.metadata.name = "myload";
@@ -97,6 +102,7 @@ TEST_F(ClientTest, CreateIsTriedAgainOnlyAfter429) {
             "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs?fieldManager=kubegang");
 }
 
+// Only the caller can decide anew on what is stored now.
 TEST_F(ClientTest, ConflictIsNotTriedAgain) {
   transport_.answer(409, status_json(409, "Conflict", "the object has been modified"));
   const auto patched = client_.patch<Job>({"team-a", "myload"}, json::object());
@@ -122,6 +128,8 @@ TEST_F(ClientTest, StatusPatchCarriesItsPreconditions) {
                   {"status", {{"state", "Running"}}}}));
 }
 
+// The reason is unchanged and not sent; the hold is removed by a null. UID and version are those of
+// the object that the difference was computed from.
 TEST_F(ClientTest, PatchStatusFromSendsOnlyTheDifference) {
   auto from = decode<Job>(job_json("myload", "41"));
   from->status.state = JobState::kPending;
@@ -145,6 +153,7 @@ TEST_F(ClientTest, PatchStatusFromWritesNothingWhenNothingChanged) {
   EXPECT_TRUE(transport_.requests().empty());
 }
 
+// A server answers 422 and not 409 here, because to it the patch changes an immutable field.
 TEST_F(ClientTest, WriteUnderALostUidIsAConflict) {
   json status = json::parse(status_json(422, "Invalid", "metadata.uid: Invalid value"));
   status["details"] = {{"causes", {{{"field", "metadata.uid"}}}}};
@@ -170,6 +179,8 @@ TEST_F(ClientTest, DeleteSendsPreconditionsGraceAndPropagation) {
     "preconditions": {"uid": "u", "resourceVersion": "7"}})"));
 }
 
+// One object that this version cannot read must not hide all others. The continue token is opaque
+// and may need escaping.
 TEST_F(ClientTest, ListReadsAllPagesAndSetsApartWhatDoesNotDecode) {
   const json bad{{"metadata", {{"name", "bad"}, {"namespace", "team-a"}, {"resourceVersion", "3"}}},
                  {"spec", {{"resources", {{"tasks", "six"}}}}}};
@@ -193,6 +204,7 @@ TEST_F(ClientTest, ListReadsAllPagesAndSetsApartWhatDoesNotDecode) {
             "/apis/kubegang.io/v1alpha1/jobs?limit=2&continue=t%261&labelSelector=a%3Db");
 }
 
+// The first page of the old list is dropped: pages of two versions do not make a list.
 TEST_F(ClientTest, ListBeginsAgainWhenTheServerForgotIt) {
   transport_.answer(200, json{{"metadata", {{"resourceVersion", "9"}, {"continue", "t"}}},
                               {"items", {job_json("old")}}}
@@ -224,6 +236,7 @@ TEST_F(ClientTest, StoppedClientSendsNothing) {
   EXPECT_TRUE(transport_.requests().empty());
 }
 
+// A Status with code 200, or the page of a proxy.
 TEST_F(ClientTest, AnswerThatIsNotTheKindIsAnError) {
   transport_.answer(200, R"({"kind": "Status"})");
   EXPECT_EQ(client_.get<Job>({"team-a", "x"}).error().message,
@@ -233,6 +246,8 @@ TEST_F(ClientTest, AnswerThatIsNotTheKindIsAnError) {
             "get Job team-a/x: the answer is not JSON");
 }
 
+// The event of an unknown type is skipped; the error's own code (410) is returned, not that of the
+// stream, which was 200.
 TEST_F(ClientTest, WatchDeliversEventsAndEndsWithTheServersError) {
   transport_.enqueue_stream(
       {.lines = {

@@ -91,6 +91,8 @@ class Outliner {
   json properties_ = json::object();
 };
 
+// Reduces a schema to what the C++ types can say as well. Durations and quantities are strings to
+// OpenAPI, so they are told by their pattern and by int-or-string.
 json outline_of_schema(const json& schema) {
   if (schema.value("x-kubernetes-int-or-string", false)) return {{"type", "quantity"}};
   if (schema.value("x-kubernetes-preserve-unknown-fields", false)) return {{"type", "any"}};
@@ -129,6 +131,8 @@ bool is_excepted(const std::string& path) {
          path == "qos.spec.preemptMode";  // shares its type; Disabled is refused there
 }
 
+// Both ways: a field that only the CRD has is seen by no program, and one that only the C++ type
+// has is pruned by the API server without a word.
 void compare(const json& crd, const json& type, const std::string& path) {
   if (is_excepted(path)) return;
   if (crd["type"] == "any" || type["type"] == "any") return;

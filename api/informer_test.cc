@@ -80,6 +80,8 @@ class InformerTest : public testing::Test {
       client_, clock_, {}, handlers(), [](Job& one) { one.spec.pod_template = {}; }};
 };
 
+// The watch begins at the list's version, 10, and not at that of its newest object: between the two
+// others may have been deleted.
 TEST_F(InformerTest, ListsThenFollowsTheWatchFromThere) {
   transport_.answer(200, list_of(10, {job("a", 3), job("b", 4)}));
   EXPECT_FALSE(informer_.has_synced());
@@ -129,6 +131,8 @@ TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
       {.lines = {event("ADDED", job("a", 11)),
                  event("BOOKMARK", {{"metadata", {{"resourceVersion", "50"}}}})},
        .end = base::Error{Code::kUnavailable, "connection reset"}});
+  // The connection broke, so the next session waits for the back-off; it resumes behind the
+  // bookmark, at 50, though the newest object has version 11.
   EXPECT_GT(step(), base::Duration{});
   EXPECT_EQ(errors_, (Log{"watch Job: connection reset"}));
   transport_.enqueue_stream({});
@@ -138,6 +142,8 @@ TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
   EXPECT_EQ(log(), (Log{"add a@11"}));
 }
 
+// The list says only what there is. What is gone and what was made anew follows from comparing it
+// with the cache: a is not told, because its version is the same.
 TEST_F(InformerTest, AfterGoneListsAgainAndDeliversMissedDeletes) {
   transport_.answer(200, list_of(10, {job("a", 3), job("b", 4), job("c", 5)}));
   step();
@@ -151,6 +157,7 @@ TEST_F(InformerTest, AfterGoneListsAgainAndDeliversMissedDeletes) {
   EXPECT_EQ(informer_.size(), 3U);
 }
 
+// A server that forgets versions as fast as they are listed must not be asked in a tight loop.
 TEST_F(InformerTest, GoneAtOnceBacksOff) {
   transport_.answer(200, list_of(10, {}));
   step();
@@ -167,6 +174,8 @@ TEST_F(InformerTest, ListFailureBacksOffLongerEachTime) {
   EXPECT_EQ(errors_, (Log{"list Job: connection refused", "list Job: connection refused"}));
 }
 
+// Without an error, but also without an event: an overloaded server may close each watch. One event
+// is progress, and the next session may begin at once.
 TEST_F(InformerTest, WatchThatEndsAtOnceWithoutAWordBacksOff) {
   transport_.answer(200, list_of(10, {}));
   step();
@@ -176,6 +185,8 @@ TEST_F(InformerTest, WatchThatEndsAtOnceWithoutAWordBacksOff) {
   EXPECT_EQ(step(), base::Duration{});
 }
 
+// A resumed watch may repeat what the list had; a deletion of what was never seen is nothing
+// either.
 TEST_F(InformerTest, RepeatedEventIsNoChange) {
   transport_.answer(200, list_of(10, {job("a", 3)}));
   step();
@@ -186,6 +197,9 @@ TEST_F(InformerTest, RepeatedEventIsNoChange) {
   EXPECT_EQ(log(), Log{});
 }
 
+// 1. by an event; 2. by a list, which has the same bad version: no second report; 3. mended, and
+//    told as an update from the last good version; 4. deleted while bad again: its last good
+//    version is told.
 TEST_F(InformerTest, UndecodableObjectKeepsItsLastGoodVersionAndIsReportedOncePerVersion) {
   transport_.answer(200, list_of(10, {job("a", 3)}));
   step();
@@ -206,6 +220,8 @@ TEST_F(InformerTest, UndecodableObjectKeepsItsLastGoodVersionAndIsReportedOncePe
   EXPECT_EQ(log(), (Log{"update a@21 from 3", "delete a@21"}));
 }
 
+// After a line that was cut off the state is unknown. The list finds the same version, so the log
+// has only the first "add".
 TEST_F(InformerTest, LineThatIsNoEventListsAgain) {
   transport_.answer(200, list_of(10, {job("a", 3)}));
   step();
@@ -216,6 +232,8 @@ TEST_F(InformerTest, LineThatIsNoEventListsAgain) {
   EXPECT_EQ(log(), (Log{"add a@3"}));
 }
 
+// With the same selectors for both: otherwise the list would tell as deleted what the watch never
+// shows.
 TEST_F(InformerTest, SelectorsGoToListAndWatch) {
   Informer<Job> informer{
       client_, clock_, {.ns = "ns", .label_selector = "a=b", .field_selector = "x=y"}, {}};

@@ -111,6 +111,7 @@ INSTANTIATE_TEST_SUITE_P(Wires, IntegrationTest, testing::Values(Wire::kInProces
                            return wire.param == Wire::kInProcess ? "InProcess" : "Https";
                          });
 
+// The generation rises with the spec (to 2) and not with the status.
 TEST_P(IntegrationTest, WritesAndReadsTypedObjects) {
   const Partition created = create("batch");
   EXPECT_EQ(created.metadata.generation, 1);
@@ -141,6 +142,8 @@ TEST_P(IntegrationTest, WritesAndReadsTypedObjects) {
   EXPECT_EQ(updated->spec.priority_tier, 1);  // the CRD's default
 }
 
+// A version that is not the newest and a UID of another object are both conflicts, for patches,
+// replacements and deletions alike.
 TEST_P(IntegrationTest, PreconditionsProtect) {
   const Partition first = create("batch");
   const auto patched =
@@ -181,6 +184,7 @@ TEST_P(IntegrationTest, InvalidObjectNamesTheField) {
   EXPECT_NE(created.error().message.find("create Partition batch: "), std::string::npos);
 }
 
+// Seven objects in pages of two: four requests, the last with one object.
 TEST_P(IntegrationTest, ListsInPages) {
   for (int i = 0; i < 7; ++i) (void)create("p" + std::to_string(i));
   const auto list = client_->list<Partition>({.page_items_max = 2});
@@ -189,6 +193,8 @@ TEST_P(IntegrationTest, ListsInPages) {
   EXPECT_EQ(list->items[6].metadata.name, "p6");
 }
 
+// ResetAfter: the object was made and the answer lost. The client does not repeat the create, and
+// the caller finds out by AlreadyExists.
 TEST_P(IntegrationTest, ReadsSurviveFailuresAndCreatesAreNotRepeated) {
   (void)create("batch");
   server_.fail_next("get", "partitions", 503);
@@ -207,6 +213,7 @@ TEST_P(IntegrationTest, ReadsSurviveFailuresAndCreatesAreNotRepeated) {
   EXPECT_EQ(client_->create(partition("other")).error().code, Code::kAlreadyExists);
 }
 
+// 300 ms of delay against a time-out of 50 ms, so a slow machine does not decide the outcome.
 TEST_P(IntegrationTest, SlowServerIsATimeout) {
   (void)create("batch");
   server_.inject({.kind = Fault::Kind::kSlow,
@@ -341,6 +348,8 @@ TEST_P(IntegrationTest, InformerFollowsThroughFailures) {
   }
 }
 
+// An event that the server loses (a bug of its cache) cannot be noticed by a watch. The next list
+// mends it; until then the deleted object is still there.
 TEST_P(IntegrationTest, InformerLearnsAfterAListWhatItMissed) {
   const Partition doomed = create("doomed");
   FollowedInformer followed{*client_, system_clock_};
@@ -382,6 +391,7 @@ TEST_P(IntegrationTest, OneOfTwoCandidatesLeadsAndTheOtherFollowsIt) {
   a->release();
   (void)b->step();
   EXPECT_TRUE(b->is_leader());
+  // From a to b; the creation by a was the number 0.
   EXPECT_EQ(client_->get<Lease>({"team-a", "operator"})->spec.lease_transitions, 1);
   // b is paused; a takes over; b finds out and may not write.
   clock_.advance(seconds{15});
@@ -394,6 +404,7 @@ TEST_P(IntegrationTest, OneOfTwoCandidatesLeadsAndTheOtherFollowsIt) {
   EXPECT_FALSE(b->is_leader());
 }
 
+// Three equal records are one event with a count of three.
 TEST_P(IntegrationTest, EventsAreWrittenAndCounted) {
   EventRecorder recorder{*client_, clock_, {.component = "kubegang-operator"}};
   const Partition batch = create("batch");

@@ -12,11 +12,16 @@ base::Result<Job> decode<Job>(const nlohmann::json& object) {
   return codec::decode_object<Job>(object);
 }
 
+// Compares the encoded specs, not the C++ structs: a field that is added to JobSpec takes part
+// without a change here, and the names are those that users know. Two levels: what lies deeper
+// (resources.nodes, say) is compared and named as one field.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now) {
   const auto fields = [](const JobSpec& spec) {
     nlohmann::json object = nlohmann::json::object();
     codec::Encoder encoder{object};
     visit(encoder, spec);
+    // The informers drop the template, so one of the two specs may lack it; its facts are compared
+    // elsewhere.
     object.erase("template");
     std::map<std::string, nlohmann::json> flat;
     for (const auto& [name, value] : object.items()) {
@@ -36,6 +41,7 @@ std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& no
       changed.insert(name);
     }
   }
+  // Fields that were absent before.
   for (const auto& [name, unused] : is) {
     if (!was.contains(name)) changed.insert(name);
   }

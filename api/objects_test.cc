@@ -40,6 +40,7 @@ std::string error_of(const json& document) {
   return object.ok() ? "(none)" : object.error().message;
 }
 
+// A spec with every field. The status repeats it as `accepted`, so it is a constant.
 const json kPartitionSpec = json::parse(R"({
   "nodes": {"hostlist": "n[12-16]"}, "default": true, "state": "Up", "priorityTier": 1,
   "overSubscribe": {"policy": "Force", "maxShare": 4},
@@ -68,6 +69,7 @@ TEST(Partition, ComesBackAsItWas) {
            {"kind", "Node"},
            {"name", "n1"},
            {"uid", "u-2"},
+           // An owner with each of its fields; which kind it is does not matter here.
            {"controller", true},
            {"blockOwnerDeletion", true}}}}}},
       {"spec", kPartitionSpec},
@@ -94,6 +96,7 @@ TEST(Partition, SelectorComesBackAsItWas) {
       {"key": "zone", "operator": "In", "values": ["a", "b"]}]}}}})"));
 }
 
+// These sentences are seen by users in conditions and logs, so they are compared as a whole.
 TEST(Partition, ErrorNamesObjectFieldAndValue) {
   const auto with = [](const char* spec) {
     return json{{"metadata", {{"name", "batch"}}}, {"spec", json::parse(spec)}};
@@ -116,6 +119,8 @@ TEST(Partition, ErrorNamesObjectFieldAndValue) {
   EXPECT_EQ(error_of<Partition>(json::array()), "Partition without a name: want an object, got []");
 }
 
+// A field of a newer version must not make an object unreadable; null and an empty name mean
+// "none".
 TEST(Decode, IgnoresUnknownFieldsAndTreatsNullAndEmptyNamesAsAbsent) {
   const auto partition = decode<Partition>(json::parse(
       R"({"metadata": {"name": "batch", "managedFields": []},
@@ -126,6 +131,8 @@ TEST(Decode, IgnoresUnknownFieldsAndTreatsNullAndEmptyNamesAsAbsent) {
   EXPECT_EQ(*partition, want);
 }
 
+// Every field of a Job once. Times have microseconds where the API has them, and whole seconds
+// where Kubernetes' own types are used (conditions).
 json full_job() {
   return json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "Job",
@@ -180,6 +187,7 @@ TEST(Job, ComesBackAsItWas) {
   expect_round_trip<Job>(full_job());
 }
 
+// The informers drop it to save memory; an encoded object must then not have an empty one.
 TEST(Job, TemplateHasATypedViewAndCanBeDropped) {
   auto job = decode<Job>(full_job());
   ASSERT_TRUE(job.ok());
@@ -198,10 +206,12 @@ TEST(DecodeTemplate, NamesTheField) {
             "spec.template.spec.containers[0].name: want a string, got 1");
 }
 
+// YAML without quotes makes a number of `memoryPerNode: 2097152`: bytes, as in Kubernetes.
 TEST(Job, MemoryMayBeABareNumber) {
   const auto job = decode<Job>(
       json{{"spec", {{"resources", {{"memoryPerNode", 2097152}, {"memoryPerCPU", 1048576}}}}}});
   ASSERT_TRUE(job.ok()) << job.error().message;
+  // 2097152 is 2 MiB.
   EXPECT_EQ(job->spec.resources.memory_per_node, Bytes{2 << 20U});
   EXPECT_EQ(job->spec.resources.memory_per_cpu, Bytes{1 << 20U});
 }

@@ -75,7 +75,7 @@ struct PartitionLimits {
   friend bool operator==(const PartitionLimits&, const PartitionLimits&) = default;
 };
 
-// What a job is billed for one second, in thousandths of billing units (TRESBillingWeights).
+// The price of one second of a job, in thousandths of billing units (TRESBillingWeights).
 struct BillingWeights {
   std::optional<std::int64_t> milli_per_cpu{};
   std::optional<std::int64_t> milli_per_gibibyte{};

@@ -50,7 +50,7 @@ constexpr auto names_of(std::type_identity<EnforcePartitionLimits>) {
                                                           {EnforcePartitionLimits::kAll, "All"}});
 }
 
-// What an unsynchronised clock of a node does.
+// The consequence of an unsynchronized clock of a node.
 enum class ClockPolicy { kWarn, kRequire };
 constexpr auto names_of(std::type_identity<ClockPolicy>) {
   return std::to_array<EnumName<ClockPolicy>>(

@@ -1,4 +1,4 @@
-// What the chart's README says of its values, and what people copy from the docs.
+// The chart's README has all values, and the commands that people copy from the docs are right.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -15,12 +15,15 @@ void Chart::SetUp() {
   }
 }
 
+// Quoted for the shell: some values have brackets.
 std::string set(const std::vector<std::string>& values) {
   std::string options;
   for (const std::string& value : values) options += " --set '" + value + "'";
   return options;
 }
 
+// Each value away from its default, so that every branch of the templates is rendered once. A new
+// value of the chart needs a line here.
 std::vector<std::string> all_switches() {
   return {
       "commonLabels.team=hpc",
@@ -59,6 +62,7 @@ std::vector<std::string> all_switches() {
       "agent.extraArgs[0]=--no-supervisor",
       "image.registry=registry.example/",
       "image.pullSecrets[0].name=secret",
+      "adoption.namespaces=true",
       "adoption.pods=true",
       "schedulerConfig.create=false",
       "schedulerConfig.manage=true",
@@ -84,6 +88,7 @@ std::vector<std::string> all_switches() {
   };
 }
 
+// 1. Each object is rendered once, is complete, and bears the chart's label.
 void check_whole(const Objects& objects, const std::string& options) {
   SCOPED_TRACE(options);
   std::set<std::string> ids;
@@ -96,10 +101,13 @@ void check_whole(const Objects& objects, const std::string& options) {
     EXPECT_NE(object.value("apiVersion", ""), "");
     EXPECT_EQ(object.value("/metadata/labels/app.kubernetes.io~1name"_json_pointer, ""),
               "kubegang");
-    if (object["kind"] == "ValidatingAdmissionPolicy") policies.insert(object["metadata"]["name"]);
+    const std::string kind = object["kind"];
+    if (kind.ends_with("AdmissionPolicy")) policies.insert(object["metadata"]["name"]);
   }
   for (const json& object : objects) {
     SCOPED_TRACE(id_of(object));
+    // 2. Bindings bind what exists: Kubernetes accepts dangling ones, which then silently grant or
+    //    check nothing.
     if (object.contains("roleRef")) {
       const std::string role = object["roleRef"]["kind"].get<std::string>() + "/" +
                                object["roleRef"]["name"].get<std::string>();
@@ -107,9 +115,11 @@ void check_whole(const Objects& objects, const std::string& options) {
                               [&](const json& other) { return id_of(other) == role; }))
           << "binds " << role << ", which does not exist";
     }
-    if (object["kind"] == "ValidatingAdmissionPolicyBinding") {
+    if (object["kind"].get<std::string>().ends_with("AdmissionPolicyBinding")) {
       EXPECT_EQ(policies.erase(object["spec"]["policyName"]), 1U) << "binds no policy";
     }
+    // 3. Deployments and DaemonSets select the pods of their own template; the API server refuses
+    //    others.
     const auto selector = "/spec/selector/matchLabels"_json_pointer;
     const auto labels = "/spec/template/metadata/labels"_json_pointer;
     if (object.contains(selector) && object.contains(labels)) {
@@ -118,6 +128,7 @@ void check_whole(const Objects& objects, const std::string& options) {
       }
     }
   }
+  // 4. A policy without a binding checks nothing.
   EXPECT_TRUE(policies.empty()) << "not bound: " << *policies.begin();
 }
 

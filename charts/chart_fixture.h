@@ -1,4 +1,4 @@
-// What the tests of the chart share. They need Helm: skipped, aloud, where there is none.
+// Shared by the tests of the chart. They need Helm: skipped, aloud, where there is none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Chart : public testing::Test {
 std::string set(const std::vector<std::string>& values);
 // Every value that a template asks for or walks through, as it is not by default.
 std::vector<std::string> all_switches();
-// What must hold of any rendering, whatever the values; `options` names it in a failure.
+// Checks that hold for any rendering, whatever the values; `options` names it in a failure.
 void check_whole(const Objects& objects, const std::string& options);
 
 std::string read(const std::string& path);

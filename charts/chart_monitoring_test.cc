@@ -36,6 +36,7 @@ Strings names_used(const std::string& text) {
 
 TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
   const Strings exist = metric_names();
+  // Guards against a test that passes since it found nothing; so do the other two numbers.
   EXPECT_GT(exist.size(), 20U);
   Strings used;
   const Objects objects = render(set(all_switches()));
@@ -55,6 +56,7 @@ TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
   for (const std::string& name : used) EXPECT_TRUE(exist.contains(name)) << name;
 }
 
+// Both ways: no alert without advice, no advice about an alert that has gone.
 TEST_F(Chart, OperationsMdSaysWhatToDoAboutEveryAlert) {
   const json rules = find(render(set(all_switches())), "PrometheusRule/kubegang");
   Strings alerts;
@@ -68,6 +70,8 @@ TEST_F(Chart, OperationsMdSaysWhatToDoAboutEveryAlert) {
   EXPECT_EQ(alerts, documented);
 }
 
+// Three steps that fail silently if a name differs: the monitor selects the service, the service
+// the pods, and the port goes by name.
 TEST_F(Chart, ServiceMonitorFindsTheMetricsPortsOfBothPrograms) {
   const Objects objects = render(set(all_switches()));
   const json service = find(objects, "Service/kubegang-metrics");

@@ -73,9 +73,13 @@ TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
       rendered[id_of(object)] = rules_of(object);
     }
   }
+  // In both directions: a verb without a reason in the document, and a documented verb that the
+  // chart no longer grants.
   EXPECT_EQ(rendered, documented_rules());
 }
 
+// A wildcard would grant whatever a later version adds. Statuses are written by the two programs
+// only: a user who could write one could give a job nodes.
 TEST_F(Chart, RolesHaveNoWildcardAndPeopleNoStatus) {
   for (const json& object : render(set(all_switches()))) {
     if (object["kind"] != "Role" && object["kind"] != "ClusterRole") continue;
@@ -90,6 +94,8 @@ TEST_F(Chart, RolesHaveNoWildcardAndPeopleNoStatus) {
   }
 }
 
+// Kubernetes adds rules with these labels to its roles edit, admin and view, so users with those
+// need no binding of ours.
 TEST_F(Chart, RolesForPeopleAreAggregated) {
   const Objects objects = render();
   for (const auto& [role, to] :

@@ -1,4 +1,4 @@
-// What holds of every rendering of the chart, and that wrong values are refused.
+// Properties of every rendering of the chart; and wrong values are refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +20,8 @@ TEST_F(Chart, LintIsClean) {
   }
 }
 
+// A template that uses a value of another switch breaks only if that one is off, or only if it is
+// on.
 TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
   const std::vector<std::string> switches = all_switches();
   check_whole(render(), "defaults");
@@ -32,6 +34,7 @@ TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
   }
 }
 
+// Without the schema, Helm ignores a misspelled value and renders what the user did not want.
 TEST_F(Chart, SchemaRefusesWrongValues) {
   for (const char* wrong : {"operator.replicas=-1",
                             "operator.replicas=two",

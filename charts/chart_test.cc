@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "charts/chart_fixture.h"
@@ -20,6 +21,7 @@ TEST_F(Chart, CrdsAreOursAndStay) {
   for (const char* name : {"accounts", "jobs", "nodetimetables", "partitions", "qos",
                            "schedulerconfigs", "usagerecords"}) {
     json rendered = find(objects, std::string{"CustomResourceDefinition/"} + name + ".kubegang.io");
+    // Without it `helm uninstall` would delete the CRDs, and with them every job of every user.
     EXPECT_EQ(rendered["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
     rendered["metadata"].erase("annotations");
     rendered["metadata"].erase("labels");
@@ -42,6 +44,8 @@ std::vector<std::string> arguments_of(const json& workload) {
   return arguments;
 }
 
+// The program's own parser reads what the chart renders, so an option that is renamed in one of the
+// two is found here.
 TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
   const auto parsed =
       control::parse_options(arguments_of(find(render(), "Deployment/kubegang-operator")));
@@ -61,6 +65,7 @@ TEST_F(Chart, BothProgramsListenOnIpv6WhereThatIsAskedFor) {
   EXPECT_EQ(of_agent.options.metrics_address, "[::]:8081");
 }
 
+// The agent fails open if it looks for the Lease in another place than the operator keeps it.
 TEST_F(Chart, AgentUnderstandsItsCommandLineAndFindsTheOperatorsLease) {
   for (const char* realtime : {"true", "false"}) {
     const auto parsed = agent::parse_options(arguments_of(find(
@@ -268,6 +273,7 @@ TEST_F(Chart, AManagedSchedulerConfigBelongsToTheRelease) {
   EXPECT_EQ(own["helm.sh/hook"], "post-install");
 }
 
+// It needs nothing of its node.
 TEST_F(Chart, OperatorIsConfined) {
   const json deployment = find(render(), "Deployment/kubegang-operator");
   const json pod = deployment["spec"]["template"]["spec"];
@@ -280,6 +286,8 @@ TEST_F(Chart, OperatorIsConfined) {
   EXPECT_FALSE(pod.contains("volumes"));
 }
 
+// uid 0 owns the freeze files; no capability is needed for them (freezer.md 5.6). SYS_NICE is for
+// SCHED_FIFO, IPC_LOCK for memory that stays resident.
 TEST_F(Chart, AgentIsConfined) {
   for (const bool realtime : {true, false}) {
     const json daemon_set =
@@ -471,6 +479,32 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
   EXPECT_EQ(policies, 17);
+}
+
+TEST_F(Chart, NamespacesAreAdoptedWhereTheApiServerCanDoIt) {
+  const std::string switched = set({"adoption.namespaces=true"});
+  const std::string elsewhere =
+      "template kubegang " + std::string{kChart} + " --kube-version 1.34.4 " + switched;
+  const HelmRun refused = run_helm(elsewhere);
+  EXPECT_NE(refused.exit_code, 0);
+  EXPECT_NE(refused.output.find("this API server has no MutatingAdmissionPolicy"),
+            std::string::npos)
+      << refused.output;
+  EXPECT_NE(run_template(switched + set({"adoption.batchJobs=false"})).exit_code, 0);
+  for (const json& object : render()) {
+    EXPECT_FALSE(object["kind"].get<std::string>().starts_with("Mutating")) << id_of(object);
+  }
+  const std::string v1 = " --api-versions admissionregistration.k8s.io/v1/MutatingAdmissionPolicy";
+  for (const auto& [options, version] :
+       {std::pair{switched, "v1beta1"}, std::pair{switched + v1, "v1"}}) {
+    const Objects objects = render(options);
+    for (const char* name : {"kubegang-adopt-jobs", "kubegang-adopt-cronjobs"}) {
+      for (const char* kind : {"MutatingAdmissionPolicy/", "MutatingAdmissionPolicyBinding/"}) {
+        EXPECT_EQ(find(objects, std::string{kind} + name)["apiVersion"],
+                  std::string{"admissionregistration.k8s.io/"} + version);
+      }
+    }
+  }
 }
 
 // 350,000 units a question, 1,000,000 an expression.

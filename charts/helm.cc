@@ -32,10 +32,12 @@ std::string tools_cache() {
 
 }  // namespace
 
+// In order: a program named by the caller, one that e2e/kubernetes/build-tools built, one in PATH.
 std::string helm_program() {
   if (const std::string given = variable("KUBEGANG_HELM"); is_program(given)) return given;
   std::error_code none;
   for (const auto& entry : std::filesystem::directory_iterator{tools_cache(), none}) {
+    // A build that broke off leaves a folder without this file.
     const bool complete = std::filesystem::exists(entry.path() / "complete");
     if (complete && is_program(entry.path() / "helm")) return entry.path() / "helm";
   }
@@ -51,9 +53,13 @@ HelmRun run_helm(const std::string& arguments) {
   return {.exit_code = run.exit_code, .output = std::move(run.text)};
 }
 
+// Rendering without a cluster needs to be told the version and the groups that a cluster would
+// name.
 HelmRun run_template(const std::string& options, const std::string& ns) {
-  return run_helm("template kubegang " + std::string{kChart} +
-                  " --kube-version 1.34.4 --namespace " + ns + " " + options);
+  return run_helm(
+      "template kubegang " + std::string{kChart} + " --kube-version 1.34.4 --namespace " + ns +
+      // As the tests' API server is configured (e2e/kubernetes/apiserver-up).
+      " --api-versions admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy " + options);
 }
 
 std::vector<nlohmann::json> render(const std::string& options) {
@@ -66,6 +72,7 @@ std::vector<nlohmann::json> render(const std::string& options) {
   std::vector<nlohmann::json> objects;
   for (const std::string& document : *documents) {
     nlohmann::json object = nlohmann::json::parse(document);
+    // A template whose switch is off leaves an empty document.
     if (!object.is_null()) objects.push_back(std::move(object));
   }
   return objects;

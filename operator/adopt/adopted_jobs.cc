@@ -15,15 +15,25 @@ namespace {
 using Phase = BatchView::Phase;
 
 constexpr int kBackoffLimit = 6;  // the batch group's default
+// With a back-off of 6 min a batch Job would have to fail for eleven years.
+constexpr int kAttemptMax = 1'000'000;
 // Between attempts, as the batch group's controller has it.
 constexpr base::Duration kBackOffFirst = std::chrono::seconds{10};
 constexpr base::Duration kBackOffMax = std::chrono::minutes{6};
-// What only informs is gathered so long: the pods of a gang become ready one after the other.
+// Differences that only inform are gathered so long: the pods of a gang become ready one after the
+// other.
 constexpr base::Duration kGather = std::chrono::seconds{3};
 constexpr base::Duration kDeleteAgain = std::chrono::seconds{10};
 // An answered creation that no watch has shown for so long: it was deleted at once.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
+// For so long a Job of ours that has nodes is left alone beside a batch Job that has ended: its
+// watch may lag behind that of batch Jobs, and kubelets tell again what a restored etcd has
+// forgotten. Most such Jobs end by that, and their pods keep their logs.
+constexpr base::Duration kEndsByItself = std::chrono::seconds{30};
 
+// Our Jobs of other owners (a user, a gang of pods) are not ours to count. Only the controller
+// reference counts; any version of the batch group is accepted, because a reference keeps the
+// version under which it was written.
 const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
   const kube::OwnerReference* owner = kube::controller_of(metadata);
   const bool is_batch = owner != nullptr && owner->kind == kube::BatchJob::kResource.kind &&
@@ -31,13 +41,18 @@ const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
   return is_batch ? owner : nullptr;
 }
 
+// Labels can be edited by users. `absent` holds for what no attempt of ours can have: what is not a
+// number, is negative, or is above kAttemptMax.
 int number_in(const kube::ObjectMeta& metadata, std::string_view name, int absent) {
   const auto label = metadata.labels.find(std::string{name});
   if (label == metadata.labels.end()) return absent;
-  int number = absent;
+  int number = 0;
   const std::string& text = label->second;
-  (void)std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  const bool is_possible =
+      parsed.ec == std::errc{} && parsed.ptr == end && number >= 0 && number <= kAttemptMax;
+  return is_possible ? number : absent;
 }
 
 int attempt_of(const kube::ObjectMeta& metadata) {
@@ -53,12 +68,24 @@ bool is_final(const kube::JobStatus& status) {
   return status.state && kube::is_final(*status.state);
 }
 
-// The program's own failure: it is tried again, as far as backoffLimit and podFailurePolicy allow.
+// Returns true if the gang was cancelled for no reason but the deletion of its Job, which something
+// keeps: a finalizer of others, or a deletion in the foreground. That is no result: a Job that is
+// deleted at once leaves none either.
+bool is_taken_away(const kube::Job& object, const kube::JobStatus& status) {
+  return object.metadata.deletion_timestamp && status.state == kube::JobState::kCancelled &&
+         !object.spec.control.cancel.value_or(false);
+}
+
+// Returns true if the attempt failed by itself. Such an attempt is followed by another one, as far
+// as backoffLimit and podFailurePolicy allow. Timeout, Cancelled, Preempted and Deadline are not
+// among them: they would happen again, or a user or administrator wanted them.
 bool has_failed(const kube::JobStatus& status) {
   return status.state == kube::JobState::kFailed || status.state == kube::JobState::kOutOfMemory ||
          status.state == kube::JobState::kNodeFail;
 }
 
+// 10 s after the first failure, doubled for each further one. The shift is bounded because the
+// number of failures is not: kBackOffMax is reached at the seventh. REQUIRES: failures >= 1.
 base::Duration back_off(int failures) {
   const base::Duration wait = kBackOffFirst * (std::int64_t{1} << std::min(failures - 1, 10));
   return std::min(wait, kBackOffMax);
@@ -83,6 +110,8 @@ BatchView ended_view(const kube::JobStatus& status) {
   return view;
 }
 
+// REQUIRES: the attempt has not ended. Before the first status of a new Job is stored this says
+// that it waits.
 BatchView live_view(const kube::JobStatus& status) {
   const kube::Condition* accepted = kube::find_condition(status.conditions, kube::kAccepted);
   if (accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse &&
@@ -94,12 +123,16 @@ BatchView live_view(const kube::JobStatus& status) {
             .reason = status.reason.empty() ? "Queued" : status.reason,
             .message = status.message.empty() ? "the gang is in the queue" : status.message};
   }
+  // The instant comes from the stored status rather than from the clock, so a leader that takes
+  // over before startTime is written writes the same one.
   const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
   return {.phase = Phase::kRunning,
           .since = ready == nullptr ? std::nullopt : ready->last_transition_time};
 }
 
-// Returns true if clients wait for this difference. The rest only informs.
+// Returns true if something waits for this difference: `kubectl wait` and the controllers above (a
+// CronJob's, say) for the conditions, and the next attempt for the count of failures, which would
+// be lost if the failed Job of ours were deleted first. The rest only informs.
 bool is_urgent(const kube::BatchJobStatus& stored, const kube::BatchJobStatus& wanted) {
   if (stored.failed != wanted.failed) return true;
   for (const std::string_view type :
@@ -121,11 +154,13 @@ bool says_only_why(const kube::BatchJobStatus& stored, kube::BatchJobStatus want
 void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
   for (const auto& [key, object] : changes) {
     const auto known = uids_.find(key);
+    // The informer shows the newest version per key, so a batch Job that was deleted and created
+    // anew is one change with another UID.
     if (known != uids_.end() && (object == nullptr || object->metadata.uid != known->second)) {
       // Our Jobs of it go by garbage collection, or stay as they are.
       Adopted& gone = adopted_.at(known->second);
       gone.object = nullptr;
-      timers_.erase({std::exchange(gone.timer, base::kNever), known->second});
+      timers_.clear(known->second);
       if (gone.jobs.empty()) adopted_.erase(known->second);
       uids_.erase(known);
     }
@@ -133,6 +168,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
     const std::string& uid = object->metadata.uid;
     uids_[key] = uid;
     Adopted& adopted = adopted_[uid];
+    // New, or known only by our Jobs of it, which a new leader may hear of first.
     if (adopted.object == nullptr) {
       adopted.status = StatusMirror<kube::BatchJob>{*object};
     } else {
@@ -145,10 +181,14 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
 
 void AdoptedJobs::observe_job(const JobRecord& record) {
   if (batch_owner(record.object->metadata) == nullptr) return;
+  // Only what is stored counts, not what is wanted: the batch Job's status must never be ahead of a
+  // commit point. If it said Complete and the operator crashed before our Job's end was stored, the
+  // next leader could let the gang run again, while a finished batch Job can never change.
   OurJob job{.key = record.key,
              .attempt = attempt_of(record.object->metadata),
              .failures = failures_before(record.object->metadata),
              .status = record.status.stored(),
+             .version = record.status.version(),
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
     // The batch group's own counting: `active` are pods that have not finished, `terminating` those
@@ -169,13 +209,19 @@ void AdoptedJobs::observe_ended(const kube::Job& object) {
   put_job(object, {.key = kube::key_of(object.metadata),
                    .attempt = attempt_of(object.metadata),
                    .failures = failures_before(object.metadata),
-                   .status = object.status});
+                   .status = object.status,
+                   .version = object.metadata.resource_version});
 }
 
 void AdoptedJobs::put_job(const kube::Job& object, OurJob job) {
   const std::string& owner = batch_owner(object.metadata)->uid;
+  job.is_going = object.metadata.deletion_timestamp.has_value();
+  job.taken_away = is_taken_away(object, job.status);
   owners_[object.metadata.uid] = owner;
-  adopted_[owner].jobs[object.metadata.uid] = std::move(job);
+  OurJob& known = adopted_[owner].jobs[object.metadata.uid];
+  job.asked_at = known.asked_at;
+  job.asked_version = std::move(known.asked_version);
+  known = std::move(job);
   touched_.insert(owner);
 }
 
@@ -184,6 +230,8 @@ void AdoptedJobs::forget_job(const std::string& uid) {
   if (!known) return;
   const auto adopted = adopted_.find(known.mapped());
   if (adopted == adopted_.end()) return;
+  // The failures of a forgotten Job stay counted: in the batch Job's status, and in the label of
+  // the attempts after it.
   adopted->second.jobs.erase(uid);
   touched_.insert(adopted->first);
   if (adopted->second.object == nullptr && adopted->second.jobs.empty()) adopted_.erase(adopted);
@@ -213,8 +261,8 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     adopted.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
                                                       .attempt = attempt_of(job.metadata),
                                                       .failures = failures_before(job.metadata),
-                                                      .seen = false});
-    adopted.asked_at = now;  // of one that is not seen
+                                                      .version = job.metadata.resource_version,
+                                                      .unseen_since = now});
     return;
   }
   const base::Error& error = outcome.result.error();
@@ -224,6 +272,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     return adopted.creation.lost_race();
   }
   adopted.creation.failed(now);
+  // An unreachable API server is not a refusal: the creation is retried and users are told nothing.
   const bool is_refusal = error.code == base::Code::kInvalidArgument ||
                           error.code == base::Code::kPermissionDenied ||
                           error.code == base::Code::kAlreadyExists;
@@ -234,15 +283,13 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
 
 std::vector<Effect> AdoptedJobs::due(InformBudget& budget, base::Instant now) {
   std::vector<Effect> effects;
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    const std::string uid = timers_.extract(timers_.begin()).value().second;
-    adopted_.at(uid).timer = base::kNever;
-    touched_.insert(uid);
-  }
+  for (std::string& uid : timers_.take_due(now)) touched_.insert(std::move(uid));
   for (const std::string& uid : std::exchange(touched_, {})) {
     const auto found = adopted_.find(uid);
     if (found == adopted_.end() || found->second.object == nullptr) continue;
+    // 1. which Jobs of ours are made or deleted, and what the status should say
     look(uid, found->second, now, effects);
+    // 2. the difference to what is stored, now or when its turn comes
     write(uid, found->second, budget, now, effects);
   }
   return effects;
@@ -251,15 +298,66 @@ std::vector<Effect> AdoptedJobs::due(InformBudget& budget, base::Instant now) {
 void AdoptedJobs::look(const std::string& uid, Adopted& adopted, base::Instant now,
                        std::vector<Effect>& effects) {
   const kube::BatchJob& object = *adopted.object;
-  // What is being deleted says nothing new; its dependents are the garbage collector's.
-  if (object.metadata.deletion_timestamp || kube::is_finished(adopted.status.stored())) return;
+  forget_unseen(adopted, now);
+  const bool has_ended = kube::is_finished(adopted.status.stored());
+  if (!has_ended) adopted.ended_since = base::kNever;
+  if (object.metadata.deletion_timestamp || has_ended) {
+    // It says nothing new. What was wanted before is no longer: another leader may have told the
+    // end, and the API server refuses every status that takes an end back.
+    adopted.status.wanted() = adopted.status.stored();
+    // The dependents of one that is being deleted are the garbage collector's.
+    if (!object.metadata.deletion_timestamp) delete_leftovers(uid, adopted, now, effects);
+    return;
+  }
   const BatchView view = view_of(adopted, now, effects);
   if (adopted.creation.due() > now && adopted.creation.due() != base::kNever) {
-    set_timer(uid, adopted, adopted.creation.due());
+    timers_.set_no_later(uid, adopted.creation.due());
   }
-  if (view.phase == Phase::kStopping) set_timer(uid, adopted, now + kDeleteAgain);
+  if (view.phase == Phase::kStopping) timers_.set_no_later(uid, now + kDeleteAgain);
   tell_refusal(adopted, view);
   adopted.status.wanted() = batch_status_after(object.spec, adopted.status.stored(), view, now);
+}
+
+// Forgets Jobs that were made and deleted before any watch has shown them.
+void AdoptedJobs::forget_unseen(Adopted& adopted, base::Instant now) {
+  for (auto at = adopted.jobs.begin(); at != adopted.jobs.end();) {
+    const std::optional<base::Instant>& since = at->second.unseen_since;
+    if (since && now >= *since + kUnseen) {
+      owners_.erase(at->first);
+      at = adopted.jobs.erase(at);
+      continue;
+    }
+    if (since) timers_.set_no_later(adopted.object->metadata.uid, *since + kUnseen);
+    ++at;
+  }
+}
+
+// Asks for the deletion of the Job, of `uid`, unless that was asked for a moment ago. It is refused
+// if the Job is not as it is known, and asked for again when it is.
+void AdoptedJobs::delete_job(const std::string& uid, OurJob& job, base::Instant now,
+                             std::vector<Effect>& effects) {
+  if (job.deleted || job.is_going) return;
+  if (now < job.asked_at + kDeleteAgain && job.version == job.asked_version) return;
+  job.asked_at = now;
+  job.asked_version = job.version;
+  effects.emplace_back(DeleteJob{job.key, uid, job.version});
+}
+
+// REQUIRES: the batch Job has ended, as stored. Deletes our Jobs of it that have not: at once what
+// waits, because it would start what has ended; what has nodes only if it does not end by itself.
+void AdoptedJobs::delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
+                                   std::vector<Effect>& effects) {
+  if (adopted.ended_since == base::kNever) adopted.ended_since = now;
+  const base::Instant patience_ends = adopted.ended_since + kEndsByItself;
+  for (auto& [job_uid, job] : adopted.jobs) {
+    if (is_final(job.status) || job.deleted || job.is_going) continue;
+    if (job.status.allocation && now < patience_ends) {
+      timers_.set_no_later(uid, patience_ends);
+      continue;
+    }
+    delete_job(job_uid, job, now, effects);
+    timers_.set_no_later(uid, job.asked_at + kDeleteAgain);
+  }
 }
 
 // Our Job of an attempt may have been deleted since. What its label and the batch Job's status say
@@ -271,6 +369,8 @@ AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
     const FailureVerdict verdict =
         judge_failure(adopted.object->spec, job.status.exit_code.value_or(0));
     const bool counts = verdict.action != FailureAction::kIgnore;
+    // The maximum, not a count: the Jobs of earlier attempts may be gone, and each label includes
+    // the failures before its own.
     failed.attempts = std::max(failed.attempts, job.attempt + 1);
     failed.counted = std::max(failed.counted, job.failures + (counts ? 1 : 0));
     if (verdict.action == FailureAction::kFailJob) {
@@ -282,6 +382,9 @@ AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
                     .since = job.status.end_time};
     }
   }
+  // The number of the next attempt is at least the number of failures, so an attempt of which
+  // neither the Job nor a later one exists is not made again. An ignored failure (action Ignore)
+  // leaves no trace but its Job; if that is deleted, its number is used once more.
   failed.counted = std::max(failed.counted, static_cast<int>(adopted.status.stored().failed));
   failed.attempts = std::max(failed.attempts, failed.counted);
   return failed;
@@ -290,18 +393,13 @@ AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
 BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects) {
   const Failed failed = failed_attempts(adopted);
   const kube::BatchJobSpec& spec = adopted.object->spec;
-  if (!spec.suspend) adopted.is_stopping = false;
   BatchView view;
   const OurJob* present = nullptr;
-  for (auto at = adopted.jobs.begin(); at != adopted.jobs.end();) {
-    // Made and deleted before any watch has shown it.
-    if (!at->second.seen && now >= adopted.asked_at + kUnseen) {
-      owners_.erase(at->first);
-      at = adopted.jobs.erase(at);
-      continue;
-    }
-    if (at->second.attempt == failed.attempts && !at->second.deleted) present = &at->second;
-    ++at;
+  for (const auto& [uid, job] : adopted.jobs) {
+    // Attempts before this one have failed, and those after it do not exist yet: at most one is
+    // present.
+    const bool is_going = job.deleted || job.taken_away;
+    if (job.attempt == failed.attempts && !is_going) present = &job;
   }
   // The order decides: a result stands whatever the spec says now, the limit of failures comes
   // before a suspension, and only a Job that is neither finished nor suspended is made.
@@ -322,8 +420,6 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     view.active = present->active;
     view.ready = present->ready;
     view.terminating = present->terminating;
-    if (!present->seen)
-      set_timer(adopted.object->metadata.uid, adopted, adopted.asked_at + kUnseen);
   }
   view.failed = failed.counted;
   return view;
@@ -334,16 +430,15 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
   BatchView view{.phase = Phase::kSuspended};
   // batch/v1: suspending a Job deletes its pods, and resuming it starts them anew. So the Job
   // behind it is deleted, which is asked for again until it is gone.
-  const bool asks = now >= adopted.asked_at + kDeleteAgain || !adopted.is_stopping;
-  adopted.is_stopping = true;
-  for (const auto& [uid, job] : adopted.jobs) {
+  for (auto& [uid, job] : adopted.jobs) {
+    // The Job of a failed attempt stays: its pods keep their logs, and its label its number.
     if (is_final(job.status) && !job.deleted) continue;
     view.phase = Phase::kStopping;
+    // Suspended=True must wait for these: clients take that condition as the promise that no pod
+    // runs.
     view.active += job.active;
     view.terminating += job.terminating;
-    if (job.deleted || !asks) continue;
-    adopted.asked_at = now;
-    effects.emplace_back(DeleteJob{job.key, uid});
+    delete_job(uid, job, now, effects);
   }
   return view;
 }
@@ -353,31 +448,49 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
                                         std::vector<Effect>& effects) {
   // Pods of the one before it may be left after a suspension, under the same host names.
   for (const auto& [uid, job] : adopted.jobs) {
-    if (!job.deleted) continue;
-    return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
+    if (job.deleted) {
+      return {.phase = Phase::kStopping, .active = job.active, .terminating = job.terminating};
+    }
+    if (!job.taken_away) continue;
+    // Its name is not free yet, and how long a finalizer keeps it is not up to us.
+    return {.phase = Phase::kWaiting,
+            .reason = "BeingDeleted",
+            .message = "the kubegang Job " + job.key.name +
+                       " is being deleted; the next one is made when it is gone"};
   }
   Attempt attempt{
       .number = failed.attempts, .failures = failed.counted, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {
+    // The batch group's activeDeadlineSeconds is wall time since startTime; here only time in which
+    // the gang ran counts, of all attempts together (docs/foreign-jobs.md), so waiting in the queue
+    // costs nothing.
     if (job.status.run_time) attempt.ran += job.status.run_time->elapsed;
     if (job.attempt == failed.attempts - 1 && job.status.end_time) {
       attempt.not_before = *job.status.end_time + back_off(failed.attempts);
     }
   }
-  const auto deadline = adopted.object->spec.active_deadline_seconds;
-  if (deadline && failed.attempts > 0 && attempt.ran >= std::chrono::seconds{*deadline}) {
+  const auto deadline = deadline_of(adopted.object->spec);
+  // The first attempt gets the whole deadline as its time limit and ends with Timeout. Only a later
+  // attempt can find that nothing is left.
+  if (deadline && failed.attempts > 0 && attempt.ran >= *deadline) {
     return {.phase = Phase::kFailed,
             .reason = "DeadlineExceeded",
             .message = "Job was active longer than specified deadline"};
   }
+  // Translated anew at each look: until our Job exists, an edit of the batch Job (of its
+  // annotations, say) still counts.
   BatchVerdict verdict = translate_batch_job(*adopted.object, attempt);
   if (!verdict.problems.empty()) {
     return {
         .phase = Phase::kRefused, .reason = "NotSupported", .message = joined(verdict.problems)};
   }
+  // After a refusal the next try waits for the back-off; look() has set its timer.
   if (adopted.creation.may_begin(now)) {
     adopted.creation.begin();
-    effects.emplace_back(CreateJob{std::move(verdict.job)});
+    effects.emplace_back(
+        CreateJob{.job = std::move(verdict.job),
+                  .template_of = CreateJob::TemplateOf{kube::key_of(adopted.object->metadata),
+                                                       adopted.object->spec.pod_template}});
   }
   if (!adopted.refusal.empty()) {
     return {.phase = Phase::kRefused, .reason = "NotMade", .message = adopted.refusal};
@@ -387,6 +500,8 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
           .message = "the gang is on its way into the queue"};
 }
 
+// One event for each new sentence. Without this a refusal that stays would make an event at every
+// look, and again for each new leader.
 void AdoptedJobs::tell_refusal(Adopted& adopted, const BatchView& view) {
   const std::string message = view.phase == Phase::kRefused ? view.message : "";
   if (std::exchange(adopted.told_refusal, message) == message || message.empty()) return;
@@ -404,7 +519,7 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
     return;
   }
   if (mirror.is_in_flight()) return;  // its answer touches it
-  if (!mirror.may_write(now)) return set_timer(uid, adopted, mirror.due());
+  if (!mirror.may_write(now)) return timers_.set_no_later(uid, mirror.due());
   if (!is_urgent(mirror.stored(), mirror.wanted())) {
     if (adopted.differs_since == base::kNever) adopted.differs_since = now;
     // Three degrees: what clients wait for goes out at once; numbers of pods are gathered for a
@@ -414,31 +529,27 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
     if (only_informs && mirror.informed_at() > base::Instant{}) {
       at = std::max(at, mirror.informed_at() + InformBudget::kObjectPeriod);
     }
-    if (at > now) return set_timer(uid, adopted, at);
+    if (at > now) return timers_.set_no_later(uid, at);
     if (only_informs && !budget.has_one())
-      return set_timer(uid, adopted, now + InformBudget::kLookAgain);
+      return timers_.set_no_later(uid, now + InformBudget::kLookAgain);
     if (only_informs) budget.spend_one();
     mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
   } else {
     mirror.mark(WriteUrgency::kUrgent);
   }
   adopted.differs_since = base::kNever;
+  // The patch carries the version of `from`: if another writer was faster (batch/v1's own
+  // controller does not touch managed Jobs), it conflicts, and the answer touches the batch Job for
+  // the next look.
   effects.emplace_back(PatchStatus<kube::BatchJob>{.point = WritePoint::kAdoptedStatus,
                                                    .from = mirror.object_with(mirror.stored()),
                                                    .to = mirror.object_with(mirror.wanted())});
   mirror.begin(now);
 }
 
-void AdoptedJobs::set_timer(const std::string& uid, Adopted& adopted, base::Instant at) {
-  if (adopted.timer <= at) return;
-  timers_.erase({adopted.timer, uid});
-  adopted.timer = at;
-  timers_.emplace(at, uid);
-}
-
 base::Instant AdoptedJobs::next_due(base::Instant now) const {
   base::Instant due = touched_.empty() ? base::kNever : now;
-  if (!timers_.empty()) due = std::min(due, timers_.begin()->first);
+  due = std::min(due, timers_.next().value_or(base::kNever));
   return due == base::kNever ? due : std::max(due, now + InformBudget::kLookAgain);
 }
 

@@ -11,7 +11,14 @@
 //      podFailurePolicy may say that the failure does not count, or that there is no next attempt.
 //   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
 //      so and never changes again.
-//   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed.
+//   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed. A Job that others
+//      delete is made anew too. So a Cancelled that only its deletion has brought is no end.
+//   5. The batch Job has ended, as stored, and a Job of ours has not: etcd was restored, and a
+//      leader that remembered more told the end once more. It is deleted: what has ended does not
+//      run again.
+//
+// A Job is deleted only as it was when that was decided (4 and 5): one that has ended meanwhile
+// stays, since its end would be lost, and its batch Job would begin anew.
 #pragma once
 
 #include <map>
@@ -23,6 +30,7 @@
 
 #include "api/job.h"
 #include "base/time.h"
+#include "base/timers.h"
 #include "kube/api/batch_job.h"
 #include "operator/jobs/job_record.h"
 #include "operator/loop/inbox.h"
@@ -62,17 +70,23 @@ class AdoptedJobs {
   base::Instant next_due(base::Instant now) const;
 
  private:
-  // What is known of one of our Jobs. `seen` false: the answer to its creation is all there is.
+  // The facts about one of our Jobs.
   struct OurJob {
     kube::ObjectKey key;
     int attempt = 0;
-    int failures = 0;        // attempts before it that count
-    kube::JobStatus status;  // as stored
-    bool deleted = false;    // the object is gone, pods are left
-    bool seen = true;
+    int failures = 0;         // attempts before it that count
+    kube::JobStatus status;   // as stored
+    std::string version{};    // in which `status` is stored
+    bool deleted = false;     // the object is gone, pods are left
+    bool is_going = false;    // it is being deleted, something keeps the object
+    bool taken_away = false;  // its deletion has ended it, the object is left
+    // The answer to its creation, at that instant, is all there is.
+    std::optional<base::Instant> unseen_since{};
     std::int32_t active = 0;       // pods that have not ended
     std::int32_t ready = 0;        // of them
     std::int32_t terminating = 0;  // deleted, and still there
+    base::Instant asked_at{};      // for its deletion
+    std::string asked_version{};   // which was to be deleted
   };
   struct Adopted {
     std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs of it are known
@@ -80,24 +94,27 @@ class AdoptedJobs {
     std::map<std::string, OurJob> jobs;  // by UID
     Attempts creation{{.first = std::chrono::seconds{1}, .max = std::chrono::minutes{5}}};
     bool plain_name = true;
-    bool is_stopping = false;  // by spec.suspend
     std::string refusal;       // by the API server, of the Job for the present attempt
     std::string told_refusal;  // in an event
-    base::Instant asked_at{};  // when we last made or deleted a Job for it
+    base::Instant ended_since{base::kNever};  // since when its end has been known
     base::Instant differs_since{base::kNever};
-    base::Instant timer{base::kNever};  // its place in timers_
   };
 
   void put_job(const kube::Job& object, OurJob job);
   void look(const std::string& uid, Adopted& adopted, base::Instant now,
             std::vector<Effect>& effects);
-  // What the attempts that have failed come to.
+  // A summary of the attempts that have failed.
   struct Failed {
     int attempts = 0;                  // the number of the next one
     int counted = 0;                   // of them, for backoffLimit
     std::optional<BatchView> verdict;  // podFailurePolicy ends the batch Job
   };
   static Failed failed_attempts(const Adopted& adopted);
+  void forget_unseen(Adopted& adopted, base::Instant now);
+  void delete_job(const std::string& uid, OurJob& job, base::Instant now,
+                  std::vector<Effect>& effects);
+  void delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
+                        std::vector<Effect>& effects);
   BatchView view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
   BatchView view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
@@ -105,14 +122,13 @@ class AdoptedJobs {
   void write(const std::string& uid, Adopted& adopted, InformBudget& budget, base::Instant now,
              std::vector<Effect>& effects);
   void tell_refusal(Adopted& adopted, const BatchView& view);
-  void set_timer(const std::string& uid, Adopted& adopted, base::Instant at);
 
   const Report& report_;
   std::map<std::string, Adopted> adopted_;       // by UID of the batch Job
   std::map<kube::ObjectKey, std::string> uids_;  // of the batch Jobs that exist
   std::map<std::string, std::string> owners_;    // batch Job by UID of our Job
   std::set<std::string> touched_;
-  std::set<std::pair<base::Instant, std::string>> timers_;  // when to look again
+  base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
 };
 
 }  // namespace control

@@ -42,7 +42,7 @@ class AdoptedJobsTest : public testing::Test {
     batch_.metadata.resource_version = std::to_string(++version_);
     show(batch_);
   }
-  // What is due; writes of its status are answered as stored.
+  // The writes that are due; those of its status are answered as stored.
   std::vector<Effect> due() {
     budget_.refill(now_, false);
     std::vector<Effect> others;
@@ -87,6 +87,12 @@ class AdoptedJobsTest : public testing::Test {
     job.status.end_time = now_;
     job.status.run_time = kube::RunTime{seconds{10}, now_};
     adopted_.observe_ended(job);
+  }
+  // As another leader tells it, which has seen more: etcd was restored since.
+  void another_leader_completes() {
+    batch_.status = batch_status_after(batch_.spec, batch_.status,
+                                       {.phase = BatchView::Phase::kComplete, .since = now_}, now_);
+    show();
   }
   std::string says(std::string_view type) const {
     const auto* found = kube::find_condition(batch_.status.conditions, type);
@@ -156,6 +162,28 @@ TEST_F(AdoptedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
   EXPECT_EQ(third.spec.schedule.begin_time, again + seconds{20}) << "twice as long each time";
 }
 
+class EditedLabels : public AdoptedJobsTest, public testing::WithParamInterface<const char*> {};
+
+// Users can edit the labels of the attempts. A number that no attempt can have says nothing: the
+// Job counts as the first attempt.
+TEST_P(EditedLabels, WithImpossibleNumbersAreIgnored) {
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  first.metadata.labels[std::string{kube::kLabelAttempt}] = GetParam();
+  first.metadata.labels[std::string{kube::kLabelFailures}] = GetParam();
+  const base::Instant end = now_;
+  ends(first, kube::JobState::kFailed);
+  const kube::Job second = made(all_due(), "two");
+  EXPECT_EQ(second.metadata.labels.at(std::string{kube::kLabelAttempt}), "1");
+  EXPECT_EQ(second.metadata.labels.at(std::string{kube::kLabelFailures}), "1");
+  EXPECT_EQ(second.spec.schedule.begin_time, end + seconds{10});
+  EXPECT_EQ(batch_.status.failed, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Numbers, EditedLabels,
+                         testing::Values("2147483647", "-1", "1000000000", "5th"));
+
 TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
   batch_.spec.backoff_limit = 0;
   show();
@@ -164,6 +192,54 @@ TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
   ends(job, kube::JobState::kFailed);
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchFailed), "True BackoffLimitExceeded");
+}
+
+// The API server refuses every status that takes an end back.
+TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  (void)due();
+  another_leader_completes();
+  const kube::BatchJobStatus ended = batch_.status;
+  ends(job, kube::JobState::kCompleted);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(batch_.status, ended) << "nothing was written";
+  EXPECT_EQ(adopted_.next_due(now_ + minutes{1}), base::kNever);
+}
+
+TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
+  show();
+  answer(made(due(), "one"));
+  another_leader_completes();
+  const auto deleted = due();
+  ASSERT_THAT(deleted, SizeIs(1));
+  EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "one");
+  EXPECT_THAT(due(), IsEmpty()) << "that was asked for a moment ago";
+  now_ += seconds{10};
+  EXPECT_THAT(due(), SizeIs(1)) << "again, until it is gone";
+  adopted_.forget_job("one");
+  now_ += minutes{1};
+  EXPECT_THAT(due(), IsEmpty());
+  EXPECT_EQ(adopted_.next_due(now_), base::kNever);
+}
+
+// What runs has the time to end by itself: most of it has ended, and kubelet tells so again.
+TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  job.status.state = kube::JobState::kRunning;
+  job.status.allocation = kube::Allocation{};
+  adopted_.observe_ended(job);
+  another_leader_completes();
+  EXPECT_THAT(due(), IsEmpty());
+  now_ += seconds{29};
+  EXPECT_THAT(due(), IsEmpty());
+  now_ += seconds{1};
+  const auto deleted = due();
+  ASSERT_THAT(deleted, SizeIs(1));
+  EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "one");
 }
 
 // It was cancelled, or ran out of time: the same would happen again, or its user wants it so.
@@ -196,6 +272,84 @@ TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
   batch_.spec.suspend = false;
   show();
   EXPECT_THAT(all_due(), SizeIs(1));
+}
+
+// It may have ended since it was last seen, and its end would be lost.
+TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  batch_.spec.suspend = true;
+  show();
+  const auto first = due();
+  ASSERT_THAT(first, SizeIs(1));
+  EXPECT_EQ(std::get<DeleteJob>(first.front()).version, job.metadata.resource_version);
+  job.metadata.resource_version = std::to_string(++version_);
+  adopted_.observe_ended(job);
+  const auto again = due();
+  ASSERT_THAT(again, SizeIs(1)) << "at once: the one before is refused";
+  EXPECT_EQ(std::get<DeleteJob>(again.front()).version, job.metadata.resource_version);
+  job.metadata.resource_version = std::to_string(++version_);
+  ends(job, kube::JobState::kCompleted);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchComplete).substr(0, 4), "True");
+}
+
+// Its deletion is asked for every 10 s; that no watch shows it for 30 s counts all the same.
+TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
+  show();
+  answer(made(due(), "one"));
+  batch_.spec.suspend = true;
+  show();
+  (void)all_due();
+  EXPECT_EQ(says(kube::kBatchSuspended), "");
+  (void)all_due();
+  EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended");
+}
+
+// A finalizer of others keeps our Job, whose gang is cancelled because of its deletion.
+TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  batch_.spec.suspend = true;
+  show();
+  EXPECT_THAT(due(), SizeIs(1));
+  job.metadata.deletion_timestamp = now_;
+  ends(job, kube::JobState::kCancelled);
+  EXPECT_THAT(all_due(), IsEmpty()) << "it is being deleted already";
+  EXPECT_EQ(says(kube::kBatchFailed), "");
+  EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended") << "no pod is left";
+  batch_.spec.suspend = false;
+  show();
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchWaiting), "True BeingDeleted");
+  adopted_.forget_job("one");
+  EXPECT_EQ(made(all_due(), "two").metadata.labels.at(std::string{kube::kLabelAttempt}), "0");
+}
+
+// By a user, in the foreground. Deleted in the background it would be made again too.
+TEST_F(AdoptedJobsTest, AJobThatIsDeletedIsMadeAgain) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  job.metadata.deletion_timestamp = now_;
+  ends(job, kube::JobState::kCancelled);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchFailed), "");
+  adopted_.forget_job("one");
+  EXPECT_THAT(all_due(), SizeIs(1));
+}
+
+TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  job.spec.control.cancel = true;
+  job.metadata.deletion_timestamp = now_;
+  ends(job, kube::JobState::kCancelled);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchFailed), "True kubegang.io/Cancelled");
 }
 
 TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {

@@ -55,6 +55,8 @@ void InstantServer::list() {
   });
 }
 
+// Carried out at once and in the order of submission: the bench measures the operator, not a
+// server.
 void InstantServer::submit(Effect effect) {
   ++counts_[std::string{to_string(point_of(effect))}];
   arrived_ = true;
@@ -103,6 +105,7 @@ Outcome InstantServer::carry_out(const ReadTemplate& effect) {
   return TemplateRead{effect.uid, job(effect.job)};
 }
 
+// It runs at once, on the node that the operator chose.
 Outcome InstantServer::carry_out(const CreatePod& effect) {
   const kube::Job& job = *effect.job;
   kube::Pod pod;

@@ -20,7 +20,7 @@ class InstantServer final : public Writer {
   void submit(Effect effect) override;
   int at_once() const override { return 16; }
 
-  // What a user or a kubelet writes. The object gets a UID and a version.
+  // A write of a user or a kubelet. The object gets a UID and a version.
   template <typename T>
   void put(T object);
   template <typename T>
@@ -30,7 +30,7 @@ class InstantServer final : public Writer {
   // As it is stored.
   const kube::Job& job(const kube::ObjectKey& key) const { return *of<kube::Job>().at(key); }
 
-  // Whether the Inbox got anything since the last call.
+  // Returns true if the Inbox got anything since the last call.
   bool take_arrived() { return std::exchange(arrived_, false); }
   // How many writes there were since the last call.
   std::map<std::string, int> take_counts() { return std::exchange(counts_, {}); }

@@ -1,4 +1,4 @@
-// What the control loop costs beside jobs that wait: a new leader, an idle minute, the lives of 50
+// The cost of the control loop beside jobs that wait: a new leader, an idle minute, the lives of 50
 // other jobs. CPU time of ControlLoop::step alone, in virtual time, against an API server that
 // answers at once; the writes are counted, since each costs its encoding and a request as well.
 //

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
 #include "operator/gang/pod_pin.h"
@@ -12,12 +14,16 @@ namespace {
 
 using base::Instant;
 
-// SOURCE: kubelet's container waiting reasons (pkg/kubelet/images/types.go, kuberuntime).
+// No time mends these, so the start is undone at once. SOURCE: kubelet's container waiting reasons
+// (pkg/kubelet/images/types.go, kuberuntime).
 constexpr auto kHopelessReasons = std::to_array<std::string_view>({"InvalidImageName"});
+// These may pass (a registry that is down, a Secret that is about to be created), so they count
+// only after kLaunchPatience.
 constexpr auto kFailingReasons = std::to_array<std::string_view>(
     {"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "ErrImageNeverPull",
      "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError",
      "RunContainerError", "CreatePodSandboxError", "ConfigPodSandboxError"});
+// The container was made and its program never ran, so an exit code says nothing about the program.
 constexpr auto kStartErrors =
     std::to_array<std::string_view>({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"});
 // kubelet's admission: the pod is Failed before any of its containers was made.
@@ -34,6 +40,7 @@ std::string pod_text(const kube::Pod& pod) {
   return "pod " + pod.metadata.name;
 }
 
+// Init containers count: a pod whose init containers ran was admitted by kubelet.
 bool ever_started(const kube::Pod& pod) {
   const auto started = [](const kube::ContainerStatus& status) {
     return status.state.running || (status.state.terminated && status.state.terminated->started_at);
@@ -59,26 +66,31 @@ const kube::ContainerTerminated* first_failed(const kube::Pod& pod) {
   return first;
 }
 
+// Returns true if a container of the pod has ended for one of these reasons. Init containers count:
+// if one fails, no other starts.
+bool any_ended_for(const kube::Pod& pod, std::initializer_list<std::string_view> reasons) {
+  const auto matches = [&reasons](const kube::ContainerStatus& status) {
+    return status.state.terminated &&
+           std::ranges::find(reasons, status.state.terminated->reason) != reasons.end();
+  };
+  return std::ranges::any_of(pod.status.init_container_statuses, matches) ||
+         std::ranges::any_of(pod.status.container_statuses, matches);
+}
+
 bool was_out_of_memory(const kube::Pod& pod) {
-  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
-                     [](const kube::ContainerStatus& status) {
-                       return status.state.terminated &&
-                              status.state.terminated->reason == "OOMKilled";
-                     });
+  return any_ended_for(pod, {"OOMKilled"});
 }
 
 // The node went down under the container: how its program would have ended is not known.
 // SOURCE: containerd's CRI plugin after a reboot ("Unknown", 255), kubelet without a container
 // ("ContainerStatusUnknown", 137). A program that ends so by itself has the reason "Error".
 bool was_lost_with_its_node(const kube::Pod& pod) {
-  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
-                     [](const kube::ContainerStatus& status) {
-                       return status.state.terminated &&
-                              (status.state.terminated->reason == "Unknown" ||
-                               status.state.terminated->reason == "ContainerStatusUnknown");
-                     });
+  return any_ended_for(pod, {"Unknown", "ContainerStatusUnknown"});
 }
 
+// Returns true if the pod was taken away, which says nothing about its program. SOURCE:
+// kubelet's eviction and graceful node shutdown set a reason; the API server's eviction, taint
+// manager and preemption set the condition DisruptionTarget.
 bool is_disrupted(const kube::Pod& pod) {
   return pod.status.reason == "Evicted" || pod.status.reason == "NodeShutdown" ||
          pod.status.reason == "Terminated" || pod.status.reason == "NodeLost" ||
@@ -98,6 +110,15 @@ const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
   return nullptr;
 }
 
+// One look at all pods of a gang. Pods contradict each other while a gang starts or ends (one has
+// failed, another cannot start, a third is missing), so each pod only adds what it knows, and run()
+// decides at the end which of it counts:
+// 1. per pod: missing, finished, succeeded, started; for a troubled pod also a failure or a launch
+//    that failed.
+// 2. the earliest failure wins, by the time at which its container ended: the others often fail
+//    because of the first one.
+// 3. early success against failure, by their times.
+// 4. a failure or a success outweighs a launch that failed.
 class Observer {
  public:
   Observer(const GangView& view, Instant now) : view_{view}, now_{now} {}
@@ -105,6 +126,7 @@ class Observer {
   GangObservation run() {
     bool all_running = true;
     Instant settled{base::Duration{0}};
+    // A gang without slots (its allocation could not be read) is neither finished nor complete.
     out_.all_finished = !view_.slots.empty();
     out_.all_succeeded = !view_.slots.empty();
     // Nearly all pods of a gang are calm (SlotPod) at any time. What a calm pod says was worked out
@@ -151,6 +173,7 @@ class Observer {
         out_.never_frozen = pod_text(pod) + ": " + *why;
       }
     }
+    if (view_.are_adopted && pod.metadata.deletion_timestamp) return;
     if (pod.status.phase == kube::PodPhase::kSucceeded) return;
     if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
     // Not deleted by the operator: then the job would have an ending, and its pods would not be
@@ -162,12 +185,16 @@ class Observer {
                                     " was deleted by another client"});
       return;
     }
+    // Once the gang is ready all of its containers have run, so no launch can fail any more.
     if (!view_.ready) look_at_waiting(slot, pod);
   }
 
   void look_at_failed(const PodSlot& slot, const kube::Pod& pod) {
     const std::string& reason = pod.status.reason;
     const bool started = ever_started(pod);
+    // The order of the cases matters. kubelet refuses a pod before any container exists, a runtime
+    // refuses a container before its program runs, and only then can an exit code be the program's
+    // own.
     // kubelet's own admission ("OutOfcpu", "OutOfmemory", …): another node may take the pod.
     if (!started && (reason.starts_with("OutOf") || contains(kAdmissionReasons, reason))) {
       add_launch({.node_is_at_fault = true,
@@ -183,6 +210,7 @@ class Observer {
                              (failed->message.empty() ? failed->reason : failed->message)});
       return;
     }
+    // A pod without a failed container (evicted before it started, say) counts as failed now.
     const Instant at = failed != nullptr ? failed->finished_at.value_or(now_) : now_;
     const int exit_code = failed != nullptr ? failed->exit_code : 1;
     // The order matters: an evicted pod and one that ran out of memory have failed containers too.
@@ -225,6 +253,7 @@ class Observer {
                                            stuck->name + " on node " + slot.node + ": " +
                                            waiting.reason +
                                            (waiting.message.empty() ? "" : ", " + waiting.message)};
+    // node_is_at_fault stays false: the image or the Secret would be missing on any node.
     if (contains(kHopelessReasons, waiting.reason)) return add_launch(failure);
     note_failing(pod, failure);
   }
@@ -239,7 +268,7 @@ class Observer {
     look_again_at(deadline);
   }
 
-  // What fails once the rule is met counts for nothing: workers often fail because their driver has
+  // A failure after the rule is met counts for nothing: workers often fail because their driver has
   // ended. Containers tell whole seconds, so within one of them success wins.
   void check_success() {
     if (view_.success_policy == nullptr || out_.all_succeeded) return;
@@ -254,6 +283,8 @@ class Observer {
 
   void check_start_deadline(bool all_running) {
     if (view_.ready || all_running || !view_.start_deadline) return;
+    // No node is blamed: which of the pods is slow is not known, and the user asked for a limit on
+    // the start as a whole.
     if (*view_.start_deadline <= now_) {
       add_launch({.message = "its pods did not all run within spec.lifecycle.startTimeout"});
     } else {
@@ -268,6 +299,8 @@ class Observer {
     out_.failure = std::move(failure);
   }
   void add_launch(LaunchFailure failure) {
+    // The first in the order of the pods: the same one at each look, so that the message does not
+    // flicker.
     if (!out_.launch) out_.launch = std::move(failure);
   }
   void look_again_at(Instant t) {
@@ -290,9 +323,12 @@ bool is_finished(const kube::Pod& pod) {
 SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
   is_finished = control::is_finished(*pod);
   has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded;
+  // A calm pod is one about which look_at() has nothing to say. Every new case in look_at() needs
+  // its condition here, or it is never seen.
   const bool is_troubled = pod->status.phase == kube::PodPhase::kFailed ||
                            pod->metadata.deletion_timestamp.has_value() ||
                            stuck_container(*pod) != nullptr || binding_problem(*pod);
+  // Asked once per change of the pod, which is what makes the loop over a gang cheap.
   is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
   const auto& statuses = pod->status.container_statuses;
   // kubelet fills the list of statuses in late: fewer than there are containers means that some are
@@ -312,6 +348,7 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
     if (started && (!first_started || *started < *first_started)) first_started = started;
   }
   has_started = is_finished || all_started;
+  // A pod that has ended needs no time to settle.
   if (is_finished) newest_start.reset();
 }
 

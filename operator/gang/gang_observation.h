@@ -1,4 +1,4 @@
-// What the pods of one start of a job say about it, taken together: settled, finished, failed, or
+// The state of one start of a job, from all its pods together: settled, finished, failed, or
 // unable to start. Pure: the same pods at the same instant give the same answer, so a new leader
 // comes to the same conclusions (architecture.md 2, "Starting into contention", and 5).
 #pragma once
@@ -89,6 +89,8 @@ struct GangView {
   std::optional<base::Instant> start_deadline;  // allocation + startTimeout
   bool ready = false;                           // JobReady is behind it: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
+  // Others have made the pods: one that they delete is as good as gone, however it ends then.
+  bool are_adopted = false;
 };
 
 // Cost: a few nanoseconds for a pod that is calm.

@@ -1,4 +1,4 @@
-// What the pods of a start say about it.
+// The pods of a start say how it stands.
 #include "operator/gang/gang_observation.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ class GangObservationTest : public testing::Test {
                          .settle = seconds{2},
                          .start_deadline = deadline,
                          .ready = ready,
-                         .success_policy = success_policy_ ? &*success_policy_ : nullptr},
+                         .success_policy = success_policy_ ? &*success_policy_ : nullptr,
+                         .are_adopted = are_adopted_},
                         kNow);
   }
 
@@ -68,6 +69,7 @@ class GangObservationTest : public testing::Test {
   std::map<std::string, kube::Pod> made_;
   std::map<std::string, base::Instant> failing_since_;
   std::optional<kube::SuccessPolicy> success_policy_;
+  bool are_adopted_ = false;
 };
 
 TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
@@ -79,6 +81,8 @@ TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
   EXPECT_EQ(observe().settled_at, kNow + seconds{2});
 }
 
+// 97 s ago: a was started 100 s ago, and needs the whole second of startedAt and the 2 s of
+// settling. b has ended and needs nothing.
 TEST_F(GangObservationTest, AContainerThatHasEndedHasSettled) {
   running("a", kNow - seconds{100});
   ended("b", 0);
@@ -88,6 +92,7 @@ TEST_F(GangObservationTest, AContainerThatHasEndedHasSettled) {
   EXPECT_TRUE(observe().all_succeeded);
 }
 
+// b failed a second before a, so a's failure may be its consequence: the exit code is b's.
 TEST_F(GangObservationTest, TheFirstFailureCounts) {
   ended("a", 3, "Error", kNow - seconds{1});
   ended("b", 4, "Error", kNow - seconds{2});
@@ -104,6 +109,8 @@ TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
   ended("a", 0, "Completed", kNow - seconds{5});
   running("b", kNow - seconds{100});
   EXPECT_EQ(observe(true).success->succeeded, "0");
+  // The driver ended 5 s ago. A failure after it, or in the same second (containers tell no finer
+  // time), counts for nothing; one before it fails the job.
   for (const int ago : {4, 5}) {
     ended("b", 1, "Error", kNow - seconds{ago});
     EXPECT_TRUE(observe(true).success.has_value()) << ago;
@@ -117,10 +124,29 @@ TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
   EXPECT_FALSE(observe().launch.has_value()) << "nothing is left to be launched for";
 }
 
+// Their owner deletes them when another one is done, and SIGTERM makes them fail.
+TEST_F(GangObservationTest, AdoptedPodsThatAreDeletedAreNoFailure) {
+  ended("a", 0);
+  ended("b", 143, "Error", kNow - seconds{1});
+  pod("b").metadata.deletion_timestamp = kNow - seconds{2};
+  EXPECT_TRUE(observe(true).failure.has_value()) << "one of our own was deleted by another client";
+  are_adopted_ = true;
+  EXPECT_FALSE(observe(true).failure.has_value());
+  ended("a", 3, "Error", kNow);
+  EXPECT_EQ(observe(true).failure->exit_code, 3) << "the deleted one failed before";
+}
+
+// Each change of the pod takes one sign away or adds one: the container's reason, the pod's reason,
+// the deletion.
 TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
   running("b", kNow - seconds{100});
   ended("a", 137, "OOMKilled");
   EXPECT_EQ(observe(true).failure->state, sched::JobState::kOutOfMemory);
+  // An init container: then kubelet starts no other.
+  kube::PodStatus& status = pod("a").status;
+  std::swap(status.init_container_statuses, status.container_statuses);
+  EXPECT_EQ(observe().failure->state, sched::JobState::kOutOfMemory);
+  std::swap(status.init_container_statuses, status.container_statuses);
   pod("a").status.container_statuses[0].state.terminated->reason = "Error";
   pod("a").status.reason = "Evicted";
   EXPECT_TRUE(observe(true).failure->lost_member);
@@ -131,17 +157,19 @@ TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
   EXPECT_TRUE(observe(true).failure->lost_member);
 }
 
-// What a real kubelet says of the pods of a node that was powered off and came back.
+// As a real kubelet reports the pods of a node that was powered off and came back.
 TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed) {
   running("b", kNow - seconds{100});
   ended("a", 255, "Unknown");
   ASSERT_TRUE(observe(true).failure.has_value());
   EXPECT_TRUE(observe(true).failure->lost_member);
   EXPECT_EQ(observe(true).failure->state, sched::JobState::kNodeFail);
+  // A program can end with 255 by itself; then its reason is "Error", and the job has failed.
   ended("a", 255, "Error");
   EXPECT_FALSE(observe(true).failure->lost_member);
 }
 
+// No container of the pod ever ran, so another node may well take it.
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   running("a", kNow);
   pod("b").status.phase = kube::PodPhase::kFailed;
@@ -173,6 +201,8 @@ TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
   EXPECT_FALSE(observe(true).launch.has_value());
 }
 
+// 128 is not the program's exit code: the runtime could not start it (a command that does not
+// exist).
 TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
   running("a", kNow);
   ended("b", 128, "StartError");
@@ -180,6 +210,7 @@ TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
   EXPECT_FALSE(observe().failure.has_value());
 }
 
+// At the deadline a gang that lacks a pod has failed to start, and one whose pods all run has not.
 TEST_F(GangObservationTest, TheStartTimeoutHoldsUntilAllPodsRun) {
   running("a", kNow);
   EXPECT_TRUE(observe(false, kNow).launch.has_value());

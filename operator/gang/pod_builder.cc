@@ -44,6 +44,8 @@ std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::J
       {"SLURM_TASKS_PER_NODE", gang.tasks_list},
       {"SLURM_JOB_CPUS_PER_NODE", gang.cpus_list},
       {"SLURM_CPUS_ON_NODE", text(gang.cpus_per_node[node_index])},
+      // A pod that runs all tasks of its node (PerNode) is told the first of them, as a batch
+      // script is.
       {"SLURM_PROCID", text(slot.first_task)},
       {"SLURM_LOCALID", text(slot.first_task - gang.first_task[node_index])},
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
@@ -99,6 +101,8 @@ base::Result<std::vector<std::optional<kube::Bytes>>> share_out_memory(
   }
   for (std::size_t i = 0; i < without.size(); ++i) {
     // All but the first get an equal small part, so that each container has a limit.
+    // Bytes that do not divide go to the first container, so the sum is exactly the memory of the
+    // slot.
     const std::int64_t part = left / static_cast<std::int64_t>(without.size());
     shares[without[i]] =
         kube::Bytes{i == 0 ? left - part * static_cast<std::int64_t>(without.size() - 1) : part};
@@ -119,6 +123,8 @@ void set_resources(Json& container, bool first, const PodSlot& slot,
   // The template's own CPU limit would contradict the allocation.
   resources["limits"].erase("cpu");
   if (slot.cpus > 0) resources["limits"]["cpu"] = std::to_string(slot.cpus);
+  // Requests and limits of memory are equal: memory cannot be taken back from a frozen pod, so it
+  // must be there for all jobs of a node at once.
   resources["requests"].erase("memory");
   resources["limits"].erase("memory");
   if (memory) {
@@ -135,6 +141,8 @@ bool is_adopted(const kube::Job& job) {
 
 void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const PodOptions& options) {
   Json metadata = Json::object();
+  // Only labels and annotations of the template are taken over: a name, an owner or finalizers of
+  // its author would break the rules by which pods are found and ended.
   const Json& from = pod["metadata"];
   if (from.is_object()) {
     for (const char* field : {"labels", "annotations"}) {
@@ -188,6 +196,7 @@ GangLayout gang_layout(std::span<const PodSlot> slots) {
   GangLayout gang{.pods_count = slots.size()};
   std::vector<int> tasks_per_node;
   for (const PodSlot& slot : slots) {
+    // The slots of a node stand together, so a new index begins the next node.
     if (slot.node_index == static_cast<int>(gang.cpus_per_node.size())) {
       gang.cpus_per_node.push_back(0);
       gang.first_task.push_back(slot.first_task);
@@ -204,6 +213,9 @@ GangLayout gang_layout(std::span<const PodSlot> slots) {
 
 base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
                              const PodOptions& options) {
+  // Decoded first, so that all fields that are touched below have the types that the code expects.
+  // The pod itself is built from the JSON, which keeps fields that this version of the operator
+  // does not know.
   const auto decoded = kube::decode_template(job.spec.pod_template);
   if (!decoded.ok()) return decoded.error();
   const auto memory = share_out_memory(decoded->spec.containers, slot);
@@ -219,6 +231,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
     // claims is pinned for it and not bound directly.
     spec["affinity"] = affinity_to_node(slot.node);
   } else {
+    // Bound at creation: kube-scheduler never sees the pod and cannot put it anywhere else.
     spec["nodeName"] = slot.node;
   }
   // A container that kubelet restarted would lose what its gang has exchanged; the job is restarted

@@ -20,7 +20,7 @@ struct PodOptions {
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 
-// What each pod of one start is told of all of them.
+// The facts about a start of which all its pods are told.
 struct GangLayout {
   std::size_t pods_count = 0;
   int tasks = 0;

@@ -15,6 +15,8 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
+// Twelve slots, so that indexes have one and two digits. A name of another start has the same index
+// and another hash.
 TEST(Pods, AreFoundByTheirNames) {
   const kube::Allocation allocation{.hostlist = "n[1-12]", .shares = {{.hostlist = "n[1-12]"}}};
   const auto slots = pod_slots({"load", "uid", 2}, allocation, kube::PodPolicy::kPerNode).value();
@@ -28,6 +30,7 @@ TEST(Pods, AreFoundByTheirNames) {
   }
 }
 
+// Two nodes with 4 CPUs, 2 KiB and two tasks each: per node a pod has all of that, per task a half.
 TEST(Pods, OnePerNodeOrOnePerTask) {
   kube::Allocation allocation{.hostlist = "n[1-2]", .cpus = 8};
   allocation.shares = {
@@ -47,6 +50,8 @@ TEST(Pods, OnePerNodeOrOnePerTask) {
   EXPECT_EQ(pod_name("j", "u", 1, 0).size(), std::string{"j-xxxxx-0"}.size());
 }
 
+// 2 CPUs are a request of 2m and a limit of 2: the request is only a token, so that kubelet takes
+// the pods of several gangs.
 TEST(Pods, CarryWhatTheOperatorDecided) {
   kube::Job job = job_of_spec(
       {{"resources", {{"cpusPerTask", 2}}},
@@ -121,6 +126,7 @@ TEST(Pods, AreToldOfEachOther) {
   EXPECT_EQ(second["SLURM_CPUS_ON_NODE"], "4");
   EXPECT_EQ(second["SLURM_PROCID"], "1");
   EXPECT_EQ(second["SLURM_LOCALID"], "1");
+  // Task 3 of the job is the only one on the third node, so its local number is 0.
   auto last = environment(3);
   EXPECT_EQ(last["SLURM_NODEID"], "2");
   EXPECT_EQ(last["SLURM_CPUS_ON_NODE"], "2");

@@ -27,6 +27,8 @@ bool has_claims(const Json& pod_spec) {
 
 Json affinity_to_node(const std::string& node) {
   Json affinity;
+  // matchFields on metadata.name is the only selector that names a node without relying on its
+  // labels; DaemonSet pods are placed in the same way.
   affinity[terms()] = Json::array(
       {{{"matchFields",
          Json::array(
@@ -41,6 +43,7 @@ bool has_gang_gate(const Json& pod_spec) {
 }
 
 bool has_gang_gate(const kube::Pod& pod) {
+  // Most pods of a cluster have no gate: they are told apart before any JSON is made.
   if (pod.spec.scheduling_gates.empty()) return false;
   return has_gang_gate(Json{{"schedulingGates", pod.spec.scheduling_gates.json()}});
 }
@@ -50,16 +53,24 @@ Json pin_patch(const Json& pod_spec, const kube::Job& job, const PodSlot& slot,
   Json patch;
   Json& labels = patch["metadata"]["labels"];
   labels[std::string{kube::kLabelJob}] = job.metadata.name;
+  // The controller reference of such a pod is its owner's, so this label is the only link to our
+  // Job.
   labels[std::string{kube::kLabelJobUid}] = job.metadata.uid;
   labels[std::string{kube::kLabelJobId}] = std::to_string(job.status.job_id.value_or(0));
   labels[std::string{kube::kLabelPartition}] = job.status.partition;
   labels[std::string{kube::kLabelTask}] = std::to_string(slot.index);
+  // The same labels as on pods that are built here, so the agent and kubectl need not tell the two
+  // apart.
   labels[std::string{kube::kLabelStart}] = std::to_string(job.status.starts.value_or(0));
   Json& bound = patch["metadata"]["annotations"][std::string{kube::kAnnotationCpuSet}];
   if (!cpuset.empty()) bound = cpuset;  // else null, which removes it
   Json& spec = patch["spec"];
   spec["affinity"] = affinity_to_node(slot.node);
+  // In the same write as the affinity: with two writes a crash in between would leave either a
+  // pinned pod that is never released, or a released pod that kube-scheduler puts anywhere.
   spec["schedulingGates"] = nullptr;
+  // A merge patch replaces the list as a whole, so the pod's own tolerations are repeated. The API
+  // server lets tolerations be added, never removed.
   Json tolerations = pod_spec.value("tolerations", Json::array());
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
   spec["tolerations"] = std::move(tolerations);
@@ -89,6 +100,8 @@ std::optional<BindingProblem> binding_problem(const kube::Pod& pod) {
       scheduled->reason != "Unschedulable") {
     return std::nullopt;
   }
+  // The sentences are all that kube-scheduler says; the condition has no code for the plugin that
+  // refused.
   const std::string& message = scheduled->message;
   // A claim that is missing or in use fails on any node; everything else (taints, resources) is
   // about this one.

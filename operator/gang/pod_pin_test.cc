@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::json;
 
+// An ephemeral volume makes a claim with the pod; an emptyDir needs none.
 TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
   EXPECT_FALSE(has_claims(json::object()));
   EXPECT_FALSE(has_claims({{"volumes", json::array({{{"name", "a"}, {"emptyDir", {}}}})}}));
@@ -20,6 +21,8 @@ TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
       has_claims({{"volumes", json::array({{{"name", "a"}, {"ephemeral", json::object()}}})}}));
 }
 
+// A name with a dot: the pin matches the node's name and not the label kubernetes.io/hostname,
+// which may differ from it.
 TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   kube::Pod pod;
   EXPECT_EQ(node_of(pod), std::nullopt);
@@ -32,6 +35,7 @@ TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   EXPECT_EQ(node_of(other), std::nullopt);
 }
 
+// With another program's gate beside ours the pod is not yet to be decided on.
 TEST(PodPin, OnlyOurGateByItselfCounts) {
   const auto with = [](const json& gates) {
     kube::Pod pod;
@@ -47,6 +51,7 @@ TEST(PodPin, OnlyOurGateByItselfCounts) {
   EXPECT_TRUE(with(json::array({ours})));
 }
 
+// In two writes kube-scheduler could see the pod between them, without a gate and without a node.
 TEST(PodPin, AGatedPodIsPinnedAndReleasedInOneWrite) {
   kube::Job job;
   job.metadata.name = "train-x";
@@ -66,6 +71,7 @@ TEST(PodPin, AGatedPodIsPinnedAndReleasedInOneWrite) {
       << "the author's own is removed";
 }
 
+// Claims that are not there yet may come; a node that cannot have the volume will not change.
 TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   kube::Pod pod;
   EXPECT_FALSE(binding_problem(pod).has_value());

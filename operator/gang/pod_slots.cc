@@ -32,6 +32,10 @@ std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
 
 }  // namespace
 
+// "JOB-HASH-INDEX". The hash of UID and start keeps the names of two starts, and of two jobs that
+// had one name after the other, apart: a create that is repeated after a crash meets AlreadyExists
+// only for its own pod. 27^5 (14 million) hashes suffice, because only pods with the same job name
+// compete.
 std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index) {
   std::uint64_t hash = hash_of(uid, starts);
   std::string name{job};
@@ -55,6 +59,8 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
     const int tasks = std::max(share.tasks.value_or(1), 1);
     const int cpus = share.cpus.value_or(0);
     for (const std::string& node : *nodes) {
+      // The order of the shares, of their hostlists and of the tasks gives the indexes. It is
+      // stored in the allocation, so each leader counts alike.
       const int pods = policy == kube::PodPolicy::kPerTask ? tasks : 1;
       for (int i = 0; i < pods; ++i) {
         PodSlot& slot = slots.emplace_back();

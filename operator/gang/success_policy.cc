@@ -27,6 +27,8 @@ std::optional<base::Instant> met_at(const kube::SuccessRule& rule, std::span<con
       rule.succeeded_count ? static_cast<std::size_t>(*rule.succeeded_count) : named.size();
   if (needed == 0 || ends.size() < needed) return std::nullopt;
   const auto last = ends.begin() + static_cast<std::ptrdiff_t>(needed - 1);
+  // The rule was met when the count-th of the named pods ended; later ends do not move that
+  // instant.
   std::nth_element(ends.begin(), last, ends.end());
   return *last;
 }
@@ -60,6 +62,7 @@ std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
                                           std::span<const PodSlot> slots,
                                           std::span<const SlotPod> pods, base::Instant now) {
   for (std::size_t i = 0; i < policy.rules.size(); ++i) {
+    // The first rule in the order of the list that is met, as in a batch Job's successPolicy.
     const auto at = met_at(policy.rules[i], slots, pods, now);
     if (!at) continue;
     std::vector<int> succeeded;

@@ -15,7 +15,7 @@ namespace control {
 
 struct SlotPod;
 
-// What is wrong with the rules, each a sentence.
+// Returns the faults of the rules, each as a sentence.
 std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy);
 
 struct EarlySuccess {

@@ -13,7 +13,11 @@ namespace {
 // The pods of a gang appear one after the other: they are told what they wait for once nothing has
 // changed for so long.
 constexpr base::Duration kGatherPods = std::chrono::seconds{5};
+// A deletion is repeated until the watch shows that the Job is gone; its outcome is only logged.
 constexpr base::Duration kDeleteJobAgain = std::chrono::seconds{10};
+// An answered creation that no watch has shown for so long: it was deleted at once.
+constexpr base::Duration kUnseenJob = std::chrono::seconds{30};
+// After a failed write of a note.
 constexpr base::Duration kNoteAgain = std::chrono::seconds{10};
 
 const kube::Condition* waiting_of(const kube::Pod& pod) {
@@ -25,6 +29,9 @@ std::string gang_label(const kube::Job& job) {
   return label == job.metadata.labels.end() ? "" : label->second;
 }
 
+// Returns true if the API server judged the Job itself (a quota, an admission policy, a name that
+// another Job has), so the message helps the author of the pods. An API server that is merely out
+// of reach is retried without a word to users.
 bool is_final_refusal(base::Code code) {
   return code == base::Code::kInvalidArgument || code == base::Code::kPermissionDenied ||
          code == base::Code::kAlreadyExists;
@@ -32,11 +39,19 @@ bool is_final_refusal(base::Code code) {
 
 }  // namespace
 
+// How pods of others get a Job. A pod with our gate names its gang by a label; kube-scheduler
+// leaves the pod alone for as long as it has the gate. Four maps hold what is known: pods_ (gated,
+// or with a note of ours), gangs_ (pods and Jobs of one label in one namespace), jobs_ (our Jobs
+// that list pods) and job_of_pod_ (which Job lists a pod, by UID). Each change touches gangs; due()
+// looks at the touched ones, makes or deletes Jobs, and writes notes within the budget. Nothing
+// here survives a restart: a new leader is told all pods and Jobs again and comes to the same maps.
 void GatedPods::observe(const kube::ObjectKey& key, const PodPtr& pod) {
   if (!adopts_) return;
   const bool is_gated = pod != nullptr && !pod->metadata.deletion_timestamp && has_gang_gate(*pod);
   const bool has_note = pod != nullptr && waiting_of(*pod) != nullptr;
   forget_pod(key);
+  // A pod with a note and without the gate is kept as well: its note is out of date and must be
+  // removed. Its gate was removed by us (its Job has started) or by its author.
   if (!is_gated && !has_note) return;
   pods_[key] = pod;
   if (has_note) to_note_.try_emplace(key, base::Instant{});
@@ -50,6 +65,8 @@ void GatedPods::forget_pod(const kube::ObjectKey& key) {
   const auto known = pods_.extract(key);
   if (!known) return;
   to_note_.erase(key);
+  // The label of the version that was known: if its author has changed the label since, the pod
+  // leaves its old gang here and joins the new one in observe().
   const GangKey gang{key.ns, gang_of(*known.mapped())};
   const auto found = gangs_.find(gang);
   if (found == gangs_.end() || found->second.pods.erase(key.name) == 0) return;
@@ -58,6 +75,9 @@ void GatedPods::forget_pod(const kube::ObjectKey& key) {
 
 void GatedPods::observe_job(const JobRecord& job) {
   if (!job.is_adopted()) return;
+  // A Job that has lost its allocation without an end (its start was refused, say, by kubelet)
+  // waits again. Some of its pods may have lost their gate by then. delete_broken_jobs sees that
+  // they are missing, so such a gang is never queued in parts.
   std::optional<std::string> ended;
   if (job.is_final()) ended = kube::to_string(*job.wanted().state);
   put_job(job.object, !job.is_allocated() && !job.is_final() && !job.deleted, std::move(ended));
@@ -77,10 +97,14 @@ void GatedPods::put_job(const std::shared_ptr<const kube::Job>& object, bool wai
              .waits = waits,
              .ended = std::move(ended)};
   if (const auto known = jobs_.find(uid); known != jobs_.end()) {
+    // A deletion that was asked for stays noted over changes of the object, or it would be asked
+    // for at each of them.
     job.deleted_at = known->second.deleted_at;
     forget_job(uid);  // its author may have changed its label, which names its gang
   }
   gangs_[job.gang].jobs.insert(uid);
+  // The UID, not the name: a pod that its controller has made anew under the same name is not in
+  // the Job, whose list never changes.
   for (const kube::AdoptedPod& pod : object->spec.adopted) job_of_pod_[pod.uid] = uid;
   touched_.insert(job.gang);
   jobs_.emplace(uid, std::move(job));
@@ -90,9 +114,12 @@ void GatedPods::forget_job(const std::string& uid) {
   const auto known = jobs_.extract(uid);
   if (!known) return;
   const OurJob& job = known.mapped();
+  // Pods that still have the gate are free again: if all of the gang are, they get another Job.
+  // So a user queues a gang again, whose Job has ended, by deleting the Job.
   for (const kube::AdoptedPod& pod : job.object->spec.adopted) {
     const auto of = job_of_pod_.find(pod.uid);
     if (of != job_of_pod_.end() && of->second == uid) job_of_pod_.erase(of);
+    // The pod may carry another gang's label by now, so its own gang is touched as well.
     const auto freed = pods_.find({job.object->metadata.ns, pod.name});
     if (freed != pods_.end()) touched_.insert({freed->first.ns, gang_of(*freed->second)});
   }
@@ -108,11 +135,18 @@ void GatedPods::answered(const JobCreated& outcome, base::Instant now) {
   if (outcome.result.ok()) {
     gang.creation.succeeded();
     gang.refusal.clear();
+    // Noted before the watch shows it. Otherwise the pods would look free in the next step and
+    // their Job would be asked for a second time; that request would be harmless (equal name), but
+    // useless. A Job that the watch has shown already may have gone on since, and is not
+    // overwritten.
     if (!jobs_.contains(outcome.result->metadata.uid)) {
       put_job(std::make_shared<const kube::Job>(*outcome.result), true, std::nullopt);
+      jobs_.at(outcome.result->metadata.uid).unseen_since = now;
     }
     return;
   }
+  // Also if another client has a Job of that name (AlreadyExists): it is tried again with a
+  // back-off, because that Job may go.
   gang.creation.failed(now);
   const base::Error& error = outcome.result.error();
   gang.refusal = is_final_refusal(error.code) ? error.message : "";
@@ -123,6 +157,7 @@ void GatedPods::answered(const JobCreated& outcome, base::Instant now) {
 void GatedPods::answered(const PodNoted& outcome, base::Instant now) {
   noting_.erase(outcome.uid);
   if (outcome.status.ok() || outcome.status.error().code == base::Code::kNotFound) return;
+  // A failure is rare, and the outcome names the pod by UID only, so all pods are searched.
   for (const auto& [key, pod] : pods_) {
     if (pod->metadata.uid == outcome.uid) to_note_[key] = now + kNoteAgain;
   }
@@ -130,18 +165,15 @@ void GatedPods::answered(const PodNoted& outcome, base::Instant now) {
 
 std::vector<Effect> GatedPods::due(InformBudget& budget, base::Instant now) {
   std::vector<Effect> effects;
-  while (!timers_.empty() && timers_.begin()->first <= now) {
-    const GangKey key = timers_.extract(timers_.begin()).value().second;
-    gangs_.at(key).timer = base::kNever;
-    touched_.insert(key);
-  }
+  for (GangKey& key : timers_.take_due(now)) touched_.insert(std::move(key));
   for (const GangKey& key : std::exchange(touched_, {})) {
     const auto found = gangs_.find(key);
     if (found == gangs_.end()) continue;
     Gang& gang = found->second;
     look(key, gang, now, effects);
+    // The Gang counts the tries of its Job's creation, so it stays until the answer has come.
     if (!gang.pods.empty() || !gang.jobs.empty() || gang.creation.is_under_way()) continue;
-    timers_.erase({gang.timer, key});
+    timers_.clear(key);
     gangs_.erase(found);
   }
   write_notes(budget, now, effects);
@@ -150,15 +182,38 @@ std::vector<Effect> GatedPods::due(InformBudget& budget, base::Instant now) {
 
 void GatedPods::look(const GangKey& key, Gang& gang, base::Instant now,
                      std::vector<Effect>& effects) {
+  // 1. a Job that was deleted before a watch showed it is forgotten, and one that can no longer get
+  //    all its pods goes away: the pods become free
+  forget_unseen_jobs(key, gang, now);
   delete_broken_jobs(key, gang, now, effects);
+  // 2. the pods that no Job lists are judged as a gang, whose Job is made if they are complete
   std::vector<PodPtr> free;
   for (const auto& [name, pod] : gang.pods) {
     if (!job_of_pod_.contains(pod->metadata.uid)) free.push_back(pod);
   }
   const Note note = free.empty() ? Note{} : note_of(key, gang, std::move(free), now, effects);
+  // 3. the pods are told, once the verdict has stood for kGatherPods. A controller creates the pods
+  //    of a gang one by one: without the delay each of n pods would get n notes ("1 of n", "2 of
+  //    n", …).
   if (std::exchange(gang.note, note) != note) gang.noted_at = now;
-  if (now < gang.noted_at + kGatherPods) return set_timer(key, gang, gang.noted_at + kGatherPods);
+  if (now < gang.noted_at + kGatherPods)
+    return timers_.set_no_later(key, gang.noted_at + kGatherPods);
   for (const auto& [name, pod] : gang.pods) to_note_.try_emplace({key.ns, name}, base::Instant{});
+}
+
+// No watch will say that they are gone.
+void GatedPods::forget_unseen_jobs(const GangKey& key, const Gang& gang, base::Instant now) {
+  // A copy: forget_job() takes the UID out of the set that is walked through.
+  const std::set<std::string> uids = gang.jobs;
+  for (const std::string& uid : uids) {
+    const auto& since = jobs_.at(uid).unseen_since;
+    if (!since) continue;
+    if (now >= *since + kUnseenJob) {
+      forget_job(uid);
+    } else {
+      timers_.set_no_later(key, *since + kUnseenJob);
+    }
+  }
 }
 
 void GatedPods::delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant now,
@@ -166,23 +221,28 @@ void GatedPods::delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant
   for (const std::string& uid : gang.jobs) {
     OurJob& job = jobs_.at(uid);
     if (!job.waits) continue;
+    // Only pods that have their gate and are not being deleted are in gang.pods. As long as the Job
+    // waits for nodes, all pods that it lists must be among them.
     const bool is_whole =
         std::ranges::all_of(job.object->spec.adopted, [&gang](const kube::AdoptedPod& pod) {
           const auto found = gang.pods.find(pod.name);
           return found != gang.pods.end() && found->second->metadata.uid == pod.uid;
         });
     if (is_whole) continue;
+    // The Job is deleted rather than changed: spec.adopted is immutable, because it is the only
+    // record of which pods are meant.
     if (now >= job.deleted_at + kDeleteJobAgain) {
       job.deleted_at = now;
       effects.emplace_back(DeleteJob{kube::key_of(job.object->metadata), uid});
       report_.log("gang of pods is broken",
                   "job=" + kube::to_string(kube::key_of(job.object->metadata)));
     }
-    set_timer(key, gang, job.deleted_at + kDeleteJobAgain);
+    timers_.set_no_later(key, job.deleted_at + kDeleteJobAgain);
   }
 }
 
-// What to tell the pods `free`, which have no Job; makes their Job if they are a whole gang.
+// Returns the note for the pods `free`, which have no Job; makes their Job if they are a whole
+// gang.
 GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<PodPtr> free,
                                    base::Instant now, std::vector<Effect>& effects) {
   if (key.name.empty()) {
@@ -190,24 +250,32 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
                              " is there, but no label " + std::string{kube::kLabelGang} +
                              " that names the pod's gang"};
   }
+  // Pods beyond those of a Job that lives: nothing can add them to it, and they are no gang by
+  // themselves. A Job that has ended does not stand in the way of a second gang under the same
+  // label.
   for (const std::string& uid : gang.jobs) {
     const OurJob& job = jobs_.at(uid);
     if (job.ended) continue;
-    if (job.waits && job.deleted_at != base::Instant{}) break;  // it is being deleted
+    if (job.waits && job.deleted_at != base::Instant{}) continue;  // it is being deleted
     return {"NotInGang", "gang \"" + key.name + "\" has all its pods already: Job " +
                              job.object->metadata.name + " stands for them"};
   }
+  // `free` is sorted by name, since gang.pods is a map: the Job's name is derived from the UIDs in
+  // that order, so a new leader asks for the same Job and finds the one that exists.
   PodGangVerdict verdict = translate_pod_gang(free);
   if (verdict.kind == PodGangVerdict::Kind::kIncomplete) {
     return {"WaitingForPods", verdict.message};
   }
   if (verdict.kind == PodGangVerdict::Kind::kRefused) return {"NotSupported", verdict.message};
   if (gang.creation.may_begin(now)) {
+    // Begun before the effect is handed over: the next step must not ask a second time.
     gang.creation.begin();
     being_made_[kube::key_of(verdict.job.metadata)] = key;
     effects.emplace_back(CreateJob{std::move(verdict.job)});
+    // The last creation failed and its back-off runs. While one is under way its answer touches the
+    // gang.
   } else if (!gang.creation.is_under_way()) {
-    set_timer(key, gang, gang.creation.due());
+    timers_.set_no_later(key, gang.creation.due());
   }
   if (gang.refusal.empty()) return {};
   return {"NotMade", "its Job cannot be made: " + gang.refusal};
@@ -216,6 +284,7 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
 // Returns why the pod still has its gate; nullopt if its Job waits in the queue, which says why.
 std::optional<GatedPods::Note> GatedPods::wanted_note(const kube::Pod& pod,
                                                       base::Instant now) const {
+  // Without its gate, or while it is being deleted, the pod waits for nothing.
   const auto found = gangs_.find({pod.metadata.ns, gang_of(pod)});
   if (found == gangs_.end() || !found->second.pods.contains(pod.metadata.name)) return std::nullopt;
   const auto of = job_of_pod_.find(pod.metadata.uid);
@@ -226,21 +295,28 @@ std::optional<GatedPods::Note> GatedPods::wanted_note(const kube::Pod& pod,
                                 " before the pod got a node; delete the pod, or the Job to queue "
                                 "it again"};
   }
+  // The same delay as in look(). This is also asked for pods whose note came from a watch event.
   const Gang& gang = found->second;
   if (gang.note.reason.empty() || now < gang.noted_at + kGatherPods) return std::nullopt;
   return gang.note;
 }
 
+// Writes the notes that are wrong, as far as the budget goes; the other pods stay in to_note_. Each
+// pod is asked once: after a write the watch shows the pod with its note, which queues it again, so
+// a verdict that changed in the meantime is told then.
 void GatedPods::write_notes(InformBudget& budget, base::Instant now, std::vector<Effect>& effects) {
   for (auto at = to_note_.begin(); at != to_note_.end() && budget.has_one();) {
     if (at->second > now) {
       ++at;
       continue;
     }
+    // Present: to_note_ has only keys of pods_, and forget_pod() empties both.
     const PodPtr pod = pods_.at(at->first);
     at = to_note_.erase(at);
     const std::optional<Note> wanted = wanted_note(*pod, now);
     const kube::Condition* stored = waiting_of(*pod);
+    // A condition with a new time but the same words would be a write for nothing, so only the
+    // words are compared.
     const bool is_right = wanted ? stored != nullptr && stored->reason == wanted->reason &&
                                        stored->message == wanted->message
                                  : stored == nullptr;
@@ -260,16 +336,11 @@ void GatedPods::write_notes(InformBudget& budget, base::Instant now, std::vector
   }
 }
 
-void GatedPods::set_timer(const GangKey& key, Gang& gang, base::Instant at) {
-  if (gang.timer <= at) return;
-  timers_.erase({gang.timer, key});
-  gang.timer = at;
-  timers_.emplace(at, key);
-}
-
+// Linear in the pods whose notes wait for the budget. kLookAgain keeps the loop from spinning while
+// the budget is empty.
 base::Instant GatedPods::next_due(base::Instant now) const {
   base::Instant due = touched_.empty() ? base::kNever : now;
-  if (!timers_.empty()) due = std::min(due, timers_.begin()->first);
+  due = std::min(due, timers_.next().value_or(base::kNever));
   for (const auto& [key, at] : to_note_) due = std::min(due, at);
   return due == base::kNever ? due : std::max(due, now + InformBudget::kLookAgain);
 }

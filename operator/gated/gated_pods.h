@@ -23,6 +23,7 @@
 
 #include "api/job.h"
 #include "base/time.h"
+#include "base/timers.h"
 #include "kube/api/pod.h"
 #include "operator/jobs/job_record.h"
 #include "operator/loop/report.h"
@@ -72,6 +73,8 @@ class GatedPods {
     bool waits = true;                 // for nodes: its pods are still gated
     std::optional<std::string> ended;  // its final state
     base::Instant deleted_at{};        // when its deletion was last asked for; 0 = never
+    // The answer to its creation, at that instant, is all that is known of it.
+    std::optional<base::Instant> unseen_since{};
   };
   struct Gang {
     std::map<std::string, PodPtr> pods;  // gated, by name
@@ -80,20 +83,19 @@ class GatedPods {
     std::string refusal;  // by the API server, of its Job
     Note note;            // for its pods that have no Job
     base::Instant noted_at{};
-    base::Instant timer{base::kNever};  // its place in timers_
   };
 
   void put_job(const std::shared_ptr<const kube::Job>& object, bool waits,
                std::optional<std::string> ended);
   void forget_pod(const kube::ObjectKey& key);
   void look(const GangKey& key, Gang& gang, base::Instant now, std::vector<Effect>& effects);
+  void forget_unseen_jobs(const GangKey& key, const Gang& gang, base::Instant now);
   void delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant now,
                           std::vector<Effect>& effects);
   Note note_of(const GangKey& key, Gang& gang, std::vector<PodPtr> free, base::Instant now,
                std::vector<Effect>& effects);
   std::optional<Note> wanted_note(const kube::Pod& pod, base::Instant now) const;
   void write_notes(InformBudget& budget, base::Instant now, std::vector<Effect>& effects);
-  void set_timer(const GangKey& key, Gang& gang, base::Instant at);
 
   const Report& report_;
   bool adopts_ = false;
@@ -103,7 +105,7 @@ class GatedPods {
   std::map<std::string, std::string> job_of_pod_;  // UIDs
   std::map<kube::ObjectKey, GangKey> being_made_;  // by the Job's key
   std::set<GangKey> touched_;
-  std::set<std::pair<base::Instant, GangKey>> timers_;
+  base::Timers<GangKey> timers_;                      // when to look again
   std::map<kube::ObjectKey, base::Instant> to_note_;  // pods whose note may be wrong
   std::set<std::string> noting_;                      // UIDs of pods whose note is being written
 };

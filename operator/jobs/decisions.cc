@@ -1,4 +1,4 @@
-// What the scheduler's decisions mean for the operator: the wanted status (status_after.h), the
+// The consequences of the scheduler's decisions: the wanted status (status_after.h), the
 // pods and nodes of a start, and what is told.
 #include "operator/jobs/decisions.h"
 
@@ -21,6 +21,8 @@ void Decisions::apply(const sched::Decision& decision) {
         JobRecord* job = parts_.jobs.find(one.job);
         if (job == nullptr) return;
         on(one, *job);
+        // Touched even if the status stays as it is: pods and timetables may follow from the
+        // decision.
         parts_.jobs.touch(job->uid);
       },
       decision);
@@ -34,6 +36,8 @@ DecisionContext Decisions::decision_context(const JobRecord& job) const {
           }};
 }
 
+// The status is only wanted here. The publisher writes it, and CommitGate holds back all that must
+// not happen before it is stored.
 void Decisions::take(JobRecord& job, StatusAfter after) {
   job.wanted() = std::move(after.status);
   parts_.jobs.mark(job, after.urgency);
@@ -44,13 +48,16 @@ void Decisions::take(JobRecord& job, StatusAfter after) {
 // 3. The pods of the start follow from the allocation as it will be stored, so that a new leader,
 //    which reads it back, computes the same names.
 void Decisions::on(const sched::Start& start, JobRecord& job) {
+  // 1. what belonged to an earlier start
   ++counters_.starts;
   count_estimate(job);
   leave_nodes(job);
   job.clear_start();
+  // The warning came from a dry run while the job waited; now its pods themselves will tell.
   if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
   job.start_refusal.clear();
   show_times(job, scheduler_, parts_.now);
+  // 2. the allocation
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
   // The slots follow, and not before: their names contain the number of the start, which the status
@@ -68,6 +75,7 @@ void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
   StatusAfter after = status_after(suspend, std::move(job.wanted()), decision_context(job));
   const bool is_told = after.urgency != WriteUrgency::kInforms;
   take(job, std::move(after));
+  // A turn of the rotation comes with each slice; events for it would drown all others.
   if (!is_told) return;
   const std::string& reason = job.wanted().reason;
   parts_.report.log("suspend", job_fields(job) + " reason=" + reason);
@@ -89,6 +97,9 @@ void Decisions::on(const sched::Resume& resume, JobRecord& job) {
 void Decisions::on(const sched::End& end, JobRecord& job) {
   DecisionContext context = decision_context(job);
   if (end.preemptor) {
+    // find() and not peek(): a preemptor that has ended meanwhile may be put away, and its name is
+    // still worth telling.
+    // The preemptor may be gone by now; then the ending names none.
     if (const JobRecord* preemptor = parts_.jobs.find(*end.preemptor)) {
       context.preemptor = kube::JobReference{
           .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->uid};
@@ -184,6 +195,8 @@ void Decisions::take_slots(JobRecord& job) {
   auto slots =
       pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
                 job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
+  // An error leaves the gang without slots, and observe_gang treats such a gang as neither finished
+  // nor complete, so nothing is concluded from pods that cannot be assigned.
   if (!slots.ok()) {
     // The job keeps its allocation and has no pods. Only another version of the operator, or a
     // hand, can have written such a status.

@@ -1,4 +1,4 @@
-// What the scheduler's decisions leave in the record of a job and in the books of its nodes.
+// The scheduler's decisions, as they are left in a job's record and in the books of its nodes.
 // (What they make of its status: status_after_test.cc.)
 #include "operator/jobs/decisions.h"
 
@@ -14,6 +14,7 @@ using JobUids = std::set<std::string>;
 
 class DecisionsTest : public JobPartsFixture {};
 
+// Two things are left over from an earlier start, to see that the new one begins without them.
 TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   reserve_numbers();
   JobRecord& job = see(object("train", 2));
@@ -49,6 +50,8 @@ TEST_F(DecisionsTest, AStartTakesTheWarningBack) {
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
+// In two halves: between the decision and the end of the last pod the job keeps its slots and
+// nodes, because its pods are found by them and still use the nodes.
 TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   JobRecord& job = started();
   job.start.failing_since["pod"] = now;
@@ -76,7 +79,7 @@ TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
   EXPECT_EQ(told(), "");
 }
 
-// What the scheduler knows of its times is shown when it stops, ends and waits again.
+// The scheduler's knowledge of its times is shown when it stops, ends and waits again.
 TEST_F(DecisionsTest, TimesAreShownWhereTheyStand) {
   JobRecord& job = started();
   scheduler.tell(sched::JobReady{job.id});
@@ -90,6 +93,8 @@ TEST_F(DecisionsTest, TimesAreShownWhereTheyStand) {
   now += std::chrono::seconds{60};
   decisions.apply(
       sched::End{.job = job.id, .verdict = sched::EndingVerdict::kTimeout, .kill_at = now});
+  // The decisions are applied past the scheduler, so its clock for this job never stopped: each
+  // shows the 60 s since the one before.
   EXPECT_EQ(shown(), std::chrono::seconds{180});
 }
 

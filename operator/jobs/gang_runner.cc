@@ -14,6 +14,8 @@ namespace {
 
 // So long a node that could not start a pod is left out for this job. Other jobs may still try it.
 constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
+// Between starts that the API server refuses: a quota or a webhook is mended by people, not by
+// another try.
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
 constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
 
@@ -23,6 +25,7 @@ bool is_ready(const JobRecord& job) {
 
 std::string_view reason_of(const GangEnd& end) {
   if (end.state == sched::JobState::kOutOfMemory) return "OutOfMemory";
+  // A gang whose pods have all succeeded does not come here: only successPolicy ends one early.
   if (end.state == sched::JobState::kCompleted) return "SuccessPolicy";
   return end.lost_member ? "LostMember" : "NonZeroExitCode";
 }
@@ -42,6 +45,7 @@ void GangRunner::run(JobRecord& job) {
   }
 }
 
+// Pods that others have made cannot be made again by us, so their gang has only one start.
 bool GangRunner::may_requeue(const JobRecord& job) const {
   if (job.is_adopted()) return false;
   return job.object->spec.lifecycle.requeue.value_or(
@@ -67,8 +71,11 @@ void GangRunner::run_ending(JobRecord& job) {
 // ends with its last pod. Only a gang that does not start as a whole is ended by us.
 void GangRunner::run_adopted(JobRecord& job) {
   const GangObservation seen = look_at_pods(job);
+  // Slots that still have to be pinned: their pod waits behind the gate, unseen by the index.
   std::vector<int> missing;
   for (const int index : seen.missing) {
+    // A slot in `gone` has no pod to pin: it was deleted, or another client removed its gate, and
+    // kube-scheduler may put it on any node.
     if (!job.start.gone.contains(index)) missing.push_back(index);
   }
   if (!missing.empty()) return pods_.launch(job, missing);
@@ -80,6 +87,8 @@ void GangRunner::run_adopted(JobRecord& job) {
     note_short_life(job, seen);
     return end_adopted(job, seen);
   }
+  // From here on the gang has not started as a whole. After it has, single pods that end are their
+  // owner's business.
   if (is_ready(job)) return;
   if (!job.start.gone.empty()) {
     const auto first = static_cast<std::size_t>(*job.start.gone.begin());
@@ -89,6 +98,8 @@ void GangRunner::run_adopted(JobRecord& job) {
                                      " was deleted, or lost its gate otherwise, before its gang "
                                      "had started"});
   }
+  // The gates are removed already, so the start cannot be undone like one of our own pods: a pod
+  // without its gate can never be queued again.
   if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
   if (!seen.settled_at) return;
   if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
@@ -98,8 +109,10 @@ void GangRunner::run_adopted(JobRecord& job) {
 // REQUIRES: each of its pods has ended or is gone.
 void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
   const auto& pods = job.start.slot_pods;
-  const bool has_failed = std::ranges::any_of(
-      pods, [](const SlotPod& one) { return one.is_finished && !one.has_succeeded; });
+  // SIGTERM makes a program fail that its owner deletes, as an MPIJob its workers.
+  const bool has_failed = std::ranges::any_of(pods, [](const SlotPod& one) {
+    return one.is_finished && !one.has_succeeded && !one.pod->metadata.deletion_timestamp;
+  });
   if (has_failed && seen.failure) return end_by_itself(job, *seen.failure);
   if (has_failed) {
     return end_by_itself(job, {.exit_code = 1, .message = seen.launch ? seen.launch->message : ""});
@@ -117,12 +130,14 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
 void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) const {
   if (is_ready(job) || !seen.first_started) return;
   job.wanted().start_time = seen.first_started;
+  // kubelet writes startedAt and finishedAt by the clock of its node, in whole seconds; two nodes
+  // may disagree, and the difference must not become a negative run time.
   const base::Instant end = seen.last_finished.value_or(parts_.now);
   job.wanted().run_time =
       kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
 }
 
-// What follows from the pods of a start. The first that holds decides:
+// Draws the conclusion from the pods of a start. The first case that holds decides:
 //
 // 1. A node of the job is lost: the gang has lost a member.
 // 2. A pod cannot be started: the start is undone, without its node if that is to blame, otherwise
@@ -137,19 +152,21 @@ void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) co
 // A gang that ends before 7 takes its times from its containers, because the scheduler counts none.
 void GangRunner::run_started(JobRecord& job) {
   if (job.is_adopted()) return run_adopted(job);
+  // 1. a node is lost. Asked before the pods: they will never say anything again, and the scheduler
+  //    must not restart the gang on that node
   for (const std::string& node : job.start.nodes) {
     if (!parts_.nodes.is_lost(node)) continue;
     return end_by_itself(job, {.state = sched::JobState::kNodeFail,
                                .lost_member = true,
                                .message = "node " + node + " is gone"});
   }
+  // The Service is checked at each look: its creation may have failed, or the pods may be those of
+  // an earlier leader.
   if (!job.pods.empty()) pods_.ensure_service(job);
-  // Before the pods are asked: the scheduler must not restart the gang on that node, and its pods
-  // there will never say anything again.
   const GangObservation seen = look_at_pods(job);
   const bool was_ready = is_ready(job);
-  // A pod that cannot start is not a failure of the program. Its node is left out, or, if the same
-  // would happen anywhere, the job is held until a user has looked at it.
+  // 2. a pod cannot start, which is not a failure of the program. Its node is left out, or, if the
+  //    same would happen anywhere, the job is held until a user has looked at it
   if (seen.launch) {
     return undo_start(
         job,
@@ -160,7 +177,9 @@ void GangRunner::run_started(JobRecord& job) {
          .message = seen.launch->message});
   }
   if (seen.all_finished || seen.failure || seen.success) note_short_life(job, seen);
+  // 3. a pod has failed
   if (seen.failure) return end_by_itself(job, *seen.failure);
+  // 4. enough pods have succeeded, or all
   if (seen.success) return complete_early(job, *seen.success);
   if (seen.all_succeeded) {
     show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
@@ -168,8 +187,8 @@ void GangRunner::run_started(JobRecord& job) {
         sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
     return;
   }
-  // A ready gang that lacks a pod has lost a member: the processes of the others wait for it, and a
-  // new pod would not know what it did. The gang ends as a whole, and may be requeued.
+  // 5. a ready gang that lacks a pod has lost a member: the processes of the others wait for it,
+  //    and a new pod would not know what it did. The gang ends as a whole, and may be requeued
   if (was_ready) {
     if (seen.missing.empty()) return;
     const PodSlot& slot = job.start.slots[static_cast<std::size_t>(seen.missing.front())];
@@ -178,8 +197,10 @@ void GangRunner::run_started(JobRecord& job) {
                           .lost_member = true,
                           .message = "pod " + slot.name + " on node " + slot.node + " is gone"});
   }
+  // 6. pods are made, also those whose creation has failed before
   if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
-  // Some pods do not run yet. A change of one of them brings the loop back here.
+  // 7. some pods do not run yet: a change of one of them brings the loop back here. If all run,
+  //    they settle at a known instant
   if (!seen.settled_at) return;
   if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
   become_ready(job);
@@ -191,7 +212,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .pods = job.start.slot_pods,
                 .failing_since = &job.start.failing_since,
                 .settle = parts_.policy.parameters().settle,
-                .ready = is_ready(job)};
+                .ready = is_ready(job),
+                .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
   const kube::Condition* ready_condition =
@@ -204,6 +226,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
         *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
   }
   const GangObservation seen = observe_gang(view, parts_.now);
+  // The patience with a pod (kLaunchPatience) counts from when it was first seen to fail. A new
+  // leader has no such memory and grants it once more.
   std::map<std::string, base::Instant> failing;
   for (const std::string& name : seen.failing) {
     const auto since = job.start.failing_since.find(name);
@@ -261,11 +285,14 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   show_times(job, scheduler_,
              parts_.now);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = end.state;
+  // The verdict that is stored (Requeue) and the one that the scheduler is told (NodeFail) say the
+  // same: the scheduler requeues a NodeFail of a job that may be requeued.
   const bool requeue = end.lost_member && may_requeue(job);
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
   kube::JobEnding ending;
   ending.verdict = requeue ? kube::EndingVerdict::kRequeue : verdict_of(state);
   ending.reason = std::string{reason_of(end)};
+  // Stored, because the pods that tell it may be gone when a new leader finishes the ending.
   ending.exit_code = end.exit_code;
   ending.since = parts_.now;
   job.wanted().ending = ending;
@@ -275,6 +302,7 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   parts_.report.log("job ends", job_fields(job) +
                                     " verdict=" + std::string{kube::to_string(ending.verdict)} +
                                     " why=\"" + end.message + "\"");
+  // An early success is not worth a warning.
   if (state != sched::JobState::kCompleted) {
     tell_event(parts_.report, job, true, "Ending", end.message);
   }
@@ -283,6 +311,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
 
 // Its other pods are ended like those of a gang that has failed.
 void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
+  // Written with the ending in one commit point: the other pods are killed afterwards, and then
+  // nothing else tells which had succeeded.
   job.wanted().succeeded_indexes = success.succeeded;
   end_by_itself(
       job, {.state = sched::JobState::kCompleted,
@@ -315,6 +345,8 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
 // All pods of the start are gone. After a refusal by the API server the job waits longer each time,
 // because the next start would be refused as well.
 void GangRunner::finish_undo(JobRecord& job) {
+  // Taken out before the scheduler is told: its StateChange for this very job comes back while
+  // tell() runs, and clears the start.
   const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
   sched::StartRefused refused{.job = job.id,
                               .avoid_nodes = undo.avoid_nodes,

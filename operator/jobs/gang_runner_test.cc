@@ -1,5 +1,5 @@
-// What the pods of a start say together, and what is made of it: events of the scheduler, endings
-// in the wanted status, pods that are asked for.
+// The pods of a start, taken together, become events of the scheduler, endings in the wanted
+// status, or requests for pods.
 #include "operator/jobs/gang_runner.h"
 
 #include <gtest/gtest.h>
@@ -26,6 +26,7 @@ class GangRunnerTest : public JobPartsFixture {
   // Both of its pods have run for a minute, and it was told so.
   JobRecord& ready(const kube::Job& object = with_requeue(true)) {
     JobRecord& job = started(object);
+    // Longer ago than any settle time, so one look makes the gang ready.
     for (int slot : {0, 1}) show(job, pod_of(job, slot, now - minutes{1}));
     gangs.run(job);
     EXPECT_TRUE(scheduler.view(job.id)->ready);
@@ -38,6 +39,7 @@ class GangRunnerTest : public JobPartsFixture {
   }
 };
 
+// The template is read first: the informers keep none.
 TEST_F(GangRunnerTest, MissingPodsAreMade) {
   JobRecord& job = started();
   gangs.run(job);
@@ -49,11 +51,13 @@ TEST_F(GangRunnerTest, MissingPodsAreMade) {
 TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   JobRecord& job = started();
   show(job, pod_of(job, 0, now - minutes{1}));
+  // The youngest pod decides: pod 0 has settled long ago.
   show(job, pod_of(job, 1, now));
   gangs.run(job);
   EXPECT_EQ(events(), 0);
   EXPECT_FALSE(job.wanted().start_time.has_value());
   ASSERT_GT(job.timer, now);
+  // The settle time and a second for the resolution of startedAt, whatever the default is.
   ASSERT_LT(job.timer, now + seconds{10});
   now = job.timer;
   gangs.run(job);
@@ -76,6 +80,8 @@ TEST_F(GangRunnerTest, ReadinessIsNotLateWhereAJobMayHaveToBeStopped) {
   EXPECT_FALSE(ready().start.late_readiness.has_value());
 }
 
+// Step by step: 1. the ending is decided; 2. once it is stored, the other pod is deleted; 3. when
+// no pod is left and no creation is under way, the job waits again.
 TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   JobRecord& job = ready();
   job.erase_pod(job.start.slots[1].name);
@@ -92,6 +98,7 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   EXPECT_EQ(asked(), "pod-delete");
   EXPECT_EQ(events(), 0);
   pods_go(job);
+  // A creation whose answer is still to come: the pod may exist already.
   job.start.creating = {1};
   gangs.run(job);
   EXPECT_EQ(events(), 0) << "the answer may bring a pod";
@@ -104,6 +111,7 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
 
 TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
   JobRecord& job = ready(with_requeue(false));
+  // Its Node object is deleted, so no kubelet will ever report its pod.
   (void)nodes.observe("n2", nullptr);
   gangs.run(job);
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kNodeFail);
@@ -113,6 +121,7 @@ TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
   EXPECT_EQ(job.wanted().state, kube::JobState::kNodeFail);
 }
 
+// The times of a gang that was ready are the scheduler's: start_time is when it was ready.
 TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   JobRecord& job = ready();
   const auto start = job.wanted().start_time;
@@ -132,6 +141,8 @@ TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   EXPECT_EQ(job.wanted().run_time->elapsed, seconds{60});
 }
 
+// Pod 0 is the driver; its worker would run for ever. The job is completed early, so it has an
+// ending of its own, whose exit code is 0 although the worker is killed.
 TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGone) {
   kube::Job object = with_requeue(true);
   object.spec.lifecycle.success_policy = kube::SuccessPolicy{{{"0", {}}}};
@@ -153,6 +164,7 @@ TEST_F(GangRunnerTest, IsCompletedWhenItsSuccessPolicyIsMetAndTheOtherPodsAreGon
   EXPECT_EQ(job.wanted().succeeded_indexes, "0");
 }
 
+// 137 alone is no proof: any SIGKILL gives it. The reason tells a kill for memory from others.
 TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
   JobRecord& job = ready();
   kube::Pod pod = pod_of(job, 0, now - minutes{1});
@@ -189,6 +201,7 @@ TEST_F(GangRunnerTest, AFailedContainerEndsTheWholeGangWithItsExitCode) {
 TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
   JobRecord& job = started(with_requeue(false));
   kube::Pod refused = pod_of(job, 0, now);
+  // Failed without a container: kubelet never admitted it.
   refused.status = {.phase = kube::PodPhase::kFailed, .reason = "OutOfcpu"};
   show(job, refused);
   gangs.run(job);
@@ -229,10 +242,12 @@ TEST_F(GangRunnerTest, AGangThatEndsBeforeItWasReadyTakesItsTimesFromItsContaine
   gangs.run(job);
   EXPECT_EQ(job.wanted().state, kube::JobState::kCompleted);
   EXPECT_EQ(job.wanted().start_time, now - seconds{20});
+  // From the first start, at 0 s, to the last end, at 11 s; the run time is as of that end.
   EXPECT_EQ(job.wanted().run_time->elapsed, seconds{11});
   EXPECT_EQ(job.wanted().run_time->as_of, now - seconds{9});
 }
 
+// Pod 1 never appears. The deadline counts from the start and is reached to the second.
 TEST_F(GangRunnerTest, AStartThatTakesLongerThanItMayIsHeld) {
   kube::Job slow = with_requeue(true);
   slow.spec.lifecycle.start_timeout = minutes{1};
@@ -277,6 +292,7 @@ TEST_F(GangRunnerTest, AContainerThatCannotStartHasAMinute) {
 TEST_F(GangRunnerTest, AGangThatCannotBeFrozenSaysSoOnce) {
   JobRecord& job = started(object("train", 1));
   kube::Pod changed = pod_of(job, 0, now);
+  // The job's template has none, so its pods alone can tell.
   changed.spec.containers[0].liveness_probe = kube::RawJson{nlohmann::json{{"exec", {}}}};
   show(job, changed);
   gangs.run(job);
@@ -294,6 +310,7 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
   for (const base::Duration wait : {minutes{1}, minutes{2}, minutes{4}}) {
     gangs.undo_start(job, {.api_refused = true, .message = "over the quota"});
     gangs.run(job);
+    // No pod was ever made, so the undoing is finished by the first look.
     ASSERT_EQ(job.wanted().state, kube::JobState::kPending);
     EXPECT_EQ(job.start_refusal, "over the quota");
     now += wait - seconds{1};
@@ -317,6 +334,7 @@ TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeIsHeld) {
   EXPECT_EQ(scheduler.view(job.id)->reason, sched::Reason::kLaunchFailedRequeuedHeld);
 }
 
+// A hold would start it a second time once it is released, which its author has forbidden.
 TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeFailsAJobThatIsNotRequeued) {
   JobRecord& job = started(with_requeue(false));
   gangs.undo_start(job, {.hold = true, .message = "bad image"});

@@ -5,9 +5,9 @@
 namespace control {
 namespace {
 
-// Whether the object in the API server says everything that the record knows: its status is written
-// and seen, no write is under way, and the present spec was judged. Only then may the record be
-// dropped, because it can be made again from the object.
+// Returns true if the object in the API server says everything that the record knows: its status is
+// written and seen, no write is under way, and the present spec was judged. Only then may the
+// record be dropped, because it can be made again from the object.
 bool says_it_all(const JobRecord& job) {
   const StatusMirror<kube::Job>& status = job.status;
   const bool is_written =
@@ -29,11 +29,14 @@ bool says_it_all(const JobRecord& job) {
 JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
   Seen seen;
   std::vector<std::shared_ptr<const kube::Job>> objects;
+  // 1. objects that are gone, or replaced under their name
   for (const auto& [key, object] : changes) {
     const auto known = uid_of_.find(key);
     if (known != uid_of_.end() && (object == nullptr || object->metadata.uid != known->second)) {
       const std::string uid = known->second;
       uid_of_.erase(known);
+      // The record stays until the job's pods are gone (ControlLoop::reconcile). Of a job that had
+      // ended it is made again for that.
       if (JobRecord* job = find(uid)) {
         job->deleted = true;
         job->status.saw_gone();
@@ -43,6 +46,7 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
     }
     if (object != nullptr) objects.push_back(object);
   }
+  // 2. new and changed objects, in the order of the queue
   std::stable_sort(objects.begin(), objects.end(), [](const auto& a, const auto& b) {
     if (a->metadata.creation_timestamp != b->metadata.creation_timestamp) {
       return a->metadata.creation_timestamp < b->metadata.creation_timestamp;
@@ -71,7 +75,7 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
     job.judge_again = true;
   }
   touch(uid);
-  // What we wrote ourselves comes back through the watch; only a version that we have not seen can
+  // Our own writes come back through the watch; only a version that we have not seen can
   // be another writer's.
   if (!job.status.is_news(*object)) return;
   seen.term = std::max(seen.term, object->status.term.value_or(0));
@@ -98,7 +102,7 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
   if (is_restored_) touch(uid);
 }
 
-// What is known of a job from its object alone.
+// Makes the record of a job from its object alone.
 JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
                                 std::int64_t arrival, sched::JobId id) {
   const std::string& uid = object->metadata.uid;
@@ -136,6 +140,7 @@ void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const
   const auto known = job->pods.find(key.name);
   if (known != job->pods.end() &&
       (next == nullptr || known->second->metadata.uid != next->metadata.uid)) {
+    // Otherwise the set would grow by one UID for each pod that the job ever had.
     job->deleting.erase(known->second->metadata.uid);
   }
   job->erase_pod(key.name);
@@ -162,6 +167,8 @@ JobRecord* JobBook::find(sched::JobId id) {
   return found == uid_by_id_.end() ? nullptr : find(found->second);
 }
 
+// Both maxima include jobs that have ended: their numbers are taken for good, and a new term must
+// be above every stored one.
 std::int64_t JobBook::highest_id() const {
   std::int64_t id = 0;
   for (const auto& [uid, job] : jobs_) id = std::max(id, job->id.value());
@@ -224,7 +231,9 @@ JobRecord* JobBook::take_out(const std::string& uid) {
   const Finished finished = std::move(found->second);
   finished_.erase(found);
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
+  // Its spec was judged before the record was put away (says_it_all).
   job.judge_again = false;
+  // The record is made from the object alone, so it has no pods yet. PodIndex has kept them.
   pods_.for_each_of(job.key, uid,
                     [&](const std::string& name, const std::shared_ptr<const kube::Pod>& pod) {
                       job.put_pod(name, pod);
@@ -235,6 +244,8 @@ JobRecord* JobBook::take_out(const std::string& uid) {
 
 void JobBook::forget(JobRecord& job) {
   const std::string uid = job.uid;
+  // Every index by which the job can be found is emptied before the record goes: unfinished_ holds
+  // a raw pointer to it.
   unfinished_.erase(uid);
   templates_.forget(uid);
   uid_by_id_.erase(job.id);
@@ -248,6 +259,8 @@ void JobBook::fire_timers() {
     const std::string uid = timers_.extract(timers_.begin()).value().second;
     JobRecord* job = peek(uid);
     if (job == nullptr) continue;
+    // The entry is out of the set; the record must say so, too, or set_timer() would take an
+    // instant that has passed for one that is still set.
     job->timer = base::kNever;
     touch(uid);
   }

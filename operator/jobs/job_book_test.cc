@@ -30,6 +30,7 @@ kube::Job ended_job(const std::string& name, const std::string& version, std::in
   return job;
 }
 
+// The book alone: no scheduler, no API server. Objects are shown as a watch would show them.
 struct JobBookTest : testing::Test {
   JobBook::Seen see(const std::vector<kube::Job>& objects) {
     Changes<kube::Job> changes;
@@ -60,10 +61,14 @@ TEST_F(JobBookTest, JobsComeInTheOrderInWhichTheyWereMade) {
   kube::Job first = job_object("c", "8");
   first.metadata.creation_timestamp = kStart;
   see({late, second, first});
+  // c was stored before b in the same second; a was made a second later. The names say the
+  // opposite.
   EXPECT_EQ(book.take_touched(), (std::vector<std::string>{"uid-c", "uid-b", "uid-a"}));
   EXPECT_TRUE(book.take_touched().empty());
 }
 
+// A number in a status counts only while a leader restores. Afterwards a Job that comes with one (a
+// copy, a restored backup) may not take a number that another job has.
 TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
   kube::Job known = job_object("known", "1");
   known.status.job_id = 7;
@@ -78,6 +83,8 @@ TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
   EXPECT_EQ(book.find(sched::JobId{8}), nullptr) << "we did not give that number";
 }
 
+// Pods and timetables wait for a commit point, so the job is looked at again; a reason concerns
+// nothing else.
 TEST_F(JobBookTest, MarksAreTakenOnceAndCommitPointsTouch) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -95,6 +102,7 @@ TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
   see({job_object("one", "1")});
   kube::Job stolen = job_object("one", "2");
   stolen.status.message = "not ours";
+  // What another leader has written carries its term; the loop compares it with its own.
   stolen.status.term = 5;
   EXPECT_EQ(see({stolen}).term, 5);
   EXPECT_EQ(book.find("uid-one")->status.urgency(), WriteUrgency::kUrgent);
@@ -106,6 +114,7 @@ TEST_F(JobBookTest, TheEarlierTimerCounts) {
   (void)book.take_touched();
   JobRecord& job = *book.find("uid-one");
   book.set_timer(job, kStart + seconds{5});
+  // Later than what is set, so it changes nothing; the one after it is earlier and replaces it.
   book.set_timer(job, kStart + seconds{9});
   EXPECT_EQ(book.next_due(), kStart + seconds{5});
   book.set_timer(job, kStart + seconds{2});
@@ -150,6 +159,7 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
 TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
   const std::vector<std::pair<std::string, std::function<void(JobRecord&)>>> cases{
       {"unwritten", [&](JobRecord& job) { book.mark(job, WriteUrgency::kInforms); }},
+      // A write under way may fail, and its answer must find the record.
       {"being written",
        [&](JobRecord& job) {
          job.status.mark(WriteUrgency::kUrgent);
@@ -160,6 +170,7 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
       {"template under way", [](JobRecord& job) { job.start.launching = true; }},
       {"pods under way", [](JobRecord& job) { job.start.creating = {0}; }},
       {"spec refused", [](JobRecord& job) { job.basis.partitions = {"before"}; }},
+      // The watch lags behind the answer to a write: what it shows is not yet what is stored.
       {"older version seen",
        [](JobRecord& job) {
          kube::Job object = *job.object;
@@ -260,6 +271,8 @@ TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
   EXPECT_TRUE(job.deleting.empty());
 }
 
+// A pod of another namespace that names this UID as its owner lies: owner references do not cross
+// namespaces. It is an orphan like any other.
 TEST_F(JobBookTest, APodOfAJobThatHasEndedIsNotAnOrphanInItsNamespaceOnly) {
   see({ended_job("done", "1", 3)});
   const PodPlace place{.node = "n1", .job_uid = "uid-done", .pod = nullptr};

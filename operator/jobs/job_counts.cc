@@ -31,6 +31,7 @@ void JobCounts::forget(const std::string& job_uid) {
 }
 
 void JobCounts::add(const Place& place, int by) {
+  // Sums are kept by differences, so they cost the same with ten jobs and with a hundred thousand.
   changed_ = true;
   auto& [qos_running, qos_pending] = qos_[place.qos];
   (place.kind == Kind::kPending ? qos_pending : qos_running) += by;

@@ -25,7 +25,7 @@ class JobCounts {
   // Running (suspended ones, too) and pending.
   std::pair<int, int> of_qos(const std::string& name) const;
 
-  // Whether any of them changed since the last call.
+  // Returns true if any of them changed since the last call.
   bool take_changed() { return std::exchange(changed_, false); }
 
  private:

@@ -16,6 +16,8 @@ JobRecord job_in(const std::string& uid, kube::JobState state, const std::string
   return job;
 }
 
+// One job through its life: at each step it is counted in one place only. A suspended job counts as
+// running for its QOS, because it has its nodes.
 TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
   JobCounts counts;
   JobRecord job = job_in("a", kube::JobState::kPending, "batch,night");

@@ -18,6 +18,8 @@ std::optional<sched::JobId> JobNumbers::next(const std::string& job_uid) {
 
 std::optional<ReserveIds> JobNumbers::due(base::Instant now, const std::string* config_version) {
   if (waiting_.empty() || next_ < end_ || !attempts_.may_begin(now)) return std::nullopt;
+  // One reservation at a time: two blocks under way could be answered out of order, and the first
+  // would be lost.
   attempts_.begin();
   const std::int64_t first = std::max(next_, std::int64_t{1});
   return ReserveIds{.first = first,
@@ -42,6 +44,7 @@ std::vector<std::string> JobNumbers::answered(const IdsReserved& outcome, base::
   next_ = outcome.first;
   end_ = outcome.end;
   asked_.clear();
+  // In the order in which they asked, which is the order of the queue.
   return std::exchange(waiting_, {});
 }
 

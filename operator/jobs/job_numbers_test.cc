@@ -21,6 +21,8 @@ IdsReserved refused(const ReserveIds& asked, std::int64_t stored_next) {
   return {asked.first, asked.end, base::Error{base::Code::kConflict, "conflict"}, fresh};
 }
 
+// Numbers are given only from a block that is stored: a leader that crashes before that has given
+// none.
 TEST(JobNumbers, AJobWaitsUntilABlockIsReserved) {
   JobNumbers numbers;
   numbers.restore(7);
@@ -70,6 +72,7 @@ TEST(JobNumbers, AskedAgainAJobWaitsForTheNextBlock) {
   EXPECT_EQ(numbers.answered(stored(*second), kNumbersAt), std::vector<std::string>{"a"});
 }
 
+// The conflict shows that numbers up to 5,000 are taken; the next block begins there.
 TEST(JobNumbers, GoOnBehindWhatAnotherLeaderReserved) {
   JobNumbers numbers;
   numbers.restore(1);

@@ -39,7 +39,8 @@ void JobRecord::erase_pod(const std::string& name) {
   pods.erase(name);
 }
 
-// The names of our own pods end with their index; the slots of an adopted gang are sorted by name.
+// The names of our own pods end with their index; the slots of an adopted gang are sorted by name
+// (job_check).
 const PodSlot* JobRecord::slot_named(const std::string& name) const {
   if (!is_adopted()) return find_slot(start.slots, name);
   const auto found = std::ranges::lower_bound(start.slots, name, {}, &PodSlot::name);

@@ -1,4 +1,4 @@
-// What the operator knows of one Job object (one UID). Data that JobBook keeps; which part of jobs/
+// The record of one Job object (one UID). Data that JobBook keeps; which part of jobs/
 // notes what is said beside it. The part that changes the wanted status marks it (JobBook::mark).
 #pragma once
 
@@ -31,7 +31,7 @@ struct StartUndo {
   std::string message;
 };
 
-// Pods of a start that are created when there is room for it among the writes.
+// Pods of a start that are made, or pinned, when there is room for it among the writes.
 struct PodsToCreate {
   Shared<kube::Job> job;  // with its template, and the allocation of this start
   Shared<GangLayout> gang;
@@ -98,7 +98,7 @@ struct JobRecord {
 
   base::Instant timer{base::kNever};  // when to look again without a change
 
-  // What keeps these five in step: start.slots, start.slot_pods, start.nodes, pods, stale_pods.
+  // These functions keep in step: start.slots, start.slot_pods, start.nodes, pods, stale_pods.
   // Cost: log(pods) each, but take_slots and clear_start, which look at all.
   void take_slots(std::vector<PodSlot> of_start);
   void clear_start();

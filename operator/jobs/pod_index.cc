@@ -5,6 +5,13 @@
 #include "operator/gang/pod_pin.h"
 
 namespace control {
+namespace {
+
+// A watch that works shows a new pod within a second or two. One that does not is slower, and then
+// a pod that exists may be taken for gone: its creation is tried again, and finds it.
+constexpr base::Duration kUnseen = std::chrono::seconds{30};
+
+}  // namespace
 
 std::string job_uid_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
@@ -13,6 +20,7 @@ std::string job_uid_of(const kube::Pod& pod) {
       owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
     return owner->uid;
   }
+  // A pod that others have made: its controller is theirs, and the label was written with its pin.
   const auto label = pod.metadata.labels.find(std::string{kube::kLabelJobUid});
   return label == pod.metadata.labels.end() ? "" : label->second;
 }
@@ -20,6 +28,7 @@ std::string job_uid_of(const kube::Pod& pod) {
 PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
                                    const std::shared_ptr<const kube::Pod>& pod) {
   Change change;
+  expected_.clear(key);
   if (const auto known = places_.extract(key)) change.before = std::move(known.mapped());
   if (pod == nullptr) return change;
   std::string uid = job_uid_of(*pod);
@@ -27,9 +36,19 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
   auto node = uid.empty() ? pod->spec.node_name : node_of(*pod);
   // A pod that is not bound takes no part of any node.
   if (!node) return change;
+  // Of foreign pods only the place is kept: a cluster may have far more of them than of ours.
   PodPlace place{std::move(*node), uid, uid.empty() ? nullptr : pod};
   change.after = places_.emplace(key, std::move(place)).first->second;
   return change;
+}
+
+void PodIndex::expect(const kube::ObjectKey& key, base::Instant now) {
+  expected_.set(key, now + kUnseen);
+}
+
+const PodPlace* PodIndex::find(const kube::ObjectKey& key) const {
+  const auto found = places_.find(key);
+  return found == places_.end() ? nullptr : &found->second;
 }
 
 }  // namespace control

@@ -6,7 +6,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/time.h"
+#include "base/timers.h"
 #include "kube/api/meta.h"
 #include "kube/api/pod.h"
 
@@ -27,6 +30,14 @@ class PodIndex {
   // Null: the pod is gone.
   Change observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
 
+  // The pod was observed in the answer to a write. If the watch had shown its deletion before, it
+  // will not show the pod again: take_unseen() returns it if nothing is observed of it in time.
+  void expect(const kube::ObjectKey& key, base::Instant now);
+  std::vector<kube::ObjectKey> take_unseen(base::Instant now) { return expected_.take_due(now); }
+  base::Instant next_due() const { return expected_.next().value_or(base::kNever); }
+  // Null: there is none, or it has no node.
+  const PodPlace* find(const kube::ObjectKey& key) const;
+
   // Calls action(name, pod) for the pods of that job, whose names begin with the job's.
   template <typename Action>
   void for_each_of(const kube::ObjectKey& job, const std::string& job_uid, Action action) const {
@@ -40,6 +51,7 @@ class PodIndex {
 
  private:
   std::map<kube::ObjectKey, PodPlace> places_;
+  base::Timers<kube::ObjectKey> expected_;
 };
 
 // Returns the UID of the Job of ours that controls the pod or has adopted it (its label

@@ -43,6 +43,7 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
     // The job stays at the head of the list: its turn comes when the budget has been filled again.
     if (!budget.has_one()) break;
     budget.spend_one();
+    // From here on equal jobs join this trial instead of asking themselves.
     under_way_.emplace(std::move(shape), job->uid);
     effects.push_back(std::move(*effect));
   }
@@ -50,7 +51,7 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
 }
 
 PodTrials::Shape PodTrials::shape_of(const JobRecord& job, const TryPod& trial) {
-  // What webhooks, quotas and Pod Security look at. Jobs that differ in nothing of it get one
+  // The facts that webhooks, quotas and Pod Security look at. Jobs that are equal in them get one
   // answer.
   return {job.key.ns, trial.partition, trial.slot.cpus, trial.slot.memory,
           job.pod_template == nullptr ? 0 : job.pod_template->text_hash};
@@ -59,6 +60,7 @@ PodTrials::Shape PodTrials::shape_of(const JobRecord& job, const TryPod& trial) 
 // Returns the jobs for which the answer counts. If it was neither an acceptance nor a refusal (the
 // server was away), those that waited for it are tried by themselves.
 std::vector<std::string> PodTrials::answered(const PodTried& outcome) {
+  // Looked up by UID: the job may have changed its shape since the trial was sent.
   std::erase_if(under_way_, [&](const auto& entry) { return entry.second == outcome.uid; });
   std::vector<std::string> jobs{outcome.uid};
   auto alike = alike_.extract(outcome.uid);
@@ -80,6 +82,8 @@ base::Instant PodTrials::next_due(base::Instant now) const {
 
 std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration& configuration) {
   const auto& partitions = configuration.partitions;
+  // The first partition that the job names, or the default one: most policies look at the namespace
+  // and the template only, so one trial stands for all its partitions.
   const auto named = std::find_if(partitions.begin(), partitions.end(), [&](const auto& partition) {
     const auto& wanted = job.request.partitions;
     return wanted.empty() ? partition.is_default : partition.name == wanted.front();

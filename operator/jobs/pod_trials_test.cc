@@ -54,6 +54,8 @@ struct PodTrialsTest : testing::Test {
   PodTrials trials;
 };
 
+// The three jobs differ in their namespace, so each needs a trial of its own; the budget has two in
+// a second.
 TEST_F(PodTrialsTest, TriesInTheOrderOfSubmissionAsFarAsTheBudgetGoes) {
   budget.restore(kTrialsAt);
   EXPECT_EQ(due(kTrialsAt), "");
@@ -63,6 +65,7 @@ TEST_F(PodTrialsTest, TriesInTheOrderOfSubmissionAsFarAsTheBudgetGoes) {
   EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever);
 }
 
+// a has nodes, b is forgotten, c is deleted.
 TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
   jobs["a"].wanted().allocation.emplace();
   jobs.erase("b");
@@ -118,6 +121,7 @@ TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
   EXPECT_FALSE(trial_of(job, configuration));
 }
 
+// An API server that is away says nothing about the pods.
 TEST(PodTrials, OnlyARefusalSaysSomething) {
   const auto said = [](base::Status status) { return refusal_of({"a", std::move(status)}); };
   EXPECT_EQ(said({}), "");

@@ -20,7 +20,7 @@ constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
 constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
 
 // A namespace that was made a moment ago has no service account; its controller makes it soon.
-// That is no refusal with a back-off of minutes.
+// Such a failure is not a refusal with a back-off of minutes.
 // SOURCE: the sentence of kube-apiserver's ServiceAccount admission plugin.
 bool lacks_account_still(const JobRecord& job, const base::Error& error, base::Instant now) {
   // The code alone does not tell this from a real refusal, so the sentence has to.
@@ -60,6 +60,9 @@ bool is_refused_for_good(base::Code code) {
 // Reads the template, which the informers do not keep, and makes the pods when it has come. Often
 // the answer to the commit point has brought it already (keep_template), which saves the read.
 void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
+  // Both are sorted: `missing` by slot, `creating` because it is a set.
+  // Each answer touches the job and leads here again; a template is not read for creations that are
+  // all under way.
   const bool all_under_way = std::includes(job.start.creating.begin(), job.start.creating.end(),
                                            missing.begin(), missing.end());
   if (job.deleted || job.start.launching || all_under_way) return;
@@ -68,11 +71,14 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
   if (!gate_.may_create_pods(job.uid, job.start.nodes)) return;
   if (!job.start.pod_tries.may_begin(parts_.now))
     return parts_.jobs.set_timer(job, job.start.pod_tries.due());
-  if (job.is_adopted()) return pin_pods(job, missing);
+  if (job.is_adopted()) return line_up(job, *job.object, missing);
   if (!job.start.launch_template.empty()) {
     kube::Job source = *job.object;
+    // Given away, not copied: the template is the largest part of a job. If a creation fails later,
+    // it is read again.
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
-    return create_pods(job, std::move(source));
+    ensure_service(job);
+    return line_up(job, std::move(source), missing);
   }
   job.start.launching = true;
   // The informers keep no templates: it is read when it is needed.
@@ -85,6 +91,8 @@ void PodWrites::answered(TemplateRead&& outcome) {
   job->start.launching = false;
   parts_.jobs.touch(job->uid);
   if (!outcome.result.ok()) {
+    // Any error, also NotFound: a Job that is gone is soon reported by its watch, and until then
+    // the back-off keeps the tries apart.
     job->start.pod_tries.failed(parts_.now);
     return;
   }
@@ -103,52 +111,68 @@ void PodWrites::keep_template(const kube::Job& answer) {
   job->start.launch_template = answer.spec.pod_template;
 }
 
-// A pod that exists, or whose creation is under way, is left out; what waits goes on waiting.
-void PodWrites::create_pods(JobRecord& job, kube::Job source) {
+// A pod whose creation or pinning is under way is left out; what waits goes on waiting.
+void PodWrites::line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing) {
+  // The pods carry what the commit point says (number of the start, partition, hostlist). The gate
+  // was open, so the allocation in it is stored.
   source.status = job.wanted();
-  ensure_service(job);
   GangStart& start = job.start;
   std::deque<int> slots;
+  // Pods that still wait are lined up once more with the newer source: the same slots, and the
+  // present status.
   if (start.to_create) slots = std::move(start.to_create->slots);
-  for (const PodSlot& slot : start.slots) {
-    if (job.pods.contains(slot.name) || !start.creating.insert(slot.index).second) continue;
-    slots.push_back(slot.index);
+  for (const int index : missing) {
+    if (start.creating.insert(index).second) slots.push_back(index);
   }
   if (slots.empty()) return;
   start.to_create.emplace(PodsToCreate{std::move(source), gang_layout(start.slots), slots});
+  // Pods are not handed to the writer here: a gang of thousands would fill its queue, and another
+  // job's commit point would stand behind them. due() takes as many as there is room for.
   line_.add(job.uid);
 }
 
-// What has begun to end before its turn came has no pods to create any more.
-std::vector<CreatePod> PodWrites::due(std::size_t room) {
-  std::vector<CreatePod> effects;
+// A job that has begun to end before its turn came has no pods left to create.
+std::vector<Effect> PodWrites::due(std::size_t room) {
+  std::vector<Effect> effects;
   while (effects.size() < room && !line_.empty()) {
     JobRecord* job = parts_.jobs.peek(line_.first());
     if (job != nullptr && job->wanted().ending) withdraw(*job);
     if (job == nullptr || !job->start.to_create) {
       (void)line_.take_first();
     } else {
+      // The job keeps the head of the line until its last pod is taken: one gang that is complete
+      // is worth more than two halves.
       effects.push_back(take_next(*job));
     }
   }
   return effects;
 }
 
-CreatePod PodWrites::take_next(JobRecord& job) {
+Effect PodWrites::take_next(JobRecord& job) {
   std::optional<PodsToCreate>& waiting = job.start.to_create;
-  const PodSlot& slot = job.start.slots[static_cast<std::size_t>(waiting->slots.front())];
-  CreatePod effect{
-      waiting->job,
-      waiting->gang,
+  const auto index = static_cast<std::size_t>(waiting->slots.front());
+  waiting->slots.pop_front();
+  // Held here, since `waiting` may be emptied below; the effects of one gang share one copy of the
+  // Job.
+  const Shared<kube::Job> source = waiting->job;
+  const Shared<GangLayout> gang = waiting->gang;
+  if (waiting->slots.empty()) waiting.reset();
+  const PodSlot& slot = job.start.slots[index];
+  if (job.is_adopted()) {
+    const kube::AdoptedPod& pod = source->spec.adopted[index];
+    return PinPod{{job.key.ns, pod.name}, pod.uid, source, slot, cpuset_for(slot)};
+  }
+  return CreatePod{
+      source,
+      gang,
       {.kill_wait = parts_.policy.configuration().cluster.kill_wait, .cpuset = cpuset_for(slot)},
       slot};
-  waiting->slots.pop_front();
-  if (waiting->slots.empty()) waiting.reset();
-  return effect;
 }
 
 void PodWrites::withdraw(JobRecord& job) {
   if (!job.start.to_create) return;
+  // What is with the writer already stays in `creating`: its answer may bring a pod, and the ending
+  // waits for that (run_ending).
   for (const int slot : job.start.to_create->slots) job.start.creating.erase(slot);
   job.start.to_create.reset();
 }
@@ -159,25 +183,15 @@ std::string PodWrites::cpuset_for(const PodSlot& slot) const {
   return cpuset_of(slot.cores, table == nullptr ? std::nullopt : table->status.topology);
 }
 
-void PodWrites::pin_pods(JobRecord& job, const std::vector<int>& missing) {
-  kube::Job source = *job.object;
-  source.status = job.wanted();
-  const Shared<kube::Job> shared{std::move(source)};
-  for (const int index : missing) {
-    if (!job.start.creating.insert(index).second) continue;
-    const auto at = static_cast<std::size_t>(index);
-    const kube::AdoptedPod& pod = job.object->spec.adopted[at];
-    const PodSlot& slot = job.start.slots[at];
-    writer_.submit(PinPod{{job.key.ns, pod.name}, pod.uid, shared, slot, cpuset_for(slot)});
-  }
-}
-
 void PodWrites::answered(const PodPinned& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
+  // The number of the start tells the answer to an earlier start from one to this start.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
   if (outcome.is_gone) {
+    // GangRunner::run_adopted decides what that means: before the gang is ready the whole start has
+    // failed.
     job->start.gone.insert(outcome.slot.index);
   } else if (outcome.result.ok()) {
     job->start.pod_tries.succeeded();
@@ -193,6 +207,8 @@ void PodWrites::answered(const PodPinned& outcome) {
 
 void PodWrites::ensure_service(JobRecord& job) {
   GangStart& start = job.start;
+  // Pods do not wait for the Service: they resolve names only once they run, and by then it is
+  // there as a rule.
   if (start.has_service || !needs_service(*job.object, start.slots.size())) return;
   if (start.service_tries.is_under_way()) return;
   if (!start.service_tries.may_begin(parts_.now))
@@ -233,10 +249,12 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
     job->start.pod_tries.succeeded();
     return std::nullopt;
   }
+  // The start is undone already, or ends for another reason.
   if (job->wanted().ending) return std::nullopt;
   if (!outcome.was_built) {  // the template's memory limits do not fit this node's part
     return StartUndo{.hold = true, .message = result.error().message};
   }
+  // The pod that has our name belongs to another job, or to a user. It is never deleted by us.
   if (result.ok()) {
     return StartUndo{
         .hold = true,
@@ -270,6 +288,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
     grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
   } else if (kill_at && !is_finished(pod)) {
     // Zero would remove the record of a process that may still run.
+    // Rounded up and at least a second, since the API has whole seconds.
     grace_period =
         std::chrono::seconds{std::max<std::int64_t>(whole_seconds_up(*kill_at - parts_.now), 1)};
   }
@@ -299,6 +318,8 @@ void PodWrites::end_stale_pods(JobRecord& job) {
 
 bool PodWrites::has_pods_left(const JobRecord& job) const {
   return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
+    // A finished pod holds no CPU or memory. A lost node is gone for good (deleted, or tainted
+    // out-of-service), so nothing runs there either.
     return !is_finished(*entry.second) &&
            !parts_.nodes.is_lost(node_of(*entry.second).value_or(""));
   });
@@ -311,6 +332,7 @@ void PodWrites::answered(PodDeleted&& outcome) {
   const auto code = outcome.status.error().code;
   if (code == base::Code::kNotFound || code == base::Code::kConflict) return;
   ++counters_.write_failures;
+  // Out of `deleting`, so that the next look asks for the deletion again.
   job->deleting.erase(outcome.uid);
   // Soon, because the nodes are kept for as long as a pod is there.
   parts_.jobs.set_timer(*job, parts_.now + kPodDeleteRetry);

@@ -1,6 +1,7 @@
 // PodWrites: the pods of a start and its Service are made, and pods are ended. Nothing is made
 // before CommitGate lets it, and nothing that has become needless while it waited for room. Pods
-// that others have made are pinned instead of made, and stopped instead of deleted.
+// that others have made are pinned instead of made, and stopped instead of deleted. Endings do not
+// wait for room: each is asked for once, stays wanted until it is done, and frees nodes.
 #pragma once
 
 #include <cstddef>
@@ -25,8 +26,8 @@ class PodWrites {
             LoopCounters& counters)
       : parts_{parts}, gate_{gate}, writer_{writer}, counters_{counters} {}
 
-  // Makes the pods of these slots as soon as CommitGate lets it and there is room (due); pins those
-  // that others have made at once.
+  // Makes the pods of these slots, or pins those that others have made, as soon as CommitGate lets
+  // it and there is room (due).
   void launch(JobRecord& job, const std::vector<int>& missing);
   // The names of a gang's pods, made with its first pod; a new leader makes sure of it once, since
   // its predecessor may have got no further. Tried until it is there: without it the gang has no
@@ -41,9 +42,9 @@ class PodWrites {
   // Something of the job may still run.
   bool has_pods_left(const JobRecord& job) const;
 
-  // The creations for which there is room: a gang's pods by their slots, gangs in the order in
-  // which they might be made. Cost: these.
-  std::vector<CreatePod> due(std::size_t room);
+  // The pods to make or to pin for which there is room: a gang's by their slots, gangs in the order
+  // in which theirs might be made. Cost: these.
+  std::vector<Effect> due(std::size_t room);
 
   // The answer to the start's commit has the template too: it need not be read again.
   void keep_template(const kube::Job& answer);
@@ -56,19 +57,18 @@ class PodWrites {
   void answered(PodDeleted&& outcome);
 
  private:
-  void create_pods(JobRecord& job, kube::Job source);
-  CreatePod take_next(JobRecord& job);
+  void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
+  Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
   // The CPUs that the slot's pod is bound to; "" = none.
   std::string cpuset_for(const PodSlot& slot) const;
-  void pin_pods(JobRecord& job, const std::vector<int>& missing);
   void stop_pod(JobRecord& job, const kube::Pod& pod);
 
   const JobParts parts_;
   const CommitGate& gate_;
   CountedWriter& writer_;
   LoopCounters& counters_;
-  WaitingLine line_;  // UIDs of jobs that have pods to create
+  WaitingLine line_;  // UIDs of jobs that have pods to make or to pin
 };
 
 }  // namespace control

@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
+// Takes effects and carries none out: a test answers them itself, in the order that it wants.
 struct CollectingWriter final : Writer {
   void submit(Effect effect) override { effects.push_back(std::move(effect)); }
   int at_once() const override { return 16; }
@@ -85,6 +86,7 @@ struct PodWritesTest : testing::Test {
   JobRecord* job = nullptr;
 };
 
+// 1. before the commit nothing is asked for; 2. then the template is read, once; 3. then the pods.
 TEST_F(PodWritesTest, PodsAreMadeAfterTheCommitAndOnce) {
   is_stored = false;
   pods.launch(*job, {0, 1});
@@ -123,6 +125,8 @@ TEST_F(PodWritesTest, PodsAreMadeAsFarAsThereIsRoom) {
   EXPECT_EQ(asked(), "");
 }
 
+// Three ways in which a start can end while its pods wait for room: its ending is decided, its pods
+// are ended, the start is forgotten. In none may a pod be made.
 TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
   const auto wait = [this] {
     pods.launch(*job, {0, 1});
@@ -145,6 +149,25 @@ TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
   EXPECT_EQ(asked(), "");
 }
 
+TEST_F(PodWritesTest, PodsOfOthersArePinnedAsFarAsThereIsRoomAndNotOnceTheJobEnds) {
+  kube::Job object = *job->object;
+  object.spec.adopted = {{.name = "mpi-0", .uid = "u0"}, {.name = "mpi-1", .uid = "u1"}};
+  job->object = std::make_shared<const kube::Job>(object);
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(0), "");
+  counted.submit_all(pods.due(1));
+  ASSERT_EQ(writer.effects.size(), 1U);
+  // In the order of the slots, which is that of the names in spec.adopted.
+  EXPECT_EQ(std::get<PinPod>(writer.effects[0]).pod_uid, "u0");
+  writer.effects.clear();
+  job->wanted().ending.emplace();  // its write is under way, and the second pod keeps its gate
+  EXPECT_EQ(asked(), "");
+  EXPECT_EQ(job->start.creating, std::set<int>{0}) << "the first pin is still on its way";
+}
+
+// The first pod meets an API server that is away: a back-off. The second is refused for good (403),
+// and so would be any other: the start is undone. An answer to an earlier start says nothing about
+// this one.
 TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   job->start.creating = {0, 1};
   EXPECT_FALSE(pods.answered(refused(0, base::Code::kUnavailable)));
@@ -189,6 +212,8 @@ TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
   EXPECT_TRUE(job->start.launch_template.empty());
 }
 
+// A template that comes too late (the job ends), or of another job under the same name, is not
+// used.
 TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "template-read");
@@ -236,6 +261,7 @@ TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
                              "error looking up service account team-a/default: not found"};
   EXPECT_FALSE(pods.answered(early));
   EXPECT_TRUE(pods.answered(refused(0, base::Code::kPermissionDenied))) << "for another reason";
+  // As long as kAccountPatience.
   now += seconds{15};
   EXPECT_TRUE(pods.answered(early));
 }
@@ -260,6 +286,7 @@ TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
   pods.ensure_service(*job);
   (void)asked();
   pods.answered(ServiceCreated{"uid", {}});
+  // Long after any back-off: a Service that exists is not asked for again.
   now += seconds{3600};
   pods.ensure_service(*job);
   EXPECT_EQ(asked(), "");
@@ -273,6 +300,7 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   pods.end_pod(*job, done, std::nullopt);
   EXPECT_EQ(asked(), "");
   job->wanted().ending.reset();
+  // A name of no slot of the present start: a pod of an earlier one.
   job->put_pod("train-before-0", std::make_shared<const kube::Pod>(done));
   job->wanted().allocation.reset();
   pods.end_stale_pods(*job);
@@ -282,6 +310,7 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   EXPECT_EQ(asked(), "pod-delete");
 }
 
+// Nodes of a job are given away when this says that nothing of it is left.
 TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
   EXPECT_FALSE(pods.has_pods_left(*job));
   kube::Pod done = pod("n1");
@@ -309,6 +338,8 @@ TEST_F(PodWritesTest, APodThatIsGoneIsNotDeletedAgain) {
   EXPECT_EQ(counters.write_failures, 0);
 }
 
+// On n2, which is gone, no kubelet will ever confirm the end, so its pod is deleted with grace
+// period 0.
 TEST_F(PodWritesTest, APodIsEndedOnceAndAtOnceWhereItsNodeIsLost) {
   pods.end_pod(*job, pod("n1"), now + seconds{5});
   pods.end_pod(*job, pod("n1"), now + seconds{5});

@@ -1,4 +1,4 @@
-// What a job's status says of its times, and when that is written.
+// The times in a job's status, and when they are written.
 #include "operator/jobs/run_times.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST_F(RunTimesTest, FollowTheAllocation) {
   EXPECT_TRUE(is_marked());
 }
 
-// What is shown at a commit point marks nothing by itself: the caller writes it with the rest.
+// Times shown at a commit point mark nothing by themselves: the caller writes them with the rest.
 TEST_F(RunTimesTest, ShowTimesMarksNothing) {
   JobRecord& job = ready();
   now += seconds{5};

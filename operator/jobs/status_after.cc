@@ -11,11 +11,14 @@
 namespace control {
 namespace {
 
+// Holds that no spec says: a new leader can only read them from the status.
 bool is_system_hold(sched::Reason reason) {
   return reason == sched::Reason::kJobHeldAdmin || reason == sched::Reason::kJobHoldMaxRequeue ||
          reason == sched::Reason::kLaunchFailedRequeuedHeld;
 }
 
+// The two fields belong together: a time without nodes, or the other way round, would be shown as a
+// plan.
 void forget_plan(kube::JobStatus& status) {
   status.expected_start_time.reset();
   status.planned_nodes.clear();
@@ -35,6 +38,8 @@ bool set_condition(kube::JobStatus& status, const DecisionContext& context, std:
                              context.now);
 }
 
+// Sets the condition to False, unless it was never there: a status is not filled with conditions
+// that never mattered to its job.
 void end_condition(kube::JobStatus& status, const DecisionContext& context, std::string_view type,
                    std::string reason, std::string message) {
   if (kube::find_condition(status.conditions, type) == nullptr) return;
@@ -58,6 +63,7 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   const std::string name{kube::to_string(*status.state)};
   if (status.ending && status.reason.empty()) status.reason = status.ending->reason;
   if (!context.end_message.empty()) status.message = context.end_message;
+  // endTime is when its last pod had ended, not when the end was decided (ending.since).
   status.end_time = context.now;
   status.ending.reset();
   status.held.reset();
@@ -78,6 +84,7 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   status.allocation.reset();
   status.partition = context.partition;
   status.start_time.reset();
+  // Slurm counts the time limit anew for each start, so the times of the start that is over go.
   status.run_time.reset();
   status.suspend_time.reset();
   status.preempt_eligible_time.reset();
@@ -87,6 +94,8 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   if (requeued) status.submit_time = context.now;
   end_never_frozen(status, context);
   set_gone(status, context, "NotStarted");
+  // Together with the requeue in one write: a crash in between would let the next leader start a
+  // job that is held.
   if (is_system_hold(change.reason)) status.held = kube::JobHeld{status.reason};
 }
 
@@ -100,12 +109,17 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.partition = context.partition;
   status.allocation = encode_allocation(start.allocation, context.node_name);
   status.time_limit = start.cut_limit;
+  // The number of the start is in the names of its pods, so pods of an earlier start can never be
+  // mistaken for its own. It rises with the commit point and never goes back.
   status.starts = status.starts.value_or(0) + 1;
   status.start_time.reset();
   status.end_time.reset();
   forget_plan(status);
   status.ending.reset();
+  // The claimed nodes are allocated now. Both change in one write, so no leader ever sees the nodes
+  // free.
   status.claim.reset();
+  // What the previous start left behind must not be read as an outcome of this one.
   status.exit_code.reset();
   status.succeeded_indexes.clear();
   // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
@@ -130,6 +144,7 @@ StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,
 }
 
 StatusAfter status_after(const sched::Resume&, kube::JobStatus status, const DecisionContext&) {
+  // Suspend has left its cause in the reason.
   const bool by_slice = status.reason == reason_name(sched::Reason::kTimeslice);
   status.state = kube::JobState::kRunning;
   status.reason.clear();
@@ -142,9 +157,12 @@ StatusAfter status_after(const sched::End& end, kube::JobStatus status,
   kube::JobEnding ending;
   ending.verdict = verdict_of(end.verdict);
   ending.since = context.now;
+  // Stored as an instant, not as a duration: a new leader must not grant the grace time anew.
   ending.grace_end = end.kill_at;
   ending.reason = std::string{end.preemptor ? reason_name(sched::Reason::kPreempted)
                                             : kube::to_string(ending.verdict)};
+  // By UID, so that a new leader knows for whose claim this victim ends, even if a job of that name
+  // was made anew.
   ending.by = context.preemptor;
   status.ending = std::move(ending);
   set_condition(status, context, kube::kCompleting, ConditionStatus::kTrue, "Ending",
@@ -152,12 +170,16 @@ StatusAfter status_after(const sched::End& end, kube::JobStatus status,
   return {std::move(status), WriteUrgency::kCommit};
 }
 
+// A claim is a commit point, because the endings of its victims wait for it (CommitGate, rule 4).
 StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
                          const DecisionContext& context) {
   status.claim.reset();
   if (claim.claim) {
     const kube::Allocation nodes = encode_allocation(*claim.claim, context.node_name);
     status.claim = kube::JobClaim{.hostlist = nodes.hostlist,
+                                  // A claim has one list of cores for all its nodes. If they
+                                  // differ, it is stored without cores, and a new leader claims the
+                                  // nodes whole (restore_claim): more than was meant, never less.
                                   .cores = nodes.shares.size() == 1 ? nodes.shares[0].cores : "",
                                   .since = context.now,
                                   .until = claim.until};
@@ -167,6 +189,7 @@ StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
 
 StatusAfter status_after(const sched::StateChange& change, kube::JobStatus status,
                          const DecisionContext& context) {
+  // Compared before the count is taken over. A start that is undone does not count as a restart.
   const bool requeued = change.restarts != status.restarts.value_or(0);
   status.state = state_of(change.state);
   status.reason = std::string{reason_name(change.reason)};
@@ -191,6 +214,7 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
       waits.reason == sched::Reason::kBeginTime && !context.start_refusal.empty();
   status.message = backs_off ? context.start_refusal : waits.message;
   const bool is_final = status.state && kube::is_final(*status.state);
+  // A reason of a job that has nodes (why it does not run now) is never a hold.
   if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};
   // A hold by the system is stored, because a new leader could not work it out; all other reasons
   // it finds again by itself.
@@ -205,6 +229,7 @@ StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
   forget_plan(status);
   if (planned.start) {
     std::vector<std::string> names;
+    // Names, since node indexes are of this process only.
     for (const sched::NodeIndex node : planned.nodes) names.push_back(context.node_name(node));
     status.expected_start_time = planned.start;
     status.planned_nodes = slurm::compress_hostlist(names);

@@ -1,5 +1,5 @@
 // The status of a job after a decision of the scheduler, and how urgent it is to store that. Pure.
-// What a decision means beyond the status (pods, nodes, the log) is in decisions.cc.
+// The rest that follows from a decision (pods, nodes, the log) is in decisions.cc.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace control {
 
-// What a decision refers to and does not say itself.
+// The facts that a decision refers to and does not contain.
 struct DecisionContext {
   base::Instant now{};
   std::int64_t generation = 0;  // of the job's newest spec

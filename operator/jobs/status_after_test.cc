@@ -1,4 +1,4 @@
-// What each decision makes of a status, and what it leaves alone.
+// Each decision changes some fields of a status and leaves the others alone.
 #include "operator/jobs/status_after.h"
 
 #include <gtest/gtest.h>
@@ -23,6 +23,7 @@ DecisionContext context() {
           .node_name = [](sched::NodeIndex) -> const std::string& { return kNode; }};
 }
 
+// Ready for a minute, submitted half a minute before that.
 kube::JobStatus running() {
   kube::JobStatus status;
   status.state = kube::JobState::kRunning;
@@ -35,6 +36,7 @@ kube::JobStatus running() {
   return status;
 }
 
+// "True Reason" of a condition that this decision has set, at the present generation.
 std::string says(const kube::JobStatus& status, std::string_view type) {
   const kube::Condition* found = kube::find_condition(status.conditions, type);
   if (found == nullptr) return "";
@@ -94,6 +96,7 @@ TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
   kube::JobStatus want = full();
   want.reason = want.message = want.planned_nodes = "";
   want.allocation = status.allocation;
+  // The number of the start, which is in the names of its pods.
   want.starts = 2;
   want.start_time = want.end_time = want.expected_start_time = std::nullopt;
   want.ending.reset();
@@ -107,6 +110,7 @@ TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
             kDecidedAt);
 }
 
+// Users look at these for long after the end; plans, claims and holds would be of no meaning.
 TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
   const sched::StateChange change{.job = sched::JobId{7},
                                   .state = sched::JobState::kCompleted,
@@ -116,6 +120,7 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
   const auto [status, urgency] = status_after(change, full(), context());
   kube::JobStatus want = full();
   want.state = kube::JobState::kCompleted;
+  // The scheduler named no reason (kNone), so the ending's stays.
   want.reason = "TheEndings";
   want.message = want.planned_nodes = "";
   want.end_time = kDecidedAt;
@@ -168,6 +173,7 @@ TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
   }
 }
 
+// The claim goes with the same write, and the exit code of the start before is not this one's.
 TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   kube::JobStatus before;
   before.state = kube::JobState::kPending;
@@ -195,6 +201,8 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   EXPECT_EQ(status.job_id, 7);
 }
 
+// Turns come every few seconds and follow from the timetable: a new leader needs no status for
+// them. Other suspensions it knows from the status only.
 TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
   for (const auto& [cause, want] : {std::pair{sched::Reason::kTimeslice, WriteUrgency::kInforms},
                                     std::pair{sched::Reason::kPreempted, WriteUrgency::kUrgent},
@@ -211,6 +219,8 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
   }
 }
 
+// A new leader goes on with the ending by what is stored: why, since when, until when the pods have
+// time.
 TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
   DecisionContext in = context();
   in.preemptor = kube::JobReference{.ns = "team-b", .name = "urgent", .uid = "u"};
@@ -229,6 +239,8 @@ TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
   EXPECT_TRUE(status.allocation) << "until its pods are gone";
 }
 
+// A claim that is forgotten would be a preemption for nothing; one that stays would hold nodes for
+// nobody.
 TEST(StatusAfter, AClaimIsACommitPointAlsoWhenItIsGivenUp) {
   sched::Claim claim{.job = sched::JobId{7}, .claim = sched::Allocation{}, .until = kDecidedAt};
   claim.claim->nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
@@ -242,6 +254,7 @@ TEST(StatusAfter, AClaimIsACommitPointAlsoWhenItIsGivenUp) {
   EXPECT_FALSE(given_up.status.claim);
 }
 
+// `kubectl wait --for=condition=Complete` must not hang: exactly one of the two conditions comes.
 TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
   for (const bool complete : {true, false}) {
     const sched::StateChange change{
@@ -262,6 +275,8 @@ TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
   }
 }
 
+// A requeued job counts as submitted again (T7). A start that was undone is not the job's doing, so
+// it keeps its age.
 TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot) {
   for (const bool requeued : {true, false}) {
     const sched::StateChange change{.job = sched::JobId{7},
@@ -281,6 +296,7 @@ TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot)
   }
 }
 
+// A new leader finds reasons again by itself; a hold by the system is nowhere but in the status.
 TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   kube::JobStatus pending;
   pending.state = kube::JobState::kPending;
@@ -297,6 +313,8 @@ TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   EXPECT_TRUE(held.status.held);
 }
 
+// The tolerance is 5 s: 4 s are below it, 5 s are not, in both directions; another node always
+// counts.
 TEST(StatusAfter, APlanThatMovesByLessThanTheToleranceStaysAsItIsStored) {
   kube::JobStatus stored;
   stored.state = kube::JobState::kPending;

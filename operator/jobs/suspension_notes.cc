@@ -40,6 +40,8 @@ void SuspensionNotes::observe(const std::string& job_uid,
   const auto before = suspended_.find(job_uid);
   if (!suspension) {
     if (before == suspended_.end()) return;
+    // Resumed: the conditions are removed without delay, because they would now say something
+    // false.
     suspended_.erase(before);
     look_at_[job_uid] = now;
     return;
@@ -54,6 +56,7 @@ void SuspensionNotes::observe(const std::string& job_uid,
 void SuspensionNotes::observe_pod(const std::string& job_uid, const kube::Pod& pod,
                                   base::Instant now) {
   if (note_of(pod) == nullptr && !suspended_.contains(job_uid)) return;
+  // A look that is due later (kNotedAfter) is not brought forward by a pod that changes.
   const auto found = look_at_.find(job_uid);
   if (found == look_at_.end()) look_at_[job_uid] = now;
 }
@@ -86,9 +89,10 @@ std::optional<NotePod> SuspensionNotes::next(base::Instant now, const PodsOf& po
       continue;
     }
     if (const Pods* pods = pods_of(at->first)) {
+      // One pod per call; the entry stays, so the next call finds the other pods of the job.
       if (auto effect = next_of(at->first, *pods, now)) return effect;
     }
-    at = look_at_.erase(at);  // unless next_of has put it off
+    at = look_at_.erase(at);  // nothing is left to write for its pods
   }
   return std::nullopt;
 }
@@ -128,6 +132,8 @@ std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, cons
 void SuspensionNotes::answered(const PodNoted& outcome, base::Instant now) {
   in_flight_.erase(outcome.uid);
   if (outcome.status.ok() || outcome.status.error().code == base::Code::kNotFound) return;
+  // A conflict as well: another client has changed the pod, and kRetry later its new version is
+  // known.
   look_at_[outcome.job_uid] = now + kRetry;
 }
 

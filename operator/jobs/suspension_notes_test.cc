@@ -52,6 +52,8 @@ class SuspensionNotesTest : public testing::Test {
   SuspensionNotes::Pods pods_;
 };
 
+// 1. not before kNotedAfter; 2. both pods, once; 3. nothing more while it lasts; 4. removed when it
+//    ends.
 TEST_F(SuspensionNotesTest, PodsSayThatTheirJobIsSuspendedForLong) {
   suspend("User");
   EXPECT_EQ(notes_.next_due(kSuspendedAt), kLong);
@@ -68,6 +70,7 @@ TEST_F(SuspensionNotesTest, PodsSayThatTheirJobIsSuspendedForLong) {
   EXPECT_EQ(written(kLong + seconds{60}), "-a -b");
 }
 
+// It ends before kNotedAfter, so no pod was ever written.
 TEST_F(SuspensionNotesTest, AShortSuspensionCostsNothing) {
   suspend("Preempted");
   notes_.observe("job", std::nullopt, kSuspendedAt + seconds{20});
@@ -75,6 +78,7 @@ TEST_F(SuspensionNotesTest, AShortSuspensionCostsNothing) {
   EXPECT_EQ(notes_.next_due(kSuspendedAt), base::kNever);
 }
 
+// Only the pod whose write failed, after 10 s.
 TEST_F(SuspensionNotesTest, WhatFailsIsTriedAgain) {
   suspend("User");
   EXPECT_EQ(written(kLong), "+a:User +b:User");

@@ -1,4 +1,4 @@
-// What is known of each Job's template after the informer dropped it. Written by the informer's
+// The facts of each Job's template after the informer dropped it. Written by the informer's
 // thread before the job itself reaches the loop, read and cleaned by the loop.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What is kept of a template once the informer has dropped it.
+// The part of a template that is kept once the informer has dropped it.
 #include "operator/jobs/template_book.h"
 
 #include <gmock/gmock.h>

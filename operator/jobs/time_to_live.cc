@@ -9,6 +9,7 @@ constexpr base::Duration kTryAgain = std::chrono::minutes{1};
 
 void TimeToLive::observe(const kube::ObjectKey& key, const std::string& uid,
                          const kube::JobSpec& spec, const kube::JobStatus& status) {
+  // Also when the field is taken away from a job that has ended.
   if (!spec.lifecycle.ttl_after_finished || !status.end_time) return forget(uid);
   const base::Instant end = *status.end_time + *spec.lifecycle.ttl_after_finished;
   const auto [found, is_new] = jobs_.try_emplace(uid, Entry{key, end, end});
@@ -16,6 +17,7 @@ void TimeToLive::observe(const kube::ObjectKey& key, const std::string& uid,
   if (!is_new) {
     if (entry.end == end) return;  // a try may have been made: the next one waits
     order_.erase({entry.next_try, uid});
+    // The user has changed ttlAfterFinished: the new end counts at once.
     entry.end = entry.next_try = end;
   }
   order_.emplace(entry.next_try, uid);

@@ -1,4 +1,4 @@
-// What users want of their jobs: submission, changes, holds, suspension, cancelling.
+// The wishes of users for their jobs: submission, changes, holds, suspension, cancelling.
 #include "operator/jobs/wishes.h"
 
 #include <utility>
@@ -18,7 +18,9 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
-// What is being deleted waits for its finalizers, or in the foreground for its pods.
+// Returns true if the job's user wants it to end: it is cancelled, or its object is being deleted.
+// Deletion counts at once, because the object may stay for long: for finalizers of others, or, in
+// the foreground, for its pods.
 bool must_end(const JobRecord& job) {
   return job.object->spec.control.cancel.value_or(false) ||
          job.object->metadata.deletion_timestamp.has_value();
@@ -29,18 +31,22 @@ bool must_end(const JobRecord& job) {
 void Wishes::heed(JobRecord& job) {
   judge(job);
   if (job.submitted) return tell_commands(job);
+  // judge() sets judge_again anew if it could not judge.
+  // A job without a number yet is judged again when numbers have come, and ends then.
   const bool was_judged = !job.judge_again;
   if (was_judged && must_end(job)) end_refused(job);
 }
 
 void Wishes::heed_finished(JobRecord& job) {
   if (!std::exchange(job.judge_again, false)) return;
+  // A job that has ended can still be edited. The only changes that make sense are those of its
+  // housekeeping (ttlAfterFinished); a command that is taken back is refused as before the end.
   const auto changes = check_change(job.basis, job.object->spec, false);
   if (!changes.empty()) return refuse_change(job, changes);
   job.basis = job.object->spec;
 }
 
-// Whether the job is legal, and what of it changed. REQUIRES: the job is not final.
+// Judges whether the job is legal, and what of it changed. REQUIRES: the job is not final.
 //
 // 1. It needs a number first; without one it is judged again when numbers have come.
 // 2. A change that is not allowed now (an allocated job) is refused, and the job goes on as it was.
@@ -50,7 +56,9 @@ void Wishes::heed_finished(JobRecord& job) {
 //    their own.
 void Wishes::judge(JobRecord& job) {
   if (!std::exchange(job.judge_again, false)) return;
+  // 1. a number
   if (job.id.value() == 0) {
+    // numbers_ remembers the job and touches it when a block of numbers has been reserved.
     const auto id = numbers_.next(job.uid);
     if (!id) {
       job.judge_again = true;
@@ -64,17 +72,24 @@ void Wishes::judge(JobRecord& job) {
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
   }
   const auto& facts = parts_.nodes.selector_facts();
+  // Always translated in full, also if only a label has changed: what is legal depends on
+  // partitions, QOS and nodes as well, and comparing the outcomes (below) is simpler than tracking
+  // all causes.
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     {parts_.policy.configuration(), parts_.nodes.capacity(), facts});
+  // 2. a change that is not allowed
   if (job.submitted) {
     auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
     if (job.is_allocated() && !job.pod_template->problems.empty()) {
+      // The pods of the next start are built from the new template, so a template that has become
+      // illegal is a change that cannot be carried out.
       changes.push_back(job.pod_template->problems.front());
     }
     if (!changes.empty()) return refuse_change(job, changes);
   }
   if (!job.is_allocated()) show_partitions(job);
+  // 3. an illegal job
   if (!verdict.request) {
     // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
     const bool waits_for_partition = job.submitted && verdict.partition_missing;
@@ -82,11 +97,14 @@ void Wishes::judge(JobRecord& job) {
     return;
   }
   sched::JobRequest request = std::move(*verdict.request);
+  // 4. what is accepted
   job.basis = job.object->spec;
+  // 5. the scheduler
   if (!job.submitted) return submit(job, std::move(request));
   show_accepted(job);
   // Most changes (a label, the suspend switch) are none of the request.
   if (job.request == request) return;
+  // The hold as the scheduler knows it, before the request is replaced.
   const bool held = job.request.hold;
   job.request = std::move(request);
   // An Update never takes a hold back, so both directions are told as events of their own.
@@ -103,6 +121,9 @@ void Wishes::judge(JobRecord& job) {
 void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   if (job.submitted) {
     job.submitted = false;
+    // It comes back as a new submission if its author mends it, with the same number and submit
+    // time.
+    // The scheduler must not start a job whose spec cannot be turned into pods.
     scheduler_.tell(sched::Forget{job.id});
   }
   const std::string message = joined(problems);
@@ -125,6 +146,8 @@ void Wishes::end_refused(JobRecord& job) {
   const sched::StateChange end{.job = job.id,
                                .state = sched::JobState::kCancelled,
                                .reason = sched::Reason::kNone,
+                               // The count stays as it is: status_after() takes a different one for
+                               // a requeue.
                                .restarts = static_cast<int>(job.wanted().restarts.value_or(0))};
   StatusAfter after =
       status_after(end, std::move(job.wanted()),
@@ -174,17 +197,21 @@ void Wishes::show_accepted(JobRecord& job) {
 void Wishes::submit(JobRecord& job, sched::JobRequest request) {
   job.submitted = true;
   job.request = std::move(request);
+  // A Submit carries the suspension with it; it is not told as an event of its own.
   job.told_suspend = job.request.suspend;
   kube::JobStatus& wanted = job.wanted();
   wanted.state = kube::JobState::kPending;
   wanted.reason.clear();
   wanted.message.clear();
+  // The counters that the spec was made with are not commands: a Job copied from another one, with
+  // requeueRequest: 3, asks for nothing.
   if (!wanted.observed) {
     wanted.observed = kube::JobObserved{job.object->spec.control.requeue_request.value_or(0),
                                         job.object->spec.control.release_request.value_or(0)};
   }
   show_accepted(job);
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  // The pods of an adopted gang exist already, so the API server has taken them.
   if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
   scheduler_.tell(sched::Submit{job.request});
@@ -206,6 +233,8 @@ void Wishes::tell_commands(JobRecord& job) {
   if (!job.wanted().observed) job.wanted().observed.emplace();
   kube::JobObserved& observed = *job.wanted().observed;
   if (const auto wish = spec.control.requeue_request.value_or(0); wish > observed.requeue_request) {
+    // Two requests between two looks are one: the counter says that there was a request, not how
+    // many.
     observed.requeue_request = wish;
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Requeue{job.id});
@@ -232,6 +261,7 @@ void Wishes::tell_suspension(JobRecord& job) {
     job.told_suspend = false;
     return scheduler_.tell(sched::UserResume{job.id});
   }
+  // A job without nodes needs no agent: suspending it is like a hold.
   if (job.is_allocated() && !job.wanted().ending) {
     for (const std::string& node : job.start.nodes) parts_.nodes.ask_to_stop(node, job.uid);
     if (suspension_waits(job)) return;
@@ -242,18 +272,21 @@ void Wishes::tell_suspension(JobRecord& job) {
   scheduler_.tell(sched::UserSuspend{job.id});
 }
 
-// Whether it waits for an agent. If it does for long, the job says for which.
+// Returns true if the suspension waits for an agent. After a while the job says for which one.
 bool Wishes::suspension_waits(JobRecord& job) {
   for (const std::string& node : job.start.nodes) {
     const auto why = parts_.nodes.why_not_stopped(node);
     if (!why) continue;
     if (!job.start.suspension_waits) job.start.suspension_waits = parts_.now;
+    // A usual wait lasts a few seconds; a message that comes and goes with it would alarm
+    // users for nothing.
     const base::Instant told_at = *job.start.suspension_waits + kSuspensionPatience;
     if (told_at > parts_.now) {
       parts_.jobs.set_timer(job, told_at);
       return true;
     }
     const std::string message = kWaits + node + " " + why->message;
+    // The node may change from look to look; the event is sent once for the whole wait.
     const std::string before = std::exchange(job.wanted().message, message);
     if (before != message) parts_.jobs.mark(job, WriteUrgency::kUrgent);
     if (!before.starts_with(kWaits)) {
@@ -267,6 +300,8 @@ bool Wishes::suspension_waits(JobRecord& job) {
 
 void Wishes::suspension_waits_no_more(JobRecord& job) {
   job.start.suspension_waits.reset();
+  // Recognized by its text: the message may have been written by an earlier leader, and any other
+  // message is not ours to clear.
   if (!job.wanted().message.starts_with(kWaits)) return;
   job.wanted().message.clear();
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
@@ -274,7 +309,7 @@ void Wishes::suspension_waits_no_more(JobRecord& job) {
 
 void Wishes::judge_waiting() {
   parts_.jobs.for_each_unfinished([this](JobRecord& job) {
-    // What a partition or a QOS allows now does not concern a job that runs already.
+    // A job that runs already is not concerned by a change of what a partition or a QOS allows.
     if (job.is_final() || job.is_allocated() || job.deleted) return;
     job.judge_again = true;
     parts_.jobs.touch(job.uid);

@@ -29,7 +29,7 @@ class Wishes {
   void heed_finished(JobRecord& job);
   // The job cannot be submitted, or not any more.
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
-  // That the job is in the queue, and why the API server would refuse its pods.
+  // Says that the job is in the queue, and why the API server would refuse its pods.
   void show_accepted(JobRecord& job);
   // Other nodes, capacities or partitions: all jobs that wait are judged again. Cost: all jobs.
   void judge_waiting();

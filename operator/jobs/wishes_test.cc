@@ -1,4 +1,4 @@
-// What users write becomes events of the scheduler, each once, or a sentence in Accepted.
+// Wishes of users become events of the scheduler, each once, or a sentence in Accepted.
 #include "operator/jobs/wishes.h"
 
 #include <gtest/gtest.h>
@@ -22,6 +22,8 @@ class WishesTest : public JobPartsFixture {
   }
 };
 
+// The submit time is when the user made the object, 5 s ago, not when the number came: numbers that
+// are slow must not cost the job its age.
 TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
   kube::Job made = object();
   made.metadata.creation_timestamp = now - std::chrono::seconds{5};
@@ -43,6 +45,8 @@ TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
   EXPECT_EQ(events(), 0);
 }
 
+// The second look at the unchanged job says nothing: an event for each look would fill the
+// namespace.
 TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   reserve_numbers();
   kube::Job wrong = object();
@@ -97,6 +101,7 @@ TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 3; }));
   EXPECT_FALSE(job.submitted);
   EXPECT_EQ(events(), 1);
+  // The cluster has two nodes, and the job now asks for three.
   EXPECT_FALSE(scheduler.view(job.id).has_value());
 }
 
@@ -104,6 +109,7 @@ TEST_F(WishesTest, AJobThatWaitsAndBecomesIllegalIsForgotten) {
 TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   JobRecord& job = submitted();
   Changes<kube::Partition> gone;
+  // Deleted; the scheduler is not told here, because only the verdict on the job matters.
   gone[{"", "batch"}] = nullptr;
   policy.observe(gone);
   (void)policy.decide(nodes.objects(), now);
@@ -121,6 +127,8 @@ TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   EXPECT_EQ(job.wanted().observed_generation, 2);
 }
 
+// `basis` is the spec that is in force. Compared with it, the change that takes the refused one
+// back is no change, so the job is accepted again.
 TEST_F(WishesTest, AChangeThatARunningJobCannotMakeIsRefusedAndLeavesItAsItWas) {
   JobRecord& job = started();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
@@ -140,6 +148,7 @@ TEST_F(WishesTest, HoldsAndReleasesAreToldWithTheChange) {
   EXPECT_EQ(scheduler.view(job.id)->reason, sched::Reason::kJobHeldUser);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.hold = false; }));
   EXPECT_NE(scheduler.view(job.id)->reason, sched::Reason::kJobHeldUser);
+  // Twice the changed request and the hold or the release.
   EXPECT_EQ(events(), 4);
 }
 
@@ -173,6 +182,8 @@ TEST_F(WishesTest, EachNumberOfARequeueRequestIsOneRequeue) {
 
 TEST_F(WishesTest, AReleaseRequestEndsAHoldByTheSystemOnce) {
   JobRecord& job = submitted();
+  // As an earlier leader stored it; the scheduler of this test knows of no hold and takes the
+  // release all the same.
   job.wanted().held = kube::JobHeld{"JobHoldMaxRequeue"};
   job.status.unmark();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.release_request = 1; }));
@@ -196,6 +207,8 @@ TEST_F(WishesTest, AJobThatIsBeingDeletedIsCanceledOnce) {
   EXPECT_EQ(events(), 0);
 }
 
+// A partition that shrinks does not touch jobs that run, and jobs that have ended have nothing to
+// lose.
 TEST_F(WishesTest, OnlyJobsThatWaitAreJudgedAgain) {
   JobRecord& runs = started(object("runs", 1));
   JobRecord& waits = see(object("waits", 2));
@@ -265,6 +278,7 @@ TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
 // Where jobs take no turns a node may have no agent.
 TEST_F(WishesTest, ASuspensionWaitsForTheAgentsOfTheJobsNodes) {
   JobRecord& job = started();
+  // n1 has its agent, n2 has lost it.
   nodes.observe_agent("n2", nullptr);
   (void)see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = true; });
   wishes.heed(job);

@@ -1,13 +1,26 @@
-// What an answer to a write means for the parts.
+// The consequences of an answer to a write for the parts.
+#include <algorithm>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 #include "operator/loop/control_loop.h"
+#include "operator/loop/kept_fields.h"
+#include "operator/publish/mirror.h"
 
 namespace control {
+namespace {
 
-// Whether the outcome shows that another leader has written.
+// Returns the object of an answer as an informer would have handed it on.
+template <typename T>
+std::shared_ptr<const T> as_watched(T&& object) {
+  keep_what_is_read(object);
+  return std::make_shared<const T>(std::move(object));
+}
+
+}  // namespace
+
+// Returns the term of the outcome's object, by which another leader is recognized.
 template <typename T>
 std::int64_t term_in(const StatusPatched<T>& outcome) {
   if constexpr (std::is_same_v<T, kube::Job>) {
@@ -31,7 +44,7 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
       mirror = &job->status;
       jobs_.touch(job->uid);
       statuses_.look_again(job->uid);
-      // What waits for this job's commit points.
+      // Timetables and pods may wait for this job's commit points.
       for (const std::string& node : job->start.nodes) timetables_.look_again(node);
     }
   } else if constexpr (std::is_same_v<T, kube::BatchJob>) {
@@ -44,6 +57,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   // CEL has refused our write, or let one through that came later: in both cases another operator
   // leads, and this one must write nothing more.
   if (const std::int64_t term = term_in(outcome); term > term_) return be_fenced(term);
+  // Takes over what is stored now. After a lost race the mirror has the newest version and writes
+  // what it wants on top of that.
   const WriteEnd end = mirror->answered(outcome.result, outcome.fresh, now_);
   count_end(end);
   if (end == WriteEnd::kFailed) {
@@ -66,6 +81,7 @@ template void ControlLoop::answered(StatusPatched<kube::BatchJob>&&);
 
 void ControlLoop::answered(TimetablePut&& outcome) {
   const auto& newest = outcome.result.ok() ? outcome.result : outcome.fresh;
+  // `fresh` was read after a failure, for example after the CRD's rule has refused a lower term.
   if (newest.ok() && newest->spec.term > term_) return be_fenced(newest->spec.term);
   const std::string node = outcome.node;
   count_end(timetables_.answered(std::move(outcome), now_));
@@ -86,19 +102,48 @@ void ControlLoop::answered(UsagePut&& outcome) {
   }
 }
 
+// The watch may have shown already that the pod is there, and gone again.
+void ControlLoop::index_answer(kube::Pod&& pod) {
+  const kube::ObjectKey key = kube::key_of(pod.metadata);
+  index_pod(key, as_watched(std::move(pod)));
+  pods_.expect(key, now_);
+}
+
+// Of a job that ends nothing is assumed: the answer to the deletion of its pod tells.
+void ControlLoop::forget_unseen_pods() {
+  for (const kube::ObjectKey& key : pods_.take_unseen(now_)) {
+    const PodPlace* place = pods_.find(key);
+    const JobRecord* job = place == nullptr ? nullptr : jobs_.peek(place->job_uid);
+    if (job != nullptr && !job->wanted().ending) index_pod(key, nullptr);
+  }
+}
+
+void ControlLoop::answered(PodDeleted&& outcome) {
+  const JobRecord* job = jobs_.peek(outcome.job_uid);
+  if (job != nullptr && !outcome.status.ok() &&
+      outcome.status.error().code == base::Code::kNotFound) {
+    // The watch may have told so before the answer to the creation came, and will not tell again.
+    const auto gone = std::ranges::find(job->pods, outcome.uid,
+                                        [](const auto& each) { return each.second->metadata.uid; });
+    if (gone != job->pods.end()) index_pod({job->key.ns, gone->first}, nullptr);
+  }
+  pod_writes_.answered(std::move(outcome));
+}
+
 void ControlLoop::answered(PodCreated&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
   }
-  // What was made is known now, not only when the watch tells.
+  // The pod is known from now on, not only when the watch shows it.
   const JobRecord* job = jobs_.peek(outcome.job_uid);
+  // A pod of that name may be another job's (AlreadyExists), and an answer may be about an earlier
+  // start.
   const bool is_ours = job != nullptr && outcome.was_built && outcome.result.ok() &&
                        job_uid_of(*outcome.result) == outcome.job_uid &&
                        job->wanted().starts.value_or(0) == outcome.starts;
   // An answer that the watch has overtaken must not put an older state back.
   if (!is_ours || job->pods.contains(outcome.slot.name)) return;
-  const kube::ObjectKey key = kube::key_of(outcome.result->metadata);
-  index_pod(key, std::make_shared<const kube::Pod>(std::move(*outcome.result)));
+  index_answer(std::move(*outcome.result));
 }
 
 void ControlLoop::answered(PodPinned&& outcome) {
@@ -107,8 +152,7 @@ void ControlLoop::answered(PodPinned&& outcome) {
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   if (job == nullptr || outcome.is_gone || !outcome.result.ok()) return;
   if (job->pods.contains(outcome.slot.name)) return;
-  const kube::ObjectKey key = kube::key_of(outcome.result->metadata);
-  index_pod(key, std::make_shared<const kube::Pod>(std::move(*outcome.result)));
+  index_answer(std::move(*outcome.result));
 }
 
 void ControlLoop::answered(PodNoted&& outcome) {
@@ -123,7 +167,7 @@ void ControlLoop::answered(JobCreated&& outcome) {
 
 void ControlLoop::answered(IdsReserved&& outcome) {
   for (const std::string& uid : numbers_.answered(outcome, now_)) jobs_.touch(uid);
-  // What is stored now, as if a watch had told it.
+  // Takes the stored object, as if a watch had shown it.
   const auto saw = [this](const kube::SchedulerConfig& object) {
     inbox_.changed<kube::SchedulerConfig>(std::make_shared<const kube::SchedulerConfig>(object));
   };
@@ -141,8 +185,19 @@ void ControlLoop::answered(IdsReserved&& outcome) {
 void ControlLoop::answered(TaintsSet&& outcome) {
   taints_.answered(outcome, now_);
   if (outcome.result.ok()) {
-    inbox_.changed<kube::Node>(std::make_shared<const kube::Node>(std::move(*outcome.result)));
-    return;
+    // The watch may have overtaken the answer: an older version must not replace what it has shown,
+    // and a node that was deleted since must not come back. Not by way of the inbox, which takes
+    // whatever comes last for the newest.
+    const kube::ObjectMeta& answer = outcome.result->metadata;
+    const kube::Node* known = nodes_.object(outcome.node);
+    if (known == nullptr ||
+        !is_newer_version(answer.resource_version, known->metadata.resource_version)) {
+      return;
+    }
+    const kube::ObjectKey key = kube::key_of(answer);
+    Changes<kube::Node> change;
+    change[key] = as_watched(std::move(*outcome.result));
+    return observe(change);
   }
   if (outcome.result.error().code == base::Code::kConflict) return;
   ++counters_.write_failures;
@@ -152,6 +207,8 @@ void ControlLoop::answered(TaintsSet&& outcome) {
 
 void ControlLoop::answered(JobDeleted&& outcome) {
   if (outcome.status.ok() || outcome.status.error().code == base::Code::kNotFound) return;
+  // Another one by now, or another version, which a watch will show.
+  if (outcome.status.error().code == base::Code::kConflict) return;
   ++counters_.write_failures;
   report_.warn("job not deleted", "job=" + kube::to_string(outcome.key) + " error=\"" +
                                       outcome.status.error().message + "\"");

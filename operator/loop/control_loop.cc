@@ -10,6 +10,7 @@ namespace {
 
 // A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
 constexpr int kReconcileRoundsMax = 10'000;
+// The lag looks at each node, so it is not counted in each step.
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
 
 }  // namespace
@@ -37,15 +38,21 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
 
 base::Instant ControlLoop::step() {
   if (fenced_) return base::kNever;
+  // One step is one atomic look at the world. All parts see the same now_; effects that are decided
+  // here are carried out by other threads after the step, and their outcomes arrive with a later
+  // one.
   // Instants never go back, whatever the machine's clock does.
   now_ = std::max(now_, clock_.wall());
   ++counters_.steps;
   // 1. What came in: changed objects and answers to writes.
   take_inbox();
+  // The first step is entered with complete lists of all kinds in the inbox, so nothing that is
+  // missing here is merely not known yet.
   if (!restored_) restore();
   if (fenced_) return base::kNever;
   // 2. What became due.
   jobs_.fire_timers();
+  forget_unseen_pods();
   count_unsliced();
   (void)scheduler_.wake();
   // 3. What follows from it. A pass at once where one is due after that: a job that may start when
@@ -56,6 +63,8 @@ base::Instant ControlLoop::step() {
   // 4. What has to be written.
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
+  // Commit points and timetables have taken their room in write_due; pods get what is left, and
+  // statuses that nothing waits for come last.
   writer_.submit_all(pod_writes_.due(writer_.room()));
   writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
   run_times_.refresh(jobs_, scheduler_, now_);
@@ -70,6 +79,7 @@ void ControlLoop::take_inbox() {
   writer_.begin_step();
   WatchedKinds::for_each(
       [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
+  // After the changes, so that an answer is judged by the newest objects that are known.
   for (Outcome& outcome : batch.outcomes) {
     writer_.heard_outcome();
     std::visit([this](auto& each) { answered(std::move(each)); }, outcome);
@@ -84,16 +94,20 @@ void ControlLoop::reconcile_until_quiet() {
     if (policy_.is_dirty()) decide_policy();
     tell_nodes();
     count_nodes();
+    // Jobs that are touched from here on are of the next round.
     const auto touched = jobs_.take_touched();
     if (touched.empty()) return;
     for (const std::string& uid : touched) {
+      // A job that ended in this round may have been forgotten by another one's reconciliation.
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
       note_change(uid);
     }
   }
 }
 
-// Of what is worked out by the difference that each job makes.
+// Tells the parts that keep sums or their own view of each job. They are told once per touched job,
+// not at each place that changes it: a sum is corrected by the difference between what the job
+// counted for before and counts for now.
 void ControlLoop::note_change(const std::string& job_uid) {
   if (const JobRecord* job = jobs_.peek(job_uid)) {
     counts_.observe(*job);
@@ -124,6 +138,8 @@ void ControlLoop::reconcile(JobRecord& job) {
     jobs_.end(job);
     // The scheduler is done with it; its number stays in the object.
     if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
+    // put_away may drop the record, and note_change then finds none: these parts hear of the end
+    // here.
     wishes_.heed_finished(job);
     time_to_live_.observe(job.key, job.uid, job.object->spec, job.wanted());
     adopted_.observe_job(job);
@@ -137,15 +153,25 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (!job.submitted || job.is_final()) return;
   pod_writes_.end_stale_pods(job);
   if (!job.is_allocated()) return;
+  // The gate opens when the job's last commit point is stored. Before that a crash would leave pods
+  // that were killed for an ending that no status knows.
   if (gate_.may_delete_pods(job.uid)) return gangs_.run(job);
   // Whatever its pods or its user say now waits for its readiness.
   if (job.start.late_readiness && *job.start.late_readiness < now_) statuses_.hurry(job);
 }
 
 void ControlLoop::write_due() {
+  // In the order of what waits for it: pods wait for statuses and timetables, nothing waits for the
+  // rest.
   writer_.submit_all(statuses_.due(now_, term_, writer_.room()));
   writer_.submit_all(timetables_.due(now_, term_, writer_.room()));
   writer_.submit_all(timetables_.due_deletions(now_));
+  // Pods may have waited for a timetable that is not wanted any more.
+  for (const std::string& node : timetables_.take_settled()) {
+    for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
+  }
+  // The predicate says whether the end of a job is stored in its own status: until then the usage
+  // record must list the job, or a crash now would lose its last run.
   if (auto effect = scheduler_.due_usage(usage_, [this](sched::JobId id) {
         const JobRecord* job = jobs_.peek(id);
         return job == nullptr || !job->status.is_uncommitted();
@@ -156,6 +182,8 @@ void ControlLoop::write_due() {
   writer_.submit_all(taints_.due(now_, find_node));
   writer_.submit_all(orphans_.due(now_));
   writer_.submit_all(time_to_live_.due(now_));
+  // Job numbers are reserved in the status of the SchedulerConfig object, so the write needs the
+  // version of the newest one; without the object the write creates it.
   const auto* config =
       policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
   const bool exists = config != nullptr && config->exists();
@@ -175,6 +203,8 @@ void ControlLoop::write_due_informing() {
     return job == nullptr ? nullptr : &job->pods;
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
+  // Jobs are created for pods and batch Jobs here as well. These creations are not paid from the
+  // budget: only conditions that explain something are.
   writer_.submit_all(adopted_.due(budget_, now_));
   writer_.submit_all(gated_.due(budget_, now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
@@ -193,15 +223,21 @@ void ControlLoop::count() {
   });
 }
 
+// The minimum over all parts. A part that is missing here would be looked at only when something
+// else happens.
 base::Instant ControlLoop::next_due() const {
+  // Each is an instant, kNever if the part waits for nothing but a change or an answer.
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
                    timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
                    run_times_.next_due(), time_to_live_.next_due(), adopted_.next_due(now_),
                    gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(),
-                   unsliced_.next_due()});
+                   unsliced_.next_due(), pods_.next_due()});
 }
 
+// Another leader has written with a higher term, so this process lost its Lease without noticing
+// (it was paused, say). It must not write again: the CRD refuses its statuses and timetables by the
+// term anyway, but pods carry none.
 void ControlLoop::be_fenced(std::int64_t by_term) {
   if (fenced_) return;
   fenced_ = true;

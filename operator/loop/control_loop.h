@@ -7,7 +7,7 @@
 // look again). The loop is the order in which they are asked, and what of one part concerns
 // another.
 //
-// What is written in which order follows from state, not from a script, so that it is the same
+// The order of writes follows from state, not from a script, so that it is the same
 // after a crash (publish/commit_gate.h; architecture.md 3, "Commit points").
 //
 // A new leader's first step() restores (everything is in the API server): it needs complete first
@@ -82,7 +82,7 @@ class ControlLoop {
 
   std::int64_t term() const { return term_; }
   const LoopCounters& counters() const { return counters_; }
-  // What it decides now would wait for its turn to be written.
+  // Returns true if a decision made now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
 
  private:
@@ -111,6 +111,8 @@ class ControlLoop {
   void observe(const Changes<kube::Job>& changes);
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
+  void index_answer(kube::Pod&& pod);
+  void forget_unseen_pods();
   void forget(JobRecord& job);
   void decide_policy();
   void tell_nodes();
@@ -133,7 +135,7 @@ class ControlLoop {
   void answered(UsagePut&& outcome);
   void answered(TemplateRead&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodCreated&& outcome);
-  void answered(PodDeleted&& outcome) { pod_writes_.answered(std::move(outcome)); }
+  void answered(PodDeleted&& outcome);
   void answered(PodPinned&& outcome);
   void answered(ServiceCreated&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodTried&& outcome) { wishes_.answered(std::move(outcome)); }
@@ -171,7 +173,7 @@ class ControlLoop {
   bool restored_ = false;
   bool fenced_ = false;
 
-  // What is known.
+  // The known objects.
   PolicyBook policy_;
   AgentPods agents_;
   NodeBook nodes_{agents_, report_};
@@ -181,14 +183,14 @@ class ControlLoop {
   SchedulerDriver scheduler_;
   bool counts_changed_ = false;  // of partitions and QOS as they are shown
 
-  // What is published, and in which order.
+  // Publishing, and its order.
   const CommitGate gate_;
   TimetablePublisher timetables_{nodes_, gate_, report_};
   UsageKeeper usage_;
   InformBudget budget_;
   StatusPublisher statuses_{{jobs_, policy_, gate_, budget_}};
 
-  // What is done about a job.
+  // Actions for one job.
   const JobParts parts_{now_, jobs_, nodes_, policy_, report_};
   JobNumbers numbers_;
   PodTrials trials_;
@@ -203,7 +205,7 @@ class ControlLoop {
   AdoptedJobs adopted_{report_};
   GatedPods gated_{report_};
 
-  // What converges beside the jobs.
+  // Objects that converge beside the jobs.
   NodeTaints taints_;
   OrphanPods orphans_;
   UnslicedTime unsliced_;

@@ -1,4 +1,4 @@
-// What the loop counts, for /metrics; as of the last step.
+// The counters of the loop, for /metrics; as of the last step.
 #pragma once
 
 #include <algorithm>

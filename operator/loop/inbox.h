@@ -1,4 +1,4 @@
-// What reaches the operator's loop from other threads: changed objects from the informers and the
+// The way into the operator's loop from other threads: changed objects from the informers and the
 // results of writes. Changes of one object between two looks are one change.
 #pragma once
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
-#include "operator/gang/pod_pin.h"
+#include "operator/loop/kept_fields.h"
 #include "operator/policy/policy_kind.h"
 
 namespace control {
@@ -23,43 +23,7 @@ typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnE
       .on_error = [on_error](const base::Error& error) { on_error(T::kResource.kind, error); }};
 }
 
-void drop_common(kube::ObjectMeta& metadata) {
-  metadata.annotations.clear();
-}
-
-// Keeps what memory_request, node_of and observe_gang read.
-void slim_pod(kube::Pod& pod) {
-  if (has_gang_gate(pod)) {  // translate_pod_gang reads it
-    std::erase_if(pod.metadata.annotations, [](const auto& annotation) {
-      return !annotation.first.starts_with(kube::kAnnotationPrefix);
-    });
-    return;
-  }
-  const bool ours = pod.metadata.labels.contains(std::string{kube::kLabelJob});
-  drop_common(pod.metadata);
-  for (auto* containers : {&pod.spec.init_containers, &pod.spec.containers}) {
-    for (kube::Container& container : *containers) {
-      kube::Container slim;
-      // Made anew from the few fields that are needed: whatever else a container has or will have
-      // is dropped. Pods are most of what the operator holds in memory.
-      slim.name = std::move(container.name);
-      slim.resources = std::move(container.resources);
-      slim.restart_policy = container.restart_policy;
-      if (ours) {  // that webhooks have added: templates have none
-        slim.liveness_probe = std::move(container.liveness_probe);
-        slim.startup_probe = std::move(container.startup_probe);
-        slim.lifecycle = std::move(container.lifecycle);
-      }
-      container = std::move(slim);
-    }
-  }
-  pod.spec.tolerations.clear();
-  if (!ours || pod.spec.node_name) pod.spec.affinity = {};  // what pins one that is not bound yet
-  pod.spec.topology_spread_constraints = {};
-  pod.spec.scheduling_gates = {};
-}
-
-// How a kind is watched: the thread's name, and what of an object is dropped before it is kept.
+// How a kind is watched: the thread's name, and what of an object is kept (kept_fields.h).
 // A policy is kept whole. Any other kind without a specialization does not compile.
 template <typename T>
 struct Watch {
@@ -72,14 +36,14 @@ template <>
 struct Watch<kube::Job> {
   static constexpr const char* kThread = "watch-jobs";
   static void slim(kube::Job& job, TemplateBook& templates) {
-    // What has ended makes no pods any more.
+    // A job that has ended makes no more pods.
     if (!job.status.state || !kube::is_final(*job.status.state)) {
       // Only facts about the template are kept (TemplateFacts); it is read again when pods are
       // made.
       templates.learn(job.metadata.uid, job.spec.pod_template);
     }
     job.spec.pod_template = {};
-    drop_common(job.metadata);
+    keep_what_jobs_need(job.metadata);
   }
 };
 template <>
@@ -90,34 +54,27 @@ struct Watch<kube::BatchJob> {
     const auto spec = object.find("spec");
     return spec != object.end() && spec->value("managedBy", "") == kube::kManagedBy;
   }
-  // Its template is needed until the last attempt has been made.
-  static void slim(kube::BatchJob& job, TemplateBook&) {
-    if (kube::is_finished(job.status)) job.spec.pod_template = {};
-    job.metadata.labels.clear();
-    std::erase_if(job.metadata.annotations, [](const auto& annotation) {
-      return !annotation.first.starts_with(kube::kAnnotationPrefix);
-    });
-  }
+  static void slim(kube::BatchJob& job, TemplateBook&) { keep_what_is_read(job); }
 };
 template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
-  static void slim(kube::Pod& pod, TemplateBook&) { slim_pod(pod); }
+  static void slim(kube::Pod& pod, TemplateBook&) { keep_what_is_read(pod); }
 };
 template <>
 struct Watch<kube::Node> {
   static constexpr const char* kThread = "watch-nodes";
-  static void slim(kube::Node& node, TemplateBook&) { drop_common(node.metadata); }
+  static void slim(kube::Node& node, TemplateBook&) { keep_what_is_read(node); }
 };
 template <>
 struct Watch<kube::UsageRecord> {
   static constexpr const char* kThread = "watch-usage";
-  static void slim(kube::UsageRecord& record, TemplateBook&) { drop_common(record.metadata); }
+  static void slim(kube::UsageRecord& record, TemplateBook&) { keep_identity(record.metadata); }
 };
 template <>
 struct Watch<kube::NodeTimetable> {
   static constexpr const char* kThread = "watch-tables";
-  static void slim(kube::NodeTimetable& table, TemplateBook&) { drop_common(table.metadata); }
+  static void slim(kube::NodeTimetable& table, TemplateBook&) { keep_identity(table.metadata); }
 };
 }  // namespace
 

@@ -44,7 +44,7 @@ struct Kinds {
 template <typename... T, typename... U>
 Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
 
-// What administrators write: specs that are in force only if they are legal together.
+// The kinds that administrators write: specs that are in force only if they are legal together.
 using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::SchedulerConfig>;
 // In the order in which the loop takes their changes: what others are judged by comes first.
 using WatchedKinds =

@@ -1,4 +1,4 @@
-// What a change that one part sees means for the others.
+// The consequences of a change that one part sees for the others.
 #include <memory>
 #include <set>
 #include <tuple>
@@ -39,6 +39,8 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
 }
 
 void ControlLoop::tell_nodes() {
+  // Events are collected first and told afterwards: telling leads to decisions, which change the
+  // NodeBook.
   const NodeBook::News news = nodes_.take_news(policy_.configuration(), policy_.parameters());
   for (const std::string& node : news.forgotten) timetables_.forget(node);
   if (!news.events.empty()) counts_changed_ = true;
@@ -49,12 +51,14 @@ void ControlLoop::count_nodes() {
   const base::Duration slice = policy_.configuration().cluster.time_slice;
   if (nodes_.is_uncounted()) {
     counts_changed_ = true;
-    // What partitions can hold has changed, so a job that could never run there may do so now, or
+    // The capacity of partitions has changed, so a job that could never run there may do so now, or
     // the other way round.
     if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
     choose_taints();
     timetables_.ensure_all(slice, now_);
   }
+  // Nodes that need a timetable for one job alone (a user's suspension), and nodes whose timetable
+  // was deleted by hand.
   timetables_.ensure(nodes_.take_asked(), slice, now_);
   timetables_.ensure_deleted(slice, now_);
 }
@@ -67,6 +71,7 @@ void ControlLoop::choose_taints() {
     wanted.insert(partition.nodes.begin(), partition.nodes.end());
   }
   taints_.want(std::move(wanted));
+  // All nodes, because a node that has left every tainting partition must lose its taint.
   for (const kube::Node* node : nodes_.objects()) taints_.observe(*node);
 }
 
@@ -112,15 +117,19 @@ void ControlLoop::observe(const Changes<kube::Pod>& changes) {
 
 void ControlLoop::index_pod(const kube::ObjectKey& key,
                             const std::shared_ptr<const kube::Pod>& pod) {
+  // 1. an agent's pod tells whether its node can switch
   if (const auto node = agents_.observe(key, pod.get())) {
     nodes_.observe_agent_pod(*node);
     note_agent(*node);
   }
+  // 2. a pod behind our gate may complete a gang. It is of no job yet, and counts for no node
   gated_.observe(key, pod);
-  // A pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
-  // node), a job that has ended, or none (an orphan, to be deleted). It leaves the old place and
-  // enters the new one.
+  // 3. a pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
+  //    node), a job that has ended, or none (an orphan, to be deleted). It leaves the old place and
+  //    enters the new one
   const auto [before, after] = pods_.observe(key, pod);
+  // Before the new place, because both may be of one job: the pod moved from Pending to a node, or
+  // was made anew under its name.
   if (before) {
     nodes_.erase_pod(before->node, key);
     orphans_.remove(key);
@@ -130,6 +139,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   const bool is_foreign = after->job_uid.empty();
   if (!is_foreign) notes_.observe_pod(after->job_uid, *pod, now_);
   if (!is_foreign && jobs_.put_pod(key, *after)) return;
+  // A finished pod takes nothing of its node, whatever its owner.
   if (is_finished(*pod)) return;
   if (is_foreign) {
     nodes_.put_foreign(after->node, key, memory_request(*pod));
@@ -179,7 +189,7 @@ void ControlLoop::note_slicing(const std::string& node) {
   report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice", "node=" + node);
 }
 
-// What it says now concerns the time that jobs run there, and suspensions that wait for it.
+// The agent's word concerns the time that jobs run there, and suspensions that wait for it.
 void ControlLoop::note_agent(const std::string& node) {
   note_slicing(node);
   for (const std::string& uid : nodes_.asked_on(node)) jobs_.touch(uid);
@@ -215,6 +225,7 @@ void ControlLoop::take_plans() {
 
 std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
   const JobRecord* job = jobs_.find(id);
+  // A timetable that listed a pod which must not be frozen would have the agent freeze it.
   if (job == nullptr || job->start.never_frozen) return std::nullopt;
   return ListedJob{.ns = job->key.ns, .uid = job->uid, .slots = job->start.slots};
 }
@@ -245,6 +256,7 @@ void ControlLoop::show_counts() {
     for (const kube::UnusableNodes& group : wanted.unusable) *wanted.unusable_nodes += group.nodes;
     show(*mirror, std::move(wanted));
   }
+  // Also of QOS objects that were refused: a stale number would be worse than a zero.
   for (auto& [name, entry] : policy_.entries<kube::Qos>()) {
     auto wanted = entry.status.wanted();
     std::tie(wanted.running, wanted.pending) = counts_.of_qos(name);

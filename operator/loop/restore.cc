@@ -13,6 +13,8 @@
 namespace control {
 namespace {
 
+// Returns true if the scheduler of the last leader knew the job. Any other job is judged and
+// submitted by the ordinary loop, like a new one.
 bool was_in_queue(const kube::JobStatus& status) {
   return status.state && status.job_id &&
          (status.allocation || kube::is_true(status.conditions, kube::kAccepted));
@@ -25,6 +27,8 @@ bool was_in_queue(const kube::JobStatus& status) {
 // recorded, and the time in which nodes did not slice. 5. Whatever is missing of what was decided
 // is done by the ordinary loop: every job is looked at.
 void ControlLoop::restore() {
+  // 1. the Lease counts its transitions, but it may have been deleted and made anew; a term below
+  //    one that is stored would have each of our writes refused
   std::int64_t highest_term = jobs_.highest_term();
   timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
     highest_term = std::max(highest_term, spec.term);
@@ -38,11 +42,13 @@ void ControlLoop::restore() {
   budget_.restore(now_);
   run_times_.restore(now_);
 
+  // 2. the configuration decides which nodes are in which partition, so it comes before their count
   decide_policy();
   tell_nodes();
   if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
   choose_taints();
 
+  // 3. a job that has ended takes nothing, and one that was never accepted is submitted by the loop
   std::vector<JobRecord*> in_order;
   jobs_.for_each_unfinished([&](JobRecord& job) {
     if (!job.is_final() && was_in_queue(job.wanted())) in_order.push_back(&job);
@@ -59,9 +65,13 @@ void ControlLoop::restore() {
   jobs_.restored();
   note_slicing();
   timetables_.ensure_all(policy_.configuration().cluster.time_slice, now_);
+  // 4. the rotation goes on where the published timetables are: agents have obeyed them all the
+  //    time
+  // Its decisions are applied within this call, like those of any event.
   scheduler_.restore(std::move(restored), published_plans());
   restore_usage();
   restore_unsliced();
+  // 5. pods that were decided and not made, endings that were stored and not carried out
   jobs_.touch_all();
   report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
                              " restored=" + std::to_string(jobs_count) +
@@ -91,7 +101,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   }
 
   sched::RestoredJob restored;
-  // What runs goes on, whatever its spec would be worth today.
+  // A job that runs goes on, whatever its spec would be worth today.
   restored.request = verdict.request
                          ? std::move(*verdict.request)
                          : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
@@ -99,6 +109,8 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
   }
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
+  // A hold by the system is in no spec (is_system_hold in status_after.cc), so it comes from the
+  // status alone.
   if (status.held) {
     restored.held_by_system =
         parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
@@ -134,6 +146,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   if (!decoded.ok()) {
     report_.warn("allocation cannot be read",
                  job_fields(job) + " error=\"" + decoded.error().message + "\"");
+    // The job stays known, without nodes: its pods exist, and its end still has to be decided.
     decoded = DecodedAllocation{};
   }
   restored.allocation = std::move(decoded->allocation);
@@ -171,6 +184,7 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   const auto& ending = job.wanted().ending;
   if (!ending) return;
   restored.exit_code = ending->exit_code.value_or(0);
+  // The instant that was promised, even if it has passed: the grace time is not granted twice.
   restored.kill_at = ending->grace_end;
   job.start.end_message = job.wanted().message;
   if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
@@ -191,6 +205,8 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restor
   if (!claim) return;
   const auto names = slurm::expand_hostlist(claim->hostlist);
   const auto cores = parse_cores(claim->cores);
+  // A claim that cannot be read is left out: the job waits in the queue like any other, and the
+  // scheduler claims anew.
   if (!names.ok() || !cores.ok()) return;
   sched::Allocation nodes;
   for (const std::string& name : *names) {
@@ -241,13 +257,15 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
   return plans;
 }
 
-// What the last leader has counted (usage_keeper.h). Of a run that began after the record nothing
-// has been charged, even if the record lists an earlier run of the job.
+// Restores the usage that the last leader has counted (usage_keeper.h). Of a run that began after
+// the record nothing has been charged, even if the record lists an earlier run of the job.
 void ControlLoop::restore_usage() {
   const kube::UsageRecordSpec* record = usage_.stored();
   if (record == nullptr) return;
   sched::UsageState usage = decode_usage(*record);
   const base::Instant taken_at = record->taken_at.value_or(usage.as_of);
+  // Compared by the start of the run, because the record and the statuses are written
+  // independently, and a crash may fall between them.
   const auto began_since = [&](const kube::JobStatus& status) {
     return !status.start_time || *status.start_time >= taken_at;
   };

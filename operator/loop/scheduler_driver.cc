@@ -7,6 +7,8 @@ void SchedulerDriver::tell(const sched::Event& event) {
   plans_changed_ = true;
   const base::Duration began = clock_.monotonic();
   scheduler_.step(now_, event);
+  // Taken before they are applied: applying one may tell the scheduler something, and this function
+  // is entered again.
   const auto decisions = scheduler_.take_decisions();
   counters_.deciding += clock_.monotonic() - began;
   hand_over(decisions);
@@ -33,6 +35,7 @@ void SchedulerDriver::hand_over(const std::vector<sched::Decision>& decisions) {
 }
 
 std::vector<sched::NodePlan> SchedulerDriver::take_plans() {
+  // Plans can only change with an event, so a step without one does not compare them.
   if (!std::exchange(plans_changed_, false)) return {};
   const base::Duration began = clock_.monotonic();
   auto plans = scheduler_.take_plans(now_);

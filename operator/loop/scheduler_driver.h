@@ -43,7 +43,7 @@ class SchedulerDriver {
   base::Instant next_due() const { return scheduler_.next_due().value_or(base::kNever); }
 
   std::optional<sched::JobView> view(sched::JobId job) const { return scheduler_.job(job, now_); }
-  // What it knows of names and indexes.
+  // The names and indexes that the scheduler knows.
   const sched::Scheduler& names() const { return scheduler_; }
   sched::PartitionIndex known_partition(const std::string& name) {
     return scheduler_.known_partition(name);

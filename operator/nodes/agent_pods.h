@@ -12,7 +12,7 @@
 
 namespace control {
 
-// What the pod says of the agent in it; nullopt if it has ended. Pure.
+// Returns the state of the agent in the pod; nullopt if it has ended. Pure.
 std::optional<AgentPod> agent_in(const kube::Pod& pod);
 
 // Belongs to the loop's thread. Cost: the logarithm of the number of agents. Before the first

@@ -60,6 +60,7 @@ TEST_F(AgentPodsTest, TheBestOfSeveralCounts) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kReady);
 }
 
+// Neither by label nor by namespace: a user's pod with our labels must not pass for an agent.
 TEST_F(AgentPodsTest, OtherPodsAreNone) {
   kube::Pod other = agent(true, true);
   other.metadata.labels["app.kubernetes.io/name"] = "log-collector";
@@ -69,6 +70,7 @@ TEST_F(AgentPodsTest, OtherPodsAreNone) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kMissing);
 }
 
+// As in a development cluster, whose agents are processes: only the NodeTimetable tells of one.
 TEST(AgentPods, NothingIsKnownWhereAgentsAreNoPods) {
   AgentPods agents;
   const kube::Pod pod = agent(true, true);

@@ -6,7 +6,9 @@
 namespace control {
 namespace {
 
-// What pods have to tolerate beyond the state of the node.
+// Returns the taints that pods have to tolerate for good. Taints that Kubernetes sets for the state
+// of a node (not-ready, unreachable and the like) come and go: a partition whose nodes were chosen
+// by them would change with each hiccup of a kubelet.
 std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
   std::vector<kube::Taint> taints = node.spec.taints;
   std::erase_if(taints, is_state_taint);
@@ -17,6 +19,9 @@ std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
 
 NodeBook::Change NodeBook::observe(const std::string& name,
                                    std::shared_ptr<const kube::Node> node) {
+  // Three questions about one change: is the node lost or back (jobs are touched), may partitions
+  // select it differently (they are evaluated anew), and does the scheduler's view of it change
+  // (take_news, which compares).
   const bool lost_before = is_lost(name);
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::Node> before = std::exchange(record.node, std::move(node));
@@ -38,6 +43,8 @@ void NodeBook::observe_agent(const std::string& name,
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::NodeTimetable> before =
       std::exchange(record.table, std::move(table));
+  // A report that changes nothing must not cause a judgement. Of the spec only counts whether pods
+  // are listed (takes_turns).
   const bool both = before != nullptr && record.table != nullptr;
   const bool same = both ? before->status == record.table->status &&
                                before->spec.pods.empty() == record.table->spec.pods.empty()
@@ -69,12 +76,15 @@ void NodeBook::erase_pod(const std::string& name, const kube::ObjectKey& pod) {
 }
 
 void NodeBook::enter(const std::string& name, const std::string& job_uid) {
+  // A node that is not known yet gets a record: after a restore from a backup a job may be
+  // allocated to a node that is gone.
   nodes_[name].jobs.insert(job_uid);
 }
 
 void NodeBook::leave(const std::string& name, const std::string& job_uid) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
+  // take_news can now forget a node that is gone and was kept for its last job.
   found->second.jobs.erase(job_uid);
   changed_.insert(name);
   stop_asking(name, job_uid);
@@ -95,6 +105,8 @@ void NodeBook::stop_asking(const std::string& name, const std::string& job_uid) 
 
 void NodeBook::observe_policy() {
   is_policy_new_ = true;
+  // The facts told of each node may depend on the policy (the memory reserve, whether it needs an
+  // agent).
   for (const auto& [name, record] : nodes_) changed_.insert(name);
   is_uncounted_ = selects_anew_ = true;
 }
@@ -109,6 +121,7 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
     Record& record = found->second;
     if (record.node != nullptr) {
       sched::NodeSpec spec = judge(name, record, parameters);
+      // The scheduler hears only of differences.
       if (spec == record.told) continue;
       record.told = std::move(spec);
       is_uncounted_ = true;
@@ -122,6 +135,8 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
       is_uncounted_ = true;
       news.events.push_back(sched::NodeRemove{name});
     }
+    // Pods, a timetable or a suspension may still be known of a node that is gone: the record goes
+    // with the last of them.
     if (record.is_used()) continue;
     news.forgotten.push_back(name);
     nodes_.erase(found);
@@ -157,9 +172,11 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
   return std::move(verdict.spec);
 }
 
+// O(partitions × their nodes), so it is done only if something that counts has changed.
 bool NodeBook::count(const sched::Configuration& configuration) {
   is_uncounted_ = false;
   facts_.reset();
+  // Which nodes are in a partition decides which are among the facts.
   const auto before = std::exchange(capacity_, {});
   cpus_.clear();
   unusable_.clear();
@@ -219,7 +236,10 @@ bool NodeBook::needs_timetable(const std::string& name) const {
 
 // Also where jobs take turns that were stacked under an earlier configuration.
 bool NodeBook::takes_turns(const std::string& name) const {
+  // Until the agent has obeyed a table without pods, some pod there may be frozen.
   const kube::NodeTimetable* seen = table(name);
+  // The version that the watch has shown: an empty table that was written and not seen yet does not
+  // count.
   const bool lists_pods = seen != nullptr && !seen->spec.pods.empty();
   return turns_.possible_on(name) || lists_pods || !asked_on(name).empty();
 }
@@ -230,6 +250,8 @@ bool NodeBook::needs_agent(const std::string& name) const {
 
 std::optional<NodeProblem> NodeBook::why_not_stopped(const std::string& name) const {
   const Record* record = find(name);
+  // Where the configuration needs an agent anyway, a node without one takes no jobs, so a
+  // suspension there has nothing to wait for.
   const bool waits = record != nullptr && !turns_.need_agent(name);
   return waits ? agent_problem(facts_of(name, *record)) : std::nullopt;
 }

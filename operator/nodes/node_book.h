@@ -74,7 +74,7 @@ class NodeBook {
   News take_news(const sched::Configuration& configuration, const OperatorParameters& parameters);
   // Nodes of which needs_timetable may be another than when this was called last.
   std::set<std::string> take_asked() { return std::exchange(asked_changed_, {}); }
-  // What partitions can hold may have changed since count() was called last.
+  // Returns true if the capacity of partitions may have changed since the last count().
   bool is_uncounted() const { return is_uncounted_; }
   // Returns whether jobs that wait have to be judged again: a partition holds more or less, or pods
   // can use other nodes. Cost: all nodes of all partitions.

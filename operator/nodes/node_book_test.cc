@@ -36,6 +36,8 @@ struct NodeBookTest : testing::Test {
   std::string told() { return text(book.take_news(configuration, {}).events); }
 };
 
+// Each news costs a pass of the scheduler. Pods of others take memory, pods left behind by a job
+// keep the node from new ones.
 TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
   (void)book.observe("n1", ready_node("n1"));
   (void)book.observe("n2", ready_node("n2"));
@@ -49,9 +51,12 @@ TEST_F(NodeBookTest, TellsOfEachNodeOnceAndOnlyWhatChanged) {
   EXPECT_EQ(told(), "+n2");
   book.put_orphan("n2", {"team", "left-behind"});
   EXPECT_EQ(told(), "+n2");
+  // A pod of a Job that is gone may still run: the node takes no new job until it is deleted.
   EXPECT_EQ(book.told("n2")->state, sched::NodeState::kDrain);
 }
 
+// selectable: pods that wait may now fit elsewhere (labels, taints). lost: its pods will never
+// report again.
 TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
   EXPECT_TRUE(book.observe("n1", ready_node("n1")).selectable);
   EXPECT_FALSE(book.observe("n1", ready_node("n1")).selectable);
@@ -71,6 +76,7 @@ TEST_F(NodeBookTest, SaysWhatAChangeMakesOthersDo) {
   EXPECT_FALSE(gone.lost) << "it was lost before";
 }
 
+// The scheduler may not lose a node on which it believes a job to run.
 TEST_F(NodeBookTest, RemovesALostNodeOnlyAfterItsJobs) {
   (void)book.observe("n1", ready_node("n1"));
   EXPECT_EQ(told(), "+n1");
@@ -84,6 +90,7 @@ TEST_F(NodeBookTest, RemovesALostNodeOnlyAfterItsJobs) {
   EXPECT_EQ(book.size(), 0);
 }
 
+// Node, pods and timetable are three watches, which end in any order.
 TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
   (void)book.observe("n1", ready_node("n1"));
   book.put_foreign("n1", {"kube-system", "agent"}, kube::Bytes{0});
@@ -97,6 +104,7 @@ TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
   book.observe_agent("n1", nullptr);
   EXPECT_EQ(book.take_news(configuration, {}).forgotten, std::vector<std::string>{"n1"});
   EXPECT_EQ(book.size(), 0);
+  // The watch of timetables may tell the end of one whose node was never seen.
   book.observe_agent("never-seen", nullptr);
   (void)told();
   EXPECT_EQ(book.size(), 0);
@@ -106,6 +114,7 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   (void)book.observe("n1", ready_node("n1"));
   (void)book.observe("other", ready_node("other"));
   EXPECT_EQ(told(), "+n1 +other");
+  // "other" is in no partition, so it counts in none.
   EXPECT_TRUE(book.is_uncounted());
   EXPECT_TRUE(book.count(configuration));
   EXPECT_FALSE(book.is_uncounted());

@@ -66,6 +66,8 @@ void NodeTaints::answered(const TaintsSet& outcome, base::Instant now) {
   } else {
     attempts.failed(now);
   }
+  // Without the rest the node would look unwritten until its watch event arrives, and be written
+  // again.
   attempts.rest_until(now + kTaintRest);
 }
 

@@ -24,6 +24,7 @@ kube::Node node(const std::string& name, std::vector<kube::Taint> taints) {
   return node;
 }
 
+// The nodes as the watch shows them.
 struct Nodes {
   std::map<std::string, kube::Node> all;
   NodeTaints::FindNode find() {
@@ -36,6 +37,8 @@ struct Nodes {
 
 const kube::Taint kOther{.key = "other", .effect = "NoExecute"};
 
+// Three nodes: to be tainted, tainted already, and no longer in any partition. The resourceVersion
+// goes along, since the write replaces the whole list.
 TEST(NodeTaints, WritesOnlyWhatDiffersAndKeepsTheTaintsOfOthers) {
   Nodes nodes{{{"bare", node("bare", {kOther})},
                {"done", node("done", {ours()})},
@@ -48,6 +51,7 @@ TEST(NodeTaints, WritesOnlyWhatDiffersAndKeepsTheTaintsOfOthers) {
   EXPECT_TRUE(taints.due(kTaintsAt, nodes.find()).empty()) << "both are under way";
 }
 
+// Ten seconds between tries: a node that cannot be written must not fill the queue of writes.
 TEST(NodeTaints, TriesAgainAfterAFailureAndForgetsWhatTheWatchConfirms) {
   Nodes nodes{{{"bare", node("bare", {})}}};
   NodeTaints taints;

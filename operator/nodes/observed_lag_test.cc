@@ -12,6 +12,7 @@ bool any(const std::string&) {
   return true;
 }
 
+// Revision 8 has waited since second 10. That 9 came at second 20 makes it no younger.
 TEST(ObservedLag, CountsFromTheFirstRevisionThatIsNotObeyed) {
   ObservedLag lag;
   lag.see("n1", {1, 7}, TimetableVersion{1, 7}, kStart);
@@ -38,6 +39,7 @@ TEST(ObservedLag, AgentThatHasSaidNothingIsBehind) {
   EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{0});
 }
 
+// Revision 1 after revision 40: the object was deleted, and the wait for 40 is over.
 TEST(ObservedLag, TimetableThatWasMadeAnewIsAnotherOne) {
   ObservedLag lag;
   lag.see("n1", {1, 40}, TimetableVersion{1, 39}, kStart);
@@ -57,6 +59,7 @@ TEST(ObservedLag, AgentThatObeysANewerOneIsBehind) {
   EXPECT_EQ(lag.oldest(kStart + seconds{60}, any), seconds{0});
 }
 
+// Revisions count per term and object, so only the pair tells which spec is obeyed.
 TEST(ObservedLag, TheSameRevisionOfAnotherTermIsAnotherOne) {
   ObservedLag lag;
   lag.see("n1", {6, 901}, TimetableVersion{5, 901}, kStart);

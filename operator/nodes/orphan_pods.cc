@@ -13,6 +13,8 @@ std::vector<DeleteOrphan> OrphanPods::due(base::Instant now) {
   std::vector<DeleteOrphan> effects;
   for (auto& [pod, next_try] : next_try_) {
     if (next_try > now) continue;
+    // The pod leaves the list when its watch shows that it is gone, or when its Job is known; what
+    // became of a try is not told.
     next_try = now + kOrphanRetry;
     effects.push_back({pod});
   }

@@ -11,6 +11,8 @@ const kube::ObjectKey kOrphan{"team-a", "gone-x-0"};
 const kube::ObjectKey kOtherOrphan{"team-a", "gone-x-1"};
 constexpr base::Instant kFound{seconds{1'000}};
 
+// There is no outcome that counts: only the watch says whether a pod is gone, every 5 s it is asked
+// again.
 TEST(OrphanPods, AreTriedUntilTheWatchSaysThatTheyAreGone) {
   OrphanPods orphans;
   EXPECT_EQ(orphans.next_due(), base::kNever);

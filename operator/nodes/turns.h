@@ -12,7 +12,7 @@
 //   5. Where CPUs are counted and not bound, jobs on one node conflict until they have started
 //   (6.2).
 //
-// What is left is a user's suspension, and jobs that were stacked before the configuration changed:
+// Not covered are a user's suspension, and jobs that were stacked before the configuration changed:
 // NodeBook adds those. Pure.
 #pragma once
 

@@ -37,6 +37,7 @@ TEST_F(TurnsTest, AreNotPossibleWhereEachJobHasItsNodesAlone) {
   EXPECT_FALSE(Turns{configuration}.possible_on("elsewhere"));
 }
 
+// Rule 2: with one share there is nothing to take turns with.
 TEST_F(TurnsTest, ArePossibleInAPartitionThatStacksJobs) {
   for (const auto share : {OverSubscribe::kForce, OverSubscribe::kYes}) {
     a().over_subscribe = share;
@@ -49,6 +50,7 @@ TEST_F(TurnsTest, ArePossibleInAPartitionThatStacksJobs) {
   EXPECT_FALSE(possible()) << "nothing would stop them";
 }
 
+// Rule 3, one condition after the other.
 TEST_F(TurnsTest, ArePossibleBetweenTiersWhereTheHigherStopsTheLower) {
   b().priority_tier = 2;
   EXPECT_FALSE(possible());
@@ -69,6 +71,7 @@ TEST_F(TurnsTest, ArePossibleBetweenTiersWhereTheHigherStopsTheLower) {
   EXPECT_FALSE(possible()) << "they share no node";
 }
 
+// Rule 4: it is enough that one QOS suspends, whatever the cluster's mode is.
 TEST_F(TurnsTest, ArePossibleWhereAQosSuspends) {
   cluster.select = sched::SelectType::kConsTres;
   cluster.preempt_type = PreemptType::kQos;
@@ -79,6 +82,7 @@ TEST_F(TurnsTest, ArePossibleWhereAQosSuspends) {
   EXPECT_TRUE(possible());
 }
 
+// Rule 5.
 TEST_F(TurnsTest, ArePossibleWhereCpusAreCountedAndNotBound) {
   cluster.select = sched::SelectType::kConsTres;
   cluster.task_affinity = false;

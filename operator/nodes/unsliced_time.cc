@@ -29,6 +29,8 @@ base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& 
                       spec.timetable.pods_count == spec.pods.size() &&
                       timetable::validate(spec.timetable).ok();
   if (!usable) return base::Duration{0};
+  // The position in spec.pods is the pod's number in the timetable; hence the check that both have
+  // as many.
   const auto index = static_cast<std::uint16_t>(pod - spec.pods.begin());
   return (to - from) - timetable::run_time(spec.timetable, index, from, to);
 }
@@ -47,16 +49,19 @@ void UnslicedTime::count(base::Instant now, const Sources& sources) {
   if (nodes_.empty() && jobs_.empty()) return;
   if (now < counted_at_ + kCountEvery) return;
   counted_at_ = now;
+  // 1. the jobs on such nodes now
   std::set<std::string> present;
   for (const std::string& node : nodes_) {
     const auto& jobs = sources.jobs_on(node);
     present.insert(jobs.begin(), jobs.end());
   }
+  // 2. what each job that was there has missed since
   for (auto it = jobs_.begin(); it != jobs_.end();) {
     const auto more = missed(it->second, sources.run_time(it->first), now);
     if (more > base::Duration{0}) sources.ran(it->first, more);
     it = present.contains(it->first) ? std::next(it) : jobs_.erase(it);
   }
+  // 3. from here on those are counted that are there
   for (const std::string& uid : present) {
     if (const auto run_time = sources.run_time(uid)) {
       jobs_[uid] = {now, *run_time};
@@ -70,6 +75,8 @@ base::Duration UnslicedTime::missed(const Counted& counted, std::optional<base::
                                     base::Instant now) {
   // Below what was counted: another start of it.
   if (!run_time || *run_time < counted.run_time) return base::Duration{0};
+  // While its node does not slice the job runs all the time, but the scheduler counts only its
+  // turns. The difference is what it missed.
   return (now - counted.at) - (*run_time - counted.run_time);
 }
 
@@ -81,6 +88,8 @@ base::Instant UnslicedTime::next_due() const {
 base::Duration missed_before(const kube::NodeTimetable* table,
                              const kube::NodeTimetableSpec& published, const std::string& job_uid,
                              const kube::JobStatus& status, base::Instant now) {
+  // What the last leader has counted is in the stored run time; only the time since then is
+  // missing.
   const auto stored = status.run_time ? std::optional{status.run_time->as_of} : status.start_time;
   const base::Instant from =
       std::max(unsliced_since(table).value_or(base::kNever), stored.value_or(now));

@@ -28,7 +28,7 @@ class UnslicedTime {
     std::function<void(const std::string& uid, base::Duration more)> ran;
   };
 
-  // What is_unsliced() says now. Returns true if it is another than before.
+  // Takes the present value of is_unsliced(). Returns true if it has changed.
   bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
   const std::set<std::string>& nodes() const { return nodes_; }

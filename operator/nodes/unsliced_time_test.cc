@@ -78,6 +78,7 @@ TEST_F(UnslicedTimeTest, ReportsTheTimeOffWhileTheNodeDoesNotSlice) {
   EXPECT_EQ(counted(seconds{10}, seconds{105}), seconds{0});  // from here on
   EXPECT_EQ(time_.next_due(), kOpened + seconds{20});
   EXPECT_EQ(counted(seconds{15}, seconds{107}), seconds{0});  // not that often
+  // 10 s have passed since the last count, and the scheduler's clock shows 4 of them.
   EXPECT_EQ(counted(seconds{20}, seconds{109}), seconds{6});
   EXPECT_TRUE(time_.observe("n1", false));
   EXPECT_EQ(counted(seconds{24}, seconds{111}), seconds{2});  // at once, and the last time
@@ -85,6 +86,7 @@ TEST_F(UnslicedTimeTest, ReportsTheTimeOffWhileTheNodeDoesNotSlice) {
   EXPECT_EQ(counted(seconds{60}, seconds{120}), seconds{0});
 }
 
+// A run time that went back is of another start: the difference would be nonsense.
 TEST_F(UnslicedTimeTest, ForgetsAJobThatLeavesEndsOrStartsAnew) {
   (void)time_.observe("n1", true);
   (void)counted(seconds{0}, seconds{100});
@@ -108,6 +110,7 @@ TEST(MissedBefore, IsTheTimeOffSinceTheNodeStoppedSlicing) {
   // 100 s since the agent's last word, half of them by turns.
   EXPECT_EQ(missed_before(&table, table.spec, "u", status, kOpened + seconds{100}), seconds{50});
   status.run_time = kube::RunTime{seconds{7}, kOpened + seconds{60}};  // what is stored has some
+  // The stored run time is as of second 60, and of the 40 s since then the job was off for 20.
   EXPECT_EQ(missed_before(&table, table.spec, "u", status, kOpened + seconds{100}), seconds{20});
   EXPECT_EQ(missed_before(&table, table.spec, "other", status, kOpened + seconds{100}), seconds{0});
   const kube::NodeTimetable slices = saying(true, "Obeying");

@@ -24,10 +24,14 @@ std::vector<kube::UnusableNodes> group_unusable(
     std::map<NodeProblem, std::vector<std::string>> nodes) {
   using Group = std::pair<NodeProblem, std::vector<std::string>>;
   std::vector<Group> groups{nodes.begin(), nodes.end()};
+  // The largest groups come first, so those that are cut off as "Others" concern the fewest nodes.
+  // The map's order decides among equals: the status is the same for each leader.
   std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
     return a.second.size() > b.second.size();
   });
   if (groups.size() > kUnusableGroupsMax) {
+    // A status has a bounded size: CRD objects are limited by etcd, and a message of a thousand
+    // groups says nothing.
     Group others{{"Others", "take no new jobs for further reasons"}, {}};
     for (std::size_t i = kUnusableGroupsMax - 1; i < groups.size(); ++i) {
       others.second.insert(others.second.end(), groups[i].second.begin(), groups[i].second.end());

@@ -28,6 +28,8 @@ TEST(UnusableNodes, AHostlistNamesAsManyAsFitAndTheCountIsExact) {
   EXPECT_LE(groups[0].hostlist.size(), kUnusableHostlistMax);
   const auto named = slurm::expand_hostlist(groups[0].hostlist);
   ASSERT_TRUE(named.ok());
+  // Some are named all the same: a list that was cut to nothing would help as little as one of
+  // 5,000.
   EXPECT_GE(named->size(), 10U);
 }
 
@@ -39,6 +41,7 @@ TEST(UnusableNodes, TheSmallestGroupsBecomeOne) {
   const auto groups = group_unusable(nodes);
   ASSERT_EQ(groups.size(), kUnusableGroupsMax);
   EXPECT_EQ(groups.back().reason, "Others");
+  // 20 groups, of which 15 are shown; the other 5 nodes share the last place.
   EXPECT_EQ(groups.back().nodes, 5);
   EXPECT_EQ(groups.back().hostlist, "n[25-29]");
 }

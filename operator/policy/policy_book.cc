@@ -60,16 +60,19 @@ PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
   is_dirty_ = false;
   AcceptanceInput input;
   input.nodes = nodes;
+  // 1. all specs that count
   PolicyKinds::for_each([&]<typename T>(std::type_identity<T>) {
     for (const PolicyEntry<T>* entry : by_age(entries<T>())) {
       PolicyKind<T>::translate(input, candidate_of(*entry));
     }
   });
+  // 2. which of them are legal together
   Acceptance acceptance = accept(input);
   Decided decided{
       .configuration_changed = !has_decided_ || !(configuration_ == acceptance.configuration),
       .parameters_changed = !(parameters_ == acceptance.parameters)};
   has_decided_ = true;
+  // 3. each object is told, also those that do not count
   PolicyKinds::for_each([&]<typename T>(std::type_identity<T>) {
     const auto counted = by_age(entries<T>());
     for (std::size_t i = 0; i < counted.size(); ++i) {

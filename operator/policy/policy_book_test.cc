@@ -226,6 +226,7 @@ TEST_F(PolicyBookTest, TheModeInForceIsShownWhereItIsInherited) {
   EXPECT_EQ(mode("inherits"), kube::PreemptMode::kRequeue);
 }
 
+// A taint acts on pods of others, so it follows only from a spec that is in force.
 TEST_F(PolicyBookTest, TaintsFollowTheAcceptedSpec) {
   kube::PartitionSpec spec = on("n1");
   spec.taint_nodes = true;

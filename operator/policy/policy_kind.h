@@ -1,4 +1,4 @@
-// What has to be said of a policy kind beyond its types: one specialization for each of
+// The description of a policy kind beyond its types: one specialization for each of
 // PolicyKinds.
 #pragma once
 

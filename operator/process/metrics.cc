@@ -107,6 +107,8 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
 
 Metrics::~Metrics() = default;
 
+// Counters of the loop are totals; those of Prometheus can only be raised, hence the differences to
+// the last update.
 void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Duration took) {
   for (std::size_t i = 0; i < families_->counters.size(); ++i) {
     const auto field = kCounters[i].field;

@@ -48,6 +48,8 @@ void set_up_log(const std::string& level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+// A host name alone is not unique: the process that restarts on it would take the Lease of its
+// predecessor for its own, without a new term.
 std::string unique_identity(const kube::Clock& clock) {
   char host[256] = "host";
   (void)::gethostname(host, sizeof host - 1);
@@ -71,6 +73,9 @@ class Process {
                 clock_,
                 sleeper_,
                 {.rate = {.per_second = 1000, .burst = 2000},
+                 // All writers at once, and room for the informers' lists and the events beside
+                 // them. The rate is high enough for the start of a large gang; the bound of what
+                 // reaches the server is the number of writers.
                  .in_flight_max = options.writers + 16,
                  .field_manager = std::string{kube::kComponent}}},
         lease_client_{transport,
@@ -126,6 +131,8 @@ class Process {
               leading_ = true;
               waker_.wake();
             },
+        // Not an orderly end: that would wait for writes under way, and each of them may come after
+        // the next leader has begun.
         .on_lost = [] { end_now("lost the Lease; ending"); },
         .on_new_leader =
             [](const std::string& identity) { spdlog::info("leader identity={}", identity); },
@@ -207,6 +214,7 @@ class Process {
         return kLongestWait;
       });
     }
+    // The first step of the loop restores from complete lists (ControlLoop::step).
     while (!informers_.have_synced() && !stopping_) {
       waker_.wait_for(std::chrono::milliseconds{20}, {});
     }
@@ -219,6 +227,8 @@ class Process {
       const base::Duration took = clock_.monotonic() - began;
       metrics_.update(loop_.counters(), loop_.term(), took);
       serving_ = true;
+      // A step that took long is followed by a rest, in which changes gather: one step for a
+      // hundred changes costs little more than one for one (pace.h).
       if (const base::Duration rest = rest_after(took, loop_.writes_wait()); rest.count() > 0) {
         (void)sleeper_.sleep(rest, {});
       }
@@ -230,6 +240,8 @@ class Process {
 
   // Finishes what is under way, gives the Lease up, so that the next one need not wait.
   int stop() {
+    // The order matters: writes that are under way end first, and only then is the Lease given up.
+    // The other way round a new leader could begin while this one still writes.
     loops_.request_stop();
     writers_.request_stop();
     writers_.join();

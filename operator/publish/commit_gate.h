@@ -36,7 +36,7 @@ class CommitGate {
   struct View {
     // No commit point of the job is outstanding; true of a job that is not known any more.
     std::function<bool(const std::string& job_uid)> is_stored;
-    // What the node's timetable should be is what is stored, and no write of it is under way.
+    // The node's wanted timetable is the stored one, and no write of it is under way.
     std::function<bool(const std::string& node)> is_published;
   };
   explicit CommitGate(View view) : view_{std::move(view)} {}

@@ -65,7 +65,7 @@ CommitGate gate_of(const History& now, Lie lie) {
                          }}};
 }
 
-// What may be decided next: high claims once low runs, and gets what low leaves.
+// The decisions that may come next: high claims once low runs, and gets what low leaves.
 void decide(const History& now, std::vector<History>& next) {
   const auto step = [&](Who who, Life to) {
     next.push_back(now);
@@ -84,6 +84,7 @@ void decide(const History& now, std::vector<History>& next) {
   }
 }
 
+// Status writes begin and arrive as two steps, so that everything else may happen in between.
 void write(const History& now, const CommitGate& gate, std::vector<History>& next) {
   for (const Who who : {kLow, kHigh}) {
     if (now.writing[who]) {  // it reaches the API server
@@ -116,6 +117,7 @@ void write(const History& now, const CommitGate& gate, std::vector<History>& nex
   next.back().to_publish = now.wanted();
 }
 
+// Pods are made and deleted at once: the gate is asked before, and nothing is asked afterwards.
 void act_on_pods(const History& now, const CommitGate& gate, std::vector<History>& next) {
   for (const Who who : {kLow, kHigh}) {
     if (now.decided[who] == Life::kStarted && !now.pods[who] &&
@@ -130,6 +132,8 @@ void act_on_pods(const History& now, const CommitGate& gate, std::vector<History
   }
 }
 
+// The rules as they are numbered in commit_gate.h, each looked at in the one step that could break
+// it.
 std::vector<std::string> broken_rules(const History& before, const History& now) {
   std::vector<std::string> broken;
   for (const Who who : {kLow, kHigh}) {
@@ -161,6 +165,7 @@ struct Tried {
   bool all_go_on = true;
 };
 
+// Depth first through all histories that can be reached; `seen` makes it end.
 Tried try_all(Lie lie) {
   Tried tried;
   std::set<History> seen{History{}};
@@ -189,6 +194,7 @@ TEST(CommitGate, HoldsItsRulesInAllSmallHistoriesAndStopsNone) {
   EXPECT_EQ(tried.broken, std::set<std::string>{});
   EXPECT_TRUE(tried.all_go_on);
   EXPECT_TRUE(tried.high_runs);
+  // All orders were tried, and not only a few since some gate was shut.
   EXPECT_GT(tried.histories, 90U);
 }
 

@@ -5,6 +5,8 @@
 namespace control {
 namespace {
 
+// Writes per second. Twenty keep the reasons of a thousand waiting jobs fresh within a minute; two
+// keep them moving while commit points wait for their turn.
 constexpr double kPerSecond = 20;
 constexpr double kPerSecondWhenBusy = 2;
 
@@ -40,6 +42,8 @@ std::optional<std::string> InformBudget::take_later(base::Instant now) {
 }
 
 base::Instant InformBudget::next_due(base::Instant now) const {
+  // The queue may be non-empty only because the budget is: asked again soon, rather than at the
+  // exact instant at which the next token is there.
   if (!queue_.empty()) return now + kLookAgain;
   if (later_.empty()) return base::kNever;
   return std::max(now + kLookAgain, later_.begin()->first);

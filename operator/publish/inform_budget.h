@@ -32,7 +32,7 @@ class InformBudget {
 
   // Begins empty.
   void restore(base::Instant now) { filled_at_ = now; }
-  // What has come in since the last call. `busy`: more important writes wait.
+  // Adds the tokens of the time since the last call. `busy`: more important writes wait.
   void refill(base::Instant now, bool busy);
   bool has_one() const { return tokens_ >= 1; }
   void spend_one() { tokens_ -= 1; }

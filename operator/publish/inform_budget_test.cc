@@ -28,6 +28,8 @@ TEST(InformBudget, GivesTwentyPerSecondAndTwoWhileMoreImportantWritesWait) {
   EXPECT_EQ(spend_all(budget), 20) << "no more than a second's worth is saved up";
 }
 
+// By priority, then by number. One that was written half a minute ago waits, whatever its priority
+// is.
 TEST(InformBudget, TheHeadOfTheQueueGoesFirstAndSomeHaveToWait) {
   InformBudget budget;
   budget.queue({.priority = 1, .id = sched::JobId{1}, .uid = "low"}, kBudgetAt, kBudgetAt);

@@ -9,6 +9,10 @@
 //      and the next try need not wait), or gone, or a failure (the next try waits). Only the first
 //      ends it; after all others but "gone" the difference is marked as urgent as it was.
 //   4. saw(): a watch shows a newer version. While a write is under way its answer will tell more.
+//   5. saw_gone(): a watch shows that the object was deleted. If that comes before the answer to a
+//      write that was done, the watch is the newer one: the write met an object that existed, so
+//      the deletion followed it. (A deletion that was older than a creation has been seen before
+//      it.)
 //
 // An answer that was lost is a failure like any other: the next try, under the old version, ends in
 // a conflict that shows what the lost one has stored.
@@ -35,7 +39,7 @@ enum class WriteUrgency {
   kCommit,   // a commit point: timetables and pods wait for it
 };
 
-// What is done about an object that does not exist.
+// The treatment of an object that does not exist.
 enum class IfGone {
   kLeave,   // a user's object: there is nothing to write any more
   kCreate,  // our own: it is made again
@@ -44,7 +48,7 @@ enum class IfGone {
 // How a write ended.
 enum class WriteEnd { kStored, kLostRace, kGone, kFailed };
 
-// Whether resourceVersion a is newer than b. Kubernetes promises only that they differ; API servers
+// Returns true if version a is newer than b. Kubernetes promises only that they differ; API servers
 // count up. Where that does not hold, any other version counts as newer and a conflict will tell.
 bool is_newer_version(const std::string& a, const std::string& b);
 
@@ -66,7 +70,7 @@ class Mirror {
   void set_differs(bool differs) {
     urgency_ = differs ? WriteUrgency::kCommit : WriteUrgency::kClean;
   }
-  // What was marked need not be written after all.
+  // The marked difference need not be written after all.
   void unmark() { urgency_ = WriteUrgency::kClean; }
   WriteUrgency urgency() const { return urgency_; }
 
@@ -76,7 +80,7 @@ class Mirror {
   const std::string& version() const { return version_; }
   const Value& stored() const { return stored_; }
   bool exists() const { return exists_; }
-  // Whether `object`, as a watch shows it, is newer than what is known: only then saw() takes it.
+  // Returns true if `object` (of a watch) is newer than the known one; only then saw() takes it.
   bool is_news(const T& object) const {
     if (is_in_flight()) return false;
     return uid_ != object.metadata.uid ||
@@ -89,7 +93,10 @@ class Mirror {
     take(object);
     return changed;
   }
-  void saw_gone() { exists_ = false; }
+  void saw_gone() {
+    exists_ = false;
+    gone_in_flight_ = is_in_flight();
+  }
   // Exactly this is stored, whatever its encoding rounds.
   void know_stored(Value value) { stored_ = std::move(value); }
 
@@ -112,6 +119,7 @@ class Mirror {
   void begin(base::Instant now) {
     if (urgency_ == WriteUrgency::kInforms) informed_at_ = now;
     in_flight_ = std::exchange(urgency_, WriteUrgency::kClean);
+    gone_in_flight_ = false;
     attempts_.begin();
   }
   // `fresh`: what was read after a failure, or an error.
@@ -129,6 +137,10 @@ class Mirror {
       exists_ = false;  // another object may bear its name by now
     }
     if (result.ok()) {
+      if (std::exchange(gone_in_flight_, false)) {
+        exists_ = false;
+        version_.clear();  // whatever the watch shows next is news
+      }
       attempts_.succeeded();
       return WriteEnd::kStored;
     }
@@ -175,6 +187,7 @@ class Mirror {
   Value wanted_{};
   WriteUrgency urgency_ = WriteUrgency::kClean;
   WriteUrgency in_flight_ = WriteUrgency::kClean;  // of the write under way
+  bool gone_in_flight_ = false;                    // a watch showed the deletion during the write
   Attempts attempts_;
   base::Instant informed_at_{};
 };

@@ -47,6 +47,7 @@ TEST(Mirror, AWriteThatIsStoredEndsTheDifference) {
   EXPECT_EQ(mirror.stored(), mirror.wanted());
 }
 
+// The write that was answered said 5; the difference to 6 is still marked, with its own urgency.
 TEST(Mirror, WhatChangesDuringAWriteIsWrittenAfterIt) {
   auto mirror = writing(WriteUrgency::kUrgent);
   mirror.wanted().running = 6;
@@ -55,6 +56,25 @@ TEST(Mirror, WhatChangesDuringAWriteIsWrittenAfterIt) {
   EXPECT_TRUE(mirror.is_uncommitted());
   EXPECT_TRUE(mirror.may_write(kMirrorAt));
   EXPECT_EQ(mirror.object_with(mirror.wanted()).status.running, 6);
+}
+
+// Made for a node that was replaced, it is collected at once; the watch is faster than the answer.
+TEST(Mirror, WhatWasDeletedDuringItsWriteIsGoneWhateverTheAnswerSays) {
+  kube::NodeTimetable made;
+  made.metadata.uid = "u";
+  made.metadata.resource_version = "8";
+  Table mirror;
+  mirror.set_differs(true);
+  mirror.begin(kMirrorAt);
+  mirror.saw_gone();
+  EXPECT_EQ(mirror.answered(made, Error{}, kMirrorAt), WriteEnd::kStored);
+  EXPECT_FALSE(mirror.exists());
+  // A deletion that was another object's: what the watch shows then is news, also at this version.
+  EXPECT_TRUE(mirror.is_news(made));
+  // The next write has its own answer.
+  mirror.begin(kMirrorAt);
+  EXPECT_EQ(mirror.answered(made, Error{}, kMirrorAt), WriteEnd::kStored);
+  EXPECT_TRUE(mirror.exists());
 }
 
 TEST(Mirror, AfterAConflictTheNextTryIsOnWhatIsStoredAndNeedNotWait) {
@@ -81,6 +101,8 @@ TEST(Mirror, AnAnswerThatWasLostShowsItselfAsAConflictOfTheNextTry) {
   EXPECT_EQ(mirror.stored(), mirror.wanted());
 }
 
+// 50 ms, then 100 ms. A conflict without the newest version cannot be resolved, so it counts as a
+// failure.
 TEST(Mirror, FailuresInARowWaitLonger) {
   auto mirror = writing();
   (void)mirror.answered(Error{Code::kUnavailable, "503"}, Error{}, kMirrorAt);
@@ -89,6 +111,8 @@ TEST(Mirror, FailuresInARowWaitLonger) {
   EXPECT_EQ(mirror.due(), kMirrorAt + milliseconds{100}) << "a conflict with what, nobody knows";
 }
 
+// Deleted, or deleted and made anew under its name: to this mirror both are the end. A watch that
+// still shows the old object must not bring it back.
 TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
   for (const bool made_again : {false, true}) {
     auto mirror = writing();
@@ -122,6 +146,7 @@ TEST(Mirror, OurOwnObjectThatIsGoneIsMadeAgain) {
   EXPECT_EQ(table.uid(), "another");
 }
 
+// While a write is under way its answer tells more than any watch.
 TEST(Mirror, AWatchIsHeardWhenItIsNewerAndNoWriteIsUnderWay) {
   StatusMirror<kube::Qos> mirror{qos("7", 1)};
   EXPECT_FALSE(mirror.saw(qos("6", 0)));

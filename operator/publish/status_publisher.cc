@@ -57,6 +57,9 @@ void StatusPublisher::take_marked() {
 
 bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
+  // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
+  // Once that is stored the question is settled for good, whatever is marked for the preemptor
+  // later.
   if (!job.start.commit_after) return true;
   const JobRecord* first = jobs_.find(*job.start.commit_after);
   if (first != nullptr && !gate_.may_write_ending(first->uid)) return false;
@@ -87,6 +90,7 @@ void StatusPublisher::form_lines(base::Instant now) {
   }
 }
 
+// The readiness of a job that nothing waits for was put behind other writes. Now something does.
 void StatusPublisher::hurry(JobRecord& job) {
   job.start.late_readiness.reset();
   look_again(job.uid);
@@ -98,12 +102,15 @@ void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Inst
   while (effects.size() < most && !line.empty()) {
     const std::string uid = line.take_first();
     JobRecord* job = jobs_.peek(uid);
+    // The state of the job may have changed since it entered the line.
     const bool waits = job != nullptr && job->status.exists() && !job->status.is_in_flight() &&
                        job->status.urgency() > WriteUrgency::kInforms;
     if (!waits) continue;
     if (may_write_now(*job, now)) {
       effects.emplace_back(write(*job, now, term));
     } else {
+      // It lost its permission while it stood in the line (a back-off, or a claim that is not
+      // stored yet), so it has to join again.
       jobs_to_write_.insert(uid);
     }
   }
@@ -112,9 +119,12 @@ void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Inst
 std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term, std::size_t room) {
   std::vector<Effect> effects;
   form_lines(now);
+  // Commit points go first, but a quarter of the room is kept for the states of other jobs: under a
+  // constant stream of starts a suspended job would otherwise never be shown as suspended.
   const std::size_t of_states = std::min(states_.size(), (room + 3) / 4);
   write_from(commits_, room - of_states, now, term, effects);
   write_from(states_, effects.size() + of_states, now, term, effects);
+  // Statuses of partitions and the like are few and do not take from the room of jobs.
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
     if (mirror.urgency() <= WriteUrgency::kInforms || !mirror.may_write(now)) return;
     effects.emplace_back(patch_of(point, mirror, now));
@@ -131,6 +141,7 @@ std::vector<Effect> StatusPublisher::due_rest(base::Instant now, std::int64_t te
 
 PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
                                               std::int64_t term) {
+  // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
   job.wanted().term = term;
   return patch_of(status_point(job), job.status, now);
 }
@@ -154,12 +165,14 @@ std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
 
 std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::int64_t term) {
   std::vector<Effect> effects;
+  // 1. those whose minute is over enter the queue, with the priority that their jobs have now
   while (const auto uid = budget_.take_later(now)) {
     JobRecord* job = jobs_.peek(*uid);
     const bool informs = job != nullptr && !job->status.is_in_flight() &&
                          job->status.urgency() == WriteUrgency::kInforms;
     if (informs) queue_informing(*job, now);
   }
+  // 2. the head of the queue, as far as the budget goes
   while (budget_.has_one()) {
     const auto uid = budget_.take_first();
     if (!uid) break;

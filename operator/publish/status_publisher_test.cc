@@ -55,6 +55,7 @@ struct StatusPublisherTest : testing::Test {
   }
   void stored(JobRecord& job) {
     kube::Job object = job.status.object_with(job.wanted());
+    // A newer version: ten times the number before.
     object.metadata.resource_version += "0";
     EXPECT_EQ(job.status.answered(object, base::Error{}, now), WriteEnd::kStored);
     statuses.look_again(job.uid);
@@ -84,6 +85,7 @@ TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   EXPECT_EQ(patch.to->status.message, "say this");
   EXPECT_EQ(patch.from->status.message, "");
   EXPECT_EQ(due(), "") << "it is under way";
+  // Marked while the first write is under way: it has to wait for the answer, and must not be lost.
   mark(a, WriteUrgency::kUrgent, "and this");
   EXPECT_EQ(due(), "");
   stored(a);
@@ -96,6 +98,8 @@ TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   JobRecord& preemptor = job("b-preemptor", 2, 0);
   victim.wanted().allocation.emplace();
   victim.wanted().ending.emplace();
+  // As Decisions::on(End) sets it. The victim comes first by name, so the order of the lines is due
+  // to the rule alone.
   victim.start.commit_after = preemptor.id;
   mark(victim, WriteUrgency::kCommit, "");
   preemptor.wanted().claim.emplace();
@@ -106,6 +110,8 @@ TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   EXPECT_EQ(due(), "a-victim:ending");
 }
 
+// Two tokens in a second, as while more important writes wait: the two of highest priority first.
+// "high" may be written again a minute after its last time, and not at 51 s.
 TEST_F(StatusPublisherTest, WhatInformsGoesByPriorityWithinItsBudgetAndOnceAMinute) {
   budget.restore(now);
   JobRecord& low = job("low", 1, 10);
@@ -127,6 +133,7 @@ TEST_F(StatusPublisherTest, WhatInformsGoesByPriorityWithinItsBudgetAndOnceAMinu
   EXPECT_EQ(due_informing(), "high:status");
 }
 
+// A new leader computes the reasons of all jobs; most are what its predecessor has written.
 TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   budget.restore(now);
   JobRecord& a = job("a", 1, 0);
@@ -140,7 +147,7 @@ TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   EXPECT_EQ(due(), "a:status");
 }
 
-// What a commit point is called follows from the state that it writes.
+// The name of a commit point follows from the state that it writes.
 TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
   JobRecord& a = job("a", 1, 0);
   const auto written = [&](const char* what) {
@@ -168,6 +175,7 @@ TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   JobRecord& victim = job("victim", 1, 0);
   victim.wanted().allocation.emplace();
   victim.wanted().ending.emplace();
+  // No job has that number.
   victim.start.commit_after = sched::JobId{99};
   mark(victim, WriteUrgency::kCommit, "");
   EXPECT_EQ(due(), "victim:ending");
@@ -230,7 +238,7 @@ TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
   EXPECT_EQ(statuses.due_informing_policies(now).size(), 1U);
 }
 
-// What has no room is written when its turn comes, as it is then.
+// A status that finds no room is written when its turn comes, as it is then.
 TEST_F(StatusPublisherTest, WritesNoMoreThanThereIsRoomFor) {
   JobRecord& a = job("a", 1, 0);
   JobRecord& b = job("b", 2, 0);
@@ -255,6 +263,8 @@ TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
     mark(job(name, 2, 0), WriteUrgency::kCommit, "starts");
   }
   mark(*jobs.find("b"), WriteUrgency::kCommit, "starts, too");
+  // Room for four: one of them is kept for states. b stood in the line of states and has become a
+  // commit point, so it goes first and is not written twice.
   EXPECT_EQ(due(4), "b:requeued v:requeued w:requeued a:status");
   EXPECT_EQ(due(1), "c:status");
   EXPECT_EQ(due(100), "x:requeued y:requeued z:requeued d:status e:status");
@@ -272,6 +282,7 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsGoesWithTheStates) {
   };
   for (const char* name : {"a", "b", "c", "d"}) ready(name, true);
   for (const char* name : {"w", "x", "y", "z"}) ready(name, false);
+  // Three for those that others wait for, and the quarter of the states for one that is late.
   EXPECT_EQ(due(4), "w:ready x:ready y:ready a:ready");
   statuses.hurry(*jobs.find("c"));  // its pods have ended, say
   JobRecord& ending = *jobs.find("d");

@@ -19,7 +19,9 @@ void TimetablePublisher::observe(const std::string& node, const kube::NodeTimeta
     deleted_.insert(node);
     return;
   }
+  // Only a candidate: due_deletions asks whether it is needed. A name too many costs one look.
   superfluous_.insert(node);
+  // Our own write that comes back, or a version older than its answer.
   if (!table.mirror.is_news(*object)) return;
   (void)table.mirror.saw(*object);
   compare(node, table);  // another writer's is written over
@@ -28,6 +30,7 @@ void TimetablePublisher::observe(const std::string& node, const kube::NodeTimeta
 void TimetablePublisher::observe_node(const std::string& node) {
   const auto found = tables_.find(node);
   if (found == tables_.end()) return;
+  // A timetable cannot be created before its Node is known, since the Node owns it.
   if (found->second.mirror.urgency() != WriteUrgency::kClean) to_write_.insert(node);
 }
 
@@ -66,6 +69,7 @@ void TimetablePublisher::compare(const std::string& node, Table& table) {
   // even where it is not, until it is deleted.
   const bool differs = table.is_planned &&
                        (mirror.exists() ? !same_plan(mirror.wanted(), mirror.stored()) : is_needed);
+  if (!differs && mirror.urgency() != WriteUrgency::kClean) settled_.insert(node);
   mirror.set_differs(differs);
   if (differs) to_write_.insert(node);
   if (mirror.exists() && !is_needed) superfluous_.insert(node);
@@ -109,6 +113,7 @@ void TimetablePublisher::ensure(const std::string& node, base::Duration slice, b
 std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_t term,
                                                   std::size_t room) {
   std::vector<PutTimetable> effects;
+  // A ring over the names: the next call goes on behind the last one that got no room.
   auto it = to_write_.lower_bound(next_to_write_);
   for (std::size_t left = to_write_.size(); left > 0; --left) {
     if (it == to_write_.end()) it = to_write_.begin();
@@ -180,8 +185,8 @@ bool TimetablePublisher::is_superfluous(const std::string& node, const Table& ta
   return table.mirror.exists() && !table.wants_pods() && !nodes_.needs_timetable(node);
 }
 
-// What is stored lists no pods, nothing else is to be stored, and the agent obeys it, or has never
-// obeyed any version of it.
+// Returns true if the stored timetable lists no pods, nothing else is to be stored, and the agent
+// obeys it, or has never obeyed any version of it.
 bool TimetablePublisher::may_go(const std::string& node, const Table& table) const {
   const TimetableMirror& mirror = table.mirror;
   const bool is_settled = mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
@@ -189,6 +194,8 @@ bool TimetablePublisher::may_go(const std::string& node, const Table& table) con
   if (!is_settled || !mirror.stored().pods.empty()) return false;
   if (seen == nullptr || seen->metadata.uid != mirror.uid()) return false;
   const kube::NodeTimetableStatus& status = seen->status;
+  // Without a revision and without a condition no agent has said anything yet. One that has a
+  // condition may still obey an earlier object that its journal holds.
   if (!status.observed_revision)
     return kube::find_condition(status.conditions, kube::kReady) == nullptr;
   return status.observed_revision == mirror.stored().revision &&
@@ -204,9 +211,8 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
       continue;
     }
     Table& table = found->second;
-    // What it waits for a watch tells, or an answer.
     // Until an agent has said that it obeys an empty timetable, it may still keep pods frozen that
-    // only this object tells it to thaw.
+    // only this object tells it to thaw. A watch or an answer will add the node again.
     if (!may_go(*it, table)) {
       it = superfluous_.erase(it);
       continue;
@@ -214,8 +220,9 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     if (table.deletion.may_begin(now)) {
       table.deletion.begin();
       report_.log("timetable is needed no more", "node=" + *it);
-      // What may_go() has looked at. The mirror may know an older version: what a watch shows while
-      // a write is under way is no news to it, and its agent's word may come before the answer.
+      // The version that may_go() has looked at. The mirror may know an older one: what a watch
+      // shows while a write is under way is no news to it, and its agent's word may come before the
+      // answer.
       effects.push_back({*it, table.mirror.uid(), nodes_.table(*it)->metadata.resource_version});
     }
     ++it;
@@ -249,6 +256,8 @@ base::Instant TimetablePublisher::next_due(base::Instant now) const {
   for (const std::string& node : superfluous_) {
     const auto found = tables_.find(node);
     if (found == tables_.end() || !is_superfluous(node, found->second)) continue;
+    // What is due by now and has not been done waits for an answer or a commit point, which bring
+    // the loop back; it must not make the loop spin.
     if (const base::Instant at = found->second.deletion.due(); at > now) due = std::min(due, at);
   }
   for (const std::string& node : to_write_) {
@@ -261,6 +270,7 @@ base::Instant TimetablePublisher::next_due(base::Instant now) const {
 
 bool TimetablePublisher::is_published(const std::string& node) const {
   const auto found = tables_.find(node);
+  // A node without a timetable runs every pod, so pods need not wait for one.
   if (found == tables_.end()) return nodes_.knows(node);
   const TimetableMirror& mirror = found->second.mirror;
   return mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();

@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "api/node_timetable.h"
@@ -67,8 +68,11 @@ class TimetablePublisher {
   base::Instant next_due(base::Instant now) const;
 
   // --- what is stored ---
-  // What it should be is what is stored, and no write of it is under way.
+  // Returns true if the wanted timetable is the stored one and no write of it is under way.
   bool is_published(const std::string& node) const;
+  // The nodes whose timetables have become so since the last call because something else is wanted
+  // now: no write tells of those. Others may be among them.
+  std::set<std::string> take_settled() { return std::exchange(settled_, {}); }
   // Null: nothing is.
   const kube::NodeTimetableSpec* stored(const std::string& node) const;
   // Calls action(node, spec) for each that is stored.
@@ -101,6 +105,7 @@ class TimetablePublisher {
   std::set<std::string> to_write_;       // nodes whose timetable may have to be written
   std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
+  std::set<std::string> settled_;
   std::set<std::string> superfluous_;  // nodes that may not need theirs any more
 };
 

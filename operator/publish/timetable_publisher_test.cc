@@ -57,6 +57,8 @@ struct TimetablePublisherTest : testing::Test {
   TimetablePublisher tables{nodes, gate, report};
 };
 
+// n2 is of the partition too, but its Node does not exist. The Node owns its timetable, so
+// Kubernetes collects it with the node.
 TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
   EXPECT_TRUE(tables.is_published("n1")) << "nothing is planned for it";
   tables.ensure_all(kSlice, kAt);
@@ -75,6 +77,7 @@ TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
   EXPECT_EQ(tables.next_due(kAt), base::kNever);
 }
 
+// Rule 1 of CommitGate.
 TEST_F(TimetablePublisherTest, WaitsForTheCommitsOfJobsOnTheNode) {
   publish();
   nodes.enter("n1", "job");
@@ -93,6 +96,8 @@ TEST_F(TimetablePublisherTest, WaitsForTheCommitsOfJobsOnTheNode) {
   EXPECT_EQ(effects[0].object->spec.timetable.slice, kSlice);
 }
 
+// With room for one at a time n1, which lost a race, must not be tried again before n2 and n3 have
+// had their turn.
 TEST_F(TimetablePublisherTest, GoesOnWhereThereWasNoRoom) {
   sched::Configuration configuration;
   configuration.partitions = {{.name = "all", .nodes = {"n1", "n2", "n3"}}};
@@ -124,6 +129,7 @@ TEST_F(TimetablePublisherTest, GoesOnWhereThereWasNoRoom) {
   EXPECT_EQ(next(), "");
 }
 
+// It was deleted by hand; the node needs one, so it is created again and not patched.
 TEST_F(TimetablePublisherTest, MakesADeletedOneAgainAndTriesAFailedOneLater) {
   publish();
   tables.observe("n1", nullptr);
@@ -173,7 +179,7 @@ TEST_F(TimetablePublisherTest, WritesAPlanThatDiffersWithoutTheJobsThatAreLeftOu
   EXPECT_TRUE(effects[0].object->metadata.owner_references.empty()) << "it exists";
 }
 
-// What an older watch shows is not news, and a node that nothing is known of is not published.
+// An older state in a watch is not news, and a node that nothing is known of is not published.
 TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
   publish();
   kube::NodeTimetable older = stored(PutTimetable{kube::NodeTimetable{}, true, ""}, "1");
@@ -209,6 +215,8 @@ TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
   EXPECT_EQ(effects[0].version, "2");
 }
 
+// The node goes while its timetable is being written: the answer must find no trace of it
+// afterwards.
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
   const auto effects = tables.due(kAt, 1, kTablesRoom);

@@ -49,16 +49,19 @@ void UsageKeeper::take(base::Instant now, const sched::Scheduler& scheduler,
 // written.
 std::optional<PutUsage> UsageKeeper::due(base::Instant now, sched::Scheduler& scheduler,
                                          const IsStored& is_stored) {
-  for (const sched::JobCharged& job : scheduler.take_charged_ends()) {  // 1
+  // 1. is there something new?
+  for (const sched::JobCharged& job : scheduler.take_charged_ends()) {
     ended_[job.job] = job.run;
     has_news_ = true;
   }
   const base::Instant period_began = scheduler.usage_as_of();
   if (period_began == base::Instant{}) return std::nullopt;
   has_news_ = has_news_ || period_began != period_began_;
-  if (has_news_ && now >= rests_until_) take(now, scheduler, is_stored);  // 2
+  // 2. has the record rested?
+  if (has_news_ && now >= rests_until_) take(now, scheduler, is_stored);
   if (mirror_.urgency() == WriteUrgency::kClean || !mirror_.may_write(now)) return std::nullopt;
-  kube::UsageRecord object;  // 3
+  // 3. it may be written
+  kube::UsageRecord object;
   object.metadata.name = std::string{kube::kUsageRecordName};
   object.spec = mirror_.wanted();
   mirror_.begin(now);

@@ -42,7 +42,7 @@ class UsageKeeper {
 
   // Null: it was deleted. The next change writes it anew.
   void observe(const kube::UsageRecord* object);
-  // What is stored; null if there is no record.
+  // The stored record; null if there is none.
   const kube::UsageRecordSpec* stored() const {
     return mirror_.exists() ? &mirror_.stored() : nullptr;
   }

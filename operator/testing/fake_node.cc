@@ -27,8 +27,14 @@ std::string annotation(const std::map<std::string, kube::Labels>& all, const std
 
 }  // namespace
 
-FakeNode::FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOptions options)
-    : client_{std::move(client)}, clock_{clock}, options_{std::move(options)} {
+FakeNode::FakeNode(kube::Client client, const Stored<kube::Pod>& pods,
+                   const Stored<kube::NodeTimetable>& tables, const kube::Clock& clock,
+                   FakeNodeOptions options)
+    : client_{std::move(client)},
+      pods_{pods},
+      tables_{tables},
+      clock_{clock},
+      options_{std::move(options)} {
   last_ = ready_since_ = clock_.wall();
 }
 
@@ -125,6 +131,9 @@ json FakeNode::agent_condition() const {
           {"lastTransitionTime", kube::format_time(ready_since_)}};
 }
 
+// 1. time passes for what ran since the last step; 2. what kubelet does by itself; 3. what is new
+//    in the API server. In this order a change takes effect at the instant of the step and never
+//    before it.
 void FakeNode::step(std::int64_t server_version) {
   const base::Instant now = clock_.wall();
   const base::Instant from = std::exchange(last_, now);
@@ -134,23 +143,19 @@ void FakeNode::step(std::int64_t server_version) {
   if (std::exchange(seen_, server_version) == server_version) return;
   report();
   std::map<std::string, bool> seen;
-  (void)client_.list_json(
-      kube::Pod::kResource, {.field_selector = "spec.nodeName=" + options_.name},
-      [&](const json& item) {
-        const auto pod = kube::decode<kube::Pod>(item);
-        CHECK(pod.ok(), pod.ok() ? "" : pod.error().message);
-        if (pod->metadata.ns == options_.agents_namespace) return;
-        seen[pod->metadata.uid] = true;
-        kube::Labels& annotations = annotations_[pod->metadata.uid] = pod->metadata.annotations;
-        const auto only = annotations.find("test/only-pod");
-        const auto index = pod->metadata.labels.find(std::string{kube::kLabelTask});
-        if (only != annotations.end() && index != pod->metadata.labels.end() &&
-            index->second != only->second) {
-          annotations.erase("test/work");
-        }
-        look_at(*pod);
-      },
-      [] {});
+  for (const auto& pod : pods_.all()) {
+    if (pod->spec.node_name != options_.name) continue;
+    if (pod->metadata.ns == options_.agents_namespace) continue;
+    seen[pod->metadata.uid] = true;
+    kube::Labels& annotations = annotations_[pod->metadata.uid] = pod->metadata.annotations;
+    const auto only = annotations.find("test/only-pod");
+    const auto index = pod->metadata.labels.find(std::string{kube::kLabelTask});
+    if (only != annotations.end() && index != pod->metadata.labels.end() &&
+        index->second != only->second) {
+      annotations.erase("test/work");
+    }
+    look_at(*pod);
+  }
   std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
 }
 
@@ -170,7 +175,8 @@ void FakeNode::look_at(const kube::Pod& pod) {
                        pod.status.phase == kube::PodPhase::kFailed;
   }
   if (pod.metadata.deletion_timestamp) {
-    // The program ends at SIGTERM, and the record with it.
+    // The program ends at SIGTERM. As a kubelet does, it reports that end before the record goes.
+    if (process.started_at && !process.finished) return finish(process, 143, "Error");
     process.finished = true;
     (void)client_.remove<kube::Pod>({process.ns, process.name},
                                     {.uid = uid, .grace_period = seconds{0}});
@@ -182,6 +188,8 @@ void FakeNode::look_at(const kube::Pod& pod) {
                            {"reason", "DeadlineExceeded"},
                            {"message", "Pod was active on the node longer than the deadline"}});
   }
+  // Annotations of the template tell this kubelet what to do: "test/refuse" is a reason for which
+  // it refuses the pod, "test/refusals" how often in all, "test/refuse-on" on which node alone.
   if (process.finished || process.started_at) return;
   const std::string only_on = annotation(annotations_, uid, "refuse-on");
   if (const std::string reason = annotation(annotations_, uid, "refuse");
@@ -238,7 +246,7 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
   const std::string now = kube::format_time(clock_.wall());
   patch_status(process, {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
                          {"containerStatuses",
-                          json::array({{{"name", "main"},
+                          json::array({{{"name", process.container},
                                         {"ready", false},
                                         {"restartCount", 0},
                                         {"image", "x"},
@@ -270,6 +278,8 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
     if (process.finished || !process.started_at || is_frozen(process, from)) continue;
     process.ran += to - from;
     ran_[process.name] = process.ran;
+    // A pod that has not settled is not frozen by the real agent either, so it may run in others'
+    // turns.
     if (from >= *process.started_at + kSettle) running.push_back(&process);
     const std::string work = annotation(annotations_, uid, "work");
     if (work.empty() || process.ran < kube::parse_duration(work).value()) continue;
@@ -281,7 +291,10 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
     const int exit_code = code.empty() ? 0 : std::stoi(code);
     finish(process, exit_code, exit_code == 0 ? "Completed" : "Error");
   }
+  // Where the agent is gone or has failed open, jobs do run together: that is meant to be.
   const bool slices = has_agent_ && open_reason_.empty();
+  // The rule of gang scheduling that every test checks: pods of two jobs never run at the same time
+  // on one node.
   for (std::size_t i = 1; i < running.size() && slices; ++i) {
     if (running[i]->job_uid == running[0]->job_uid || to == from) continue;
     overlaps_.push_back(kube::format_micro_time(from) + ": " + running[0]->name + " and " +
@@ -289,11 +302,11 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
   }
 }
 
-// What the agent does with its NodeTimetable.
+// The part of the agent: it reads its NodeTimetable, checks it and acknowledges it.
 void FakeNode::report() {
   if (!has_agent_) return;
-  auto table = client_.get<kube::NodeTimetable>({"", options_.name});
-  if (!table.ok()) {
+  const auto table = tables_.find("", options_.name);
+  if (!table) {
     table_.reset();
     return;
   }
@@ -303,9 +316,10 @@ void FakeNode::report() {
   const bool valid = timetable::validate(table->spec.timetable).ok();
   CHECK(valid, "an invalid timetable was published for " + options_.name);
   CHECK(!stale, "a stale timetable was published for " + options_.name);
+  // An object that was deleted and made anew begins with revision 1 again, so the UID counts, too.
   const bool news = !table_ || table_->metadata.uid != table->metadata.uid ||
                     table_->spec.revision != table->spec.revision;
-  table_ = std::move(*table);
+  table_ = *table;
   if (!news) return;
   (void)client_.patch_status<kube::NodeTimetable>(
       {"", options_.name}, {{"status",

@@ -12,6 +12,7 @@
 #include "kube/api/pod.h"
 #include "kube/client.h"
 #include "kube/clock.h"
+#include "operator/testing/stored.h"
 
 namespace control {
 
@@ -33,7 +34,10 @@ struct FakeNodeOptions {
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {
  public:
-  FakeNode(kube::Client client, const kube::Clock& clock, FakeNodeOptions options);
+  // What it writes goes through the client; what it looks at is `pods` and `tables`.
+  FakeNode(kube::Client client, const Stored<kube::Pod>& pods,
+           const Stored<kube::NodeTimetable>& tables, const kube::Clock& clock,
+           FakeNodeOptions options);
 
   // Creates the Node object, ready.
   void create();
@@ -80,6 +84,8 @@ class FakeNode {
   void patch_status(const Process& process, const nlohmann::json& status);
 
   kube::Client client_;
+  const Stored<kube::Pod>& pods_;
+  const Stored<kube::NodeTimetable>& tables_;
   const kube::Clock& clock_;
   const FakeNodeOptions options_;
   bool is_on_ = true;

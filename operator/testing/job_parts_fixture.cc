@@ -7,6 +7,7 @@
 #include "api/wellknown.h"
 
 namespace control {
+// A node that takes jobs: 8 CPUs, 16 GiB, room for 110 pods (kubelet's default).
 std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labels labels) {
   kube::Node node;
   node.metadata.name = name;
@@ -27,6 +28,8 @@ std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node) 
   return std::make_shared<const kube::NodeTimetable>(std::move(table));
 }
 
+// Two nodes with agents in the default partition "batch", no gang scheduling: the parts of the
+// operator that deal with jobs, around a real scheduler, without an API server.
 JobPartsFixture::JobPartsFixture() {
   kube::Partition batch;
   batch.metadata.name = batch.metadata.uid = "batch";
@@ -39,6 +42,7 @@ JobPartsFixture::JobPartsFixture() {
     (void)nodes.observe(name, ready_node(name));
     nodes.observe_agent(name, ready_agent(name));
   }
+  // The scheduler is told of both, without gang scheduling: jobs start as soon as there is room.
   (void)policy.decide(nodes.objects(), now);
   sched::Configuration configuration = policy.configuration();
   configuration.cluster.gang = false;
@@ -47,10 +51,12 @@ JobPartsFixture::JobPartsFixture() {
     scheduler.tell(event);
   }
   (void)nodes.count(configuration);
+  // As after a leader has read everything: from here on each look counts as news.
   jobs.restored();
   (void)events();
 }
 
+// As a user submits it; without a network no service is made for it.
 kube::Job JobPartsFixture::object(const std::string& name, int nodes_count) {
   kube::Job job;
   job.metadata.name = name;
@@ -82,18 +88,23 @@ JobRecord& JobPartsFixture::see_changed(const JobRecord& job,
   return see(changed);
 }
 
+// Job numbers come from a reservation that is stored; without one no job starts.
 void JobPartsFixture::reserve_numbers() {
+  // Numbers 1 to 99; a second reservation would give them anew.
   if (numbers.first_unused() > 0) return;
   (void)numbers.answered({.first = 1, .end = 100, .result = kube::SchedulerConfig{}, .fresh = {}},
                          now);
 }
 
+// Seen, heeded, started and stored; the events of that way are taken, so that a test sees its own
+// only.
 JobRecord& JobPartsFixture::started(const kube::Job& seen) {
   reserve_numbers();
   JobRecord& job = see(seen);
   wishes.heed(job);
   scheduler.wake();
   EXPECT_TRUE(job.is_allocated());
+  // The tests begin with a start whose commit point is stored and whose events have been read.
   job.status.unmark();  // stored
   (void)told();
   (void)warned();
@@ -120,11 +131,13 @@ void JobPartsFixture::show(JobRecord& job, const kube::Pod& pod) {
   job.put_pod(pod.metadata.name, std::make_shared<const kube::Pod>(pod));
 }
 
+// "True Reason" of a condition as it would be written.
 std::string JobPartsFixture::says(const JobRecord& job, std::string_view type) {
   const kube::Condition* found = kube::find_condition(job.wanted().conditions, type);
   return found == nullptr ? "" : std::string{kube::to_string(found->status)} + " " + found->reason;
 }
 
+// The kinds of writes that pods need now, as names of crash points: "create-pod create-pod".
 std::string JobPartsFixture::asked() {
   constexpr std::size_t kRoom = 100;
   counted.submit_all(pods.due(kRoom));
@@ -144,6 +157,7 @@ std::string JobPartsFixture::warned() {
 }
 
 std::int64_t JobPartsFixture::events() {
+  // Of the scheduler, since the last call.
   return counters.events - std::exchange(events_before_, counters.events);
 }
 

@@ -1,4 +1,4 @@
-// What the tests of a job's parts share: Wishes, Decisions, PodWrites and GangRunner around a real
+// A fixture for tests of a job's parts: Wishes, Decisions, PodWrites and GangRunner around a real
 // scheduler, with nodes n1 and n2 of 8 CPUs in the partition batch, and without a control loop:
 // a test calls the part that it is about. Effects and events are told as words.
 #pragma once

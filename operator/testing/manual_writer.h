@@ -62,7 +62,7 @@ class ManualWriter final : public Writer {
 
   // Without those that a slow API server is working on.
   std::size_t queued_count() const { return queue_.size(); }
-  // What is to be done next, in the order in which it was decided.
+  // The effects to be carried out, in the order in which they were decided.
   const std::vector<Effect>& queued() const { return queue_; }
   // All that were taken, in order.
   const std::vector<WritePoint>& points() const { return points_; }

@@ -9,6 +9,7 @@
 #include "api/wellknown.h"
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
+#include "kube/testing/api_server/empty_cluster.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 
@@ -56,8 +57,10 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
 }
 
 // Watches are asked only when something changed.
+// Returns true if all informers have listed once, which the loop demands before its first step.
 bool OperatorProcess::look_around() {
   const std::int64_t version = server_.resource_version();
+  // The World is stepped thousands of times per test, and each step of an informer is a request.
   if (version == seen_ && informers_.have_synced()) return true;
   for (auto& [name, step] : informers_.steps()) (void)step({});
   if (informers_.have_synced()) seen_ = version;
@@ -68,6 +71,9 @@ void OperatorProcess::pump_without_writes() {
   if (look_around()) (void)loop_.step();
 }
 
+// Steps the operator until it has nothing to do at this instant. Returns false if it crashed.
+// Alternates between a step of the loop and a few writes, in an order that the seed decides
+// (ManualWriter), as threads would.
 bool OperatorProcess::pump() {
   for (int round = 0; round < kPumpRoundsMax; ++round) {
     if (!look_around()) continue;
@@ -99,9 +105,11 @@ World::World(Options options)
       server_{clock_, {.seed = options_.seed}},
       transport_{server_, "test"},
       sleeper_{clock_},
-      client_{transport_, clock_, sleeper_, kFast} {
-  const auto loaded = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
-  EXPECT_TRUE(loaded.ok());
+      client_{transport_, clock_, sleeper_, kFast},
+      jobs_{server_},
+      pods_{server_},
+      tables_{server_} {
+  server_.restore(*devcluster::empty_cluster(KUBEGANG_SOURCE_DIR "/crds"));
   for (const char* name : {kNamespace, kSystemNamespace}) {
     kube::Namespace ns;
     ns.metadata.name = name;
@@ -109,7 +117,7 @@ World::World(Options options)
   }
   for (const std::string& name : options_.nodes) {
     nodes_.push_back(std::make_unique<FakeNode>(
-        client_, clock_,
+        client_, pods_, tables_, clock_,
         FakeNodeOptions{.name = name,
                         .cpus = options_.cpus,
                         .pods = options_.pods_per_node,
@@ -119,6 +127,8 @@ World::World(Options options)
   restart_operator();
 }
 
+// A new process with the next term; the old one is gone with all that it knew. A seed of its own,
+// so that the next run crashes elsewhere.
 void World::restart_operator() {
   process_.reset();
   process_ = std::make_unique<OperatorProcess>(
@@ -150,6 +160,7 @@ void World::apply(const json& given) {
   }
   const std::string name = object["metadata"]["name"];
   auto made = client_.call_json(kube::Method::kPost, path, &object);
+  // Created, or changed by a merge patch: like kubectl apply, but fields that are left out stay.
   if (!made.ok() && made.error().code == base::Code::kAlreadyExists) {
     made = client_.call_json(kube::Method::kPatch, path + "/" + name, &object);
   }
@@ -183,22 +194,27 @@ void World::pump() {
     }
     if (options_.kube_scheduler) bind_pinned_pods();
     for (auto& node : nodes_) node->step(before);
+    // Everything reacts to everything else until no write is left, so one call is one instant of
+    // the cluster. Safety is checked after each round, not only at the end: a violation that heals
+    // by itself is one as well.
     if (before != checked_) check_pods();
     checked_ = before;
   }
 }
 
+// As kube-scheduler does with a pod that has no gate and only one node to choose from.
 void World::bind_pinned_pods() {
-  for (const kube::Pod& pod : pods()) {
-    const auto node = node_of(pod);
-    if (pod.spec.node_name || !node || !pod.spec.scheduling_gates.empty()) continue;
+  if (std::exchange(bound_, server_.resource_version()) == server_.resource_version()) return;
+  for (const auto& pod : pods_.all()) {
+    const auto node = node_of(*pod);
+    if (pod->spec.node_name || !node || !pod->spec.scheduling_gates.empty()) continue;
     const json binding{{"apiVersion", "v1"},
                        {"kind", "Binding"},
-                       {"metadata", {{"name", pod.metadata.name}}},
+                       {"metadata", {{"name", pod->metadata.name}}},
                        {"target", {{"kind", "Node"}, {"name", *node}}}};
     const auto bound = client_.call_json(
         kube::Method::kPost,
-        "/api/v1/namespaces/" + pod.metadata.ns + "/pods/" + pod.metadata.name + "/binding",
+        "/api/v1/namespaces/" + pod->metadata.ns + "/pods/" + pod->metadata.name + "/binding",
         &binding);
     EXPECT_TRUE(bound.ok()) << bound.error().message;
   }
@@ -225,8 +241,8 @@ bool World::run_until(const std::function<bool()>& condition, base::Duration lim
 }
 
 kube::Job World::job(const std::string& name) const {
-  auto job = client_.get<kube::Job>({kNamespace, name});
-  return job.ok() ? *job : kube::Job{};
+  const auto found = jobs_.find(kNamespace, name);
+  return found ? *found : kube::Job{};
 }
 
 std::string World::state(const std::string& name) const {
@@ -234,6 +250,7 @@ std::string World::state(const std::string& name) const {
   return found.status.state ? std::string{kube::to_string(*found.status.state)} : "";
 }
 
+// "True: Reason: message"; "" if there is no such condition.
 std::string World::condition(const std::string& kind, const std::string& name,
                              const std::string& type) const {
   kube::Conditions conditions;
@@ -260,22 +277,23 @@ std::string World::condition(const std::string& kind, const std::string& name,
 }
 
 std::vector<kube::Pod> World::pods() const {
-  auto list = client_.list<kube::Pod>();
-  EXPECT_TRUE(list.ok());
-  return list.ok() ? std::move(list->items) : std::vector<kube::Pod>{};
+  std::vector<kube::Pod> found;
+  for (const auto& pod : pods_.all()) found.push_back(*pod);
+  return found;
 }
 
 std::vector<kube::Pod> World::pods_of(const std::string& job) const {
   std::vector<kube::Pod> found;
-  for (kube::Pod& pod : pods()) {
-    if (pod.metadata.labels[std::string{kube::kLabelJob}] == job) found.push_back(std::move(pod));
+  for (const auto& pod : pods_.all()) {
+    const auto label = pod->metadata.labels.find(std::string{kube::kLabelJob});
+    if (label != pod->metadata.labels.end() && label->second == job) found.push_back(*pod);
   }
   return found;
 }
 
 kube::NodeTimetable World::timetable(const std::string& node) const {
-  auto table = client_.get<kube::NodeTimetable>({"", node});
-  return table.ok() ? *table : kube::NodeTimetable{};
+  const auto found = tables_.find("", node);
+  return found ? *found : kube::NodeTimetable{};
 }
 
 FakeNode& World::node(const std::string& name) {
@@ -286,6 +304,7 @@ FakeNode& World::node(const std::string& name) {
   return *nodes_.front();
 }
 
+// Of the job's first pod.
 base::Duration World::ran(const std::string& name) {
   for (const kube::Pod& pod : pods_of(name)) {
     if (pod.metadata.labels.at(std::string{kube::kLabelTask}) == "0") {
@@ -297,26 +316,26 @@ base::Duration World::ran(const std::string& name) {
 
 // Safety, from the API server alone.
 void World::check_pods() {
-  std::map<std::string, kube::Job> jobs;
-  const auto list = client_.list<kube::Job>();
-  if (!list.ok()) return;
-  for (const kube::Job& one : list->items) jobs[one.metadata.uid] = one;
+  std::map<std::string, Stored<kube::Job>::Ptr> jobs;
+  for (const auto& one : jobs_.all()) jobs[one->metadata.uid] = one;
   std::map<std::string, std::set<std::string>> incarnations;  // by job UID
-  for (const kube::Pod& pod : pods()) {
-    if (pod.status.phase == kube::PodPhase::kSucceeded ||
-        pod.status.phase == kube::PodPhase::kFailed || pod.metadata.deletion_timestamp) {
+  for (const auto& pod : pods_.all()) {
+    if (pod->status.phase == kube::PodPhase::kSucceeded ||
+        pod->status.phase == kube::PodPhase::kFailed || pod->metadata.deletion_timestamp) {
       continue;
     }
-    const auto known = jobs.find(job_uid_of(pod));
+    const auto known = jobs.find(job_uid_of(*pod));
     if (known == jobs.end()) continue;  // a deleted job's, or foreign
-    const kube::JobStatus& status = known->second.status;
-    const std::string start = pod.metadata.labels.at(std::string{kube::kLabelStart});
+    const kube::JobStatus& status = known->second->status;
+    // 1. of one job only pods of one start may be alive. 2. a pod may be alive only while the
+    //    stored status allocates nodes to its start.
+    const std::string start = pod->metadata.labels.at(std::string{kube::kLabelStart});
     incarnations[known->first].insert(start);
     if (incarnations[known->first].size() > 1) {
-      violations_.push_back("two incarnations of " + known->second.metadata.name);
+      violations_.push_back("two incarnations of " + known->second->metadata.name);
     }
     if (!status.allocation || std::to_string(status.starts.value_or(0)) != start) {
-      violations_.push_back("pod " + pod.metadata.name + " without an allocation");
+      violations_.push_back("pod " + pod->metadata.name + " without an allocation");
     }
   }
 }
@@ -326,10 +345,12 @@ std::vector<std::string> World::violations() const {
   for (const auto& node : nodes_) {
     all.insert(all.end(), node->overlaps().begin(), node->overlaps().end());
   }
+  // A broken rule mostly breaks at each step; the first ten say enough.
   if (all.size() > 10) all.resize(10);
   return all;
 }
 
+// For the message of a failed test: the operator's last lines, and all objects as they are.
 std::string World::log_tail() const {
   std::string text;
   const std::size_t first = log_.size() > kLogTail ? log_.size() - kLogTail : 0;
@@ -342,9 +363,8 @@ std::string World::log_tail() const {
             std::string{kube::to_string(pod.status.phase.value_or(kube::PodPhase::kUnknown))} +
             (pod.metadata.deletion_timestamp ? " (being deleted)" : "") + "\n";
   }
-  const auto all = client_.list<kube::Job>();
-  for (const kube::Job& one : all->items) {
-    text += "job " + one.metadata.name + " " + kube::encode(one)["status"].dump() + "\n";
+  for (const auto& one : jobs_.all()) {
+    text += "job " + one->metadata.name + " " + kube::encode(*one)["status"].dump() + "\n";
   }
   return text + "now " + kube::format_micro_time(clock_.wall()) + "\n";
 }

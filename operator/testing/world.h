@@ -17,6 +17,7 @@
 #include "operator/testing/fake_node.h"
 #include "operator/testing/manual_writer.h"
 #include "operator/testing/pump_transport.h"
+#include "operator/testing/stored.h"
 
 namespace control {
 
@@ -88,7 +89,7 @@ class World {
   // Time that the job's first pod of the present start has run.
   base::Duration ran(const std::string& job);
 
-  // What must never be, seen so far: two incarnations, pods without allocation, overlaps.
+  // Violations seen so far: two incarnations, pods without allocation, overlaps.
   std::vector<std::string> violations() const;
   std::string log_tail() const;
 
@@ -118,6 +119,9 @@ class World {
   PumpTransport transport_;
   kube::ManualSleeper sleeper_;
   kube::Client client_;
+  const Stored<kube::Job> jobs_;
+  const Stored<kube::Pod> pods_;
+  const Stored<kube::NodeTimetable> tables_;
   std::vector<std::string> log_;
   std::vector<std::unique_ptr<FakeNode>> nodes_;
   std::int32_t transitions_ = 0;
@@ -125,6 +129,7 @@ class World {
   std::unique_ptr<OperatorProcess> process_;
   std::vector<std::string> violations_;
   std::int64_t checked_ = -1;
+  std::int64_t bound_ = -1;
 };
 
 // Objects as a user would write them.

@@ -34,6 +34,8 @@ kube::AccountSpec account_spec(const json& spec) {
   return object_of<kube::Account>("x", spec).spec;
 }
 
+// Each limit has a value of its own, so two that are mixed up are seen. A limit of 0
+// (perAccount.jobs) is a limit and not the absence of one.
 TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   const auto object = object_of<kube::Qos>("gold", json::parse(R"({
       "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9},
@@ -65,6 +67,7 @@ TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   EXPECT_EQ(qos.usage_factor_milli, 1500);
 }
 
+// Each flag alone: it sets its field and no other.
 TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
   using sched::QosConfig;
   const std::vector<std::pair<std::string, bool QosConfig::*>> flags{
@@ -138,6 +141,8 @@ TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
   EXPECT_THAT(problems("root", {{"shares", 2}}), ElementsAre(HasSubstr("account root")));
 }
 
+// A parent may be created later, so its absence is a warning. Of the two that form a ring the one
+// that is in force stays, and the new one is refused.
 TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
   const auto below_b = account_spec({{"parent", "b"}});
   const auto below_a = account_spec({{"parent", "a"}});
@@ -223,6 +228,7 @@ TEST(PriorityTranslation, UsageThatNeverDecaysIsAWordAndNotAHalfLifeOfZero) {
                   "set spec.priority.usageDecay to Never"));
 }
 
+// 512 thousandths per GiB are 512,000 millionths per 1,024 MiB.
 TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   const auto object = object_of<kube::Partition>(
       "p", {{"nodes", {{"hostlist", "n1"}}},
@@ -235,6 +241,16 @@ TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kCpu], 1'000'000);
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kMemory], 500);  // of each MiB
   EXPECT_EQ((*partition.billing_weights_micro)[Tres::kNode], 0);
+}
+
+// 1,000/1,024 millionths are 1, and 5,000/1,024 are 5: no weight vanishes.
+TEST(PriorityTranslation, AWeightOfMemoryIsRoundedToTheNearest) {
+  for (const int milli : {0, 1, 5}) {
+    const auto object = object_of<kube::Partition>(
+        "p", {{"nodes", {{"hostlist", "n1"}}}, {"billingWeights", {{"milliPerGiB", milli}}}});
+    const sched::PartitionConfig partition = translate_partition("p", object.spec, {});
+    EXPECT_EQ((*partition.billing_weights_micro)[Tres::kMemory], milli);
+  }
 }
 
 }  // namespace

@@ -59,6 +59,8 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
     all.push_back(name_of(share.node));
     group.push_back(all.back());
     const bool last = i + 1 == allocation.nodes.size();
+    // Neighbors with equal shares are one entry: a job over a thousand equal nodes has a short
+    // status. The order of the nodes is kept, since the numbers of tasks follow from it.
     if (!last && same_share(share, allocation.nodes[i + 1])) continue;
     encoded.shares.push_back(encode_share(share, group));
     group.clear();
@@ -79,10 +81,14 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
     if (!cores.ok()) return cores.error().with_context("status.allocation.shares.cores");
     for (const std::string& name : *names) {
       const auto node = find(name);
+      // A node that has been removed from the cluster: the job is told lost, but the rest of its
+      // allocation must still be known.
       if (!node) {
         decoded.missing.push_back(name);
         continue;
       }
+      // An absent list of cores means the whole node, so that an allocation of whole nodes needs no
+      // list.
       const sched::CoreSet all = sched::CoreSet::first(node->cores);
       sched::NodeAllocation& out = decoded.allocation.nodes.emplace_back();
       out.node = node->index;

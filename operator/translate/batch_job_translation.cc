@@ -10,7 +10,9 @@
 #include "base/number_list.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/translate/judged_spec.h"
 #include "operator/translate/pod_failure_policy.h"
+#include "operator/translate/pod_shape.h"
 #include "operator/translate/template_check.h"
 
 namespace control {
@@ -21,9 +23,11 @@ using kube::ConditionStatus;
 
 constexpr std::size_t kNameMax = 52;  // of a Job of ours
 constexpr std::size_t kHashedPrefixMax = 40;
-constexpr std::int64_t kMilli = 1000;
 constexpr int kIndexMax = 99'999;                  // of a pod in its Job
 constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template that has none
+// Times are counted in microseconds, of which 64 bits hold 292,000 years; the batch group takes any
+// number of seconds. No gang runs for a hundred years, so that is as good as more.
+constexpr base::Duration kDeadlineMax = std::chrono::hours{24 * 365 * 100};
 
 bool is_indexed(const kube::BatchJobSpec& spec) {
   return spec.completion_mode == "Indexed";
@@ -36,6 +40,8 @@ std::string annotation(const kube::BatchJob& batch, std::string_view name) {
 
 // --- what cannot be run ---
 
+// A gang starts and ends as a whole, so everything of batch/v1 that treats pods one by one (work
+// queues, parallelism below completions, limits per index) is refused rather than approximated.
 void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& problems) {
   const std::int32_t parallelism = spec.parallelism.value_or(1);
   if (!spec.completions && parallelism != 1) {
@@ -80,40 +86,6 @@ std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
 }
 
 // --- what its pods need ---
-
-std::int64_t milli_cpus_of(const kube::ResourceRequirements& resources) {
-  for (const kube::ResourceList* list : {&resources.requests, &resources.limits}) {
-    const auto found = list->find("cpu");
-    if (found != list->end()) return found->second.milli();
-  }
-  return 0;
-}
-
-// Memory is limited to what is asked for: limits come first.
-std::int64_t memory_of(const kube::ResourceRequirements& resources) {
-  for (const kube::ResourceList* list : {&resources.limits, &resources.requests}) {
-    const auto found = list->find("memory");
-    if (found != list->end()) return found->second.bytes().value();
-  }
-  return 0;
-}
-
-void set_resources(const kube::PodTemplateSpec& pod, std::int32_t pods, kube::JobSpec& spec) {
-  std::int64_t milli_cpus = 0;
-  std::int64_t memory = 0;
-  for (const kube::Container& container : pod.spec.containers) {
-    milli_cpus += milli_cpus_of(container.resources);
-    memory += memory_of(container.resources);
-  }
-  const std::int64_t cpus = std::max<std::int64_t>((milli_cpus + kMilli - 1) / kMilli, 1);
-  spec.resources.tasks = pods;
-  spec.resources.cpus_per_task = static_cast<std::int32_t>(cpus);
-  if (memory > 0) {
-    constexpr std::int64_t kMiB = 1024 * 1024;
-    const std::int64_t mib = (memory + cpus * kMiB - 1) / (cpus * kMiB);
-    spec.resources.memory_per_cpu = kube::Bytes{mib * kMiB};
-  }
-}
 
 void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
                std::vector<std::string>& problems) {
@@ -160,6 +132,8 @@ std::vector<std::string> split(const std::string& text) {
 
 // --- its template ---
 
+// As the batch group's controller does for an Indexed Job. An author's own variable of that name
+// wins.
 void add_completion_index(Json& spec) {
   const Json variable{
       {"name", "JOB_COMPLETION_INDEX"},
@@ -179,7 +153,7 @@ void add_completion_index(Json& spec) {
   }
 }
 
-Json pod_template_of(const kube::BatchJob& batch) {
+Json our_template_of(const kube::BatchJob& batch) {
   const Json from = batch.spec.pod_template.json();
   Json made{{"metadata", Json::object()}, {"spec", from.value("spec", Json::object())}};
   const Json metadata = from.value("metadata", Json::object());
@@ -189,6 +163,7 @@ Json pod_template_of(const kube::BatchJob& batch) {
   // As the API server has it for a Job without a selector of its own.
   made["metadata"]["labels"][std::string{kube::kBatchJobName}] = batch.metadata.name;
   Json& spec = made["spec"];
+  // The API server writes these defaults into every template, so they are not the author's wish.
   if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
   if (spec.value("terminationGracePeriodSeconds", std::int64_t{0}) == kDefaultGraceSeconds) {
     spec.erase("terminationGracePeriodSeconds");
@@ -221,11 +196,15 @@ void end_condition(kube::BatchJobStatus& status, std::string_view type, Conditio
   set_condition(status, type, value, std::move(reason), std::move(message), now);
 }
 
+// Kubernetes' times in statuses have whole seconds: a finer one would differ from what is read
+// back, and be written again and again.
 base::Instant whole_seconds(base::Instant at) {
   return std::chrono::floor<std::chrono::seconds>(at);
 }
 
 void set_started(kube::BatchJobStatus& status, base::Instant at) {
+  // startTime may only be set once per start: the API server refuses a change of it while the Job
+  // is not suspended.
   if (!status.start_time) status.start_time = whole_seconds(at);
 }
 
@@ -259,8 +238,11 @@ void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
   }
   status.succeeded = static_cast<std::int32_t>(succeeded.size());
   if (is_indexed(spec)) status.completed_indexes = as_batch_writes(succeeded);
+  // The API server refuses a completionTime before startTime.
   status.completion_time = std::max(whole_seconds(view.since.value_or(now)), *status.start_time);
   const bool by_policy = !spec.success_policy.empty();
+  // Both at once: the API server refuses Complete without SuccessCriteriaMet, and batch/v1 sets the
+  // first while pods still run, of which there are none here.
   for (const std::string_view type : {kube::kBatchSuccessCriteriaMet, kube::kBatchComplete}) {
     set_condition(
         status, type, ConditionStatus::kTrue, by_policy ? "SuccessPolicy" : "CompletionsReached",
@@ -286,14 +268,25 @@ std::int32_t pods_of(const kube::BatchJobSpec& spec) {
   return spec.completions.value_or(spec.parallelism.value_or(1));
 }
 
+std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
+  if (!spec.active_deadline_seconds) return std::nullopt;
+  constexpr std::chrono::seconds kNone{0};
+  constexpr auto kMax = std::chrono::duration_cast<std::chrono::seconds>(kDeadlineMax);
+  return std::clamp(std::chrono::seconds{*spec.active_deadline_seconds}, kNone, kMax);
+}
+
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt) {
   BatchVerdict verdict;
   check_spec(batch.spec, verdict.problems);
-  const kube::RawJson pod_template{pod_template_of(batch)};
+  const kube::RawJson pod_template{our_template_of(batch)};
   const TemplateFacts facts = check_template(pod_template);
   verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
   kube::JobSpec& spec = verdict.job.spec;
   set_nodes(batch, spec, verdict.problems);
+  PodShape shape;
+  if (const auto pod = kube::decode_template(pod_template); pod.ok()) {
+    shape = shape_of(pod->spec, PodCpus::kRequestsFirst, verdict.problems);
+  }
   if (!verdict.problems.empty()) return verdict;
 
   kube::ObjectMeta& metadata = verdict.job.metadata;
@@ -311,10 +304,9 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   if (const std::string qos = annotation(batch, kube::kAnnotationQos); !qos.empty()) {
     spec.schedule.qos = qos;
   }
-  if (batch.spec.active_deadline_seconds) {
-    const base::Duration deadline = std::chrono::seconds{*batch.spec.active_deadline_seconds};
+  if (const auto deadline = deadline_of(batch.spec)) {
     spec.schedule.time_limit =
-        std::max<base::Duration>(deadline - attempt.ran, std::chrono::seconds{1});
+        std::max<base::Duration>(*deadline - attempt.ran, std::chrono::seconds{1});
   }
   spec.schedule.begin_time = attempt.not_before;
   spec.lifecycle.requeue = true;  // a lost node or a preemption is not a failure
@@ -322,9 +314,17 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   spec.pod_policy = kube::PodPolicy::kPerTask;
   spec.network = kube::JobNetwork::kNone;  // the author's own Service, as with the batch group
   spec.pod_template = pod_template;
-  const auto decoded = kube::decode_template(pod_template);
-  set_resources(*decoded, pods_of(batch.spec), spec);
+  spec.resources.tasks = pods_of(batch.spec);
+  set_shape(shape, spec);
   return verdict;
+}
+
+base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
+                                            const kube::RawJson& judged) {
+  if (judged_template(batch.spec.pod_template) == judged) {
+    return kube::RawJson{our_template_of(batch)};
+  }
+  return base::Error{base::Code::kConflict, "its template has changed since it was looked at"};
 }
 
 kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
@@ -332,8 +332,10 @@ kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
                                         base::Instant now) {
   using Phase = BatchView::Phase;
   kube::BatchJobStatus status = stored;
+  // The API server refuses every change of the conditions of a finished Job.
   if (kube::is_finished(stored)) return status;
   const bool is_suspended = view.phase == Phase::kSuspended || view.phase == Phase::kStopping;
+  // The counters never go back, also after the Job of an attempt was deleted.
   status.failed = std::max(status.failed, view.failed);
   status.active = view.active;
   status.ready = view.ready;

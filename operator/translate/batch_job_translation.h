@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "api/job.h"
+#include "base/result.h"
 #include "base/time.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/raw_json.h"
 
 namespace control {
 
@@ -31,13 +33,21 @@ struct BatchVerdict {
 // there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes the
 // time limit. The template stays as it is, but for what the API server writes into each
 // (schedulerName, a grace period of 30 s), and gets JOB_COMPLETION_INDEX as the batch group's
-// controller gives it. REQUIRES: `batch` has its template.
+// controller gives it. Of a batch Job with its judged_template the Job gets that, and everything
+// else is the same. REQUIRES: `batch` has its template, or what is judged of it.
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt);
+
+// Returns the template of the Job of ours for `batch`, which has its own as it is stored.
+// kConflict: it is not the one that was judged.
+base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
+                                            const kube::RawJson& judged);
 
 // How many pods it has, all at once.
 std::int32_t pods_of(const kube::BatchJobSpec& spec);
+// activeDeadlineSeconds, at most 100 years; nullopt = it has none.
+std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec);
 
-// What is to be said of a batch Job.
+// The state of a batch Job, from which its status follows.
 struct BatchView {
   enum class Phase {
     kRefused,    // no Job can be made for it: `message`

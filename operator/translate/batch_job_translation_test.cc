@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
@@ -49,6 +50,8 @@ kube::BatchJob batch(const json& more = nullptr, const json& more_of_pod = nullp
   return kube::decode<kube::BatchJob>(object).value();
 }
 
+// 1500m are rounded up to 2 CPUs, so 1 GiB is 512 MiB for each. The defaults that the API server
+// writes into every template (schedulerName, a grace period of 30 s) are taken out again.
 TEST(BatchJobTranslation, APodIsATask) {
   json raw = kube::encode(batch({{"spec", {{"activeDeadlineSeconds", 90}}}}));
   const BatchVerdict verdict =
@@ -88,6 +91,7 @@ TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
   }
 }
 
+// Of the deadline of 90 s the attempts before have used 30 s.
 TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   const kube::BatchJob object = batch({{"spec", {{"activeDeadlineSeconds", 90}}}});
   const kube::Job again =
@@ -102,6 +106,7 @@ TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   EXPECT_NE(translate_batch_job(object, {.number = 1}).job.metadata.name, again.metadata.name);
 }
 
+// Names of Jobs of ours become names of hosts: DNS labels that begin with a letter.
 TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   for (const char* name : {"0digit", "with.dots",
                            "a-name-of-sixty-three-characters-which-is-the-longest-that-there"}) {
@@ -115,6 +120,35 @@ TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   EXPECT_NE(translate_batch_job(batch(), {.plain_name = false}).job.metadata.name, "train");
 }
 
+// A container for each amount, which it requests.
+json containers(const char* resource, const std::vector<std::string>& amounts) {
+  json list = json::array();
+  for (const std::string& amount : amounts) {
+    list.push_back({{"name", "c" + std::to_string(list.size())},
+                    {"image", "busybox"},
+                    {"resources", {{"requests", {{resource, amount}}}}}});
+  }
+  return {{"containers", list}};
+}
+
+TEST(BatchJobTranslation, APodMayHaveAsManyCpusAsAJobCanSay) {
+  const auto cpus = translate_batch_job(batch(nullptr, containers("cpu", {"65534", "1"})), {});
+  ASSERT_THAT(cpus.problems, IsEmpty());
+  EXPECT_EQ(cpus.job.spec.resources.cpus_per_task, 65'535);
+  const auto memory = translate_batch_job(batch(nullptr, containers("memory", {"8Pi"})), {});
+  ASSERT_THAT(memory.problems, IsEmpty());
+  EXPECT_EQ(memory.job.spec.resources.memory_per_cpu, kube::Bytes{std::int64_t{1} << 53U});
+}
+
+// The API server takes any deadline that is not negative; times count microseconds.
+TEST(BatchJobTranslation, ADeadlineBeyondAllTimeIsALongOne) {
+  const json spec{{"activeDeadlineSeconds", std::numeric_limits<std::int64_t>::max()}};
+  const BatchVerdict verdict = translate_batch_job(batch({{"spec", spec}}), {.ran = seconds{30}});
+  ASSERT_THAT(verdict.problems, IsEmpty());
+  EXPECT_GT(verdict.job.spec.schedule.time_limit, std::chrono::hours{24 * 365});
+}
+
+// Each case has exactly one problem, so no check answers for another.
 TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
   struct Case {
     json more, more_of_pod;
@@ -130,6 +164,10 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
        "spec.podFailurePolicy"},
       {{{"metadata", {{"annotations", {{"kubegang.io/nodes", "5"}}}}}}, nullptr, "1 to 4"},
       {{{"metadata", {{"annotations", {{"kubegang.io/nodes", "two"}}}}}}, nullptr, "2-4"},
+      {nullptr, containers("cpu", {"4294967297"}), "4294967297 CPUs"},
+      {nullptr, containers("cpu", {"9P", "9P"}), "more than 65535"},
+      {nullptr, containers("cpu", {"9223372036854775807m"}), "9223372036854776 CPUs"},
+      {nullptr, containers("memory", {"8Pi", "1"}), "8Pi of memory"},
       {nullptr, {{"restartPolicy", "OnFailure"}}, "restartPolicy"},
       {nullptr, {{"affinity", {{"podAffinity", json::object({{"x", 1}})}}}}, "affinity"},
       {nullptr, {{"hostPID", true}}, "hostPID"},
@@ -142,6 +180,8 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
   }
 }
 
+// A gang that loses a member to a disruption is requeued and has not failed, with or without this
+// rule.
 TEST(BatchJobTranslation, RulesAboutDisruptionsChangeNothing) {
   const json rule{{"action", "Ignore"},
                   {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}};
@@ -167,6 +207,8 @@ TEST(BatchJobStatus, FollowsTheGang) {
     EXPECT_EQ(batch_status_after(spec, status, view, kNow + at + seconds{5}), status)
         << "nothing new";
   };
+  // Each view is applied twice, 5 s apart: a status that differs only by the time would be written
+  // for ever.
   step({.phase = Phase::kWaiting, .reason = "Resources", .message = "no nodes"}, seconds{0});
   EXPECT_EQ(said(status), "kubegang.io/Waiting ");
   EXPECT_FALSE(status.start_time.has_value());
@@ -184,6 +226,8 @@ TEST(BatchJobStatus, FollowsTheGang) {
   step({.phase = Phase::kRunning, .since = kNow + seconds{30}, .active = 4, .ready = 4},
        seconds{31});
   EXPECT_EQ(status.start_time, kNow + seconds{7});
+  // startTime is set once: the API server refuses a change while the Job is not suspended, so a
+  // requeue does not show in it.
   step({.phase = Phase::kComplete, .since = kNow + seconds{60}}, seconds{61});
   EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ");
   EXPECT_EQ(status.succeeded, 4);
@@ -225,6 +269,7 @@ TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {
   EXPECT_FALSE(status.completion_time.has_value());
 }
 
+// While pods are left (kStopping) the Job is not called suspended yet.
 TEST(BatchJobStatus, OfASuspendedJobHasNoStartTimeOnceItsPodsAreGone) {
   const kube::BatchJobSpec spec = batch({{"spec", {{"suspend", true}}}}).spec;
   kube::BatchJobStatus status = batch_status_after(

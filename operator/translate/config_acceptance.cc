@@ -77,6 +77,16 @@ struct Weighing {
   }
 };
 
+// Finds the configuration in force. Objects arrive one by one and may be illegal only together (two
+// default partitions, a QOS that a partition names), so all are tried at once:
+// 1. each object begins with its newest spec, or with the accepted one if the newest is illegal by
+//    itself.
+// 2. the whole is translated and checked.
+// 3. if there is an error, one object retreats: to its accepted spec, then to none. Changes retreat
+//    before what is in force (give_way).
+// 4. again from 2, until the rest is legal.
+// Each round gives up one spec of finitely many, so it ends. What was in force stays in force as
+// long as possible: a mistake in one object must not stop a cluster that runs.
 class Acceptor {
  public:
   explicit Acceptor(const AcceptanceInput& input) : input_{input} {
@@ -253,6 +263,8 @@ class Acceptor {
   // as long as something that did is left: a rejected object changes nothing that runs.
   bool give_way(const sched::ConfigIssue& issue) {
     const std::string sentence = sentence_of(issue);
+    // In this order: a change of the object that is blamed, a change of the cluster's
+    // configuration, any other change, and only then what is in force already.
     for (const bool only_changes : {true, false}) {
       if (retreat_blamed(issue, sentence, only_changes)) return true;
       if (only_changes && config_ && config_->is_change() && config_->retreat(sentence)) {
@@ -263,6 +275,7 @@ class Acceptor {
     return false;
   }
 
+  // Retreats an object that the issue names.
   bool retreat_blamed(const sched::ConfigIssue& issue, const std::string& sentence,
                       bool only_changes) {
     const auto try_one = [&](auto& trial) {
@@ -287,6 +300,8 @@ class Acceptor {
     return false;
   }
 
+  // Retreats something else that is new: two objects may be illegal only together, and the one that
+  // is blamed may be the one that was there first.
   bool retreat_any_change(const std::string& sentence) {
     const auto try_one = [&](auto& trial) { return trial.is_change() && trial.retreat(sentence); };
     return std::any_of(partitions_.begin(), partitions_.end(), try_one) ||
@@ -319,6 +334,8 @@ class Acceptor {
     std::string ours = field;
     for (std::size_t i = 0; i < ours.size(); ++i) {
       const bool next_is_small = i + 1 < ours.size() && ours[i + 1] >= 'a' && ours[i + 1] <= 'z';
+      // Stops at the last capital before a small letter, which begins the next word ("QOSName" is
+      // qosName).
       if (ours[i] < 'A' || ours[i] > 'Z' || (i > 0 && next_is_small)) break;
       ours[i] = static_cast<char>(ours[i] - 'A' + 'a');
     }

@@ -13,6 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The maximum is Slurm's; the minimum is ours.
 constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 
@@ -187,6 +188,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
                           ? sched::SchedulerType::kBuiltin
                           : sched::SchedulerType::kBackfill;
   if (spec.backfill) translate_backfill(*spec.backfill, cluster.backfill);
+  // gang and the type of preemption come first: the default of the mode follows from both.
   cluster.gang = spec.gang.value_or(true);
   cluster.preempt_type =
       translate(spec.preempt_type.value_or(kube::PreemptType::kPartitionPriority));

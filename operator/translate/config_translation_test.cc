@@ -27,6 +27,7 @@ kube::PartitionSpec partition_spec(const json& spec) {
   return kube::decode<kube::Partition>({{"metadata", {{"name", "x"}}}, {"spec", all}}).value().spec;
 }
 
+// Without any object: what the CRD's defaults would say.
 TEST(Acceptance, DefaultsAreTheApisOwn) {
   const Acceptance out = accept({});
   const sched::ClusterParameters& cluster = out.configuration.cluster;
@@ -83,6 +84,8 @@ TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
                       "1000 that it names)"});
 }
 
+// Suspended victims need gang to be resumed. The partition runs with that mode, so the new
+// configuration is refused and not the partition, which has not changed.
 TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   const auto good = config_spec({{"gang", true}});
   const auto bad = config_spec({{"gang", false}, {"preemptMode", "Cancel"}});
@@ -116,6 +119,7 @@ TEST(Acceptance, APartitionThatIsIllegalIsLeftOutAloneAndSaysWhy) {
                 "PreemptMode, which resumes the victims"});
 }
 
+// In Slurm's natural order: n2 before n10.
 TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
   EXPECT_EQ(
       translate_partition("p", partition_spec({{"nodes", {{"hostlist", "n[2,1],n10"}}}}), {}).nodes,
@@ -230,6 +234,14 @@ TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
         problems_of(wrong),
         ::testing::ElementsAre(::testing::HasSubstr("spec.backfill." + wrong.begin().key())));
   }
+}
+
+// The last accepted spec is read from a status, which no schema checks: another version of the
+// operator, or a hand, may have written it.
+TEST(TranslatePartition, AnAcceptedHostlistThatCannotBeExpandedHasNoNodes) {
+  kube::PartitionSpec spec;
+  spec.nodes.hostlist = "n[1-";
+  EXPECT_TRUE(translate_partition("batch", spec, {}).nodes.empty());
 }
 
 }  // namespace

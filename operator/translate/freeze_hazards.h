@@ -1,4 +1,4 @@
-// What in a pod does not go with being frozen. A template that has it is refused; a mutating
+// Fields of a pod that do not go with being frozen. A template that has it is refused; a mutating
 // webhook of the cluster may add it all the same, and then the job's pods are never frozen
 // (architecture.md 4). Readiness probes are none of it: one that fails only takes the pod out of
 // its Service. Pure.

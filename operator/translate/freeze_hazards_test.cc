@@ -6,7 +6,7 @@
 namespace control {
 namespace {
 
-// What webhooks add to a pod that the template may not have.
+// Parts that webhooks add to a pod and that the template may not have.
 TEST(FreezeHazards, ADeadlineAndASidecarThatIsRestartedForbidFreezing) {
   kube::PodSpec spec;
   spec.containers = {{.name = "main"}};

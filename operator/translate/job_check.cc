@@ -13,22 +13,27 @@
 namespace control {
 namespace {
 
+// Names of hosts add "-" and an index, and a host name is a DNS label of at most 63 characters.
 constexpr std::size_t kJobNameMax = 52;
 constexpr std::size_t kPartitionsMax = 32;
 constexpr std::int64_t kNodesMax = 1'000'000;
 constexpr std::int64_t kTasksMax = 16'777'216;
 constexpr std::int64_t kPerNodeMax = 65'535;
+// Slurm's own: priorities are 32 bits without a sign, NICE is offset by 0x80000000.
 constexpr std::int64_t kPriorityMax = 4'294'967'295;
 constexpr std::int64_t kNiceMax = 2'147'483'645;
 
-// What may change while the job has nodes; every other field of the spec may not. The CRD's rule
-// lists the fields that may not.
+// The fields that may change while the job has nodes; no other field of the spec may. The CRD's
+// rule lists the fields that may not.
 constexpr std::array<std::string_view, 7> kMutableWhileAllocated = {
     "spec.control.cancel",     "spec.control.releaseRequest", "spec.control.requeueRequest",
     "spec.control.suspend",    "spec.schedule.nice",          "spec.schedule.priority",
     "spec.schedule.timeLimit",
 };
 
+// Checks what the object says by itself. What depends on partitions, nodes and accounts is in
+// translate_job. The CRD refuses much of it already, but an object may be older than the CRD's
+// rules.
 class Checker {
  public:
   explicit Checker(const kube::Job& job) : job_{job}, spec_{job.spec} {}
@@ -37,6 +42,7 @@ class Checker {
     check_name();
     check_partitions();
     check_sizes();
+    check_adopted();
     check_memory();
     check_times();
     check_success_policy();
@@ -97,6 +103,8 @@ class Checker {
       }
     }
     check_range("spec.resources.tasks", spec_.resources.tasks, 1, kTasksMax);
+    // A gang of pods that others have made has one task for each: otherwise slots and pods would
+    // not match.
     const auto pods = static_cast<std::int64_t>(spec_.adopted.size());
     if (pods > 0 &&
         (spec_.resources.tasks != pods || spec_.pod_policy != kube::PodPolicy::kPerTask)) {
@@ -116,6 +124,19 @@ class Checker {
       problem("spec.resources.tasks: " + std::to_string(*spec_.resources.tasks) +
               " tasks on at least " + std::to_string(spec_.resources.nodes->min) +
               " nodes, but each node runs one task at least; raise tasks or lower nodes.min");
+    }
+  }
+
+  // A pod is looked up among the slots of its job by its name (JobRecord).
+  void check_adopted() {
+    for (std::size_t i = 1; i < spec_.adopted.size(); ++i) {
+      const std::string& before = spec_.adopted[i - 1].name;
+      const std::string& name = spec_.adopted[i].name;
+      if (before < name) continue;
+      const std::string where = "spec.adopted[" + std::to_string(i) + "]: pod \"" + name + "\" ";
+      return problem(before == name
+                         ? where + "is listed twice; list each pod once"
+                         : where + "must come before \"" + before + "\"; sort the pods by name");
     }
   }
 
@@ -212,15 +233,18 @@ std::vector<std::string> check_job(const kube::Job& job) {
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated) {
   std::vector<std::string> problems;
+  // Which pods a start has follows from it, and those of the present one may exist.
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
   }
   if (before.adopted != now.adopted) {
     problems.emplace_back("spec.adopted: cannot change; it is the operator's");
   }
+  // The scheduler has been told, and its decision may be stored already.
   if (before.control.cancel.value_or(false) && !now.control.cancel.value_or(false)) {
     problems.push_back("spec.control.cancel: cannot be taken back; create another job");
   }
+  // A counter that goes back would make the next request look like one that was carried out before.
   const auto check_request = [&](std::string_view field, const std::optional<std::int64_t>& was,
                                  const std::optional<std::int64_t>& is) {
     if (is.value_or(0) >= was.value_or(0)) return;
@@ -232,6 +256,7 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
                 now.control.requeue_request);
   check_request("spec.control.releaseRequest", before.control.release_request,
                 now.control.release_request);
+  // A job that waits may change in any other way: it is judged anew.
   if (!is_allocated) return problems;
   for (const std::string& field : kube::changed_fields(before, now)) {
     if (std::ranges::find(kMutableWhileAllocated, field) != kMutableWhileAllocated.end()) continue;

@@ -1,4 +1,4 @@
-// What can be said about one Job object alone: the OpenAPI bounds and CEL rules of its CRD once
+// The checks of one Job object by itself: the OpenAPI bounds and CEL rules of its CRD once
 // more (it may have been stored under an older one). Pure.
 #pragma once
 

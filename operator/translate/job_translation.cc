@@ -13,6 +13,9 @@
 namespace control {
 namespace {
 
+// The rule of kube-scheduler and kubelet: an empty effect matches all effects, an empty key with
+// Exists all taints. Pods that name their node pass kubelet's check of NoExecute taints only, so
+// for the other effects this is the only check there is.
 bool tolerates(const std::vector<kube::Toleration>& tolerations, const kube::Taint& taint) {
   return std::any_of(tolerations.begin(), tolerations.end(), [&](const kube::Toleration& t) {
     if (!t.effect.empty() && t.effect != taint.effect) return false;
@@ -89,37 +92,44 @@ std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& 
   return found;
 }
 
-// A job that no partition it names can ever hold.
+// Returns why the job can never run in a partition of this size; empty if it may.
+std::string why_too_small(const sched::JobRequest& request, const std::string& partition,
+                          const PartitionCapacity& has) {
+  if (request.min_nodes > has.nodes) {
+    return "spec.resources.nodes.min: " + std::to_string(request.min_nodes) +
+           " nodes are asked for, but partition \"" + partition + "\" has " +
+           std::to_string(has.nodes) + "; lower nodes.min or name a larger partition";
+  }
+  if (!request.tasks || request.overcommit || has.cpus_per_node_max == 0) return "";
+  const std::int64_t nodes = std::min(request.max_nodes.value_or(has.nodes), has.nodes);
+  // An upper bound: some nodes may have fewer CPUs than the largest one.
+  const std::int64_t cpus = nodes * has.cpus_per_node_max;
+  const std::int64_t wanted = std::int64_t{*request.tasks} * request.cpus_per_task;
+  if (wanted <= cpus) return "";
+  return "spec.resources.tasks: " + std::to_string(*request.tasks) + " tasks of " +
+         std::to_string(request.cpus_per_task) + " CPUs need " + std::to_string(wanted) +
+         " CPUs, but " + std::to_string(nodes) + " nodes of partition \"" + partition +
+         "\" have at most " + std::to_string(cpus) + "; lower tasks or raise nodes.max";
+}
+
+// A job that no partition it names can ever hold. One of few large nodes may hold what one of many
+// small nodes cannot, so each is asked; the problem is told of the one with the most nodes.
 void check_capacity(const sched::JobRequest& request,
                     const std::vector<const sched::PartitionConfig*>& partitions,
                     const JobContext& context, std::vector<std::string>& problems) {
-  const sched::PartitionConfig* largest = nullptr;
-  PartitionCapacity best;
+  std::string problem;
+  int nodes_of_problem = -1;
   for (const auto* partition : partitions) {
     const auto found = context.capacity.find(partition->name);
-    const PartitionCapacity capacity =
+    const PartitionCapacity has =
         found == context.capacity.end() ? PartitionCapacity{} : found->second;
-    if (largest != nullptr && capacity.nodes <= best.nodes) continue;
-    largest = partition;
-    best = capacity;
+    std::string why = why_too_small(request, partition->name, has);
+    if (why.empty()) return;
+    if (has.nodes <= nodes_of_problem) continue;
+    nodes_of_problem = has.nodes;
+    problem = std::move(why);
   }
-  if (largest == nullptr) return;
-  if (request.min_nodes > best.nodes) {
-    problems.push_back("spec.resources.nodes.min: " + std::to_string(request.min_nodes) +
-                       " nodes are asked for, but partition \"" + largest->name + "\" has " +
-                       std::to_string(best.nodes) + "; lower nodes.min or name a larger partition");
-    return;
-  }
-  if (!request.tasks || request.overcommit || best.cpus_per_node_max == 0) return;
-  const std::int64_t nodes = std::min(request.max_nodes.value_or(best.nodes), best.nodes);
-  const std::int64_t cpus = nodes * best.cpus_per_node_max;
-  const std::int64_t wanted = std::int64_t{*request.tasks} * request.cpus_per_task;
-  if (wanted <= cpus) return;
-  problems.push_back("spec.resources.tasks: " + std::to_string(*request.tasks) + " tasks of " +
-                     std::to_string(request.cpus_per_task) + " CPUs need " +
-                     std::to_string(wanted) + " CPUs, but " + std::to_string(nodes) +
-                     " nodes of partition \"" + largest->name + "\" have at most " +
-                     std::to_string(cpus) + "; lower tasks or raise nodes.max");
+  if (!problem.empty()) problems.push_back(std::move(problem));
 }
 
 void check_template_against(const kube::JobSpec& spec, const TemplateFacts& facts,
@@ -294,10 +304,12 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
                          base::Instant submit_time, const JobContext& context) {
   JobVerdict verdict;
   verdict.problems = check_job(job);
+  // A field out of range would make the request below overflow or the checks read nonsense.
   const bool object_is_legal = verdict.problems.empty();
   verdict.problems.insert(verdict.problems.end(), pod_template.problems.begin(),
                           pod_template.problems.end());
   const std::size_t problems_before = verdict.problems.size();
+  // All problems are collected, so that a user sees them at once and not one per try.
   const auto partitions = find_partitions(job.spec, context, verdict.problems);
   verdict.partition_missing = verdict.problems.size() > problems_before;
   if (const std::string qos = job.spec.schedule.qos.value_or(""); !qos.empty()) {
@@ -316,6 +328,8 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);
   if (!verdict.problems.empty()) return verdict;
 
+  // Nodes that its template cannot use count as excluded by the job, as with sbatch --exclude: to
+  // the scheduler there is no difference.
   const auto unusable = unusable_nodes(pod_template, context.nodes);
   request.excluded_nodes.insert(request.excluded_nodes.end(), unusable.begin(), unusable.end());
   verdict.request = std::move(request);

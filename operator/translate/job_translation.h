@@ -16,7 +16,7 @@
 
 namespace control {
 
-// What a partition can hold at most, from the nodes that exist now.
+// The most that a partition can hold, from the nodes that exist now.
 struct PartitionCapacity {
   int nodes = 0;
   int cpus_per_node_max = 0;

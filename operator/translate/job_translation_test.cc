@@ -1,4 +1,4 @@
-// What is refused of a job, what may change, and what the scheduler is told, as tables.
+// Tables: refusals of a job, fields that may change, and what the scheduler is told.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,6 +42,8 @@ struct BadJob {
 
 class BadJobs : public testing::TestWithParam<BadJob> {};
 
+// The table is the list of what is refused: one row for each check, with the part of the sentence
+// by which a user finds the field.
 TEST_P(BadJobs, AreRefusedWithASentenceThatNamesTheField) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec(GetParam().spec));
   ASSERT_FALSE(verdict.problems.empty());
@@ -73,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"max",
                {{"resources", {{"nodes", {{"min", 3}, {"max", 2}}}}}},
                "spec.resources.nodes.max: 2"},
+        // 2 nodes of 8 CPUs hold 16 tasks.
         BadJob{"tasks",
                {{"resources", {{"nodes", {{"min", 2}}}, {"tasks", 17}}}},
                "spec.resources.tasks: 17"},
@@ -88,6 +91,16 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"memory",
                {{"resources", {{"memoryPerCPU", "1Gi"}, {"memoryPerNode", "1Gi"}}}},
                "memoryPerCPU"},
+        BadJob{"unsorted",
+               {{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 2}}},
+                {"podPolicy", "PerTask"},
+                {"adopted", {{{"name", "b"}, {"uid", "u-b"}}, {{"name", "a"}, {"uid", "u-a"}}}}},
+               "spec.adopted[1]: pod \"a\" must come before \"b\""},
+        BadJob{"twice",
+               {{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 2}}},
+                {"podPolicy", "PerTask"},
+                {"adopted", {{{"name", "a"}, {"uid", "u-a"}}, {{"name", "a"}, {"uid", "u-b"}}}}},
+               "spec.adopted[1]: pod \"a\" is listed twice"},
         BadJob{"qos", {{"schedule", {{"qos", "low"}}}}, "no QOS \"low\""},
         BadJob{"liveness", container({{"livenessProbe", {{"httpGet", json::object()}}}}),
                "containers[0].livenessProbe"},
@@ -99,11 +112,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
         BadJob{"affinity", pod({{"affinity", {{"nodeAffinity", json::object()}}}}), "affinity"},
         BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
+        // killWait is 30 s, and no partition or QOS has a grace time.
         BadJob{"grace", pod({{"terminationGracePeriodSeconds", 31}}), "31 is above"},
         BadJob{"limit", container({{"resources", {{"limits", {{"memory", "1Gi"}}}}}}),
                "asks for no memory"}),
     [](const auto& one) { return std::string{one.param.name}; });
 
+// Compared as a whole, so a field that the translation forgets, or sets for no reason, is seen.
 TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec(
       {{"partitions", {"batch"}},
@@ -134,6 +149,8 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   EXPECT_EQ(*verdict.request, want);
 }
 
+// sbatch --mem=0. The API has a word for it, because a 0 that was not meant would take a whole
+// node.
 TEST(JobTranslation, AllMemoryIsSlurmsZero) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources", {{"allMemory", true}}}}));
   ASSERT_TRUE(verdict.request.has_value());
@@ -175,6 +192,7 @@ TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
   EXPECT_EQ(*verdict.request, want);
 }
 
+// n2 lacks the label, n3 has a taint that is not tolerated; PreferNoSchedule only prefers.
 TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   const kube::Labels fast{{"disk", "ssd"}};
   const kube::Labels slow{{"disk", "hdd"}};
@@ -227,6 +245,24 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
     EXPECT_EQ(by_rule, refused.contains(field)) << field;
   }
   EXPECT_EQ(kube::changed_fields({}, full).size() - refused.size(), 7U);
+}
+
+// 42 tasks are more than the 40 CPUs of the five nodes of "batch", but fit on the one node of
+// "fat", which has 64. The message names the partition with the most nodes.
+TEST(JobTranslation, AJobIsRefusedForItsSizeOnlyIfNoneOfItsPartitionsCanHoldIt) {
+  Cluster cluster;
+  cluster.configuration.partitions.push_back({.name = "fat"});
+  cluster.capacity["fat"] = {1, 64};
+  const auto judge = [&](int tasks) {
+    return cluster.judge(
+        job_of_spec({{"partitions", {"batch", "fat"}}, {"resources", {{"tasks", tasks}}}}));
+  };
+  EXPECT_TRUE(judge(42).request.has_value());
+  const JobVerdict none = judge(65);
+  ASSERT_EQ(none.problems.size(), 1U);
+  EXPECT_NE(none.problems[0].find("5 nodes of partition \"batch\" have at most 40"),
+            std::string::npos)
+      << none.problems[0];
 }
 
 TEST(PartitionNames, AreThoseThatItNamesOrTheDefault) {

@@ -8,6 +8,7 @@
 namespace control {
 namespace {
 
+// Billing is counted in millionths, so an amount times a million must fit into 64 bits.
 constexpr std::int64_t kAmountMax = INT64_MAX / 1'000'000;
 
 void check_amounts(const std::string& field, const std::optional<kube::ResourceAmounts>& amounts,
@@ -31,7 +32,7 @@ void check_counts(const std::string& field, const std::optional<Counts>& counts,
   problems.range(field + ".submittedJobs", counts->submitted_jobs, 0, INT32_MAX);
 }
 
-// What limits of QOS and of accounts have in common.
+// Checks the limits that QOS and accounts have in common.
 template <typename Limits>
 void check_common(const std::string& field, const Limits& limits, SpecProblems& problems) {
   check_counts(field + ".group", limits.group, problems);
@@ -57,6 +58,7 @@ sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   tres[sched::Tres::kCpu] = amounts->cpus;
   tres[sched::Tres::kNode] = amounts->nodes;
   tres[sched::Tres::kBilling] = amounts->billing;
+  // Whole MiB, as Slurm counts memory; the limit is rounded down, never up.
   if (amounts->memory) tres[sched::Tres::kMemory] = whole_mib_of(*amounts->memory).value();
   return tres;
 }

@@ -11,6 +11,9 @@
 namespace control {
 namespace {
 
+// 64 TiB, more than any node has: a hundred thousand pods of a node sum up without an overflow.
+constexpr std::int64_t kSummedMemoryMax = std::int64_t{1} << 46U;
+
 std::int64_t quantity_units(const kube::ResourceList& list, const std::string& name) {
   const auto found = list.find(name);
   // Rounded down: half a CPU is none that could be given away whole.
@@ -22,7 +25,7 @@ kube::Bytes memory_of(const kube::ResourceList& list) {
   return found == list.end() ? kube::Bytes{0} : found->second.bytes();
 }
 
-// What a job can find in its pods' emptyDirs and writable layers: Slurm's TmpDisk.
+// The space of emptyDirs and writable layers of a job's pods: Slurm's TmpDisk.
 sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
   const auto found = list.find("ephemeral-storage");
   return found == list.end() ? sched::MemoryMiB{0} : whole_mib_of(found->second.bytes());
@@ -59,11 +62,14 @@ void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
   const auto cpus = static_cast<int>(
       std::clamp<std::int64_t>(cpus_of(facts.node->status), 1, sched::kCoresPerNodeMax));
   spec.sockets = 1;
+  // Until an agent has reported the topology, each CPU counts as a core of its own.
   spec.cores_per_socket = cpus;
   spec.threads_per_core = 1;
   spec.cpus = cpus;
   if (facts.agent == nullptr || !facts.agent->topology) return;
   const kube::NodeTopology& topology = *facts.agent->topology;
+  // An agent's word is checked like any other object: a topology must not go beyond what a CoreSet
+  // can hold.
   if (topology.sockets < 1 || topology.cores_per_socket < 1 || topology.threads_per_core < 1 ||
       topology.sockets > sched::kCoresPerNodeMax ||
       topology.cores_per_socket > sched::kCoresPerNodeMax / topology.sockets) {
@@ -77,13 +83,14 @@ void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
 
 sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   const std::int64_t allocatable = memory_of(facts.node->status.allocatable).value();
+  // Divided first, so that it cannot overflow.
   const std::int64_t reserve = allocatable / 100 * facts.memory_reserve_percent;
   const std::int64_t left = allocatable - facts.foreign_memory.value() - reserve;
   return whole_mib_of(kube::Bytes{std::max<std::int64_t>(left, 0)});
 }
 
-// What kubelet takes, and never more than a timetable can list: a pod beyond that would run in the
-// others' turns. Without a figure kubelet refuses nothing that we could foresee.
+// As many as kubelet takes, and never more than a timetable can list: a pod beyond that would run
+// in the others' turns. Without a figure kubelet refuses nothing that we could foresee.
 int pods_for_jobs(const NodeFacts& facts) {
   constexpr auto kListedMax = static_cast<std::int64_t>(timetable::kPodsMax);
   if (!facts.node->status.allocatable.contains("pods")) return static_cast<int>(kListedMax);
@@ -103,12 +110,16 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
   if (node.metadata.deletion_timestamp) {
     return problem(kube::kNodeBeingDeleted, "is being deleted");
   }
+  // Taints of Kubernetes' own say that something is wrong with the node. Those that administrators
+  // set are matched with the tolerations of each job instead (unusable_nodes).
   for (const kube::Taint& taint : node.spec.taints) {
     const bool lifecycle = taint.key.starts_with("node.kubernetes.io/");
     if (lifecycle && taint.effect != "PreferNoSchedule") {
       return problem(kube::kNodeTainted, "is tainted " + taint.key);
     }
   }
+  // Pods of a job that the operator does not know run there beside any new one: their CPUs and
+  // memory are counted for no job.
   if (facts.has_orphans) return problem(kube::kNodeHasOrphans, "has pods of a deleted job");
   if (!facts.needs_agent) return std::nullopt;
   if (auto found = agent_problem(facts)) return found;
@@ -121,6 +132,8 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
 
 }  // namespace
 
+// As kube-scheduler counts: init containers run one after the other before the others, so the
+// largest of them counts against the sum; sidecars run beside them.
 kube::Bytes memory_request(const kube::Pod& pod) {
   if (is_finished(pod)) return kube::Bytes{0};
   const auto request = [](const kube::Container& container) {
@@ -129,17 +142,24 @@ kube::Bytes memory_request(const kube::Pod& pod) {
                                                   : memory_of(resources.limits))
         .value();
   };
+  // A pod may name any amounts, in any number of containers.
+  const auto bounded = [](std::int64_t bytes) {
+    return std::clamp<std::int64_t>(bytes, 0, kSummedMemoryMax);
+  };
   std::int64_t containers = 0;
-  for (const kube::Container& container : pod.spec.containers) containers += request(container);
+  for (const kube::Container& container : pod.spec.containers) {
+    containers = bounded(containers + bounded(request(container)));
+  }
   std::int64_t init = 0;
   for (const kube::Container& container : pod.spec.init_containers) {
     if (container.restart_policy == "Always") {
-      containers += request(container);  // a sidecar stays
+      containers = bounded(containers + bounded(request(container)));  // a sidecar stays
     } else {
-      init = std::max(init, request(container));
+      init = std::max(init, bounded(request(container)));
     }
   }
-  return kube::Bytes{std::max(containers, init) + memory_of(pod.spec.overhead).value()};
+  return kube::Bytes{
+      bounded(std::max(containers, init) + bounded(memory_of(pod.spec.overhead).value()))};
 }
 
 // kubelet's word comes first: it is the newer one when an agent has died.
@@ -171,6 +191,7 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   spec.tmp_disk = tmp_disk_of(facts.node->status.allocatable);
   spec.weight = weight_of(facts.node->metadata.labels);
   spec.features = features_of(facts.node->metadata.labels);
+  // Down is stronger than drained, so the other causes are not looked for.
   if (!is_ready(*facts.node)) {
     spec.state = sched::NodeState::kDown;
     verdict.problem = problem(kube::kNodeNotReady, "is not ready");

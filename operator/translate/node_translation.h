@@ -14,11 +14,11 @@
 
 namespace control {
 
-// What a foreign pod (one that no Job of ours controls) takes from its node. Zero once it is
+// Returns the memory that a foreign pod (of no Job of ours) takes from its node. Zero once it is
 // Succeeded or Failed.
 kube::Bytes memory_request(const kube::Pod& pod);
 
-// What the pods on a node say of its agent, the best last.
+// The state of an agent as its pods show it, the best last.
 enum class AgentPod {
   kMissing,     // there is none
   kNotRunning,  // its container does not run: nothing switches the node's pods
@@ -66,7 +66,7 @@ struct NodeVerdict {
 // of pods allocatable − foreign pods.
 NodeVerdict translate_node(const NodeFacts& facts);
 
-// Whether the node counts as lost for good: an administrator tainted it out-of-service.
+// Returns true if the node is lost for good: an administrator tainted it out-of-service.
 bool is_out_of_service(const kube::Node& node);
 // The kubelet says so itself; Unknown (it is not heard) is not ready.
 bool is_ready(const kube::Node& node);

@@ -64,6 +64,7 @@ TEST(NodeTranslation, CountsTheCpusOfTheMachine) {
   EXPECT_EQ(translate_node({.node = &node}).spec.cpus, 10);
 }
 
+// 2 sockets with 4 cores of 2 threads: 8 cores, 16 CPUs.
 TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   const kube::Node node = ready_node({{"metadata", {{"labels", {{"kubegang.io/weight", "5"}}}}}});
   auto agent = ready_agent();
@@ -96,6 +97,8 @@ TEST(NodeTranslation, TakesNothingNewWithoutAReadyAgentByItsPodOrItsWord) {
   EXPECT_EQ(problem(stopped, std::nullopt), "AgentNotReady: has an agent that says Stopped");
 }
 
+// Drained: jobs that run there go on. Only a node that is not ready is down. Where no agent is
+// needed neither its absence nor its clock matters.
 TEST(NodeTranslation, TakesNothingNewWithoutAgentCordonedOrTainted) {
   const auto agent = ready_agent();
   const kube::Node plain = ready_node();

@@ -12,6 +12,7 @@
 namespace control {
 namespace {
 
+// Slurm's own limits of PriorityTier and PriorityJobFactor (16 bits, two values reserved).
 constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
 constexpr std::int64_t kBillingWeightMax = 1'000'000'000;
@@ -44,24 +45,34 @@ sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
   return sched::OverSubscribe::kNo;
 }
 
+// The API has thousandths per GiB, the scheduler millionths per MiB: integers on both sides, so
+// that the billing of a job is the same on every machine.
 std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWeights>& milli) {
   if (!milli) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
   constexpr std::int64_t kMibPerGib = 1'024;
   sched::TresWeights micro;
   micro[sched::Tres::kCpu] = milli->milli_per_cpu.value_or(0) * kMicroPerMilli;
-  micro[sched::Tres::kMemory] = milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli / kMibPerGib;
+  // To the nearest, so that the smallest weight does not vanish.
+  micro[sched::Tres::kMemory] =
+      (milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli + kMibPerGib / 2) / kMibPerGib;
   micro[sched::Tres::kNode] = milli->milli_per_node.value_or(0) * kMicroPerMilli;
   return micro;
 }
 
+// Names of a hostlist that do not exist yet are kept: they are nodes of the partition as soon as
+// they join. A selector can only pick what exists. The order is Slurm's order of nodes (n2 before
+// n10).
 std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
                                   std::span<const kube::Node* const> existing) {
   if (nodes.hostlist) {
-    auto names = slurm::expand_hostlist(*nodes.hostlist).value();
-    std::sort(names.begin(), names.end(), base::natural_less);
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    return names;
+    auto names = slurm::expand_hostlist(*nodes.hostlist);
+    // check_partition refuses such a list in a new spec. The accepted one is read from the status,
+    // where another version of the operator may have left it.
+    if (!names.ok()) return {};
+    std::sort(names->begin(), names->end(), base::natural_less);
+    names->erase(std::unique(names->begin(), names->end()), names->end());
+    return std::move(*names);
   }
   std::vector<std::string> names;
   for (const kube::Node* node : existing) {

@@ -27,6 +27,7 @@ kube::BatchJobSpec with_rules(const json& rules, int others = 0) {
   return spec;
 }
 
+// -1 is the default, to count; NotIn matches no success.
 TEST(PodFailurePolicy, TheFirstRuleThatMatchesDecides) {
   const kube::BatchJobSpec spec = with_rules(
       {{{"action", "Ignore"}, {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}},
@@ -53,6 +54,8 @@ TEST(PodFailurePolicy, WithoutOneEveryFailureCounts) {
   EXPECT_THAT(failure_policy_problems({}), IsEmpty());
 }
 
+// The gang ends and starts as a whole, so nothing can be said of one index; its pods are never
+// disrupted one by one, and an exit code of one container among several decides nothing.
 TEST(PodFailurePolicy, RulesThatCannotHoldForAGangAreNamed) {
   const auto problems_of = [](const json& rule, int others = 0) {
     return failure_policy_problems(with_rules({on_codes("FailJob", "In", {1}), rule}, others));

@@ -10,6 +10,7 @@
 #include "api/wellknown.h"
 #include "kube/api/time_format.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/translate/pod_shape.h"
 #include "operator/translate/sentences.h"
 #include "operator/translate/template_check.h"
 
@@ -21,9 +22,7 @@ using Pods = std::span<const std::shared_ptr<const kube::Pod>>;
 using Kind = PodGangVerdict::Kind;
 using Sentences = std::vector<std::string>;
 
-constexpr std::int64_t kMilliPerCpu = 1000;
-constexpr std::int64_t kGangPodsMax = 1024;  // the CRD's, of spec.adopted
-constexpr std::int64_t kPodCpusMax = 65'535;
+constexpr std::int64_t kGangPodsMax = 1024;        // the CRD's, of spec.adopted
 constexpr std::size_t kNamePrefixMax = 44;         // of a Job's name
 constexpr std::int64_t kWrittenGraceSeconds = 30;  // written into each pod that has none
 constexpr std::size_t kSentencesMax = 4;           // those of further pods are mostly the same
@@ -43,17 +42,13 @@ std::optional<std::int64_t> number(const std::string& text, std::int64_t max) {
   return value;
 }
 
-// What one pod uses while it runs.
-struct PodShape {
-  std::int64_t cpus = 1;
-  std::int64_t memory = 0;
-};
-
 class Translator {
  public:
   explicit Translator(Pods pods) : pods_{pods}, first_{*pods.front()} {}
 
   PodGangVerdict run() {
+    // The annotations must agree before the pods are counted: with two sizes it would be undefined
+    // when the gang is complete.
     const std::int64_t size = check_size();
     check_same();
     if (!problems_.empty()) return refused();
@@ -68,6 +63,7 @@ class Translator {
               "; delete those that are too many");
       return refused();
     }
+    // Only a complete gang is checked pod by pod: until then its pods may still be replaced.
     for (const auto& pod : pods_) check_pod(*pod);
     PodGangVerdict verdict{.kind = Kind::kComplete, .job = job()};
     return problems_.empty() ? std::move(verdict) : refused();
@@ -109,6 +105,8 @@ class Translator {
   // As a template of a job is checked, except for its programs: a launcher calls mpirun.
   void check_pod(const kube::Pod& pod) {
     Json spec = kube::encode(pod)["spec"];
+    // Our gate is what brought the pod here, and the default scheduler's name is what the API
+    // server writes; both would be refused in a template.
     spec.erase("schedulingGates");
     for (const char* list : {"containers", "initContainers"}) {
       if (!spec.contains(list)) continue;
@@ -119,7 +117,7 @@ class Translator {
     }
     if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
     Sentences found = check_template(kube::RawJson{Json{{"spec", spec}}}).problems;
-    const PodShape shape = shape_of(pod, found);
+    const PodShape shape = shape_of_pod(pod, found);
     check_requests(pod, shape.cpus, found);
     if (pod.spec.priority.value_or(0) > 0 && pod.spec.preemption_policy != "Never") {
       found.emplace_back(
@@ -134,20 +132,9 @@ class Translator {
     }
   }
 
-  static PodShape shape_of(const kube::Pod& pod, Sentences& found) {
-    PodShape shape;
-    std::int64_t milli = 0;
-    for (const kube::Container& container : pod.spec.containers) {
-      const auto& limits = container.resources.limits;
-      if (const auto cpu = limits.find("cpu"); cpu != limits.end()) milli += cpu->second.milli();
-      for (const auto* amounts : {&limits, &container.resources.requests}) {
-        const auto memory = amounts->find("memory");
-        if (memory == amounts->end()) continue;
-        shape.memory += memory->second.bytes().value();
-        break;
-      }
-    }
-    shape.cpus = std::max<std::int64_t>((milli + kMilliPerCpu - 1) / kMilliPerCpu, 1);
+  // Its annotation says how many CPUs it uses, else its limits.
+  static PodShape shape_of_pod(const kube::Pod& pod, Sentences& found) {
+    PodShape shape = shape_of(pod.spec, PodCpus::kLimits, found);
     const std::string text = annotation(pod, kube::kAnnotationCpus);
     if (text.empty()) return shape;
     if (const auto cpus = number(text, kPodCpusMax)) {
@@ -160,11 +147,9 @@ class Translator {
   }
 
   static void check_requests(const kube::Pod& pod, std::int64_t cpus, Sentences& found) {
-    std::int64_t milli = 0;
     for (const auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
       for (const kube::Container& container : *containers) {
         for (const auto& [name, quantity] : container.resources.requests) {
-          if (name == "cpu") milli += quantity.milli();
           if (name == "cpu" || name == "memory" || name == "ephemeral-storage") continue;
           if (quantity.milli() == 0) continue;
           found.push_back("container " + container.name + ": resources.requests: " + name +
@@ -172,6 +157,7 @@ class Translator {
         }
       }
     }
+    const std::int64_t milli = cpu_requests_of(pod.spec).value();
     if (milli <= cpus) return;
     found.push_back(
         "spec.containers: the CPU requests are " + std::to_string(milli) +
@@ -202,20 +188,18 @@ class Translator {
     }
     spec.pod_policy = kube::PodPolicy::kPerTask;
     spec.network = kube::JobNetwork::kNone;
+    // Its pods cannot be made again by us.
     spec.lifecycle.requeue = false;
     spec.resources.tasks = static_cast<std::int32_t>(pods_.size());
-    spec.resources.cpus_per_task = static_cast<std::int32_t>(shape_.cpus);
-    if (shape_.memory > 0) {
-      constexpr std::int64_t kMiB = 1024 * 1024;
-      const std::int64_t per_cpu = shape_.cpus * kMiB;
-      spec.resources.memory_per_cpu = kube::Bytes{(shape_.memory + per_cpu - 1) / per_cpu * kMiB};
-    }
+    set_shape(shape_, spec);
     set_nodes(spec);
     set_time_limit(spec);
     spec.pod_template = pod_template();
     return job;
   }
 
+  // A hash of all UIDs, so the same pods give the same name in each leader, and a replaced pod
+  // another one.
   std::string job_name(const std::string& uids) const {
     std::string prefix = gang_of(first_).substr(0, kNamePrefixMax);
     for (char& c : prefix) {

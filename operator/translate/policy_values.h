@@ -1,4 +1,4 @@
-// What the specs of several policy kinds have in common, in the scheduler's words and back. Pure.
+// Values that specs of several policy kinds share, in the scheduler's words and back. Pure.
 #pragma once
 
 #include <optional>

@@ -9,6 +9,8 @@
 namespace control {
 namespace {
 
+// The two enumerations are equal today. They are kept apart, because one is stored in objects of
+// users and the other is the scheduler's own.
 constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState>>({
     {sched::JobState::kPending, kube::JobState::kPending},
     {sched::JobState::kRunning, kube::JobState::kRunning},
@@ -89,6 +91,8 @@ kube::EndingVerdict verdict_of(sched::JobState state) {
   CHECK(false, "not final");
 }
 
+// Of a stored ending: those that the scheduler decided are told to it again by a new leader, those
+// that followed from the pods (own_verdict) are not its decisions.
 std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict) {
   switch (verdict) {
     case kube::EndingVerdict::kRequeue:

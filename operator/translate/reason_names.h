@@ -20,7 +20,7 @@ sched::JobState state_of(kube::JobState state);
 kube::EndingVerdict verdict_of(sched::EndingVerdict verdict);
 // The verdict of a job that ended by itself. REQUIRES: state is final.
 kube::EndingVerdict verdict_of(sched::JobState state);
-// What a committed ending was: decided by the scheduler, or the job's own end.
+// The origin of a committed ending: decided by the scheduler, or the job's own end.
 std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict);
 std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict);
 

@@ -1,5 +1,6 @@
 #include "operator/translate/template_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <functional>
@@ -12,7 +13,6 @@
 namespace control {
 namespace {
 
-constexpr std::size_t kContainersMax = 32;
 constexpr std::string_view kSpec = "spec.template.spec.";
 
 using Sentences = std::vector<std::string>;
@@ -21,8 +21,8 @@ bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
 
-// Whether `text` contains `word` as a word of its own: "exec srun ./a", "/usr/bin/srun", but not
-// "srun.log" or "mysrun".
+// Returns true if `text` contains `word` as a word of its own: "exec srun ./a", "/usr/bin/srun",
+// but not "srun.log" or "mysrun".
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
@@ -33,20 +33,17 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+// A launcher inside a pod would find no other hosts to start on, and fail in ways that are hard to
+// read; it is refused with a sentence instead. Only whole words count, so a file called srun.log is
+// no launcher.
 void check_launchers(const kube::Container& container, const std::string& where,
                      Sentences& problems) {
-  for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
-    for (const auto* arguments : {&container.command, &container.args}) {
-      for (const std::string& argument : *arguments) {
-        if (!has_word(argument, launcher)) continue;
-        problems.push_back(where + ": the command calls " + std::string{launcher} +
-                           ", but the job's pods are its tasks already and there is no " +
-                           std::string{launcher} +
-                           " to start more; run the program itself, it starts once per pod");
-        return;
-      }
-    }
-  }
+  const auto found = launcher_of(container);
+  if (!found) return;
+  const std::string launcher{*found};
+  problems.push_back(where + ": the command calls " + launcher +
+                     ", but the job's pods are its tasks already and there is no " + launcher +
+                     " to start more; run the program itself, it starts once per pod");
 }
 
 void check_container(const kube::Container& container, const std::string& where,
@@ -64,10 +61,10 @@ void check_container(const kube::Container& container, const std::string& where,
 
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
                       std::set<std::string>& names, Sentences& problems) {
-  if (containers.size() > kContainersMax) {
-    problems.push_back(std::string{kSpec} + std::string{list} + ": " +
-                       std::to_string(containers.size()) + " containers, at most " +
-                       std::to_string(kContainersMax) + " are possible");
+  if (containers.size() > kTemplateContainersMax) {
+    problems.push_back(std::string{kSpec} + std::string{list} + ": more than " +
+                       std::to_string(kTemplateContainersMax) +
+                       " containers are not possible; remove some");
   }
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string where =
@@ -82,6 +79,8 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
   }
 }
 
+// Refuses what would break the promise that the scheduler places the gang and the freezer stops it
+// as a whole.
 void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
   const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
     if (present)
@@ -113,6 +112,11 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
              "\": must not be a system class; use another or none");
   refuse(!spec.scheduling_gates.empty(), "schedulingGates",
          "are not supported: a gang starts as a whole; use spec.control.hold");
+  const std::string limit = "more than " + std::to_string(kTemplateListMax) + " entries, or " +
+                            std::to_string(kTemplateListBytesMax) +
+                            " bytes of text in them, are not possible; remove some";
+  refuse(!is_small(spec.node_selector), "nodeSelector", limit);
+  refuse(!is_small(spec.tolerations), "tolerations", limit);
   refuse(raw.contains("ephemeralContainers"), "ephemeralContainers",
          "are not part of a template; remove them");
   refuse(spec.termination_grace_period_seconds && *spec.termination_grace_period_seconds < 0,
@@ -121,8 +125,37 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
 
 }  // namespace
 
+bool is_small(const kube::Labels& node_selector) {
+  if (node_selector.size() > kTemplateListMax) return false;
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : node_selector) bytes += name.size() + value.size();
+  return bytes <= kTemplateListBytesMax;
+}
+
+bool is_small(const std::vector<kube::Toleration>& tolerations) {
+  if (tolerations.size() > kTemplateListMax) return false;
+  std::size_t bytes = 0;
+  for (const kube::Toleration& one : tolerations) {
+    bytes += one.key.size() + one.op.size() + one.value.size() + one.effect.size();
+  }
+  return bytes <= kTemplateListBytesMax;
+}
+
+std::optional<std::string_view> launcher_of(const kube::Container& container) {
+  for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
+    for (const auto* arguments : {&container.command, &container.args}) {
+      const bool calls =
+          std::any_of(arguments->begin(), arguments->end(),
+                      [&](const std::string& argument) { return has_word(argument, launcher); });
+      if (calls) return launcher;
+    }
+  }
+  return std::nullopt;
+}
+
 TemplateFacts check_template(const kube::RawJson& pod_template) {
   TemplateFacts facts;
+  // For comparing templates within one process only (PodTrials), so any hash will do.
   facts.text_hash = std::hash<std::string>{}(pod_template.text());
   const auto decoded = kube::decode_template(pod_template);
   if (!decoded.ok()) {
@@ -139,8 +172,8 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   check_containers(spec.init_containers, "initContainers", names, facts.problems);
   check_containers(spec.containers, "containers", names, facts.problems);
   check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
-  facts.node_selector = spec.node_selector;
-  facts.tolerations = spec.tolerations;
+  if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;
+  if (is_small(spec.tolerations)) facts.tolerations = spec.tolerations;
   facts.grace_seconds = spec.termination_grace_period_seconds;
   facts.init_containers_count = spec.init_containers.size();
   for (const kube::Container& container : spec.containers) {

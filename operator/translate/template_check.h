@@ -6,12 +6,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kube/api/pod.h"
 #include "kube/api/raw_json.h"
 
 namespace control {
+
+// A template has at most so many containers, and as many init containers.
+inline constexpr std::size_t kTemplateContainersMax = 32;
+// What is kept of each job: at most so many labels in its nodeSelector, as many tolerations, and so
+// many bytes of text in each of the two.
+inline constexpr std::size_t kTemplateListMax = 64;
+inline constexpr std::size_t kTemplateListBytesMax = 32'768;
+bool is_small(const kube::Labels& node_selector);
+bool is_small(const std::vector<kube::Toleration>& tolerations);
+
+// Returns the first of srun, mpirun and mpiexec that the container's command calls.
+std::optional<std::string_view> launcher_of(const kube::Container& container);
 
 struct ContainerMemory {
   std::string container;
@@ -22,6 +35,7 @@ struct ContainerMemory {
 struct TemplateFacts {
   // Whole sentences that name the field, the value and what to do. Empty = legal.
   std::vector<std::string> problems;
+  // These two are empty if they are larger than a template may have them.
   kube::Labels node_selector;
   std::vector<kube::Toleration> tolerations;
   std::optional<std::int64_t> grace_seconds;  // terminationGracePeriodSeconds

@@ -44,6 +44,8 @@ timetable::PodSet map_set(const timetable::PodSet& set,
   return mapped;
 }
 
+// Renames the indexes of a timetable. The scheduler's plans are about jobs, a node's timetable is
+// about pods, and a job may have several pods on a node (PerTask) or, after without_job, none.
 timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t pods_count,
                                    const std::vector<std::vector<std::uint16_t>>& images) {
   timetable::Timetable to;
@@ -53,6 +55,8 @@ timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t
     to.plan.push_back({entry.until, map_set(entry.run, images)});
   }
   for (const timetable::PodSet& slot : from.cycle) to.cycle.push_back(map_set(slot, images));
+  // A timetable without pods is one empty slot for ever, whatever the plan was: equal ones must
+  // compare equal, or an empty node would be written again.
   if (pods_count == 0) {
     to.plan.clear();
     to.cycle = {{}};
@@ -70,6 +74,8 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
   for (std::size_t i = 0; i < plan.entries.size(); ++i) {
     const sched::NodeTimetableEntry& entry = plan.entries[i];
     const auto job = find(entry.job);
+    // A job whose pods are never frozen (or that is gone) is not listed: the agent leaves its pods
+    // alone.
     if (!job) continue;
     for (const PodSlot& slot : job->slots) {
       if (slot.node != node_name || spec.pods.size() >= timetable::kPodsMax) continue;
@@ -113,6 +119,7 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
     const auto job = find(spec.pods[i]);
     if (!job) continue;
+    // Several pods of a job on this node are one entry to the scheduler.
     const auto [at, fresh] =
         entry_of.try_emplace(job->value(), static_cast<std::uint16_t>(plan.entries.size()));
     images[i].push_back(at->second);

@@ -45,6 +45,8 @@ struct Accounts : testing::Test {
   World world{{}};
 };
 
+// A job may not charge an account that does not list its namespace. It becomes legal when the
+// account changes, without a change of the job.
 TEST_F(Accounts, AJobIsOfAnAccountThatListsItsNamespace) {
   world.apply(account("physics", {{"namespaces", {{{"name", "somebody-else"}}}}}));
   world.apply(gang_job("first", 1, "5s", in_account("physics")));
@@ -81,6 +83,8 @@ TEST_F(Accounts, AJobWithoutAnAccountIsOfTheDefaultOneAndItsLimitsHold) {
   expect_no_violations(world);
 }
 
+// One job runs (a), a second waits (b), a third is more than may be submitted (c). DenyOnLimit
+// turns away what could never run instead of letting it wait.
 TEST_F(Accounts, LimitsOfAQosKeepJobsWaitingOrTurnThemAway) {
   world.apply(
       policy("QOS", "few", {{"limits", {{"perNamespace", {{"jobs", 1}, {"submittedJobs", 2}}}}}}));
@@ -99,6 +103,7 @@ TEST_F(Accounts, LimitsOfAQosKeepJobsWaitingOrTurnThemAway) {
   EXPECT_THAT(world.condition("Job", "wide", "Accepted"), HasSubstr("QOS small allows 1"));
 }
 
+// Only the size counts: the wide job overtakes the small one, which was submitted first.
 TEST_F(Accounts, UnderMultifactorPrioritiesFollowFromTheWeights) {
   json config = linear_config();
   config["spec"]["priority"] = {{"type", "Multifactor"}, {"weights", {{"jobSize", 1000}}}};
@@ -124,6 +129,7 @@ TEST_F(Accounts, AWaitingJobShowsItsPriority) {
   world.run_for(seconds{2});
   const auto priority = [&](const char* job) { return world.job(job).status.priority.value_or(0); };
   EXPECT_GT(priority("second"), 0);
+  // priority/basic counts down by one with each submission.
   EXPECT_EQ(priority("first"), priority("second") + 1);
   world.patch_job("second", {{"control", {{"hold", true}}}});
   world.run_for(seconds{62});
@@ -136,6 +142,8 @@ TEST_F(Accounts, AWaitingJobShowsItsPriority) {
                                 {"calcPeriod", "10s"}};
   world.apply(config);
   world.run_for(seconds{130});
+  // 3600 points over an hour are one per second. The job is some 200 s old by now, and what is
+  // shown may be behind by a period of 10 s and by the minute between two writes.
   const auto aged = priority("first");
   EXPECT_GT(aged, 60);
   EXPECT_LT(aged, 300);
@@ -192,6 +200,8 @@ struct Usage : testing::TestWithParam<WritePoint> {
   World world{{}};
 };
 
+// A crash at the same kind of write in each phase: while jobs start, take turns, are cancelled and
+// have ended. The record must be what the statuses of the jobs say, to the second.
 TEST_P(Usage, IsTheSameAfterACrashAtAnyWrite) {
   const std::vector<std::string> jobs = {"first", "second", "third", "fourth"};
   world.crash_after(GetParam());
@@ -232,6 +242,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Usage,
 
 struct UsageWrites : Usage {};
 INSTANTIATE_TEST_SUITE_P(Once, UsageWrites, testing::Values(WritePoint::kUsage));
+// 60 s have six periods of 10 s.
 TEST_P(UsageWrites, AreOneForEachPeriodWhileNothingEnds) {
   world.apply(gang_job("long", 1, ""));
   world.run_for(seconds{60});
@@ -250,6 +261,7 @@ TEST_P(UsageWrites, AreFewAndSmallHoweverManyJobsEnd) {
     world.apply(gang_job("short" + std::to_string(i), 1, "1s"));
     world.run_for(seconds{1});
   }
+  // 60 s with a rest of 5 s after each write: 12, and one at the edge.
   EXPECT_LE(std::count(points.begin(), points.end(), WritePoint::kUsage), before + 13);
   world.run_for(seconds{20});
   EXPECT_EQ(record().jobs, "") << "of jobs that have ended nothing is kept";

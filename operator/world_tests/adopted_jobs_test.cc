@@ -8,6 +8,7 @@
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
 #include "operator/testing/world.h"
+#include "operator/translate/batch_job_translation.h"
 
 namespace control {
 namespace {
@@ -15,6 +16,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
@@ -124,6 +126,24 @@ TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
   EXPECT_EQ(world_.state("train"), "Completed");
 }
 
+// Of its template the operator keeps what is judged (faults.md 5).
+TEST_F(AdoptedJobTest, ItsPodsHaveTheWholeTemplate) {
+  json job = batch_job("train", 2, "20s");
+  json& container = job["spec"]["template"]["spec"]["containers"][0];
+  container["args"] = json::array({std::string(100'000, 'x')});
+  container["env"] = json::array({{{"name", "A"}, {"value", "b"}}});
+  job["spec"]["template"]["metadata"]["labels"]["app"] = "train";
+  create(job);
+  ASSERT_TRUE(world_.run_until([&] { return world_.pods().size() == 2; }, minutes{1}))
+      << world_.log_tail();
+  for (const kube::Pod& pod : world_.pods()) {
+    ASSERT_THAT(pod.spec.containers, SizeIs(1));
+    EXPECT_THAT(pod.spec.containers[0].args, ElementsAre(std::string(100'000, 'x')));
+    EXPECT_THAT(pod.spec.containers[0].env, Contains(Field(&kube::EnvVar::name, "A")));
+    EXPECT_EQ(pod.metadata.labels.at("app"), "train");
+  }
+}
+
 // Three requests more than a Job of ours: that one is made, it has started, it has ended.
 TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
   create(batch_job("train", 4, "60s"));
@@ -143,6 +163,8 @@ TEST_F(AdoptedJobTest, ThatStartsAtOnceIsWrittenTwice) {
   EXPECT_THAT(versions, SizeIs(1 + 2));
 }
 
+// Two minutes are longer than the minute in which an object gets one write that only informs: the
+// last reason must have arrived.
 TEST_F(AdoptedJobTest, SaysWhyItWaits) {
   world_.apply(gang_job("before", 5, ""));
   world_.run_for(seconds{5});
@@ -158,6 +180,7 @@ TEST_F(AdoptedJobTest, SaysWhyItWaits) {
   EXPECT_THAT(condition("train", kube::kBatchWaiting), HasSubstr("False: Started"));
 }
 
+// backoffLimit 1 allows one retry, so the second failure is the last.
 TEST_F(AdoptedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
   create(batch_job("broken", 2, "5s", {{"backoffLimit", 1}}, {{"test/exit-code", "3"}}));
   ASSERT_TRUE(world_.run_until([&] { return get("broken").status.failed == 1; }, minutes{2}));
@@ -182,6 +205,7 @@ json on_exit_code(int code, const char* action) {
   return {{"podFailurePolicy", {{"rules", json::array({rule})}}}};
 }
 
+// backoffLimit is the default, 6.
 TEST_F(AdoptedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
   create(batch_job("broken", 2, "5s", on_exit_code(3, "FailJob"), {{"test/exit-code", "3"}}));
   ASSERT_TRUE(ends("broken")) << world_.log_tail();
@@ -192,6 +216,8 @@ TEST_F(AdoptedJobTest, AnExitCodeMayFailItHoweverManyRetriesAreLeft) {
   EXPECT_THAT(ours(), SizeIs(1));
 }
 
+// With backoffLimit 0 a single failure that counts would end it. A new leader finds the attempts by
+// their labels: it goes on with the fourth and does not begin again.
 TEST_F(AdoptedJobTest, AFailureThatIsIgnoredIsTriedAgainAndDoesNotCount) {
   json more = on_exit_code(3, "Ignore");
   more["backoffLimit"] = 0;
@@ -226,6 +252,7 @@ TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
   EXPECT_EQ(live_pods(), 0U);
 }
 
+// Queueing systems create Jobs suspended: nothing may exist for one before it is resumed.
 TEST_F(AdoptedJobTest, IsMadeWhenItIsResumed) {
   create(batch_job("train", 2, "5s", {{"suspend", true}}));
   world_.run_for(seconds{10});
@@ -237,6 +264,8 @@ TEST_F(AdoptedJobTest, IsMadeWhenItIsResumed) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
+// As in batch/v1, suspension deletes the pods and resets startTime, and is not a failure. Our own
+// suspension, which keeps pods frozen, is another thing.
 TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   create(batch_job("train", 2, "30s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -257,6 +286,22 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
 
 // As Kubernetes' TestNodeSelectorUpdate has it, and queueing systems do it: the template of a
 // suspended Job may get a selector with the write that resumes it.
+// Its end is being stored when it is suspended. Our Job is not deleted with it: after a crash
+// nothing would tell that the batch Job has ended, and it would begin anew.
+TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
+  create(batch_job("train", 2, "10s"));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  ASSERT_TRUE(world_.run_until([&] { return world_.ran("train") >= seconds{9}; }, minutes{1}));
+  world_.process().writer().be_slow(world_.clock(), seconds{2});
+  ASSERT_TRUE(world_.run_until([&] { return live_pods() == 0; }, minutes{1}));
+  world_.run_for(world_.tick);
+  suspend("train", true);
+  ASSERT_TRUE(ends("train")) << world_.log_tail();
+  EXPECT_EQ(get("train").status.succeeded, 2);
+  EXPECT_THAT(ours(), SizeIs(1));
+  EXPECT_EQ(world_.state("train"), "Completed");
+}
+
 TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
   create(batch_job("train", 1, "5s", {{"suspend", true}}));
   ASSERT_TRUE(world_.run_until(
@@ -286,6 +331,8 @@ TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
   EXPECT_EQ(get("train").status.failed, 0);
 }
 
+// The first is refused by the translation, before any Job of ours; the second by the operator's
+// check of the Job that was made for it.
 TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
   create(batch_job("queue", 2, "5s", {{"completions", 5}}));
   world_.run_for(seconds{5});
@@ -301,6 +348,7 @@ TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
   EXPECT_EQ(live_pods(), 0U);
 }
 
+// Not even its status is written: the built-in controller owns a Job without managedBy.
 TEST_F(AdoptedJobTest, OfAnotherControllerIsLeftAlone) {
   create(batch_job("theirs", 2, "5s", {{"managedBy", "example.com/other"}}));
   json builtin = batch_job("builtin", 2, "5s");
@@ -320,6 +368,7 @@ TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
+// By garbage collection through the owner references: the operator deletes nothing here.
 TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -329,6 +378,8 @@ TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
   EXPECT_EQ(world_.pods().size(), 0U);
 }
 
+// `kubectl delete --cascade=orphan` removes the owner reference, so what is left is a plain Job of
+// ours.
 TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
   create(batch_job("train", 2, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -340,6 +391,7 @@ TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
       << world_.log_tail();
 }
 
+// A user cancels the Job of ours: that is an end for good, not a failure to be tried again.
 TEST_F(AdoptedJobTest, IsCancelledByItsJob) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
@@ -357,6 +409,28 @@ TEST_F(AdoptedJobTest, IsMadeAgain) {
   ASSERT_TRUE(ends("train")) << world_.log_tail();
   EXPECT_EQ(get("train").status.succeeded, 2);
   EXPECT_EQ(get("train").status.failed, 0);
+}
+
+// Its end was told, by a leader that remembers more than a restored etcd. It cannot be taken back,
+// so our Job beside it goes, and nothing is written to it any more.
+TEST_F(AdoptedJobTest, ThatHasEndedDoesNotRunOn) {
+  create(batch_job("train", 2, ""));
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  const kube::BatchJob before = get("train");
+  kube::BatchJob after = before;
+  const base::Instant now = world_.clock().wall();
+  after.status = batch_status_after(before.spec, before.status,
+                                    {.phase = BatchView::Phase::kComplete, .since = now}, now);
+  const auto told = world_.client().patch_status_from(before, after);
+  ASSERT_TRUE(told.ok()) << told.error().message;
+  const std::string version = get("train").metadata.resource_version;
+  EXPECT_TRUE(world_.run_until([&] { return ours().empty() && live_pods() == 0; }, minutes{1}))
+      << world_.log_tail();
+  world_.restart_operator();
+  world_.run_for(minutes{1});
+  EXPECT_THAT(ours(), SizeIs(0));
+  EXPECT_EQ(get("train").metadata.resource_version, version);
+  expect_no_violations(world_);
 }
 
 // How a preemption looks from outside.
@@ -449,6 +523,7 @@ TEST(AdoptedJobCrashes, AtAnyWriteChangeNothing) {
     EXPECT_EQ(Rounds::get(world, "driven").status.completed_indexes, "0");
     EXPECT_EQ(Rounds::get(world, "late").status.failed, 0);
     const auto made = world.client().list<kube::Job>();
+    // good, hopeless, driven and late have one attempt each, bad has two.
     EXPECT_THAT(made->items, SizeIs(6)) << "one for each attempt";
     expect_no_violations(world);
     if (testing::Test::HasFailure()) return;

@@ -60,6 +60,8 @@ struct AgentsThatArePods : AgentsTest {
   AgentsThatArePods() : AgentsTest{true} {}
 };
 
+// The third job needs all five nodes, and stacks on the two that take turns there as soon as all
+// take jobs.
 TEST_F(AgentsThatAreNoPods, AStoppedAgentsNodeTakesNoNewJobs) {
   world_.node("n12").remove_agent(true);
   world_.apply(gang_job("third", 5, ""));
@@ -73,6 +75,8 @@ TEST_F(AgentsThatAreNoPods, AStoppedAgentsNodeTakesNoNewJobs) {
   EXPECT_EQ(unusable(), "");
 }
 
+// With turns the second job would be suspended for half of the time; without an agent nothing is
+// frozen.
 TEST_F(AgentsThatAreNoPods, TimeWithAStoppedAgentCountsAsRunTime) {
   for (const char* node : kNodes) world_.node(node).remove_agent(true);
   world_.run_for(seconds{130});  // what is stored is a minute old

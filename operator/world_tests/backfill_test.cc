@@ -37,6 +37,7 @@ class BackfillTest : public ::testing::Test {
   base::Instant runs_until_{};
 };
 
+// When the time limit of the job that runs is over.
 TEST_F(BackfillTest, AJobThatWaitsSaysWhenAndWhereItWillStart) {
   const kube::JobStatus status = world_.job("wide").status;
   ASSERT_TRUE(status.expected_start_time) << world_.log_tail();
@@ -45,6 +46,8 @@ TEST_F(BackfillTest, AJobThatWaitsSaysWhenAndWhereItWillStart) {
   EXPECT_EQ(status.reason, "Resources");
 }
 
+// One node is free for some eight minutes. A limit of 5 min fits into that, one of 20 min would
+// delay "wide", which was submitted first.
 TEST_F(BackfillTest, AShortJobRunsInTheGapALongOneDoesNot) {
   world_.apply(gang_job("long", 1, "20m", limited("20m")));
   world_.apply(gang_job("short", 1, "2m", limited("5m")));
@@ -82,6 +85,7 @@ TEST_F(BackfillTest, AHeldJobExpectsNothing) {
   EXPECT_TRUE(world_.job("wide").status.expected_start_time);
 }
 
+// The same gap; without backfill the head of the queue is waited for, however short the others are.
 TEST_F(BackfillTest, BuiltinStartsNothingOutOfTurn) {
   json config = linear_config();
   config["spec"]["schedulerType"] = "Builtin";

@@ -16,6 +16,7 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// KUBEGANG_LONG plays fifty times as many seeds; a normal run plays a few, always the same.
 int rounds(int normal) {
   return std::getenv("KUBEGANG_LONG") != nullptr ? normal * 50 : normal;
 }
@@ -23,6 +24,8 @@ int rounds(int normal) {
 // Two partitions over the same nodes: gangs that take turns below, and preemption from above.
 void furnish(World& world, const std::string& mode) {
   json config = linear_config("4s");
+  // Short delays all over, so that in one minute a job can be preempted, requeued and started
+  // again.
   config["spec"]["preemptMode"] = mode;
   config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
   config["spec"]["killWait"] = "2s";
@@ -78,6 +81,8 @@ TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
     World world{{.seed = static_cast<std::uint64_t>(round) + 1,
                  .nodes = {"n1", "n2", "n3"},
                  .crash_per_mille = 60}};
+    // A generator of its own for what users do: the crashes draw from the world's seed, so adding a
+    // write does not change the jobs.
     base::Prng prng{static_cast<std::uint64_t>(round) + 77};
     furnish(world, GetParam());
     const auto names = submit_some(world, prng, 5);
@@ -91,6 +96,7 @@ TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
     expect_no_violations(world);
     if (HasFailure()) return;  // one seed is enough to look at
   }
+  // A test in which nothing crashed would prove nothing.
   EXPECT_GT(crashes, 0);
 }
 
@@ -142,6 +148,7 @@ TEST(CrashesAtRandom, WhileTimetablesComeAndGoLoseNothing) {
         << world.log_tail();
     world.run_for(seconds{10});
     const auto tables = world.client().list<kube::NodeTimetable>();
+    // With one job per node and no suspensions no node needs a timetable.
     EXPECT_TRUE(tables.ok() && tables->items.empty()) << world.log_tail();
     expect_no_violations(world);
     if (HasFailure()) return;  // one seed is enough to look at
@@ -167,12 +174,16 @@ TEST(Restart, InTheMiddleOfARotationChangesNothing) {
   // The published function is the same, so it was not written again.
   EXPECT_EQ(before.timetable.cycle, after.timetable.cycle);
   EXPECT_EQ(before.revision, after.revision) << world.log_tail();
+  // The first ran alone for up to 6 s before the second came; the rest of the tolerance is slices
+  // at the edges.
   EXPECT_NEAR(std::chrono::duration<double>(world.ran("first")).count(),
               std::chrono::duration<double>(world.ran("second")).count(), 13);
   EXPECT_EQ(world.job("first").status.starts, 1);
   expect_no_violations(world);
 }
 
+// Numbers come in blocks that are reserved in the API server; a new leader begins behind the block
+// of the last one.
 TEST(Restart, JobNumbersAreNeverGivenTwice) {
   World world{{}};
   world.apply(linear_config());
@@ -188,7 +199,8 @@ TEST(Restart, JobNumbersAreNeverGivenTwice) {
   EXPECT_EQ(numbers.size(), 4U);
 }
 
-// A job had ended, its nodes' timetables were not yet written: those that it stood above go on.
+// A job had ended, its nodes' timetables were not yet written. Nothing that a watch shows tells the
+// new leader to rewrite them: it has to see by itself that those below may go on.
 TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
   World world{{.nodes = {"n1", "n2", "n3"}}};
   furnish(world, "Suspend");
@@ -196,6 +208,7 @@ TEST(Restart, AfterAJobEndedFillsTheHoleThatItLeft) {
   world.run_for(seconds{6});
   world.apply(gang_job("above", 2, "5s", {{"partitions", json::array({"high"})}}));
   ASSERT_TRUE(world.run_until([&] { return world.state("below") == "Suspended"; }, seconds{30}));
+  // The job's end is stored; the timetables that would let the others go on are not.
   world.crash_after(WritePoint::kFinal);
   ASSERT_TRUE(world.run_until([&] { return world.crashes() == 1; }, minutes{1}));
   EXPECT_TRUE(world.run_until([&] { return world.state("below") == "Completed"; }, minutes{3}))
@@ -223,8 +236,8 @@ TEST(Restart, BetweenTheTimetablesOfOneGangStopsWhatIsBelowItOnAllItsNodes) {
   expect_no_violations(world);
 }
 
-// The old leader was paused with decisions unwritten; a new one went on. What the old one then
-// tries to write must not take effect.
+// The old leader was paused with decisions unwritten; a new one went on. The old one's late writes
+// must not take effect.
 TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -235,6 +248,7 @@ TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {
   // It decides, but does not get to write.
   auto old = world.take_process();
   old->pump_without_writes();
+  // Decisions of the old term stand in its queue, the start of "second" among them.
   ASSERT_GT(old->writer().queued_count(), 0U);
   world.restart_operator();
   world.run_for(seconds{20});
@@ -250,6 +264,8 @@ TEST(TwoOperators, ThePausedOneCannotUndoTheNewOnesWork) {
   expect_no_violations(world);
 }
 
+// ResetAfter is the hardest fault: the write has taken effect and its answer is lost. Afterwards
+// all watches break and their versions are compacted, so everything is listed anew.
 TEST(ApiServer, InBadHealthDelaysButLosesNothing) {
   for (int round = 0; round < rounds(3); ++round) {
     SCOPED_TRACE("seed " + std::to_string(round));

@@ -12,6 +12,7 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// After 20 s of its 30 s it is there, after 40 s it is not.
 TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
   World world{{}};
   world.apply(linear_config());
@@ -24,7 +25,7 @@ TEST(Operator, AFinishedJobIsDeletedAfterItsTimeToLive) {
   EXPECT_EQ(world.state("short"), "");
 }
 
-// What is kept of a job that has ended is its object; whatever happens to it then is heeded all the
+// Only the object of a job that has ended is kept; whatever happens to it then is heeded all the
 // same, by this leader and by the next.
 class FinishedJobTest : public ::testing::TestWithParam<bool> {
  protected:
@@ -47,6 +48,7 @@ TEST_P(FinishedJobTest, CostsItsObjectOnly) {
   world_.apply(gang_job("runs", 1, ""));
   world_.run_for(minutes{2});
   EXPECT_EQ(finished_count(), 1);
+  // A new leader begins a block of a thousand numbers of its own.
   EXPECT_EQ(world_.job("runs").status.job_id, GetParam() ? 1001 : 2);
 }
 
@@ -76,6 +78,7 @@ TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
   EXPECT_EQ(finished_count(), 0);
 }
 
+// A counter of requests may only rise.
 TEST_P(FinishedJobTest, SaysWhatCannotBeTakenBack) {
   world_.patch_job("short", {{"control", {{"requeueRequest", 1}}}});
   world_.run_for(seconds{5});
@@ -84,6 +87,8 @@ TEST_P(FinishedJobTest, SaysWhatCannotBeTakenBack) {
   EXPECT_EQ(world_.state("short"), "Completed");
 }
 
+// A final state is final, whatever its user asks for and whatever another client writes into the
+// status.
 TEST_P(FinishedJobTest, IsNotRequeuedAndKeepsItsVerdict) {
   world_.patch_job("short", {{"control", {{"requeueRequest", 3}}}});
   const json stolen{{"status", {{"state", "Pending"}, {"message", "somebody else wrote this"}}}};

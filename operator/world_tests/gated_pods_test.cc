@@ -50,6 +50,7 @@ class GatedPodsTest : public ::testing::Test {
  protected:
   GatedPodsTest() : world_{{.kube_scheduler = true}} { furnish(world_); }
 
+  // Five nodes of 8 CPUs, slices of 4 s; killWait is short, so that endings do not take minutes.
   static void furnish(World& world) {
     json config = linear_config("4s");
     config["spec"]["killWait"] = "2s";
@@ -123,6 +124,8 @@ class GatedPodsTest : public ::testing::Test {
   World world_;
 };
 
+// The author's own fields stay (the label app, the toleration); added are our label, our toleration
+// and the node.
 TEST_F(GatedPodsTest, AGangRunsAndEndsWithItsPods) {
   create_gang("train", 3, "20s", {{"kubegang.io/time-limit", "5m"}});
   ASSERT_TRUE(becomes("train", "Completed", minutes{2})) << world_.log_tail();
@@ -149,6 +152,8 @@ TEST_F(GatedPodsTest, APodByItselfIsAGangOfOne) {
   EXPECT_TRUE(becomes("lone", "Completed", minutes{1})) << world_.log_tail();
 }
 
+// Both have 30 s of work on the same five nodes. In turns they end within some slices of each
+// other; one after the other they would end 30 s apart.
 TEST_F(GatedPodsTest, TakesTurnsWithAGangOfOurs) {
   world_.apply(gang_job("ours", 5, "30s"));
   create_gang("train", 5, "30s");
@@ -160,6 +165,7 @@ TEST_F(GatedPodsTest, TakesTurnsWithAGangOfOurs) {
   expect_no_violations(world_);
 }
 
+// 10 s are longer than the 5 s for which the pods of a gang are gathered before anything is said.
 TEST_F(GatedPodsTest, AnIncompleteGangSaysWhatItWaitsFor) {
   create(gated_pod("train-0", "train", 2, "5s"));
   world_.run_for(seconds{10});
@@ -171,11 +177,15 @@ TEST_F(GatedPodsTest, AnIncompleteGangSaysWhatItWaitsFor) {
   EXPECT_EQ(note("train-0"), "");
 }
 
+// The annotation decides which CPUs an agent binds a pod to. An author who could write it would
+// choose the CPUs of others.
 TEST_F(GatedPodsTest, GetTheCpuSetsOfTheirCoresInsteadOfTheirAuthors) {
   json config = linear_config("4s");
   config["spec"]["select"] = {{"type", "ConsTres"}};
   world_.apply(config);
   for (int i = 0; i < 5; ++i) {  // half a node each
+    // Its CPUs are annotated, its requests follow (1m per CPU), and the author names a CPU set that
+    // is not his to name.
     json half = gated_pod(
         "train-" + std::to_string(i), "train", 5, "",
         {{"kubegang.io/cpus", "4"}, {"kubegang.io/nodes", "5"}, {"kubegang.io/cpuset", "0-7"}});
@@ -195,6 +205,7 @@ TEST_F(GatedPodsTest, AnAuthorsCpuSetIsRemovedWhereCoresAreNotBound) {
   EXPECT_FALSE(pod("train-0").metadata.annotations.contains("kubegang.io/cpuset"));
 }
 
+// Once the gang has a Job its pods say nothing: the Job's status tells why it waits.
 TEST_F(GatedPodsTest, WaitsInTheQueueForNodes) {
   wait_behind_another();
   create_gang("train", 5, "5s", kAlone);
@@ -207,6 +218,8 @@ TEST_F(GatedPodsTest, WaitsInTheQueueForNodes) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
 }
 
+// Each pod or gang is wrong in one way: requests too large for gangs that take turns, a template
+// that no job may have, no label, one pod too many, and annotations that contradict each other.
 TEST_F(GatedPodsTest, WhatCannotBeRunSaysSoAndStaysAsItIs) {
   create(gated_pod("greedy", "greedy", 1, "5s", {{"kubegang.io/cpus", "4"}}));
   create(gated_pod("probed", "probed", 1, "5s", nullptr, {{"restartPolicy", "OnFailure"}}));
@@ -235,6 +248,8 @@ TEST_F(GatedPodsTest, WhatCannotBeRunSaysSoAndStaysAsItIs) {
   }
 }
 
+// A pin and the removal of our gate are one write; with a second gate the pod would stay
+// unscheduled while its job already had its nodes.
 TEST_F(GatedPodsTest, OtherGatesComeFirst) {
   const json both = json::array({{{"name", "example.com/quota"}}, {{"name", "kubegang.io/gang"}}});
   create(gated_pod("late", "late", 1, "5s", nullptr, {{"schedulingGates", both}}));
@@ -248,6 +263,8 @@ TEST_F(GatedPodsTest, OtherGatesComeFirst) {
   EXPECT_TRUE(becomes("late", "Completed", minutes{1})) << world_.log_tail();
 }
 
+// spec.adopted names pods by UID, so the old Job cannot take the replacement: it is deleted, and
+// the new gang gets a Job of another name.
 TEST_F(GatedPodsTest, AMemberThatIsReplacedWhileTheGangWaits) {
   wait_behind_another();
   create_gang("train", 2, "5s", kAlone);
@@ -281,6 +298,8 @@ TEST_F(GatedPodsTest, AJobThatIsGivenToAnotherGangHarmsNothing) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
 }
 
+// Of pods that others have made their owner decides what the loss of one means. A new leader must
+// not take the hole for a pod that is still to be pinned.
 TEST_F(GatedPodsTest, AMemberThatIsDeletedDoesNotEndTheGang) {
   create_gang("train", 3, "20s");
   ASSERT_TRUE(world_.run_until([&] { return is_ready("train"); }, minutes{1}));
@@ -290,6 +309,19 @@ TEST_F(GatedPodsTest, AMemberThatIsDeletedDoesNotEndTheGang) {
   world_.restart_operator();
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
   EXPECT_EQ(pod("train-0").status.phase, kube::PodPhase::kSucceeded);
+}
+
+// As an MPIJob ends: its launcher is done, and its workers are deleted. SIGTERM makes them fail.
+TEST_F(GatedPodsTest, MembersThatAreDeletedWhenTheFirstHasSucceededAreNoFailure) {
+  create(gated_pod("launcher", "mpi", 3, "5s"));
+  create(gated_pod("worker-0", "mpi", 3, ""));
+  create(gated_pod("worker-1", "mpi", 3, ""));
+  ASSERT_TRUE(world_.run_until(
+      [&] { return pod("launcher").status.phase == kube::PodPhase::kSucceeded; }, minutes{1}));
+  remove("worker-0");
+  remove("worker-1");
+  ASSERT_TRUE(becomes("mpi", "Completed", minutes{1})) << world_.log_tail();
+  EXPECT_EQ(job_of(world_, "mpi").status.exit_code, 0);
 }
 
 TEST_F(GatedPodsTest, TheLossOfANodeDoesNotEndTheOthers) {
@@ -322,6 +354,9 @@ TEST_F(GatedPodsTest, AGangThatIsNotBoundFailsAndHoldsItsNodesUntilItsPodsAreDel
   }
   world.run_for(seconds{65});
   const kube::Job job = job_of(world, "train");
+  // After 60 s the launch counts as failed. The pods cannot be ended by kubelet, which has never
+  // heard of them, and the operator deletes nothing of others: the nodes stay taken until they are
+  // gone.
   EXPECT_TRUE(job.status.allocation.has_value()) << world.log_tail();
   ASSERT_TRUE(job.status.ending.has_value()) << world.log_tail();
   EXPECT_THAT(job.status.message, HasSubstr("a port is taken"));
@@ -333,6 +368,7 @@ TEST_F(GatedPodsTest, AGangThatIsNotBoundFailsAndHoldsItsNodesUntilItsPodsAreDel
   EXPECT_THAT(jobs(world), SizeIs(0)) << world.log_tail();
 }
 
+// The owner of the pods decides what a failure means, so the other member runs to its end first.
 TEST_F(GatedPodsTest, AFailedMemberFailsTheGangWhenTheOthersHaveEnded) {
   create(gated_pod("train-0", "train", 2, "5s", {{"test/exit-code", "3"}}));
   create(gated_pod("train-1", "train", 2, "20s"));
@@ -341,6 +377,7 @@ TEST_F(GatedPodsTest, AFailedMemberFailsTheGangWhenTheOthersHaveEnded) {
   EXPECT_EQ(pod("train-1").status.phase, kube::PodPhase::kSucceeded);
 }
 
+// By garbage collection: all its pods own the Job, and it goes with the last of them.
 TEST_F(GatedPodsTest, WithAllItsPodsTheJobGoes) {
   create_gang("train", 2, "");
   ASSERT_TRUE(world_.run_until([&] { return is_ready("train"); }, minutes{1}));
@@ -352,6 +389,8 @@ TEST_F(GatedPodsTest, WithAllItsPodsTheJobGoes) {
   EXPECT_TRUE(becomes("next", "Completed", minutes{1})) << "the nodes are free again";
 }
 
+// The operator deletes no pod of others. It lowers activeDeadlineSeconds, and kubelet ends the
+// pods.
 TEST_F(GatedPodsTest, CancelledWhileItRunsItsPodsFailAndStay) {
   create_gang("train", 3, "");
   ASSERT_TRUE(world_.run_until([&] { return is_ready("train"); }, minutes{1}));
@@ -398,6 +437,7 @@ TEST_F(GatedPodsTest, IsPreemptedBySuspension) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{2}));
 }
 
+// A requeue would need new pods, which only their owner can make.
 TEST_F(GatedPodsTest, IsNotRequeued) {
   create_gang("train", 2, "20s");
   ASSERT_TRUE(world_.run_until([&] { return is_ready("train"); }, minutes{1}));

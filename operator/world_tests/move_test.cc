@@ -68,6 +68,8 @@ class Move : public testing::Test {
   World fresh_{{}};
 };
 
+// The statuses are copied too: they hold the numbers, the places in the queue, and which jobs had
+// nodes.
 TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Qos>(old_, fresh_));
@@ -79,12 +81,12 @@ TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
     EXPECT_EQ(fresh_.job(name).status.job_id, old_.job(name).status.job_id) << name;
     EXPECT_EQ(fresh_.job(name).status.submit_time.has_value(), true) << name;
   }
-  // What administrators wrote is in force.
+  // The administrators' settings are in force.
   for (const auto& [kind, name] : {std::pair{"Partition", "batch"}, std::pair{"QOS", "silver"},
                                    std::pair{"Account", "physics"}}) {
     EXPECT_THAT(fresh_.condition(kind, name, "Accepted"), testing::StartsWith("True: ")) << name;
   }
-  // What was over stays over.
+  // Jobs that were over stay over.
   EXPECT_EQ(fresh_.state("done"), "Completed");
   EXPECT_EQ(fresh_.pods_of("done").size(), 0U);
   // The pods of the gang that ran are not there: it goes back to the queue, as after losing nodes.
@@ -148,7 +150,7 @@ TEST_F(Move, FairShareGoesOnFromTheUsageOfTheOldCluster) {
   EXPECT_GT(after->spec.namespaces[0].billed, used);
 }
 
-// What a tool does that copies specs only.
+// As a tool does that copies specs only.
 TEST_F(Move, WithoutStatusesEveryJobRunsAgain) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_, false));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Partition>(old_, fresh_, false));

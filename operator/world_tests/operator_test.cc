@@ -23,6 +23,7 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   world.apply(gang_job("one", 3, "20s"));
   ASSERT_TRUE(world.run_until([&] { return world.state("one") == "Running"; }, seconds{5}))
       << world.log_tail();
+  // Five equal nodes: the first three by name.
   EXPECT_EQ(world.job("one").status.allocation->hostlist, "n[12-14]");
   EXPECT_EQ(world.job("one").status.job_id, 1);
   const auto pods = world.pods_of("one");
@@ -50,7 +51,6 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   expect_no_violations(world);
 }
 
-// Jobs of one file are created within a second, which is all that a creation timestamp tells apart.
 // The time as of the end, not as of the last refresh of what runs.
 TEST(Operator, AJobThatHasEndedSaysHowLongItRan) {
   World world{{}};
@@ -70,6 +70,8 @@ TEST(Operator, AJobThatHasEndedSaysHowLongItRan) {
   }
 }
 
+// Jobs of one file are created within a second, which is all that a creation timestamp tells apart.
+// The names are shuffled (7 and 20 have no common divisor), so that an order by name would be seen.
 TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
   World world{{}};
   world.apply(linear_config());
@@ -108,6 +110,8 @@ TEST(Operator, TwoFullSizeJobsTakeTurns) {
   expect_no_violations(world);
 }
 
+// Both partitions have all nodes and one share. The higher tier takes three of the low job's five
+// nodes, which suspends the low job as a whole; it is not restarted, since nothing of it was ended.
 TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -129,6 +133,8 @@ TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
   expect_no_violations(world);
 }
 
+// The same with PreemptMode Requeue: the low job is ended and starts a second time when its nodes
+// are free again.
 TEST(Operator, AHighTierRequeuesALowOne) {
   World world{{}};
   json config = linear_config("4s");
@@ -151,6 +157,8 @@ TEST(Operator, AHighTierRequeuesALowOne) {
   expect_no_violations(world);
 }
 
+// The exit code is that of the failed container; a kill for memory is a state of its own, since
+// such a job would fail again wherever it runs.
 TEST(Operator, TheFirstFailureEndsTheGang) {
   World world{{}};
   world.apply(linear_config());
@@ -165,6 +173,7 @@ TEST(Operator, TheFirstFailureEndsTheGang) {
   expect_no_violations(world);
 }
 
+// Each wish of a user in turn on two jobs that do not disturb each other.
 TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   World world{{}};
   json config = linear_config("4s");
@@ -181,6 +190,7 @@ TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   ASSERT_TRUE(world.run_until([&] { return world.state("held") == "Completed"; }, minutes{1}));
   EXPECT_EQ(world.state("other"), "Suspended");
   EXPECT_EQ(world.job("other").status.reason, "User");
+  // Suspended by its user: not a single slice of run time is added.
   const auto ran = world.ran("other");
   world.run_for(seconds{20});
   EXPECT_EQ(world.ran("other"), ran) << world.log_tail();
@@ -197,6 +207,7 @@ TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   expect_no_violations(world);
 }
 
+// The next job needs all nodes. It must not start while pods of the deleted one may still run.
 TEST(Operator, ADeletedJobFreesItsNodesWhenItsPodsAreGone) {
   World world{{}};
   world.apply(linear_config());
@@ -213,6 +224,8 @@ TEST(Operator, ADeletedJobFreesItsNodesWhenItsPodsAreGone) {
   expect_no_violations(world);
 }
 
+// Nothing of the job changes: the partition that it needs comes later, and that alone must make the
+// operator judge it again.
 TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
   World world{{}};
   world.apply(linear_config());
@@ -349,6 +362,7 @@ TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
   ASSERT_TRUE(world.run_until([&] { return world.state("kept") == "Suspended"; }, minutes{1}));
   job["spec"]["control"]["requeueRequest"] = 1;
   world.apply(job);
+  // Far longer than the delay of a requeue (2 min): it would have started again.
   world.run_for(minutes{10});
   EXPECT_EQ(world.state("kept"), "Pending") << world.log_tail();
   EXPECT_EQ(world.job("kept").status.reason, "JobHeldUser");

@@ -15,6 +15,7 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// A refusal (here OutOfcpu) is the node's doing: no restart is counted and the job keeps its place.
 TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
   World world{{}};
   world.apply(linear_config());
@@ -28,6 +29,22 @@ TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
   EXPECT_EQ(world.job("moved").status.allocation->hostlist, "n[13,16]") << world.log_tail();
   EXPECT_EQ(world.job("moved").status.restarts.value_or(0), 0);
   expect_no_violations(world);
+}
+
+// The tests' kubelet names a container as the template does, also when it has ended.
+TEST(Operator, AContainerEndsUnderItsName) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n12"}}}, {"default", true}}));
+  json job = gang_job("solve", 1, "5s");
+  job["spec"]["template"]["spec"]["containers"][0]["name"] = "solver";
+  world.apply(job);
+  ASSERT_TRUE(world.run_until([&] { return world.state("solve") == "Completed"; }, minutes{1}))
+      << world.log_tail();
+  const std::vector<kube::Pod> pods = world.pods_of("solve");
+  ASSERT_EQ(pods.size(), 1U);
+  ASSERT_EQ(pods[0].status.container_statuses.size(), 1U);
+  EXPECT_EQ(pods[0].status.container_statuses[0].name, "solver");
 }
 
 // The pods of a start have names of their own.
@@ -82,6 +99,8 @@ TEST(Operator, ANewLeaderTakesNoTimetableOfAnEarlierStartForThePresentOne) {
   EXPECT_EQ(world.crashes(), 1);
 }
 
+// kLaunchPatience is 60 s: after 50 s nothing has happened, after 90 s the job is held. Trying
+// again elsewhere would be in vain, because the name is wrong everywhere.
 TEST(Operator, AnImageThatCannotBePulledIsHeld) {
   World world{{}};
   world.apply(linear_config());
@@ -98,7 +117,7 @@ TEST(Operator, AnImageThatCannotBePulledIsHeld) {
   EXPECT_TRUE(world.pods_of("typo").empty());
 }
 
-// What a node's part of the memory is shows only when the job is allocated.
+// A node's part of the memory is known only when the job is allocated.
 TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
   World world{{}};
   json config = linear_config();
@@ -117,6 +136,8 @@ TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
   expect_no_violations(world);
 }
 
+// A node that is merely not ready may still run the pods: only when its object is deleted are they
+// gone for certain, and the job may start elsewhere.
 TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   World world{{}};
   json config = linear_config();
@@ -151,6 +172,7 @@ TEST(Operator, AServiceWhoseCreationFailedIsTriedAgain) {
   EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
 }
 
+// Whether the Service exists is not stored anywhere, so each leader makes sure once.
 TEST(Operator, ANewLeaderMakesTheServiceThatItsPredecessorDidNot) {
   World world{{}};
   world.apply(linear_config());
@@ -169,6 +191,7 @@ TEST(Operator, NothingIsRememberedOfANodeThatIsGone) {
   world.apply(linear_config());
   world.apply(partition("batch", force()));
   world.run_for(seconds{5});
+  // World's default nodes, n12 to n16.
   ASSERT_EQ(world.process().loop().counters().nodes_known, 5);
   kube::Pod daemon;
   daemon.metadata.name = "daemon";
@@ -200,6 +223,7 @@ TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   world.run_for(seconds{5});
   EXPECT_EQ(world.condition("Job", "welcome", "Accepted"),
             "True: Accepted: the job is in the queue");
+  // Only the trial is refused: the fault is used up by it, so the real pods are taken later.
   world.server().inject({.verb = "create", .resource = "pods", .code = 403});
   world.apply(gang_job("unwelcome", 1, ""));
   world.run_for(minutes{2});
@@ -228,7 +252,10 @@ TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
   ASSERT_TRUE(world.run_until([&] { return world.job("unwelcome").status.reason == "BeginTime"; },
                               minutes{2}))
       << world.log_tail();
+  // A change of the configuration, after which all waiting jobs are looked at.
   world.apply(partition("other", {{"nodes", {{"hostlist", "n[12-16]"}}}}));
+  // Five minutes: more than the first two back-offs (1 and 2 min), each followed by a refused
+  // start.
   for (int looks = 0; looks < 30; ++looks) {
     world.run_for(seconds{10});
     const std::string says = world.job("unwelcome").status.message;
@@ -316,7 +343,7 @@ TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
   EXPECT_EQ(world.condition("Job", "probed", "NeverFrozen"),
             "False: NotStarted: it was about an earlier start");
   EXPECT_FALSE(is_alone_in_the_list("plain")) << world.log_tail();
-  // What is meant to be: the two on the same nodes at the same time.
+  // This is meant to be: the two on the same nodes at the same time.
   for (const std::string& violation : world.violations()) {
     EXPECT_NE(violation.find("ran together"), std::string::npos) << violation;
   }

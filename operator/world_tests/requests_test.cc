@@ -1,4 +1,4 @@
-// What the operator asks of the API server: how often, and what goes first.
+// Requests of the operator to the API server: how many, and which go first.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,6 +33,7 @@ TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   world.run_for(seconds{5});
   EXPECT_EQ(world.crashes(), 1);
   EXPECT_EQ(world.pods_of("two").size(), 2U) << world.log_tail();
+  // The answer to the commit died with the old leader, so the new one has to read the template.
   EXPECT_EQ(reads(world), 1);
   expect_no_violations(world);
 }
@@ -59,12 +60,12 @@ TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
   const auto counts_as_text = [](const auto& counts) {
     std::string text;
     for (const auto& [kind, count] : counts) {
-      if (kind.verb == "list") continue;  // this world's own, in pages
       text += kind.verb + " " + kind.resource + "/" + kind.subresource + " " +
               std::to_string(count) + "\n";
     }
     return text;
   };
+  // Not one request more with 2000 of them.
   EXPECT_EQ(counts_as_text(requests_of_a_life(1)), counts_as_text(requests_of_a_life(2000)));
 }
 
@@ -86,11 +87,13 @@ TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
   OperatorProcess& process = world.process();
   process.pump_without_writes();
   const std::size_t at_once = process.writer().queued_count();
+  // The new jobs' first statuses must be written; the changed reasons only inform.
   EXPECT_GE(at_once, 40U);
   for (int i = 0; i < 5; ++i) {
     world.clock().advance(seconds{1});
     process.pump_without_writes();
   }
+  // Five seconds at two per second, and one token that was left.
   EXPECT_LE(process.writer().queued_count(), at_once + 11) << "two per second";
   world.run_for(minutes{3});
   for (int i = 0; i < 60; ++i) {
@@ -152,8 +155,8 @@ TEST(Operator, TheRestOfALifeTakesTheseRequests) {
   world.server().clear_request_log();
   world.patch_job("cancelled", {{"control", {{"cancel", true}}}});
   EXPECT_EQ(of("cancelled", "Cancelled"),
-            "delete pods 2, delete pods 2, patch jobs 1, patch jobs/status 2")
-      << "the operator asks, kubelet confirms";
+            "delete pods 2, delete pods 2, patch jobs 1, patch jobs/status 2, patch pods/status 2")
+      << "the operator asks, kubelet reports the ends and confirms";
   world.server().clear_request_log();
   world.apply(gang_job("waits", 5, "", alone));
   EXPECT_EQ(of("waits", "Pending"), "create jobs 1, create pods 1, patch jobs/status 1")
@@ -200,6 +203,8 @@ struct SlowApiServer : testing::Test {
   World world;
 };
 
+// All 96 cores are given away in the first pass, whatever has been written by then. A job for the
+// other partition is decided in the step after its submission.
 TEST_F(SlowApiServer, DelaysNoDecision) {
   submit(150);
   world.run_until([&] { return starts() > 0; }, seconds{5});
@@ -213,6 +218,8 @@ TEST_F(SlowApiServer, DelaysNoDecision) {
       << world.log_tail();
 }
 
+// The loop hands over only what can be written until its next step, so the line stays short however
+// much there is to write.
 TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
   std::size_t longest = 0;
   submit(250);
@@ -223,6 +230,7 @@ TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
   EXPECT_LE(longest, 160U) << "what is written in a second";
   for (int i = 0; i < 250; ++i) {
     const std::string state = world.state(name_of("job-", i));
+    // In the order of submission.
     EXPECT_EQ(state, i < kCores ? "Running" : "Pending") << i;
   }
 }
@@ -240,7 +248,10 @@ TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   for (int i = 0; i < kCores; ++i) {
     EXPECT_EQ(world.state(name_of("job-", i)), i < kLeft ? "Running" : "Cancelled") << i;
   }
+  // A start that was not written before its job was cancelled is not written at all: fewer than the
+  // 96 that were decided. Of the ends none is missing.
   EXPECT_LE(written(WritePoint::kStart), 80);
+  // A few pods may be with the writer when their job is cancelled.
   EXPECT_LE(written(WritePoint::kPodCreate), kLeft + 5);
   EXPECT_EQ(written(WritePoint::kFinal), kCores - kLeft);
 }

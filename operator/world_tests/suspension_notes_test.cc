@@ -34,6 +34,7 @@ class SuspendedPods : public ::testing::Test {
     EXPECT_TRUE(count == 0 || count == 5) << count;
     return reason;
   }
+  // As kubelet writes it: the operator's note must be merged in and not replace the list.
   void set_other_condition() {
     for (const kube::Pod& pod : world_.pods_of("job")) {
       const nlohmann::json status{
@@ -59,6 +60,7 @@ TEST_F(SuspendedPods, SaySoWhenTheirUserSuspendsTheJob) {
   EXPECT_EQ(note(), "") << world_.log_tail();
 }
 
+// They are too short to read, and would be two writes per pod and turn.
 TEST_F(SuspendedPods, SayNothingOfTurns) {
   world_.apply(gang_job("other", 5, ""));
   world_.run_for(seconds{120});

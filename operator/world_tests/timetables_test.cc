@@ -78,12 +78,16 @@ TEST(Timetables, ListNoPodsOnCoresOfTheirOwn) {
   }
 }
 
+// Where no job can have to be stopped for another, an agent that is missing must not keep nodes
+// from work.
 TEST_F(NoTurns, JobsStartWithoutAgents) {
   for (const char* node : {"n12", "n13", "n14", "n15", "n16"}) world.node(node).remove_agent(false);
   world.apply(gang_job("one", 5, "5s"));
   EXPECT_TRUE(reaches("one", "Completed")) << world.log_tail();
 }
 
+// Two nodes, two timetables: each exists only for this suspension, and goes when its agent has
+// obeyed the empty one.
 TEST_F(NoTurns, ASuspensionBringsTimetablesAndTakesThemAway) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -115,6 +119,7 @@ TEST_F(NoTurns, AnotherJobStartsOnTheNodesOfASuspendedOne) {
   expect_no_violations(world);
 }
 
+// The agent of one node is away. The status must not say Suspended while the job's pods still run.
 TEST_F(NoTurns, ASuspensionThatWaitsForAnAgentSaysSo) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -171,6 +176,8 @@ TEST_F(NoTurns, ASuspensionIsToldOnceByTwoLeadersBeforeItsJobIsReady) {
   expect_no_violations(world);
 }
 
+// After two minutes the timetables that were made for it must be gone as well, though the agent of
+// n13 never came: it has never obeyed any version of its own.
 TEST_F(NoTurns, ASuspensionThatIsTakenBackBeforeItBeganLeavesNothing) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -209,6 +216,7 @@ TEST_F(NoTurns, ASuspensionSurvivesALeaderAtEachOfItsWrites) {
   ASSERT_TRUE(reaches("one", "Suspended"));
   suspend("one", false);
   world.run_for(seconds{10});
+  // Two rounds with two crashes each, and the last one.
   EXPECT_EQ(world.crashes(), 5);
   EXPECT_EQ(tables(), 0);
   expect_no_violations(world);
@@ -240,7 +248,7 @@ TEST_F(NoTurns, AConfigurationThatMakesTurnsPossibleBringsTimetables) {
   expect_no_violations(world);
 }
 
-// What an agent has not acknowledged may still hold a pod: its timetable stays.
+// A timetable that an agent has not acknowledged may still hold a pod: it stays.
 TEST_F(NoTurns, ATimetableStaysWhileItsAgentObeysAnEarlierOne) {
   world.apply(gang_job("one", 1, ""));
   world.run_for(seconds{8});

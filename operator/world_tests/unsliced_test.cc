@@ -55,6 +55,8 @@ TEST_F(UnslicedTest, TimeInWhichNodesDoNotSliceCountsAsRunTime) {
       << world_.log_tail();
 }
 
+// An agent that cannot write its journal says Ready=False and goes on switching: turns count as
+// always.
 TEST_F(UnslicedTest, AnotherReasonIsNone) {
   open_nodes("JournalUnwritable");
   const Times then = times("second");
@@ -77,6 +79,7 @@ TEST_F(UnslicedTest, ANewLeaderCountsTheTimeWithoutOne) {
   open_nodes("");
   const Times then = times("second");
   EXPECT_GT(then.since_start, 180);
+  // For the 155 s without slicing the job ran all the time; of the rest it was off for half.
   EXPECT_NEAR(then.suspended, (then.since_start - 155) / 2, 12) << world_.log_tail();
 }
 

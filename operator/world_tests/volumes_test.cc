@@ -33,7 +33,7 @@ class Volumes : public ::testing::Test {
     }
     return nodes;
   }
-  // What kube-scheduler does once the volumes are there.
+  // As kube-scheduler does once the volumes are there.
   void bind() {
     for (const kube::Pod& pod : world_.pods_of("job")) {
       if (pod.spec.node_name) continue;
@@ -48,6 +48,7 @@ class Volumes : public ::testing::Test {
       EXPECT_TRUE(bound.ok()) << bound.error().message;
     }
   }
+  // As kube-scheduler says that it cannot place a pod.
   void refuse(const std::string& message) {
     for (const kube::Pod& pod : world_.pods_of("job")) {
       const json status{{"conditions", json::array({{{"type", "PodScheduled"},
@@ -78,6 +79,7 @@ TEST_F(Volumes, PodsAreBoundByKubeSchedulerAndRun) {
   expect_no_violations(world_);
 }
 
+// After a minute, since kube-scheduler's first word may be wrong while a volume is made.
 TEST_F(Volumes, ANodeThatTheVolumeCannotReachIsAvoided) {
   submit(1);
   const std::set<std::string> first = pinned();

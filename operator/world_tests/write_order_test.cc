@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
-// What an effect is about, where that is a job or a node.
+// The job or the node that an effect is about; "" for others.
 struct SubjectOf {
   template <typename T>
   std::string operator()(const PatchStatus<T>& effect) const {
@@ -39,9 +39,11 @@ class Rounds {
  public:
   explicit Rounds(World& world) : world_{world} {}
 
-  // One line per round, until nothing is left to be done now. What only informs is left out.
+  // One line per round, until nothing is left to be done now. Writes that only inform are left out.
   std::vector<std::string> all() {
     std::vector<std::string> rounds;
+    // Far more than any of these scenarios needs; a test that never comes to rest shows its lines
+    // instead of hanging.
     for (int round = 0; round < 50; ++round) {
       OperatorProcess& process = world_.process();
       process.pump_without_writes();
@@ -110,6 +112,7 @@ TEST_F(WriteOrder, OfAStartBesideAnother) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{6});
   world.apply(gang_job("two", 1, ""));
+  // n2 has only one gang, so its timetable need not change.
   EXPECT_EQ(rounds.all(), (Lines{"start two", "timetable n1", "pod-create two on n1"}));
 }
 
@@ -118,6 +121,7 @@ TEST_F(WriteOrder, OfAPreemption) {
   world.apply(gang_job("victim", 2, ""));
   world.run_for(seconds{6});
   world.apply(gang_job("urgent", 2, "", {{"partitions", json::array({"high"})}}));
+  // Each line is a round: what stands in the next one waited for the answers of this one.
   EXPECT_EQ(rounds.all(),
             (Lines{"claim urgent", "ending victim", "pod-delete victim, pod-delete victim"}));
   world.run_for(seconds{10});
@@ -133,6 +137,7 @@ TEST_F(WriteOrder, OfACancelledJob) {
   world.run_for(seconds{8});
   world.patch_job("one", {{"control", {{"cancel", true}}}});
   EXPECT_EQ(rounds.all(), (Lines{"ending one", "pod-delete one, pod-delete one"}));
+  // killWait is 2 s, after which the nodes' kubelets have ended the pods.
   world.clock().advance(seconds{3});
   for (const char* name : {"n1", "n2"}) world.node(name).step(world.server().resource_version());
   EXPECT_EQ(rounds.all(), (Lines{"final one", "timetable n1, timetable n2"}));

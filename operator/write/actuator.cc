@@ -7,6 +7,7 @@
 #include "kube/resource_path.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
+#include "operator/translate/batch_job_translation.h"
 
 namespace control {
 namespace {
@@ -21,6 +22,7 @@ json encode_note(const kube::Condition& note) {
           {"lastTransitionTime", kube::format_time(note.last_transition_time.value())}};
 }
 
+// The name of each effect in tests that end the operator before or after a write (crash_points.h).
 struct PointOf {
   template <typename T>
   WritePoint operator()(const PatchStatus<T>& effect) const {
@@ -53,6 +55,11 @@ base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
       .status();
 }
 
+// Carries out one effect with at most a few requests, on a thread of the writer. It decides
+// nothing: an outcome tells the loop what the server said and, if the write lost a race, the newest
+// object, so that the loop can decide without waiting for its watch. Each write names what it was
+// decided on (a UID, a resourceVersion, or a name that follows from both), because it may be
+// carried out long after the decision, when the object is another one.
 class CarryOut {
  public:
   explicit CarryOut(const kube::Client& client) : client_{client} {}
@@ -65,6 +72,8 @@ class CarryOut {
                              .result = client_.patch_status_from(from, *effect.to),
                              .fresh = base::Error{}};
     if (!outcome.result.ok() && outcome.result.error().code == base::Code::kConflict) {
+      // Read here, on the writer's thread, so that the loop can decide on the newest version at
+      // once instead of waiting for its watch.
       outcome.fresh = client_.get<T>(outcome.key);
     }
     return outcome;
@@ -75,6 +84,8 @@ class CarryOut {
     const kube::ObjectKey key = kube::key_of(object.metadata);
     TimetablePut outcome{.node = key.name,
                          .spec = object.spec,
+                         // A patch of the spec alone: the status is the agent's and must not be
+                         // touched.
                          .result = effect.exists
                                        ? client_.patch<kube::NodeTimetable>(
                                              key, {{"spec", kube::encode(object)["spec"]}},
@@ -114,6 +125,7 @@ class CarryOut {
                        .starts = job.status.starts.value_or(0),
                        .slot = effect.slot,
                        .result = base::Error{}};
+    // Built here and not in the loop: the JSON of a pod is large, and a gang has thousands of them.
     const auto pod = build_pod(job, effect.slot, *effect.gang, effect.options);
     if (!pod.ok()) {
       outcome.was_built = false;
@@ -122,6 +134,8 @@ class CarryOut {
     }
     outcome.result = client_.create_json<kube::Pod>(job.metadata.ns, *pod);
     if (!outcome.result.ok() && outcome.result.error().code == base::Code::kAlreadyExists) {
+      // The name follows from the job's UID and the number of the start, so the pod is most likely
+      // our own, made by a try whose answer was lost. The loop compares the owner.
       outcome.result = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
     }
     return outcome;
@@ -139,6 +153,7 @@ class CarryOut {
                       .starts = job.status.starts.value_or(0),
                       .slot = effect.slot,
                       .result = base::Error{}};
+    // 1. read it as JSON: pin_patch repeats lists, also fields that we do not know
     const auto pod = client_.call_json(
         kube::Method::kGet, kube::object_path(kube::Pod::kResource, effect.pod), nullptr);
     if (!pod.ok()) {
@@ -148,14 +163,19 @@ class CarryOut {
     }
     const json& metadata = (*pod)["metadata"];
     const auto labels = metadata.value("labels", json::object());
+    // The controller has made another pod under that name. It is not in the Job, whose list of pods
+    // is immutable.
     outcome.is_gone = metadata.value("uid", "") != effect.pod_uid;
     if (outcome.is_gone) return outcome;
+    // 2. pinned already, by a try whose answer was lost or by the leader before us
     if (labels.value(std::string{kube::kLabelJobUid}, "") == job.metadata.uid) {
       outcome.result = kube::decode<kube::Pod>(*pod);
       return outcome;
     }
+    // 3. a pod without the gate is in the hands of kube-scheduler and can no longer be pinned
     outcome.is_gone = !has_gang_gate((*pod)["spec"]) || metadata.contains("deletionTimestamp");
     if (outcome.is_gone) return outcome;
+    // 4. under the version that was read, so nothing that its author changed meanwhile is lost
     outcome.result = client_.patch<kube::Pod>(
         effect.pod, pin_patch((*pod)["spec"], job, effect.slot, effect.cpuset),
         {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.pod_uid});
@@ -192,6 +212,8 @@ class CarryOut {
       outcome.status = object.status();
       return outcome;
     }
+    // A start that never was: build_pod needs a partition and a node.
+    // The object is ours alone: nothing of this status is written.
     object->status.partition = effect.partition;
     object->status.allocation = kube::Allocation{.hostlist = effect.slot.node};
     const auto pod =
@@ -209,6 +231,8 @@ class CarryOut {
     IdsReserved outcome{effect.first, effect.end, base::Error{}, std::nullopt};
     if (effect.exists) {
       outcome.result =
+          // Under the version that the loop knows: of two leaders that reserve the same block, one
+          // gets a conflict.
           client_.patch_status<Config>(key, patch, {.resource_version = effect.version});
     } else {
       // `spec` has to be there, though nothing is in it.
@@ -216,6 +240,8 @@ class CarryOut {
                         {"kind", "SchedulerConfig"},
                         {"metadata", {{"name", kube::kSchedulerConfigName}}},
                         {"spec", json::object()}};
+      // An administrator may create the object at the same moment: one of the two gets
+      // AlreadyExists, and the loop tries again on what is stored.
       outcome.result = client_.create_json<Config>("", object);
       if (outcome.result.ok()) {
         outcome.result = client_.patch_status<Config>(
@@ -268,11 +294,25 @@ class CarryOut {
 
   Outcome operator()(const CreateJob& effect) const {
     const kube::Job& job = *effect.job;
+    // An answer that was lost is recognized by the owner and by the list of pods. A Job of that
+    // name that a user has made is refused as AlreadyExists, and the loop says so.
     const auto owner_uid = [](const kube::Job& of) {
       const kube::OwnerReference* owner = kube::controller_of(of.metadata);
       return owner == nullptr ? std::string{} : owner->uid;
     };
-    JobCreated outcome{owner_uid(job), kube::key_of(job.metadata), client_.create(job)};
+    JobCreated outcome{owner_uid(job), kube::key_of(job.metadata), base::Error{}};
+    if (effect.template_of) {
+      auto pod_template = read_template(*effect.template_of, outcome.owner_uid);
+      if (!pod_template.ok()) {
+        outcome.result = pod_template.error();
+        return outcome;
+      }
+      kube::Job whole = job;
+      whole.spec.pod_template = std::move(*pod_template);
+      outcome.result = client_.create(whole);
+    } else {
+      outcome.result = client_.create(job);
+    }
     if (outcome.result.ok() || outcome.result.error().code != base::Code::kAlreadyExists) {
       return outcome;
     }
@@ -284,27 +324,34 @@ class CarryOut {
   }
 
   Outcome operator()(const DeleteJob& effect) const {
-    return JobDeleted{effect.key, client_.remove<kube::Job>(
-                                      effect.key, {.uid = effect.uid,
-                                                   .propagation = kube::Propagation::kBackground})};
+    kube::DeleteOptions options{.uid = effect.uid, .propagation = kube::Propagation::kBackground};
+    if (!effect.version.empty()) options.resource_version = effect.version;
+    return JobDeleted{effect.key, client_.remove<kube::Job>(effect.key, options)};
   }
 
   Outcome operator()(const DeleteOrphan& effect) const {
     const OrphanDeleted outcome{effect.pod};
+    // 1. the pod may be gone, or in the hands of its kubelet already
     const auto pod = client_.get<kube::Pod>(effect.pod);
     if (!pod.ok() || pod->metadata.deletion_timestamp) return outcome;
     const std::string uid = job_uid_of(*pod);
     if (uid.empty()) return outcome;
+    // 2. the name of its Job: from the owner of a pod of ours, from the label of an adopted one
     const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
     const bool is_adopted = owner == nullptr || owner->uid != uid;
     const auto label = pod->metadata.labels.find(std::string{kube::kLabelJob});
+    // Without the label there is no name to ask for. No Job is named like a UID, so the answer is
+    // NotFound and the pod counts as an orphan.
     const std::string name = !is_adopted                           ? owner->name
                              : label == pod->metadata.labels.end() ? uid
                                                                    : label->second;
+    // 3. the Job, asked of the API server and not of a watch: a watch of Jobs that lags behind that
+    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists".
     const auto job = client_.get<kube::Job>({effect.pod.ns, name});
     const bool exists =
         job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
     if (exists) return outcome;
+    // 4. a pod that others have made is only stopped; its owner decides about the object
     if (is_adopted) {
       (void)stop_pod(client_, effect.pod, pod->metadata.uid);
     } else {
@@ -314,6 +361,16 @@ class CarryOut {
   }
 
  private:
+  base::Result<kube::RawJson> read_template(const CreateJob::TemplateOf& of,
+                                            const std::string& uid) const {
+    const auto batch = client_.get<kube::BatchJob>(of.batch_job);
+    if (!batch.ok()) return batch.error();
+    if (batch->metadata.uid != uid) {
+      return base::Error{base::Code::kNotFound, "another batch Job has that name"};
+    }
+    return pod_template_of(*batch, of.judged);
+  }
+
   const kube::Client& client_;
 };
 

@@ -52,9 +52,12 @@ CrashPoints& CrashPoints::operator=(CrashPoints&& other) noexcept {
 
 void CrashPoints::reach(When when, WritePoint point) {
   if (left_.load() == 0 || when != when_ || point != point_) return;
+  // Several writers may come here at once: exactly one of them sees the last count.
   if (left_.fetch_sub(1) != 1) return;
   std::fprintf(stderr, "KUBEGANG_CRASH_AT: ending %s %s\n",
                when == When::kBefore ? "before" : "after", std::string{to_string(point)}.c_str());
+  // SIGKILL and not exit(): a crash runs no destructors, closes no connection in order and releases
+  // no Lease.
   ::kill(::getpid(), SIGKILL);
   ::pause();
 }

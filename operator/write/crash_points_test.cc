@@ -12,6 +12,7 @@ TEST(CrashPoints, AreNamedByTheWritesThatThereAre) {
   }
 }
 
+// A test whose crash point never comes would pass for the wrong reason.
 TEST(CrashPoints, AMisspeltWriteIsRefusedWithTheNamesThatExist) {
   const auto misspelt = CrashPoints::parse("before:pod-craete");
   ASSERT_FALSE(misspelt.ok());

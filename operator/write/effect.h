@@ -25,6 +25,7 @@
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
+#include "kube/api/raw_json.h"
 #include "kube/api/service.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_slots.h"
@@ -245,7 +246,15 @@ struct PodNoted {
 // For a batch Job, or for pods that others have made. Succeeds if there is one already with the
 // same controller and the same pods.
 struct CreateJob {
+  // The batch Job that `job` is for. Of its template the operator keeps what is judged: the whole
+  // one is read when the Job is made, and has to be the one that was judged.
+  struct TemplateOf {
+    kube::ObjectKey batch_job;
+    kube::RawJson judged;
+    friend bool operator==(const TemplateOf&, const TemplateOf&) = default;
+  };
   Shared<kube::Job> job;
+  std::optional<TemplateOf> template_of{};  // nullopt: the template is in `job`
   friend bool operator==(const CreateJob&, const CreateJob&) = default;
 };
 struct JobCreated {
@@ -257,6 +266,7 @@ struct JobCreated {
 struct DeleteJob {
   kube::ObjectKey key;
   std::string uid;
+  std::string version{};  // only this one; "" = whatever has become of it
   friend bool operator==(const DeleteJob&, const DeleteJob&) = default;
 };
 struct JobDeleted {

@@ -8,6 +8,8 @@
 namespace control {
 namespace {
 
+// The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
+// that no enumerator was forgotten.
 constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},

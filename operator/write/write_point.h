@@ -1,4 +1,4 @@
-// What each write to the API server is called, in logs, in tests and by the crash points.
+// The names of the writes to the API server in logs, in tests and in crash points.
 #pragma once
 
 #include <optional>

@@ -10,6 +10,9 @@ struct FourAtOnce final : Writer {
   int at_once() const override { return 4; }
 };
 
+// Four writes at once have room for 16, and twice the outcomes of this step are added: after 10 of
+// 20 writes that is 16 + 20 less the 10 that are still under way. The next step begins without
+// them.
 TEST(CountedWriter, HasRoomForWhatItGetsThroughUntilTheNextStep) {
   FourAtOnce four;
   LoopCounters counters;

@@ -1,0 +1,111 @@
+// One gang of gated pods, step by step. (Whole lives: world_tests/gated_pods_test.cc.)
+#include "operator/gated/gated_pods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "kube/testing/manual_clock.h"
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class GatedPodsTest : public testing::Test {
+ protected:
+  GatedPodsTest() {
+    gated_.adopt();
+    budget_.restore(now_);
+  }
+  // A pod of the gang "train", which has two.
+  void pod_appears(const std::string& name) {
+    kube::Pod pod;
+    pod.metadata.name = name;
+    pod.metadata.ns = "team-a";
+    pod.metadata.uid = "uid-" + name;
+    pod.metadata.labels[std::string{kube::kLabelGang}] = "train";
+    pod.metadata.annotations[std::string{kube::kAnnotationPods}] = "2";
+    pod.spec.restart_policy = "Never";
+    pod.spec.scheduling_gates =
+        kube::RawJson{nlohmann::json::array({{{"name", std::string{kube::kGangGate}}}})};
+    pod.spec.containers = {{.name = "main", .image = "none"}};
+    gated_.observe({"team-a", name}, std::make_shared<const kube::Pod>(std::move(pod)));
+  }
+  static kube::Job job_of(const std::string& name, const std::vector<std::string>& pods) {
+    kube::Job job;
+    job.metadata.name = name;
+    job.metadata.ns = "team-a";
+    job.metadata.uid = "uid-" + name;
+    job.metadata.labels[std::string{kube::kLabelGang}] = "train";
+    for (const std::string& pod : pods) job.spec.adopted.push_back({pod, "uid-" + pod});
+    return job;
+  }
+  // A watch shows the Job, which waits for nodes.
+  void watch_shows(const kube::Job& job) {
+    JobRecord record;
+    record.key = kube::key_of(job.metadata);
+    record.uid = job.metadata.uid;
+    record.object = std::make_shared<const kube::Job>(job);
+    record.status = StatusMirror<kube::Job>{job};
+    gated_.observe_job(record);
+  }
+  // Notes of pods are left out.
+  std::vector<Effect> due() {
+    budget_.refill(now_, false);
+    std::vector<Effect> effects = gated_.due(budget_, now_);
+    std::erase_if(effects,
+                  [](const Effect& effect) { return std::holds_alternative<NotePod>(effect); });
+    return effects;
+  }
+  // The Job that was asked for, as the API server answers.
+  kube::Job is_made(const std::vector<Effect>& effects) {
+    EXPECT_THAT(effects, SizeIs(1));
+    const auto* create = effects.empty() ? nullptr : std::get_if<CreateJob>(&effects.front());
+    EXPECT_NE(create, nullptr);
+    kube::Job job = create == nullptr ? kube::Job{} : *create->job;
+    job.metadata.uid = "uid-made-" + std::to_string(++made_count_);
+    gated_.answered(JobCreated{.key = kube::key_of(job.metadata), .result = job}, now_);
+    return job;
+  }
+
+  base::Instant now_ = kube::ManualClock::kStart;
+  int made_count_ = 0;
+  const Report report_{LoopHooks{}};
+  InformBudget budget_;
+  GatedPods gated_{report_};
+};
+
+// It was deleted before a watch showed it: no watch will say that it is gone.
+TEST_F(GatedPodsTest, AJobThatIsNeverSeenIsMadeAgain) {
+  pod_appears("a");
+  pod_appears("b");
+  (void)is_made(due());
+  EXPECT_THAT(due(), IsEmpty()) << "it was made, though no watch has shown it";
+  now_ += seconds{29};
+  EXPECT_THAT(due(), IsEmpty());
+  now_ += seconds{1};
+  EXPECT_LE(gated_.next_due(now_), now_ + InformBudget::kLookAgain);
+  const kube::Job again = is_made(due());
+  watch_shows(again);
+  now_ += seconds{100};
+  EXPECT_THAT(due(), IsEmpty()) << "it was seen";
+}
+
+// Of the Jobs of one gang the first is broken and the second stands.
+TEST_F(GatedPodsTest, ABrokenJobDoesNotHideOneThatLives) {
+  for (const char* name : {"a", "c", "d", "e", "f"}) pod_appears(name);
+  watch_shows(job_of("1", {"a", "b"}));
+  watch_shows(job_of("2", {"c", "d"}));
+  const std::vector<Effect> effects = due();
+  ASSERT_THAT(effects, SizeIs(1)) << "e and f get no Job";
+  ASSERT_TRUE(std::holds_alternative<DeleteJob>(effects.front()));
+  EXPECT_EQ(std::get<DeleteJob>(effects.front()).uid, "uid-1");
+}
+
+}  // namespace
+}  // namespace control

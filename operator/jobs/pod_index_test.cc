@@ -1,0 +1,50 @@
+// Pods that are known from the answer to a write alone.
+#include "operator/jobs/pod_index.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace control {
+namespace {
+
+using std::chrono::seconds;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr base::Instant kAnswered{seconds{1'000}};
+
+class PodIndexTest : public testing::Test {
+ protected:
+  PodIndexTest() {
+    auto pod = std::make_shared<kube::Pod>();
+    pod->metadata.labels["kubegang.io/job-uid"] = "job";
+    pod->spec.node_name = "n1";
+    pod_ = pod;
+    (void)index_.observe(key_, pod_);
+    index_.expect(key_, kAnswered);
+  }
+  const kube::ObjectKey key_{"team-a", "train-abcde-0"};
+  std::shared_ptr<const kube::Pod> pod_;
+  PodIndex index_;
+};
+
+// It was made and deleted before the answer to its creation was heard, so no watch tells again.
+TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
+  EXPECT_EQ(index_.next_due(), kAnswered + seconds{30});
+  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{29}), IsEmpty());
+  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{30}), ElementsAre(key_));
+  EXPECT_EQ(index_.find(key_)->job_uid, "job") << "the caller decides what follows";
+  EXPECT_EQ(index_.next_due(), base::kNever);
+}
+
+TEST_F(PodIndexTest, WaitsNoLongerOnceAWatchHasShownIt) {
+  (void)index_.observe(key_, pod_);
+  EXPECT_EQ(index_.next_due(), base::kNever);
+  index_.expect(key_, kAnswered);
+  (void)index_.observe(key_, nullptr);
+  EXPECT_EQ(index_.next_due(), base::kNever);
+  EXPECT_EQ(index_.find(key_), nullptr);
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,294 @@
+#include "operator/loop/kept_fields.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/wellknown.h"
+#include "base/cut_text.h"
+#include "operator/gang/pod_pin.h"
+#include "operator/jobs/pod_index.h"
+#include "operator/translate/judged_spec.h"
+#include "operator/translate/node_translation.h"
+
+namespace control {
+namespace {
+
+using Names = std::initializer_list<std::string_view>;
+
+// No name, UID or version that the API server takes is longer.
+constexpr std::size_t kNameBytesMax = 253;
+// The longest value of an annotation that is read is a list of 32 names of partitions.
+constexpr std::size_t kAnnotationBytesMax = 2'047;
+constexpr std::size_t kQuotedBytes = 100;  // of one that is longer
+// kubelet's and kube-scheduler's words, which may quote the author's: an image, a claim.
+constexpr std::size_t kMessageBytesMax = 2'048;
+// The operator's own note on a pod is compared as a whole; it is never that long.
+constexpr std::size_t kNoteBytesMax = 32'768;
+// A template has 32 containers and as many init containers, and webhooks add a few.
+constexpr std::size_t kContainersMax = 64;
+constexpr std::size_t kNodeLabelsBytesMax = 65'536;
+constexpr std::size_t kIndexesBytesMax = 4'096;  // the CRD's, of a rule of successPolicy
+
+bool is_one_of(std::string_view name, Names names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Of its own memory: shortening a string in place keeps what it had.
+std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
+  return std::string{base::head_of(text, bytes_max)};
+}
+
+kube::Labels only(kube::Labels& all, Names names) {
+  kube::Labels kept;
+  for (auto at = all.begin(); at != all.end();) {
+    const auto next = std::next(at);
+    if (is_one_of(at->first, names)) kept.insert(all.extract(at));
+    at = next;
+  }
+  return kept;
+}
+
+// A value that is longer than any legal one becomes a short one that is refused as well.
+kube::Labels only_short(kube::Labels& all, Names names) {
+  kube::Labels kept = only(all, names);
+  for (auto& [name, value] : kept) {
+    if (value.size() > kAnnotationBytesMax) value = head(value, kQuotedBytes) + "...";
+  }
+  return kept;
+}
+
+// Assigning alone would keep memory of what was there: a string into which a short one is moved
+// keeps its buffer.
+template <typename T>
+void replace(T& object, T kept) {
+  const T dropped = std::move(object);
+  object = std::move(kept);
+}
+
+std::vector<kube::OwnerReference> only_controller(const kube::ObjectMeta& metadata) {
+  const kube::OwnerReference* controller = kube::controller_of(metadata);
+  if (controller == nullptr) return {};
+  return {{.api_version = head(controller->api_version),
+           .kind = head(controller->kind),
+           .name = head(controller->name),
+           .uid = head(controller->uid),
+           .controller = true,
+           .block_owner_deletion = controller->block_owner_deletion}};
+}
+
+kube::ObjectMeta identity_of(kube::ObjectMeta& metadata) {
+  return {.name = std::move(metadata.name),
+          .ns = std::move(metadata.ns),
+          .uid = std::move(metadata.uid),
+          .resource_version = std::move(metadata.resource_version),
+          .generation = metadata.generation,
+          .creation_timestamp = metadata.creation_timestamp,
+          .deletion_timestamp = metadata.deletion_timestamp,
+          .deletion_grace_period_seconds = metadata.deletion_grace_period_seconds};
+}
+
+// What may be kept of a condition's message: most are never read.
+std::size_t message_bytes_max(const kube::Condition& condition) {
+  if (condition.type == kube::kPodWaiting) return kNoteBytesMax;
+  return condition.type == "PodScheduled" ? kMessageBytesMax : 0;
+}
+
+kube::Conditions only(const kube::Conditions& all, Names types) {
+  kube::Conditions kept;
+  for (const kube::Condition& condition : all) {
+    // The API server takes a type twice; the first one is what is read.
+    if (!is_one_of(condition.type, types) || kube::find_condition(kept, condition.type)) continue;
+    kept.push_back({.type = condition.type,
+                    .status = condition.status,
+                    .last_transition_time = condition.last_transition_time,
+                    .reason = head(condition.reason),
+                    .message = head(condition.message, message_bytes_max(condition))});
+  }
+  return kept;
+}
+
+kube::ContainerState short_state(const kube::ContainerState& state) {
+  kube::ContainerState kept{.running = state.running};
+  if (const auto& waiting = state.waiting) {
+    kept.waiting = {.reason = head(waiting->reason),
+                    .message = head(waiting->message, kMessageBytesMax)};
+  }
+  if (const auto& terminated = state.terminated) {
+    kept.terminated = {.exit_code = terminated->exit_code,
+                       .reason = head(terminated->reason),
+                       .message = head(terminated->message, kMessageBytesMax),
+                       .started_at = terminated->started_at,
+                       .finished_at = terminated->finished_at};
+  }
+  return kept;
+}
+
+std::vector<kube::ContainerStatus> short_states(const std::vector<kube::ContainerStatus>& all) {
+  std::vector<kube::ContainerStatus> kept;
+  kept.reserve(std::min(all.size(), kContainersMax));
+  for (const kube::ContainerStatus& status : all) {
+    if (kept.size() == kContainersMax) break;
+    kept.push_back({.name = head(status.name), .state = short_state(status.state)});
+  }
+  return kept;
+}
+
+// Webhooks may have added what freeze_hazards reads.
+std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& all) {
+  std::vector<kube::Container> kept;
+  kept.reserve(std::min(all.size(), kContainersMax));
+  for (const kube::Container& container : all) {
+    if (kept.size() == kContainersMax) break;
+    keep_hazards(container, kept.emplace_back(kube::Container{.name = head(container.name)}));
+  }
+  return kept;
+}
+
+// --- the three kinds of pods; `kept` has the identity ---
+
+void keep_gated(kube::Pod& pod, kube::Pod& kept) {
+  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang});
+  kept.metadata.annotations =
+      only_short(pod.metadata.annotations,
+                 {kube::kAnnotationPartition, kube::kAnnotationQos, kube::kAnnotationNodes,
+                  kube::kAnnotationPods, kube::kAnnotationCpus, kube::kAnnotationTimeLimit});
+  kept.spec = judged_spec(std::move(pod.spec));
+  static const kube::RawJson kGate{nlohmann::json::array({{{"name", kube::kGangGate}}})};
+  kept.spec.scheduling_gates = kGate;
+  kept.status.conditions = only(pod.status.conditions, {kube::kPodWaiting});
+}
+
+void keep_ours(kube::Pod& pod, kube::Pod& kept) {
+  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang});
+  kept.metadata.owner_references = only_controller(pod.metadata);
+  // What pins one that is not bound yet.
+  if (!pod.spec.node_name) {
+    if (const auto node = node_of(pod)) {
+      kept.spec.affinity = kube::RawJson{affinity_to_node(head(*node))};
+    }
+  }
+  kept.spec.active_deadline_seconds = pod.spec.active_deadline_seconds;
+  kept.spec.init_containers = only_hazards(pod.spec.init_containers);
+  kept.spec.containers = only_hazards(pod.spec.containers);
+  kept.status.reason = head(pod.status.reason);
+  kept.status.message = head(pod.status.message, kMessageBytesMax);
+  kept.status.conditions = only(
+      pod.status.conditions,
+      {"PodScheduled", "DisruptionTarget", kube::kReady, kube::kPodSuspended, kube::kPodWaiting});
+  kept.status.init_container_statuses = short_states(pod.status.init_container_statuses);
+  kept.status.container_statuses = short_states(pod.status.container_statuses);
+}
+
+// These are most of a cluster's pods.
+void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
+  kept.metadata.labels =
+      only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});
+  if (const kube::Bytes memory = memory_request(pod); memory.value() > 0) {
+    kube::Container all;
+    all.resources.requests.emplace("memory", kube::Quantity::from_units(memory.value()));
+    kept.spec.containers.push_back(std::move(all));
+  }
+  kept.status.conditions = only(pod.status.conditions, {kube::kReady, kube::kPodWaiting});
+  for (const kube::ContainerStatus& status : pod.status.container_statuses) {
+    if (status.name != kube::kAgentContainer) continue;
+    kept.status.container_statuses = {{.name = status.name, .state = short_state(status.state)}};
+    break;
+  }
+}
+
+// The API server takes 20 rules. One that names more indexes than a Job of ours may is cut, so that
+// it is still refused.
+kube::RawJson short_success_policy(const kube::RawJson& policy) {
+  if (policy.text().size() <= kIndexesBytesMax) return policy;
+  nlohmann::json value = policy.json();
+  for (nlohmann::json& rule : value["rules"]) {
+    const std::string indexes = rule.value("succeededIndexes", "");
+    if (indexes.size() > kIndexesBytesMax) {
+      rule["succeededIndexes"] = head(indexes, kIndexesBytesMax + 1);
+    }
+  }
+  return kube::RawJson{value};
+}
+
+kube::ResourceList only(const kube::ResourceList& all, Names names) {
+  kube::ResourceList kept;
+  for (const auto& [name, quantity] : all) {
+    if (is_one_of(name, names)) kept.emplace(name, quantity);
+  }
+  return kept;
+}
+
+// Partitions, jobs and their users may select by any label.
+kube::Labels labels_of_node(kube::Labels& all) {
+  kube::Labels kept;
+  std::size_t bytes = 0;
+  for (const bool ours : {true, false}) {
+    for (auto at = all.begin(); at != all.end();) {
+      const auto next = std::next(at);
+      const std::size_t more = at->first.size() + at->second.size();
+      if (at->first.starts_with(kube::kAnnotationPrefix) == ours &&
+          bytes + more <= kNodeLabelsBytesMax) {
+        bytes += more;
+        kept.insert(all.extract(at));
+      }
+      at = next;
+    }
+  }
+  return kept;
+}
+
+}  // namespace
+
+void keep_what_is_read(kube::Pod& pod) {
+  kube::Pod kept{.metadata = identity_of(pod.metadata)};
+  kept.status.phase = pod.status.phase;
+  if (has_gang_gate(pod)) {
+    keep_gated(pod, kept);
+  } else {
+    job_uid_of(pod).empty() ? keep_foreign(pod, kept) : keep_ours(pod, kept);
+    kept.spec.node_name = std::move(pod.spec.node_name);
+  }
+  replace(pod, std::move(kept));
+}
+
+void keep_what_is_read(kube::BatchJob& job) {
+  kube::ObjectMeta kept = identity_of(job.metadata);
+  kept.annotations =
+      only_short(job.metadata.annotations,
+                 {kube::kAnnotationPartition, kube::kAnnotationQos, kube::kAnnotationNodes});
+  replace(job.metadata, std::move(kept));
+  // One that has finished gets no more attempts.
+  job.spec.pod_template =
+      kube::is_finished(job.status) ? kube::RawJson{} : judged_template(job.spec.pod_template);
+  job.spec.success_policy = short_success_policy(job.spec.success_policy);
+}
+
+void keep_what_is_read(kube::Node& node) {
+  kube::Node kept{.metadata = identity_of(node.metadata), .spec = std::move(node.spec)};
+  kept.metadata.labels = labels_of_node(node.metadata.labels);
+  kept.status.capacity = only(node.status.capacity, {"cpu"});
+  kept.status.allocatable =
+      only(node.status.allocatable, {"cpu", "memory", "pods", "ephemeral-storage"});
+  kept.status.conditions = only(node.status.conditions, {kube::kReady});
+  replace(node, std::move(kept));
+}
+
+void keep_identity(kube::ObjectMeta& metadata) {
+  replace(metadata, identity_of(metadata));
+}
+
+void keep_what_jobs_need(kube::ObjectMeta& metadata) {
+  kube::ObjectMeta kept = identity_of(metadata);
+  kept.labels =
+      only(metadata.labels, {kube::kLabelGang, kube::kLabelAttempt, kube::kLabelFailures});
+  kept.owner_references = only_controller(metadata);
+  replace(metadata, std::move(kept));
+}
+
+}  // namespace control

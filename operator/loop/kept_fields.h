@@ -1,0 +1,31 @@
+// The fields of an object that the informers keep: those that the operator reads, by name. Anyone
+// who may create an object chooses what is in it, up to 1.5 MB, and the operator holds all of them.
+// What stays of one has a bound that its author does not choose (faults.md 5). A part of the
+// operator that reads another field has to add it here. Pure.
+#pragma once
+
+#include "kube/api/batch_job.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+
+namespace control {
+
+// Each of these drops all other fields, and gives their memory back.
+
+// A pod is one of three: behind our gate (translate_pod_gang reads it), of a job of ours (node_of,
+// observe_gang, SuspensionNotes), or of others (memory_request, AgentPods).
+void keep_what_is_read(kube::Pod& pod);
+
+// Of its template only what is judged; the whole one is read again when a Job of ours is made
+// (CreateJob). Its status is kept as it is: what the operator writes is the difference to it.
+void keep_what_is_read(kube::BatchJob& job);
+
+// All of its taints: they are written back as a whole. Labels of up to 64 KiB, ours first.
+void keep_what_is_read(kube::Node& node);
+
+// Of any kind: names, versions and times, without labels, annotations and owners.
+void keep_identity(kube::ObjectMeta& metadata);
+// Of a Job of ours.
+void keep_what_jobs_need(kube::ObjectMeta& metadata);
+
+}  // namespace control

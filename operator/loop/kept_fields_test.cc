@@ -1,0 +1,362 @@
+// What stays of an object is little, whatever its author has written, and says the same.
+#include "operator/loop/kept_fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "api/wellknown.h"
+#include "operator/gang/gang_observation.h"
+#include "operator/gang/pod_pin.h"
+#include "operator/jobs/pod_index.h"
+#include "operator/nodes/agent_pods.h"
+#include "operator/translate/batch_job_translation.h"
+#include "operator/translate/freeze_hazards.h"
+#include "operator/translate/node_translation.h"
+#include "operator/translate/pod_gang_translation.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Kind = PodGangVerdict::Kind;
+
+constexpr int kEntries = 3'000;
+constexpr int kContainers = 1'000;
+constexpr std::size_t kMega = std::size_t{1} << 20U;
+const std::string kLong(kMega / 2, 'x');
+const std::string kValue(63, 'x');
+
+kube::Labels labels() {
+  kube::Labels all;
+  for (int i = 0; i < kEntries; ++i) all["kubegang.io/" + std::to_string(i)] = kValue;
+  return all;
+}
+
+void fill(kube::ObjectMeta& metadata) {
+  metadata = {.name = "huge", .generate_name = kLong, .ns = "team-a", .uid = "u"};
+  metadata.resource_version = "7";
+  metadata.labels = labels();
+  metadata.annotations = {{"example.com/long", kLong}, {"kubegang.io/other", kLong}};
+  for (int i = 0; i < kEntries; ++i) {
+    metadata.owner_references.push_back({.api_version = "v1", .kind = "ConfigMap", .name = kValue});
+  }
+}
+
+kube::Container container(const std::string& name) {
+  kube::Container one{.name = name, .image = kValue, .command = {kValue}, .args = {kValue}};
+  one.env = {{.name = "A", .value = kValue}};
+  one.resources.requests["memory"] = kube::Quantity::from_units(1024);
+  one.resources.requests["example.com/" + name] = kube::Quantity::from_units(1);
+  return one;
+}
+
+kube::ContainerStatus running(const std::string& name) {
+  kube::ContainerStatus status{.name = name, .image = kValue, .image_id = kValue};
+  status.state.running = kube::ContainerRunning{base::Instant{std::chrono::hours{1}}};
+  status.last_state.terminated = kube::ContainerTerminated{.message = kValue};
+  return status;
+}
+
+kube::Pod hostile_pod(int containers) {
+  kube::Pod pod;
+  fill(pod.metadata);
+  pod.spec.node_name = "n1";
+  pod.spec.node_selector = labels();
+  pod.spec.tolerations.resize(kEntries);
+  pod.spec.affinity = kube::RawJson{json{{"x", kLong}}};
+  pod.spec.scheduler_name = kLong;
+  for (int i = 0; i < containers; ++i) {
+    pod.spec.containers.push_back(container("c" + std::to_string(i)));
+    pod.spec.init_containers.push_back(container("i" + std::to_string(i)));
+    pod.status.container_statuses.push_back(running("c" + std::to_string(i)));
+  }
+  for (int i = 0; i < kEntries; ++i) {
+    pod.status.conditions.push_back({.type = "example.com/" + std::to_string(i)});
+  }
+  pod.status.conditions.push_back({.type = "Ready", .message = kLong});
+  pod.status.phase = kube::PodPhase::kRunning;
+  return pod;
+}
+
+std::size_t heap_bytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+// Returns how many bytes stay in memory of each of `count` such objects, after `keep`.
+template <typename T, typename Keep>
+std::size_t bytes_of(const T& object, int count, Keep keep) {
+  std::vector<std::shared_ptr<const T>> all;
+  const auto put = [&] {
+    T one = object;
+    keep(one);
+    all.push_back(std::make_shared<const T>(std::move(one)));
+  };
+  all.reserve(static_cast<std::size_t>(count) + 1);
+  put();  // constants are made once
+  const std::size_t before = heap_bytes();
+  for (int i = 0; i < count; ++i) put();
+  const std::size_t after = heap_bytes();
+  return after > before ? (after - before) / static_cast<std::size_t>(count) : 0;
+}
+
+// Returns what is kept of it, and expects that it takes at most so many bytes, by many objects: the
+// allocator keeps some memory for itself.
+template <typename T>
+T kept(const T& object, std::size_t bytes_max) {
+  T one = object;
+  keep_what_is_read(one);
+  EXPECT_LE(kube::encode(one).dump().size(), bytes_max);
+  const std::size_t whole = bytes_of(object, 2, [](T&) {});
+  if (whole == 0) return one;  // a sanitizer's allocator does not count
+  EXPECT_GT(whole, kMega);
+  const std::size_t left = bytes_of(object, 16, [](T& that) { keep_what_is_read(that); });
+  EXPECT_LE(left, bytes_max);
+  return one;
+}
+
+TEST(KeptFields, OfAPodOfOthersLittleIsKept) {
+  const kube::Pod pod = hostile_pod(kContainers);
+  const kube::Pod left = kept(pod, 3'072);
+  EXPECT_EQ(left.spec.node_name, "n1");
+  EXPECT_EQ(memory_request(left), memory_request(pod));
+  EXPECT_EQ(memory_request(left), kube::Bytes{std::int64_t{kContainers} * 1024});
+  EXPECT_EQ(job_uid_of(left), "");
+  EXPECT_EQ(is_finished(left), is_finished(pod));
+  EXPECT_EQ(left.metadata.resource_version, "7");
+}
+
+// Sums up what it can; a node has less.
+TEST(KeptFields, NoAmountsOfMemoryOverflow) {
+  kube::Pod pod = hostile_pod(kContainers);
+  for (auto* all : {&pod.spec.containers, &pod.spec.init_containers}) {
+    for (kube::Container& one : *all) {
+      one.resources.requests["memory"] = *kube::parse_quantity("8P");
+      one.restart_policy = "Always";
+    }
+  }
+  pod.spec.overhead["memory"] = *kube::parse_quantity("8P");
+  kube::Pod left = pod;
+  keep_what_is_read(left);
+  EXPECT_EQ(memory_request(pod), kube::Bytes{std::int64_t{1} << 46U});
+  EXPECT_EQ(memory_request(left), memory_request(pod));
+}
+
+TEST(KeptFields, AnAgentsPodSaysTheSame) {
+  kube::Pod pod = hostile_pod(2);
+  pod.metadata.labels[std::string{kube::kLabelName}] = kube::kLabelNameValue;
+  pod.metadata.labels[std::string{kube::kLabelComponent}] = kube::kComponentAgent;
+  pod.status.container_statuses.push_back(running(std::string{kube::kAgentContainer}));
+  pod.status.conditions.back().status = kube::ConditionStatus::kTrue;
+  kube::Pod left = pod;
+  keep_what_is_read(left);
+  AgentPods agents;
+  agents.expect_in("team-a");
+  EXPECT_EQ(agents.observe(kube::key_of(left.metadata), &left), "n1");
+  EXPECT_EQ(agents.on("n1"), AgentPod::kReady);
+}
+
+kube::Pod pod_of_job(int containers) {
+  kube::Pod pod = hostile_pod(containers);
+  pod.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
+                                           .kind = "Job",
+                                           .name = "train",
+                                           .uid = "job",
+                                           .controller = true});
+  return pod;
+}
+
+TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
+  kube::Pod pod = pod_of_job(32);
+  const kube::RawJson probe{json{{"exec", {{"command", {kLong}}}}}};
+  pod.spec.containers[7].liveness_probe = probe;
+  pod.status.container_statuses[3].state = {
+      .terminated = kube::ContainerTerminated{.exit_code = 3, .reason = "Error", .message = kLong}};
+  pod.status.container_statuses[4].state = {
+      .waiting = kube::ContainerWaiting{.reason = "ErrImagePull", .message = kLong}};
+  const kube::Pod left = kept(pod, 98'304);
+  EXPECT_EQ(job_uid_of(left), "job");
+  EXPECT_EQ(node_of(left), "n1");
+  EXPECT_EQ(why_never_frozen(left.spec), why_never_frozen(pod.spec));
+  EXPECT_TRUE(why_never_frozen(left.spec));
+  const SlotPod before{std::make_shared<const kube::Pod>(pod)};
+  const SlotPod after{std::make_shared<const kube::Pod>(left)};
+  EXPECT_EQ(after.has_started, before.has_started);
+  EXPECT_EQ(after.is_calm, before.is_calm);
+  EXPECT_EQ(after.newest_start, before.newest_start);
+  EXPECT_EQ(left.status.container_statuses[3].state.terminated->exit_code, 3);
+  EXPECT_EQ(left.status.container_statuses[4].state.waiting->reason, "ErrImagePull");
+}
+
+// More than a template may have: nobody but its own author has made it.
+TEST(KeptFields, OfAPodThatSaysItIsOfAJobNotAllContainersAreKept) {
+  const kube::Pod left = kept(pod_of_job(kContainers), 196'608);
+  EXPECT_EQ(left.spec.containers.size(), 64U);
+}
+
+TEST(KeptFields, APinnedPodKeepsItsPin) {
+  kube::Pod pod = pod_of_job(1);
+  pod.spec.node_name.reset();
+  json affinity = affinity_to_node("n7");
+  affinity["podAffinity"] = kLong;
+  pod.spec.affinity = kube::RawJson{affinity};
+  pod.status.conditions.push_back({.type = "PodScheduled",
+                                   .status = kube::ConditionStatus::kFalse,
+                                   .reason = "Unschedulable",
+                                   .message = "persistentvolumeclaim " + kLong});
+  const kube::Pod left = kept(pod, 16'384);
+  EXPECT_EQ(node_of(left), "n7");
+  ASSERT_TRUE(binding_problem(left));
+  EXPECT_TRUE(binding_problem(left)->about_claims);
+}
+
+PodGangVerdict verdict_of(const kube::Pod& pod) {
+  const std::vector pods{std::make_shared<const kube::Pod>(pod)};
+  return translate_pod_gang(pods);
+}
+
+kube::Pod gated_pod() {
+  kube::Pod pod;
+  pod.metadata = {.name = "p", .ns = "team-a", .uid = "u"};
+  pod.metadata.labels[std::string{kube::kLabelGang}] = "train";
+  pod.metadata.annotations = {{"kubegang.io/pods", "1"},        {"kubegang.io/partition", "a,b"},
+                              {"kubegang.io/qos", "high"},      {"kubegang.io/nodes", "1"},
+                              {"kubegang.io/time-limit", "1h"}, {"kubegang.io/cpus", "4"}};
+  pod.spec.scheduling_gates = kube::RawJson{json::array({{{"name", kube::kGangGate}}})};
+  return pod;
+}
+
+TEST(KeptFields, AGatedPodBecomesTheSameJob) {
+  kube::Pod pod = gated_pod();
+  pod.spec.containers = {
+      {.name = "main", .image = "busybox", .command = {"mpirun"}, .args = {kLong}}};
+  pod.spec.containers[0].resources.limits["memory"] = *kube::parse_quantity("1Gi");
+  pod.spec.containers[0].resources.requests["cpu"] = *kube::parse_quantity("1m");
+  pod.spec.node_selector = {{"disk", "fast"}};
+  pod.spec.tolerations = {{.key = "gpu", .op = "Exists", .value = "", .effect = "NoSchedule"}};
+  pod.spec.termination_grace_period_seconds = 5;
+  kube::Pod left = pod;
+  keep_what_is_read(left);
+  const PodGangVerdict before = verdict_of(pod), after = verdict_of(left);
+  ASSERT_EQ(before.kind, Kind::kComplete) << before.message;
+  EXPECT_EQ(after.kind, before.kind) << after.message;
+  EXPECT_EQ(after.job, before.job);
+  EXPECT_THAT(after.job.spec.pod_template.text(), HasSubstr(R"("disk":"fast")"));
+  EXPECT_TRUE(has_gang_gate(left));
+}
+
+TEST(KeptFields, OfAGatedPodLittleIsKept) {
+  kube::Pod pod = hostile_pod(kContainers);
+  const kube::Pod gated = gated_pod();
+  pod.spec.node_name.reset();
+  pod.spec.scheduling_gates = gated.spec.scheduling_gates;
+  pod.metadata.labels[std::string{kube::kLabelGang}] = "train";
+  for (const auto& [name, value] : gated.metadata.annotations) {
+    pod.metadata.annotations[name] = name == kube::kAnnotationPods ? "1" : kLong;
+  }
+  const kube::Pod left = kept(pod, 131'072);
+  const PodGangVerdict verdict = verdict_of(left);
+  EXPECT_EQ(verdict.kind, Kind::kRefused);
+  EXPECT_LE(verdict.message.size(), 8'192U);
+  EXPECT_EQ(verdict_of(pod).kind, Kind::kRefused);
+}
+
+// The longest list of partitions is kept as it is; a longer one stays refused.
+TEST(KeptFields, AnAnnotationIsKeptWholeOrRefused) {
+  kube::Pod pod = gated_pod();
+  std::string& list = pod.metadata.annotations["kubegang.io/partition"];
+  list = std::string(63, 'a');
+  for (int i = 1; i < 32; ++i) list += "," + std::string(63, 'a');
+  kube::Pod left = pod;
+  keep_what_is_read(left);
+  EXPECT_EQ(left.metadata.annotations.at("kubegang.io/partition"), list);
+  list += ",b";
+  keep_what_is_read(pod);
+  EXPECT_EQ(pod.metadata.annotations.at("kubegang.io/partition"),
+            std::string(63, 'a') + "," + std::string(36, 'a') + "...");
+}
+
+// A note of ours is compared as a whole, or it would be written again and again.
+TEST(KeptFields, OurNoteIsKeptWhole) {
+  const std::string sentence(20'000, 'x');
+  for (kube::Pod pod : {gated_pod(), hostile_pod(1), pod_of_job(1)}) {
+    pod.status.conditions.push_back({.type = std::string{kube::kPodWaiting}, .message = sentence});
+    keep_what_is_read(pod);
+    const kube::Condition* note = kube::find_condition(pod.status.conditions, kube::kPodWaiting);
+    ASSERT_NE(note, nullptr);
+    EXPECT_EQ(note->message, sentence);
+  }
+}
+
+TEST(KeptFields, OfABatchJobLittleIsKept) {
+  kube::BatchJob job;
+  fill(job.metadata);
+  job.metadata.annotations["kubegang.io/partition"] = kLong;
+  job.metadata.annotations["kubegang.io/nodes"] = "2";
+  job.spec.parallelism = job.spec.completions = 2;
+  const json main{{"name", "main"}, {"image", "busybox"}, {"args", {kLong, "mpirun"}}};
+  job.spec.pod_template = kube::RawJson{json{{"metadata", {{"annotations", {{"a", kLong}}}}},
+                                             {"spec", {{"containers", json::array({main})}}}}};
+  json rules = json::array();
+  for (int i = 0; i < 20; ++i) rules.push_back({{"succeededIndexes", std::string(65'536, '1')}});
+  job.spec.success_policy = kube::RawJson{json{{"rules", rules}}};
+  job.status.conditions = {{.type = "example.com/of-others", .reason = "Stays"}};
+  const kube::BatchJob left = kept(job, 196'608);
+  EXPECT_EQ(translate_batch_job(left, {}).problems, translate_batch_job(job, {}).problems);
+  EXPECT_THAT(translate_batch_job(left, {}).problems.at(0), HasSubstr("mpirun"));
+  // What the operator writes is the difference to it.
+  EXPECT_EQ(left.status, job.status);
+  EXPECT_EQ(left.spec.completions, 2);
+}
+
+TEST(KeptFields, OfANodeLittleIsKept) {
+  kube::Node node;
+  fill(node.metadata);
+  node.metadata.labels.clear();
+  for (int i = 0; i < kEntries; ++i) node.metadata.labels["a/" + std::to_string(i)] = kValue;
+  node.metadata.labels[std::string{kube::kLabelWeight}] = "5";
+  node.spec.taints = {{.key = "k", .value = "v", .effect = "NoSchedule"}};
+  node.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+  node.status.node_info.os_image = kLong;
+  for (const char* name : {"cpu", "memory", "pods", "ephemeral-storage"}) {
+    node.status.capacity[name] = node.status.allocatable[name] = *kube::parse_quantity("1Gi");
+  }
+  for (int i = 0; i < kEntries; ++i) {
+    node.status.allocatable["example.com/" + std::to_string(i)] = kube::Quantity::from_units(1);
+  }
+  const kube::Node left = kept(node, 196'608);
+  EXPECT_EQ(left.spec, node.spec);
+  const NodeVerdict before = translate_node({.node = &node}),
+                    after = translate_node({.node = &left});
+  EXPECT_EQ(after.spec.weight, 5U);
+  EXPECT_EQ(after.spec.cpus, before.spec.cpus);
+  EXPECT_EQ(after.spec.memory, before.spec.memory);
+  EXPECT_EQ(after.spec.pods_max, before.spec.pods_max);
+  EXPECT_EQ(after.spec.tmp_disk, before.spec.tmp_disk);
+  EXPECT_EQ(after.spec.state, before.spec.state);
+}
+
+// Of a Job of ours the CRD bounds the spec, and the template is dropped.
+TEST(KeptFields, OfTheMetadataOfAJobLittleIsKept) {
+  kube::Job job;
+  fill(job.metadata);
+  job.metadata.labels["kubegang.io/attempt"] = "3";
+  job.metadata.owner_references.push_back(
+      {.api_version = "batch/v1", .kind = "Job", .name = "train", .uid = "b", .controller = true});
+  keep_what_jobs_need(job.metadata);
+  EXPECT_LE(kube::encode(job).dump().size(), 1'024U);
+  EXPECT_EQ(job.metadata.labels.at("kubegang.io/attempt"), "3");
+  EXPECT_EQ(kube::controller_of(job.metadata)->uid, "b");
+  EXPECT_EQ(job.metadata.resource_version, "7");
+}
+
+}  // namespace
+}  // namespace control

@@ -1,0 +1,128 @@
+#include "operator/translate/judged_spec.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/cut_text.h"
+#include "operator/translate/template_check.h"
+
+namespace control {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kNameBytesMax = 253;
+constexpr std::size_t kImageBytesMax = 1025;  // one more than the CRD allows
+// Resources beside CPU and memory, each of which is refused: as many as are told of.
+constexpr std::size_t kOtherResourcesMax = 4;
+
+std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
+  return std::string{base::head_of(text, bytes_max)};
+}
+
+std::optional<std::string> head(const std::optional<std::string>& text) {
+  return text ? std::optional{head(*text)} : std::nullopt;
+}
+
+// Only whether the field is there is read.
+kube::RawJson presence(const kube::RawJson& field) {
+  static const kube::RawJson kPresent{Json{{"dropped", true}}};
+  return field.empty() ? kube::RawJson{} : kPresent;
+}
+
+std::optional<kube::LifecycleHandler> presence(const std::optional<kube::LifecycleHandler>& hook) {
+  if (!hook || hook->exec.empty()) return std::nullopt;
+  return kube::LifecycleHandler{.exec = presence(hook->exec)};
+}
+
+kube::ResourceList judged_resources(const kube::ResourceList& all, std::size_t others_max) {
+  kube::ResourceList kept;
+  for (const auto& [name, quantity] : all) {
+    if (name == "cpu" || name == "memory") {
+      kept.emplace(name, quantity);
+    } else if (others_max > 0 && name != "ephemeral-storage" && quantity.milli() != 0) {
+      kept.emplace(head(name), quantity);
+      --others_max;
+    }
+  }
+  return kept;
+}
+
+kube::Container judged_container(const kube::Container& container) {
+  kube::Container kept{.name = head(container.name),
+                       .image = head(container.image, kImageBytesMax)};
+  if (const auto launcher = launcher_of(container)) kept.command.emplace_back(*launcher);
+  kept.resources.requests = judged_resources(container.resources.requests, kOtherResourcesMax);
+  kept.resources.limits = judged_resources(container.resources.limits, 0);
+  keep_hazards(container, kept);
+  return kept;
+}
+
+std::vector<kube::Container> judged_containers(const std::vector<kube::Container>& all) {
+  // One more than is possible is refused as all of them would be.
+  const std::size_t count = std::min(all.size(), kTemplateContainersMax + 1);
+  std::vector<kube::Container> kept;
+  kept.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) kept.push_back(judged_container(all[i]));
+  return kept;
+}
+
+kube::Labels judged_selector(kube::Labels selector) {
+  if (is_small(selector)) return selector;
+  kube::Labels too_many;
+  for (std::size_t i = 0; i <= kTemplateListMax; ++i) too_many.emplace(std::to_string(i), "");
+  return too_many;
+}
+
+std::vector<kube::Toleration> judged_tolerations(std::vector<kube::Toleration> tolerations) {
+  if (is_small(tolerations)) return tolerations;
+  return std::vector<kube::Toleration>(kTemplateListMax + 1);
+}
+
+}  // namespace
+
+void keep_hazards(const kube::Container& from, kube::Container& to) {
+  to.restart_policy = head(from.restart_policy);
+  to.liveness_probe = presence(from.liveness_probe);
+  to.startup_probe = presence(from.startup_probe);
+  if (!from.lifecycle) return;
+  kube::Lifecycle hooks{.post_start = presence(from.lifecycle->post_start),
+                        .pre_stop = presence(from.lifecycle->pre_stop)};
+  if (hooks.post_start || hooks.pre_stop) to.lifecycle = std::move(hooks);
+}
+
+kube::PodSpec judged_spec(kube::PodSpec spec) {
+  kube::PodSpec kept;
+  kept.node_name = head(spec.node_name);
+  kept.init_containers = judged_containers(spec.init_containers);
+  kept.containers = judged_containers(spec.containers);
+  kept.restart_policy = head(spec.restart_policy);
+  kept.termination_grace_period_seconds = spec.termination_grace_period_seconds;
+  kept.active_deadline_seconds = spec.active_deadline_seconds;
+  kept.node_selector = judged_selector(std::move(spec.node_selector));
+  kept.tolerations = judged_tolerations(std::move(spec.tolerations));
+  kept.affinity = presence(spec.affinity);
+  kept.topology_spread_constraints = presence(spec.topology_spread_constraints);
+  kept.scheduler_name = head(spec.scheduler_name);
+  kept.priority_class_name = head(spec.priority_class_name);
+  kept.priority = spec.priority;
+  kept.preemption_policy = head(spec.preemption_policy);
+  kept.runtime_class_name = head(spec.runtime_class_name);
+  kept.host_pid = spec.host_pid;
+  kept.scheduling_gates = presence(spec.scheduling_gates);
+  return kept;
+}
+
+kube::RawJson judged_template(const kube::RawJson& pod_template) {
+  auto decoded = kube::decode_template(pod_template);
+  // No template that the API server has accepted; without containers it is refused.
+  if (!decoded.ok()) return kube::RawJson{Json::object()};
+  const kube::Pod pod{.spec = judged_spec(std::move(decoded->spec))};
+  return kube::RawJson{Json{{"spec", kube::encode(pod)["spec"]}}};
+}
+
+}  // namespace control

@@ -1,0 +1,99 @@
+// What the informers hand on of objects that their authors have made as large as the API server
+// takes them (faults.md 5). (What is kept of each kind: loop/kept_fields_test.cc.)
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "api/wellknown.h"
+#include "kube/testing/manual_sleeper.h"
+#include "operator/loop/inbox.h"
+#include "operator/loop/informers.h"
+#include "operator/testing/pump_transport.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kKeptBytesMax = 4'096;
+const std::string kLong(1'500'000, 'x');
+
+class HostileObjects : public ::testing::Test {
+ protected:
+  // Expects that little is handed on of an object that was created so. It has no owners: one whose
+  // owners do not exist is deleted at once.
+  template <typename T>
+  void expect_little(json object) {
+    json& metadata = object["metadata"];
+    metadata["name"] = "huge";
+    metadata["annotations"] = {{"example.com/long", kLong.substr(0, 200'000)}};
+    for (int i = 0; i < 1'000; ++i) {
+      metadata["labels"]["example.com/" + std::to_string(i)] = std::string(63, 'x');
+    }
+    const auto made =
+        world_.client().create_json<T>(T::kResource.namespaced ? "team-a" : "", object);
+    ASSERT_TRUE(made.ok()) << made.error().message.substr(0, 300);
+    for (auto& [name, step] : informers_.steps()) (void)step({});
+    const Inbox::Batch batch = inbox_.take();
+    const auto found = batch.of<T>().find(kube::key_of(made->metadata));
+    ASSERT_NE(found, batch.of<T>().end());
+    EXPECT_LE(kube::encode(*found->second).dump().size(), kKeptBytesMax);
+  }
+
+  static json pod_spec() {
+    return {
+        {"containers", json::array({{{"name", "main"},
+                                     {"image", "busybox"},
+                                     {"args", json::array({kLong.substr(0, 100'000)})},
+                                     {"env", json::array({{{"name", "A"}, {"value", kLong}}})}}})}};
+  }
+
+  World world_{{}};
+  PumpTransport transport_{world_.server(), "informers"};
+  kube::ManualSleeper sleeper_{world_.clock()};
+  kube::Client client_{transport_, world_.clock(), sleeper_, {}};
+  kube::Waker waker_;
+  Inbox inbox_{waker_};
+  TemplateBook templates_;
+  Informers informers_{client_, world_.clock(), inbox_, templates_,
+                       [](std::string_view kind, const base::Error& error) {
+                         ADD_FAILURE() << kind << ": " << error.message.substr(0, 300);
+                       }};
+};
+
+TEST_F(HostileObjects, OfAPodOfOthersLittleIsHandedOn) {
+  json spec = pod_spec();
+  spec["nodeName"] = "n12";
+  expect_little<kube::Pod>({{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", spec}});
+}
+
+TEST_F(HostileObjects, OfAGatedPodLittleIsHandedOn) {
+  json spec = pod_spec();
+  spec["schedulingGates"] = json::array({{{"name", kube::kGangGate}}});
+  expect_little<kube::Pod>({{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", spec}});
+}
+
+TEST_F(HostileObjects, OfAJobLittleIsHandedOn) {
+  json job = gang_job("huge", 1, "5s");
+  job["metadata"]["namespace"] = "team-a";
+  job["spec"]["template"]["spec"].merge_patch(pod_spec());
+  expect_little<kube::Job>(job);
+}
+
+TEST_F(HostileObjects, OfABatchJobLittleIsHandedOn) {
+  json spec = pod_spec();
+  spec["restartPolicy"] = "Never";
+  expect_little<kube::BatchJob>({{"apiVersion", "batch/v1"},
+                                 {"kind", "Job"},
+                                 {"spec",
+                                  {{"managedBy", "kubegang.io/job"},
+                                   {"parallelism", 1},
+                                   {"completions", 1},
+                                   {"template", {{"spec", spec}}}}}});
+}
+
+}  // namespace
+}  // namespace control
