@@ -87,6 +87,7 @@ bool write_file(const std::string& path, const std::string& text) {
   return file.good();
 }
 
+// Each case is printed as it ends: a run takes minutes.
 int run(const Settings& settings) {
   if (const auto missing = testing::RealCgroups::missing(version_to_measure())) {
     std::fprintf(stderr, "agent_bench: SKIPPED: %s\n", missing->c_str());

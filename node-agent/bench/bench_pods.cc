@@ -61,6 +61,7 @@ void Driver::submit(Assignment assignment) {
 }
 
 void Driver::let_go(BenchPods& pods) {
+  // An assignment that lists no pods lets go of all.
   Assignment nobody = pods.assignment({{}}, std::chrono::seconds{1});
   nobody.pods.clear();
   submit(std::move(nobody));
@@ -74,6 +75,7 @@ void Driver::let_go(BenchPods& pods) {
       std::chrono::seconds{60}));
 }
 
+// Nearest rank: the smallest value that so many percent of the values do not exceed.
 double percentile(std::vector<double> values, int percent) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -81,6 +83,7 @@ double percentile(std::vector<double> values, int percent) {
   return values[std::max<std::size_t>(rank, 1) - 1];
 }
 
+// As the switcher's own thread; without the right to it, measurements go on under CFS.
 void take_fifo() {
   constexpr int kFifoPriority = 50;
   const sched_param parameters{.sched_priority = kFifoPriority};

@@ -34,6 +34,8 @@ std::vector<Run> merge_runs(std::vector<Run> runs) {
   return merged;
 }
 
+// Both lists are sorted and merged, so one pass suffices: always step on in the list whose run ends
+// first.
 std::int64_t overlap_nanos(const std::vector<Run>& a, const std::vector<Run>& b, std::int64_t from,
                            std::int64_t to) {
   std::int64_t total = 0;
@@ -46,6 +48,9 @@ std::int64_t overlap_nanos(const std::vector<Run>& a, const std::vector<Run>& b,
   return total;
 }
 
+// Each turn is split into the time around its switch and the rest of the slice. Idle time in the
+// rest is the machine's (interrupts, other programs) and is subtracted in proportion; what is left
+// was lost by switching.
 LostWork lost_work(const std::vector<std::vector<Run>>& cpus, const Turns& turns) {
   const std::int64_t before = std::chrono::nanoseconds{kAwakeBefore}.count();
   const std::int64_t around = before + turns.over_after;
@@ -67,6 +72,7 @@ LostWork lost_work(const std::vector<std::vector<Run>>& cpus, const Turns& turns
   }
   const double count = turns.count;
   const double mean = sum / count;
+  // Of a sample; the noise is the standard error of the mean.
   const double variance = std::max(0.0, squares / count - mean * mean) * count / (count - 1);
   return {.percent = mean, .noise_percent = std::sqrt(variance / count)};
 }

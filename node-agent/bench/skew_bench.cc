@@ -22,6 +22,7 @@ namespace {
 constexpr base::Duration kSkewSlice = std::chrono::milliseconds{100};
 constexpr int kNodes = 2;
 
+// In memory that the agents' processes share with this one: the policy that each got.
 struct Shared {
   std::atomic<int> policy[kNodes];
 };
@@ -67,6 +68,9 @@ std::map<std::int64_t, std::int64_t> first_runs(BenchPods& pods, int node, std::
 
 }  // namespace
 
+// Two "nodes" are two CPUs of this machine, each with an agent of its own, so that their clocks are
+// one and the difference is the agents' alone.
+// 1. Two pods on each, one of each gang, spin.
 nlohmann::ordered_json measure_skew(const std::string& name, bool fifo, int rounds) {
   if (std::thread::hardware_concurrency() < kNodes) {
     return {{"name", name}, {"skipped", "needs two CPUs"}};
@@ -80,6 +84,7 @@ nlohmann::ordered_json measure_skew(const std::string& name, bool fifo, int roun
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   CHECK(memory != MAP_FAILED);
   auto* shared = static_cast<Shared*>(memory);
+  // 2. An agent for each node, in a process of its own.
   std::vector<pid_t> agents;
   const pid_t parent = ::getpid();
   for (int node = 0; node < kNodes; ++node) {
@@ -87,9 +92,11 @@ nlohmann::ordered_json measure_skew(const std::string& name, bool fifo, int roun
     CHECK(agents.back() >= 0);
     if (agents.back() == 0) be_agent(pods, node, fifo, parent, *shared);
   }
+  // 3. A few slices until both are in step, then the measurement.
   std::this_thread::sleep_for(kSkewSlice * 4);
   const std::int64_t from = wall_nanos();
   std::this_thread::sleep_for(kSkewSlice * rounds);
+  // 4. The skew of a slot: how far apart the gang's first instructions were on both.
   std::vector<double> skews;
   const auto left = first_runs(pods, 0, from);
   const auto right = first_runs(pods, 1, from);

@@ -26,6 +26,8 @@ namespace {
   std::int64_t last = 0;
   std::uint64_t runs = 0;
   for (;;) {
+    // A gap between two looks at the clock means that the process did not run. The begin of a run
+    // is stored before its number, so a reader never sees a run without a begin.
     const std::int64_t now = wall_nanos();
     if (runs == 0 || now - last > kBreakNanos) {
       SpinnerMemory::Stored& run = memory.runs[runs++ % kRunsMax];
@@ -63,6 +65,7 @@ Spinner::~Spinner() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof(SpinnerMemory));
 }
 
+// The ring keeps the newest kRunsMax runs. The newest may still grow while it is read.
 std::vector<Run> Spinner::runs_since(std::int64_t from) const {
   const std::uint64_t count = memory_->runs_count.load(std::memory_order_acquire);
   std::vector<Run> runs;

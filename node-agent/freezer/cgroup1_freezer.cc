@@ -29,10 +29,13 @@ IoResult Cgroup1Freezer::request(FreezeRequest wanted) {
 Observation Cgroup1Freezer::observe() {
   std::array<char, 16> buffer;
   const os::FileText state = os::read_file(state_.get(), buffer);
+  // The third value is FREEZING: at least one task still runs. Reading the file makes the kernel
+  // look at the tasks again, so the state can only become FROZEN by being read.
   return {.result = state.result, .frozen = state.text.starts_with("FROZEN")};
 }
 
 AskedState Cgroup1Freezer::asked() {
+  // self_freezing is this cgroup's own request; freezer.state also shows the freeze of a parent.
   std::array<char, 8> buffer;
   const os::FileText self = os::read_file(self_freezing_.get(), buffer);
   return {.result = self.result,

@@ -24,6 +24,8 @@ base::Result<std::string> read_list(const os::FileDescriptor& file, const std::s
   return std::string{read.text.substr(0, read.text.find('\n'))};
 }
 
+// Compares sets and not texts: the kernel prints "0-3" for what was written as "0,1,2,3". A list
+// that cannot be parsed counts as empty, as an unset cpuset is.
 bool same_cpus(const std::string& a, const std::string& b) {
   std::vector<int> x = os::parse_cpu_list(a).value_or(std::vector<int>{});
   std::vector<int> y = os::parse_cpu_list(b).value_or(std::vector<int>{});
@@ -32,6 +34,7 @@ bool same_cpus(const std::string& a, const std::string& b) {
   return x == y;
 }
 
+// The missing file has two causes, which the administrator mends in different ways.
 base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& error) {
   if (error.code != base::Code::kNotFound) return error.with_context("cgroup " + cgroup.path);
   const bool v2 = os::open_beneath(cgroup.directory.get(), "cgroup.freeze", O_RDONLY).ok();
@@ -80,6 +83,9 @@ base::Status unbind(const PodCgroup& cgroup) {
   return write_list(cgroup, *all);
 }
 
+// The kernel of v2 accepts a list that the parent does not have in full and applies the
+// intersection, so a write that succeeds proves nothing. cpuset.cpus.effective shows the CPUs that
+// the pod really has.
 base::Status bind_to_cpus(const PodCgroup& cgroup, const std::string& cpus) {
   if (base::Status status = write_list(cgroup, cpus); !status) return status;
   const std::string name = kListName;

@@ -32,6 +32,8 @@ std::optional<base::Duration> parse_frozen_time(std::string_view text) {
   return std::nullopt;
 }
 
+// The file is missing on kernels that do not count frozen time and on v1 (freezer.md 2.5): no
+// value, no error.
 std::optional<base::Duration> read_frozen_time(const PodCgroup& cgroup) {
   const base::Result<os::FileDescriptor> file =
       os::open_beneath(cgroup.directory.get(), "cgroup.stat.local", O_RDONLY);

@@ -28,6 +28,8 @@ int error_of_stat(const std::string& path) {
   return ::statfs(path.c_str(), &about) == 0 ? 0 : errno;
 }
 
+// A mistyped root may be an existing directory of another file system, where files called
+// cgroup.freeze could even be made.
 bool is_cgroup_file_system(const std::string& path) {
   struct statfs about {};
   if (::statfs(path.c_str(), &about) != 0) return false;
@@ -45,6 +47,8 @@ base::Status check_freezer(const std::string& cgroup) {
                                 "the cgroup v2 or the v1 freezer hierarchy there");
 }
 
+// Two messages, because they are mended in two ways: the mount option of the volume, or the user of
+// the container.
 base::Status check_writable(const std::string& directory) {
   struct statfs about {};
   if (::statfs(directory.c_str(), &about) == 0 && (about.f_flags & ST_RDONLY) != 0) {

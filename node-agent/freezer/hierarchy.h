@@ -11,11 +11,11 @@ namespace agent {
 // controllers, else v2. kNotFound: neither is mounted.
 base::Result<std::string> detect_cgroup_root();
 
-// Whether pods can be frozen below `root`: it is a directory of a cgroup file system, or a plain
-// one that holds the mounted kubepods tree (a container that was given no more than that), below
-// `kubelet_root` if kubelet has its own --cgroup-root. Otherwise one sentence that says what is
-// wrong and what to do: not there, no cgroup file system, no freezer, mounted read-only, not ours
-// to write.
+// Returns ok if pods can be frozen below `root`: it is a directory of a cgroup file system, or a
+// plain one that holds the mounted kubepods tree (a container that was given no more than that),
+// below `kubelet_root` if kubelet has its own --cgroup-root. Otherwise one sentence that says what
+// is wrong and what to do: not there, no cgroup file system, no freezer, mounted read-only, not
+// ours to write.
 base::Status check_cgroup_root(const std::string& root, const std::string& kubelet_root = "");
 
 }  // namespace agent

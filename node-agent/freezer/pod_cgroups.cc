@@ -73,7 +73,9 @@ struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Names of the directories in an open directory, sorted, at most kScanDirectoriesMax.
+// Returns the names of the directories in an open directory, sorted so that a scan takes the same
+// way each time; at most kScanDirectoriesMax. Some file systems do not fill in d_type: such an
+// entry is kept, and open_beneath() refuses it if it is not a directory.
 std::vector<std::string> subdirectories(os::FileDescriptor directory) {
   std::vector<std::string> names;
   const std::unique_ptr<DIR, CloseDirectory> stream{::fdopendir(directory.get())};
@@ -93,6 +95,9 @@ std::vector<std::string> subdirectories(os::FileDescriptor directory) {
 
 }  // namespace
 
+// A UID becomes a part of a path and of a line of the journal. This alphabet excludes "/", "..",
+// blanks and line ends. UIDs of static pods are hashes without dashes, so the form of a UUID is not
+// asked for.
 bool is_pod_uid(std::string_view uid) {
   if (uid.empty() || uid.size() > kPodUidLengthMax) return false;
   return std::all_of(uid.begin(), uid.end(), [](char c) {
@@ -113,6 +118,7 @@ std::vector<std::string> kubepods_paths(std::string_view kubelet_root) {
   return {systemd_path(parts), join(parts)};
 }
 
+// kubelet puts Guaranteed pods directly below kubepods, the others below their class.
 std::vector<std::string> candidate_paths(std::string_view uid, QosClass qos,
                                          std::string_view kubelet_root) {
   std::vector<std::string> parts = split(kubelet_root);
@@ -142,6 +148,9 @@ base::Result<PodCgroups> PodCgroups::open(const std::string& root,
   return PodCgroups{root, kubelet_root, std::move(directory)};
 }
 
+// The path may come from a journal or from a scan. Two checks keep a wrong one from freezing
+// anything but the pod: the last component must contain the UID, and open_beneath() follows no link
+// and does not leave the root.
 base::Result<PodCgroup> PodCgroups::at(const std::string& path, std::string_view uid) const {
   if (!is_pod_directory_name(base_name(path), uid)) {
     return base::invalid_argument("cgroup " + path + ": its name does not contain the pod's uid " +
@@ -202,6 +211,8 @@ base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
                      "pod " + std::string{uid} + ": no cgroup below " + root_};
 }
 
+// CRI-O with `conmon_cgroup = "pod"` runs its monitor of the containers inside the pod's cgroup.
+// Frozen with the pod, it could not answer kubelet.
 std::string runtime_cgroup_in(const PodCgroup& cgroup) {
   base::Result<os::FileDescriptor> directory =
       os::open_beneath(cgroup.directory.get(), ".", kDirectoryFlags);
@@ -212,6 +223,9 @@ std::string runtime_cgroup_in(const PodCgroup& cgroup) {
   return {};
 }
 
+// By the files that are there and not by the mount: on a hybrid host both hierarchies exist, and
+// the one that holds the pod decides. An error other than "not found" is final: a cgroup.freeze
+// that may not be opened must not make v1 be tried.
 base::Result<std::unique_ptr<Freezer>> open_freezer(const PodCgroup& cgroup) {
   base::Result<std::unique_ptr<Freezer>> v2 = Cgroup2Freezer::open(cgroup.directory.get());
   if (v2 || v2.error().code != base::Code::kNotFound) {

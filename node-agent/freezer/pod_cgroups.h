@@ -25,7 +25,8 @@ using kube::QosClass;
 // A pod's UID that may become part of a path: 1 to 64 letters, digits and dashes.
 bool is_pod_uid(std::string_view uid);
 
-// Whether a directory of this name belongs to the pod: "pod<uid>" or "…-pod<uid with _>.slice".
+// Returns true if a directory of this name belongs to the pod: "pod<uid>" or "…-pod<uid with
+// _>.slice".
 bool is_pod_directory_name(std::string_view name, std::string_view uid);
 
 // Where kubelet puts all of its pods, in both spellings (systemd's first), as candidate_paths()

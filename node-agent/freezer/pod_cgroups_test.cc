@@ -22,6 +22,7 @@ void make_v2(const fs::path& path) {
   std::ofstream{path / "cgroup.events"} << "populated 1\nfrozen 0\n";
 }
 
+// A directory in /tmp in place of /sys/fs/cgroup: finding is by names only.
 class PodCgroupsTest : public ::testing::Test {
  protected:
   base::Result<PodCgroup> find(QosClass qos, const std::string& kubelet_root = "") {
@@ -38,6 +39,7 @@ class PodCgroupsTest : public ::testing::Test {
   testing::TemporaryDirectory root_;
 };
 
+// The two drivers of kubelets spell paths in their own ways; agents are not told which one is used.
 TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheCgroupfsDriver) {
   const std::string pod = "pod" + std::string{kUid};
   for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{
@@ -90,11 +92,14 @@ TEST_F(PodCgroupsTest, AddsKubeletsCgroupRootInBothSpellings) {
 }
 
 TEST_F(PodCgroupsTest, ScansForTheUidWhereTheNamesDiffer) {
+  // Neither layout of kubelet, but a directory on the way has "kubepods" in its name.
   const std::string path = "outer/x.kubepods.y/other/pod" + std::string{kUid};
   make_v2(root() / path);
   EXPECT_EQ(path_found(QosClass::kBurstable), path);
 }
 
+// A container may make cgroups of any name inside its pod's own: one that is called like another
+// pod must not be frozen for it.
 TEST_F(PodCgroupsTest, DoesNotScanOutsideOfTheKubepodsTreeNorInsideOfAnotherPod) {
   make_v2(root() / ("system.slice/pod" + std::string{kUid}));
   make_v2(root() / ("kubepods/burstable/podother/pod" + std::string{kUid}));
@@ -114,6 +119,7 @@ TEST_F(PodCgroupsTest, GivesUpAScanThatWouldTakeTooLong) {
       << found.error().message;
 }
 
+// cgroupfs has no links; another file system at the same place could.
 TEST_F(PodCgroupsTest, RefusesSymbolicLinks) {
   make_v2(root() / "elsewhere");
   fs::create_directories(root() / "kubepods/burstable");
@@ -122,6 +128,7 @@ TEST_F(PodCgroupsTest, RefusesSymbolicLinks) {
   EXPECT_EQ(find(QosClass::kBurstable).error().code, base::Code::kPermissionDenied);
 }
 
+// Paths come from the journal, which could have been changed.
 TEST_F(PodCgroupsTest, RefusesAPathThatLeavesTheRootOrDoesNotNameTheUid) {
   make_v2(root() / ("kubepods/pod" + std::string{kUid}));
   make_v2(root() / "inner/kubepods");

@@ -1,52 +1,22 @@
-// The fuzzers' corpora as ordinary tests: each file, each of its prefixes at line ends, and some
-// mutations with one byte changed.
+// The corpora of the fuzzers here as ordinary tests.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <functional>
-#include <sstream>
-
-#include "base/prng.h"
+#include "base/testing/fuzz_corpus.h"
 #include "node-agent/fuzz/targets.h"
 
 namespace agent {
 namespace {
 
-void run_corpus(const std::string& name, const std::function<void(std::string_view)>& target) {
-  const std::filesystem::path corpus =
-      std::filesystem::path{KUBEGANG_SOURCE_DIR} / "node-agent/fuzz/corpus" / name;
-  constexpr std::uint64_t kSeed = 7;
-  base::Prng prng{kSeed};
-  int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator{corpus}) {
-    SCOPED_TRACE(entry.path().string());
-    std::stringstream stream;
-    stream << std::ifstream{entry.path()}.rdbuf();
-    const std::string text = stream.str();
-    ++files;
-    target(text);
-    for (std::size_t end = text.find('\n'); end != std::string::npos;
-         end = text.find('\n', end + 1)) {
-      target(std::string_view{text}.substr(0, end));
-    }
-    for (int round = 0; round < 40 && !text.empty(); ++round) {
-      std::string mutated = text;
-      mutated[prng.below(mutated.size())] = static_cast<char>(prng.below(256));
-      target(mutated);
-    }
-  }
-  EXPECT_GT(files, 0);
-}
+using base::testing::run_corpus;
 
 TEST(FuzzCorpus, Timetable) {
-  run_corpus("timetable_fuzz", fuzz_timetable);
+  run_corpus("node-agent/fuzz/corpus/timetable_fuzz", fuzz_timetable);
 }
 TEST(FuzzCorpus, PodPath) {
-  run_corpus("pod_path_fuzz", fuzz_pod_path);
+  run_corpus("node-agent/fuzz/corpus/pod_path_fuzz", fuzz_pod_path);
 }
 TEST(FuzzCorpus, Journal) {
-  run_corpus("journal_fuzz", fuzz_journal);
+  run_corpus("node-agent/fuzz/corpus/journal_fuzz", fuzz_journal);
 }
 
 }  // namespace

@@ -113,7 +113,7 @@ void fuzz_timetable(std::string_view text) {
     check_around(table, entry.until);
     check_around(table, entry.until - Duration{1});
   }
-  // What the journal keeps is the same timetable.
+  // The journal keeps the same timetable.
   const base::Result<kube::NodeTimetable> again =
       timetable_from_json(timetable_to_json(*timetable));
   CHECK(again.ok());

@@ -1,4 +1,4 @@
-// What the program touches and what it does not, and that it says truly what it was given: cgroups
+// The program touches only what it must, and reports truly what it was given: cgroups
 // of pods alone, files that it may not write, a thread's policy, locked memory.
 // (freezer.md 4 rules 1, 2, 10; 5.3, 5.6)
 #include <gmock/gmock.h>
@@ -57,6 +57,7 @@ class AgentConfinementTest : public AgentProcessFixture {
   }
 };
 
+// Neither a container (the runtime's to freeze) nor a cgroup above the pod (others are in it).
 TEST_P(AgentConfinementTest, FreezesAtPodLevelOnly) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{0}}, kSlice);
@@ -74,6 +75,7 @@ TEST_P(AgentConfinementTest, FreezesAtPodLevelOnly) {
   EXPECT_TRUE(moves(inside));
 }
 
+// The others take their turns all the while, and the pod joins them once it may be written.
 TEST_P(AgentConfinementTest, APodWhoseFreezerItMayNotWriteRunsAndTheStatusSaysSo) {
   constexpr uid_t kNobody = 65534;
   two_gangs();
@@ -91,6 +93,7 @@ TEST_P(AgentConfinementTest, APodWhoseFreezerItMayNotWriteRunsAndTheStatusSaysSo
   EXPECT_TRUE(eventually([&] { return reason_of_ready() == "Obeying"; }, kStatusWithin));
 }
 
+// Also at the agent's end, at which it thaws what it has frozen itself.
 TEST_P(AgentConfinementTest, AListedPodThatSomebodyElseFrozeIsReportedAndLeftAlone) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{1}}, kSlice);  // it would be b's turn

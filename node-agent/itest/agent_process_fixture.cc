@@ -46,6 +46,7 @@ void AgentProcessFixture::two_gangs() {
 
 bool AgentProcessFixture::two_frozen_gangs() {
   two_gangs();
+  // A cycle of one empty slot: neither pod ever runs.
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
   node_->start();
   return both_freeze();
@@ -58,6 +59,8 @@ bool AgentProcessFixture::both_freeze() {
 bool AgentProcessFixture::takes_turns() {
   const base::Instant now = clock_.wall();
   const base::Instant begin = base::slot_begin(base::slot_of(now, kSlice), kSlice);
+  // Not close to a boundary, where the switch may be under way. Slots count from the epoch, so even
+  // ones are those of "a".
   if (now - begin < milliseconds{60} || now - begin > milliseconds{180}) return false;
   const bool even = base::slot_of(now, kSlice) % 2 == 0;
   return frozen("a") == !even && frozen("b") == even;
@@ -89,6 +92,8 @@ std::optional<base::Duration> AgentProcessFixture::time_until(
     if (holds) return took;
     if (took >= limit) return std::nullopt;
     std::this_thread::sleep_for(milliseconds{1});
+    // A sleep of 1 ms that took more than 5 ms means that the machine was busy: that time is not
+    // the agent's.
     lost += std::max(clock_.monotonic() - asleep - milliseconds{5}, base::Duration{0});
   }
 }
@@ -128,6 +133,7 @@ void AgentProcessFixture::kill_container() {
 }
 
 bool AgentProcessFixture::has_begun() {
+  // Before it blocks SIGTERM, a signal would simply kill it.
   constexpr std::uint64_t kTermBit = std::uint64_t{1} << (SIGTERM - 1);
   return eventually([&] {
     if (node_->worker()) return true;  // what a supervisor waits for, does not show as blocked
@@ -150,6 +156,7 @@ std::string AgentProcessFixture::get(const std::string& path) const {
   std::ifstream log{node_->log_path()};
   int port = 0;
   for (std::string line; std::getline(log, line);) {
+    // The last such line: each worker takes a port of its own.
     const std::size_t at = line.find("serving metrics address=127.0.0.1 port=");
     if (at != line.npos) port = std::atoi(line.c_str() + line.rfind('=') + 1);
   }

@@ -30,6 +30,9 @@ int crash_rounds() {
 
 class AgentProcessTest : public AgentProcessFixture {};
 
+// Two pods of two gangs, of which one runs in the even slots and the other in the odd ones. The
+// status is written once, and turns write nothing: with thousands of nodes each turn would be a
+// write of each.
 TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   two_gangs();
   const base::Instant begin = clock_.wall();
@@ -75,9 +78,11 @@ TEST_P(AgentProcessTest, ReadsThePodsInSmallPages) {
   for (const auto& [kind, count] : node_->server().request_counts()) {
     if (kind.verb == "list" && kind.resource == "pods") lists += count;
   }
+  // 60 pods and the two of the gangs, 20 in a page.
   EXPECT_GE(lists, 4);
 }
 
+// b never has a turn, so only its deletion can thaw it (freezer.md 4 rule 5).
 TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{0}}, kSlice);
@@ -92,6 +97,8 @@ TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {
 
 TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
   node_->add_pod("a", "a");
+  // A second of grace and kubelet's lag of five: on v2 it takes its turns again some six seconds
+  // later. On v1 SIGKILL does not reach a frozen task, so the pod stays thawed.
   node_->add_pod("b", "b", /*grace_seconds=*/1);
   node_->publish(1, 1, {"a", "b"}, {{0}}, kSlice);
   node_->start();
@@ -147,6 +154,8 @@ TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
   });
   node_->server().clear_faults();
   ASSERT_TRUE(took.has_value());
+  // Well below the 2 s of a stop, although each answer takes 5 s: the last word to the API server
+  // is given up after 0.3 s.
   EXPECT_LE(*took, seconds{1});
   EXPECT_EQ(code, 0);
   EXPECT_TRUE(all_run());
@@ -194,6 +203,7 @@ TEST_P(AgentProcessTest, ObeysNoInvalidTimetableAndSaysSoAndAnOlderOneIfItIsWhat
   EXPECT_TRUE(goes_on());
   node_->publish(2, 6, {"a", "b"}, {{}}, seconds{0});
   EXPECT_TRUE(goes_on());
+  // The watch alone would be refused as stale; the quorum read says the same, so it is obeyed.
   node_->publish(2, 4, {"a", "b"}, {{}}, kSlice);  // an older revision
   EXPECT_TRUE(both_freeze());
   node_->publish(1, 7, {"a", "b"}, {{0}, {1}}, kSlice);  // a lower term
@@ -209,6 +219,7 @@ TEST_P(AgentProcessTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
                  {{.until = clock_.wall() - std::chrono::hours{1}, .run = {0}}});
   node_->start();
   EXPECT_TRUE(eventually([&] { return frozen("a") && !frozen("b"); }));
+  // The entry outlives the test: a runs alone from then on, and nothing overflows on the way.
   constexpr std::chrono::hours kThousandYears{24 * 365'000};
   node_->publish(1, 3, {"a", "b"}, {{1}}, kSlice,
                  {{.until = clock_.wall() + kThousandYears, .run = {0}}});
@@ -246,13 +257,15 @@ TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs
         return all_run();
       },
       seconds{8}));
+  // Not at once: the limit is 2 s from the last renewal that the agent saw, and its turns took a
+  // part of it.
   EXPECT_GE(clock_.monotonic() - since, milliseconds{500});
   EXPECT_TRUE(all_run_for(seconds{1}));
   node_->renew_lease();
   EXPECT_TRUE(takes_turns_soon());
 }
 
-// What an administrator decided holds for the next worker too, even if no API server answers it.
+// An administrator's decision holds for the next worker too, even if no API server answers it.
 TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   two_gangs();
   node_->start();
@@ -294,6 +307,8 @@ TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAn
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{2}).has_value());
   std::this_thread::sleep_for(milliseconds{100});
+  // The price of SIGKILL to all processes at once. The guard's container, which would thaw them, is
+  // not part of this test.
   EXPECT_TRUE(both_frozen());  // no process is there to thaw them
   node_->publish(1, 3, {"a"}, {{0}}, kSlice);
   node_->start();
@@ -311,6 +326,8 @@ TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeign
   ASSERT_TRUE(both_freeze());
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
+  // Now nothing tells which frozen pods are ours. Those of jobs count as ours, the foreign one
+  // belongs to no pod that the API server names.
   std::ofstream{node_->run_directory() + "/journal"} << "not a journal";
   node_->publish(1, 3, {"a", "b"}, {{0}, {1}}, kSlice);
   const base::Duration since = clock_.monotonic();
@@ -334,6 +351,8 @@ TEST_P(AgentProcessTest, ASlowApiServerHoldsUpNoTurn) {
   EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 2); }, seconds{30}));
 }
 
+// A container runtime that does not read the log leaves the pipe full. A write that blocked would
+// stop the main loop, and then the supervisor that should notice.
 TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervisor) {
   two_gangs();
   node_->log_to_a_full_pipe();
@@ -420,6 +439,7 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   EXPECT_THAT(said.text, StartsWith("agent        not running"));
   EXPECT_THAT(said.text, HasSubstr("  frozen  "));
   EXPECT_THAT(said.text, HasSubstr("  running  "));
+  // Cut off in the middle, as no rename would leave it: the last line, "end", is missing.
   std::filesystem::resize_file(node_->run_directory() + "/journal", 100);
   said = run_program(inspect);
   EXPECT_EQ(said.exit_code, 0);

@@ -15,8 +15,10 @@ namespace {
 
 constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
 
+// One pod's cgroup, in memory and in the kernel; time passes by the fake clock or really.
 class FakePlace {
  public:
+  // Whether the freezer has a descriptor that tells of changes.
   static constexpr bool kTells = false;
   static std::optional<std::string> missing() { return std::nullopt; }
   std::shared_ptr<Freezer> open() { return kernel_.open("pod"); }
@@ -88,6 +90,8 @@ TYPED_TEST(FreezerContract, BeginsThawed) {
 }
 
 TYPED_TEST(FreezerContract, FreezesAndThawsAndSaysSo) {
+  // Several rounds: on v2 a notification within 10 ms of the last one is delayed, which must not
+  // show in what is read.
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
     EXPECT_EQ(this->freezer_->asked(), kFrozen);
@@ -98,6 +102,7 @@ TYPED_TEST(FreezerContract, FreezesAndThawsAndSaysSo) {
   }
 }
 
+// One thaw undoes any number of freezes: requests are a state, not a count.
 TYPED_TEST(FreezerContract, AskingTwiceIsTheSameAsOnce) {
   ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
@@ -106,6 +111,8 @@ TYPED_TEST(FreezerContract, AskingTwiceIsTheSameAsOnce) {
   EXPECT_TRUE(this->becomes_frozen(false));
 }
 
+// Request and effect are two things (freeze_machine.cc): the thaw of the pod itself is accepted and
+// changes nothing while the ancestor is frozen.
 TYPED_TEST(FreezerContract, SeesAnAncestorsFreezeThatIsNotItsOwn) {
   this->place_->freeze_ancestor(true);
   EXPECT_TRUE(this->becomes_frozen(true));
@@ -129,6 +136,7 @@ TYPED_TEST(FreezerContract, TellsOfAFreezeWhereItSaysThatItTells) {
   EXPECT_TRUE(this->freezer_->observe().frozen);
 }
 
+// The descriptors are still open: the kernel answers ENODEV to reads and writes.
 TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {
   ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   this->place_->remove();
@@ -137,6 +145,7 @@ TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {
   EXPECT_EQ(this->freezer_->request(FreezeRequest::kThawed), IoResult::kGone);
 }
 
+// As in a container without the right to write below /sys/fs/cgroup.
 TEST(FreezerRights, ACgroupThatIsNotOursToWriteIsDenied) {
   for (const auto version : {testing::CgroupVersion::kV2, testing::CgroupVersion::kV1}) {
     if (const auto missing = testing::RealCgroups::missing(version)) {

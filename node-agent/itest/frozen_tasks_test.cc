@@ -127,6 +127,8 @@ class AsNobody {
   static constexpr uid_t kNobody = 65534;
 };
 
+// The kernel checks rights when a file is opened. So a pod that was opened once can be thawed
+// whatever happens to rights later.
 TEST_P(FrozenTasksTest, AHandleThatIsOpenNeedsNoRightAnyMore) {
   Progress& progress = cgroups_->spawn_counter(pod_, milliseconds{1});
   const char* file = is_v2() ? "cgroup.freeze" : "freezer.state";
@@ -139,6 +141,7 @@ TEST_P(FrozenTasksTest, AHandleThatIsOpenNeedsNoRightAnyMore) {
   EXPECT_TRUE(moves(progress));
 }
 
+// Tools that take "D" for a disk that hangs would raise an alarm for every frozen pod of v1.
 TEST_P(FrozenTasksTest, LooksAsleepToPsOnV2AndInTheKernelOnV1) {
   const pid_t waiting = cgroups_->spawn(pod_, stand_by);
   freeze();
@@ -150,6 +153,8 @@ TEST_P(FrozenTasksTest, LooksAsleepToPsOnV2AndInTheKernelOnV1) {
 // The kernel works the average out every five seconds; tasks that it counted would raise it by a
 // twelfth of their number each time.
 TEST_P(FrozenTasksTest, TwoHundredOfThemAreNoLoad) {
+  // Two hundred that counted would raise the average by 16. The bound is half of that, since other
+  // processes of the machine count, too.
   constexpr std::size_t kTasks = 200;
   cgroups_->spawn(pod_, [] {
     for (std::size_t i = 1; i < kTasks; ++i) {
@@ -165,6 +170,7 @@ TEST_P(FrozenTasksTest, TwoHundredOfThemAreNoLoad) {
   };
   freeze();
   const double before = load();
+  // One whole interval of five seconds and a bit.
   std::this_thread::sleep_for(milliseconds{5200});
   EXPECT_LT(load() - before, kTasks / 12.0 / 2);
 }
@@ -180,18 +186,21 @@ TEST_P(FrozenTasksTest, TheKernelCountsForHowLongTheyStood) {
     CHECK(cgroup.ok());
     return read_frozen_time(*cgroup).value_or(base::Duration{-1});
   };
+  // It begins at 0 with the cgroup, not with the machine.
   EXPECT_EQ(frozen_time(), base::Duration{0});
   const base::Duration begin = clock_.monotonic();
   freeze();
   std::this_thread::sleep_for(milliseconds{100});
   thaw();
   const base::Duration counted = frozen_time();
+  // At least the sleep between the two, at most the time in which both took place.
   EXPECT_GE(counted, milliseconds{100});
   EXPECT_LE(counted, clock_.monotonic() - begin);
   std::this_thread::sleep_for(milliseconds{20});
   EXPECT_EQ(frozen_time(), counted);
 }
 
+// The kernel has taken the signal and delivers it after the thaw: it is not lost.
 TEST_P(FrozenTasksTest, APendingSigtermIsSeenInProc) {
   SharedWords words;
   const pid_t task = cgroups_->spawn(pod_, [&words] {
@@ -202,6 +211,7 @@ TEST_P(FrozenTasksTest, APendingSigtermIsSeenInProc) {
   ASSERT_TRUE(eventually([&] { return words[0].load() == 1; }));
   freeze();
   ::kill(task, SIGTERM);
+  // The mask has one bit for each signal, the first signal being bit 0.
   constexpr unsigned long long kTermBit = 1ULL << (SIGTERM - 1);
   const auto is_pending = [&] {
     const std::string mask = status_line(task, "ShdPnd:");
@@ -257,6 +267,7 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   if (!is_v2()) GTEST_SKIP() << "SKIPPED: cgroup v1 knows no fork into another cgroup";
   freeze();
   SharedWords words;
+  // CLONE_INTO_CGROUP takes a descriptor of the directory.
   const os::FileDescriptor place{
       ::open(file_of_pod("").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   cgroups_->spawn("outside", [&] {
@@ -276,6 +287,7 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   });
   ASSERT_TRUE(eventually([&] { return words[0].load() != 0; }));
   ASSERT_GT(words[0].load(), 0);
+  // The clone is done and the child is in the cgroup, though it has not run one instruction.
   EXPECT_EQ(cgroups_->processes_count(pod_), 1U);
   std::this_thread::sleep_for(milliseconds{50});
   EXPECT_EQ(words[1].load(), 0);
@@ -307,6 +319,7 @@ TEST_P(FrozenTasksTest, ASleepIsNotMadeLongerByAFreeze) {
   });
   std::this_thread::sleep_for(milliseconds{200});
   freeze();
+  // Both time limits pass within the freeze.
   std::this_thread::sleep_for(kSleep + milliseconds{300});
   EXPECT_EQ(words[0].load(), 0);
   EXPECT_EQ(words[1].load(), 0);
@@ -356,6 +369,7 @@ bool waits_for_a_signal(SharedWords& words) {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGUSR1);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  // The last word, which no call has as its own.
   words[SharedWords::kWordsMax - 1].store(::getpid());
   const timespec limit{.tv_sec = 60, .tv_nsec = 0};
   return ::sigtimedwait(&set, nullptr, &limit) == SIGUSR1;

@@ -65,6 +65,7 @@ TEST_P(GuardTest, ThawsEverythingWhenSupervisorAndWorkerAreKilledAtOnce) {
 TEST_P(GuardTest, DoesNothingWhileTheAgentTakesTurnsAlsoWhenItIsKilledItself) {
   two_gangs_with_a_guard();
   EXPECT_TRUE(goes_on_taking_turns());
+  // A guard that dies changes nothing: it has frozen nothing, and the kernel frees its lock.
   EXPECT_EQ(node_->end_guard(SIGKILL), 128 + SIGKILL);
   EXPECT_TRUE(goes_on_taking_turns());
   node_->start_guard();
@@ -85,13 +86,14 @@ TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
   EXPECT_TRUE(all_run_within(kLimit));
 }
 
-// What another program freezes after that is not ours.
+// A freeze by another program after that is not ours.
 TEST_P(GuardTest, ThawsOnceForEachAgentThatIsGone) {
   two_gangs_with_a_guard();
   kill_container();
   ASSERT_TRUE(all_run_within(kLimit));
   ASSERT_TRUE(all_run_for(milliseconds{500}));
   node_->cgroups().set_frozen(node_->path("a"), true);
+  // Five of the guard's looks, none of which may thaw again what the journal still names.
   EXPECT_FALSE(eventually([&] { return !frozen("a"); }, seconds{1}));
   node_->cgroups().set_frozen(node_->path("a"), false);
 }
@@ -117,6 +119,8 @@ TEST_P(GuardTest, ThawsBesideAnAgentThatStandsStillAndLetsItGoOn) {
   // Its audit finds that they run.
   EXPECT_TRUE(both_freeze());
   EXPECT_FALSE(eventually([&] { return !both_frozen(); }, seconds{2}));
+  // The supervisor stood still for as long as the worker. It counts at most 1 s of such a gap
+  // (kLookGapMax), so it does not take the worker for hung.
   EXPECT_EQ(node_->worker(), worker);
 }
 

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 using testing::CgroupVersion;
 using testing::RealCgroups;
 
+// The exit code by which test drivers know a skipped test.
 constexpr int kCannotMount = 77;
 
 // In a process with mounts of its own. Returns its exit code: what `body` returned, or
@@ -77,6 +78,7 @@ class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
   testing::TemporaryDirectory directory_;
 };
 
+// A macro, since GTEST_SKIP has to return from the test itself.
 #define EXPECT_HELD(code)                                                      \
   if (const int got = (code); got == kCannotMount) {                           \
     GTEST_SKIP() << "SKIPPED: no mount namespace of its own can be made here"; \
@@ -161,6 +163,8 @@ TEST(DetectedCgroupRoot, IsTheHierarchyThatHasKubeletsPods) {
     return in_own_mounts([&] {
       if (with_v2 && !bind_mount(of_v2.root(), v2)) return kCannotMount;
       if (with_v1 && !bind_mount(of_v1.root(), v1)) return kCannotMount;
+      // In the mount namespace of this process alone: only the two bind mounts are left to be
+      // found.
       if (::umount2("/sys/fs/cgroup", MNT_DETACH) != 0) return kCannotMount;
       if (with_pods) fs::create_directories(v1 + "/kubepods");
       const base::Result<std::string> root = detect_cgroup_root();

@@ -22,6 +22,8 @@ using testing::moves;
 using testing::Progress;
 using testing::stands_still;
 
+// The freeze belongs to the cgroup. An administrator who moves a task out lets it run, and the pod
+// without it is still frozen.
 TEST_P(PitfallsTest, ATaskThatIsMovedOutRunsAgainAndThePodStaysFrozen) {
   const std::string pod = add_pod();
   cgroups_->make("outside");
@@ -36,11 +38,14 @@ TEST_P(PitfallsTest, ATaskThatIsMovedOutRunsAgainAndThePodStaysFrozen) {
   EXPECT_TRUE(has_state(0, FreezeState::kFrozen));
 }
 
+// As a shell does with `echo $$ > cgroup.procs`: the write does not return before the thaw, because
+// the writer itself is frozen (freezer.md 2.5).
 TEST_P(PitfallsTest, ATaskThatMovesItselfInGoesOnWhenThePodIsThawed) {
   const std::string pod = add_pod();
   cgroups_->make("outside");
   freeze_all();
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  // Shared with the child: a copy would not show its change.
   static std::atomic<int>* entered = static_cast<std::atomic<int>*>(
       ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
              -1, 0));
@@ -56,6 +61,8 @@ TEST_P(PitfallsTest, ATaskThatMovesItselfInGoesOnWhenThePodIsThawed) {
   EXPECT_TRUE(eventually([] { return entered->load() == 1; }));
 }
 
+// A container that is started in a frozen pod: its cgroup is born frozen, though its own file says
+// thawed, and only the pod's thaw helps.
 TEST_P(PitfallsTest, ANewChildCgroupOfAFrozenPodIsFrozenAndThawingItChangesNothing) {
   const std::string pod = add_pod();
   cgroups_->make("outside");
@@ -76,6 +83,8 @@ TEST_P(PitfallsTest, ANewChildCgroupOfAFrozenPodIsFrozenAndThawingItChangesNothi
   EXPECT_TRUE(moves(progress));
 }
 
+// For example `docker pause` of one container. Our thaw of the pod must not undo it, and our freeze
+// above it must not be taken for stuck.
 TEST_P(PitfallsTest, AChildCgroupThatSomebodyElseFrozeStaysFrozen) {
   const std::string pod = add_pod();
   cgroups_->make(pod + "/container");
@@ -112,6 +121,8 @@ TEST_P(PitfallsTest, ATaskThatEntersAFrozenPodFreezes) {
   EXPECT_TRUE(moves(progress));
 }
 
+// kubelet removes the cgroup of a pod that has ended while the switcher still has it open. The
+// other pod's switches go on.
 TEST_P(PitfallsTest, ACgroupThatIsRemovedUnderItsHandsIsGone) {
   const std::string pod = add_pod();
   add_pod();
@@ -123,6 +134,7 @@ TEST_P(PitfallsTest, ACgroupThatIsRemovedUnderItsHandsIsGone) {
   EXPECT_TRUE(has_state(1, FreezeState::kThawed));
 }
 
+// The audit finds it, which comes every 2 s (freeze_machine.cc).
 TEST_P(PitfallsTest, AFreezeThatSomebodyElseUndidIsMadeAgain) {
   const std::string pod = add_pod();
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
@@ -133,6 +145,8 @@ TEST_P(PitfallsTest, AFreezeThatSomebodyElseUndidIsMadeAgain) {
   EXPECT_TRUE(stands_still(progress));
 }
 
+// A pod that was frozen before the agent knew it belongs to whoever froze it: neither thawed nor
+// counted as ours.
 TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   const std::string pod = add_pod();
   const std::string other = add_pod();
@@ -141,6 +155,7 @@ TEST_P(PitfallsTest, AForeignFreezeIsLeftAlone) {
   controls_[0] = std::make_shared<PodControl>(controls_[0]->identity, controls_[0]->freezer,
                                               AdoptedAs::kForeign);
   submit(assignment({{0}, {1}}));
+  // Several turns of the pod, in which nothing may be written.
   std::this_thread::sleep_for(milliseconds{1500});
   EXPECT_TRUE(cgroups_->is_asked_frozen(pod));
   EXPECT_EQ(controls_[0]->state.load(), FreezeState::kForeign);

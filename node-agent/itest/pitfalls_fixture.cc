@@ -16,18 +16,23 @@ using testing::stands_still;
 
 }  // namespace
 
+// The agent's real switcher on real cgroups; the test plays the policy and hands over assignments.
 void PitfallsTest::SetUp() {
   if (const auto missing = RealCgroups::missing(GetParam())) {
     GTEST_SKIP() << "SKIPPED: " << *missing;
   }
+  // Real cgroups and the real switcher with its thread; the policy is not there, the tests write
+  // assignments themselves.
   cgroups_ = std::make_unique<RealCgroups>(GetParam());
   tree_ = std::make_unique<PodCgroups>(*PodCgroups::open(cgroups_->root(), ""));
   switcher_ = std::make_unique<Switcher>(clock_, beat_, SwitcherOptions{});
   ASSERT_TRUE(switcher_->start().ok());
 }
 
+// No test may leave a frozen process behind, also one that failed.
 void PitfallsTest::TearDown() {
   if (!switcher_) return;
+  // The thread must not end with a pod frozen: its processes could not be killed on v1.
   run_everything();
   switcher_.reset();
 }
@@ -72,6 +77,7 @@ bool PitfallsTest::has_state(std::size_t pod, FreezeState state, base::Duration 
   return eventually([&] { return controls_[pod]->state.load() == state; }, limit);
 }
 
+// Whatever happened before, the pod still obeys.
 void PitfallsTest::expect_freeze_and_thaw(Progress& progress) {
   freeze_all();
   EXPECT_TRUE(has_state(0, FreezeState::kFrozen));

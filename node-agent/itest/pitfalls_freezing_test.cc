@@ -68,6 +68,8 @@ TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
   EXPECT_EQ(switcher_->counters().overlap_micros.load(), 0U);
 }
 
+// The cost of a freeze is linear in the tasks (freezer.md 2.1): a thousand take milliseconds, and
+// all of them stop.
 TEST_P(PitfallsTest, AThousandTasksFreeze) {
   const std::string pod = add_pod();
   for (int i = 0; i < 20; ++i) {
@@ -83,6 +85,8 @@ TEST_P(PitfallsTest, AThousandTasksFreeze) {
   expect_freeze_and_thaw(progress);
 }
 
+// On v1 processes that keep entering the cgroup delay the freeze, so it is written again
+// (freezer.md 3).
 TEST_P(PitfallsTest, AForkBombFreezes) {
   const std::string pod = add_pod();
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
@@ -145,6 +149,7 @@ TEST_P(PitfallsTest, TwoHundredPodsTakeTurns) {
   EXPECT_TRUE(moves(*progress[0]));
 }
 
+// The kernel keeps a freeze whatever becomes of the writer. That is why supervisor and guard exist.
 TEST_P(PitfallsTest, ADeadSwitcherLeavesPodsAsTheyAre) {
   const std::string pod = add_pod();
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});

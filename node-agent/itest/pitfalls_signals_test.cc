@@ -24,6 +24,8 @@ using testing::moves;
 using testing::Progress;
 using testing::stands_still;
 
+// This difference is why a deleted pod stays thawed until it is gone on v1, and only for its grace
+// time on v2 (freezer.md 4 rules 5 and 9).
 TEST_P(PitfallsTest, ASigkillEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
   const std::string pod = add_pod();
   const pid_t task = cgroups_->spawn(pod, [] {
@@ -42,6 +44,8 @@ TEST_P(PitfallsTest, ASigkillEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
   }
 }
 
+// A handler is user code and needs a running task: without the thaw of a deleted pod it would miss
+// its grace time.
 TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   const std::string pod = add_pod();
   static std::atomic<int>* handled = static_cast<std::atomic<int>*>(
@@ -65,6 +69,8 @@ TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   EXPECT_TRUE(has_state(0, FreezeState::kThawed));
 }
 
+// A fatal signal is delivered on v2 even to a frozen task; on v1 the task sees no signal before its
+// thaw.
 TEST_P(PitfallsTest, ASigtermWithoutAHandlerEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
   const std::string pod = add_pod();
   const pid_t task = cgroups_->spawn(pod, [] {
@@ -81,6 +87,8 @@ TEST_P(PitfallsTest, ASigtermWithoutAHandlerEndsAFrozenTaskOnV2AndWaitsForTheTha
   EXPECT_TRUE(eventually(ended));
 }
 
+// The freeze belongs to the cgroup and not to its tasks: an empty cgroup keeps it, and a task that
+// enters later would be stopped.
 TEST_P(PitfallsTest, CgroupKillEmptiesAFrozenPodAndItStaysFrozen) {
   if (GetParam() == CgroupVersion::kV1) GTEST_SKIP() << "SKIPPED: cgroup v1 has no cgroup.kill";
   const std::string pod = add_pod();
@@ -96,6 +104,8 @@ TEST_P(PitfallsTest, CgroupKillEmptiesAFrozenPodAndItStaysFrozen) {
   EXPECT_TRUE(has_state(0, FreezeState::kThawed));
 }
 
+// Such a task is not running when the freeze comes, and does not stop once more for it. The kernel
+// must count it as frozen all the same, or every pod with a debugger in it would be stuck.
 TEST_P(PitfallsTest, AStoppedOrTracedMemberDoesNotHinderTheFreeze) {
   const std::string pod = add_pod();
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
@@ -112,6 +122,8 @@ TEST_P(PitfallsTest, AStoppedOrTracedMemberDoesNotHinderTheFreeze) {
   ::ptrace(PTRACE_DETACH, traced, nullptr, nullptr);
 }
 
+// A debugger must neither thaw the pod nor make it count as stuck. SEIZE with INTERRUPT stops the
+// task at once on v2; ATTACH sends SIGSTOP, which waits for the thaw on both.
 TEST_P(PitfallsTest, ATracerThatComesToAFrozenTaskStopsItOnV2AtOnceAndOnV1AfterTheThaw) {
   const std::string pod = add_pod();
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
@@ -217,6 +229,8 @@ TEST_P(PitfallsTest, AFrozenTaskThatTheKernelKillsForItsMemoryIsGoneAndItsPodGoe
   });
   int status = 0;
   EXPECT_TRUE(eventually([&] { return ::waitpid(big, &status, WNOHANG) == big; }));
+  // 64 MiB cannot hold twice 40 MiB, so the second process makes the kernel kill the frozen one,
+  // which has the highest score.
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
   EXPECT_TRUE(eventually([] { return occupied->load() == 1; }));
   EXPECT_EQ(controls_[0]->state.load(), FreezeState::kFrozen);

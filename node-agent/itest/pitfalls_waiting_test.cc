@@ -1,4 +1,4 @@
-// Pitfalls: what frozen tasks wait for, and who waits for them: file systems, system calls,
+// Pitfalls: what frozen tasks wait for, and what waits for them: file systems, system calls,
 // connections.
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -75,6 +75,9 @@ class FrozenFileSystem {
   os::FileDescriptor handle_;
 };
 
+// A file system that is frozen (fsfreeze) keeps a writer in an uninterruptible call, as a dead NFS
+// server would. On v2 the pod then never counts as frozen; on v1 that wait is a freezable one.
+// Either way the other pod's turn begins and the pod's other tasks stop.
 TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
   testing::TemporaryDirectory directory;
   FrozenFileSystem files{directory.path()};
@@ -119,7 +122,7 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
   EXPECT_TRUE(moves(beside));
 }
 
-// Processes of the pod that wait in one system call each. What it said is in memory that they share
+// Processes of the pod that wait in one system call each. Their words are in memory that they share
 // with the test: 0 when it ended well, else the errno.
 class WaitingCalls {
  public:
@@ -195,6 +198,7 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   std::vector<std::pair<std::string, std::size_t>> going_on;
   std::vector<std::pair<std::string, std::size_t>> maybe_not;
   going_on.emplace_back("nanosleep", calls.begin([](int) {
+    // Longer than freeze and thaw together, so it must wait on after them.
     const timespec some_time{.tv_sec = 3, .tv_nsec = 0};
     return ::nanosleep(&some_time, nullptr) == 0;
   }));
@@ -267,6 +271,8 @@ class TcpClient {
   bool connected_ = false;
 };
 
+// The kernel completes handshakes and takes data for a process that stands still, so clients see a
+// slow server and not a dead one.
 TEST_P(PitfallsTest, AFrozenTcpServerIsConnectedToAndItsConnectionsSurvive) {
   const std::string pod = add_pod();
   os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};

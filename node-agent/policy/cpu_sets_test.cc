@@ -70,6 +70,7 @@ class CpusetFileTest : public ::testing::Test {
   fs::path pod_;
 };
 
+// The runtime owns the containers' files.
 TEST_F(CpusetFileTest, WritesThePodsSetAndNoContainers) {
   std::ofstream{pod_ / "container/cpuset.cpus"} << "0-7\n";  // wider: the kernel intersects
   ASSERT_TRUE(bind("0-1").ok());
@@ -77,6 +78,7 @@ TEST_F(CpusetFileTest, WritesThePodsSetAndNoContainers) {
   EXPECT_EQ(text_of(pod_ / "container/cpuset.cpus"), "0-7");
 }
 
+// A write moves tasks among CPUs, so none without need.
 TEST_F(CpusetFileTest, WritesOnlyWhatDiffers) {
   std::ofstream{pod_ / "cpuset.cpus"} << "0,1\n";  // the same CPUs in another spelling
   ASSERT_TRUE(bind("0-1").ok());
@@ -130,6 +132,7 @@ class CpuSetsTest : public ::testing::Test {
   FakeNode node_;
 };
 
+// Programs count their CPUs as they start.
 TEST_F(CpuSetsTest, BindsAPodAlsoWhileItStarts) {
   node_.pod("a").status.container_statuses[0].state = {};
   bring("2-3");
@@ -154,6 +157,7 @@ TEST_F(CpuSetsTest, BindsAPodThatNoTimetableLists) {
   EXPECT_THAT(note(), HasSubstr("does not have: 8: it is not bound"));
 }
 
+// Ours is what we have set: sets of other programs (a CPU manager, an administrator) stay.
 TEST_F(CpuSetsTest, TakesASetBackThatIsNotWantedAnyMoreAndNoOther) {
   node_.cgroup("a").cpus = "1-2";  // by another program
   bring("");
@@ -189,6 +193,7 @@ TEST_F(CpuSetsTest, ARestartedAgentTakesASetBackThatTheOneBeforeHasSet) {
   EXPECT_TRUE(node_.journal().bound.empty());
 }
 
+// Otherwise nobody could take the set back after a crash.
 TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
   fs::create_directory(fs::path{node_.directory()} / "journal.next");  // where it is written first
   bring("0");
@@ -198,6 +203,7 @@ TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
   EXPECT_EQ(node_.cgroup("a").cpus, "0");
 }
 
+// A set that another program overwrites is made again at the next look.
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = true;
   bring("1");
@@ -210,6 +216,7 @@ TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   EXPECT_EQ(node_.cgroup("a").cpus, "1");
 }
 
+// A mistake in a CPU set must not keep a gang from its turns.
 TEST_F(CpuSetsTest, SaysWhichCpusDoNotExistAndTheSwitchGoesOn) {
   bring("3-4");
   EXPECT_EQ(node_.cgroup("a").cpus, "3");

@@ -8,15 +8,18 @@
 namespace agent {
 namespace {
 
+// How long to wait before a cgroup that was removed is opened again.
 constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
+// A runtime's helper may leave the pod's cgroup; there is no hurry to notice.
 constexpr base::Duration kNeverFrozenLookEvery = std::chrono::seconds{10};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
+// The switcher obeys within a wake-up, so this wait is usually the only one.
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
 // From the request to delete a pod until kubelet sends SIGTERM, and the fraction of a second that a
 // deletionTimestamp lacks. Measured on a slow node: 3 s.
 constexpr base::Duration kKubeletLag = std::chrono::seconds{5};
 
-// Whether both say the same; numbers are not compared.
+// Returns true if both say the same; their numbers are not compared.
 bool same(const Assignment& a, const Assignment& b) {
   return a.table == b.table && a.barrier == b.barrier && a.everything_runs == b.everything_runs &&
          std::equal(a.pods.begin(), a.pods.end(), b.pods.begin(), b.pods.end(),
@@ -25,8 +28,9 @@ bool same(const Assignment& a, const Assignment& b) {
                     });
 }
 
-// A pod that someone else froze is not in the journal. When that freeze ends, the switcher must not
-// freeze the pod yet: we first observe the end, then journal the pod, and only then let it rotate.
+// A pod that another program froze is not in the journal. When that freeze ends, the switcher must
+// not freeze the pod yet: we first observe the end, then journal the pod, and only then let it
+// rotate.
 ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uint16_t index,
                             ControlRule rule) {
   const bool foreign = control->state.load(std::memory_order_acquire) == FreezeState::kForeign;
@@ -42,6 +46,8 @@ bool is_refused(GateVerdict verdict) {
   return is_stale(verdict) || verdict == GateVerdict::kInvalid;
 }
 
+// An empty slot and no pods: run_at() names no pod then, and since no pod is controlled by
+// ControlRule::kTimetable, none is frozen.
 std::shared_ptr<const timetable::Timetable> no_timetable() {
   static const auto table = [] {
     timetable::Timetable none;
@@ -105,6 +111,7 @@ NodePolicy::Adopted NodePolicy::adopt() {
   return adopted;
 }
 
+// Adopted pods count as settled: an agent before this one let them settle before it froze them.
 void NodePolicy::take_over(const PodControls& adopted) {
   for (const std::shared_ptr<PodControl>& control : adopted) {
     settled_.insert(control->identity.uid);
@@ -139,6 +146,8 @@ void NodePolicy::adopt_unknown(const Inputs& inputs) {
   unknown_ = false;
 }
 
+// Collects the earliest instant at which a rule could give another answer without any input having
+// changed. step() returns it.
 void NodePolicy::wake_at(base::Duration at) {
   if (!next_step_ || at < *next_step_) next_step_ = at;
 }
@@ -226,6 +235,8 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   if (found == inputs.pods.end()) return {.view = std::move(view)};
   const PodFacts& facts = found->second;
   view.uid = facts.uid;
+  // The timetable names pods by namespace and name. A pod that was made anew under the same name,
+  // or that belongs to another Job, must not be frozen in its place.
   view.note = refusal(facts, listed);
   if (!view.note.empty()) {
     view.standing = PodStanding::kRefused;
@@ -309,6 +320,8 @@ NodePolicy::Placed NodePolicy::place_from_journal(PodView view, const kube::Time
   return {.view = std::move(view)};
 }
 
+// Returns why the pod must not be switched although the timetable lists it; "" if it may be. The
+// operator's view may be older than the pod (freezer.md 4 rule 4).
 std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod& listed) const {
   if (facts.node != node_) return "on node " + facts.node + ", not on this one";
   if (facts.job_uid.empty()) return "not controlled by a kubegang Job";
@@ -318,7 +331,7 @@ std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod&
   return {};
 }
 
-// By which rule the pod is to be controlled; nothing while it may not be.
+// Returns the rule by which the pod is controlled; nullopt while it must be left alone.
 std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFacts& facts) {
   // A pod that is being deleted has to run, so that it can handle SIGTERM within its grace time
   // (freezer.md 4).
@@ -329,21 +342,25 @@ std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFa
     if (!adopt_foreign_once(facts)) return std::nullopt;
     return rule_of_ending(inputs, facts, *known_.at(facts.uid));
   }
+  // A DisruptionTarget condition can be taken back. The pod then takes its turns again, and a later
+  // ending has its full grace time.
   endings_.erase(facts.uid);
   if (!is_settled(inputs, facts)) return std::nullopt;
   return ControlRule::kTimetable;
 }
 
-// Of a pod that was being deleted already when this process first heard of it. Looks once. If so,
-// it is known from then on.
+// Takes over a pod that another program has frozen and that was being deleted when this process
+// first heard of it: frozen, it could not handle SIGTERM. Returns true if it was frozen. A pod that
+// is seen to run is left alone to its end; one whose cgroup could not be read is looked at again.
 bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
-  if (adoption_.waits_for(facts.uid) || !looked_at_ending_.insert(facts.uid).second) return false;
+  if (adoption_.waits_for(facts.uid) || looked_at_ending_.contains(facts.uid)) return false;
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
   if (!opened) return false;
   const AskedState requested = opened->freezer->asked();
-  if (requested != AskedState{.result = IoResult::kOk, .request = FreezeRequest::kFrozen})
-    return false;
+  if (requested.result != IoResult::kOk) return false;
+  looked_at_ending_.insert(facts.uid);
+  if (requested.request != FreezeRequest::kFrozen) return false;
   const PodIdentity identity{.uid = facts.uid,
                              .name = kube::to_string(facts.key),
                              .job_uid = facts.job_uid,
@@ -368,12 +385,15 @@ base::Duration NodePolicy::end_of_grace(const Inputs& inputs, const PodFacts& fa
   base::Duration over = since + *facts.ending_within;
   if (by_deletion) {
     const base::Duration by_server = inputs.monotonic + (*facts.deleted_by - inputs.wall);
-    // Between now and the grace time from now, whatever the two clocks say.
+    // The API server's clock may differ from the node's by any amount. The clamp keeps the end of
+    // the grace time between the instant at which we saw the deletion and a full grace time later.
     over = std::clamp(by_server, since, over);
   }
   return over + kKubeletLag;
 }
 
+// A pod whose grace time is over takes its turns again on v2: kubelet's SIGKILL ends it there even
+// if it is frozen, and a pod that hangs in Terminating must not hold the cores of other gangs.
 ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                                        const PodControl& control) {
   const base::Duration over = end_of_grace(inputs, facts);
@@ -384,7 +404,10 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
   return ControlRule::kDeleted;
 }
 
-// By the wall clock, to which startedAt belongs; if that was set back meanwhile, by our own.
+// A pod has settled when all its containers have run for the settle time: while the runtime starts
+// a container, a freeze would hang it (freezer.md 2.6). Counts by the wall clock, to which
+// startedAt belongs, but waits at most settle + 1 s by the monotonic clock: a wall clock that was
+// set back must not keep the pod out of its turns.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   // kubectl debug adds a container to a running pod; while it starts the pod must not be frozen.
   if (facts.starts_a_container) settled_.erase(facts.uid);
@@ -461,6 +484,7 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
 
 // Its cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the same
 // place, before it starts a container in it.
+// A freeze in the new cgroup is not ours: the old one, with our request in it, is gone.
 std::shared_ptr<PodControl> NodePolicy::reopened(const Inputs& inputs,
                                                  const std::shared_ptr<PodControl>& gone) {
   const PodIdentity& identity = gone->identity;
@@ -489,6 +513,7 @@ void NodePolicy::add_the_unlisted(std::vector<ControlledPod>& pods) const {
   for (const ControlledPod& pod : pods) listed.insert(pod.control.get());
   for (const auto& [uid, control] : known_) {
     if (listed.contains(control.get()) || pods.size() >= kControlledPodsMax) continue;
+    // kRuns and index 0: the pod has no place in the timetable, and the index is not used.
     if (is_frozen_by_us(control->state.load(std::memory_order_acquire))) {
       pods.push_back({.control = control, .index = 0, .rule = ControlRule::kRuns});
     }
@@ -503,13 +528,17 @@ std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
                                                   const Assignment& assignment) {
   const bool caught_up = sink_.caught_up();
   const Assignment& before = submitted_ ? *submitted_ : assignment;
+  // No freeze can come from us then: neither the old nor the new assignment asks for one, and the
+  // switcher has none in hand.
   const bool nothing_freezes = assignment.everything_runs && before.everything_runs && caught_up;
   std::set<const PodControl*> may_be_frozen;
+  // Both: until the switcher has taken the new assignment, it may still freeze by the old one.
   for (const Assignment* one : {&assignment, &before}) {
     for (const ControlledPod& pod : one->pods) {
       if (pod.rule == ControlRule::kTimetable) may_be_frozen.insert(pod.control.get());
     }
   }
+  // The pods of the last process that could not be opened yet may be frozen.
   std::vector<PodIdentity> names = adoption_.waiting();
   std::set<const PodControl*> seen;
   const auto name = [&](const PodControl& control) {
@@ -536,6 +565,7 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
   }
   next.pods = pods_to_name(inputs, assignment);
   next.bound = bound_or_wanted(cpu_sets);
+  // Compared by pointer, so that a step without a new timetable does not encode it again.
   if (gate_.in_force() != json_of_) {
     json_of_ = gate_.in_force();
     timetable_json_ = json_of_ ? timetable_to_json(*json_of_) : "";
@@ -551,7 +581,7 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
   }
   journal_error_ = status.error().message;
   wake_at(inputs.monotonic + kJournalRetryAfter);
-  // What the journal on disk does not name must not be frozen; it may be thawed.
+  // A pod that the journal on disk does not name must not be frozen; it may be thawed.
   for (ControlledPod& pod : assignment.pods) {
     const bool named = std::find(journal_.pods.begin(), journal_.pods.end(),
                                  pod.control->identity) != journal_.pods.end();
@@ -559,6 +589,8 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
   }
 }
 
+// A PodControl is kept while the switcher has it in its table: a second one for the same pod would
+// have a machine of its own, and the two would write against each other.
 void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   // The switcher may still hold pods by an older assignment: forgetting one now could leave it
   // frozen.
@@ -612,6 +644,8 @@ std::vector<PodView> NodePolicy::pods() const {
   return views;
 }
 
+// Used at the stop: only when this is true may the process end with exit code 0, after which its
+// supervisor does not thaw.
 bool NodePolicy::all_thawed() const {
   if (!sink_.caught_up() || !adoption_.waiting().empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {

@@ -38,6 +38,8 @@ TEST_F(NodePolicyTest, TheJournalNamesWhateverAnAssignmentThatIsStillInForceMayF
   EXPECT_THAT(journaled(), ElementsAre("uid-b"));
 }
 
+// The journal has the timetable and the pods, which is all that turns need; b's turn comes although
+// no pod was ever read from the API server.
 TEST_F(NodePolicyTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   two_gangs();
   node_.step();
@@ -62,6 +64,7 @@ TEST_F(NodePolicyTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorT
   EXPECT_THAT(node_.view("b").note, HasSubstr("cannot be opened"));
   node_.inputs().stopping = true;
   node_.run_for(milliseconds{100});
+  // b is frozen and cannot be reached, so the agent must not claim that it left nothing frozen.
   EXPECT_FALSE(node_.policy().all_thawed());
   node_.inputs().stopping = false;
   node_.cgroup("b").unreadable = false;
@@ -113,6 +116,8 @@ TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   ASSERT_FALSE(node_.runs("b"));
   const std::string journal = node_.directory() + "/journal";
   std::filesystem::remove(journal);
+  // A directory in its place can neither be read nor replaced by a rename: as unreadable as a file
+  // gets for root.
   std::filesystem::create_directory(journal);
   node_.restart_agent();
   node_.publish(node_.timetable({"a"}, {{0}}));  // b is not listed any more
@@ -170,6 +175,7 @@ TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNames
   ASSERT_THAT(journaled(), ElementsAre("uid-a"));
   node_.cgroup("b").request = FreezeRequest::kThawed;
   ASSERT_TRUE(node_.runs("b"));
+  // In steps of a millisecond, so that the journal is looked at right after the freeze.
   for (int i = 0; i < 3000 && node_.runs("b"); ++i) {
     node_.run_for(milliseconds{1});
   }

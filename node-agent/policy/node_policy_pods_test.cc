@@ -105,6 +105,8 @@ TEST_F(NodePolicyTest, SwitchesAPodThatTheOperatorHasLabelled) {
 // The API server takes any text for the UID of an owner; a line of the journal does not.
 TEST_F(NodePolicyTest, RefusesAPodOfAJobWhoseUidIsNone) {
   two_gangs();
+  // Written unchecked, this would be a second line that names a pod uid-x as ours, and the next
+  // agent would thaw it.
   const std::string odd = "job-a\npod uid-x default/x job-x /";
   node_.pod("a").metadata.owner_references[0].uid = odd;
   node_.publish(node_.timetable({"a", "b"}, {{1}}));
@@ -119,6 +121,8 @@ TEST_F(NodePolicyTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   node_.step();
   node_.clock().advance(milliseconds{1000});
   node_.step();
+  // One switch when the timetable came (b goes off) and one at the boundary: no write to any other
+  // pod.
   EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
 }
 
@@ -150,6 +154,7 @@ TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesA
   EXPECT_THAT(node_.log(), ElementsAre("thaw uid-b", "thaw uid-b"));
   EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
   // kubelet counts from when it sends SIGTERM, which is later than the request.
+  // 5 s of grace and 5 s for kubelet's lag are over at 10 s; 0.3 s have passed already.
   node_.run_for(milliseconds{9500});
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(milliseconds{300});
@@ -163,6 +168,8 @@ TEST_F(NodePolicyTest, ThawsADeletedPodAsKubeletCountsAndNotFromWhenItHeardOfIt)
   node_.step();
   node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{10};
   node_.pod("b").metadata.deletion_grace_period_seconds = 30;  // requested 20 s ago
+  // 10 s are left of the grace time, and kKubeletLag adds 5 s: thawed at 14 s, frozen again by 16
+  // s.
   node_.run_for(seconds{14});
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(seconds{2});
@@ -211,6 +218,7 @@ TEST_F(NodePolicyTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn
   EXPECT_TRUE(node_.runs("b"));
   node_.pod("b").metadata.deletion_timestamp = node_.clock().wall() + seconds{30};
   node_.pod("b").metadata.deletion_grace_period_seconds = 30;
+  // The disruption does not use up the deletion's 30 s, to which kKubeletLag adds 5 s.
   node_.run_for(seconds{34});
   EXPECT_TRUE(node_.runs("b"));
   node_.run_for(seconds{2});
@@ -224,7 +232,7 @@ TEST_F(NodePolicyTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
   EXPECT_TRUE(node_.runs("b"));
 }
 
-// Deleted while no agent was there; who froze it, no journal says.
+// Deleted while no agent was there; no journal says which program froze it.
 TEST_F(NodePolicyTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
   two_gangs();
   node_.add_pod("c", "c");
@@ -237,8 +245,24 @@ TEST_F(NodePolicyTest, ThawsAForeignPodThatIsBeingDeletedWhenItStarts) {
   node_.run_for(milliseconds{300});
   EXPECT_TRUE(node_.runs("b"));
   EXPECT_EQ(node_.view("b").standing, PodStanding::kExempt);
+  // The two thaws of a deleted pod; c ran, so it is not written at all.
   EXPECT_EQ(node_.cgroup("b").writes, 2U);
   EXPECT_EQ(node_.cgroup("c").writes, 0U);
+}
+
+// No descriptor was free, say: that is no answer.
+TEST_F(NodePolicyTest, LooksAgainAtAForeignPodThatIsBeingDeletedAndCouldNotBeRead) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
+  node_.pod("b").metadata.deletion_grace_period_seconds = 30;
+  node_.cgroup("b").request = FreezeRequest::kFrozen;
+  node_.cgroup("b").unreadable = true;
+  node_.run_for(milliseconds{300});
+  ASSERT_FALSE(node_.runs("b"));
+  node_.cgroup("b").unreadable = false;
+  node_.run_for(milliseconds{300});
+  EXPECT_TRUE(node_.runs("b"));
 }
 
 TEST_F(NodePolicyTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
@@ -278,6 +302,7 @@ TEST_F(NodePolicyTest, NeverFreezesAPodWhoseCgroupHoldsAPartOfTheRuntime) {
   EXPECT_EQ(node_.view("b").note, "the runtime is in it");
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
   node_.cgroup("b").never_freeze.clear();
+  // Such a pod is looked at every 10 s.
   node_.run_for(seconds{11});
   EXPECT_EQ(node_.view("b").standing, PodStanding::kControlled);
 }

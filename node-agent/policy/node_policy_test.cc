@@ -188,6 +188,8 @@ TEST_F(NodePolicyTest, ObeysNoTimetableThatIsInvalid) {
   EXPECT_EQ(node_.policy().timetable_complaint(), "");
 }
 
+// A plan comes before the cycle: one that is over leaves the cycle in force, one that has not ended
+// rules alone. Instants near the ends of the representable time must not overflow.
 TEST_F(NodePolicyTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   two_gangs();
   kube::NodeTimetable past = node_.timetable({"a", "b"}, {{1}});
@@ -214,6 +216,8 @@ TEST_F(NodePolicyTest, ThawsEverythingWhenTheTimetableIsGone) {
   EXPECT_THAT(journaled(), IsEmpty());
 }
 
+// Both are reversible: when the cause is gone, the same timetable applies again without a new
+// revision.
 TEST_F(NodePolicyTest, RunsEverythingWhileFailedOpenOrKilled) {
   two_gangs();
   node_.step();
@@ -251,6 +255,8 @@ TEST_F(NodePolicyTest, AFreezeOfDaysIsNoFault) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.step();
+  // A preempted pod may stand still for days: no limit of the agent's own ends a freeze (freezer.md
+  // 4 rule 7).
   node_.clock().advance(hours{72});
   node_.run_for(milliseconds{100});
   EXPECT_FALSE(node_.runs("b"));
@@ -309,7 +315,7 @@ class NodePolicyRandomTest : public NodePolicyTest {
     return node_.timetable(listed, cycle);
   }
 
-  // A pod that someone else has frozen, in place of the one before. Returns its name.
+  // A pod that another program has frozen, in place of the one before. Returns its name.
   std::string add_foreign(const std::string& before) {
     node_.remove_pod(before);
     const std::string name = before + "x";
@@ -364,6 +370,7 @@ TEST_F(NodePolicyRandomTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythin
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
     if (prng.below(10) != 0) {
+      // The first reading is not known to be a renewal, each later change is.
       renewed += seconds{1};
       lease.read(renewed, node_.clock().monotonic());
     }
@@ -403,6 +410,7 @@ TEST_F(NodePolicyRandomTest, WhateverHappensOnlyRunOfNowRunsAndInTheEndEverythin
     looks += count_looks_at_run_of_now(newest, foreign);
     ASSERT_FALSE(HasFailure());
   }
+  // Otherwise the comparison above would pass because it hardly ever took place.
   EXPECT_GT(looks, 400);
   // The inputs stop: the Lease is no longer renewed.
   pass(milliseconds{100});

@@ -1,6 +1,9 @@
 #include "node-agent/policy/pod_facts.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "api/wellknown.h"
 #include "kube/api/resource_info.h"
@@ -22,6 +25,7 @@ bool init_is_done(const kube::Pod& pod) {
                        const auto* status =
                            status_of(pod.status.init_container_statuses, container.name);
                        if (status == nullptr) return false;
+                       // Kubernetes 1.28 and later: an init container with restartPolicy Always.
                        // A sidecar runs beside the containers and never ends.
                        if (container.restart_policy == "Always")
                          return status->state.running.has_value();
@@ -29,6 +33,7 @@ bool init_is_done(const kube::Pod& pod) {
                      });
 }
 
+// Ephemeral containers (`kubectl debug`) are the only ones that are added to a running pod.
 bool starts_a_container(const kube::Pod& pod) {
   const auto& ephemeral = pod.status.ephemeral_container_statuses;
   return std::any_of(ephemeral.begin(), ephemeral.end(), [](const kube::ContainerStatus& status) {
@@ -36,13 +41,15 @@ bool starts_a_container(const kube::Pod& pod) {
   });
 }
 
-// From when on a container that started then has settled: `settle` after the whole second of its
-// startedAt.
+// Returns when a container that started then has settled. kubelet writes startedAt in whole
+// seconds, rounded down, so the container may have started up to a second later.
 base::Instant settled_since(base::Instant started_at, base::Duration settle) {
   return base::Instant{std::chrono::floor<std::chrono::seconds>(started_at)} +
          std::chrono::seconds{1} + settle;
 }
 
+// Returns the latest such instant of all containers; nullopt while one has not started, since the
+// runtime is still at work in the pod.
 std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration settle) {
   if (!init_is_done(pod) || pod.spec.containers.empty() || starts_a_container(pod)) {
     return std::nullopt;
@@ -61,6 +68,13 @@ std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration set
     latest = std::max(latest, settled_since(*status->state.running->started_at, settle));
   }
   return latest;
+}
+
+// The API server takes any number of seconds. Cut to a year, which no node waits for: more of them
+// could not be counted in microseconds.
+base::Duration grace_of(std::int64_t seconds_count) {
+  constexpr std::int64_t kGraceSecondsMax = 365 * 24 * 3600;
+  return std::chrono::seconds{std::clamp<std::int64_t>(seconds_count, 0, kGraceSecondsMax)};
 }
 
 struct JobOfPod {
@@ -87,6 +101,16 @@ JobOfPod job_of(const kube::Pod& pod) {
   return is_pod_uid(job.uid) ? job : JobOfPod{};
 }
 
+bool is_finished(const kube::Pod& pod) {
+  return pod.status.phase == kube::PodPhase::kSucceeded ||
+         pod.status.phase == kube::PodPhase::kFailed;
+}
+
+// Only a pod that may be frozen needs to settle.
+bool containers_count(const kube::Pod& pod) {
+  return !is_finished(pod) && !job_of(pod).uid.empty();
+}
+
 std::string cpuset_of(const kube::Pod& pod) {
   const auto found = pod.metadata.annotations.find(std::string{kube::kAnnotationCpuSet});
   return found == pod.metadata.annotations.end() ? "" : found->second;
@@ -103,25 +127,61 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
                  .node = pod.spec.node_name.value_or(""),
                  .qos = pod.status.qos_class,
                  .cpuset = job.uid.empty() ? "" : cpuset_of(pod),
-                 .finished = pod.status.phase == kube::PodPhase::kSucceeded ||
-                             pod.status.phase == kube::PodPhase::kFailed,
+                 .finished = is_finished(pod),
                  .deleted_by = pod.metadata.deletion_timestamp,
-                 .settled_at = settled_at(pod, settle),
-                 .starts_a_container = starts_a_container(pod)};
+                 .settled_at = containers_count(pod) ? settled_at(pod, settle) : std::nullopt,
+                 .starts_a_container = containers_count(pod) && starts_a_container(pod)};
+  // The API server sets the field of every pod, so the default is for objects that were not made by
+  // one.
   base::Duration grace = kGracePeriodDefault;
   if (pod.spec.termination_grace_period_seconds) {
-    grace = std::chrono::seconds{*pod.spec.termination_grace_period_seconds};
+    grace = grace_of(*pod.spec.termination_grace_period_seconds);
   }
   if (facts.deleted_by) {
     // The deletion may have named another grace time than the spec.
     if (pod.metadata.deletion_grace_period_seconds) {
-      grace = std::chrono::seconds{*pod.metadata.deletion_grace_period_seconds};
+      grace = grace_of(*pod.metadata.deletion_grace_period_seconds);
     }
     facts.ending_within = grace;
+    // The eviction API, a taint or the scheduler's preemption announces the end with this condition
+    // before the deletion follows. The pod gets its grace time from then on.
   } else if (kube::is_true(pod.status.conditions, "DisruptionTarget")) {
     facts.ending_within = grace;
   }
   return facts;
+}
+
+void keep_what_facts_need(kube::Pod& pod) {
+  const bool is_of_a_job = !job_of(pod).uid.empty();
+  std::erase_if(pod.metadata.annotations, [is_of_a_job](const auto& entry) {
+    return !is_of_a_job || entry.first != kube::kAnnotationCpuSet;
+  });
+  std::erase_if(pod.metadata.labels, [](const auto& label) {
+    return label.first != kube::kLabelJob && label.first != kube::kLabelJobUid;
+  });
+  // Owners that are not the controller decide nothing here (job_of()).
+  std::erase_if(pod.metadata.owner_references, [](const auto& owner) { return !owner.controller; });
+  kube::PodSpec kept;
+  kept.node_name = std::move(pod.spec.node_name);
+  kept.termination_grace_period_seconds = pod.spec.termination_grace_period_seconds;
+  // Names and restart policies are all that settled_at() compares with the states. Of other pods
+  // not even that: most pods of a node are of no Job, and the agent's memory must not grow with
+  // them.
+  if (containers_count(pod)) {
+    const auto keep = [](std::vector<kube::Container>& from, std::vector<kube::Container>& to) {
+      for (kube::Container& container : from) {
+        to.push_back({.name = std::move(container.name),
+                      .restart_policy = std::move(container.restart_policy)});
+      }
+    };
+    keep(pod.spec.init_containers, kept.init_containers);
+    keep(pod.spec.containers, kept.containers);
+  } else {
+    pod.status.init_container_statuses.clear();
+    pod.status.container_statuses.clear();
+    pod.status.ephemeral_container_statuses.clear();
+  }
+  pod.spec = std::move(kept);
 }
 
 }  // namespace agent

@@ -26,7 +26,7 @@ struct PodFacts {
   // one that is disrupted only.
   std::optional<base::Instant> deleted_by{};
   // The instant from which the containers count as settled; nothing while one of them has yet to
-  // start or an init container is not done.
+  // start or an init container is not done, and of a pod that is of no Job or has ended.
   std::optional<base::Instant> settled_at{};
   // An ephemeral container (kubectl debug) has yet to start: it could not in a frozen pod, so a pod
   // that had settled has to settle once more.
@@ -42,5 +42,10 @@ inline constexpr base::Duration kGracePeriodDefault = std::chrono::seconds{30};
 // startedAt (which the API gives in whole seconds).
 // SOURCE: architecture.md 2 "Starting into contention", 4; freezer.md rule 5.
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle);
+
+// Drops all that pod_facts() does not read; it says the same afterwards. The agent's memory limit
+// is small (the chart says 64 MiB), users choose up to a megabyte of each pod, and a pod that
+// kubelet refused stays as an object.
+void keep_what_facts_need(kube::Pod& pod);
 
 }  // namespace agent

@@ -28,6 +28,9 @@ std::string_view to_string(GateVerdict verdict) {
   return "unknown";
 }
 
+// The operator writes valid timetables, so this is against other writers and against a newer
+// operator whose fields mean something else. timetable::validate() checks the cycle; here are the
+// pods' names.
 base::Status validate(const kube::NodeTimetable& timetable) {
   const kube::NodeTimetableSpec& spec = timetable.spec;
   if (spec.term < 0 || spec.revision < 0) {
@@ -44,6 +47,7 @@ base::Status validate(const kube::NodeTimetable& timetable) {
     if (pod.ns.empty() || pod.name.empty() || pod.job_uid.empty()) {
       return base::invalid_argument(where + ": namespace, name or jobUID is empty");
     }
+    // Two indices of one pod would let it be on by one and off by the other.
     if (!seen.insert({pod.ns, pod.name}).second) {
       return base::invalid_argument(where + ": pod " + pod.ns + "/" + pod.name + " listed twice");
     }
@@ -64,6 +68,8 @@ GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable, Source so
       complaint_.clear();
       return GateVerdict::kUnchanged;
     }
+    // The term counts leaders of the operator and holds across objects. The revision counts within
+    // one object and term, so it is compared only there.
     const bool older_term = timetable.spec.term < current.spec.term;
     const bool older_revision = same_object && timetable.spec.term == current.spec.term &&
                                 timetable.spec.revision < current.spec.revision;

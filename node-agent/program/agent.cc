@@ -8,12 +8,14 @@
 namespace agent {
 namespace {
 
+// Both cost a file read for each pod or CPU, and neither changes what is frozen.
 constexpr base::Duration kMachineReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
+// A pod that writes to a slow disk freezes slowly in every slice.
 constexpr base::Duration kSlowWarnEvery = std::chrono::minutes{1};  // of one pod
 
-// What people see of a pod: how it stands, and the freezer's state where that is news. The turns
-// that it takes are none.
+// Returns the state of a pod that the log shows: how it stands, and the freezer's state if that is
+// news. Ordinary turns are not.
 std::string short_state(const PodView& pod) {
   std::string text{to_string(pod.standing)};
   if (pod.standing == PodStanding::kControlled && pod.state) {
@@ -32,12 +34,17 @@ Agent::Agent(AgentParts parts, const Journal& before)
     : parts_{std::move(parts)}, loop_{parts_.clock, parts_.watch, parts_.policy, before} {}
 
 base::Duration Agent::step() {
+  // 1. Inputs: what the API server, the clocks and the machine say.
   loop_.read(stopping_);
   look_at_machine();
+  // 2. The policy decides, and the switcher gets its work.
   const base::Duration next = loop_.decide(loop_.inputs());
   const Inputs& inputs = loop_.inputs();
   ready_ = inputs.pods_known && inputs.timetable_known && inputs.rules_known;
+  // 3. What the switcher has done since.
   switches_seen_ = parts_.switcher.counters().switches.load();
+  // The ring is emptied at every step: when it is full, the switcher drops reports rather than
+  // wait.
   while (const std::optional<SwitchReport> report = parts_.switcher.take_report()) {
     parts_.metrics.record(*report);
     spdlog::debug("switched froze={} thawed={} late={} late_us={} took_us={}", report->froze_count,
@@ -45,11 +52,12 @@ base::Duration Agent::step() {
                   (report->first_write - report->due).count(),
                   (report->last_write - report->first_write).count());
   }
+  // 4. Metrics, log and status.
   const base::Duration tell_again = tell();
   return std::max(std::min(next, tell_again) - parts_.clock.monotonic(), base::Duration{0});
 }
 
-// Its clock and its CPUs.
+// Reads what changes seldom: the state of the clock, the CPUs and what the node grants.
 void Agent::look_at_machine() {
   const base::Duration now = loop_.inputs().monotonic;
   if (machine_read_at_ && now - *machine_read_at_ < kMachineReadEvery) return;
@@ -60,6 +68,8 @@ void Agent::look_at_machine() {
   loop_.set_cpu_ids(topology_ ? topology_->cpu_ids : "");
 }
 
+// Both: the policy must have told the switcher to let everything run, and the kernel must have
+// confirmed it for every pod.
 bool Agent::stopped() const {
   return stopping_ && parts_.policy.everything_runs() && parts_.policy.all_thawed();
 }
@@ -83,6 +93,8 @@ base::Duration Agent::tell() {
   return base::Duration::max();
 }
 
+// Sums by gang what the kernel counts for each pod: a series for each pod would grow with every
+// restart.
 void Agent::count_frozen(const std::vector<PodView>& pods) {
   const base::Duration now = loop_.inputs().monotonic;
   if (counted_frozen_at_ && now - *counted_frozen_at_ < kFrozenReadEvery) return;
@@ -94,15 +106,15 @@ void Agent::count_frozen(const std::vector<PodView>& pods) {
   std::vector<FrozenPod> frozen;
   for (const PodView& pod : pods) {
     const auto gang = gangs.find(pod.uid);
-    if (gang == gangs.end() || pod.path.empty()) continue;
-    if (const std::optional<base::Duration> time = parts_.frozen_time(pod)) {
-      frozen.push_back({.uid = pod.uid, .gang = gang->second, .frozen = *time});
-    }
+    if (gang == gangs.end()) continue;
+    FrozenPod& one = frozen.emplace_back(FrozenPod{.uid = pod.uid, .gang = gang->second});
+    if (!pod.path.empty()) one.frozen = parts_.frozen_time(pod);
   }
   parts_.metrics.count_frozen(frozen);
 }
 
-// Of a pod that is stuck its state tells.
+// Warns of pods whose freeze took longer than kSlowFreeze. A pod that is stuck is not among them:
+// its state tells.
 void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   const base::Duration now = loop_.inputs().monotonic;
   std::map<std::string, LoggedSlow> logged;
@@ -118,6 +130,7 @@ void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   logged_slow_ = std::move(logged);
 }
 
+// Logs differences only, once each. A log line for each turn would be thousands a day of one pod.
 void Agent::log_changes(const std::vector<PodView>& pods) {
   const Inputs& inputs = loop_.inputs();
   if (const auto timetable = parts_.policy.timetable(); timetable != logged_timetable_) {
@@ -155,6 +168,8 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
   if (steps != std::exchange(logged_clock_steps_, steps)) {
     spdlog::warn("the wall clock stepped node={} steps={}", parts_.node, steps);
   }
+  // The note is part of what is compared: a pod that is refused for another reason than before is
+  // news.
   std::map<std::string, std::string> states;
   for (const PodView& pod : pods) {
     const std::string state = short_state(pod);

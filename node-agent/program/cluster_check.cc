@@ -12,8 +12,10 @@
 namespace agent {
 namespace {
 
+// Long enough for the agents of a chart that was installed just now to start and report.
 constexpr base::Duration kPassesWithin = std::chrono::minutes{1};
 constexpr base::Duration kAgainAfter = std::chrono::seconds{2};
+// An administrator's wish and no fault: the node passes.
 constexpr char kKillSwitch[] = "KillSwitch";
 
 std::string told(const kube::Condition* condition) {
@@ -22,6 +24,8 @@ std::string told(const kube::Condition* condition) {
 
 }  // namespace
 
+// A node passes if its agent obeys and has been granted what a switch needs. A cluster without a
+// NodeTimetable has no partition, and there is nothing that could have passed.
 ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
   ClusterCheck check{.passed = !nodes.empty()};
   if (nodes.empty()) check.table = "no node is in a partition: create a Partition first\n";

@@ -52,12 +52,15 @@ void set_up_log(const std::string& level) {
   spdlog::set_default_logger(std::move(logger));
 }
 
+// Reads what an agent left in its run directory and the kernel's state of those pods. Takes no lock
+// and writes nothing, so it is safe beside a running agent.
 int run_inspect(const Options& options) {
   const base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());
   const JournalFile file{options.run_directory + "/" + kJournalName};
   const base::Result<Journal> journal = file.read(read_boot_id());
+  // A damaged journal is shown as such; any other error (the right is missing) is the caller's.
   const bool none = !journal && journal.error().code == base::Code::kNotFound;
   const bool damaged = !journal && journal.error().code == base::Code::kInvalidArgument;
   if (!journal && !none && !damaged) return fail_with(journal.error());
@@ -81,6 +84,7 @@ int run_inspect(const Options& options) {
   return 0;
 }
 
+// Needs no agent and no journal. What is probed (SCHED_FIFO, locked memory) is given back at once.
 int run_check(const Options& options) {
   if (options.whole_cluster) return run_cluster_check(options.kubeconfig);
   const std::vector<Grant> grants = check_node({.cgroup_root = options.cgroup_root,
@@ -102,6 +106,8 @@ void block_signals() {
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
+// Fails early, with a sentence about the option to change: later the same mistake would look like a
+// pod that has no cgroup.
 base::Status make_ready(const Options& options) {
   if (base::Status status = check_cgroup_root(options.cgroup_root, options.kubelet_cgroup_root);
       !status) {
@@ -115,7 +121,7 @@ base::Status make_ready(const Options& options) {
                          ": name a writable one on tmpfs with --run-dir"};
 }
 
-// What has the run directory: the guard, or the agent, alone or with a supervisor.
+// Runs a command that uses the run directory: guard, or agent, alone or with a supervisor.
 int run_in_directory(const Options& options, std::vector<std::string> command) {
   if (const base::Status status = make_ready(options); !status) return fail_with(status.error());
   const AgentPlaces places{.run_directory = options.run_directory,
@@ -124,6 +130,8 @@ int run_in_directory(const Options& options, std::vector<std::string> command) {
   base::Result<RunLock> lock = RunLock::open(options.run_directory);
   if (!lock) return fail_with(lock.error());
   if (options.command == Command::kGuard) return run_guard(places, *lock);
+  // An exit code of its own, because a restart alone does not help: another agent owns the
+  // directory.
   if (const base::Status taken = lock->take_within(kLockWithin); !taken) {
     (void)fail_with(taken.error());
     return kExitTaken;
@@ -144,6 +152,7 @@ int run(std::vector<std::string> arguments) {
   if (stays) block_signals();
   if (options.cgroup_root.empty()) {
     base::Result<std::string> root = detect_cgroup_root();
+    // `check` goes on without a hierarchy: that none is mounted is one of the things it reports.
     if (root) {
       options.cgroup_root = *std::move(root);
     } else if (options.command != Command::kCheck) {
@@ -153,6 +162,8 @@ int run(std::vector<std::string> arguments) {
   if (options.command == Command::kCheck) return run_check(options);
   if (options.command == Command::kInspect) return run_inspect(options);
   set_up_log(options.log_level);
+  // The supervisor starts this program anew as its worker. That one needs no lock of its own: it
+  // has inherited the supervisor's.
   if (std::getenv(kWorkerVariable) != nullptr) return run_worker(options);
   return run_in_directory(options, std::move(arguments));
 }

@@ -15,6 +15,8 @@ constexpr char kFreezeDisabled[] = "disabled";
 // And up to half as much again (kube/backoff.h).
 constexpr base::Duration kUrgentRetryMax = std::chrono::seconds{4};
 constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
+// While a quorum read is wanted; it costs etcd a round, so thousands of agents must not ask at once
+// or often.
 constexpr base::Duration kConfirmEvery = std::chrono::seconds{10};
 constexpr base::Duration kConfirmRetryAfter = std::chrono::seconds{2};
 constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
@@ -27,30 +29,13 @@ kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed
   return {.field_selector = field_selector, .page_items_max = kPageItemsMax, .seed = seed};
 }
 
-// What is frozen follows from these. After an API server was away, the usual 30 s until the next
-// try would be 30 s of an old timetable, or the whole grace time of a pod that is frozen.
+// Pods and timetable decide which pods are frozen. After an API server was away, the usual 30 s
+// until the next try would be 30 s of an old timetable, or the whole grace time of a pod that is
+// frozen.
 kube::InformerOptions urgent(const std::string& field_selector, std::uint64_t seed) {
   kube::InformerOptions options = only(field_selector, seed);
   options.backoff.max = kUrgentRetryMax;
   return options;
-}
-
-// What pod_facts() does not read.
-void drop_the_rest(kube::Pod& pod) {
-  std::erase_if(pod.metadata.annotations,
-                [](const auto& entry) { return entry.first != kube::kAnnotationCpuSet; });
-  std::erase_if(pod.metadata.labels, [](const auto& label) {
-    return label.first != kube::kLabelJob && label.first != kube::kLabelJobUid;
-  });
-  for (auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
-    for (kube::Container& container : *containers) {
-      container = {.name = std::move(container.name),
-                   .restart_policy = std::move(container.restart_policy)};
-    }
-  }
-  pod.spec.tolerations.clear();
-  pod.spec.affinity = {};
-  pod.spec.topology_spread_constraints = {};
 }
 
 bool is_disabled(const kube::Labels& labels) {
@@ -101,7 +86,9 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
       client_{client},
       clock_{clock},
       pods_{client, clock, urgent("spec.nodeName=" + options_.node, options_.seed),
-            handlers<kube::Pod>("Pod"), drop_the_rest},
+            handlers<kube::Pod>("Pod"), keep_what_facts_need},
+      // The handlers of the timetable also keep why an object could not be read: the status must
+      // say so, and the informer drops such an object. Whatever is read afterwards clears the note.
       timetable_{client, clock, urgent("metadata.name=" + options_.node, options_.seed + 1),
                  [this] {
                    auto with_note = handlers<kube::NodeTimetable>("NodeTimetable");
@@ -153,6 +140,8 @@ void NodeWatch::start(kube::RunLoop& loops) {
 }
 
 void NodeWatch::confirm_timetable(bool wanted) {
+  // A new question needs a new answer: one from an earlier time could confirm a timetable that has
+  // been replaced since.
   if (confirm_.exchange(wanted) == wanted) return;
   if (wanted) {
     confirm_waker_.wake();
@@ -182,8 +171,12 @@ base::Duration NodeWatch::read_timetable() {
 }
 
 base::Duration NodeWatch::read_lease(std::stop_token) {
+  // A watch would bring every renewal of the Lease to every node. A get at intervals of a quarter
+  // of the limit is enough.
   base::Duration interval = lease_read_interval(base::Duration{fail_open_micros_.load()});
   const base::Result<kube::Lease> lease = client_.get<kube::Lease>(options_.lease);
+  // A Lease that does not exist is an answer too: the API server was reached and no operator has
+  // renewed.
   if (lease || lease.error().code == base::Code::kNotFound) {
     LeaseReading reading{.at = clock_.monotonic()};
     if (lease) reading.renew_time = lease->spec.renew_time;
@@ -201,6 +194,9 @@ base::Duration NodeWatch::read_lease(std::stop_token) {
   return interval * static_cast<std::int64_t>(900 + prng_.below(201)) / 1000;
 }
 
+// `before` are the rules that the journal names. They hold until the API server answers: an agent
+// that restarts while the API server is away must neither freeze on a node whose kill switch is on,
+// nor stop the turns.
 void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
   const bool node_known = node_.has_synced();
   const bool config_known = config_.has_synced();
@@ -226,6 +222,8 @@ void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
   inputs.confirmed = confirmed_;
 }
 
+// Facts are worked out only if a pod or the settle time changed: the loop wakes for many other
+// reasons.
 void NodeWatch::read_pods(Inputs& inputs) {
   inputs.pods_known = pods_.has_synced();
   std::vector<std::shared_ptr<const kube::Pod>> pods;

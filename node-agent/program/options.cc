@@ -59,6 +59,7 @@ kube::ObjectKey Options::lease_key() const {
   return {lease.substr(0, slash), slash == lease.npos ? "" : lease.substr(slash + 1)};
 }
 
+// The last colon separates, so that "[::1]:9090" works; an empty host means all addresses.
 std::optional<HostPort> parse_host_port(std::string_view text) {
   constexpr int kPortMax = 65535;
   const std::size_t colon = text.rfind(':');
@@ -117,6 +118,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
       if (subcommands[i]->parsed()) options.command = kSubcommands[i];
     }
     if (options.command == Command::kRun && options.node_name.empty()) {
+      // Not ->required(): only the agent itself needs the name, and `inspect` and `check` run
+      // without one.
       throw CLI::RequiredError("--node-name (or the environment variable NODE_NAME)");
     }
   } catch (const CLI::Success& success) {  // --help, --version
@@ -124,6 +127,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
     parsed.exit_code = app.exit(success, out, out);
     parsed.text = out.str();
   } catch (const CLI::ParseError& error) {
+    // CLI11's own codes differ by kind of mistake. Here all of them are one code, which the help
+    // names.
     parsed.exit_code = kExitUsage;
     parsed.text = std::string{"kubegang-agent: "} + error.what() + "; see kubegang-agent --help\n";
   }

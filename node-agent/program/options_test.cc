@@ -26,6 +26,7 @@ TEST(Options, TakesTheNodeFromTheFlag) {
   EXPECT_TRUE(parsed.options.supervise);
 }
 
+// People see these in a DaemonSet's log: one line, which names the word and the way to help.
 TEST(Options, RefusesMistakesWithExitCode2AndASentence) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> mistakes = {
       {{}, "--node-name"},
@@ -57,10 +58,12 @@ TEST(Options, HelpNamesEveryFlagAndEndsWith0) {
   }
 }
 
+// Without a host all addresses; IPv6 in brackets, as in a URL.
 TEST(Options, SplitsHostAndPort) {
   EXPECT_EQ(parse_host_port("127.0.0.1:9473"), (HostPort{.host = "127.0.0.1", .port = 9473}));
   EXPECT_EQ(parse_host_port(":0"), (HostPort{.host = "0.0.0.0", .port = 0}));
   EXPECT_EQ(parse_host_port("[::1]:80"), (HostPort{.host = "::1", .port = 80}));
+  // Port 65536 does not fit into 16 bits.
   for (const char* bad : {"", "host", "host:", "host:x", "host:65536", "host:-1"}) {
     EXPECT_EQ(parse_host_port(bad), std::nullopt) << bad;
   }

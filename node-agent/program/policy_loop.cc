@@ -20,11 +20,14 @@ PolicyLoop::PolicyLoop(const kube::Clock& clock, NodeWatch& watch, NodePolicy& p
   inputs_.lease = lease_watch_.seen();
 }
 
+// Reads both clocks once, so that all rules of one step see one instant.
 void PolicyLoop::read(bool stopping) {
   inputs_.wall = clock_.wall();
   inputs_.monotonic = clock_.monotonic();
   inputs_.stopping = stopping;
   watch_.read(inputs_, rules_before_);
+  // Only a new reading counts: to hand the same one on again would make an operator that is gone
+  // look as if it had renewed.
   if (const std::optional<LeaseReading> lease = watch_.lease(); lease != last_lease_) {
     last_lease_ = lease;
     lease_watch_.read(lease->renew_time, lease->at);
@@ -39,6 +42,8 @@ base::Duration PolicyLoop::decide(const Inputs& told) {
   watch_.confirm_timetable(policy_.needs_confirmation());
   base::Duration at = inputs_.monotonic + kStepMax;
   if (next) at = std::min(at, *next);
+  // Nothing wakes the loop when the Lease is NOT renewed, so it must wake up by itself at that
+  // instant.
   if (!inputs_.failed_open) {
     at = std::min(at, lease_watch_.fails_open_at(inputs_.settings.fail_open_after));
   }

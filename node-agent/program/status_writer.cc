@@ -7,6 +7,7 @@
 namespace agent {
 namespace {
 
+// offer() wakes the loop, so nothing has to be polled.
 constexpr base::Duration kIdle = std::chrono::minutes{10};
 
 }  // namespace
@@ -23,6 +24,8 @@ void StatusWriter::offer(AgentReport report) {
   waker_.wake();
 }
 
+// The watch shows our own write a moment later. Until then its object has the old status, and
+// comparing with that would write the same again; so the status that was written last counts.
 kube::NodeTimetable StatusWriter::as_written(
     const std::shared_ptr<const kube::NodeTimetable>& seen) const {
   kube::NodeTimetable object = *seen;
@@ -30,6 +33,10 @@ kube::NodeTimetable StatusWriter::as_written(
   return object;
 }
 
+// 1. Without an object, a report, or after say_stopped(): nothing to do.
+// 2. The new status is worked out from the one that was written last.
+// 3. If it says something new, it is patched, at most once per kStatusWriteInterval. The report of
+//    a later step() holds whatever changed meanwhile, so a write that is put off loses nothing.
 base::Duration StatusWriter::step() {
   const auto object = watch_.timetable();
   std::optional<AgentReport> report;
@@ -38,6 +45,7 @@ base::Duration StatusWriter::step() {
     report = report_;
   }
   const std::lock_guard writing{writing_};
+  // After say_stopped() no report may replace its last word.
   if (!object || !report || stopped_) return kIdle;
   const kube::NodeTimetable from = as_written(object);
   kube::NodeTimetable to = from;
@@ -47,8 +55,12 @@ base::Duration StatusWriter::step() {
     const base::Duration since = clock_.monotonic() - *written_.at;
     if (since < kStatusWriteInterval) return kStatusWriteInterval - since;
   }
+  // Counted from the attempt: an API server that refuses every write is asked no more often than
+  // one that takes them.
   written_.at = clock_.monotonic();
   const base::Result<kube::NodeTimetable> written =
+      // Without the resource version: the operator writes the spec at any time, and a conflict with
+      // that would only delay the report.
       client_.patch_status_from(from, to, /*check_version=*/false);
   if (!written) {
     if (written.error().code != base::Code::kCancelled) {

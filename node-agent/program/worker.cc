@@ -47,10 +47,14 @@ constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
 constexpr base::Duration kLastWordWithin = std::chrono::milliseconds{300};
 // Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
+// The supervisor takes a worker for hung when the beat stands still for some seconds
+// (worker_watch.h).
 constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
+// The switcher's news are for status and metrics only, so they may wait. Each one handled at once
+// would wake the main thread several times in every slice.
 constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
 
-// Whether one of them is ready before the time is over.
+// Returns true if one of them is ready before the time is over.
 bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
   const timespec relative = os::to_timespec(timeout);
   return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
@@ -95,7 +99,7 @@ class Worker {
   base::Status is_ready() const;
   int stop();
   void beat() { heartbeat_.main_beat().fetch_add(1); }
-  // Whether something came.
+  // Returns true if something came.
   bool wait(base::Duration timeout);
   void notify();
   void hand_on(AgentReport report);
@@ -143,6 +147,8 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       heartbeat_{std::move(heartbeat)},
       client_{transport, clock_, sleeper_, client_options(options)},
       last_word_{transport, clock_, sleeper_, client_options(options)},
+      // The seed comes from the node's name, so that the retries of thousands of agents spread, and
+      // those of one agent can be repeated.
       watch_{client_,
              clock_,
              {.node = options.node_name,
@@ -216,8 +222,10 @@ base::Status Worker::serve_health() {
 }
 
 base::Status Worker::start() {
+  // Health first: a port that is taken must fail before anything is adopted or frozen.
   if (base::Status status = serve_health(); !status) return status;
   if (base::Status status = switcher_.start(); !status) return status;
+  // The journal is taken over after the switcher's thread runs: adopted pods go to it at once.
   metrics_.set_policy(switcher_.policy());
   const NodePolicy::Adopted adopted = policy_.adopt();
   if (!adopted.damage.empty()) {
@@ -267,7 +275,8 @@ bool Worker::wait(base::Duration timeout) {
   if (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) agent_->request_stop();
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t got = ::read(wake_up_.get(), &count, sizeof count);
-  switcher_.clear_news();
+  // News that came after the last poll ran out is left for the next one: it has not been handled.
+  if (came) switcher_.clear_news();
   return came;
 }
 
@@ -291,6 +300,7 @@ int Worker::run() {
 
 int Worker::stop() {
   const base::Duration since = clock_.monotonic();
+  // First, so that calls in flight end while the pods are thawed.
   loops_.request_stop();
   client_.request_stop();
   while (true) {

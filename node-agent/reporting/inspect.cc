@@ -18,7 +18,7 @@
 namespace agent {
 namespace {
 
-// What fits into 80 columns beside each other; below it come the name and the path, however long.
+// The cells fit into 80 columns beside each other; below them come name and path, however long.
 struct Row {
   std::array<std::string, 6> cells{};
   std::string pod{};
@@ -34,6 +34,8 @@ std::string kernel_state(const PodCgroups& cgroups, const std::string& path,
   if (!cgroup) return cgroup.error().code == base::Code::kNotFound ? "gone" : "unreadable";
   const base::Result<std::unique_ptr<Freezer>> freezer = open_freezer(*cgroup);
   if (!freezer) return "unreadable";
+  // The kernel's word, read now, and not the agent's: the two differ exactly when something is
+  // wrong.
   if ((*freezer)->observe().frozen) return "frozen";
   return (*freezer)->asked().request == FreezeRequest::kFrozen ? "freezing" : "running";
 }
@@ -91,6 +93,9 @@ std::string head(const kube::NodeTimetable& timetable, base::Instant now) {
 
 }  // namespace
 
+// Asks for a shared lock: it is refused exactly if an agent or guard holds the exclusive one. The
+// descriptor is closed at once, so an agent that starts at this very moment is delayed by
+// microseconds (take_within() tries again).
 bool agent_runs(const std::string& run_directory) {
   const os::FileDescriptor lock{
       ::open((run_directory + "/" + kLockName).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
@@ -108,6 +113,8 @@ std::string inspect(const Journal& journal, const std::map<std::string, ShownPod
     const std::string name = spec.pods[i].ns + "/" + spec.pods[i].name;
     const auto index = static_cast<std::uint16_t>(i);
     Row row{.cells = {std::to_string(i), "-", "-", "-", "-", "-"}, .pod = name};
+    // TURN is the wish of the timetable, KERNEL beside it the state. The two differ during a
+    // switch, and while everything runs.
     row.cells[3] = timetable::runs_at(spec.timetable, index, now) ? "on" : "off";
     row.cells[4] = slots(spec.timetable, index);
     if (const auto pod = shown.find(name); pod != shown.end()) {

@@ -13,7 +13,7 @@
 
 namespace agent {
 
-// Whether an agent has this run directory now.
+// Returns true if an agent has this run directory now.
 bool agent_runs(const std::string& run_directory);
 
 // Of each listed pod: index, standing, what the kernel says, whether it is its turn, its slots in

@@ -28,6 +28,8 @@ class DeadAgentTest : public ::testing::Test {
     timetable_.metadata.name = "n1";
     timetable_.spec.term = 3;
     timetable_.spec.revision = 17;
+    // a and b are listed and journaled; c is listed and never came; d is journaled from an earlier
+    // timetable, and its cgroup has gone.
     timetable_.spec.pods = {{.ns = "ns", .name = "a", .job_uid = "j1"},
                             {.ns = "ns", .name = "b", .job_uid = "j2"},
                             {.ns = "ns", .name = "c", .job_uid = "j3"}};
@@ -57,6 +59,8 @@ class DeadAgentTest : public ::testing::Test {
   Journal journal_;
 };
 
+// Three sources side by side: the kernel's files, the timetable at this instant, and the agent's
+// last words.
 TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   ASSERT_TRUE(cgroups.ok());
@@ -107,6 +111,7 @@ TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80U) << line;
 }
 
+// By the lock, which ends with the process; a file left behind says nothing.
 TEST_F(DeadAgentTest, InspectSaysWhetherAnAgentHasTheRunDirectory) {
   EXPECT_FALSE(agent_runs(root_.path()));
   const std::string path = root_.path() + "/lock";
@@ -122,6 +127,7 @@ TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {
   EXPECT_THAT(inspect(journal_, {}, *cgroups, {}), HasSubstr("frozen"));
 }
 
+// And no others: those belong to another program.
 TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   write("podforeign", "1", "populated 1\nfrozen 1\n");

@@ -39,6 +39,8 @@ double as_double(const std::atomic<std::uint64_t>& counter) {
 
 }  // namespace
 
+// The families in the order in which they are served. Names and labels are documented for users,
+// and dashboards rely on them.
 struct Metrics::Families {
   prometheus::Registry registry;
 
@@ -137,6 +139,8 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
       std::string_view{"freezing"},   std::string_view{"frozen"},   std::string_view{"stuck"},
       std::string_view{"thawing"},    std::string_view{"foreign"},  std::string_view{"gone"},
       std::string_view{"exempt"},     std::string_view{"refused"}};
+  // All label values exist from the start: a rate or an alert on a series that appears with its
+  // first event would miss that event.
   for (const std::string_view state : kStates) {
     families_->pods_by_state[state] = &families_->pods.Add({{"state", std::string{state}}});
   }
@@ -160,9 +164,13 @@ void Metrics::set_policy(ThreadPolicy policy) {
 
 void Metrics::record(const SwitchReport& report) {
   Families& to = *families_;
+  // Without pods that come on the freezes were not read back (switch_core.cc), and `confirmed` says
+  // nothing.
   if (report.froze_count > 0 && report.thawed_count > 0) {
     to.confirm.Observe(seconds(report.confirmed - report.first_write));
   }
+  // A switch for a new assignment or a repair has no instant at which it was due, so it says
+  // nothing about lateness.
   if (report.cause != SwitchCause::kBoundary) return;
   to.late_wake.Observe(seconds(std::max(report.woke - report.due, base::Duration{0})));
   to.late_first.Observe(seconds(report.first_write - report.due));
@@ -180,6 +188,8 @@ void Metrics::update(const AgentReport& report, const SwitchCounters& counters) 
   }
   for (auto& [state, gauge] : to.pods_by_state) gauge->Set(by_state[state]);
   to.foreign.Set(by_state["foreign"]);
+  // The switcher's counters are plain atomics, because its thread takes no lock; Prometheus'
+  // counters can only be raised, so the difference is added.
   raise_to(to.switches, as_double(counters.switches));
   raise_to(to.stuck, as_double(counters.stuck));
   raise_to(to.overlap, as_double(counters.overlap_micros) * 1e-6);
@@ -197,6 +207,7 @@ void Metrics::update(const AgentReport& report, const SwitchCounters& counters) 
   }
   to.open.Add({{"reason", "lease"}}).Set(report.failed_open ? 1 : 0);
   to.open.Add({{"reason", "kill_switch"}}).Set(report.kill_switch ? 1 : 0);
+  // Counted at the edge: the report says how it is now, once per step.
   if (report.failed_open && !to.was_failed_open) to.failopen.Add({{"reason", "lease"}}).Increment();
   if (report.kill_switch && !to.was_killed) {
     to.failopen.Add({{"reason", "kill_switch"}}).Increment();
@@ -210,16 +221,25 @@ void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
   std::map<std::string, base::Duration> counted;
   std::set<std::string> listed;
   for (const FrozenPod& pod : pods) {
+    const auto known = to.frozen_of_pods.find(pod.uid);
+    const bool is_known = known != to.frozen_of_pods.end();
+    if (!pod.frozen && !is_known) continue;
     prometheus::Counter*& counter = to.frozen_of_gangs[pod.gang];
     if (counter == nullptr) counter = &to.frozen.Add({{"gang", pod.gang}});
-    const base::Duration more = pod.frozen - to.frozen_of_pods[pod.uid];
-    if (more > base::Duration{0}) counter->Increment(seconds(more));
-    counted[pod.uid] = pod.frozen;
     listed.insert(pod.gang);
+    // A pod that cannot be read keeps what was counted of it last: the kernel's count goes on, and
+    // all of it would count once more at the next reading. That count begins at 0 with each cgroup,
+    // so one that was made anew may be below the last value; a counter never falls.
+    const base::Duration before = is_known ? known->second : base::Duration{0};
+    const base::Duration now = pod.frozen.value_or(before);
+    if (now > before) counter->Increment(seconds(now - before));
+    counted[pod.uid] = now;
   }
   to.frozen_of_pods = std::move(counted);
   std::erase_if(to.frozen_of_gangs, [&](const auto& entry) {
     if (listed.contains(entry.first)) return false;
+    // A gang that has left the node keeps no series, or their number would grow with every job that
+    // ever ran here.
     to.frozen.Remove(entry.second);
     return true;
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ namespace agent {
 struct FrozenPod {
   std::string uid{};
   std::string gang{};  // its Job, as namespace/name
-  base::Duration frozen{};
+  std::optional<base::Duration> frozen{};  // nullopt = it could not be read this time
 };
 
 // record(), update() and count_frozen() belong to one thread; render() may be called from any.

@@ -13,6 +13,7 @@ using ::testing::Not;
 
 constexpr char kFrozenOfA[] = "kubegang_agent_pod_frozen_seconds_total{gang=\"default/a\"} ";
 
+// 2 + 0.5 s, then one second more of pod 1.
 TEST(Metrics, AddsUpWhatThePodsOfAGangStoodStill) {
   Metrics metrics;
   EXPECT_THAT(metrics.render(), Not(HasSubstr("pod_frozen_seconds_total{")));
@@ -25,6 +26,8 @@ TEST(Metrics, AddsUpWhatThePodsOfAGangStoodStill) {
   EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "3.5\n"));
 }
 
+// The counter of a gang must not fall when one of its pods ends, or a rate over it would show a
+// restart.
 TEST(Metrics, KeepsTheTimeOfAGangsPodThatEndedAndForgetsAGangThatIsNotListedAnyMore) {
   Metrics metrics;
   metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}},
@@ -33,6 +36,15 @@ TEST(Metrics, KeepsTheTimeOfAGangsPodThatEndedAndForgetsAGangThatIsNotListedAnyM
   EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "3\n"));
   metrics.count_frozen({});
   EXPECT_THAT(metrics.render(), Not(HasSubstr("gang=\"default/a\"")));
+}
+
+// 2 s are counted, and at the third reading only the 3 s that came since.
+TEST(Metrics, CountsAPodThatCouldNotBeReadForAWhileOnlyOnce) {
+  Metrics metrics;
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}}});
+  metrics.count_frozen({{.uid = "1", .gang = "default/a"}});
+  metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{5}}});
+  EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "5\n"));
 }
 
 TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
@@ -44,6 +56,7 @@ TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
 
 TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;
+  // Lateness is counted at boundaries only; confirmations of freezes after any switch.
   SwitchReport report{.cause = SwitchCause::kBoundary, .froze_count = 1, .thawed_count = 1};
   report.last_write = report.due + milliseconds{3};
   report.slot = 58;
@@ -56,11 +69,13 @@ TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
               HasSubstr("kubegang_agent_switch_lateness_seconds_count{phase=\"last_write\"} 1\n"));
   EXPECT_THAT(
       text, HasSubstr("kubegang_agent_switch_lateness_seconds_sum{phase=\"last_write\"} 0.003\n"));
+  // How long freezes take does not depend on what caused the switch.
   EXPECT_THAT(text, HasSubstr("kubegang_agent_freeze_confirm_seconds_count 2\n"));
   EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_index 58\n"));
   EXPECT_THAT(text, HasSubstr("kubegang_agent_boundary_last_write_seconds 0.003\n"));
 }
 
+// One pod for each state; each counter has a number of its own, so that two that are mixed up show.
 TEST(Metrics, TellWhatIsGoingOn) {
   Metrics metrics;
   SwitchCounters counters;

@@ -34,6 +34,8 @@ struct Kubepods {
   std::string freezer() const { return path + (v2 ? "/cgroup.freeze" : "/freezer.state"); }
 };
 
+// Returns the places that exist and have a freezer, systemd's first. More than one is possible
+// after a change of kubelet's cgroupDriver without a restart of the node.
 std::vector<Kubepods> find_kubepods(const NodeCheckInputs& inputs) {
   std::vector<Kubepods> found;
   if (inputs.cgroup_root.empty()) return found;
@@ -47,6 +49,7 @@ std::vector<Kubepods> find_kubepods(const NodeCheckInputs& inputs) {
   return found;
 }
 
+// Only v1 is weak and not missing: gangs take turns there, with the limits of freezer.md 2.5.
 Grant check_hierarchy(const NodeCheckInputs& inputs, const Kubepods* kubepods) {
   Grant grant{.what = "hierarchy"};
   if (kubepods == nullptr) {
@@ -68,6 +71,7 @@ Grant check_hierarchy(const NodeCheckInputs& inputs, const Kubepods* kubepods) {
   return grant;
 }
 
+// kubelet's cgroupDriver is not asked of kubelet; the tree that it made tells.
 Grant check_driver(const std::vector<Kubepods>& found) {
   Grant grant{.what = "driver"};
   if (found.empty()) {
@@ -83,6 +87,8 @@ Grant check_driver(const std::vector<Kubepods>& found) {
   return grant;
 }
 
+// Root passes every permission check, so in practice this fails for a read-only mount (EROFS), a
+// user namespace or SELinux.
 Grant check_freezer(const Kubepods* kubepods) {
   Grant grant{.what = "freezer"};
   if (kubepods == nullptr) {
@@ -100,6 +106,8 @@ Grant check_freezer(const Kubepods* kubepods) {
               "SELinux enforces, agent.seLinuxOptions: {type: spc_t}"};
 }
 
+// Weak and not missing: gangs that share a node by cores still take turns, and what they lose is
+// the binding.
 Grant check_cpuset(const Kubepods* kubepods) {
   Grant grant{.what = "cpuset", .grade = Grade::kWeak, .found = "not there"};
   if (kubepods == nullptr) return grant;
@@ -115,6 +123,8 @@ Grant check_cpuset(const Kubepods* kubepods) {
   return grant;
 }
 
+// The journal is rewritten before a pod may be frozen, so a slow disk delays the first freeze of
+// each pod.
 Grant check_run_directory(const std::string& path) {
   struct statfs about {};
   if (::statfs(path.c_str(), &about) != 0 || ::access(path.c_str(), W_OK) != 0) {
@@ -197,6 +207,7 @@ bool can_switch(const std::vector<Grant>& grants) {
 }
 
 std::string format_grants(const std::vector<Grant>& grants) {
+  // Wide enough for the longest of the names and grades above and two blanks.
   constexpr std::size_t kWhatWidth = 15;
   constexpr std::size_t kGradeWidth = 9;
   const auto cell = [](std::string_view text, std::size_t width) {
@@ -211,6 +222,8 @@ std::string format_grants(const std::vector<Grant>& grants) {
   return text;
 }
 
+// Tries it and goes back at once: capabilities alone do not tell, since a kernel with
+// RT_GROUP_SCHED refuses SCHED_FIFO to a cgroup without a share (freezer.md 2.2).
 bool probe_fifo() {
   const sched_param fifo{.sched_priority = kLowestFifoPriority};
   if (::sched_setscheduler(0, SCHED_FIFO, &fifo) != 0) return false;

@@ -39,13 +39,13 @@ struct NodeCheckInputs {
 // freezer, cpuset, run directory, FIFO, locked memory, clock. Cost: some ten system calls.
 std::vector<Grant> check_node(const NodeCheckInputs& inputs);
 
-// Whether gangs can be switched here: nothing is missing.
+// Returns true if gangs can be switched here: nothing is missing.
 bool can_switch(const std::vector<Grant>& grants);
 
 // One grant a line; below it what to change.
 std::string format_grants(const std::vector<Grant>& grants);
 
-// Whether this process is granted them, as the agent in the same container is. Both undo it.
+// Return true if this process is granted them, as the agent in the same container is. Both undo it.
 bool probe_fifo();
 bool probe_locked_memory();
 

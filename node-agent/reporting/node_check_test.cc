@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
+// A node that grants everything but for a kubepods tree; each test takes something away or adds a
+// tree.
 class NodeCheckTest : public ::testing::Test {
  protected:
   NodeCheckTest() {
@@ -57,6 +59,7 @@ TEST_F(NodeCheckTest, ANodeThatGrantsEverythingHasNothingToChange) {
   EXPECT_THAT(format_grants(grants), HasSubstr("hierarchy      good     cgroup v2, "));
 }
 
+// An empty root is one in which no hierarchy was found.
 TEST_F(NodeCheckTest, WithoutKubepodsGangsCannotBeSwitched) {
   for (const std::string& root : {root_.path(), std::string{}}) {
     inputs_.cgroup_root = root;
@@ -68,6 +71,7 @@ TEST_F(NodeCheckTest, WithoutKubepodsGangsCannotBeSwitched) {
   }
 }
 
+// cgroup v1 counts as such: it works, but tells of no changes.
 TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
   make_kubepods("kubepods", "freezer.state");
   inputs_.fifo = false;
@@ -84,6 +88,7 @@ TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
   EXPECT_EQ(grant("FIFO").found, "not asked for");
 }
 
+// After a change of kubelet's driver both trees are there, and the agent may look at the dead one.
 TEST_F(NodeCheckTest, SeesAKubepodsThatAnotherDriverHasLeft) {
   make_kubepods("kubepods.slice", "cgroup.freeze");
   give_controllers("cpu memory");

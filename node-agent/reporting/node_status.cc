@@ -29,6 +29,8 @@ std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, 
 
 }  // namespace
 
+// One condition with one reason: the first that holds, the widest in effect first. What stops all
+// freezing on the node comes before a fault of a single pod.
 kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
   if (report.stopped) {
@@ -70,6 +72,8 @@ kube::Condition ready_condition(const AgentReport& report) {
   return condition(type, true, "Obeying", "");
 }
 
+// A node whose clock is off switches at another instant than the other nodes of a gang. How far it
+// may be off depends on the slice.
 kube::Condition clock_condition(const AgentReport& report) {
   const std::string type = "ClockSynchronized";
   if (!report.clock.synchronised) {
@@ -87,6 +91,8 @@ kube::Condition clock_condition(const AgentReport& report) {
   return condition(type, true, "Synchronized", "");
 }
 
+// True also if something is weak: switches are possible then. The message lists what is weak, with
+// the change that would mend it.
 kube::Condition granted_condition(const AgentReport& report) {
   std::string message;
   for (const Grant& grant : report.grants) {
@@ -102,6 +108,8 @@ kube::Condition granted_condition(const AgentReport& report) {
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
+  // Without a timetable in force nothing is observed; values of an older one would say that the
+  // operator's latest is obeyed.
   status.observed_term.reset();
   status.observed_revision.reset();
   status.observed_generation.reset();
@@ -121,6 +129,7 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   status.clock_error_micros = report.clock.error_max.count();
   status.agent_version = KUBEGANG_VERSION;
   std::vector<kube::Condition> conditions = {ready_condition(report), clock_condition(report)};
+  // The first report may come before the node was checked.
   if (!report.grants.empty()) conditions.push_back(granted_condition(report));
   for (kube::Condition& next : conditions) {
     next.observed_generation = status.observed_generation;
@@ -129,6 +138,8 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   return status;
 }
 
+// The clock's error bound alone grows and shrinks all the time and is not worth a write by each
+// node; it goes out with the next other change.
 bool worth_a_write(const kube::NodeTimetableStatus& before,
                    const kube::NodeTimetableStatus& after) {
   kube::NodeTimetableStatus same = before;

@@ -23,8 +23,8 @@ kube::Condition granted_condition(const AgentReport& report);
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now);
 
-// Whether they differ in more than the clock's error, which changes all the time and is worth no
-// write of its own.
+// Returns true if they differ in more than the clock's error, which changes all the time and is
+// worth no write of its own.
 bool worth_a_write(const kube::NodeTimetableStatus& before, const kube::NodeTimetableStatus& after);
 
 }  // namespace agent

@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr base::Instant kNow{seconds{1'767'225'600}};
 
+// A report of which nothing is wrong; each test spoils one field.
 AgentReport good() {
   auto timetable = std::make_shared<kube::NodeTimetable>();
   timetable->spec.term = 3;
@@ -41,6 +42,7 @@ TEST(NodeStatus, SaysWhatIsInForce) {
   EXPECT_TRUE(kube::is_true(status.conditions, "ClockSynchronized"));
 }
 
+// Thousands of nodes write to one API server, so a number that always moves is no reason.
 TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   const kube::NodeTimetableStatus before = node_status({}, good(), kNow);
   AgentReport report = good();
@@ -52,12 +54,14 @@ TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronized")->reason, "ErrorTooLarge");
 }
 
+// A twentieth of the slice, 100 ms at most.
 TEST(NodeStatus, TheClockMustBeBetterForShorterSlices) {
   EXPECT_EQ(clock_error_limit(seconds{30}), milliseconds{100});
   EXPECT_EQ(clock_error_limit(seconds{1}), milliseconds{50});
   EXPECT_EQ(clock_error_limit(milliseconds{100}), milliseconds{5});
 }
 
+// Five pods, one for each list and one that belongs in none: a pod that takes its turns.
 TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
   AgentReport report = good();
   const auto pod = [](std::string name, PodStanding standing, std::optional<FreezeState> state) {
@@ -92,6 +96,7 @@ TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
 
 TEST(NodeStatus, SaysWhatTheNodeGrants) {
   AgentReport report = good();
+  // Without grants the node has not been checked yet, and the condition says nothing.
   EXPECT_EQ(kube::find_condition(node_status({}, report, kNow).conditions, "Granted"), nullptr);
   report.grants = {{.what = "freezer", .found = "writable"}};
   EXPECT_EQ(granted_condition(report).reason, "AllGranted");
@@ -122,6 +127,7 @@ TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   EXPECT_EQ(ready.message, "pod ns/b: its CPU set 9 is not there");
 }
 
+// From the narrowest reason to the widest: each one added hides those before.
 TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   const auto reason = [](const AgentReport& report) { return ready_condition(report).reason; };
   AgentReport report = good();

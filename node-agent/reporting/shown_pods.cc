@@ -16,6 +16,7 @@ std::string format_shown_pods(const std::vector<PodView>& pods) {
   return text;
 }
 
+// Lenient, unlike the journal: the file is for people, and nothing is frozen or thawed by it.
 std::map<std::string, ShownPod> parse_shown_pods(std::string_view text) {
   std::map<std::string, ShownPod> pods;
   while (!text.empty()) {

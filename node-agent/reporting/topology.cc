@@ -44,9 +44,13 @@ base::Result<kube::NodeTopology> read_topology(const std::string& directory) {
   }
   std::map<int, std::map<int, std::vector<int>>> packages;  // package → core → CPUs
   for (const int cpu : *cpus) {
+    // `core_id` is unique only within its package. Without one each CPU is a core of its own.
     const int package = topology_number(directory, cpu, "physical_package_id", 0);
     packages[package][topology_number(directory, cpu, "core_id", cpu)].push_back(cpu);
   }
+  // The API describes a regular machine: sockets × cores × threads. If CPUs are offline, the
+  // smallest package and core decide, and the surplus CPUs are left out of cpu_ids, so that the
+  // product and the list agree.
   std::size_t cores_count = packages.begin()->second.size();
   std::size_t threads_count = packages.begin()->second.begin()->second.size();
   for (const auto& [package, cores] : packages) {
@@ -71,6 +75,8 @@ base::Result<kube::NodeTopology> read_topology(const std::string& directory) {
 
 std::optional<kube::NodeTopology> TopologyWatch::read() {
   std::optional<std::string> online = read_line(directory_ + "/online");
+  // Only a change of the online CPUs can change the rest, and reading the whole tree takes two
+  // files for each CPU.
   if (topology_ && online && online == online_) return topology_;
   online_ = std::move(online);
   const base::Result<kube::NodeTopology> now = read_topology(directory_);

@@ -15,16 +15,23 @@ PodControls Adoption::retry(base::Duration now) {
   return open_waiting();
 }
 
+// Each pod that the journal names ends in one of three ways: adopted, gone, or waiting. It waits if
+// its cgroup exists and cannot be opened or read now, for example for lack of descriptors. Such a
+// pod may be frozen, so the journal keeps naming it until it was adopted or is gone.
 PodControls Adoption::open_waiting() {
   PodControls adopted;
   std::erase_if(waiting_, [&](const PodIdentity& pod) {
     const base::Result<PodOpener::Opened> opened = opener_.open_at(pod.path, pod.uid);
     if (!opened) {
+      // Gone, or a path that cannot be this pod's (its name lacks the UID): neither gets better by
+      // waiting.
       return opened.error().code == base::Code::kNotFound ||
              opened.error().code == base::Code::kInvalidArgument;
     }
     const AskedState requested = opened->freezer->asked();
     if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
+    // A freeze that the journal covers counts as ours whichever program wrote it: taking it for
+    // foreign would leave it frozen for ever if it was ours.
     const AdoptedAs adopted_as =
         requested.request == FreezeRequest::kFrozen ? AdoptedAs::kFrozenByUs : AdoptedAs::kRunning;
     adopted.push_back(

@@ -50,6 +50,8 @@ class Guard {
 };
 
 void Guard::no_agent_is_left(base::Duration now) {
+  // The agent that comes next is watched from its own start: the beats in the file are those of the
+  // dead one until the new supervisor clears them.
   watch_.started(now);
   if (thawed_) return;
   // Whatever the agent that is gone has frozen, no other process would thaw. It stays false if
@@ -59,10 +61,13 @@ void Guard::no_agent_is_left(base::Duration now) {
 }
 
 void Guard::an_agent_has_the_directory(base::Duration now) {
+  // The agent may freeze from now on; if it dies, its pods must be thawed again.
   thawed_ = false;
   if (!watch_.hangs(heartbeat_.main_beat().load(), heartbeat_.switcher_beat().load(), now)) {
     thawed_at_.reset();
   } else if (!thawed_at_ || now - *thawed_at_ >= kHangAfter) {
+    // Repeated every kHangAfter, because a thread of the agent that was merely slow may have frozen
+    // a pod after the thaw.
     thawed_at_ = now;
     (void)thaw();
     spdlog::error("the agent stands still: thawed its pods");

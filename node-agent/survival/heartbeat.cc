@@ -16,9 +16,13 @@ base::Result<Heartbeat> Heartbeat::create(const std::string& path) {
   const os::FileDescriptor file{
       ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};
   if (!file.is_open()) return os::error_from_errno(what, errno);
+  // Takes the page now: on a full tmpfs the first store into a hole of the mapping would be a
+  // SIGBUS.
   if (const int error = ::posix_fallocate(file.get(), 0, sizeof(Beats)); error != 0) {
     return os::error_from_errno(what, error);
   }
+  // Shared between processes of two containers; two lock-free counters need no other protocol. The
+  // file is not truncated, so a guard that mapped it before keeps seeing the same page.
   void* memory = ::mmap(nullptr, sizeof(Beats), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (memory == MAP_FAILED) return os::error_from_errno(what, errno);
   return Heartbeat{static_cast<Beats*>(memory)};

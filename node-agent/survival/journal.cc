@@ -12,6 +12,8 @@
 namespace agent {
 namespace {
 
+// One fact per line, a word and its values (journal.h). The number changes if an older agent could
+// no longer read the text.
 constexpr std::string_view kHeader = "kubegang-agent-journal 1";
 constexpr std::string_view kKilled = "killed";
 
@@ -30,6 +32,8 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
   return number;
 }
 
+// Strict on purpose: a line that is not understood makes the whole journal damaged. A journal that
+// was read in part would name too few pods, and those that it lacks would stay frozen for ever.
 bool parse_line(std::string_view line, Journal& journal) {
   const std::string_view word = take(line, ' ');
   if (word == "boot") {
@@ -37,9 +41,11 @@ bool parse_line(std::string_view line, Journal& journal) {
   } else if (word == "lease") {
     const std::optional<std::int64_t> at = parse_number(take(line, ' '));
     const std::optional<std::int64_t> renewed = parse_number(line);
+    // "-": no renewTime has been read yet, and `at` is when that agent began to wait for one.
     if (!at || (!renewed && line != "-")) return false;
     journal.lease = LeaseSeen{.at = base::Duration{*at}};
     if (renewed) journal.lease->renew_time = base::instant_from_micros(*renewed);
+    // Three durations in microseconds, then "killed" or "-".
   } else if (word == "rules") {
     Rules rules;
     for (base::Duration* value :
@@ -135,6 +141,8 @@ base::Status JournalFile::write(const Journal& journal) const {
   return base::Error{status.error().code, "journal " + status.error().message};
 }
 
+// A random UUID that the kernel makes at each boot. "" if it cannot be read; all journals of such a
+// machine then count as of one boot.
 std::string read_boot_id() {
   const os::FileDescriptor file{::open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)};
   if (!file.is_open()) return {};

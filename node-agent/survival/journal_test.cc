@@ -10,6 +10,7 @@
 namespace agent {
 namespace {
 
+// A value in each field, among them a path with a blank and a barrier of 0.
 Journal example() {
   return {.boot_id = "boot-1",
           .lease = LeaseSeen{.at = base::Duration{5'000'000},
@@ -34,6 +35,7 @@ TEST(Journal, ReadsWhatItWrote) {
   EXPECT_EQ(*file.read("boot-1"), Journal{.boot_id = "boot-1"});
 }
 
+// A reboot thaws everything, and the pods' cgroups are new ones.
 TEST(Journal, OfAnEarlierBootDoesNotCount) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
@@ -41,6 +43,8 @@ TEST(Journal, OfAnEarlierBootDoesNotCount) {
   EXPECT_EQ(file.read("boot-2").error().code, base::Code::kNotFound);
 }
 
+// A node may lose power in the middle of a write. A journal that is half right must not thaw or
+// hold a wrong pod: it is refused as a whole.
 TEST(Journal, RefusesWhatIsDamaged) {
   const std::string text = format_journal(example());
   EXPECT_FALSE(parse_journal("").ok());
@@ -61,6 +65,7 @@ TEST(Journal, SaysThatItIsDamagedAndWhatFollowsItsEndDoesNotMatter) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
   ASSERT_TRUE(file.write(example()).ok());
+  // Behind "end" nothing counts, so text of a longer journal before it does no harm.
   std::ofstream{file.path(), std::ios::app} << "x";
   ASSERT_TRUE(file.read("boot-1").ok());
   std::filesystem::resize_file(file.path(), std::filesystem::file_size(file.path()) - 5);
@@ -70,10 +75,12 @@ TEST(Journal, SaysThatItIsDamagedAndWhatFollowsItsEndDoesNotMatter) {
   EXPECT_EQ(damaged.error().message, file.path() + ": journal: cut off");
 }
 
+// The limit guards the memory of a program that has to survive everything.
 TEST(Journal, SaysThatItIsTooLong) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
   Journal journal = example();
+  // The other lines make it longer than the limit.
   journal.timetable.assign(kJournalBytesMax, ' ');
   ASSERT_TRUE(file.write(journal).ok());
   EXPECT_EQ(file.read("boot-1").error().message,
@@ -96,11 +103,14 @@ TEST(Journal, SaysThatItCannotBeWritten) {
   EXPECT_NE(status.error().message.find("/proc/no/journal"), std::string::npos);
 }
 
+// The node's clock may differ from the operator's, so the agent measures by its own: the time since
+// it saw the renewal change.
 TEST(LeaseWatch, CountsOnlyWhatChangedAsARenewal) {
   using std::chrono::minutes;
   using std::chrono::seconds;
   const base::Instant renewed{seconds{1000}};
   LeaseWatch watch{std::nullopt, minutes{100}};
+  // The operator counts as seen at 100, when the agent began.
   EXPECT_FALSE(watch.failed_open(minutes{114}, minutes{15}));
   EXPECT_FALSE(watch.read(renewed, minutes{101}));  // how old that is, is not known
   EXPECT_TRUE(watch.failed_open(minutes{115}, minutes{15}));

@@ -23,6 +23,9 @@ base::Result<RunLock> RunLock::open(const std::string& run_directory) {
   return RunLock{run_directory, std::move(file)};
 }
 
+// flock() belongs to the open file description, which a forked worker shares with its supervisor.
+// So the kernel frees the lock when the last of the two processes is gone, by whatever death, and
+// not when one of them closes its copy.
 bool RunLock::try_take() {
   return ::flock(file_.get(), LOCK_EX | LOCK_NB) == 0;
 }
@@ -46,6 +49,8 @@ void RunLock::give_back() {
   ::flock(file_.get(), LOCK_UN);
 }
 
+// Clears FD_CLOEXEC in the child between fork and exec: the worker holds the lock as long as it
+// lives, also when the supervisor has died before it.
 void RunLock::keep_in_child() {
   ::fcntl(file_.get(), F_SETFD, 0);
 }

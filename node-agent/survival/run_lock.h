@@ -1,7 +1,7 @@
-// Who uses a run directory: the lock in it (flock) belongs to one agent at a time, from before it
-// reads the journal until the last of its processes is gone. Whoever thaws what the journal names
-// holds the lock, or knows that its holder stands still; so two agents never thaw each other's
-// pods, and a guard never those of an agent that lives.
+// The lock of a run directory (flock): it belongs to one agent at a time, from before that agent
+// reads the journal until the last of its processes is gone. A process that thaws the pods in the
+// journal holds the lock, or knows that its holder stands still; so two agents never thaw each
+// other's pods, and a guard never those of an agent that lives.
 #pragma once
 
 #include <string>

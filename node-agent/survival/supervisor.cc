@@ -27,8 +27,11 @@ constexpr base::Duration kLookEvery = std::chrono::milliseconds{500};
 // The program must exit within 2 s of SIGTERM. The worker has 1.85 s; afterwards the supervisor
 // kills it and thaws the rest.
 constexpr base::Duration kStopWithin = std::chrono::milliseconds{1850};
+// The pause before a worker is started again doubles with each one that ends soon, so that a worker
+// that crashes at its start does not take a CPU.
 constexpr base::Duration kRestartFirst = std::chrono::milliseconds{50};
 constexpr base::Duration kRestartMax = std::chrono::seconds{1};
+// A worker that ran this long before it ended begins with the short pause again.
 constexpr base::Duration kLivedWell = std::chrono::seconds{10};
 // A killed process is gone at once unless the kernel holds one of its threads.
 constexpr base::Duration kDiesWithin = std::chrono::milliseconds{250};
@@ -104,6 +107,8 @@ bool Supervisor::start_worker() {
   return true;
 }
 
+// PID 1 of a container inherits every orphan in it, so all children are reaped, and only the
+// worker's status counts.
 std::optional<int> Supervisor::reap() {
   std::optional<int> ended;
   int status = 0;
@@ -166,6 +171,9 @@ base::Duration Supervisor::next_look() const {
   return std::clamp(left, base::Duration{0}, kLookEvery);
 }
 
+// The order within a round matters: a worker that has ended is handled before its beats are judged,
+// since a dead worker does not beat; and the end of the grace time goes before patience with a hung
+// one.
 int Supervisor::run() {
   if (!start_worker()) return kExitFailed;
   give_back_text();
@@ -186,6 +194,8 @@ int Supervisor::run() {
       spdlog::error("the worker did not stop: thawed its pods");
       return kExitFailed;
     }
+    // A worker that was killed and does not die is stuck in the kernel. It beats no more, and
+    // killing it again changes nothing: only reap() counts now.
     if (killed_) continue;
     if (watch_.hangs(heartbeat_.main_beat().load(), heartbeat_.switcher_beat().load(), now)) {
       if (const std::optional<int> code = worker_hangs()) return *code;

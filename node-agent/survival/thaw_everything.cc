@@ -11,6 +11,7 @@
 namespace agent {
 namespace {
 
+// A second in all. A v1 cgroup with many tasks needs milliseconds to thaw.
 constexpr int kAttemptsMax = 20;
 constexpr base::Duration kAgainAfter = std::chrono::milliseconds{50};
 
@@ -37,6 +38,7 @@ bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& giv
     if (result.failed.empty() || give_up()) break;
     clock.pause(kAgainAfter);
   }
+  // Logging comes after the last attempt: a log that blocks must not keep a pod frozen.
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
                result.gone_count, result.failed.size());
   for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);

@@ -2,6 +2,9 @@
 
 namespace agent {
 
+// Writes to every pod that the journal names, frozen or not: reading first would save nothing, and
+// a pod could be frozen between the read and the decision. One pod that fails does not stop the
+// others.
 ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
   ThawResult result;
   for (const PodIdentity& pod : journal.pods) {
@@ -22,6 +25,8 @@ ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
     } else if (written != IoResult::kOk) {
       result.failed.push_back(
           pod.name + ": " + (freezer ? std::string{to_string(written)} : freezer.error().message));
+      // The write was taken and the pod still stands: the kernel has not finished, or an ancestor
+      // is frozen. The caller tries again.
     } else if ((*freezer)->observe().frozen) {
       result.failed.push_back(pod.name + ": still frozen");
     } else {

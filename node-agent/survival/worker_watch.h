@@ -31,8 +31,8 @@ class WorkerWatch {
     beats_.reset();
   }
 
-  // Whether one of the two loops has not beaten for kHangAfter, or has not begun to beat in the
-  // time that a start may take.
+  // Returns true if one of the two loops has not beaten for kHangAfter, or has not begun to beat in
+  // the time that a start may take.
   bool hangs(std::uint64_t main_beat, std::uint64_t switcher_beat, base::Duration now) {
     const base::Duration gap = now - seen_at_;
     seen_at_ = now;

@@ -87,7 +87,7 @@ class AssignmentSink {
   virtual ~AssignmentSink() = default;
   // Hands over a new assignment; its number is given here. Never blocks.
   virtual void submit(Assignment assignment) = 0;
-  // Whether the newest one that was submitted is in force.
+  // Returns true if the newest one that was submitted is in force.
   virtual bool caught_up() const = 0;
 };
 

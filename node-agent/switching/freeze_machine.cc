@@ -1,5 +1,16 @@
 #include "node-agent/switching/freeze_machine.h"
 
+// The machine compares two things that the kernel keeps apart: the request (`cgroup.freeze`,
+// `freezer.self_freezing`) and the effect (`frozen` in `cgroup.events`, `freezer.state`).
+//
+// - Request and effect differ for a short time after each write, for long while a task sits in an
+//   uninterruptible call, and for as long as an ancestor is frozen.
+// - A request that is not the one that we wrote last was written by another program. While the pod
+//   must stand still, the timetable wins and the freeze is written again. While it must run, the
+//   freeze is foreign and stays (freezer.md 4 rule 10).
+//
+// A pod at rest is audited about every 2 s, because another program can freeze or thaw it at any
+// time without the agent being told.
 namespace agent {
 
 std::string_view to_string(FreezeState state) {
@@ -31,11 +42,14 @@ FreezeMachine FreezeMachine::found_running(base::Duration now) {
 
 FreezeMachine FreezeMachine::found_frozen_by_us(base::Duration now) {
   FreezeMachine machine{FreezeState::kFreezing, FreezeRequest::kFrozen, now};
-  // An agent before this one asked for it; whether the kernel has done it is looked at right away.
+  // An earlier agent asked for it. Whether the kernel has frozen the pod since is not known, so the
+  // first look is due at once instead of at the next audit.
   machine.next_due_ = now;
   return machine;
 }
 
+// asked_ is kThawed although nothing was written: when the foreign freeze ends, the pod runs, and
+// needs_write() then compares the timetable's wish with that.
 FreezeMachine FreezeMachine::found_foreign(base::Duration now) {
   return {FreezeState::kForeign, FreezeRequest::kThawed, now};
 }
@@ -48,15 +62,17 @@ bool FreezeMachine::needs_write(FreezeRequest wanted) const {
 
 void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
   state_ = state;
-  // On a common grid, so that many pods cost one wake-up.
+  // Deadlines are rounded up to a grid of 100 ms, so that the audits of many pods share one wake-up
+  // of the thread.
   next_due_ = (now / kAuditGrid + 1) * kAuditGrid + kAuditEvery;
   looks_ = 0;
   rewrites_ = 0;
   rewrite_due_ = false;
 }
 
-// The first looks follow the write closely (kLooks), since most freezes take microseconds; a pod
-// that stays in between is looked at ever more rarely.
+// The first looks follow the write closely (kLooks), because most freezes take microseconds. A pod
+// that is still not frozen then is looked at every 100 ms. Looks whose time has passed, for example
+// during a switch of many pods, are skipped and not made up for.
 void FreezeMachine::look_later(base::Duration now) {
   base::Duration look = now + kLooks.back();
   while (looks_ < kLooks.size()) {
@@ -69,18 +85,22 @@ void FreezeMachine::look_later(base::Duration now) {
   next_due_ = look;
 }
 
-// A write that repeats the last one does not begin anew: how long the freeze takes counts from the
-// first.
+// A write that repeats the last one keeps since_: how long a freeze takes, and when it counts as
+// stuck, is measured from the first write. Otherwise the rewrites for v1 would postpone kStuck for
+// ever.
 void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Duration now) {
   if (result == IoResult::kGone) {
     state_ = FreezeState::kGone;
     next_due_.reset();
     return;
   }
+  // In state kThawed nothing is pending, so a write begins anew even if it asks for what was asked
+  // before.
   const bool repeated = asked_ == wanted && state_ != FreezeState::kThawed;
   denied_ = result == IoResult::kDenied;
   write_again_ = result != IoResult::kOk;
   rewrite_due_ = false;
+  // Also if the write failed: asked_ is the wish that due() tries again, not what the kernel holds.
   asked_ = wanted;
   if (!repeated) {
     since_ = now;
@@ -97,6 +117,8 @@ void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Durati
     second_thaw_ = false;
     state_ = late ? FreezeState::kStuck : FreezeState::kFreezing;
   }
+  // A refused or undone write is repeated in the direction that was asked for last. A change of the
+  // timetable goes through on_write(), which replaces asked_.
   if (write_again_) {
     // A write that has failed for long will not succeed in the next milliseconds: it is tried as
     // rarely as a pod at rest is looked at.
@@ -132,6 +154,7 @@ void FreezeMachine::on_look(AskedState requested, Observation observation, base:
     next_due_.reset();
     return;
   }
+  // A read that failed says nothing about the pod: the state stays, and the look is repeated.
   if (requested.result != IoResult::kOk || observation.result != IoResult::kOk) {
     next_due_ = now + kWriteRetryAfter;
     return;
@@ -145,6 +168,8 @@ void FreezeMachine::on_look(AskedState requested, Observation observation, base:
                     : FreezeState::kThawed,
                 now);
       return;
+    // Both must be over before the pod counts as running: the request, because the kernel would
+    // freeze the next task that enters, and the effect, because an ancestor may still be frozen.
     case FreezeState::kForeign:
       settle_in(requested.request == FreezeRequest::kThawed && !observation.frozen
                     ? FreezeState::kThawed
@@ -166,13 +191,17 @@ void FreezeMachine::on_look(AskedState requested, Observation observation, base:
 
 void FreezeMachine::on_look_while_freezing(AskedState requested, Observation observation,
                                            base::Duration now) {
-  if (requested.request == FreezeRequest::kThawed) {  // Somebody undid it: the timetable holds.
+  // Another program undid the freeze. The timetable holds, so it is written again at once; the time
+  // until the pod stands still counts from now.
+  if (requested.request == FreezeRequest::kThawed) {
     state_ = FreezeState::kFreezing;
     since_ = now;
     write_again_ = true;
     next_due_ = now;
     return;
   }
+  // Stuck pods come here too: a task that returned from its call late makes the pod frozen as
+  // usual.
   if (observation.frozen) {
     if (state_ != FreezeState::kFrozen) confirmed_after_ = now - since_;
     settle_in(FreezeState::kFrozen, now);
@@ -198,8 +227,10 @@ void FreezeMachine::on_look_while_freezing(AskedState requested, Observation obs
 
 void FreezeMachine::on_look_while_thawing(AskedState requested, Observation observation,
                                           base::Duration now) {
-  if (requested.request == FreezeRequest::kFrozen &&
-      !second_thaw_) {  // Not by us: we asked for the contrary.
+  // The request says frozen although our last write said thawed: another program wrote since. While
+  // the second thaw of a deleted pod is owed, that program is overruled once more (freezer.md 4
+  // rule 5).
+  if (requested.request == FreezeRequest::kFrozen && !second_thaw_) {
     settle_in(FreezeState::kForeign, now);
     return;
   }
@@ -217,6 +248,8 @@ void FreezeMachine::on_look_while_thawing(AskedState requested, Observation obse
     return;
   }
   look_later(now);
+  // Still frozen 100 ms after the thaw: it is written again. For a deleted pod that is the second
+  // thaw. An ancestor's freeze outlasts it, and counts as foreign 2 s after the first.
   write_again_ = now - since_ >= kSecondThawAfter;
 }
 

@@ -31,8 +31,8 @@ enum class FreezeState : std::uint8_t {
 
 std::string_view to_string(FreezeState state);
 
-// Whether the pod is, or may still be, frozen by us: every state from the freeze's write until the
-// thaw is confirmed.
+// Returns true if the pod is, or may still be, frozen by us: in every state from the freeze's write
+// until the thaw is confirmed.
 constexpr bool is_frozen_by_us(FreezeState state) {
   return state == FreezeState::kFreezing || state == FreezeState::kFrozen ||
          state == FreezeState::kStuck || state == FreezeState::kThawing;
@@ -61,7 +61,7 @@ class FreezeMachine {
   static FreezeMachine found_foreign(base::Duration now);
 
   FreezeState state() const { return state_; }
-  // Whether a switch to `wanted` has to write. A foreign or gone pod is never written.
+  // Returns true if a switch to `wanted` must write. A foreign or gone pod is never written.
   bool needs_write(FreezeRequest wanted) const;
   // It was asked to freeze, at asked_at(), and has not been seen frozen yet.
   bool awaits_freeze() const { return state_ == FreezeState::kFreezing && !write_again_; }

@@ -50,6 +50,7 @@ TEST(FreezeMachine, LooksAtLateFreezesLessAndLessOftenAndCallsThemStuckAfterTwoS
   }
   EXPECT_EQ(machine.state(), FreezeState::kStuck);
   EXPECT_GE(now, kT0 + kStuckAfter);
+  // Five early looks, then one each 100 ms of the 2 s: about 25.
   EXPECT_LE(looks, 40);
   // It stays asked for, and a late success counts.
   machine.on_look(kAskedFrozen, kFrozen, now + seconds{1});
@@ -79,6 +80,8 @@ TEST(FreezeMachine, WritesAgainWhenSomebodyElseThawedWhatWeFroze) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
   machine.on_look(kAskedFrozen, kFrozen, kT0);
+  // Another program's thaw is not announced, so the longest time until it is noticed is the audit's
+  // period.
   const Duration audit = *machine.next_due();
   EXPECT_LE(audit, kT0 + seconds{2});
   machine.on_look(kAskedThawed, kRunning, audit);
@@ -96,6 +99,8 @@ TEST(FreezeMachine, LeavesAForeignFreezeAloneUntilItsOwnerThawsIt) {
   EXPECT_TRUE(machine.needs_write(FreezeRequest::kFrozen));
 }
 
+// A task may enter, or another program may freeze, right after the first thaw; the second one, 100
+// ms later, ends that as well (freezer.md 4 rule 5).
 TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
   FreezeMachine machine = FreezeMachine::found_foreign(kT0);
   machine.on_thaw_of_deleted(IoResult::kOk, kT0);
@@ -124,6 +129,7 @@ TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   EXPECT_EQ(machine.due(kT0 + seconds{1} + milliseconds{100}), Action::kThawAgain);
 }
 
+// A refused freeze must not end the attempts: the right may come back, for example after a remount.
 TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kDenied, kT0);
@@ -139,6 +145,8 @@ TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   EXPECT_FALSE(machine.denied());
 }
 
+// Our file says thawed and the pod stands still all the same: only a freeze above it explains both,
+// and that one is not ours to end.
 TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
   machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
@@ -170,7 +178,7 @@ FreezeMachine machine_in(FreezeState state) {
 }
 
 // Goal: no transition is forgotten. Method: each state, each write that a switch makes of it with
-// each outcome, each look. What needs no write in a state has none in its line.
+// each outcome, each look. A line lacks the events that need no write in its state.
 TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
   using State = FreezeState;
   struct Line {

@@ -7,6 +7,9 @@
 
 namespace agent {
 base::Duration RealSwitchClock::monotonic() const {
+  // CLOCK_BOOTTIME goes on while the machine is suspended, unlike CLOCK_MONOTONIC. Otherwise the
+  // difference to the wall clock would jump at each resume, and fail-open would not count the
+  // suspended time.
   return os::read_clock(CLOCK_BOOTTIME);
 }
 
@@ -20,6 +23,7 @@ void RealSwitchClock::pause(base::Duration duration) {
 }
 
 void RealSwitchClock::pause_until_news(int changes_fd, base::Duration at_most) {
+  // kernfs reports a changed file by POLLPRI.
   pollfd wait{.fd = changes_fd, .events = POLLPRI, .revents = 0};
   const timespec relative = os::to_timespec(at_most);
   ::ppoll(&wait, 1, &relative, nullptr);

@@ -23,7 +23,7 @@ FreezeMachine machine_of(AdoptedAs adopted_as, base::Duration now) {
   return FreezeMachine::found_running(now);
 }
 
-// Should stand still, and is not known to.
+// Returns true for a pod that must stand still and has not been seen frozen.
 bool runs_on(FreezeState state) {
   return state == FreezeState::kFreezing || state == FreezeState::kStuck;
 }
@@ -48,6 +48,8 @@ SwitchCore::SwitchCore(SwitchClock& clock, ReportRing& reports, SwitchCounters& 
 }
 
 void SwitchCore::obey(const Assignment& assignment) {
+  // The capacity of the tables was reserved for this many. More would allocate on the switching
+  // thread.
   CHECK(assignment.pods.size() <= kControlledPodsMax);
   CHECK(assignment_ == nullptr || assignment.number > assignment_->number);
   const base::Instant wall = clock_.wall();
@@ -81,6 +83,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
               .overlaps_since = known ? before->overlaps_since : std::nullopt,
               .result = IoResult::kOk,
               .seen_frozen = false};
+    // A slot without a control is one that was carried over; the loop below skips it.
     if (known) before->control.reset();
     // It is asked for; whether it stands still is not known yet.
     if (!known && pod.control->adopted_as == AdoptedAs::kFrozenByUs) {
@@ -108,7 +111,7 @@ void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
   slots_before_.clear();
 }
 
-// 1. Whom the timetable lets run.
+// 1. Marks the pods that the timetable lets run at `t`.
 void SwitchCore::mark_desired(base::Instant t) {
   desired_runs_.assign(assignment_->table->pods_count, 0);
   for (const std::uint16_t index : timetable::run_at(*assignment_->table, t)) {
@@ -116,7 +119,8 @@ void SwitchCore::mark_desired(base::Instant t) {
   }
 }
 
-// 2. Whom that switches.
+// 2. Sorts the pods that differ from that into freeze_ and thaw_, and into unconfirmed_ those that
+//    an earlier switch asked to freeze and that have not been seen frozen yet.
 void SwitchCore::work_out(base::Instant t) {
   mark_desired(t);
   freeze_.clear();
@@ -138,11 +142,13 @@ void SwitchCore::work_out(base::Instant t) {
   }
 }
 
+// Runs in the last microseconds before the boundary, on a thread that spins anyway: working out
+// which pods change would otherwise delay the first freeze.
 void SwitchCore::prepare(base::Instant boundary) {
   if (assignment_ == nullptr) return;
   work_out(boundary);
   prepared_for_ = boundary;
-  // What is prepared holds for this slot alone. A thread that wakes too late for it works
+  // The prepared arrays hold for this slot alone. A thread that wakes too late for it works
   // everything out anew.
   prepared_until_ = timetable::next_change(*assignment_->table, boundary);
 }
@@ -164,6 +170,8 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kFrozen);
   }
   const base::Duration frozen_at = clock_.monotonic();
+  // If no pod comes on, no pod can overlap with the ones that go off. The follow-up looks confirm
+  // the freezes then, and nothing waits here.
   const std::uint32_t late_count = thaw_.empty() ? 0 : read_back(frozen_at);
   report.confirmed = clock_.wall();
   for (const std::uint32_t i : thaw_) {
@@ -181,6 +189,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     counters_.switches.fetch_add(1, std::memory_order_relaxed);
     if (!reports_.push(report)) counters_.reports_dropped.fetch_add(1, std::memory_order_relaxed);
   }
+  // `now` and not `due`: a switch that comes late acts on the slot that has begun meanwhile.
   applied_at_ = now;
   // The next instant at which run(t) changes, which may be many slots away: in between the agent
   // sleeps.
@@ -245,6 +254,8 @@ void SwitchCore::verify_thaw(Slot& slot, base::Duration now) {
                        slot.control->freezer->observe(), now);
 }
 
+// The machines learn the results after the last write. Their bookkeeping costs time for each pod,
+// which would delay the pods that come on.
 void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_at) {
   const std::int64_t wall = base::micros_since_epoch(clock_.wall());
   for (const std::uint32_t i : freeze_) {
@@ -305,6 +316,8 @@ void SwitchCore::end_overlap(Slot& slot, base::Duration now) {
 
 void SwitchCore::publish(Slot& slot) {
   const FreezeState state = slot.machine.state();
+  // The policy decides by this state which pods the journal must name, and when one may be
+  // forgotten.
   const FreezeState before = slot.control->state.exchange(state, std::memory_order_acq_rel);
   // Thawed to frozen and back is what turns are; everything else (stuck, foreign, gone) is worth a
   // word.
@@ -337,6 +350,8 @@ bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic)
   return stepped;
 }
 
+// Boundaries are missed when the machine slept or the thread got no CPU. They are only counted: the
+// switch that follows acts on the current slot and replays none of them (freezer.md 5.3).
 void SwitchCore::count_missed(base::Instant boundary, base::Instant now) {
   std::optional<base::Instant> missed = boundary;
   for (int i = 0; i < kMissedCountMax && missed && *missed <= now; ++i) {
@@ -348,6 +363,11 @@ void SwitchCore::count_missed(base::Instant boundary, base::Instant now) {
   }
 }
 
+// 1. Notice a step of the wall clock.
+// 2. Switch if a boundary has come, or if the clock went back to before the last switch: run(t) may
+//    then name other pods.
+// 3. Hold the switch back if the last one was too recent.
+// 4. Look after single pods: late freezes, failed writes, audits.
 void SwitchCore::step() {
   if (assignment_ == nullptr) return;
   const base::Instant wall = clock_.wall();
@@ -366,6 +386,8 @@ void SwitchCore::step() {
     if (now < earliest) {
       held_back_until_ = earliest;
     } else {
+      // After a step of the clock the boundaries in between never passed on this machine, so they
+      // are not counted as missed.
       if (came && !stepped) count_missed(*boundary_, wall);
       held_back_until_.reset();
       last_boundary_switch_ = now;
@@ -387,9 +409,9 @@ void SwitchCore::look_after(base::Duration now) {
     changed |= slot.machine.state() != before;
   }
   if (!changed) return;
-  // A foreign freeze that ended may leave a pod running that has to stand still.
-  // By the instant of the last switch and not by now: what has to be mended is what that switch
-  // wanted.
+  // A foreign freeze that ended may leave a pod running that must stand still. The pods are worked
+  // out for the instant of the last switch, not for now: a boundary that has passed since is the
+  // next step's work, with its own barrier and report.
   work_out(applied_at_);
   if (!freeze_.empty() || !thaw_.empty()) {
     prepared_for_.reset();
@@ -441,10 +463,12 @@ void SwitchCore::drop_left() {
     return done;
   });
   if (dropped == 0) return;
-  // Those behind have moved up.
+  // The slots behind a dropped one have moved up, so each control's note of its place is renewed.
   for (std::size_t i = 0; i < slots_.size(); ++i) slots_[i].control->slot = i;
 }
 
+// A switch that is held back waits on the monotonic clock, so the boundary does not keep looks
+// away.
 bool SwitchCore::boundary_is_near() const {
   if (!boundary_ || held_back_until_) return false;
   const base::Duration away = *boundary_ - clock_.wall();
@@ -457,6 +481,8 @@ SwitchWake SwitchCore::next_wake() const {
     wake.boundary.reset();
     wake.look = held_back_until_;
   }
+  // Without the looks, which look_after() would refuse now: a look that is due would make the
+  // thread wake again and again until the boundary.
   if (boundary_is_near()) return wake;
   for (const Slot& slot : slots_) {
     const std::optional<base::Duration> due = slot.machine.next_due();

@@ -112,6 +112,8 @@ TEST_F(SwitchCoreTest, WaitsForSlowFreezesUpToTheBarrierSoThatNothingOverlaps) {
   EXPECT_EQ(report->due, kStart + kSlice);
   EXPECT_EQ(report->slot, base::slot_of(kStart, kSlice) + 1);
   EXPECT_EQ(report->late_count, 0U);
+  // The freeze takes 8 ms, which is less than the barrier of 20 ms, so the thaw waits for all of it
+  // and no longer.
   EXPECT_GE(report->last_write - report->first_write, milliseconds{8});
 }
 
@@ -130,6 +132,7 @@ TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap)
 }
 
 TEST_F(SwitchCoreTest, TellsOfAFreezeThatTookLong) {
+  // Late, but below kSlowFreeze (100 ms): no warning.
   kernel_.cgroup("a").freeze_takes = milliseconds{30};
   obey(two_gangs());
   run_until(kStart + kSlice + milliseconds{500});
@@ -230,6 +233,8 @@ TEST_F(SwitchCoreTest, WaitsForAFreezeThatIsAboutToBeWrittenAgain) {
   EXPECT_FALSE(runs("a"));
 }
 
+// As a task in an uninterruptible call (NFS, a device): the request stays, nothing waits for it,
+// and it is counted once.
 TEST_F(SwitchCoreTest, CountsAPodThatNeverFreezesAsStuck) {
   kernel_.cgroup("a").freeze_takes = hours{1};
   Assignment always_b = two_gangs();
@@ -262,7 +267,7 @@ TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
   obey(always({"a", "c"}, {0}));
   run_until(clock_.wall() + seconds{1});
   EXPECT_EQ(kernel_.cgroup("c").request,
-            FreezeRequest::kFrozen);  // nobody thaws it behind our back
+            FreezeRequest::kFrozen);  // no program thaws it behind our back
   EXPECT_EQ(controls_["c"]->state.load(), FreezeState::kFrozen);
   EXPECT_TRUE(controls_["c"]->controlled.load());
 }
@@ -281,6 +286,7 @@ TEST_F(SwitchCoreTest, ThawsADeletedPodTwiceAndItComesUnderTheTimetableAgainAfte
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze b"));
 }
 
+// A thaw that overtakes the freeze must still win: both writes of rule 5 come, and the pod runs.
 TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
   kernel_.cgroup("b").freeze_takes = milliseconds{50};
   obey(two_gangs());
@@ -331,6 +337,8 @@ TEST_F(SwitchCoreTest, FreezesAgainWhatSomebodyElseThawed) {
   EXPECT_EQ(counters_.repairs.load(), 1U);
 }
 
+// It is a's turn, so the first switch thaws what an agent before this one froze for its own last
+// slot.
 TEST_F(SwitchCoreTest, AdoptsWhatItsPredecessorFroze) {
   kernel_.cgroup("a").request = FreezeRequest::kFrozen;
   control("a", AdoptedAs::kFrozenByUs);
@@ -345,10 +353,14 @@ TEST_F(SwitchCoreTest, SkipsBoundariesThatItSleptThroughAndActsOnNow) {
   clock_.advance_to(kStart + seconds{7} + milliseconds{800});
   core_.step();
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze a", "thaw b"));  // slot 7 is b's
+  // Boundaries 1 to 7 passed in the sleep. Even the last one is 800 ms ago, which is more than half
+  // a slice, so it counts as missed, too.
   EXPECT_EQ(counters_.boundaries_missed.load(), 7U);
   EXPECT_EQ(core_.next_wake().boundary, kStart + seconds{8});
 }
 
+// After a step the pods of the slot that the clock now shows run, within the quarter of a slice
+// that switches are kept apart. No boundary in between is replayed.
 TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
   obey(two_gangs());
   for (const Duration step : {Duration{seconds{1}}, Duration{seconds{-1}}, Duration{hours{1}},
@@ -367,6 +379,8 @@ TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
 TEST_F(SwitchCoreTest, TakesALostCpuForNoStepOfTheClock) {
   obey(two_gangs());
   run_until(kStart + milliseconds{300});
+  // Between the readings of the two clocks the thread loses its CPU for 80 ms: their difference is
+  // off by that, and the second pair of readings shows that no clock was set.
   clock_.lose_cpu_after_wall(milliseconds{80});
   core_.step();
   EXPECT_EQ(counters_.clock_steps.load(), 0U);
@@ -399,6 +413,7 @@ TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
     core_.step();
     clock_.advance(milliseconds{10});
   }
+  // A quarter of a slice is 250 ms: at most five instants of the second are that far apart.
   EXPECT_LE(counters_.switches.load() - before, 5U);
 }
 
@@ -417,6 +432,8 @@ TEST_F(SwitchCoreTest, RunsEverythingWhenToldTo) {
   EXPECT_TRUE(core_.everything_runs());
 }
 
+// kubelet removes the cgroup of a pod that ended without asking. The write fails with ENODEV, and
+// the other gang keeps its turns.
 TEST_F(SwitchCoreTest, GoesOnWhenACgroupIsRemovedUnderItsHands) {
   obey(two_gangs());
   kernel_.cgroup("a").removed = true;

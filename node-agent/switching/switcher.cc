@@ -21,6 +21,8 @@
 namespace agent {
 namespace {
 
+// Above every normal thread; the priority that the kernel gives its own FIFO threads, among them
+// threaded interrupt handlers.
 constexpr int kFifoPriority = 50;
 constexpr int kNiceValue = -20;
 constexpr std::size_t kStackBytes = 256U << 10U;
@@ -82,6 +84,7 @@ base::Status Switcher::start() {
   ::pthread_attr_destroy(&attributes);
   if (error != 0) return os::error_from_errno("switcher: thread", error);
   running_ = true;
+  // The caller reports the scheduling policy, which only the thread itself can find out.
   policy_known_.wait(false, std::memory_order_acquire);
   return {};
 }
@@ -119,10 +122,11 @@ void Switcher::take_priority() {
       ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &parameters) == 0) {
     got = ThreadPolicy::kFifo;
   } else {
-    // Of this thread alone, on Linux.
-    // Where SCHED_FIFO is refused: the best that CFS offers, and timers without slack (50 µs by
-    // default).
+    // If SCHED_FIFO is refused, this is the best that CFS offers. On Linux it applies to this
+    // thread only. It helps against threads of the same CPU cgroup alone (freezer.md 2.2).
     if (options_.try_fifo) (void)::setpriority(PRIO_PROCESS, 0, kNiceValue);
+    // The timer slack is 50 µs by default, which would be added to every wake-up. SCHED_FIFO
+    // threads have none.
     ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   }
   policy_.store(got);
@@ -130,11 +134,16 @@ void Switcher::take_priority() {
   policy_known_.notify_all();
 }
 
+// Each round waits once and then does one thing. A new assignment goes before a boundary, since
+// obeying it switches to run(now) anyway. An assignment that was replaced before the thread woke is
+// never seen here: exchange() takes the newest only.
 void Switcher::run() {
   take_priority();
   while (!stop_.load(std::memory_order_acquire)) {
     const SwitchWake wake = core_.next_wake();
     wait_for(wake);
+    // After the wait and before the system calls: a write that hangs in the kernel stops the beat,
+    // and supervisor and guard notice (freezer.md 5.4).
     beat_.fetch_add(1, std::memory_order_relaxed);
     if (const Assignment* assignment = newest_.exchange(nullptr, std::memory_order_acq_rel)) {
       core_.obey(*assignment);
@@ -155,6 +164,7 @@ void Switcher::wait_for(const SwitchWake& wake) {
       wake.boundary ? *wake.boundary - wake_ahead() : now_wall + std::chrono::hours{1};
   base::Duration timeout = kWaitMax;
   if (wake.look) timeout = std::min(timeout, *wake.look - clock_.monotonic());
+  // Something is due already. The eventfd stays readable, so a submission is not lost.
   if (at <= now_wall || timeout <= base::Duration{0}) return;
   const itimerspec setting{
       .it_interval = {},
@@ -169,7 +179,10 @@ void Switcher::wait_for(const SwitchWake& wake) {
   if (wait[0].revents != 0) {
     // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the
     // core sees the new time by itself.
-    if (clear_event(timer_)) lateness_.saw(std::min(clock_.wall() - at, options_.wake_ahead_max));
+    // The clock may be set back between the two reads: lateness below 0 would move all timers back.
+    if (clear_event(timer_)) {
+      lateness_.saw(std::clamp(clock_.wall() - at, base::Duration{0}, options_.wake_ahead_max));
+    }
   }
   if (wait[1].revents != 0) clear_event(wake_up_);
 }
@@ -182,6 +195,7 @@ base::Duration Switcher::wake_ahead() const {
 
 void Switcher::spin_until(base::Instant boundary) {
   const base::Duration left = boundary - clock_.wall();
+  // More is left if another descriptor or a look ended the wait: the next round waits again.
   if (left <= base::Duration{0} || left > options_.wake_ahead_max) return;
   core_.prepare(boundary);
   // Bounded by wake_ahead_max on the monotonic clock too: the wall clock may be set back meanwhile.

@@ -73,6 +73,8 @@ class SwitcherTest : public ::testing::Test {
   std::vector<std::shared_ptr<PodControl>> controls_;
 };
 
+// Two pods and slices of 100 ms: three more switches come within half a second on an idle machine,
+// and eventually() waits for ten.
 TEST_F(SwitcherTest, ObeysAndTakesTurnsAndBeats) {
   ASSERT_TRUE(switcher_.start().ok());
   switcher_.submit(assignment({{0}, {1}}));
@@ -92,6 +94,7 @@ TEST_F(SwitcherTest, ObeysAndTakesTurnsAndBeats) {
 
 TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
   ASSERT_TRUE(switcher_.start().ok());
+  // Most are replaced before the thread sees them, and their memory must live until then.
   for (int i = 0; i < 2000; ++i) switcher_.submit(assignment({{}}));
   Assignment all = assignment({{}});
   all.everything_runs = true;
@@ -108,6 +111,7 @@ TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
   ASSERT_TRUE(obeyed());
   freezers_[0]->be_stuck(true);
   Assignment other_way = assignment({{1}});
+  // Much longer than the test: only the end of the freeze can end the wait.
   other_way.barrier = seconds{60};
   const std::uint64_t before = switcher_.counters().obeyed_assignment.load();
   switcher_.submit(std::move(other_way));
@@ -127,6 +131,8 @@ TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
     Switcher other{clock_, beat_, SwitcherOptions{.try_fifo = round % 2 == 0}};
     ASSERT_TRUE(other.start().ok());
     other.submit(assignment({{0}, {1}}));
+    // 0 to 63 ms: the end comes at different points of a slice of 100 ms, and with both scheduling
+    // policies.
     std::this_thread::sleep_for(milliseconds{round * 7});
   }
 }
@@ -134,6 +140,7 @@ TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
 TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
   Lateness lateness{milliseconds{100}};
   lateness.saw(milliseconds{20});
+  // 100 - (100 - 20) / 8.
   EXPECT_EQ(lateness.value(), milliseconds{90});
   lateness.saw(milliseconds{300});
   EXPECT_EQ(lateness.value(), milliseconds{300});

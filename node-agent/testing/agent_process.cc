@@ -64,6 +64,7 @@ AgentProcess::~AgentProcess() {
   end();
 }
 
+// Gently first; the guard may be stopped (SIGSTOP) by a test.
 void AgentProcess::end() {
   if (supervisor_ != 0) {
     signal(SIGCONT);
@@ -80,6 +81,7 @@ void AgentProcess::end() {
 }
 
 void AgentProcess::start_server() {
+  // The same port again after stop_server(): the program's kubeconfig stays right.
   front_end_ = must(devcluster::HttpsFrontEnd::start(server_, clock_, {.port = port_}));
   port_ = front_end_->port();
   const base::Status written = front_end_->write_kubeconfig(directory() + "/kubeconfig");
@@ -90,6 +92,7 @@ void AgentProcess::stop_server() {
   front_end_.reset();
 }
 
+// A log that nobody reads: the first line blocks whoever writes it.
 void AgentProcess::log_to_a_full_pipe() {
   int ends[2];
   CHECK(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
@@ -108,6 +111,7 @@ pid_t AgentProcess::spawn(const std::vector<std::string>& arguments) const {
   std::vector<char*> pointers;
   for (std::string& argument : command) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  // From here to execv() only calls that are safe after fork(): other threads may hold locks.
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   CHECK(child >= 0);
@@ -142,6 +146,7 @@ std::optional<int> AgentProcess::end_guard(int signal_number, base::Duration lim
   return code;
 }
 
+// The supervisor has one child at a time, the worker.
 std::optional<pid_t> AgentProcess::worker() const {
   const std::string pid = std::to_string(supervisor_);
   std::ifstream children{"/proc/" + pid + "/task/" + pid + "/children"};
@@ -184,6 +189,8 @@ void AgentProcess::add_pod(const std::string& name, const std::string& job, int 
   container.name = "main";
   container.image = "none";
   pod.spec.containers = {container};
+  // As kubelet does: the cgroup and its process first, then the status that says Running, an hour
+  // ago so that it has settled.
   const kube::Pod created = must(client_.create(pod));
   const std::string path = cgroups_.add_pod(created.metadata.uid);
   pods_[name] = {.uid = created.metadata.uid,
@@ -229,6 +236,7 @@ void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                            .pods_count = pods.size(),
                            .plan = std::move(plan),
                            .cycle = std::move(cycle)};
+  // Written until no conflict; each try takes the newest resourceVersion.
   for (;;) {
     const auto existing = client_.get<kube::NodeTimetable>({"", kNode});
     if (!existing) {

@@ -7,6 +7,7 @@
 namespace agent::testing {
 namespace {
 
+// A pod's handle, as the agent gets it; the state is the FakeKernel's.
 class FakeFreezer final : public Freezer {
  public:
   FakeFreezer(FakeKernel& kernel, std::string name) : kernel_{kernel}, name_{std::move(name)} {}
@@ -34,6 +35,7 @@ std::shared_ptr<Freezer> FakeKernel::open(const std::string& name) {
   return std::make_shared<FakeFreezer>(*this, name);
 }
 
+// Its own request counts only from frozen_from on; an ancestor's freeze counts at once.
 bool FakeKernel::is_running(const std::string& name) {
   const Cgroup& group = cgroups_[name];
   if (group.removed) return false;
@@ -45,7 +47,9 @@ std::vector<std::string> FakeKernel::take_log() {
   return std::exchange(log_, {});
 }
 
+// Logged in order ("!" marks a failure), so that tests can compare sequences.
 IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
+  // Time passes with each call, so that orders and measured durations are like those of a kernel.
   clock_.advance(kWriteCost);
   Cgroup& group = cgroups_[name];
   ++group.writes;
@@ -57,6 +61,7 @@ IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
   log_.push_back((wanted == FreezeRequest::kFrozen ? "freeze " : "thaw ") + name +
                  (result == IoResult::kOk ? "" : "!"));
   if (result != IoResult::kOk) return result;
+  // A freeze that is written again does not begin anew, as in the kernel.
   if (wanted == FreezeRequest::kFrozen && group.request == FreezeRequest::kThawed) {
     group.frozen_from = clock_.monotonic() + group.freeze_takes;
   }

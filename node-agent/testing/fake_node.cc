@@ -7,6 +7,8 @@
 
 namespace agent::testing {
 
+// A pod's path is its UID here: the layouts of kubelet have tests of their own
+// (pod_cgroups_test.cc).
 class FakeNode::Opener final : public PodOpener {
  public:
   explicit Opener(FakeKernel& kernel) : kernel_{kernel} {}
@@ -33,11 +35,14 @@ class FakeNode::Opener final : public PodOpener {
   FakeKernel& kernel_;
 };
 
+// In place of the switcher's thread: an assignment is obeyed within submit(), unless the switcher
+// is held.
 class FakeNode::Sink final : public AssignmentSink {
  public:
   explicit Sink(SwitchCore& core) : core_{core} {}
   void submit(Assignment assignment) override {
     assignment.number = ++number_;
+    // None is freed: the core keeps a pointer to the one in force.
     alive_.push_back(std::make_unique<Assignment>(std::move(assignment)));
     newest_ = alive_.back().get();
     if (!held_) obey_newest();
@@ -68,6 +73,7 @@ FakeNode::FakeNode() {
 }
 FakeNode::~FakeNode() = default;
 
+// Kernel, journal and clock stay, as they do when the process ends; everything else is made anew.
 void FakeNode::restart_agent(bool pods_known) {
   policy_.reset();
   sink_.reset();
@@ -104,6 +110,7 @@ kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
   pod.status.phase = kube::PodPhase::kRunning;
   pod.status.qos_class = kube::QosClass::kBurstable;
   kube::ContainerStatus status{.name = "main"};
+  // Started an hour ago, so it has settled whatever the settle time is.
   status.state.running =
       kube::ContainerRunning{.started_at = clock_.wall() - std::chrono::hours{1}};
   pod.status.container_statuses = {status};

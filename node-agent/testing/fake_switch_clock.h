@@ -29,7 +29,7 @@ class FakeSwitchClock final : public SwitchClock {
   }
   void advance_to(base::Instant wall) { advance(wall - wall_); }
   void step_wall(base::Duration duration) { wall_ += duration; }
-  // Whoever reads wall() next loses the CPU right after it, for that long.
+  // The next reader of wall() loses the CPU right after it, for that long.
   void lose_cpu_after_wall(base::Duration duration) { lost_after_wall_ = duration; }
 
  private:

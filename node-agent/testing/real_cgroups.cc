@@ -38,6 +38,7 @@ bool write_text(const std::string& path, const std::string& text) {
   return file.good();
 }
 
+// As the shell says it of a program that cannot be executed.
 constexpr int kCannotRun = 126;
 
 std::string hierarchy_of(CgroupVersion version) {
@@ -81,11 +82,14 @@ void clean_up(CgroupVersion version, const std::string& root) {
 
 }  // namespace
 
+// A test that crashes must not leave processes: some of them would stand frozen for ever.
 void end_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCannotRun);
 }
 
+// By trying and not by the user id: in a container root may lack the right, and an ordinary user
+// may have a delegated cgroup.
 std::optional<std::string> RealCgroups::missing(CgroupVersion version) {
   const std::string hierarchy = hierarchy_of(version);
   if (hierarchy.empty()) return "no cgroup " + to_string(version) + " freezer is mounted here";
@@ -106,6 +110,8 @@ RealCgroups::RealCgroups(CgroupVersion version) : version_{version} {
           std::to_string(trees_count++);
   int ends[2];
   CHECK(::pipe2(ends, O_CLOEXEC) == 0);
+  // The guardian outlives a test that is killed: when the pipe's other end closes, however that
+  // comes about, it thaws and removes the tree.
   guardian_ = ::fork();
   CHECK(guardian_ >= 0);
   if (guardian_ == 0) {
@@ -155,12 +161,16 @@ pid_t RealCgroups::spawn(const std::string& path, const std::function<void()>& b
   const pid_t child = ::fork();
   CHECK(child >= 0);
   if (child == 0) {
+    // The children must not keep the guardian's pipe open.
     ::close(guard_.get());
     end_with_parent(parent);
     sigset_t none;
+    // A test program blocks signals that it waits for; its children must receive them.
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     const int procs = ::open((absolute(path) + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
+    // "0" stands for the writer. The process enters by itself, before it says that it is ready, so
+    // nothing of it ever runs outside.
     if (::write(procs, "0", 1) != 1) ::_exit(kCannotRun);
     [[maybe_unused]] const ssize_t ignored = ::write(ready[1], "r", 1);
     ::close(ready[0]);
@@ -175,6 +185,8 @@ pid_t RealCgroups::spawn(const std::string& path, const std::function<void()>& b
   return child;
 }
 
+// Shared memory shows that a process stands still without asking the kernel, which is what the
+// tests are about.
 Progress& RealCgroups::spawn_counter(const std::string& path, base::Duration pause) {
   void* memory =
       ::mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -190,6 +202,8 @@ Progress& RealCgroups::spawn_counter(const std::string& path, base::Duration pau
   return *progress;
 }
 
+// The request, and (below) the state that the kernel has reached: both can differ for as long as a
+// task cannot stop.
 bool RealCgroups::is_asked_frozen(const std::string& path) const {
   return version_ == CgroupVersion::kV2
              ? read_text(absolute(path) + "/cgroup.freeze").starts_with('1')
@@ -227,6 +241,8 @@ bool eventually(const std::function<bool()>& condition, base::Duration limit) {
   return condition();
 }
 
+// Counts may come to a stand a moment after the freeze is reported, so callers that have just
+// frozen use eventually().
 bool stands_still(const Progress& progress, base::Duration span) {
   const std::uint64_t before = progress.count.load();
   std::this_thread::sleep_for(span);

@@ -75,7 +75,7 @@ void end_with_parent(pid_t parent);
 bool eventually(const std::function<bool()>& condition,
                 base::Duration limit = std::chrono::seconds{10});
 
-// Whether the counter stands still for `span`.
+// Returns true if the counter stands still for `span`.
 bool stands_still(const Progress& progress, base::Duration span = std::chrono::milliseconds{50});
 bool moves(const Progress& progress, base::Duration limit = std::chrono::seconds{5});
 
