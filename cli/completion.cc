@@ -14,6 +14,7 @@
 namespace cli {
 namespace {
 
+// The user waits for the tab key: no names are better than late ones.
 constexpr base::Duration kClusterTimeout = std::chrono::seconds{3};
 
 // Words with descriptions, by the alphabet.
@@ -24,6 +25,7 @@ struct Possibilities {
   bool files = false;
 };
 
+// The command of this name; null if there is none.
 CLI::App* command_named(CLI::App& app, const std::string& name) {
   const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };
   const std::vector<CLI::App*> found = app.get_subcommands(is_it);
@@ -61,14 +63,16 @@ Words options_of(const CLI::App& command) {
   return words;
 }
 
-// The option of which `word` is the name and whose value comes next.
+// The option whose value the next word is: `word` names it, it takes a value, and the value is not
+// in the same word. Null if not.
 const CLI::Option* value_option(const CLI::App& command, const std::string& word) {
   if (word.size() < 2 || word[0] != '-' || word.find('=') != std::string::npos) return nullptr;
   const CLI::Option* option = command.get_option_no_throw(word);
   return option != nullptr && !option->get_type_name().empty() ? option : nullptr;
 }
 
-// "TEXT:{json,wide}"
+// The values that an option allows, which CLI11 keeps only in the text of its type:
+// "TEXT:{json,wide}".
 Words choices_of(const CLI::Option& option) {
   Words words;
   const std::string type = option.get_type_name();
@@ -85,6 +89,8 @@ Words choices_of(const CLI::Option& option) {
 }
 
 template <kube::ApiObject T>
+// The names of all objects of a kind; none if they cannot be listed, for the tab key has no place
+// for an error.
 Words names_in(const Session& session, const std::string& ns) {
   Words words;
   const base::Result<kube::ObjectList<T>> list = session.client.list<T>({.ns = ns});
@@ -93,6 +99,8 @@ Words names_in(const Session& session, const std::string& ns) {
   return words;
 }
 
+// Jobs that a command may still be about, with their states. A job that belongs to a batch Job is
+// offered under both names.
 Words unfinished_jobs(const Session& session) {
   Words words;
   const base::Result<kube::ObjectList<kube::Job>> list =
@@ -108,9 +116,10 @@ Words unfinished_jobs(const Session& session) {
   return words;
 }
 
-// What is asked of the cluster for the value of an option, or for an argument ("").
+// A question to the cluster for the value of an option, or for an argument ("").
 using Question = Words (*)(const Session&);
 
+// Which option's values only the cluster knows.
 Question question_for(const std::string& option) {
   if (option == "partition") {
     return [](const Session& session) { return names_in<kube::Partition>(session, ""); };
@@ -121,6 +130,7 @@ Question question_for(const std::string& option) {
   return nullptr;
 }
 
+// Asks with the connection that the words before the last describe; an error gives no words.
 Words ask(Question question, ConnectOptions connect, const WithSession& with_session) {
   Words words;
   connect.request_timeout = kClusterTimeout;
@@ -142,6 +152,10 @@ void read_connection(std::span<const std::string> words, CLI::App& app) {
   }
 }
 
+// 1. the first word: a command, or an option that needs none
+// 2. behind an option that takes a value: its values
+// 3. a word that begins with -: options of the command
+// 4. an argument: files, jobs, or nothing
 Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
                             const ConnectOptions& connect, const WithSession& with_session) {
   const std::string& last = words.back();
@@ -173,6 +187,8 @@ int run_complete(std::span<const std::string> words, CLI::App& app, ConnectOptio
     if (!word.starts_with(words.back())) continue;
     output.out << word << (description.empty() ? "" : "\t" + description) << "\n";
   }
+  // kubectl's protocol of completion (cobra): the last line is a colon and a number, 0 to complete
+  // file names as well, 4 not to.
   output.out << (found.files ? ":0\n" : ":4\n");
   return kExitOk;
 }

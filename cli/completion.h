@@ -1,4 +1,4 @@
-// What a shell offers when the user presses the tab key. kubectl asks a program named
+// The words that a shell offers when the user presses the tab key. kubectl asks a program named
 // kubectl_complete-gang, which calls `kubectl-gang __complete WORDS…`; the last word is the one
 // that is being typed, perhaps empty. The answer is what cobra's programs print: a line for each
 // possibility, "word<tab>description", and ":4" at the end, or ":0" if file names may follow too.

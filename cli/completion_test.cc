@@ -1,4 +1,4 @@
-// What kubectl's completion gets, and the manual pages: both come from the table of commands.
+// The answers to kubectl's completion, and the manual pages: both come from the table of commands.
 #include <gmock/gmock.h>
 
 #include "cli/testing/program_fixture.h"
@@ -13,6 +13,8 @@ using testing::StartsWith;
 
 class Completion : public ProgramTest {
  protected:
+  // As kubectl asks its plugins: the last word is the one that is being typed. ":4" says that no
+  // file names are wanted, ":0" that they are.
   std::string complete(std::vector<std::string> words) {
     words.insert(words.begin(), "__complete");
     const Ran ran = run(words);
@@ -24,7 +26,7 @@ class Completion : public ProgramTest {
 
 TEST_F(Completion, OffersCommandsThatBeginSo) {
   EXPECT_EQ(complete({"re"}),
-            "release\tEnd a hold.\n"
+            "release\tLet held jobs start again.\n"
             "requeue\tEnd running jobs and queue them again.\n"
             "resume\tLet suspended jobs run again.\n"
             ":4\n");
@@ -42,6 +44,7 @@ TEST_F(Completion, OffersOptionsAndTheirValues) {
   EXPECT_EQ(complete({"nonsense", ""}), ":4\n");
 }
 
+// Each command would refuse the finished one.
 TEST_F(Completion, OffersTheUnfinishedJobsOfTheNamespace) {
   add_job("team-a", "running", {}, {.state = kube::JobState::kRunning, .job_id = 1});
   add_job("team-a", "ready", {}, {.state = kube::JobState::kCompleted, .job_id = 2});

@@ -9,6 +9,8 @@
 namespace cli {
 namespace {
 
+// errno as an error. Reads errno first: anything else, a string that is built included, may change
+// it.
 base::Error failed(const std::string& what, const std::string& path) {
   const int error = errno;
   const base::Code code = error == ENOENT   ? base::Code::kNotFound
@@ -17,10 +19,13 @@ base::Error failed(const std::string& what, const std::string& path) {
   return {code, what + " " + path + ": " + std::strerror(error)};
 }
 
+// Closes the file if the function is left early.
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 }  // namespace
 
+// In blocks, because the size of a pipe or of standard input is not known beforehand. The limit is
+// checked after each block, so an endless input costs bytes_max and one block of memory.
 base::Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   const bool standard_input = path == "-";
   const File file{standard_input ? stdin : std::fopen(path.c_str(), "rb"),
@@ -35,6 +40,7 @@ base::Result<std::string> read_file(const std::string& path, std::size_t bytes_m
       return base::Error{base::Code::kTooLarge,
                          "read " + path + ": larger than " + std::to_string(bytes_max) + " bytes"};
     }
+    // The end of the file, or an error, which ferror() tells apart.
     if (count < buffer.size()) break;
   }
   if (std::ferror(file.get()) != 0) return failed("read", path);
@@ -47,6 +53,7 @@ base::Status write_file(const std::string& path, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size()) {
     return failed("write", path);
   }
+  // The last bytes are written only now: a full disk shows here.
   if (std::fclose(file.release()) != 0) return failed("write", path);
   return {};
 }

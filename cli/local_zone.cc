@@ -5,11 +5,14 @@
 namespace cli {
 namespace {
 
+// Seconds since the epoch, rounded down; also for a local time that is kept as if it were UTC.
 std::time_t seconds_of(base::Instant instant) {
   return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
 }
 
-// Of a local time that occurs twice or not at all, as the clocks are changed, mktime chooses one.
+// The offset of the zone, east positive, that holds at a local time; `local` has the fields of the
+// local time as if it were UTC. Of a local time that occurs twice or not at all, because the clocks
+// are changed, mktime chooses one.
 base::Duration zone_at(base::Instant local) {
   const std::time_t as_utc = seconds_of(local);
   std::tm fields{};

@@ -32,12 +32,16 @@ std::string upper_case(std::string text) {
   return text;
 }
 
+// .TH is the title line: name, section 1 (commands), no date, so that pages are reproducible,
+// version and manual. "name - summary" below NAME is what whatis and apropos read.
 std::string head(const std::string& name, const std::string& summary) {
   return ".TH " + roff(upper_case(name)) +
          " 1 \"\" \"kubegang " KUBEGANG_VERSION "\" \"User Commands\"\n.SH NAME\n" +
          roff(name + " - " + summary) + "\n";
 }
 
+// One option as a tagged paragraph (.TP): names and type in the first line, the text below,
+// indented.
 std::string option_item(const CLI::Option& option) {
   const std::string value =
       option.get_type_name().empty() ? "" : " \\fI" + roff(option.get_type_name()) + "\\fR";
@@ -51,10 +55,12 @@ std::string options_section(const CLI::App& command) {
   return text;
 }
 
+// The same for all pages.
 constexpr const char* kTail =
     ".SH EXIT STATUS\n0; 1 when it failed, with a sentence on standard error; 2 when the command "
     "line is wrong.\n";
 
+// The other pages. .BR prints the name bold and the section behind it in roman.
 std::string see_also(CLI::App& app, const std::string& except) {
   std::string text = ".SH SEE ALSO\n";
   std::vector<std::string> pages = {"kubectl-gang"};
@@ -68,6 +74,7 @@ std::string see_also(CLI::App& app, const std::string& except) {
   return text;
 }
 
+// kubectl-gang(1): the commands and the options that need none.
 std::string overview(CLI::App& app) {
   std::string text = head("kubectl-gang", "gang jobs on Kubernetes, as Slurm's users know them");
   text += ".SH SYNOPSIS\n\\fBkubectl gang\\fR \\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n.SH COMMANDS\n";
@@ -88,6 +95,7 @@ std::string man_page(CLI::App& app, const std::string& name) {
   const CLI::App& command = *found.front();
   const std::string page = "kubectl-gang-" + name;
   std::string text = head(page, command.get_description());
+  // submit has no options that CLI11 knows, so its help is the page, without filling lines (.nf).
   if (name == "submit") {
     text += ".SH DESCRIPTION\n.nf\n" + roff(submit_help()) + "\n.fi\n";
   } else {

@@ -31,10 +31,13 @@ struct Commands {
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   std::vector<std::string> imports;  // files
-  // What to do with the session; empty = no cluster is needed.
+  // Uses the session; empty if no cluster is needed.
   std::function<int(const Session&)> on_cluster;
 };
 
+// kubectl's own options, under kubectl's names: a plugin gets them as arguments, because kubectl
+// passes on everything after the plugin's name and reads none of it itself. Each command has them,
+// so that they may stand anywhere behind it.
 void add_connection(CLI::App& command, ConnectOptions& connect) {
   command.add_option("-n,--namespace", connect.ns, "namespace (default: the context's)");
   const auto add = [&command](const char* name, std::string& value, const char* help) {
@@ -52,6 +55,8 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
       ->allow_extra_args(false)
       ->group("Connection");
   add("--as-uid", overrides.impersonate.uid, "UID to act as");
+  // The duration is parsed here rather than in Connection::open(), so that a wrong one is a wrong
+  // command line (exit code 2) and no request is sent.
   const auto read_timeout = [&connect](const std::string& text) {
     const auto timeout = parse_request_timeout(text);
     if (!timeout) throw CLI::ValidationError{"--request-timeout", timeout.error().message};
@@ -59,10 +64,12 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
   };
   command
       .add_option_function<std::string>("--request-timeout", read_timeout,
-                                        "of one request: 30s, 2m; 0: none (default: 15s)")
+                                        "limit of one request: 30s, 2m; 0: none (default: 15s)")
       ->group("Connection");
 }
 
+// -o json. Only formats that the command has are accepted: an unknown one must not fall back to the
+// table, which a program would try to parse.
 void add_json(CLI::App& command, bool& wanted) {
   command
       .add_option_function<std::string>(
@@ -71,24 +78,31 @@ void add_json(CLI::App& command, bool& wanted) {
       ->check(CLI::IsMember({"json"}));
 }
 
+// Each add_… declares one command and notes what it does once the command line is known to be
+// right: the callback runs within CLI11's parse(), so it only stores a function that run_program()
+// calls with a session. The options are in `commands`, which outlives both.
 void add_queue(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
   add_connection(command, commands.connect);
-  command.add_option("JOB", commands.queue.jobs, "names or numbers; job/NAME: of the batch group");
+  command.add_option("JOB", commands.queue.jobs,
+                     "names or job IDs; job/NAME: a Job of the batch group");
   command.add_flag("-A,--all-namespaces", commands.queue.all_namespaces, "jobs of all namespaces");
-  command.add_option("-p,--partition", commands.queue.partitions, "jobs of these only: a,b")
+  command
+      // "-p a,b" and "-p a -p b" mean the same. Without allow_extra_args(false), "-p a b" would
+      // take b for a second partition; here b is a job.
+      .add_option("-p,--partition", commands.queue.partitions, "only jobs of these partitions: a,b")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_flag("--start", commands.queue.start,
                    "when and where waiting jobs are expected to start");
-  command.add_flag("-w,--watch", commands.queue.watch, "follow changes; shown every second");
+  command.add_flag("-w,--watch", commands.queue.watch, "follow changes, printed every second");
   command
       .add_option_function<std::string>(
           "-o,--output",
           [&commands](const std::string& format) {
             (format == "json" ? commands.queue.json : commands.queue.wide) = true;
           },
-          "json: for programs; wide: names uncut, priorities")
+          "json: for programs; wide: whole names and priorities")
       ->check(CLI::IsMember({"json", "wide"}));
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {
@@ -113,7 +127,7 @@ void add_info(CLI::App& app, Commands& commands, Output output) {
 void add_explain(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
   add_connection(command, commands.connect);
-  command.add_option("JOB", commands.jobs, "name or number; job/NAME: of the batch group")
+  command.add_option("JOB", commands.jobs, "name or job ID; job/NAME: a Job of the batch group")
       ->required()
       ->expected(1);
   command.callback([&commands, output] {
@@ -123,12 +137,13 @@ void add_explain(CLI::App& app, Commands& commands, Output output) {
   });
 }
 
+// -w is --weights as in sprio; in `queue` it is --watch as in kubectl.
 void add_prio(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command =
       *app.add_subcommand("prio", "Show what makes up waiting jobs' priorities (sprio).");
   add_connection(command, commands.connect);
   command.add_flag("-A,--all-namespaces", commands.prio.all_namespaces, "jobs of all namespaces");
-  command.add_flag("-w,--weights", commands.prio.weights, "the weights instead");
+  command.add_flag("-w,--weights", commands.prio.weights, "show the weights instead of the jobs");
   add_json(command, commands.prio.json);
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {
@@ -149,6 +164,7 @@ void add_share(CLI::App& app, Commands& commands, Output output) {
   });
 }
 
+// Six commands that differ in one word: all take jobs and change one field of each.
 void add_control(CLI::App& app, Commands& commands, Output output) {
   struct Verb {
     const char* name;
@@ -156,15 +172,16 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
     ControlVerb verb;
   };
   for (const Verb& verb :
-       {Verb{"suspend", "Stop jobs; they keep their place.", ControlVerb::kSuspend},
+       {Verb{"suspend", "Suspend jobs; they keep their nodes.", ControlVerb::kSuspend},
         Verb{"resume", "Let suspended jobs run again.", ControlVerb::kResume},
         Verb{"cancel", "End jobs, as scancel does.", ControlVerb::kCancel},
         Verb{"requeue", "End running jobs and queue them again.", ControlVerb::kRequeue},
         Verb{"hold", "Keep waiting jobs from starting.", ControlVerb::kHold},
-        Verb{"release", "End a hold.", ControlVerb::kRelease}}) {
+        Verb{"release", "Let held jobs start again.", ControlVerb::kRelease}}) {
     CLI::App& command = *app.add_subcommand(verb.name, verb.help);
     add_connection(command, commands.connect);
-    command.add_option("JOB", commands.jobs, "names or numbers; job/NAME: of the batch group")
+    command
+        .add_option("JOB", commands.jobs, "names or job IDs; job/NAME: a Job of the batch group")
         ->required();
     command.callback([&commands, output, what = verb.verb] {
       commands.on_cluster = [&commands, output, what](const Session& session) {
@@ -174,35 +191,41 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
   }
 }
 
+// Needs no cluster, so it has no connection options and sets no on_cluster: run_program() knows it
+// by that.
 void add_simulate(CLI::App& app, SimulateOptions& options) {
   CLI::App& command =
       *app.add_subcommand("simulate", "Show what the scheduler would do, without a cluster.");
   command.add_option("FILE", options.file, "scenario file; - reads standard input")->required();
   command.add_option("--at", options.at, "show the queue at these instants (seconds): 30,60")
       ->delimiter(',');
-  command.add_option("--svg", options.svg, "write a picture of nodes and time");
+  command.add_option("--svg", options.svg, "write a picture of nodes and time (SVG file)");
   CLI::Option* swf =
-      command.add_option("--swf", options.swf, "submit also the jobs of a trace (SWF file)");
+      command.add_option("--swf", options.swf, "also submit the jobs of a trace (SWF file)");
   command.add_option("--load", options.load, "stretch the trace to this load: 0.8")
       ->check(CLI::Range(0.01, 10.0))
       ->needs(swf);
   add_json(command, options.json);
 }
 
+// Needs no cluster either; run_program() knows it by its files.
 void add_import(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("import", "Translate slurm.conf and sacctmgr's files to YAML.");
   command
-      .add_option("FILE", commands.imports, "slurm.conf; what sacctmgr dump or show qos -P wrote")
+      .add_option("FILE", commands.imports, "slurm.conf, or output of sacctmgr (dump, show qos -P)")
       ->required();
 }
 
+// A wrong command line: the sentence, the way to help, exit code 2.
 int usage(Output output, const char* command, const base::Error& error) {
   output.err << "kubectl-gang " << command << ": " << error.message << "\n"
              << "Run kubectl-gang " << command << " --help.\n";
   return kExitUsage;
 }
 
+// Runs a command on the cluster. An error of the connection is reported here, once for all
+// commands; errors of the command itself are reported by the command, with its name.
 int on_session(const WithSession& with_session, const ConnectOptions& connect,
                const std::function<int(const Session&)>& use, Output output) {
   const base::Result<int> code = with_session(connect, use);
@@ -212,7 +235,11 @@ int on_session(const WithSession& with_session, const ConnectOptions& connect,
 }
 
 // submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
+// The exit codes differ on purpose: 2 if the command line is wrong, 1 if the script or the cluster
+// is.
 int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
+  // One reading of the clock for both passes over the options: "--begin=now+1hour" must mean the
+  // same instant in both.
   const slurm::Now now = local_time(kube::SystemClock{}.wall());
   const base::Result<SubmitArguments> arguments = read_submit_arguments(words, now);
   if (!arguments) return usage(output, "submit", arguments.error());
@@ -236,6 +263,8 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
       output);
 }
 
+// The table of commands. --help, completion and the manual pages are all made from it, in this
+// order.
 void add_commands(CLI::App& app, Commands& commands, Output output) {
   app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
   app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
@@ -253,6 +282,10 @@ void add_commands(CLI::App& app, Commands& commands, Output output) {
 
 }  // namespace
 
+// 1. submit, which reads its own options
+// 2. what only scripts call: completion and manual pages
+// 3. the command line, by CLI11; its errors and --help end here
+// 4. the command that was chosen: import, simulate, or one on a cluster
 int run_program(std::span<const std::string> arguments, const WithSession& with_session,
                 Output output) {
   if (!arguments.empty() && arguments.front() == "submit") {
@@ -270,6 +303,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     return page.empty() ? kExitUsage : kExitOk;
   }
 
+  // Checked here, because the library would speak of an argument that was not expected.
   const auto is_named = [&](CLI::App* command) { return command->get_name() == arguments.front(); };
   if (!arguments.empty() && arguments.front().substr(0, 1) != "-" &&
       app.get_subcommands(is_named).empty()) {
@@ -277,6 +311,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
                << "\"\nRun kubectl-gang --help.\n";
     return kExitUsage;
   }
+  // CLI11 takes its arguments from the back.
   std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};
   try {
     app.parse(reversed);
@@ -285,9 +320,11 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     return code == 0 ? kExitOk : kExitUsage;
   }
   if (app.get_subcommands().empty()) {
-    output.err << "kubectl-gang: say what to do, for example queue\nRun kubectl-gang --help.\n";
+    output.err << "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n";
     return kExitUsage;
   }
+  // Exactly one command was parsed. import is known by its files, a command on a cluster by its
+  // function, and simulate is the one that is left.
   if (!commands.imports.empty()) return run_import(commands.imports, output);
   if (!commands.on_cluster) return run_simulate(commands.simulate, output);
   return on_session(with_session, commands.connect, commands.on_cluster, output);

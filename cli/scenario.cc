@@ -9,6 +9,7 @@
 #include <set>
 
 #include "cli/scenario_inputs.h"
+#include "cli/utf8.h"
 #include "cli/yaml_file.h"
 #include "scheduler/model/legality.h"
 #include "slurm/conf.h"
@@ -30,6 +31,9 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
   return where + issue.field + ": " + issue.message;
 }
 
+// Reads one file, section by section, into a scenario. Each section is read by the same code that
+// reads slurm.conf or sacctmgr's options, so a scenario accepts what Slurm accepts; this class adds
+// places to the messages, and the checks between sections.
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_{file} {}
@@ -65,9 +69,11 @@ class Reader {
 base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const base::Result<Entries> all = file_.entries(root, "a scenario");
   if (!all) return all.error();
+  // All keys that may stand at the top; description is for people only.
   constexpr std::array<std::string_view, 12> kKeys = {
       "name",  "description", "nodes", "conf",     "partitions", "accounting",
       "users", "accounts",    "qos",   "topology", "end",        "inputs"};
+  // By name, because the file may have its sections in any order.
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
     if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end()) {
@@ -128,11 +134,12 @@ Status Reader::read_nodes(const YAML::Node& list) {
     const Status status = read_node(map);
     if (!status) return status;
   }
+  // Sorted, so that a name that appears twice stands beside itself.
   std::vector<std::string> names = node_names();
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end())
-    return at(file_.place(list), "nodes: " + slurm::in_quotes(*twice) + " is there twice");
+    return at(file_.place(list), "nodes: " + slurm::in_quotes(*twice) + " appears twice");
   return {};
 }
 
@@ -153,6 +160,8 @@ Status Reader::read_node(const YAML::Node& map) {
   if (!all) return all.error();
   std::vector<slurm::KeyValue> keys;
   for (const Entry& entry : *all) {
+    // A list ("features: [a, b]") becomes Slurm's list with commas; everything else must be one
+    // word.
     const auto known = std::find_if(kKeys.begin(), kKeys.end(),
                                     [&](const auto& key) { return key.first == entry.key; });
     if (known == kKeys.end()) {
@@ -192,7 +201,7 @@ Status Reader::read_node(const YAML::Node& map) {
 }
 
 Status Reader::read_conf(const YAML::Node& map) {
-  // What the recordings were made with where a scenario says nothing.
+  // The recordings were made with these values if a scenario says nothing.
   const std::vector<slurm::KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
                                                  {"TaskPlugin", "task/none"},
                                                  {"PriorityType", "priority/basic"}};
@@ -200,7 +209,8 @@ Status Reader::read_conf(const YAML::Node& map) {
   if (!keys) return keys.error();
   base::Result<sched::ClusterParameters> cluster = slurm::read_cluster_keys(*keys);
   if (!cluster) {
-    // The line of the key that is at fault, if one alone is.
+    // Slurm's reader gets all keys at once and knows no lines. A key that gives the same error
+    // alone is at fault; if none does, a combination is, and the line of the section must do.
     for (const auto& item : map) {
       const std::vector<slurm::KeyValue> alone = {{item.first.Scalar(), item.second.Scalar()}};
       const base::Result<sched::ClusterParameters> tried = slurm::read_cluster_keys(alone);
@@ -215,6 +225,9 @@ Status Reader::read_conf(const YAML::Node& map) {
   return {};
 }
 
+// The partitions, each in the keys of a PartitionName line. The keys are kept as they were written:
+// `scontrol update` later in the file changes some of them, and the rest stays (see
+// ScenarioInputs).
 Status Reader::read_partitions(const YAML::Node& list) {
   if (!list.IsSequence() || list.size() == 0) {
     return at(file_.place(list), "partitions: must be a list of at least one partition");
@@ -237,7 +250,8 @@ Status Reader::read_partitions(const YAML::Node& list) {
   return check_configuration(list);
 }
 
-// The first error, at the line of the object that it is about; and all warnings.
+// Asks the scheduler what it would refuse or warn of, once the configuration is complete. Returns
+// the first error, at the line of the object that it is about, and keeps all warnings.
 Status Reader::check_configuration(const YAML::Node& partitions) {
   for (const sched::ConfigIssue& issue : sched::check(scenario_.configuration)) {
     if (issue.severity == sched::IssueSeverity::kWarning) {
@@ -268,7 +282,7 @@ Status Reader::check_partitions(const Place& where) const {
   const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
     if (all[i].name == all.back().name) {
-      return at(where, "partition " + slurm::in_quotes(all[i].name) + " is there twice");
+      return at(where, "partition " + slurm::in_quotes(all[i].name) + " appears twice");
     }
   }
   const std::vector<std::string> names = node_names();
@@ -282,6 +296,7 @@ Status Reader::check_partitions(const Place& where) const {
   return {};
 }
 
+// Each in sacctmgr's keys. Names must differ, because jobs and partitions refer to them.
 Status Reader::read_qos(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "qos: must be a list");
   for (const YAML::Node& map : list) {
@@ -291,7 +306,7 @@ Status Reader::read_qos(const YAML::Node& list) {
     if (!qos) return at(file_.place(map), qos.error());
     for (const sched::QosConfig& other : scenario_.configuration.qos) {
       if (other.name == qos->name) {
-        return at(file_.place(map), "QOS " + slurm::in_quotes(qos->name) + " is there twice");
+        return at(file_.place(map), "QOS " + slurm::in_quotes(qos->name) + " appears twice");
       }
     }
     qos_places_.emplace(qos->name, file_.place(map));
@@ -318,6 +333,7 @@ Status Reader::read_accounting(const YAML::Node& value) {
   return at(file_.place(value), "accounting: must be true, or left out");
 }
 
+// Parents before their children, as sacctmgr adds them; so there cannot be a loop.
 Status Reader::read_accounts(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "accounts: must be a list");
   begin_accounting();
@@ -332,7 +348,7 @@ Status Reader::read_accounts(const YAML::Node& list) {
                          [&](const sched::AccountConfig& each) { return each.name == name; });
     };
     if (named(account->name)) {
-      return at(file_.place(map), "account " + slurm::in_quotes(account->name) + " is there twice");
+      return at(file_.place(map), "account " + slurm::in_quotes(account->name) + " appears twice");
     }
     if (!account->parent.empty() && account->parent != sched::kRootAccount &&
         !named(account->parent)) {
@@ -345,6 +361,7 @@ Status Reader::read_accounts(const YAML::Node& list) {
   return {};
 }
 
+// A user with an account of the file, or with acct if none is named.
 Status Reader::read_user(const YAML::Node& map) {
   const base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a user", {});
   if (!keys) return keys.error();
@@ -366,6 +383,8 @@ Status Reader::read_user(const YAML::Node& map) {
   return {};
 }
 
+// From here on only these users, and root, may submit. A name alone is a user without an account
+// unless the file has accounts.
 Status Reader::read_users(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
   users_ = std::set<std::string>{"root"};
@@ -384,6 +403,7 @@ Status Reader::read_users(const YAML::Node& list) {
   return {};
 }
 
+// Last, since inputs refer to everything above.
 Status Reader::read_inputs(const YAML::Node& list) {
   return ScenarioInputs{file_, scenario_, partition_keys_, users_}.read(list);
 }
@@ -406,10 +426,16 @@ base::Status check_legal(const sched::Configuration& configuration) {
   return {};
 }
 
+// The size is bounded before the parser runs, since a YAML tree takes many times the memory of its
+// text. yaml-cpp reports errors by exceptions, which end here.
 base::Result<simulate::Scenario> read_scenario(std::string_view text, const std::string& file) {
   if (text.size() > kScenarioBytesMax) {
     return base::invalid_argument(file + ": larger than " + std::to_string(kScenarioBytesMax) +
                                   " bytes");
+  }
+  // yaml-cpp passes any bytes on, and the labels of jobs become keys of JSON.
+  if (const auto line = line_that_is_not_utf8(text)) {
+    return base::invalid_argument(file + ":" + std::to_string(*line) + ": must be UTF-8");
   }
   try {
     return Reader{file}.read(YAML::Load(std::string{text}));

@@ -14,11 +14,12 @@
 namespace cli {
 namespace {
 
+// An input is a map with a time (t) and one of these keys, which says what happens.
 constexpr std::array<std::string_view, 13> kKinds = {
     "submit", "pass",    "slice",  "end",     "timeLimit", "suspend", "resume",
     "hold",   "release", "cancel", "requeue", "node",      "scontrol"};
 
-// What may stand beside the key that names the kind; `t` and `refused` always may.
+// Returns the keys that may stand beside the one that names the kind; `t` and `refused` always may.
 std::vector<std::string_view> companions(std::string_view kind) {
   if (kind == "submit") return {"args", "run", "user", "mode"};
   if (kind == "end") return {"exit", "signal"};
@@ -41,6 +42,8 @@ ScenarioInputs::ScenarioInputs(const YamlFile& file, simulate::Scenario& scenari
   known_nodes_.insert(node_names_.begin(), node_names_.end());
 }
 
+// The kind of an input: the one key that names one. If there is none, the message names the first
+// key that is not t: most likely it is a misspelled kind.
 base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
                                                   const Place& place) const {
   std::string kind;
@@ -56,6 +59,9 @@ base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
   return at(place, slurm::unknown_word("input", "", kKinds));
 }
 
+// 1. the kind
+// 2. every other key belongs to that kind
+// 3. the time, and whether Slurm refused the input
 base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node& map) const {
   const base::Result<Entries> all = file_.entries(map, "an input");
   if (!all) return all.error();
@@ -87,6 +93,9 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
   return input;
 }
 
+// Whether the scenario tells its passes and ends, or plays by itself, is known only when all inputs
+// are read. Two errors (endless_, unknown_mode_) concern scenarios that play by themselves, so they
+// are kept until then.
 base::Status ScenarioInputs::read(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "inputs: must be a list");
   if (list.size() > kScenarioInputsMax) {
@@ -99,6 +108,8 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
       return at(raw->place, "t: is before that of the input above it");
     }
     simulate::Input input{.at = raw->at, .happening = {}};
+    // An input that Slurm refused in the recording is kept as an empty happening: it takes its
+    // place in the list of steps, and its arguments need not be legal here.
     if (!raw->refused) {
       base::Result<simulate::Happening> read = happening(*raw);
       if (!read) return read.error();
@@ -112,6 +123,7 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
   return {};
 }
 
+// By kind. The six commands and timeLimit have nothing but a job, and share one reader.
 base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& input) {
   if (input.kind == "submit") return submit(input);
   if (input.kind == "pass") return pass(input);
@@ -129,13 +141,17 @@ base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& inpu
   return command(input);
 }
 
+// A submission makes the job, too. Jobs are numbered in the order of the file, from 1 on, also
+// those whose submission is refused later by the scheduler: so a job's number is known while the
+// file is read, and {LABEL} can stand for it in later inputs.
 base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) {
   const Entry& entry = input.fields.at("submit");
   const base::Result<std::string> label = word(entry);
   if (!label) return label.error();
   if (label->empty()) return at(entry.place, "submit: the job's name is missing");
   if (jobs_by_label_.count(*label) != 0) {
-    return at(entry.place, "submit " + slurm::in_quotes(*label) + ": there is such a job already");
+    return at(entry.place,
+              "submit " + slurm::in_quotes(*label) + ": a job of this name was submitted before");
   }
   simulate::Job job;
   job.label = *label;
@@ -146,6 +162,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   job.request.id = sched::JobId{static_cast<std::int64_t>(scenario_.jobs.size()) + 1};
   job.request.submit_time = input.at;
   jobs_by_label_[*label] = job.request.id;
+  // Only an error if nothing ends the simulation; that is known when all inputs are read.
   if (!job.work && !endless_) {
     endless_ = at(entry.place, "submit " + slurm::in_quotes(*label) +
                                    ": say how many seconds it runs (run), or " +
@@ -157,7 +174,7 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   return simulate::Happening{submitted};
 }
 
-// What stands beside `submit`.
+// Reads the keys that stand beside `submit`.
 base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job) {
   if (const auto args = input.fields.find("args"); args != input.fields.end()) {
     const base::Result<std::string> text = word(args->second);
@@ -195,6 +212,8 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
   return {};
 }
 
+// A reference to something that does not exist is an error of the file, not a refusal by the
+// scheduler: a misspelled partition would otherwise be a scenario without a job.
 base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& job) const {
   const auto named = [](const auto& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(),
@@ -222,6 +241,8 @@ base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& j
   return {};
 }
 
+// Told timing: which passes Slurm made at this instant. Both in one input, because Slurm's backfill
+// follows its main pass within the same second.
 base::Result<simulate::Happening> ScenarioInputs::pass(const RawInput& input) const {
   const Entry& entry = input.fields.at("pass");
   const base::Result<std::string> text = word(entry);
@@ -246,6 +267,7 @@ base::Result<int> ScenarioInputs::number(const RawInput& input, const std::strin
   return static_cast<int>(*read);
 }
 
+// Told timing: the job's program ends by itself with this exit code, or by this signal.
 base::Result<simulate::Happening> ScenarioInputs::end(const RawInput& input) const {
   const base::Result<sched::JobId> id = job(input.fields.at("end"));
   if (!id) return id.error();
@@ -273,6 +295,7 @@ base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input)
   return simulate::Happening{simulate::TellTimeLimit{*id}};
 }
 
+// `scontrol update NodeName=… State=…`, for a hostlist of nodes.
 base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& input) const {
   const Entry& entry = input.fields.at("node");
   const base::Result<std::string> text = word(entry);
@@ -297,6 +320,10 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
   return simulate::Happening{std::move(change)};
 }
 
+// A line of scontrol. Three forms are understood; the rest of scontrol is no input of a scheduler.
+// 1. reconfigure
+// 2. update PartitionName=…: the configuration with one partition changed
+// 3. update JobId=…: the request with some fields changed
 base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input) {
   const Entry& entry = input.fields.at("scontrol");
   const base::Result<std::string> text = word(entry);
@@ -336,10 +363,14 @@ simulate::Happening ScenarioInputs::reconfigure() {
   return simulate::SetConfiguration{configuration_};
 }
 
+// The scheduler takes whole configurations, so the input is the present one with this partition
+// exchanged. It is checked before it is kept: a refused update leaves everything as it was.
 base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
     const std::vector<slurm::KeyValue>& keys) {
   for (std::size_t i = 0; i < configuration_.partitions.size(); ++i) {
     if (configuration_.partitions[i].name != keys.front().value) continue;
+    // The partition is read anew from all of its keys, the new ones last: slurm.conf's rule that
+    // the last value of a key wins also holds for updates.
     std::vector<slurm::KeyValue> all = partition_keys_[i];
     all.insert(all.end(), keys.begin() + 1, keys.end());
     base::Result<sched::PartitionConfig> updated = slurm::read_partition_keys(all, node_names_);
@@ -355,6 +386,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
   return base::invalid_argument("there is no partition " + slurm::in_quotes(keys.front().value));
 }
 
+// The scheduler takes whole requests, so the input is the job's present one with the fields
+// changed.
 base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     const std::vector<slurm::KeyValue>& keys) {
   const base::Result<std::int64_t> number = slurm::parse_integer(
@@ -366,6 +399,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
   if (keys.size() == 2 && slurm::same_word(first.key, "Priority") && first.value == "0") {
     return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
   }
+  // An update changes some fields of the request as it stands after the updates before it.
   simulate::UpdateJob update{requests_[id.index() - 1]};
   for (std::size_t i = 1; i < keys.size(); ++i) {
     const base::Status status = update_job(keys[i], update.request);
@@ -375,6 +409,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
   return simulate::Happening{std::move(update)};
 }
 
+// One KEY=VALUE of `scontrol update JobId`. 4294967293 is Slurm's largest priority: the two numbers
+// above it mean "not set" and "infinite".
 base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
                                         sched::JobRequest& request) const {
   const auto there_is = [&](const auto& all, const std::string& name) {

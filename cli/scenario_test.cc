@@ -35,7 +35,7 @@ TEST(ScenarioFile, ReadsWhatHappens) {
   EXPECT_EQ(read->end, base::Instant{seconds{9}});
   EXPECT_EQ(read->nodes.size(), 2U);
   EXPECT_EQ(read->nodes[1].cpus, 4);
-  // What the recordings were made with, where a file says nothing.
+  // The recordings were made with these values if a file says nothing.
   EXPECT_EQ(read->configuration.cluster.scheduler, sched::SchedulerType::kBuiltin);
   EXPECT_FALSE(read->configuration.cluster.task_affinity);
   EXPECT_EQ(read->configuration.partitions[0].nodes, (std::vector<std::string>{"n1", "n2"}));
@@ -67,7 +67,7 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
        "f:2: key of a node \"sockts\": unknown; allowed are name, sockets, cores, threads, memory, "
        "cpus, features, weight, gres and tmpdisk"},
       {"nodes:\n- {name: n1}\n- {name: n1}\npartitions: []\ninputs: []\n",
-       "f:2: nodes: \"n1\" is there twice"},
+       "f:2: nodes: \"n1\" appears twice"},
       {"nodes:\n- {name: n1}\nconf:\n  SchedulerTimeSlice: 1\npartitions: []\ninputs: []\n",
        "f:4: SchedulerTimeSlice \"1\": must be from 5 to 65533 seconds"},
       {"nodes:\n- {name: n1}\npartitions:\n- {name: p, Nodes: n2}\ninputs: []\n",
@@ -86,6 +86,7 @@ TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
        "without a "
        "unit)"},
       {"", "f:1: a scenario: must be a map of keys and values"},
+      {file_with("- {t: 0, submit: caf\xE9}\n"), "f:8: must be UTF-8"},
       {"nodes: [\n", "f:2: end of sequence flow not found"},
   };
   for (const auto& [text, want] : cases) EXPECT_EQ(refusal(text), want);
@@ -112,6 +113,8 @@ TEST(ScenarioFile, ReadsAccountsAndTheirUsers) {
             "f:7: account \"b\": there is no account \"c\" above it");
 }
 
+// Users write inputs by hand, so every mistake names the line and, where there are few, all allowed
+// words.
 TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
   const std::string submit = "- {t: 0, submit: A}\n";
   const std::vector<std::pair<std::string, std::string>> cases = {
@@ -124,7 +127,7 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
       {file_with(submit + "- {t: 1, end: B}\n"),
        "f:9: end \"B\": no such job was submitted before"},
       {file_with(submit + "- {t: 1, submit: A}\n"),
-       "f:9: submit \"A\": there is such a job already"},
+       "f:9: submit \"A\": a job of this name was submitted before"},
       {file_with("- {t: 5, pass: main}\n- {t: 4, pass: main}\n"),
        "f:9: t: is before that of the input above it"},
       {file_with("- {t: -1, pass: main}\n"), "f:8: t \"-1\": must be seconds from 0 to 3153600000"},
@@ -141,7 +144,7 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
       {file_with("- {t: 0, node: n7, state: DOWN}\n"), "f:8: node: there is no node \"n7\""},
       {file_with("- {t: 0, node: n1, state: OFF}\n"),
        "f:8: state \"OFF\": unknown; allowed are DOWN, DRAIN and RESUME"},
-      {file_with("- {t: 0, t: 1}\n"), "f:8: an input: the key \"t\" is there twice"},
+      {file_with("- {t: 0, t: 1}\n"), "f:8: an input: the key \"t\" appears twice"},
       {file_with("- {t: 0, scontrol: shutdown}\n"),
        "f:8: scontrol \"shutdown\": supported are reconfigure, update PartitionName=… KEY=VALUE … "
        "and update JobId=… KEY=VALUE …"},
@@ -178,6 +181,8 @@ TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
             "f:3: PreemptMode: SUSPEND needs GANG, which resumes the victims: add GANG");
 }
 
+// Names are known in the file only; the scheduler knows ids. Each change of the configuration
+// builds on the one before.
 TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   const base::Result<simulate::Scenario> read =
       read_scenario(file_with("- {t: 0, submit: A, args: -t1, run: 5}\n"
@@ -194,6 +199,7 @@ TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   EXPECT_EQ(read->configuration.partitions[0].max_share, 4);
 }
 
+// As in Slurm: updates are not written to slurm.conf, and reading it again forgets them.
 TEST(ScenarioFile, ReconfigureTakesUpdatesBack) {
   const base::Result<simulate::Scenario> read =
       read_scenario(file_with("- {t: 2, scontrol: 'update PartitionName=p OverSubscribe=FORCE:3'}\n"
@@ -219,7 +225,7 @@ TEST(ScenarioFile, PriorityZeroHolds) {
   EXPECT_FALSE(std::get<simulate::UpdateJob>(*read->inputs[2].happening).request.hold);
 }
 
-// What the program does does not matter if the file says when it ends.
+// The program's own run time does not matter if the file says when it ends.
 TEST(ScenarioFile, AnUnknownProgramIsFineWhereTimingIsTold) {
   EXPECT_TRUE(
       read_scenario(file_with("- {t: 0, submit: A, mode: batch}\n- {t: 1, pass: main}\n"), "f")

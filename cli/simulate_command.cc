@@ -24,6 +24,7 @@ int fail(Output output, const base::Error& error) {
   return kExitFailed;
 }
 
+// The command line asks for something that this scenario cannot give.
 int usage(Output output, const std::string& what) {
   output.err << "kubectl-gang simulate: " << what << "\n";
   return kExitUsage;
@@ -39,6 +40,8 @@ std::optional<base::Instant> instant(const std::string& text) {
   return base::Instant{base::Duration{std::llround(seconds * 1e6)}};
 }
 
+// A scenario that plays by itself: the scheduler makes its own passes and slices, jobs run for as
+// long as the file says. The picture first: if it cannot be written, nothing is printed.
 int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at,
             const simulate::Scenario& scenario, Output output) {
   const base::Result<simulate::WhatIf> result = simulate::run_what_if(scenario);
@@ -56,6 +59,7 @@ int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at
   return kExitOk;
 }
 
+// The jobs of the trace beside those of the scenario, which says on which cluster they run.
 base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenario) {
   const base::Result<std::string> text = read_file(options.swf, kSwfBytesMax);
   if (!text) return text.error();
@@ -67,11 +71,15 @@ base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenari
 
 }  // namespace
 
+// 1. the instants of --at, since a wrong one is a wrong command line
+// 2. the scenario, and the jobs of a trace
+// 3. warnings, on stderr, so that JSON on stdout stays JSON
+// 4. a scenario that tells its timing is replayed; any other is a what-if
 int run_simulate(const SimulateOptions& options, Output output) {
   std::vector<base::Instant> at;
   for (const std::string& text : options.at) {
     const std::optional<base::Instant> t = instant(text);
-    if (!t) return usage(output, "--at " + slurm::in_quotes(text) + ": not seconds from 0 on");
+    if (!t) return usage(output, "--at " + slurm::in_quotes(text) + ": must be seconds, 0 or more");
     at.push_back(*t);
   }
   const base::Result<std::string> text = read_file(options.file, kScenarioBytesMax);
@@ -79,6 +87,8 @@ int run_simulate(const SimulateOptions& options, Output output) {
   base::Result<simulate::Scenario> scenario = read_scenario(*text, options.file);
   if (!scenario) return fail(output, scenario.error());
   const bool is_told = scenario->timing_is_told();
+  // Told timing has no clock of its own: between two steps of the file nothing happens, so there is
+  // no state at an instant, no run time to draw, and no meaning of a trace.
   if (is_told && (!at.empty() || !options.svg.empty() || !options.swf.empty())) {
     return usage(output, "--at, --svg and --swf are for scenarios without told timing; " +
                              options.file + " tells passes, slices or ends");

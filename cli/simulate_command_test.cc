@@ -62,7 +62,7 @@ TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
                 "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
                 "       1    active        A     root  S       1:00      5 n[12-16]\n"
                 "       2    active        B     root  R       0:15      5 n[12-16]\n"));
-  EXPECT_THAT(out_.str(), HasSubstr("Utilisation        100.0 %\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Utilization        100.0 %\n"));
   EXPECT_THAT(out_.str(), HasSubstr("Ended              2 jobs\n"));
 }
 
@@ -134,7 +134,7 @@ TEST_F(SimulateCommand, ToldTimingForPeople) {
             "    11.000  A starts in active on n[12-16]\n"
             "    11.000  B starts in active on n[12-16]\n"
             "    11.000  B is suspended\n"
-            "    20.000  B is suspended no more\n"
+            "    20.000  B is no longer suspended\n"
             "\n"
             "A: COMPLETED, 0 restarts\n"
             "B: RUNNING, 0 restarts\n");
@@ -178,7 +178,7 @@ inputs: []
 
 TEST_F(SimulateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(run(kTwoGangs, {.at = {"soon"}}), kExitUsage);
-  EXPECT_EQ(err_.str(), "kubectl-gang simulate: --at \"soon\": not seconds from 0 on\n");
+  EXPECT_EQ(err_.str(), "kubectl-gang simulate: --at \"soon\": must be seconds, 0 or more\n");
   EXPECT_EQ(run("nodes: 1\n", {}), kExitFailed);
   EXPECT_THAT(err_.str(), HasSubstr("s.yaml:1: "));
   EXPECT_EQ(run(std::string{kTwoGangs} + "- {t: 11, submit: C}\n", {}), kExitFailed);

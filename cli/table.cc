@@ -33,6 +33,8 @@ std::array<Column, 9> squeue_start_columns() {
           {"NODELIST(REASON)", 0, true}};
 }
 
+// Two passes: the widths, then the lines. A column never cuts a value: squeue does, and users have
+// to ask again with --Format; `queue` cuts by itself where a terminal is too narrow.
 std::string format_table(std::span<const Column> columns,
                          std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;
@@ -51,6 +53,7 @@ std::string format_table(std::span<const Column> columns,
       if (i != 0) text += ' ';
       if (!columns[i].left) text += blanks;
       text += value;
+      // No blanks at the end of a line: terminals would wrap them, and diffs would show them.
       if (columns[i].left && i + 1 != columns.size()) text += blanks;
     }
     text += '\n';

@@ -20,8 +20,9 @@ base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string
   for (const auto& item : map) {
     if (!item.first.IsScalar()) return at(place(item.first), what + ": a key must be a word");
     Entry entry{item.first.Scalar(), item.second, place(item.first)};
+    // yaml-cpp keeps both of two equal keys, and one of them would be lost without a word.
     if (!seen.insert(entry.key).second) {
-      return at(entry.place, what + ": the key " + slurm::in_quotes(entry.key) + " is there twice");
+      return at(entry.place, what + ": the key " + slurm::in_quotes(entry.key) + " appears twice");
     }
     all.push_back(std::move(entry));
   }
@@ -33,6 +34,7 @@ base::Result<std::string> word(const Entry& entry) {
   return entry.value.Scalar();
 }
 
+// A hundred years is far from the end of the clock, so that sums of times cannot overflow.
 base::Result<base::Duration> seconds(const Entry& entry) {
   constexpr double kSecondsMax = 100.0 * 365 * 24 * 3600;
   const base::Result<std::string> text = word(entry);

@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace cli {
@@ -17,6 +18,20 @@ bool is_special(const std::string& text) {
          (text.front() >= '0' && text.front() <= '9');
 }
 
+// Returns true if the text is read back from a block (|) as it is, but for line breaks at its end.
+// A block is as far indented as its first line that is not empty, so that line must not begin with
+// a blank; and control characters need escapes, which a block has none of.
+bool fits_a_block(const std::string& text) {
+  const std::size_t first = text.find_first_not_of('\n');
+  if (first == std::string::npos || text[first] == ' ') return false;
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto code = static_cast<unsigned char>(c);
+    return (code < 0x20U && c != '\n' && c != '\t') || code == 0x7FU;
+  });
+}
+
+// Walks the tree. Strings are the one delicate kind: a reader must not take "true" or "1.5" for
+// something else. Numbers and null are written as JSON writes them, which is YAML, too.
 void emit(YAML::Emitter& out, const nlohmann::json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
@@ -31,9 +46,10 @@ void emit(YAML::Emitter& out, const nlohmann::json& value) {
     out << YAML::EndSeq;
   } else if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
-    if (text.find('\n') != std::string::npos) {
+    const bool has_lines = text.find('\n') != std::string::npos;
+    if (has_lines && fits_a_block(text)) {
       out << YAML::Literal << text;
-    } else if (is_special(text)) {
+    } else if (has_lines || is_special(text)) {
       out << YAML::DoubleQuoted << text;
     } else {
       out << text;

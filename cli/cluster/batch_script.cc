@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cli/utf8.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -28,12 +29,14 @@ std::string_view program_option(std::string_view interpreter) {
   return {};
 }
 
+// Every name that ends in "sh": whatever shell it is, it would call srun in the same way.
 bool is_shell(std::string_view interpreter) {
   return interpreter == "sh" ||
          (interpreter.size() > 2 && interpreter.substr(interpreter.size() - 2) == "sh");
 }
 
-// After these words of a shell comes a command.
+// Returns true if the shell takes the next word for a command: after an operator, a keyword, a word
+// that ends with an operator ("cd;"), or an assignment.
 bool precedes_command(std::string_view word) {
   constexpr std::array<std::string_view, 19> kWords = {
       "&&",    "||",    "|", ";", "&", "then", "do",   "else",  "elif", "if",
@@ -49,7 +52,14 @@ bool precedes_command(std::string_view word) {
              std::string_view::npos;
 }
 
-// The launcher that a line of a shell script calls; empty = none.
+// Returns the launcher that a line of a shell script calls; empty if none. It knows words and not
+// the shell's grammar, and may err in two ways: it must not miss the usual ways to call srun, since
+// the job would fail in its first second, and must not refuse a script that only mentions it. For
+// each word:
+// 1. a word that begins with # begins a comment: the rest of the line is text
+// 2. what follows the last ( or ` of the word is a command of its own
+// 3. the name ends before an operator, and its folder does not count
+// 4. the name is a launcher in a place where a command stands
 std::string_view launcher_in(std::string_view line) {
   constexpr std::array<std::string_view, 4> kLaunchers = {"srun", "mpirun", "mpiexec", "orterun"};
   bool command_follows = true;
@@ -75,6 +85,29 @@ std::string_view launcher_in(std::string_view line) {
   return {};
 }
 
+// Returns ok if the text can be an argument of a pod's command.
+base::Status check_text(std::string_view script) {
+  if (script.find('\0') != std::string_view::npos) {
+    return base::invalid_argument("a zero byte in it: not a script");
+  }
+  // SOURCE: sbatch refuses such a script, too: the shell would take the carriage return for a part
+  // of the last word of each line.
+  if (const std::size_t at = script.find("\r\n"); at != std::string_view::npos) {
+    const std::string_view before = script.substr(0, at);
+    return base::invalid_argument(
+        "line " + std::to_string(std::count(before.begin(), before.end(), '\n') + 1) +
+        ": ends with a DOS line break; convert the script, for example with dos2unix");
+  }
+  if (const auto line = line_that_is_not_utf8(script)) {
+    return base::invalid_argument("line " + std::to_string(*line) +
+                                  ": must be UTF-8, because the API server stores no other text; "
+                                  "convert the script, for example with iconv");
+  }
+  return {};
+}
+
+// The number of the line is part of the sentence, because scripts are long and the word may stand
+// in them several times.
 base::Status check_launchers(std::string_view script) {
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
@@ -83,7 +116,8 @@ base::Status check_launchers(std::string_view script) {
     if (launcher.empty()) continue;
     return base::invalid_argument(
         "line " + std::to_string(number) + ": calls " + std::string{launcher} +
-        ", which is not there: the script itself runs once on each of the job's nodes, as srun "
+        ", which kubegang does not have: the script itself runs once on each of the job's nodes, "
+        "as srun "
         "would run it (SLURM_NODEID and SLURM_JOB_NODELIST tell them apart)");
   }
   return {};
@@ -94,21 +128,23 @@ base::Status check_launchers(std::string_view script) {
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments) {
-  if (script.find('\0') != std::string_view::npos) {
-    return base::invalid_argument("a zero byte in it: not a script");
-  }
+  if (const base::Status status = check_text(script); !status) return status.error();
   if (script.size() > kScriptArgumentBytesMax) {
     return base::invalid_argument("longer than " + std::to_string(kScriptArgumentBytesMax) +
                                   " bytes; put it into the image and submit its path after --");
   }
   std::vector<std::string> command = {"/bin/sh"};
   if (script.substr(0, 2) == "#!") {
-    const std::string first{slurm::trim(script.substr(2, script.find('\n') - 2))};
-    // The kernel passes what follows the path as one argument; env takes it apart.
+    std::string first{slurm::trim(script.substr(2, script.find('\n') - 2))};
+    // All words become arguments of their own. The kernel would pass what follows the path as one,
+    // but there it is mostly one word, or `env -S`, which takes the words apart itself.
+    std::replace(first.begin(), first.end(), '\t', ' ');
     command = slurm::split(first, ' ');
     command.erase(std::remove(command.begin(), command.end(), ""), command.end());
     if (command.empty()) return base::invalid_argument("line 1: no interpreter after #!");
   }
+  // The interpreter decides how a program becomes an argument. Behind env it is the first word that
+  // is neither an option nor an assignment.
   std::string_view interpreter = base_name(command.front());
   if (interpreter == "env") {
     const auto program = std::find_if(command.begin() + 1, command.end(), [](const std::string& w) {
@@ -127,6 +163,7 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
     const base::Status status = check_launchers(script);
     if (!status) return status.error();
   }
+  // "sh -c TEXT NAME ARGUMENT…": the word behind the text is $0, the next ones are $1 and so on.
   command.emplace_back(option);
   command.emplace_back(script);
   command.push_back(name);

@@ -90,7 +90,7 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
             "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
 }
 
-// "job/NAME" as kubectl means it: a Job of the batch group. What is changed is the Job of ours.
+// "job/NAME" as kubectl means it: a Job of the batch group. The command changes the Job of ours.
 TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
   const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
   for (const char* attempt : {"0", "1"}) {
@@ -122,6 +122,7 @@ TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
   add("mine", 4);
   const std::string head =
       "   JOBID PARTITION      NAME     USER ST       TIME  NODES NODELIST(REASON)\n";
+  // Two attempts of one batch Job are shown by its name, which is the one that its user knows.
   const std::string attempts =
       "       1     batch job/train   team-a PD       0:00      1 (Priority)\n"
       "       2     batch job/train   team-a PD       0:00      1 (Priority)\n";
@@ -188,7 +189,7 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "       0 (Resources)\n");
 }
 
-// What a watch shows follows the server, and asks it for nothing but the changes.
+// A watch follows the server, and asks it for nothing but the changes.
 TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
@@ -212,6 +213,8 @@ TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
   EXPECT_FALSE(queue.take_error());
 }
 
+// Errors that a new try cannot mend end the command; a screen that stands still would look like a
+// quiet queue.
 TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
@@ -227,6 +230,22 @@ TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
   EXPECT_THAT(err.str(), HasSubstr("kubectl-gang queue: list "));
 }
 
+// As without --watch: a missing right costs the turns, not the queue.
+TEST_F(ClusterCommands, WatchWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
+  add_two_gangs();
+  server_.inject({.verb = "list", .resource = "nodetimetables", .code = 403, .count = 1'000});
+  const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(run_queue(session, {.all_namespaces = true, .watch = true, .watch_rounds_max = 1},
+                      {.out = out, .err = err}),
+            kExitOk);
+  EXPECT_THAT(err.str(), HasSubstr("timetables may not be read, so turns are not shown"));
+  EXPECT_THAT(out.str(), HasSubstr("       2     batch   second   team-b  R"));
+}
+
+// A few nodes are asked for by name; beyond a number one list is cheaper. Both ways the same
+// pointers stay valid.
 TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = ""};
@@ -267,6 +286,7 @@ TEST_F(ClusterCommands, QueueOfSomePartitions) {
   EXPECT_THAT(apart.err, HasSubstr("\"night\" not found")) << "a job is looked for, no partition";
 }
 
+// Numbers are numbers and what is absent is null, for scripts.
 TEST_F(ClusterCommands, QueueAsJson) {
   add_two_gangs();
   const Ran ran = run({"queue", "-A", "-o", "json"});
@@ -279,6 +299,8 @@ TEST_F(ClusterCommands, QueueAsJson) {
   EXPECT_EQ(json["jobs"][0]["reason"], nullptr);
 }
 
+// Before and after the command's own options, with and without =; for submit they stand among those
+// of sbatch.
 TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
   ConnectOptions seen;
   const WithSession note = [&](const ConnectOptions& options, const auto&) {
@@ -349,6 +371,16 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
   EXPECT_EQ(none.err, "kubectl-gang explain: there is no job 8 in namespace default\n");
 }
 
+// Kubegang's own roles give no right to events.
+TEST_F(ClusterCommands, ExplainWithoutTheRightToEventsShowsTheRest) {
+  add_job("default", "big", {}, {.state = kube::JobState::kPending, .reason = "Resources"});
+  server_.fail_next("list", "events", 403);
+  const Ran ran = run({"explain", "big"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_EQ(ran.err, "kubectl-gang explain: events may not be read, so they are not shown\n");
+  EXPECT_THAT(ran.out, HasSubstr("Reason      Resources\n"));
+}
+
 // n12 and n13 are taken until their job's limit, then by a job that is expected before.
 TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
   add_job("team-a", "runs", {.schedule = {.time_limit = seconds{600}}},
@@ -417,6 +449,34 @@ TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
                 at + ", in 9:00 by its time limit\n");
 }
 
+// The operator has refused the new default time of an hour: ten minutes are in force.
+TEST_F(ClusterCommands, ExplainReckonsWithThePartitionThatIsInForce) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n1";
+  partition.spec.limits = kube::PartitionLimits{.default_time = std::chrono::hours{1}};
+  const auto created = client_.create(partition);
+  ASSERT_TRUE(created.ok()) << created.error().message;
+  kube::Partition said = *created;
+  said.status.accepted = created->spec;
+  said.status.accepted->limits->default_time = seconds{600};
+  ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
+  add_job("default", "runs", {},
+          {.state = kube::JobState::kRunning,
+           .job_id = 1,
+           .allocation = on("n1"),
+           .partition = "batch",
+           .start_time = now(),
+           .conditions = ready()});
+  add_job("default", "waits", {},
+          {.state = kube::JobState::kPending,
+           .job_id = 2,
+           .partition = "batch",
+           .expected_start_time = now() + seconds{600},
+           .planned_nodes = "n1"});
+  EXPECT_THAT(run({"explain", "waits"}).out, HasSubstr("10:00 by its time limit"));
+}
+
 TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   add_job("default", "j", {},
           {.state = kube::JobState::kRunning,
@@ -453,6 +513,7 @@ TEST_F(ClusterCommands, HoldAndReleaseOfAWaitingJob) {
   EXPECT_EQ(spec.control.release_request, 5);  // above what was done already
 }
 
+// As kubectl does with several names: each is tried, and the exit code tells of the failure.
 TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
   add_job("default", "b", {}, {.state = kube::JobState::kPending});
   const Ran ran = run({"cancel", "a", "b"});
@@ -461,6 +522,8 @@ TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
   EXPECT_THAT(ran.err, HasSubstr("default/a"));
 }
 
+// One line per partition and state, as in sinfo: n1 runs a job, n2 is free, n3 does not report, n4
+// is cordoned.
 TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
   kube::Partition partition;
   partition.metadata.name = "batch";
@@ -546,11 +609,24 @@ TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
             "second    inact        n/a      0    n/a \n");
 }
 
+// Exit code 1 always comes with a sentence.
+TEST_F(ClusterCommands, ImportOfNothingSaysSo) {
+  const Ran ran = run({"import", "/dev/null"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(
+      ran.err,
+      "kubectl-gang import: nothing in the files can be translated; they must be a slurm.conf "
+      "or output of sacctmgr\n");
+}
+
+// So that scripts can tell a wrong call from a cluster that refuses (1). Help fits a terminal of 80
+// columns.
 TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   const Ran nothing = run({});
   EXPECT_EQ(nothing.code, kExitUsage);
   EXPECT_EQ(nothing.err,
-            "kubectl-gang: say what to do, for example queue\nRun kubectl-gang --help.\n");
+            "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n");
   const Ran option = run({"--frobnicate"});
   EXPECT_EQ(option.code, kExitUsage);
   EXPECT_THAT(option.err, HasSubstr("--frobnicate"));

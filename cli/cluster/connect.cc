@@ -6,6 +6,7 @@
 namespace cli {
 namespace {
 
+// The client always has a time-out; a day is none for a person at a terminal.
 constexpr base::Duration kNoTimeout = std::chrono::hours{24};
 
 }  // namespace
@@ -17,6 +18,9 @@ base::Result<base::Duration> parse_request_timeout(const std::string& text) {
   return base::invalid_argument("invalid duration \"" + text + "\" (examples: 5s, 2m)");
 }
 
+// From the outside in: the kubeconfig, the transport that it describes, the client with its
+// patience, and the session that commands get. The order is also that of the members, since each
+// stands on the one before it.
 base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
   const base::Result<kube::TransportConfig> config =
       kube::default_config(options.kubeconfig, options.overrides);

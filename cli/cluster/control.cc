@@ -26,17 +26,22 @@ const char* past_tense(ControlVerb verb) {
   return "changed";
 }
 
+// Returns true if the job has nodes. A suspended job keeps them.
 bool is_allocated(const kube::Job& job) {
   return job.status.state == kube::JobState::kRunning ||
          job.status.state == kube::JobState::kSuspended;
 }
 
-// A request counter, one higher than what was asked and what was done.
+// Returns the next value of a request counter. requeue and release are events, not states: each
+// request raises a counter in the spec, and the operator copies it to status.observed when it has
+// carried it out. One above the larger of the two is a new request, even if the spec was replaced
+// by a manifest without the counter.
 std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done) {
   return std::max(asked.value_or(0), done) + 1;
 }
 
-// The change of spec.control, or why it makes no sense now (R2.3, 13.2).
+// Returns the change of spec.control, or why it makes no sense in the job's state (R2.3, 13.2). The
+// operator would refuse or ignore it, too, but only here the user is still there to read it.
 base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
@@ -73,6 +78,8 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
   return base::invalid_argument("unknown command");
 }
 
+// Reads the job, works out the change, and writes it on the condition that the job has not changed
+// in between. After a conflict it starts anew.
 base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
                                    const std::string& name, Output output) {
   // The counters are relative, so a change in between is read again.

@@ -46,6 +46,8 @@ void add(std::string& out, const std::string& label, const std::string& text) {
   if (!text.empty()) out += paragraph(label, text);
 }
 
+// "ends as Preempted, …, for ns/name; killed at …": an ending is under way as long as the job's
+// pods have their grace time.
 std::string ending_text(const kube::JobEnding& ending) {
   std::string text = "ends as " + std::string{to_string(ending.verdict)};
   if (!ending.reason.empty()) text += ", " + ending.reason;
@@ -54,7 +56,8 @@ std::string ending_text(const kube::JobEnding& ending) {
   return text;
 }
 
-// What is wrong with the nodes that the job has, or that it might get.
+// Adds why nodes take no new jobs: of a job that has nodes only those that it has, of one that
+// waits all of its partition, since each of them is one that it does not get.
 void add_unusable(std::string& out, const kube::Job& job, const kube::Partition& partition) {
   std::set<std::string> own;
   if (job.status.allocation) {
@@ -86,6 +89,8 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 
 }  // namespace
 
+// In the order in which a person asks: which job, what does it do, where, why not, since when, and
+// at last the conditions and events for those who look closer. Lines without a value are left out.
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
@@ -150,8 +155,8 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
 
 namespace {
 
-// All jobs that a job which waits may wait for: of all namespaces, or of its own where others may
-// not be read.
+// The jobs that a waiting job may wait for: those of all namespaces, or of its own if the user may
+// not read the others. None for a job that has nodes or has ended, which saves the largest request.
 base::Result<std::vector<kube::Job>> read_others(const Session& session, const kube::Job& job,
                                                  Output output) {
   if (job.status.allocation || (job.status.state && kube::is_final(*job.status.state))) {
@@ -162,6 +167,27 @@ base::Result<std::vector<kube::Job>> read_others(const Session& session, const k
   output.err << "kubectl-gang explain: jobs of other namespaces may not be read, so they are not "
                 "shown\n";
   return list_all<kube::Job>(session, session.ns, output);
+}
+
+// The job's events, the oldest first. They add to what the status says, so they are left out if the
+// user has no right to them: the roles of the chart do not give it.
+base::Result<std::vector<kube::Event>> read_events(const Session& session, const kube::Job& job,
+                                                   Output output) {
+  std::vector<kube::Event> of_job;
+  base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
+      {.ns = session.ns, .field_selector = "involvedObject.name=" + job.metadata.name});
+  if (!events && events.error().code == base::Code::kPermissionDenied) {
+    output.err << "kubectl-gang explain: events may not be read, so they are not shown\n";
+    return of_job;
+  }
+  if (!events) return events.error();
+  for (kube::Event& event : events->items) {
+    if (event.involved_object.uid == job.metadata.uid) of_job.push_back(std::move(event));
+  }
+  std::sort(of_job.begin(), of_job.end(), [](const kube::Event& a, const kube::Event& b) {
+    return a.last_timestamp < b.last_timestamp;
+  });
+  return of_job;
 }
 
 }  // namespace
@@ -179,21 +205,13 @@ int run_explain(const Session& session, const std::string& name, Output output) 
     auto partition = session.client.get<kube::Partition>({"", partition_name});
     if (partition) partitions.push_back(std::move(*partition));
   }
-  base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
-      {.ns = session.ns, .field_selector = "involvedObject.name=" + job->metadata.name});
+  const base::Result<std::vector<kube::Event>> events = read_events(session, *job, output);
   if (!events) return fail(events.error());
-  std::vector<kube::Event> of_job;
-  for (kube::Event& event : events->items) {
-    if (event.involved_object.uid == job->metadata.uid) of_job.push_back(std::move(event));
-  }
-  std::sort(of_job.begin(), of_job.end(), [](const kube::Event& a, const kube::Event& b) {
-    return a.last_timestamp < b.last_timestamp;
-  });
   const auto all = read_others(session, *job, output);
   if (!all) return fail(all.error());
   TimetableReader timetables{session, output};
   const std::string text =
-      explanation(*job, timetables.lookup(), partitions, *all, of_job, session.clock.wall());
+      explanation(*job, timetables.lookup(), partitions, *all, *events, session.clock.wall());
   if (!timetables.status()) return fail(timetables.status().error());
   output.out << text;
   return kExitOk;

@@ -26,7 +26,7 @@ FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
       timetables_{session.client,
                   session.clock,
                   options_for(""),
-                  {.on_error = [this](const base::Error& error) { note(error); }}} {
+                  {.on_error = [this](const base::Error& error) { note_of_timetables(error); }}} {
   loops_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
   loops_.start("timetables",
                [this](std::stop_token stop) { return timetables_.step(std::move(stop)); });
@@ -39,12 +39,31 @@ FollowedQueue::~FollowedQueue() {
 }
 
 bool FollowedQueue::has_synced() const {
-  return jobs_.has_synced() && timetables_.has_synced();
+  if (!jobs_.has_synced()) return false;
+  if (timetables_.has_synced()) return true;
+  const std::lock_guard lock{mu_};
+  return timetables_refused_;
 }
 
 std::optional<base::Error> FollowedQueue::take_error() {
   const std::lock_guard lock{mu_};
   return std::exchange(error_, std::nullopt);
+}
+
+std::optional<base::Error> FollowedQueue::take_refusal() {
+  const std::lock_guard lock{mu_};
+  return std::exchange(refusal_, std::nullopt);
+}
+
+// A missing right is not an outage: the queue is shown without turns, as it is without --watch. The
+// watch goes on asking, so a right that is given later is noticed.
+void FollowedQueue::note_of_timetables(const base::Error& error) {
+  if (error.code != base::Code::kPermissionDenied) {
+    note(error);
+    return;
+  }
+  const std::lock_guard lock{mu_};
+  if (!std::exchange(timetables_refused_, true)) refusal_ = error;
 }
 
 void FollowedQueue::note(const base::Error& error) {
@@ -56,6 +75,8 @@ std::vector<std::shared_ptr<const kube::Job>> FollowedQueue::jobs() const {
   return jobs_.snapshot();
 }
 
+// The function keeps each timetable that it returned alive as long as it lives itself: a watch may
+// replace a timetable while the caller still reads the old one.
 TimetableOf FollowedQueue::timetable_of() const {
   // A watch may replace a timetable while the caller still reads it.
   const auto kept = std::make_shared<std::vector<std::shared_ptr<const kube::NodeTimetable>>>();

@@ -21,10 +21,13 @@ class FollowedQueue {
   FollowedQueue(const Session& session, const std::string& ns);
   ~FollowedQueue();
 
-  // Whether both lists are complete; before, the others return what has arrived.
+  // Returns true if both lists are complete, or that of the jobs is and the user may not read
+  // timetables; before, the others return what has arrived.
   bool has_synced() const;
   // The last error since the previous call. After an error the watches try again by themselves.
   std::optional<base::Error> take_error();
+  // Returns, once, the error that says that the user may not read timetables.
+  std::optional<base::Error> take_refusal();
 
   std::vector<std::shared_ptr<const kube::Job>> jobs() const;
   // Keeps what it has returned; to be dropped after use.
@@ -32,9 +35,12 @@ class FollowedQueue {
 
  private:
   void note(const base::Error& error);
+  void note_of_timetables(const base::Error& error);
 
   mutable std::mutex mu_;
-  std::optional<base::Error> error_;  // guarded by mu_
+  std::optional<base::Error> error_;  // guarded by mu_, as the next two
+  bool timetables_refused_ = false;
+  std::optional<base::Error> refusal_;  // not taken yet
   kube::Informer<kube::Job> jobs_;
   kube::Informer<kube::NodeTimetable> timetables_;
   kube::RunLoop loops_;  // ends before what it drives

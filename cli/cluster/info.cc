@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// CPUs of running jobs by node name.
+// CPUs of running and suspended jobs by node name. Both hold what they were given; jobs that take
+// turns on the same cores are counted each, so the sum may exceed the node.
 std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
   std::map<std::string, std::int64_t> cpus;
   for (const kube::Job& job : jobs) {
@@ -29,6 +30,7 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
       const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(part.hostlist);
       if (!names) continue;
       // No count = all of the node's.
+      // More than any node has, and small enough that many of them do not overflow.
       constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
       for (const std::string& name : *names) cpus[name] += part.cpus.value_or(kWhole);
     }
@@ -46,6 +48,8 @@ std::set<std::string> unusable_nodes(const kube::Partition& partition) {
   return all;
 }
 
+// sinfo's states. The reasons that keep jobs away come before the use of the node: a node that is
+// drained and has jobs is drng, one without is drain.
 std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t allocated) {
   if (!kube::is_true(node.status.conditions, "Ready")) return "down";
   if (node.spec.unschedulable || is_unusable) return allocated > 0 ? "drng" : "drain";
@@ -69,6 +73,7 @@ const char* partition_state(kube::PartitionState state) {
   return "?";
 }
 
+// A partition names its nodes by a selector of labels or by a hostlist, never by both.
 bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& listed,
               const kube::Node& node) {
   if (spec.nodes.selector) return kube::matches(*spec.nodes.selector, node.metadata.labels);
@@ -77,6 +82,9 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
 
 }  // namespace
 
+// 1. the CPUs that jobs hold on each node
+// 2. partitions by name; one that was refused from the beginning has a line without nodes
+// 3. the nodes of each partition, by state; a node may be in several partitions
 std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                                  const std::vector<kube::Node>& nodes,
                                  const std::vector<kube::Job>& jobs) {
@@ -100,7 +108,7 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                        .nodes = {}});
       continue;
     }
-    // What is in force, if anything was accepted yet.
+    // The accepted spec is in force, if anything was accepted yet.
     const kube::PartitionSpec& spec =
         partition->status.accepted ? *partition->status.accepted : partition->spec;
     std::set<std::string> listed;

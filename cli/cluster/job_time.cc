@@ -15,6 +15,9 @@ struct Listed {
   std::uint16_t pod = 0;
 };
 
+// Returns the first of the job's nodes whose timetable lists it; nullopt if none does. One is
+// enough: all pods of a gang have the same turns. An invalid timetable is passed over, because the
+// agent does not obey it either.
 std::optional<Listed> find_listed(const kube::Job& job, const TimetableOf& timetable_of) {
   if (!job.status.allocation) return std::nullopt;
   const base::Result<std::vector<std::string>> nodes =
@@ -34,8 +37,9 @@ std::optional<Listed> find_listed(const kube::Job& job, const TimetableOf& timet
   return std::nullopt;
 }
 
-// Run time by the timetable: what the pod had run at `asOf`, and what it ran since (or runs from
-// now until then: asOf may lie ahead).
+// The run time by the timetable: the operator has written how long the pod had run at `asOf`, and
+// the timetable says when it runs since. asOf may lie ahead, because a change is published before
+// it takes effect; then the time until there is subtracted.
 base::Duration run_time_listed(const Listed& listed, base::Instant now) {
   const kube::NodeTimetableSpec& spec = listed.timetable->spec;
   const base::Duration ran = spec.pods[listed.pod].ran;
@@ -45,6 +49,7 @@ base::Duration run_time_listed(const Listed& listed, base::Instant now) {
   return std::max(base::Duration{0}, *spec.as_of <= now ? ran + between : ran - between);
 }
 
+// The run time that the status has, brought up to now if the job runs all the time since.
 base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool runs) {
   if (!job.status.run_time) {
     // Not written yet: since its start it has run all the time.
@@ -58,6 +63,12 @@ base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool 
 
 }  // namespace
 
+// The stored status does not change with the turns, or the API server would see a write for each.
+// So who runs now is computed, as the agents do it, from the timetable and the clock.
+// 1. a job without nodes: its state, and the run time that the status has
+// 2. pods are not ready: CF, no run time yet
+// 3. a timetable lists it: by its slots
+// 4. no timetable lists it: nothing contends for its nodes, and it runs
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
   const bool completing = kube::is_true(job.status.conditions, "Completing");

@@ -19,15 +19,18 @@ using Lines = std::vector<std::pair<std::string, std::string>>;
 // More of them say no more.
 constexpr std::size_t kBlockersMax = 5;
 
+// Returns true if the job is in the queue: pending, and an operator has numbered it.
 bool waits(const kube::Job& job) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
   return state == kube::JobState::kPending && !job.status.allocation && job.status.job_id;
 }
 
+// By the operator (status), or by a user who has asked just now (spec).
 bool is_held(const kube::Job& job) {
   return job.status.held || job.spec.control.hold.value_or(false);
 }
 
+// "job 7 (team-a/train)": the number as queue shows it, the name as kubectl takes it.
 std::string label(const kube::Job& job) {
   return "job " + std::to_string(job.status.job_id.value_or(0)) + " (" + job.metadata.ns + "/" +
          job.metadata.name + ")";
@@ -38,6 +41,7 @@ std::set<std::string> nodes_of(const std::string& hostlist) {
   return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
 }
 
+// The nodes of `hostlist` that are in `own`; "" if there are none.
 std::string common_nodes(const std::set<std::string>& own, const std::string& hostlist) {
   std::vector<std::string> common;
   for (const std::string& name : nodes_of(hostlist)) {
@@ -46,6 +50,7 @@ std::string common_nodes(const std::set<std::string>& own, const std::string& ho
   return common.empty() ? "" : slurm::compress_hostlist(common);
 }
 
+// status.partition lists all partitions of a job that waits, separated by commas.
 bool share_partition(const kube::Job& a, const kube::Job& b) {
   const auto names = slurm::split(a.status.partition, ',');
   const auto others = slurm::split(b.status.partition, ',');
@@ -62,24 +67,31 @@ bool is_before(const kube::Job& other, const kube::Job& job) {
   return place(other) < place(job);
 }
 
-// Its own time limit, or what its partition gives it; nothing = none that is known here.
+// Its own time limit, or what its partition gives it by the spec that is in force; nullopt if none
+// is known here.
 std::optional<base::Duration> time_limit(const kube::Job& job,
                                          const std::vector<kube::Partition>& partitions) {
   if (job.spec.schedule.time_limit) return job.spec.schedule.time_limit;
   for (const kube::Partition& partition : partitions) {
-    if (partition.metadata.name != job.status.partition || !partition.spec.limits) continue;
-    const kube::PartitionLimits& limits = *partition.spec.limits;
+    if (partition.metadata.name != job.status.partition) continue;
+    const kube::PartitionSpec& spec =
+        partition.status.accepted ? *partition.status.accepted : partition.spec;
+    if (!spec.limits) continue;
+    const kube::PartitionLimits& limits = *spec.limits;
     return limits.default_time ? limits.default_time : limits.max_time;
   }
   return std::nullopt;
 }
 
+// "2026-01-01T00:10:00Z, in 10:00"; without the second part if that is past.
 std::string when(base::Instant at, base::Instant now) {
   const base::Duration left = std::chrono::round<std::chrono::seconds>(at - now);
   return kube::format_time(at) +
          (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
 }
 
+// How many waiting jobs the scheduler considers first. Held jobs are not considered and do not
+// count. Nothing is said of a job that is first.
 void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<kube::Job>& all) {
   const auto count = std::count_if(all.begin(), all.end(), [&](const kube::Job& other) {
     return other.metadata.uid != job.metadata.uid && waits(other) && !is_held(other) &&
@@ -92,13 +104,14 @@ void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<ku
                                   std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"));
 }
 
+// A job that has, or will have, nodes on which the waiting job is planned.
 struct Blocker {
   base::Instant until;
   std::string sentence;
 };
 
-// The jobs that run on its nodes, and those that the nodes are promised to before; the last to
-// leave first, for it decides.
+// The jobs that run on the planned nodes, and those to which the nodes are promised before. The one
+// that is expected to leave last comes first, for it decides when the job can start.
 std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>& all,
                               const std::vector<kube::Partition>& partitions, base::Instant now) {
   const std::set<std::string> own = nodes_of(job.status.planned_nodes);
@@ -107,6 +120,7 @@ std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>
     const kube::JobStatus& status = other.status;
     if (other.metadata.uid == job.metadata.uid) continue;
     const bool runs = status.allocation && !(status.state && kube::is_final(*status.state));
+    // A plan for a later start does not stand in the way.
     const bool has_plan = waits(other) && status.expected_start_time &&
                           *status.expected_start_time < *job.status.expected_start_time;
     if (!runs && !has_plan) continue;
@@ -114,6 +128,7 @@ std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>
         common_nodes(own, runs ? status.allocation->hostlist : status.planned_nodes);
     if (where.empty()) continue;
     const auto limit = time_limit(other, partitions);
+    // Without a known time limit it counts as the last to leave.
     Blocker blocker{base::kNever, where + ": "};
     blocker.sentence += runs ? label(other) + " runs there"
                              : "promised to " + label(other) + " from " +
@@ -136,6 +151,9 @@ std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>
 
 }  // namespace
 
+// 1. the place in the queue, unless the job is held
+// 2. the planned start, if the backfill has planned one
+// 3. the jobs that hold the planned nodes until then
 Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
               const std::vector<kube::Partition>& partitions, base::Instant now) {
   Lines lines;

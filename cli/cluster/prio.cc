@@ -22,7 +22,7 @@ struct Term {
   std::int64_t weight = 0;
   std::int64_t factor_ppb = 0;
 
-  // What it counts, rounded down.
+  // Returns the points that it adds to the priority, rounded down.
   std::int64_t points() const {
     constexpr double kBillion = 1e9;
     return static_cast<std::int64_t>(static_cast<double>(weight) * static_cast<double>(factor_ppb) /
@@ -30,6 +30,8 @@ struct Term {
   }
 };
 
+// The factors in sprio's order, each with its weight. Factors are in parts per billion, weights are
+// as in the configuration.
 std::vector<Term> terms_of(const sched::PriorityParameters& parameters,
                            const sched::PriorityFactors& factors) {
   const auto tres = [&](const char* title, const char* name, Tres kind) {
@@ -54,6 +56,8 @@ struct PrioLine {
   std::vector<Term> terms;
 };
 
+// A line for each waiting job and each of its partitions, the highest priority first. The scheduler
+// computes them: `standing` has one that was made from the same objects as the operator's.
 std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   std::vector<PrioLine> lines;
   const sched::PriorityParameters& parameters = standing.configuration.cluster.priority;
@@ -90,6 +94,7 @@ void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParame
     row.push_back(nice);
     rows.push_back(std::move(row));
   };
+  // --weights: one row, with the weights where the points would be.
   if (only_weights) add({"Weights", "", "", ""}, all, "");
   for (const PrioLine& line : lines) {
     add({std::to_string(*line.job->status.job_id), line.partition, line.job->metadata.ns,
@@ -119,6 +124,7 @@ void print_json(const std::vector<PrioLine>& lines, Output output) {
 
 }  // namespace
 
+// With --weights no jobs are read, and so no nodes either: any user may ask for weights.
 int run_prio(const Session& session, const PrioOptions& options, Output output) {
   std::optional<std::string> jobs_of;
   if (!options.weights) jobs_of = options.all_namespaces ? "" : session.ns;

@@ -23,6 +23,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kClearScreen = "\033[H\033[2J";
 
+// The order within a partition: waiting jobs first, as in squeue. An unknown code comes last.
 int state_rank(const std::string& code) {
   constexpr std::array<std::string_view, 5> kOrder = {"PD", "CF", "R", "S", "CG"};
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
@@ -42,6 +43,8 @@ int node_count(const kube::Job& job) {
   return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
 }
 
+// The line of a job at this instant. A job that has nodes has a hostlist and no reason, and one
+// that waits the other way round; "None" is Slurm's word for a reason that is not known yet.
 QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   QueueLine line;
   if (job.status.job_id) line.job_id = std::to_string(*job.status.job_id);
@@ -76,6 +79,7 @@ std::vector<std::vector<std::string>> queue_rows(const std::vector<QueueLine>& l
   return rows;
 }
 
+// Empty means "there is none": null, so that programs need not know the convention.
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -84,6 +88,8 @@ Json seconds_or_null(const std::optional<base::Instant>& at) {
   return at ? Json(static_cast<double>(base::micros_since_epoch(*at)) / 1e6) : Json(nullptr);
 }
 
+// Times are in seconds since the epoch, durations in seconds, both with fractions. Numbers of jobs
+// are numbers; null before an operator has seen the job.
 std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   Json jobs = Json::array();
   for (const QueueLine& line : lines) {
@@ -106,6 +112,7 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   return all.dump(2) + "\n";
 }
 
+// In bytes, which are columns: names in Kubernetes are ASCII.
 std::size_t longest_line(std::string_view text) {
   std::size_t longest = 0;
   while (!text.empty()) {
@@ -116,7 +123,9 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
-// Partition, name and user are cut if a line would be too long.
+// The table as it is if it fits; else partition, name and user are cut to squeue's widths. The
+// table is never cut further: a line that is still too long is wrapped by the terminal, so that no
+// node and no reason is lost.
 std::string format_narrow(std::span<const Column> columns,
                           std::vector<std::vector<std::string>> rows,
                           std::optional<std::size_t> columns_max) {
@@ -138,6 +147,9 @@ bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
   });
 }
 
+// 1. only the partitions that were asked for; only waiting jobs with --start
+// 2. a clear screen for --watch, on a terminal only: a file gets one table below the other
+// 3. the format
 void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOptions& options,
                  Output output) {
   if (!options.partitions.empty()) {
@@ -162,7 +174,9 @@ bool is_wanted(const kube::Job& job, const std::vector<std::string>& names) {
          });
 }
 
-// The sentence of the first name that no job has, in the session's namespace.
+// Returns the error of the first name that fits no job, in the session's namespace. A name is
+// looked for once more by itself, because a finished job, which the queue does not show, is not an
+// error.
 base::Status check_names(const Session& session, const std::vector<kube::Job>& jobs,
                          const std::vector<std::string>& names, Output output) {
   for (const std::string& name : names) {
@@ -174,6 +188,7 @@ base::Status check_names(const Session& session, const std::vector<kube::Job>& j
   return {};
 }
 
+// The list of jobs first, then the timetables of only those nodes that they have.
 base::Status print_once(const Session& session, const QueueOptions& options, const std::string& ns,
                         Output output) {
   base::Result<std::vector<kube::Job>> list = list_all<kube::Job>(session, ns, output);
@@ -202,8 +217,12 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
     const std::optional<base::Error> error = queue.take_error();
     if (error && !queue.has_synced()) return *error;
     if (!queue.has_synced()) {
+      // The first lists have not all arrived: half a picture is not shown.
       (void)sleeper.sleep(std::chrono::milliseconds{20}, {});
       continue;
+    }
+    if (const std::optional<base::Error> refusal = queue.take_refusal()) {
+      tell_no_timetables(*refusal, output);
     }
     const base::Instant now = session.clock.wall();
     auto jobs = queue.jobs();
@@ -224,9 +243,12 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
   for (const std::shared_ptr<const kube::Job>& job : jobs) {
     const kube::JobState state = job->status.state.value_or(kube::JobState::kPending);
     const bool completing = kube::is_true(job->status.conditions, "Completing");
+    // A job whose pods still end is shown, as squeue shows CG: its nodes are not free yet.
     if (kube::is_final(state) && !completing) continue;
     lines.push_back(queue_line(*job, timetable_of, now));
   }
+  // The length of the job ID before its text: the text alone would put 10 before 9. Namespace and
+  // name make the order total, also for jobs that have no ID yet.
   const auto key = [](const QueueLine& line) {
     return std::tuple{line.partition, state_rank(line.moment.code),
                       -line.priority, line.job_id.size(),

@@ -13,6 +13,7 @@
 namespace cli {
 namespace {
 
+// The number of the attempt at a batch Job that this job is; 0 without the label.
 int attempt_of(const kube::Job& job) {
   const auto label = job.metadata.labels.find(std::string{kube::kLabelAttempt});
   int attempt = 0;
@@ -23,7 +24,7 @@ int attempt_of(const kube::Job& job) {
   return attempt;
 }
 
-// What comes after one of these, as kubectl writes kinds; "" if none stands there.
+// Returns the text after one of these kinds, as kubectl writes them; "" if none stands there.
 std::string after_kind(std::string_view text, std::span<const std::string_view> kinds) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return "";
@@ -35,12 +36,14 @@ constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jo
 constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
                                                 "jobs.kubegang.io"};
 
-// Names begin with a letter, so a number is never a name. An error: it is none.
+// A job's number (status.jobID). An error means that the text is not a number. Names of Jobs begin
+// with a letter (a rule of the CRD), so a number is never a name.
 base::Result<std::int64_t> read_number(const std::string& text) {
   return slurm::parse_integer("job", text, {.min = 1, .max = std::int64_t{1} << 53U});
 }
 
-// Why the batch Job has no Job of ours.
+// Why a batch Job has no Job of ours, as exactly as its own object tells: it belongs to another
+// controller, kubegang has refused it, it is suspended, or the operator has not come to it yet.
 base::Error no_job_of(const Session& session, const std::string& name) {
   const auto batch = session.client.get<kube::BatchJob>({.ns = session.ns, .name = name});
   if (!batch) return batch.error();
@@ -57,6 +60,8 @@ base::Error no_job_of(const Session& session, const std::string& name) {
                                          : " has no kubegang job yet; is the operator running?")};
 }
 
+// One batch Job may have several Jobs of ours, one for each attempt. The highest attempt is the
+// present one.
 base::Result<kube::Job> find_job_of_batch(const Session& session, const std::string& name,
                                           Output output) {
   const base::Result<std::vector<kube::Job>> jobs =
@@ -73,10 +78,17 @@ base::Result<kube::Job> find_job_of_batch(const Session& session, const std::str
 
 }  // namespace
 
+void tell_no_timetables(const base::Error& refusal, Output output) {
+  output.err << "kubectl-gang: timetables may not be read, so turns are not shown: "
+             << refusal.message << "\n";
+}
+
 TimetableOf TimetableReader::lookup() {
   return [this](const std::string& node) { return find(node); };
 }
 
+// A few gets for a few nodes, then one list for all the rest: on a large cluster a list for one job
+// would be thousands of objects, and a get for each node of a long queue as many calls.
 const kube::NodeTimetable* TimetableReader::find(const std::string& node) {
   if (!status_) return nullptr;
   auto found = read_.find(node);
@@ -111,11 +123,10 @@ void TimetableReader::fail(const base::Error& error) {
     return;
   }
   has_all_ = true;
-  output_.err << "kubectl-gang: timetables may not be read, so turns are not shown: "
-              << error.message << "\n";
+  tell_no_timetables(error, output_);
 }
 
-// What has been read stays: callers hold pointers to it.
+// Timetables that have been read stay: callers hold pointers to them.
 void TimetableReader::read_all() {
   base::Result<std::vector<kube::NodeTimetable>> list =
       list_all<kube::NodeTimetable>(session_, "", output_);
@@ -130,6 +141,10 @@ void TimetableReader::read_all() {
   }
 }
 
+// 1. "job/NAME": the present attempt at a batch Job
+// 2. "gjob/NAME": a Job of ours, as kubectl writes it
+// 3. a number: all jobs of the namespace are listed, since the API cannot select by status.jobID
+// 4. a name
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
@@ -152,6 +167,7 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
                      "there is no job " + name_or_number + " in namespace " + session.ns};
 }
 
+// The same rules as find_job(), for a job that is at hand.
 bool is_called(const kube::Job& job, const std::string& name_or_number) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
     return batch_job_of(job) == batch;

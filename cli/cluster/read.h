@@ -24,6 +24,9 @@ base::Result<std::vector<T>> list_all(const Session& session, const std::string&
   return std::move(list->items);
 }
 
+// Says on stderr that states do not follow the turns, and why.
+void tell_no_timetables(const base::Error& refusal, Output output);
+
 // The timetables of the nodes that are asked about: the first ones one by one, all at once when
 // there are many. `session` must live longer.
 class TimetableReader {
@@ -57,7 +60,7 @@ class TimetableReader {
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output);
 
-// Whether find_job would take `job` for this name or number; for "job/NAME" all attempts are.
+// Returns true if find_job would take `job` for this name or number; "job/NAME" has all attempts.
 bool is_called(const kube::Job& job, const std::string& name_or_number);
 
 // The Job of the batch group that controls it, "" if none does.

@@ -1,4 +1,4 @@
-// What every command that talks to a cluster has: a client, the namespace, and the clock.
+// The tools of every command that talks to a cluster: a client, the namespace, and the clock.
 #pragma once
 
 #include <memory>

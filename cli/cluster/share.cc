@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sched::ShareView;
 
-// 0.333333
+// Parts per billion as a fraction with six digits, as sshare prints it: 0.333333.
 std::string fraction(std::int64_t ppb) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6f", static_cast<double>(ppb) / 1e9);
@@ -49,6 +49,7 @@ void add_below(const std::vector<ShareView>& shares, const std::string& account,
   }
 }
 
+// Depth first, from the account root on, which is the first view.
 std::vector<Row> in_tree_order(const std::vector<ShareView>& shares) {
   std::vector<Row> rows;
   if (shares.empty()) return rows;
@@ -70,6 +71,7 @@ std::string format_shares(const std::vector<ShareView>& shares) {
   std::vector<std::vector<std::string>> rows;
   for (const Row& row : in_tree_order(shares)) {
     const ShareView& view = *row.view;
+    // The account root has no siblings: a share of it says nothing.
     const bool is_root = row.depth == 0;
     rows.push_back({std::string(row.depth, ' ') + view.account, view.user,
                     is_root                 ? ""

@@ -20,7 +20,7 @@
 namespace cli {
 namespace {
 
-// What the operator has accepted of each object, the oldest first: the order of ties.
+// Returns the specs that the operator has accepted, the oldest first: the order of ties.
 template <typename Spec, typename T>
 std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects) {
   std::vector<control::SpecCandidate<Spec>> all;
@@ -38,6 +38,8 @@ std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects
   return all;
 }
 
+// The specs go through the same acceptance as in the operator, and only what it has accepted: what
+// a user has written and the operator refused has no effect on priorities.
 base::Status read_policies(const Session& session, std::span<const kube::Node* const> nodes,
                            Standing& standing, Output output) {
   const auto partitions = list_all<kube::Partition>(session, "", output);
@@ -60,6 +62,8 @@ base::Status read_policies(const Session& session, std::span<const kube::Node* c
   return {};
 }
 
+// Only jobs that wait and that the operator has accepted: of any other the scheduler has no
+// priority. In the order of their numbers, as a new leader restores them.
 base::Status read_jobs(const Session& session, const std::string& ns, Standing& standing,
                        Output output) {
   auto jobs = list_all<kube::Job>(session, ns, output);
@@ -74,6 +78,8 @@ base::Status read_jobs(const Session& session, const std::string& ns, Standing& 
   return {};
 }
 
+// The jobs as a new operator gets them. Requests go through the operator's own translation, so that
+// fields which priorities depend on mean the same here.
 std::vector<sched::RestoredJob> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
   std::vector<sched::RestoredJob> all;
   for (const kube::Job& job : waiting) {
@@ -86,7 +92,7 @@ std::vector<sched::RestoredJob> restored(const std::vector<kube::Job>& waiting, 
   return all;
 }
 
-// What a job asks for counts as a part of what nodes have.
+// Returns true if priorities depend on the nodes' sizes: a job's part of the cluster then counts.
 bool counts_nodes(const sched::PriorityParameters& priority) {
   return priority.weight_job_size > 0 || priority.weight_tres != sched::TresWeights{};
 }
@@ -104,6 +110,11 @@ base::Status restore_usage(const Session& session, Standing& standing, Output ou
 
 }  // namespace
 
+// A scheduler in the state in which the operator's is, as far as priorities and shares need it:
+// 1. jobs and nodes, if jobs are asked for
+// 2. the policies that are in force
+// 3. the configuration, the nodes, the waiting jobs and the usage go into the scheduler, in the
+//    order in which a new operator restores them
 base::Result<Standing> read_standing(const Session& session,
                                      const std::optional<std::string>& jobs_of, Output output) {
   Standing standing;

@@ -6,6 +6,7 @@
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
+#include "cli/utf8.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
@@ -36,6 +37,7 @@ std::string object_name(std::string_view wanted) {
   return name.empty() ? "job" : name;
 }
 
+// "/a/job.sh" is "job", as a name for the object; a name that only begins with a dot stays whole.
 std::string base_name(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   const std::size_t dot = name.rfind('.');
@@ -56,6 +58,7 @@ base::Result<std::optional<std::string>> long_value(std::span<const std::string>
   return std::optional<std::string>{value};
 }
 
+// Returns true, and sets the output, if the text is one of kubectl's formats.
 bool read_format(const std::string& text, SubmitOutput& output) {
   if (text == "yaml") output = SubmitOutput::kYaml;
   if (text == "json") output = SubmitOutput::kJson;
@@ -121,7 +124,7 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
     return true;
   }
   if (word.substr(0, 10) == "--dry-run=") {
-    return base::invalid_argument(word + ": say client or server");
+    return base::invalid_argument(word + ": must be client or server");
   }
   const auto ttl = long_value(arguments, i, "--ttl-after-finished");
   if (!ttl) return ttl.error();
@@ -144,13 +147,31 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
   // "-" is standard input.
   const base::Result<std::string> script = read_file(path, slurm::kBatchScriptBytesMax);
   if (!script) return script.error();
-  const base::Status directives = reader.add_script(*script);
-  if (!directives) return directives.error().with_context(path);
   request.name = path == "-" ? "sbatch" : base_name(path);
+  // Before the directives: a DOS line break is a better reason than a value that ends with one.
   base::Result<std::vector<std::string>> command =
       script_command(*script, request.name, words.subspan(1));
   if (!command) return command.error().with_context(path);
   request.command = std::move(command).value();
+  const base::Status directives = reader.add_script(*script);
+  return directives ? directives : directives.error().with_context(path);
+}
+
+// Returns ok if the words are valid UTF-8. The writer of JSON puts U+FFFD in the place of anything
+// else, so without this a job would run another command than the one that was given.
+base::Status check_words(const SubmitRequest& request) {
+  for (std::size_t i = 0; i < request.command.size(); ++i) {
+    if (!line_that_is_not_utf8(request.command[i])) continue;
+    return base::invalid_argument("word " + std::to_string(i + 1) +
+                                  " of the command: must be UTF-8");
+  }
+  const std::pair<const char*, std::string> options[] = {
+      {"--image", request.image}, {"--chdir", request.options.working_directory.value_or("")}};
+  for (const auto& [name, value] : options) {
+    if (line_that_is_not_utf8(value)) {
+      return base::invalid_argument(std::string{name} + ": must be UTF-8");
+    }
+  }
   return {};
 }
 
@@ -171,13 +192,18 @@ base::Status check_fields(const sched::JobRequest& request) {
   return {};
 }
 
+// sbatch's unit of memory is MiB.
 kube::Bytes bytes(sched::MemoryMiB amount) {
   return kube::Bytes{amount.value() << 20U};
 }
 
+// The reverse of the operator's translation from a Job to a request: a field that is set here must
+// be read there, or the option is lost without a word.
 kube::JobSpec job_spec(const sched::JobRequest& request) {
   kube::JobSpec spec;
   spec.partitions = request.partitions;
+  // Without -N the number of nodes follows from the tasks, so the field stays absent and the
+  // scheduler decides.
   if (request.nodes_given || request.min_nodes > 1) {
     spec.resources.nodes = kube::JobNodes{.min = request.min_nodes, .max = {}};
     if (request.max_nodes != request.min_nodes) spec.resources.nodes->max = request.max_nodes;
@@ -238,26 +264,43 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   return spec;
 }
 
+// Returns true if the server cannot be asked now and the same question may be answered later.
+bool is_outage(const base::Error& error) {
+  return error.code == base::Code::kUnavailable || error.code == base::Code::kTimeout;
+}
+
+// Returns the exit code of the command if the job has ended, and says how it ended; nullopt if not.
+std::optional<int> exit_code_after(const kube::Job& job, Output output) {
+  const kube::JobStatus& status = job.status;
+  if (!status.state || !kube::is_final(*status.state)) return std::nullopt;
+  output.out << "job.kubegang.io/" << job.metadata.name << " " << kube::to_string(*status.state)
+             << "\n";
+  if (*status.state == kube::JobState::kCompleted) return kExitOk;
+  const auto code = status.exit_code.value_or(0);
+  // A job that was cancelled or timed out has failed although it may have no exit code of its own.
+  return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
+}
+
 // SOURCE: sbatch.1, --wait: does not exit before the job has ended, and exits with its exit code.
+// A job may run for days, so an API server that is away for a while is told once and outlived.
 base::Result<int> wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
   const kube::ObjectKey key = kube::key_of(submitted.metadata);
+  bool outage_told = false;
   for (;;) {
     const base::Result<kube::Job> job = session.client.get<kube::Job>(key);
-    if (!job) return job.error();
-    // Deleted by somebody, or by its TTL, and made anew: waiting for that one would answer another
-    // question.
-    if (job->metadata.uid != submitted.metadata.uid) {
-      return base::Error{base::Code::kNotFound,
-                         "job " + kube::to_string(key) + " is gone, another has its name"};
-    }
-    const kube::JobStatus& status = job->status;
-    if (status.state && kube::is_final(*status.state)) {
-      output.out << "job.kubegang.io/" << key.name << " " << kube::to_string(*status.state) << "\n";
-      if (*status.state == kube::JobState::kCompleted) return kExitOk;
-      const auto code = status.exit_code.value_or(0);
-      // A job that was cancelled or timed out has failed although it may have no exit code of its
-      // own.
-      return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
+    if (job) {
+      // If the job was deleted, by a user or after its TTL, and made anew, waiting for the new one
+      // would answer another question.
+      if (job->metadata.uid != submitted.metadata.uid) {
+        return base::Error{base::Code::kNotFound,
+                           "job " + kube::to_string(key) + " is gone, another has its name"};
+      }
+      if (const std::optional<int> code = exit_code_after(*job, output)) return *code;
+      outage_told = false;
+    } else if (!is_outage(job.error())) {
+      return job.error();
+    } else if (!std::exchange(outage_told, true)) {
+      output.err << "kubectl-gang submit: " << job.error().message << "; still waiting\n";
     }
     if (const base::Status slept = session.sleeper.sleep(kWaitPollEvery, {}); !slept) {
       return slept.error();
@@ -267,6 +310,9 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
 
 }  // namespace
 
+// 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
+// 2. The rest is the script and its arguments, or the command after "--".
+// 3. Options that exclude each other are refused before the script is opened.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now) {
   SubmitArguments read;
@@ -274,6 +320,7 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   std::size_t i = 0;
   for (; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
+    // A lone "-" is the script on standard input.
     if (word.size() < 2 || word.front() != '-' || word == "--") break;
     const base::Result<bool> own = read_own(arguments, i, read);
     if (!own) return own.error();
@@ -286,17 +333,18 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
     if (!status) return status.error();
     for (std::size_t at = first; at <= i; ++at) read.sbatch.push_back(arguments[at]);
   }
+  // Either "--" and a command, which is passed on as it is, or a script, whose text is.
   const bool dashes = i < arguments.size() && arguments[i] == "--";
   read.is_script = i < arguments.size() && !dashes;
   if (dashes) ++i;
   read.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
   if (dashes && read.command.empty()) {
-    return base::invalid_argument("--: a command is missing behind it");
+    return base::invalid_argument("--: must be followed by a command");
   }
   const base::Result<slurm::BatchOptions> options = checked.finish();
   if (!options) return options.error();
   if (options->wrap && !read.command.empty()) {
-    return base::invalid_argument("--wrap: a script or a command is given too");
+    return base::invalid_argument("--wrap: cannot be combined with a script or a command");
   }
   if (!options->wrap && read.command.empty()) {
     return base::invalid_argument("say what to run: a batch script, --wrap=COMMAND, or -- COMMAND");
@@ -307,6 +355,10 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   return read;
 }
 
+// 1. the script with its #SBATCH lines, or the command behind --
+// 2. the command line's options, which win because they are read last
+// 3. --wrap, which only the options can tell, as a script of its own
+// 4. the name: --job-name, else that of the script or program
 base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm::Now now) {
   SubmitRequest request;
   request.image = arguments.image;
@@ -339,8 +391,11 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   const sched::JobRequest& asked = request.options.request;
   const base::Status fields = check_fields(asked);
   if (!fields) return fields.error();
+  if (const base::Status words = check_words(request); !words) return words.error();
   kube::Job job;
   job.metadata.ns = ns;
+  // The API server adds five random characters, so the same script can be submitted again and
+  // again.
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
   job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
@@ -356,6 +411,11 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   return job;
 }
 
+// 1. warnings about options that have no effect
+// 2. the object; with --dry-run=client it is not sent
+// 3. the answer of the server: with -o yaml or json it has the name and the defaults that were
+//    given
+// 4. with --wait, the job's end
 int run_submit(const Session* session, const std::string& ns, const SubmitArguments& arguments,
                const SubmitRequest& request, Output output) {
   const auto fail = [&](const base::Error& error) {
@@ -390,6 +450,7 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
       break;
   }
   if (!arguments.wait) return kExitOk;
+  // A script that reads this output must have the job's name before the wait.
   output.out.flush();
   const base::Result<int> code = wait_for_end(*session, *job, output);
   return code ? *code : fail(code.error());
@@ -402,8 +463,9 @@ Usage: kubectl gang submit [OPTIONS] SCRIPT [ARGUMENTS]
        kubectl gang submit [OPTIONS] --wrap=COMMAND
        kubectl gang submit [OPTIONS] -- COMMAND [ARGUMENTS]
 
-The script's #SBATCH lines are read; options on the command line beat them. The
-script runs once on each of the job's nodes; SCRIPT may be - (standard input).
+#SBATCH lines of the script are read; options on the command line override
+them. The script runs once on each of the job's nodes. SCRIPT may be - (standard
+input).
 
 Options are sbatch's:
   -N, --nodes MIN[-MAX]        nodes            -n, --ntasks N         tasks
@@ -422,8 +484,8 @@ Options are sbatch's:
 
 and these:
   --image IMAGE                container image (default debian:stable-slim)
-  --dry-run[=client|server]    send nothing, or let the server check it only
-  -o yaml|json|name            print the object
+  --dry-run[=client|server]    send nothing, or only let the server check it
+  -o yaml|json|name            print the object in this format
   -W, --wait                   wait for the job's end, exit with its exit code
   --ttl-after-finished DURATION
                                delete the job that long after its end (1h, 30s)

@@ -8,6 +8,7 @@
 
 #include "cli/cluster/batch_script.h"
 #include "cli/testing/program_fixture.h"
+#include "kube/testing/api_server/yaml_json.h"
 
 namespace cli {
 namespace {
@@ -81,6 +82,8 @@ TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   EXPECT_EQ(spec.placement.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
 }
 
+// sbatch's --mem=0 means all memory of each node. For --mem-per-cpu it has no such meaning, so the
+// message names the option that has.
 TEST_F(Submit, MemoryOfZeroIsAllOfTheNodes) {
   ASSERT_EQ(run({"submit", "--mem=0", "--", "x"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.resources.all_memory, true);
@@ -136,6 +139,7 @@ TEST_F(Submit, WaitEndsWithTheJobAndExitsAsItDid) {
   session_sleeper_ = &sleeper;
   const Ran ran = run({"submit", "--wait", "--", "false"});
   EXPECT_EQ(ran.code, 7) << ran.err;
+  // The job ends during the third sleep, and the next look sees it.
   EXPECT_EQ(sleeper.sleeps_count(), 3);
   EXPECT_THAT(ran.out, HasSubstr(" Failed\n"));
 }
@@ -152,10 +156,23 @@ TEST_F(Submit, WaitExitsWithOneWhenTheJobEndsWithoutAnExitCode) {
   EXPECT_EQ(run({"submit", "-W", "--", "true"}).code, kExitFailed);
 }
 
+// More requests fail than one call tries.
+TEST_F(Submit, WaitOutlivesAnOutageOfTheServer) {
+  EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
+  session_sleeper_ = &sleeper;
+  server_.inject({.verb = "get", .resource = "jobs", .code = 503, .count = 8});
+  const Ran ran = run({"submit", "-W", "--", "true"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("; still waiting\n"));
+  EXPECT_EQ(ran.err.find("still waiting"), ran.err.rfind("still waiting")) << "told once";
+}
+
 TEST_F(Submit, WaitAndDryRunExcludeEachOther) {
   EXPECT_EQ(run({"submit", "-W", "--dry-run", "--", "true"}).code, kExitUsage);
 }
 
+// The chart's admission policies refuse pods with a token from users who may not create pods
+// themselves.
 TEST_F(Submit, PodsGetNoToken) {
   ASSERT_EQ(run({"submit", "--", "true"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["automountServiceAccountToken"], false);
@@ -177,14 +194,28 @@ TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
 }
 
+// The printed YAML can be applied: a reader gets the same script.
+TEST_F(Submit, DryRunPrintsAScriptThatYamlReadsBack) {
+  for (const char* text :
+       {"#!/bin/sh\nif true; then\n  date\nfi\n", "  date\nhostname\n", "\n  date\nhostname\n",
+        "#!/bin/sh\n\n\tdate\n", "printf 'a\rb'\n\x1B\n"}) {
+    const Ran ran = run({"submit", "--dry-run", "-o", "yaml", script("s.sh", text)});
+    ASSERT_EQ(ran.code, kExitOk) << ran.err;
+    const auto documents = devcluster::yaml_documents(ran.out);
+    ASSERT_TRUE(documents.ok()) << documents.error().message << "\n" << ran.out;
+    const nlohmann::json job = nlohmann::json::parse(documents->at(0));
+    EXPECT_EQ(job["spec"]["template"]["spec"]["containers"][0]["command"][2], text) << ran.out;
+  }
+}
+
 TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"submit", "--array=1-2", "--", "x"}, "--array: not supported yet; leave it out"},
       {{"submit", "-N0", "--", "x"}, "-N \"0\": must be from 1 to 1000000"},
       {{"submit", "-N1"}, "say what to run: a batch script, --wrap=COMMAND, or -- COMMAND"},
-      {{"submit", "--"}, "--: a command is missing behind it"},
-      {{"submit", "--wrap=x", "--", "y"}, "--wrap: a script or a command is given too"},
-      {{"submit", "--dry-run=maybe", "--", "y"}, "--dry-run=maybe: say client or server"},
+      {{"submit", "--"}, "--: must be followed by a command"},
+      {{"submit", "--wrap=x", "--", "y"}, "--wrap: cannot be combined with a script or a command"},
+      {{"submit", "--dry-run=maybe", "--", "y"}, "--dry-run=maybe: must be client or server"},
   };
   for (const auto& [arguments, want] : cases) {
     const Ran ran = run(arguments);
@@ -201,14 +232,27 @@ TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   EXPECT_THAT(constraint.err, HasSubstr("kubectl-gang submit: --constraint \"a&\": "));
   const Ran launcher = run({"submit", script("mpi.sh", "#!/bin/sh\ncd /tmp && srun ./a.out\n")});
   EXPECT_EQ(launcher.code, kExitFailed);
-  EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which is not there"));
+  EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which kubegang does not have"));
   server_.fail_next("create", "jobs", 403);
   const Ran refused = run({"submit", "--", "x"});
   EXPECT_EQ(refused.code, kExitFailed);
   EXPECT_THAT(refused.err, HasSubstr("kubectl-gang submit: "));
 }
 
+// JSON has no other text. Replaced characters would make it another script.
+TEST_F(Submit, TextThatIsNotUtf8IsRefused) {
+  EXPECT_THAT(run({"submit", script("latin.sh", "#!/bin/sh\n# caf\xE9\n")}).err,
+              HasSubstr("latin.sh: line 2: must be UTF-8"));
+  EXPECT_THAT(run({"submit", "--", "echo", "caf\xE9"}).err,
+              HasSubstr("word 2 of the command: must be UTF-8"));
+  EXPECT_THAT(run({"submit", "-D", "/caf\xE9", "--", "x"}).err,
+              HasSubstr("--chdir: must be UTF-8"));
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+  EXPECT_EQ(run({"submit", "--", "echo", "caf\xC3\xA9"}).code, kExitOk);
+}
+
 TEST_F(Submit, OutputFileIsAWarning) {
+  // -o is sbatch's output file here, because "out.txt" is not one of kubectl's formats.
   const Ran ran = run({"submit", "-o", "out.txt", "--", "true"});
   EXPECT_EQ(ran.code, kExitOk);
   EXPECT_EQ(ran.err,
@@ -220,15 +264,25 @@ TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
   const auto refused = [](const std::string& script) {
     return !script_command(script, "s", {}).ok();
   };
+  // A launcher counts where the shell would run it: at the beginning, after an operator or keyword,
+  // after an assignment, in a substitution.
   for (const char* line : {"srun hostname", "  /usr/bin/srun x", "a && srun b", "if mpirun x; then",
                            "X=1 srun y", "out=$(srun z)", "exec mpiexec -n 4 a", "(srun a)",
                            "a | srun b", "for i in 1; do srun a"}) {
     EXPECT_TRUE(refused(line)) << line;
   }
+  // As an argument, in a comment, or as a part of another word it is text.
   for (const char* line : {"echo srun", "# srun x", "./mysrun", "module load mpirun", "srunner",
                            "grep -c srun log", "echo done # then srun"}) {
     EXPECT_FALSE(refused(line)) << line;
   }
+}
+
+// A Linux shell would look for a command "hostname\r".
+TEST(BatchScript, RefusesDosLineBreaks) {
+  EXPECT_EQ(script_command("#!/bin/sh\nhostname\r\n", "s", {}).error().message,
+            "line 2: ends with a DOS line break; convert the script, for example with dos2unix");
+  EXPECT_TRUE(script_command("printf 'a\rb'\n", "s", {}).ok()) << "within a line";
 }
 
 TEST(BatchScript, HonoursTheFirstLine) {
@@ -239,6 +293,8 @@ TEST(BatchScript, HonoursTheFirstLine) {
   EXPECT_EQ(script_command("#!/opt/tool\n", "s", {}).error().message,
             "line 1: the interpreter \"tool\" takes no program as an argument; put the script into "
             "the image and submit its path after --");
+  EXPECT_EQ(command("#!/bin/bash\t-e\nx\n"),
+            (Words{"/bin/bash", "-e", "-c", "#!/bin/bash\t-e\nx\n", "s"}));
   EXPECT_FALSE(script_command("#!\n", "s", {}).ok());
   EXPECT_FALSE(script_command(std::string(200'000, 'x'), "s", {}).ok());
   EXPECT_FALSE(script_command(std::string{"a\0b", 3}, "s", {}).ok());

@@ -140,7 +140,7 @@ void fuzz_swf(std::string_view input) {
     CHECK(!job.processors() || *job.processors() >= 1);
     CHECK(!job.requested_time || *job.requested_time > base::Duration{0});
   }
-  // What is written is whole seconds, and stays as it is from there on.
+  // Times are written in whole seconds, so a trace stays the same from the first writing on.
   const std::string text = write_swf(*trace, "");
   const base::Result<SwfTrace> again = read_swf(text, "f");
   CHECK(again.ok() && again->size() == trace->size(), text);

@@ -1,4 +1,4 @@
-// What the fuzzers run on each input: a reader, and what must hold of whatever it accepts. Plain
+// The fuzzers run these on each input: a reader, and what must hold of whatever it accepts. Plain
 // functions, so that the corpora also run as ordinary tests with g++. A broken property aborts.
 #pragma once
 

@@ -8,6 +8,8 @@
 
 namespace cli {
 
+// All files are read before any is translated: what one says (a QOS) may be needed by another (a
+// partition's QOS).
 int run_import(const std::vector<std::string>& files, Output output) {
   std::vector<ImportFile> read;
   for (const std::string& name : files) {
@@ -21,7 +23,10 @@ int run_import(const std::vector<std::string>& files, Output output) {
   const Imported imported = import_slurm(read);
   output.out << imported.yaml;
   for (const std::string& remark : imported.remarks) output.err << remark << "\n";
-  return imported.yaml.empty() ? kExitFailed : kExitOk;
+  if (!imported.yaml.empty()) return kExitOk;
+  output.err << "kubectl-gang import: nothing in the files can be translated; they must be a "
+                "slurm.conf or output of sacctmgr\n";
+  return kExitFailed;
 }
 
 }  // namespace cli

@@ -22,7 +22,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// What the operator makes of the YAML; every object is legal.
+// The configuration that the operator makes of the YAML; every object is legal.
 struct Applied {
   explicit Applied(const std::string& yaml) {
     const auto documents = devcluster::yaml_documents(yaml);
@@ -61,6 +61,8 @@ struct Applied {
   std::vector<kube::Account> accounts;
 };
 
+// One line for each rule of the translation: what has a counterpart, what has another name or unit,
+// what has none, a DEFAULT line, a continued line, names that are not legal here.
 constexpr const char* kConf = R"(# a cluster
 ClusterName=deep
 SlurmctldHost=head
@@ -95,6 +97,8 @@ Imported import_text(const std::string& name, const std::string& text) {
   return import_slurm({{name, text}});
 }
 
+// Compared after the operator's translation: what the scheduler is told must be what Slurm's is
+// told.
 TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   const Imported imported = import_text("slurm.conf", kConf);
   const Applied applied{imported.yaml};
@@ -136,6 +140,7 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
 }
 
+// Nothing is dropped in silence: each key that is left out has a remark.
 TEST(Import, TellsWhatItCannotTranslateLineByLine) {
   const Imported imported = import_text("slurm.conf", kConf);
   EXPECT_THAT(
@@ -180,6 +185,7 @@ TEST(Import, LeavesOutWhatTheOperatorWouldRefuse) {
   EXPECT_LT(applied.configs.size() + applied.partitions.size(), 2U);
 }
 
+// `sacctmgr dump`: accounts below each other, users in several accounts, limits of both.
 constexpr const char* kDump = R"(# To edit this file start with a cluster line for the new cluster
 Cluster - 'deep':Fairshare=1:QOS='normal':GrpTRES='cpu=1000'
 Parent - 'root'
@@ -236,6 +242,7 @@ TEST(Import, WhatHasNoNameIsLeftOut) {
               Contains(StartsWith("s:2: is left out: ")));
 }
 
+// `sacctmgr -P show qos`.
 TEST(Import, MakesATableOfQosIntoQos) {
   const Imported imported = import_text(
       "qos.txt",

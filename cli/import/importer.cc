@@ -36,7 +36,10 @@ struct Placed {
   T value;
 };
 
-// Whether what the keys say means the same after it went through the API.
+// Returns a check that keys mean the same after they went through the API: what `read` makes of
+// them equals what `back`, the operator's translation, makes of the object that they become. So the
+// importer has no list of keys that the API lacks, and a new field of the API is enough to import
+// its key.
 template <typename Read, typename Back>
 CanTake comes_back(const Read& read, const Back& back) {
   return [read, back](std::span<const KeyValue> keys) -> base::Status {
@@ -73,6 +76,13 @@ void rename_all(std::optional<std::vector<std::string>>& names, const Rename& re
   for (std::string& name : *names) name = rename(name);
 }
 
+// 1. Each file is read by its kind; lines become keys, each with its place.
+// 2. Keys that do not come back are left out with a remark.
+// 3. The keys that are left become objects; names become Kubernetes' names.
+// 4. Objects that the operator would refuse, alone or beside the others, are left out with a
+//    remark.
+//
+// So all that is printed can be applied.
 class Importer {
  public:
   explicit Importer(const std::vector<ImportFile>& files) {
@@ -104,8 +114,8 @@ class Importer {
   void read_account(const slurm::DumpLine& line, const std::string& parent);
   void read_user(const slurm::DumpLine& line, const std::string& account);
   std::vector<PlacedKey> placed(std::size_t line, const std::vector<KeyValue>& keys) const;
-  // What `read` makes of the name and of the keys that can be taken; nullopt, and a remark, if the
-  // name alone cannot be.
+  // Returns the result of `read` for the name and the keys that can be taken; nullopt, and a
+  // remark, if the name alone cannot be.
   template <typename Read, typename Back>
   auto taken(FilePlace place, const std::vector<KeyValue>& name, std::span<const PlacedKey> keys,
              const Read& read, const Back& back)
@@ -217,6 +227,8 @@ void Importer::read_conf(std::string_view text) {
   }
 }
 
+// Nodes are Kubernetes' own objects; only their names matter, for partitions of ALL and for the
+// comment.
 void Importer::read_node_line(const slurm::ConfLine& line) {
   const std::string& hostlist = line.keys.front().value;
   if (hostlist == "DEFAULT") return;
@@ -228,6 +240,9 @@ void Importer::read_node_line(const slurm::ConfLine& line) {
   }
 }
 
+// 1. the keys of the DEFAULT lines before it, then its own, which win
+// 2. another DEFAULT line only adds to the defaults
+// 3. keys that can be taken, names of QOS as they are called here, the object
 void Importer::read_partition_line(const slurm::ConfLine& line) {
   const FilePlace place = at(line.number);
   std::vector<PlacedKey> keys = partition_defaults_;
@@ -285,6 +300,8 @@ void Importer::read_cluster_lines() {
 
 // --- sacctmgr ---
 
+// `sacctmgr --parsable2 show qos`: a line of titles, then a line for each QOS with its values
+// between |.
 void Importer::read_qos_table(std::string_view text) {
   const slurm::ConfLines read = slurm::read_parsable_lines(text);
   for (const slurm::ConfLine& line : read.lines) {
@@ -292,12 +309,13 @@ void Importer::read_qos_table(std::string_view text) {
     std::string name;
     for (const KeyValue& key : line.keys) {
       if (key.key == "Name") name = key.value;
-      // What a QOS has that says nothing.
+      // These fields of a QOS have no effect.
       const bool says_nothing =
           key.key == "Name" || (key.key == "PreemptMode" && same_word(key.value, "cluster"));
       if (says_nothing) continue;
       keys.push_back(key);
       const auto time = slurm::parse_time("", key.value);
+      // `sacctmgr show` prints a time, and the key takes seconds.
       if (key.key == "GraceTime" && key.value.find(':') != std::string::npos && time && *time) {
         keys.back().value =
             std::to_string(std::chrono::floor<std::chrono::seconds>(**time).count());
@@ -334,6 +352,8 @@ void Importer::read_dump(std::string_view text) {
     } else if (line.kind == "Cluster") {  // what it says is about the account root
       slurm::DumpLine of_root = line;
       of_root.name = root;
+      // The root account has no siblings, so its share has no effect; 1 is what sacctmgr dumps for
+      // it.
       std::erase_if(of_root.keys, [](const KeyValue& key) {
         return same_word(key.key, "Fairshare") && key.value == "1";
       });
@@ -351,6 +371,7 @@ void Importer::read_dump(std::string_view text) {
   }
 }
 
+// An account of the dump below `parent`. Parents come first in a dump.
 void Importer::read_account(const slurm::DumpLine& line, const std::string& parent) {
   const auto back = [](const sched::AccountConfig& account) {
     return control::translate_account(account.name, spec_of(account));
@@ -392,6 +413,7 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
 
 // --- objects ---
 
+// Users are entries of their account's object, so all accounts must be known first.
 void Importer::make_accounts() {
   std::map<std::string, std::size_t> index_of;
   for (const Placed<sched::AccountConfig>& config : account_configs_) {
@@ -456,13 +478,14 @@ void Importer::drop_illegal(std::vector<Placed<T>>& objects, const Check& check)
 template <typename Spec, typename T>
 control::SpecCandidate<Spec> candidate(const T& object, base::Duration after) {
   return {.name = object.metadata.name,
+          // Ascending as in the file: the operator decides ties by age.
           .created = base::Instant{} + after,
           .newest = &object.spec,
           .accepted = nullptr,
           .problems = {}};
 }
 
-// What the operator would refuse in the company of the others.
+// Leaves out the objects that the operator would refuse beside the others.
 void Importer::drop_refused() {
   std::vector<kube::Node> nodes(node_names_.size());
   std::vector<const kube::Node*> pointers;
@@ -517,6 +540,10 @@ std::string document(const T& object) {
   return "---\n" + yaml_text(json);
 }
 
+// 1. the cluster's keys, of all files together
+// 2. accounts with their users, QOS that partitions name and no file has
+// 3. objects that are illegal alone, then those that are illegal beside the others, are dropped
+// 4. YAML in the order in which objects refer to each other
 Imported Importer::finish() {
   read_cluster_lines();
   make_accounts();

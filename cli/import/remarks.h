@@ -17,7 +17,8 @@ struct FilePlace {
 
 class Remarks {
  public:
-  // What is said twice of a line, as of a DEFAULT line of several partitions, is told once.
+  // A remark that is made twice of a line, as of a DEFAULT line of several partitions, is told
+  // once.
   void add(FilePlace place, std::string text) {
     remarks_.emplace(place.file, place.line, std::move(text));
   }

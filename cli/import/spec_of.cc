@@ -51,6 +51,7 @@ std::optional<kube::PreemptMode> mode_of(const std::optional<sched::PreemptMode>
 
 kube::SelectConfig select_of(const sched::ClusterParameters& c,
                              const sched::ClusterParameters& usual) {
+  // The arrays of this file are in the order of the scheduler's enumerations, which index them.
   constexpr std::array kUnits = {kube::SelectUnit::kCpu, kube::SelectUnit::kCore,
                                  kube::SelectUnit::kSocket};
   kube::SelectConfig select;
@@ -88,6 +89,7 @@ kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
   return spec;
 }
 
+// The words of SchedulerParameters that are about preemption.
 kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   const sched::PreemptParameters usual;
   kube::PreemptParameters spec;
@@ -112,6 +114,8 @@ kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   return spec;
 }
 
+// PriorityFlags. Some of Slurm's flags switch something off that is on otherwise; the scheduler
+// keeps what is on.
 std::vector<kube::PriorityFlag> flags_of(const sched::PriorityParameters& p) {
   using kube::PriorityFlag;
   const std::array<std::pair<bool, PriorityFlag>, 9> all = {
@@ -144,6 +148,7 @@ kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
   set_unless(spec.favor_small, p.favor_small, usual.favor_small);
   if (!p.fair_tree) spec.fair_share = kube::FairShareRule::kClassic;
   set_unless(spec.dampening_factor, p.dampening, usual.dampening);
+  // Zero would read as "at once" in an API; Slurm means that usage never decays.
   if (p.decay_half_life.count() == 0) {
     spec.usage_decay = kube::UsageDecay::kNever;  // PriorityDecayHalfLife=0
   } else {
@@ -159,6 +164,7 @@ kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
 
 // --- limits ---
 
+// Limits of TRES; an absent one is no limit.
 kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   kube::ResourceAmounts amounts{.cpus = tres[Tres::kCpu],
                                 .memory = {},
@@ -168,7 +174,7 @@ kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   return amounts;
 }
 
-// What limits of QOS and of accounts have in common.
+// Returns the limits that QOS and accounts have in common.
 template <typename Limits>
 Limits common_of(const sched::Limits& limits) {
   Limits spec;
@@ -207,6 +213,7 @@ std::optional<kube::QosLimits> qos_limits_of(const sched::Limits& limits) {
 
 // --- Partition ---
 
+// OverSubscribe=FORCE:4 and the like; NO is the default and is left out.
 std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfig& p) {
   constexpr std::array kPolicies = {
       kube::OverSubscribePolicy::kNever, kube::OverSubscribePolicy::kOnRequest,
@@ -217,6 +224,8 @@ std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfi
   return spec;
 }
 
+// TRESBillingWeights. The scheduler has millionths per CPU, MiB and node; the API thousandths per
+// CPU, GiB and node.
 std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWeights>& micro) {
   if (!micro) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
@@ -224,6 +233,8 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
   kube::BillingWeights spec;
   set_unless(spec.milli_per_cpu, (*micro)[Tres::kCpu] / kMicroPerMilli, std::int64_t{0});
   const std::int64_t per_gib = (*micro)[Tres::kMemory] * kMibPerGib;
+  // Rounded up, because the operator rounds down when it translates back: 1 GiB is 1024 MiB, and
+  // with both roundings each weight per MiB comes back unchanged.
   set_unless(spec.milli_per_gibibyte, (per_gib + kMicroPerMilli - 1) / kMicroPerMilli,
              std::int64_t{0});
   set_unless(spec.milli_per_node, (*micro)[Tres::kNode] / kMicroPerMilli, std::int64_t{0});
@@ -238,6 +249,8 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   constexpr std::array kEnforce = {kube::EnforcePartitionLimits::kNone,
                                    kube::EnforcePartitionLimits::kAny,
                                    kube::EnforcePartitionLimits::kAll};
+  // The defaults are those of an empty SchedulerConfig, not the scheduler's own: a field is left
+  // out if leaving it out means the same.
   const sched::ClusterParameters usual = control::translate_config({});
   kube::SchedulerConfigSpec spec;
   spec.select = select_of(c, usual);

@@ -1,7 +1,7 @@
-// What Slurm's configuration says, as specs of our kinds: the inverse of operator/translate. Pure.
+// Slurm's configuration as specs of our kinds: the inverse of operator/translate. Pure.
 //
-// A spec says what differs from the defaults of its kind. What the API has no field for is not in
-// it: translated back, the spec differs from what it was made of.
+// A spec says what differs from the defaults of its kind. A value for which the API has no field is
+// not in it: translated back, the spec differs from what it was made of.
 #pragma once
 
 #include "api/account.h"

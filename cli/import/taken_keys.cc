@@ -9,10 +9,13 @@
 namespace cli {
 namespace {
 
+// The readers of Slurm's keys say so with words of their own, which the remark replaces.
 bool is_unknown(const base::Error& error) {
   return std::string_view{error.message}.substr(0, slurm::kUnknownKey.size()) == slurm::kUnknownKey;
 }
 
+// Why a key was left out: it is not about scheduling at all, kubegang has nothing like it, or its
+// value is wrong.
 void tell(const PlacedKey& placed, const std::string& value, const base::Error& error,
           Remarks& remarks) {
   const std::string why = slurm::is_foreign_key(placed.key.key) ? "is not about scheduling"
@@ -31,6 +34,10 @@ std::vector<std::string> Remarks::texts(const std::vector<std::string>& file_nam
   return texts;
 }
 
+// 1. each key with all that were taken before it: the whole value
+// 2. if that fails and the value is a list, its words one by one, each beside the good ones before
+//    it
+// 3. what remains is told
 std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
                                        std::span<const PlacedKey> keys, const CanTake& can_take,
                                        Remarks& remarks) {
@@ -43,11 +50,15 @@ std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
   };
   for (const PlacedKey& placed : keys) {
     const auto& [key, value] = placed.key;
+    // Each key is tried together with all that were taken before, because the meaning of a key may
+    // depend on an earlier one.
     const base::Status whole = try_value(key, value);
     if (whole) {
       taken.push_back(placed.key);
       continue;
     }
+    // A list of which one word is not supported keeps the others: SchedulerParameters with twenty
+    // words must not be lost for one.
     const std::vector<std::string> words = slurm::split(value, ',');
     if (words.size() < 2 || is_unknown(whole.error())) {
       tell(placed, value, whole.error(), remarks);

@@ -16,7 +16,7 @@ struct PlacedKey {
   slurm::KeyValue key;
 };
 
-// Whether all these keys together can be translated; the error says why not.
+// Returns ok if all these keys together can be translated; the error says why not.
 using CanTake = std::function<base::Status(std::span<const slurm::KeyValue>)>;
 
 // Takes one key after the other; of a list with commas the words that can be taken. The others are

@@ -7,6 +7,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// One step in the form of the recordings: what it started and where, whom it preempted, the
+// priority that a submission got, and the jobs that are suspended after it.
 Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
   Json out = {{"t", static_cast<double>(base::micros_since_epoch(step.at)) / 1e6}};

@@ -8,6 +8,8 @@
 
 namespace cli {
 
+// Only changes are told. A step has the set of suspended jobs after it, so the lines about
+// suspension are the differences from the step before.
 std::string told_text(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
   std::string text;
   std::vector<sched::JobId> before;
@@ -24,8 +26,10 @@ std::string told_text(const simulate::Scenario& scenario, const simulate::ToldRe
       add(start.job, "starts in " + start.partition + " on " + slurm::compress_hostlist(nodes));
     }
     for (const simulate::Victim& victim : step.victims) {
-      add(victim.job, victim.requeued ? "is requeued for another" : "is cancelled for another");
+      add(victim.job,
+          victim.requeued ? "is requeued for another job" : "is cancelled for another job");
     }
+    // Before this step, and after it.
     const auto was = [&](sched::JobId job) {
       return std::find(before.begin(), before.end(), job) != before.end();
     };
@@ -36,7 +40,7 @@ std::string told_text(const simulate::Scenario& scenario, const simulate::ToldRe
       if (!was(job)) add(job, "is suspended");
     }
     for (const sched::JobId job : before) {
-      if (!is(job)) add(job, "is suspended no more");
+      if (!is(job)) add(job, "is no longer suspended");
     }
     before = step.suspended;
   }

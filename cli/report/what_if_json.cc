@@ -19,6 +19,8 @@ Json seconds_or_null(const std::optional<base::Instant>& t) {
   return t ? Json(seconds(*t)) : Json(nullptr);
 }
 
+// A job's history: each placement with the time that it really ran there, which is less than its
+// length if jobs took turns. A placement that has not ended when the simulation does has no `to`.
 Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& job,
               base::Instant end) {
   Json placements = Json::array();
@@ -47,6 +49,7 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
   return json;
 }
 
+// The queue as it was at t.
 Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                 base::Instant t) {
   Json jobs = Json::array();
@@ -64,6 +67,7 @@ Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& resu
   return {{"t", seconds(t)}, {"jobs", jobs}};
 }
 
+// The figures of a distribution of times, in seconds.
 Json spread_json(const simulate::Totals::Spread& spread) {
   return {{"mean", seconds(spread.mean)},
           {"median", seconds(spread.median)},
@@ -71,6 +75,7 @@ Json spread_json(const simulate::Totals::Spread& spread) {
           {"max", seconds(spread.max)}};
 }
 
+// The same of slowdowns, which have no unit.
 Json slowdown_json(const simulate::Totals::Slowdown& milli) {
   const auto ratio = [](std::int64_t value) { return static_cast<double>(value) / 1'000; };
   return {{"mean", ratio(milli.mean)},

@@ -8,8 +8,9 @@
 
 namespace cli {
 
-// {"scenario", "jobs": {LABEL: {state, restarts, submit, start, end, run, placements: […]}},
-// "queues": [{t, jobs: […]}] (one per instant in `at`), "totals": {…}}; times in seconds.
+// {"scenario", "jobs": {LABEL: {state, restarts, submit, end, runSeconds, preempted, placements:
+// […]} and, while it waits, reason and message}, "queues": [{t, jobs: […]}] (one per instant in
+// `at`), "totals": {…}}; times in seconds.
 std::string what_if_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                          std::span<const base::Instant> at);
 

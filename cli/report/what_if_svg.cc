@@ -85,6 +85,7 @@ base::Duration round_step(base::Duration span, std::int64_t count_max) {
   }
   return span / count_max;
 }
+// A mark of this share, in thousandths of a row, is one pixel high.
 constexpr std::int64_t kPixelShare = 1'000 / static_cast<std::int64_t>(kRowHeight);
 
 // One job's mark in one column of one node; shares are in thousandths of the row.
@@ -106,7 +107,7 @@ bool same_jobs(const Cell& a, const Cell& b) {
                     [](const Mark& x, const Mark& y) { return x.job == y.job; });
 }
 
-// Who has less than `share_min` is one of the others.
+// Returns the cell as the picture shows it: jobs with less than `share_min` become one of others.
 Cell seen(const Cell& cell, std::int64_t share_min) {
   Cell seen;
   std::int64_t others = 0;
@@ -157,6 +158,14 @@ Cell mean_of(const Cell& a, const Cell& b) {
   return mean;
 }
 
+// The picture of nodes and time.
+// 1. add(): each placement becomes shares of the columns (a thousandth of the width of time each)
+//    of its nodes
+// 2. join(): neighbouring columns with the same jobs become one stretch
+// 3. while there are more marks than a file may have, small jobs become "other jobs" and columns
+//    are paired, in turn
+// 4. text() writes what is left, a legend of the jobs that have a mark, and a line for each round
+//    time So the size of the file depends on the picture and not on the number of jobs.
 class Picture {
  public:
   Picture(const simulate::Scenario& scenario, const simulate::WhatIf& result)
@@ -207,6 +216,9 @@ class Picture {
   }
 
  private:
+  // The instant at which a column begins, and the column in which an instant lies. Rounding may put
+  // an instant on the edge of two columns into either; the shares of both are computed from the
+  // edges.
   base::Instant edge(std::int64_t column) const {
     const std::int64_t span = std::max<std::int64_t>(1, result_.end.time_since_epoch().count());
     return base::Instant{
@@ -219,6 +231,9 @@ class Picture {
     return std::clamp<std::int64_t>(static_cast<std::int64_t>(place), 0, columns_ - 1);
   }
 
+  // Adds the part that a placement has of each column: the time that the job runs in it, divided by
+  // the column's width, times its part of the node's cores. The time is worked out once for all
+  // nodes, since all pods of a gang run at the same time.
   void add(std::size_t job, const simulate::Placement& placement,
            std::vector<std::vector<Cell>>& cells) const {
     const base::Instant to = std::min(placement.to, result_.end);
@@ -250,6 +265,7 @@ class Picture {
     }
   }
 
+  // Halves the number of columns.
   static void coarsen(std::vector<std::vector<Cell>>& cells) {
     for (std::vector<Cell>& row : cells) {
       std::vector<Cell> coarser;
@@ -260,7 +276,8 @@ class Picture {
     }
   }
 
-  // False when that gives too many marks.
+  // Makes the stretches of all rows, with jobs below share_min as others. Returns false if that
+  // gives too many marks.
   bool join(const std::vector<std::vector<Cell>>& cells, std::int64_t share_min) {
     joined_.clear();
     column_width_ = static_cast<double>(columns_) /
@@ -273,6 +290,7 @@ class Picture {
     return marks <= kSvgMarksMax;
   }
 
+  // A node: its name, a grey ground for time in which it is idle, and its marks.
   std::string row_svg(std::size_t row) const {
     const double y = kTop + static_cast<double>(row) * (kRowHeight + kRowGap);
     std::array<char, 256> line{};
@@ -293,6 +311,8 @@ class Picture {
     return job == kOthers ? "other jobs" : scenario_.jobs[job].label;
   }
 
+  // The marks of a stretch, stacked from the bottom. A title is what a browser shows under the
+  // mouse.
   std::string cell_svg(const Cell& cell, double x, double width, double y) const {
     std::string svg;
     // Where jobs overlap (partitions of one tier, 6.11) the marks are squeezed into the row.
@@ -348,6 +368,7 @@ class Picture {
     return shown;
   }
 
+  // The legend has as many columns as the width of time allows.
   std::size_t legend_columns() const {
     return static_cast<std::size_t>(static_cast<double>(columns_) / kLegendWidth);
   }
@@ -384,6 +405,7 @@ class Picture {
     return name.substr(0, end) + "…";
   }
 
+  // A line of text; `anchor` says which part of it stands at x: start, middle or end.
   static std::string label(double x, double y, const char* anchor, const std::string& text) {
     std::array<char, 128> line{};
     std::snprintf(line.data(), line.size(), "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">", x, y,

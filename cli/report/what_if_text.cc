@@ -16,6 +16,7 @@ using simulate::Placement;
 using simulate::Scenario;
 using simulate::WhatIf;
 
+// The partition that squeue shows of a job that waits: those that it asked for, or the default one.
 std::string partition_asked(const Scenario& scenario, const simulate::Job& job) {
   if (!job.request.partitions.empty()) {
     std::string names;
@@ -30,6 +31,7 @@ std::string partition_asked(const Scenario& scenario, const simulate::Job& job) 
   return "(default)";
 }
 
+// A row for squeue_columns(). Jobs are numbered in the order of the file, as Slurm numbers them.
 std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
                                     const simulate::QueueRow& row) {
   const simulate::Job& job = scenario.jobs[index];
@@ -51,7 +53,9 @@ std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
           where};
 }
 
-// What a job does in [from, to), as one character.
+// Returns what a job does in [from, to), as one character: a blank before it is submitted and after
+// it has ended, "." while it waits, "-" if it has nodes and does not run, and a shade for the part
+// of the time in which it runs.
 std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant to) {
   if (!job.submitted || *job.submitted >= to || (job.ended && *job.ended <= from)) return " ";
   base::Duration runs{0};
@@ -63,11 +67,13 @@ std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant 
   }
   if (!placed) return ".";
   if (runs == base::Duration{0}) return "-";
+  // Whole quarters of the cell: none is the lightest shade, three or four are the darkest.
   const std::int64_t quarters = runs * 4 / (to - from);
   constexpr std::array<const char*, 5> kShades = {"░", "▒", "▓", "█", "█"};
   return kShades[static_cast<std::size_t>(std::min<std::int64_t>(quarters, 4))];
 }
 
+// The line above the strips: 0 at the left end, the end of the simulation at the right one.
 std::string axis(base::Instant end, std::size_t label_width, std::size_t columns) {
   const std::string last = slurm::format_run_time(end - base::Instant{});
   std::string line(label_width + 1, ' ');
@@ -116,6 +122,8 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   }
   const std::size_t cells = kColumns - label_width - 1;
   const std::int64_t span = result.end.time_since_epoch().count();
+  // The instant at which a cell begins. The span is divided before it is multiplied, and the
+  // remainder apart, so that no span overflows and the last edge is the end exactly.
   const auto edge = [&](std::size_t cell) {
     return base::Instant{
         base::Duration{span / static_cast<std::int64_t>(cells) * static_cast<std::int64_t>(cell) +
@@ -128,6 +136,7 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
     label.resize(label_width, ' ');
     text += label + " ";
     for (std::size_t cell = 0; cell < cells; ++cell) {
+      // A simulation of less than 80 microseconds has fewer cells.
       if (edge(cell + 1) > edge(cell)) {
         text += strip_cell(result.jobs[i], edge(cell), edge(cell + 1));
       }
@@ -140,17 +149,18 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   return text + "█ runs  ▓▒░ takes turns  - suspended  . waits\n";
 }
 
+// Utilization is the part of all CPU seconds, from 0 to the end, that jobs used.
 std::string totals_text(const Scenario& scenario, const WhatIf& result) {
   const simulate::Totals& totals = result.totals;
   std::array<char, 160> line{};
-  const double utilisation = totals.cpu_seconds == 0
+  const double utilization = totals.cpu_seconds == 0
                                  ? 0
                                  : 100.0 * static_cast<double>(totals.used_cpu_seconds) /
                                        static_cast<double>(totals.cpu_seconds);
   std::string text = "Simulated          " + slurm::format_run_time(totals.span) + ", " +
                      std::to_string(scenario.jobs.size()) + " jobs on " +
                      std::to_string(scenario.nodes.size()) + " nodes\n";
-  std::snprintf(line.data(), line.size(), "Utilisation        %.1f %%\n", utilisation);
+  std::snprintf(line.data(), line.size(), "Utilization        %.1f %%\n", utilization);
   text += line.data();
   text += "Ended              " + std::to_string(totals.finished) + " jobs\n";
   text += spread_line("Wait", totals.wait);

@@ -31,6 +31,8 @@ double p95(std::vector<double> values) {
   return values[(values.size() - 1) * 95 / 100];
 }
 
+// The figures of one simulation. Utilization counts all jobs until the last submission, because
+// behind it the machine runs empty; the other figures leave the jobs of the warm-up out.
 Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
                    const simulate::WhatIf& result) {
   const base::Instant last = scenario.inputs.back().at;
@@ -46,6 +48,7 @@ Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenari
     CHECK(service.has_value(), scenario.jobs[i].label);
     responses.push_back(seconds(service->response));
     slowdowns.push_back(static_cast<double>(service->slowdown_milli()) / 1'000);
+    // All time between submission and end in which it did not run: in the queue or suspended.
     const double wait = seconds(service->response - service->run);
     if (service->run <= kShortJob) waits_short.push_back(wait);
     if (processors * 4 >= model.processors) waits_wide.push_back(wait);
@@ -72,6 +75,8 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
+// One CPU per node, so that a processor of the model is a node: the models know nothing of nodes
+// with several processors.
 std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
   return "nodes:\n- {name: 'n[1-" + std::to_string(model.processors) +
          "]', cores: 1, memory: 1000}\nconf: {SelectType: select/linear, SchedulerType: " +
@@ -80,6 +85,8 @@ std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
          "OverSubscribe: '" + std::string{policy.over_subscribe} + "'}\ninputs: []\n";
 }
 
+// The mean over the seeds: in the trace of a single seed one large job at a bad moment moves the
+// figures.
 Figures study(const WorkloadModel& model, const Policy& policy, double load) {
   Figures sum;
   for (const std::uint64_t seed : kSeeds) {

@@ -32,6 +32,7 @@ std::string format(const char* pattern, Values... values) {
   return line.data();
 }
 
+// A line of text; `anchor` says which part of it stands at x.
 std::string text_at(double x, double y, const char* anchor, const std::string& text) {
   return format("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"%s\">", x, y, anchor) + text +
          "</text>\n";
@@ -51,6 +52,7 @@ class PanelPicture {
     high_ = std::max(low_ + 1, std::ceil(std::log10(most)));
   }
 
+  // The title, a grid line for each power of ten, the loads below, and a line for each policy.
   std::string svg() const {
     std::string svg = text_at(left_, top_ - 8, "start", panel_.title);
     for (double power = low_; power <= high_; ++power) {
@@ -96,6 +98,8 @@ class PanelPicture {
 
 }  // namespace
 
+// Two panels beside each other and two below, and the policies at the bottom with the dashes of
+// their lines.
 std::string study_svg(const WorkloadModel& model, const std::vector<Studied>& all) {
   constexpr double kWidth = kMarginLeft + 2 * kPanelWidth + kGapX + 20;
   constexpr double kHeight = kMarginTop + 2 * kPanelHeight + kGapY + 60;

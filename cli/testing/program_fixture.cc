@@ -20,6 +20,7 @@ ProgramTest::ProgramTest() {
   }
 }
 
+// The whole program but for the wire: its words, the tests' API server, and two strings for output.
 ProgramTest::Ran ProgramTest::run(const std::vector<std::string>& arguments) {
   std::ostringstream out;
   std::ostringstream err;

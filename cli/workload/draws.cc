@@ -6,6 +6,7 @@
 namespace cli {
 
 double draw_uniform(base::Prng& prng) {
+  // 53 bits are what a double holds, so every value below 1 is equally likely and 1 never occurs.
   return static_cast<double>(prng.next() >> 11U) * 0x1p-53;
 }
 
@@ -17,7 +18,8 @@ double draw_log_uniform(base::Prng& prng, double from, double to) {
   return std::exp(draw_uniform(prng, std::log(from), std::log(to)));
 }
 
-// Box and Muller.
+// Box and Muller: a radius and an angle make two normal numbers, of which one is used. 1 - u lies
+// in (0, 1], so the logarithm is finite.
 double draw_normal(base::Prng& prng) {
   const double radius = std::sqrt(-2 * std::log(1 - draw_uniform(prng)));
   return radius * std::cos(2 * std::numbers::pi * draw_uniform(prng));
@@ -36,7 +38,9 @@ double draw_gamma(base::Prng& prng, double shape, double scale) {
   }
 }
 
-// x^a e^-x / Γ(a) × Σ x^n / (a (a + 1) … (a + n))
+// x^a e^-x / Γ(a) × Σ x^n / (a (a + 1) … (a + n)), the series of the incomplete gamma function. Its
+// terms grow until n is near x and fall then, so the first one that no longer changes the sum ends
+// it.
 double gamma_cdf(double x, double shape, double scale) {
   if (x <= 0) return 0;
   x /= scale;

@@ -22,6 +22,7 @@ struct Sizes {
 };
 
 int draw_size(base::Prng& prng, const Sizes& sizes) {
+  // One draw decides between serial, power of two and any size, so the three parts add up to one.
   const double kind = draw_uniform(prng);
   if (kind < sizes.serial) return 1;
   const bool is_small = draw_uniform(prng) < sizes.lower_part;
@@ -68,6 +69,8 @@ class DailyCycle {
   double seconds_at(double arrivals) const {
     const double days = std::floor(arrivals / sums_.back());
     const double rest = arrivals - days * sums_.back();
+    // Without the first and the last sum: a rest at either end then falls into the first or the
+    // last half hour instead of outside.
     const auto after = std::upper_bound(sums_.begin() + 1, sums_.end() - 1, rest);
     const auto slot = static_cast<std::size_t>(after - sums_.begin()) - 1;
     return days * kDay + static_cast<double>(slot) * kHalfHour +
@@ -91,6 +94,7 @@ void submit(SwfTrace& trace, base::Prng& prng, double load, int processors) {
   double work = 0;
   for (const SwfJob& job : trace) {
     double log = draw_gamma(prng, kShape, kScale);
+    // Cut off, as in the model: one gap of weeks would decide the load of the whole trace.
     while (log > kLogMax) log = draw_gamma(prng, kShape, kScale);
     sum += std::exp(log);
     sums.push_back(sum);
@@ -106,7 +110,7 @@ void submit(SwfTrace& trace, base::Prng& prng, double load, int processors) {
 
 // --- limits ---
 
-// What users ask for is a round number, and on the average twice what they need: the part of it
+// Users ask for a round number, on the average twice what they need: the part of it
 // that the job runs for is uniform (Mu'alem and Feitelson, "Utilization, predictability, workloads,
 // and user runtime estimates in scheduling the IBM SP2 with backfilling", 2001).
 base::Duration draw_limit(base::Prng& prng, base::Duration run, base::Duration longest) {

@@ -69,7 +69,7 @@ TEST(WorkloadModels, TheLoadIsMetAndJobsAreLegal) {
   }
 }
 
-// What the papers say of the parts.
+// The parts are those of the papers.
 TEST(WorkloadModels, SizesAreSerialPowersOfTwoAndOthers) {
   const SwfTrace trace = lublin_feitelson_trace({.seed = 1, .jobs_count = 20'000});
   EXPECT_NEAR(part_of(trace, [](const SwfJob& job) { return job.processors() == 1; }), 0.244, 0.01);

@@ -72,6 +72,8 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
+// All 18 numbers of a line. Those that are not used must be numbers, too: a line with a text in it
+// is another format.
 base::Result<Fields> fields_of(const std::vector<std::string_view>& words) {
   if (words.size() != kFieldsCount) {
     return base::invalid_argument("has " + std::to_string(words.size()) + " fields; a job has " +
@@ -82,6 +84,7 @@ base::Result<Fields> fields_of(const std::vector<std::string_view>& words) {
     const char* const end = words[i].data() + words[i].size();
     const auto [stop, error] = std::from_chars(words[i].data(), end, fields[i]);
     if (error != std::errc{} || stop != end ||
+        // Negated, so that NaN, which compares false with everything, is refused too.
         !(std::abs(fields[i]) <= static_cast<double>(value_max(i)))) {
       return base::invalid_argument("field " + std::to_string(i + 1) + " (" +
                                     std::string{kNames[i]} + ") " + slurm::in_quotes(words[i]) +
@@ -92,12 +95,14 @@ base::Result<Fields> fields_of(const std::vector<std::string_view>& words) {
   return fields;
 }
 
+// Seconds as a duration; nullopt for a negative number, which the format uses for "not known".
 std::optional<base::Duration> time_of(double seconds) {
   if (seconds < 0) return std::nullopt;
   return base::Duration{std::llround(seconds * 1e6)};
 }
 
 template <typename Integer>
+// The same for counts and numbers; larger ones than the type holds are cut to its largest.
 std::optional<Integer> number_of(double value) {
   if (value < 0) return std::nullopt;
   constexpr double kMax = static_cast<double>(std::numeric_limits<std::int32_t>::max());
@@ -105,6 +110,7 @@ std::optional<Integer> number_of(double value) {
   return static_cast<Integer>(value);
 }
 
+// Returns the fields of a line that a scenario needs. Only the submit time must be known.
 base::Result<SwfJob> job_of(const Fields& fields) {
   const std::optional<base::Duration> submit = time_of(fields[kSubmit]);
   if (!submit) return base::invalid_argument("field 2 (submit time): is missing");
@@ -155,6 +161,7 @@ base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) 
     }
     trace.push_back(*job);
   }
+  // Archives have lines out of order. Jobs of the same second keep the order of the file.
   std::stable_sort(trace.begin(), trace.end(),
                    [](const SwfJob& a, const SwfJob& b) { return a.submit < b.submit; });
   return trace;

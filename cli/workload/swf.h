@@ -36,7 +36,7 @@ struct SwfJob {
   std::optional<int> user, group, queue;
   friend bool operator==(const SwfJob&, const SwfJob&) = default;
 
-  // What it asked for, else what it got.
+  // The processors that it asked for, else those that it got.
   std::optional<int> processors() const {
     return processors_requested ? processors_requested : processors_allocated;
   }

@@ -20,6 +20,8 @@ std::string error_of(std::string_view text) {
   return trace.ok() ? "" : trace.error().message;
 }
 
+// The format has 18 fields by position; each value here is another one, so that swapped fields
+// would show. What was requested goes before what was allocated.
 TEST(Swf, EachFieldHasItsPlace) {
   const SwfTrace trace =
       read("; MaxProcs: 128\n\n 7 100 1 60 8 2 3 16 900 2048 1 4 5 6 7 8 9 10\n");
@@ -38,6 +40,7 @@ TEST(Swf, EachFieldHasItsPlace) {
   EXPECT_EQ(trace[0].processors(), 16);
 }
 
+// -1 is the format's "unknown"; archives also have 0 where a request cannot be 0.
 TEST(Swf, WhatIsNotKnownIsAbsent) {
   const SwfTrace trace = read("1 0 -1 -1 4 -1 -1 0.5 0 0 -1 -1 -1 -1 -1 -1 -1 -1");
   ASSERT_EQ(trace.size(), 1U);
@@ -53,6 +56,7 @@ TEST(Swf, TimesMayHaveFractionsAndLinesMayEndInCarriageReturns) {
   EXPECT_EQ(trace[0].run, milliseconds{1250});
 }
 
+// Some archives are ordered by end. Equal times keep the file's order.
 TEST(Swf, JobsComeInTheOrderOfTheirSubmission) {
   const SwfTrace trace = read(
       "1 9 -1 1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
@@ -64,6 +68,7 @@ TEST(Swf, JobsComeInTheOrderOfTheirSubmission) {
   EXPECT_EQ(trace[2].number, 3);
 }
 
+// Status 2 to 4: parts of a job that was checkpointed, whose whole is another line.
 TEST(Swf, PartsOfAJobAreKnown) {
   for (const auto& [status, is_part] :
        {std::pair{0, false}, {1, false}, {2, true}, {3, true}, {4, true}, {5, false}}) {
@@ -72,6 +77,7 @@ TEST(Swf, PartsOfAJobAreKnown) {
   EXPECT_FALSE(SwfJob{}.is_part());
 }
 
+// Archives have hundreds of thousands of lines.
 TEST(Swf, AnErrorNamesFileLineAndField) {
   EXPECT_EQ(error_of("; a comment\n1 2 3\n"), "t.swf:2: has 3 fields; a job has 18");
   EXPECT_EQ(error_of("1 0 -1 soon 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1"),

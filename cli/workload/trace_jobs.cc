@@ -21,6 +21,8 @@ bool has_name(const List& list, const std::string& name) {
   return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
 }
 
+// Adds jobs to one scenario. The sums over nodes are made once, since a trace may have a million
+// jobs.
 class TraceJobs {
  public:
   explicit TraceJobs(Scenario& scenario) : scenario_{scenario} {
@@ -56,12 +58,15 @@ class TraceJobs {
   }
 
  private:
+  // The partition that a queue of the trace is played in: queue7 if the scenario has it, else the
+  // default one.
   std::string partition_of(const SwfJob& job) const {
     if (!job.queue) return default_;
     const std::string name = "queue" + std::to_string(*job.queue);
     return cpus_of_partition_.count(name) != 0 ? name : default_;
   }
 
+  // Returns true if the job can be played; else counts why not.
   bool is_played(const SwfJob& job) {
     const auto leave_out = [this](const char* why) {
       ++left_out_[why];
@@ -77,6 +82,8 @@ class TraceJobs {
     return true;
   }
 
+  // Load is work divided by what all CPUs could do from time 0 to the last submission, so
+  // stretching all submit times by one factor meets any load and keeps the pattern of arrivals.
   base::Result<double> factor_for(const SwfTrace& jobs, double load) const {
     double work = 0;
     for (const SwfJob& job : jobs) {
@@ -93,15 +100,19 @@ class TraceJobs {
     return factor;
   }
 
-  // "j7"; another name if there is such a job already.
+  // Returns "j7", or "j7-N" if there is such a job already. N begins at the number of labels, which
+  // grows with each job, so that a trace in which all jobs have one number takes one more try for
+  // each of them, not one for every job before it.
   std::string label_of(const SwfJob& job) {
-    std::string label = "j" + std::to_string(job.number);
-    while (!labels_.insert(label).second) {
-      label = "j" + std::to_string(job.number) + "-" + std::to_string(labels_.size());
+    const std::string plain = "j" + std::to_string(job.number);
+    std::string label = plain;
+    for (std::size_t n = labels_.size(); !labels_.insert(label).second; ++n) {
+      label = plain + "-" + std::to_string(n);
     }
     return label;
   }
 
+  // Makes a job of the scenario, as an input of the file would: a request, work, and a submission.
   base::Status submit(const SwfJob& traced, double factor) {
     const Configuration& configuration = scenario_.configuration;
     simulate::Job job;
@@ -124,6 +135,7 @@ class TraceJobs {
     }
     if (has_name(configuration.qos, "normal")) request.qos = "normal";  // sacctmgr's default
     if (traced.requested_time) {
+      // Slurm keeps time limits in minutes; rounding down could kill a job that fits its limit.
       request.time_limit = std::chrono::ceil<std::chrono::minutes>(*traced.requested_time);
     }
     if (traced.requested_memory_kib) {
@@ -138,6 +150,7 @@ class TraceJobs {
     return {};
   }
 
+  // How many jobs are missing, for each reason: totals without them would be taken for the trace's.
   void warn() {
     for (const auto& [why, count] : left_out_) {
       scenario_.warnings.push_back(std::to_string(count) +

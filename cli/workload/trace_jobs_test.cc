@@ -44,6 +44,7 @@ class TraceJobs : public testing::Test {
   simulate::Scenario scenario_;
 };
 
+// Rounded up to what a user could ask for: whole minutes, whole MiB.
 TEST_F(TraceJobs, AskForWhatTheTraceSays) {
   add({{.number = 3,
         .submit = seconds{5},
@@ -76,6 +77,8 @@ TEST_F(TraceJobs, WithoutMoreHaveThePartitionsDefaults) {
   EXPECT_TRUE(job.request.partitions.empty()) << "there is no queue1";
 }
 
+// One job for each reason, in one sentence per reason: a trace of which half is left out must not
+// look like a study of the whole.
 TEST_F(TraceJobs, ThatCannotBePlayedAreCounted) {
   add({{.number = 1, .run = seconds{1}, .processors_requested = 5},
        {.number = 2, .run = seconds{1}, .processors_requested = 3, .queue = 7},
@@ -102,6 +105,7 @@ TEST_F(TraceJobs, AreStretchedToALoad) {
   EXPECT_THAT(times(), ElementsAre(seconds{0}, seconds{100}, seconds{200}));
 }
 
+// No jobs; jobs that all come at once; and a load so low that times would overflow.
 TEST_F(TraceJobs, ALoadNeedsWorkAndTime) {
   EXPECT_FALSE(add_trace({}, 0.5, scenario_).ok());
   EXPECT_FALSE(
@@ -124,6 +128,7 @@ class TraceBesideInputs : public TraceJobs {
             "- {t: 50, node: n1, state: DOWN}\n") {}
 };
 
+// Inputs of both are sorted by time, and ids are given out in that order.
 TEST_F(TraceBesideInputs, JobsComeInBetween) {
   add({{.number = 1, .run = seconds{1}, .processors_requested = 1},
        {.number = 2, .submit = seconds{20}, .run = seconds{1}, .processors_requested = 1}});
@@ -133,6 +138,23 @@ TEST_F(TraceBesideInputs, JobsComeInBetween) {
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(scenario_.jobs[i].request.id, sched::JobId{static_cast<std::int64_t>(i) + 1});
   }
+}
+
+class TraceBesideEqualNames : public TraceJobs {
+ protected:
+  TraceBesideEqualNames()
+      : TraceJobs(
+            "inputs:\n- {t: 0, submit: j2, args: -n1, run: 5}\n"
+            "- {t: 0, submit: j2-2, args: -n1, run: 5}\n") {}
+};
+
+// The first name that is tried instead of j2 has the number of labels so far, 2: it is taken, too.
+TEST_F(TraceBesideEqualNames, GetNamesThatAreFree) {
+  const SwfJob job{.number = 2, .run = seconds{1}, .processors_requested = 1};
+  add({job, job});
+  ASSERT_EQ(scenario_.jobs.size(), 4U);
+  EXPECT_EQ(scenario_.jobs[2].label, "j2-3");
+  EXPECT_EQ(scenario_.jobs[3].label, "j2-4");
 }
 
 class TraceOfUsers : public TraceJobs {
