@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <thread>
 
@@ -13,12 +14,52 @@ namespace {
 
 constexpr std::int64_t kRoundsMax = 2'000;
 
+// In which round each was found last. It is played first, since some are seen in one of hundreds of
+// rounds only. What follows from a seed changes with the code: where this round finds nothing any
+// more, all rounds are played, and the line that is printed says what to write here.
+std::uint64_t last_found(Break which) {
+  switch (which) {
+    case Break::kNone:
+    case Break::kStartNotStored:
+    case Break::kEndNotStored:
+      return 1;
+    case Break::kGoneNotListed:
+      return 2;
+    case Break::kEndingNotStored:
+      return 3;
+    case Break::kFrozenUnsettled:
+      return 4;
+    case Break::kNoBarrier:
+      return 15;
+    case Break::kOutcomeLost:
+      return 26;
+    case Break::kStaleObeyed:
+    case Break::kDeletedStaysFrozen:
+      return 108;
+    case Break::kChargesForgotten:
+      return 170;
+    case Break::kNeverConfirmed:
+      return 201;
+    case Break::kNeverFailsOpen:
+      return 209;
+    case Break::kJournalAfterFreeze:
+      return 325;
+  }
+  return 1;
+}
+
 class BreaksTest : public testing::TestWithParam<BreakInfo> {};
 
 TEST_P(BreaksTest, IsFound) {
-  const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  const CampaignResult result =
-      run_campaign({.rounds = kRoundsMax, .threads = threads, .breaks = {GetParam().which}});
+  const std::uint64_t first = last_found(GetParam().which);
+  ASSERT_LE(first, static_cast<std::uint64_t>(kRoundsMax));  // one of the rounds of the search
+  const Breaks breaks{GetParam().which};
+  CampaignResult result = run_campaign({.first_seed = first, .rounds = 1, .breaks = breaks});
+  if (result.findings.empty()) {
+    std::printf("not found with seed %llu any more\n", static_cast<unsigned long long>(first));
+    const int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    result = run_campaign({.rounds = kRoundsMax, .threads = threads, .breaks = breaks});
+  }
   ASSERT_FALSE(result.findings.empty());
   const FoundIn& found = result.findings.front();
   std::printf("seed %llu: %s: %s\n", static_cast<unsigned long long>(found.seed),

@@ -62,6 +62,7 @@ class Scratch {
   std::string path_;
 };
 
+// Once in a process: no logs, and the seed of the round if a CHECK aborts.
 void prepare_process() {
   static const bool kDone = [] {
     spdlog::set_level(spdlog::level::off);
@@ -82,6 +83,7 @@ std::optional<Finding> run_plan(Plan plan, const Breaks& breaks, Tally& tally, b
   return outcome.finding;
 }
 
+// The plan without the events of these indexes; all else stays, seeds included.
 Plan without(Plan plan, const std::vector<std::size_t>& left_out) {
   std::vector<Event> events;
   for (std::size_t i = 0; i < plan.events.size(); ++i) {
@@ -101,6 +103,8 @@ std::optional<Finding> run_round(std::uint64_t seed, const Breaks& breaks, bool 
   return run_plan(without(plan_of(seed, calm), left_out), breaks, tally, traced);
 }
 
+// Each thread takes the next round. A round depends on its seed alone, so findings are the same
+// with any number of threads.
 CampaignResult run_campaign(const CampaignOptions& options) {
   prepare_process();
   CampaignResult result;

@@ -44,7 +44,7 @@ CampaignResult run_campaign(const CampaignOptions& options);
 std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
                                  const Finding& finding);
 
-// What was done and looked at, as a table. Names the checkers that looked at nothing.
+// The tally as a table. blind_checkers() names the checkers that looked at nothing.
 std::string table_of(const Tally& tally);
 std::vector<std::string> blind_checkers(const Tally& tally);
 

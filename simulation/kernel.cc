@@ -67,6 +67,8 @@ const Kernel::Cgroup* Kernel::find(const std::string& uid) const {
   return found == cgroups_.end() ? nullptr : &found->second;
 }
 
+// Returns true if the pod's tasks have all stopped: the freeze was asked for, and the time that it
+// takes has passed.
 bool Kernel::stands(const std::string& uid) const {
   const Cgroup* cgroup = find(uid);
   return cgroup != nullptr && cgroup->request == FreezeRequest::kFrozen &&
@@ -85,6 +87,8 @@ base::Duration Kernel::worked(const std::string& uid) {
   return found->second.worked;
 }
 
+// Adds the time since the last call to what the program has worked: it works until its tasks have
+// stopped, which is later than the freeze was asked for.
 void Kernel::account(Cgroup& cgroup) const {
   const base::Duration now = clock_.monotonic();
   if (cgroup.has_program) {
@@ -95,6 +99,7 @@ void Kernel::account(Cgroup& cgroup) const {
   cgroup.worked_as_of = now;
 }
 
+// A write to cgroup.freeze. Asking again for what holds changes nothing, as in the kernel.
 IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   const auto found = cgroups_.find(uid);
   if (found == cgroups_.end()) return IoResult::kGone;

@@ -52,6 +52,7 @@ Kubelet::Kubelet(Machine& machine, devcluster::ApiServer& server, const Time& no
   watch();
 }
 
+// Handlers only note that something changed; sync() reads the whole cache.
 void Kubelet::watch() {
   const auto changed = [this](const auto&...) { changed_ = true; };
   informer_ = std::make_unique<kube::Informer<kube::Pod>>(
@@ -71,6 +72,7 @@ void Kubelet::restart() {
   ++tally_.faults["kubelet restarted"];
 }
 
+// Programs end without a word. Their pods stay in the API until the machine is back.
 void Kubelet::power_off() {
   link_.drop_feeds();
   informer_.reset();
@@ -100,11 +102,13 @@ bool Kubelet::kill_one(std::uint64_t which) {
   return true;
 }
 
-// SIGTERM is handled by a program that is not frozen.
+// Returns false for a frozen program: it can neither work nor handle SIGTERM.
 bool Kubelet::may_act(const Program& program) const {
   return !machine_.kernel.stands(program.uid);
 }
 
+// When a program starts, ends by its work, handles SIGTERM, or is killed; and when a report is due.
+// A frozen program is not waited for, because its thaw is an event of the agent.
 Time Kubelet::next() {
   if (!informer_) return restarts_at_;
   if (changed_) return now_;
@@ -138,6 +142,8 @@ void Kubelet::step() {
   }
 }
 
+// The objects of the node against the programs: new ones are taken, and programs without an object
+// end.
 void Kubelet::sync() {
   std::set<std::string> exist;
   for (const auto& pod : informer_->snapshot()) {
@@ -157,6 +163,9 @@ void Kubelet::sync() {
   }
 }
 
+// 1. a pod that is new is accepted
+// 2. a status that the server has forgotten (a restore) is written again
+// 3. a deletion: SIGTERM, or the removal of the object if nothing runs
 void Kubelet::take(const kube::Pod& pod) {
   const std::string& uid = pod.metadata.uid;
   const auto [entry, fresh] = programs_.try_emplace(uid);
@@ -182,6 +191,11 @@ void Kubelet::take(const kube::Pod& pod) {
   }
 }
 
+// 1. the facts that the template's annotations and the labels tell
+// 2. a pod that has ended stays as it is
+// 3. one that had run before this kubelet has failed with its machine
+// 4. one that kubelet refuses fails
+// 5. any other starts after a while
 void Kubelet::accept(const kube::Pod& pod, Program& program) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   program.node = machine_.name;
@@ -202,6 +216,7 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
   if (finished) {
     program.over = true;
+    // Started before this kubelet, and not running now: the machine has failed in between.
   } else if (pod.status.phase == kube::PodPhase::kRunning || had_started_.contains(program.uid)) {
     program.started_wall = machine_.clock.wall();  // lost with the machine; kubelet says so
     finish(program, 137, "ContainerStatusUnknown", false);
@@ -216,6 +231,7 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   }
 }
 
+// A program starts, ends by SIGTERM or SIGKILL, or by having done its work, whichever is due.
 void Kubelet::advance(Program& program) {
   if (program.over) return;
   if (!program.running) {
@@ -268,6 +284,7 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
   if (ran) observer_.program_ended(program, by_itself);
 }
 
+// Writes what is due and tries again until it is written: first the status, then the removal.
 void Kubelet::report(Program& program) {
   if (now_ < program.report_at) return;
   const kube::ObjectKey key{program.ns, program.name};

@@ -37,7 +37,7 @@ struct Program {
   Time report_at{0};
 };
 
-// Whoever wants to know what really happened.
+// Learns what really happened to the programs, whatever the API server was told.
 class ProgramObserver {
  public:
   virtual ~ProgramObserver() = default;

@@ -83,6 +83,8 @@ void Ledger::find(const std::string& checker, const std::string& text) {
   if (!finding_) finding_ = {checker, text, now_};
 }
 
+// Returns for how long a condition has held without a break, by the looks so far. A bound in
+// seconds is a bound on this time, so a state that comes and goes is judged anew each time.
 Time Ledger::streak(const std::string& name, bool holds) {
   if (!holds) {
     streaks_.erase(name);
@@ -109,9 +111,11 @@ void Ledger::partition_goes() {
   }
 }
 
-bool Ledger::is_unsliced(const Program& program) const {
-  const auto job = jobs_.find(program.job_uid);
-  return job != jobs_.end() && job->second.unsliced_start == program.start;
+// A partition that was deleted leaves its running jobs without turns until they start anew: their
+// overlap is not a finding.
+bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
+  const auto job = jobs_.find(job_uid);
+  return job != jobs_.end() && job->second.unsliced_start == start;
 }
 
 void Ledger::fault() {
@@ -124,6 +128,8 @@ void Ledger::look() {
   for (Stream& stream : streams_) read(stream);
 }
 
+// The ledger judges every version that was ever stored, and not what a poll happens to see: a state
+// that stands for a moment only is enough for a program to act on it.
 void Ledger::read(Stream& stream) {
   for (;;) {
     // A watch that ended is opened again at once: what is written before the next look would not be
@@ -173,8 +179,11 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   const std::string name = name_of(job);
   if (type == "DELETED") {
     ++tally_.looked["lost"];
-    // A restore may take the batch Job away, and that takes this one along.
-    const bool excused = now_ < restored_at_ + kAfterRestore && batch_owner(job) != nullptr;
+    // A restore may take the batch Job away, and that takes this one along; or leave a Job that has
+    // not ended beside a batch Job that has.
+    const kube::OwnerReference* owner = batch_owner(job);
+    const bool excused = owner != nullptr && (now_ < restored_at_ + kAfterRestore ||
+                                              (!is_final_state(job) && has_ended(owner->uid)));
     if (!deleted_by_user_.contains(name) && !excused) {
       find("lost", "job " + name + " was deleted by no user");
     }
@@ -199,6 +208,8 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     find("verdict",
          "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));
   }
+  // Both are counters that every later decision builds on: a lower one would give two pods the same
+  // name, or let an old leader write again.
   const bool went_back = before.status.starts.value_or(0) > status.starts.value_or(0) ||
                          before.status.term.value_or(0) > status.term.value_or(0);
   if (went_back && !two_leaders) {
@@ -213,11 +224,11 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   facts.was_ready = facts.was_ready || ready;
-  if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts, now_);
+  if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
 }
 
 // What the job is said to have come to is what its programs did.
-void Ledger::on_final(JobFacts& facts, Time now) {
+void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
   const std::int64_t start = job.status.starts.value_or(0);
@@ -228,12 +239,9 @@ void Ledger::on_final(JobFacts& facts, Time now) {
       job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
       : planned == plan_.jobs.end() ? 1
                                     : static_cast<std::size_t>(planned->nodes);
-  const auto done = facts.succeeded.find(start);
   if (job.status.state == kube::JobState::kCompleted &&
-      (done == facts.succeeded.end() || done->second.size() < std::min<std::size_t>(tasks, 1))) {
-    if (now > restored_at_ + kAfterRestore) {
-      find("verdict", "job " + name + " is Completed, but no program of it was");
-    }
+      succeeded_[job.metadata.uid][start].size() < tasks) {
+    find("verdict", "job " + name + " is Completed, but not all of its programs were");
   }
   if (job.status.state == kube::JobState::kCancelled && !ended_by_user_.contains(name) &&
       plan_.preempt_mode != "Cancel") {
@@ -335,7 +343,15 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
   ++tally_.looked["timetable"];
   const auto check = [&](const timetable::PodSet& run) {
     std::set<std::string> jobs;
-    for (const std::uint16_t index : run) jobs.insert(spec.pods[index].job_uid);
+    for (const std::uint16_t index : run) {
+      const std::string& uid = spec.pods[index].job_uid;
+      const auto job = jobs_.find(uid);
+      // A job of a partition that was deleted runs at all times; it is listed for as long as others
+      // of its node take turns.
+      if (job == jobs_.end() || !is_unsliced(uid, job->second.job.status.starts.value_or(0))) {
+        jobs.insert(uid);
+      }
+    }
     if (jobs.size() > 1) find("timetable", "two gangs in one slot of " + node);
   };
   for (const timetable::PlanEntry& entry : spec.timetable.plan) {
@@ -353,8 +369,8 @@ void Ledger::program_started(const Program& program) {
   ++tally_.looked["started twice"];
   std::vector<Program>& running = running_[program.job_uid];
   const auto job = jobs_.find(program.job_uid);
-  // A pod that was deleted by force is made again whatever its program does, and nobody knows what
-  // goes on in a machine that has failed: two that run are no finding then.
+  // A pod that was deleted by force is made again whatever its program does, and the state
+  // of a machine that has failed is unknown: two that run are no finding then.
   const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
                        suffered_.contains(program.node);
   for (const Program& other : running) {
@@ -365,12 +381,14 @@ void Ledger::program_started(const Program& program) {
     }
   }
   if (!excused && job != jobs_.end()) {
-    const auto done = job->second.succeeded.find(program.start);
-    if (done != job->second.succeeded.end() && done->second.contains(program.task)) {
+    const auto& done = succeeded_[program.job_uid][program.start];
+    const auto ended = done.find(program.task);
+    // A start that a restore took back is made again under its number.
+    if (ended != done.end() && ended->second > restored_at_) {
       find("started twice", program.name + " has ended well and starts again");
     }
     if (is_final_state(job->second.job) && !job->second.job.status.ending &&
-        program.start > job->second.job.status.starts.value_or(0)) {
+        program.start >= job->second.job.status.starts.value_or(0)) {
       find("started twice", program.name + " starts, its job is final");
     }
   }
@@ -378,11 +396,20 @@ void Ledger::program_started(const Program& program) {
   running.push_back(program);
 }
 
-// Of the Jobs that run one batch Job one has programs, but for those that are told to end.
+bool Ledger::has_ended(const std::string& batch_uid) const {
+  const auto found = batch_.find(batch_uid);
+  return found != batch_.end() && (found->second.complete || found->second.failed);
+}
+
+// Of the Jobs that run one batch Job one has programs, but for those that are told to end. A batch
+// Job that has ended starts none.
 void Ledger::check_attempts(const Program& program) {
   const auto owner = owners_.find(program.job_uid);
   if (owner == owners_.end()) return;
   ++tally_.looked["attempts"];
+  if (has_ended(owner->second)) {
+    find("attempts", program.name + " starts, its batch Job has ended");
+  }
   for (const auto& [uid, running] : running_) {
     const auto other = owners_.find(uid);
     if (uid == program.job_uid || other == owners_.end() || other->second != owner->second) {
@@ -398,12 +425,8 @@ void Ledger::check_attempts(const Program& program) {
 void Ledger::program_ended(const Program& program, bool by_itself) {
   std::erase_if(running_[program.job_uid],
                 [&](const Program& one) { return one.uid == program.uid; });
-  const auto job = jobs_.find(program.job_uid);
-  if (job == jobs_.end()) return;
   if (by_itself && program.exit_code == 0) {
-    job->second.succeeded[program.start].insert(program.task);
-  } else {
-    ++job->second.ended_badly;
+    succeeded_[program.job_uid][program.start][program.task] = now_;
   }
 }
 
@@ -469,7 +492,7 @@ void Ledger::sample_overlaps(Node& node) {
   std::vector<const Program*> running;
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
-    if (is_unsliced(program)) continue;
+    if (is_unsliced(program.job_uid, program.start)) continue;
     // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
     if (kernel.is_asked_frozen(uid)) {
       ++tally_.looked["overlap of a task that does not freeze"];
@@ -639,6 +662,8 @@ void Ledger::thawed(Node& node, const std::string& uid) {
   const auto& programs = node.kubelet->programs();
   const auto on = programs.find(uid);
   if (on == programs.end() || !on->second.running || node.agent->everything_runs()) return;
+  // Its supervisor thaws all that the journal names, and waits for nothing.
+  if (!node.agent->is_working()) return;
   const base::Duration now = node.machine->clock.monotonic();
   for (const auto& [other, program] : programs) {
     const Kernel::Cgroup* cgroup = node.machine->kernel.find(other);
@@ -657,9 +682,8 @@ void Ledger::thawed(Node& node, const std::string& uid) {
 bool Ledger::all_final() const {
   return std::all_of(jobs_.begin(), jobs_.end(),
                      [](const auto& entry) { return is_final_state(entry.second.job); }) &&
-         std::all_of(batch_.begin(), batch_.end(), [](const auto& entry) {
-           return entry.second.complete || entry.second.failed;
-         });
+         std::all_of(batch_.begin(), batch_.end(),
+                     [this](const auto& entry) { return has_ended(entry.first); });
 }
 
 std::string Ledger::unfinished() const {

@@ -73,8 +73,6 @@ class Ledger final : public ProgramObserver {
  private:
   struct JobFacts {
     kube::Job job;
-    std::map<std::int64_t, std::set<int>> succeeded;  // tasks that ended well, by start
-    std::int64_t ended_badly = 0;
     base::Duration ran{0};  // since it was ready, as sampled
     Time ready_at = kNoTime;
     bool was_ready = false;            // in its present start
@@ -106,10 +104,11 @@ class Ledger final : public ProgramObserver {
   void read(Stream& stream);
   void take(const std::string& path, const std::string& line);
   void on_job(const std::string& type, kube::Job job);
-  void on_final(JobFacts& facts, Time now);
+  void on_final(const JobFacts& facts);
   void on_batch_job(const std::string& type, const nlohmann::json& object);
+  bool has_ended(const std::string& batch_uid) const;  // as stored
   void check_attempts(const Program& program);
-  bool is_unsliced(const Program& program) const;
+  bool is_unsliced(const std::string& job_uid, std::int64_t start) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
   void on_table(const std::string& type, kube::NodeTimetable table);
@@ -136,7 +135,9 @@ class Ledger final : public ProgramObserver {
   Tally& tally_;
   std::optional<Finding> finding_;
   std::vector<Stream> streams_;
-  std::map<std::string, JobFacts> jobs_;       // by UID
+  std::map<std::string, JobFacts> jobs_;  // by UID
+  // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.
+  std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
   std::map<std::string, BatchFacts> batch_;    // by UID
   std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
   bool jobs_went_ = false;                     // some were deleted

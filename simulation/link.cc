@@ -21,6 +21,7 @@ base::Error unreachable() {
   return {base::Code::kUnavailable, "connection refused"};
 }
 
+// An answer as the API server itself writes it, with the header that says when to try again.
 kube::Response refusal(int code, int retry_after_seconds) {
   kube::Response response;
   response.status = code;
@@ -80,6 +81,9 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
   return transmit(request);
 }
 
+// Draws one of seven outcomes, four for reads. In four nothing is carried out, and the program
+// hears so; one is a conflict; in two the write is carried out and its answer lost, with which a
+// retry must cope.
 base::Result<kube::Response> Link::go_wrong(const kube::Request& request) {
   const bool writes = request.method != kube::Method::kGet;
   switch (prng_.below(writes ? 7 : 4)) {
@@ -113,6 +117,8 @@ devcluster::ApiServer& Link::server_of(const std::string& path) {
   return stale ? *stale_ : server_;
 }
 
+// The request reaches the server. Two things are added that this server lacks or a break needs: the
+// CEL rule of terms, and dry runs of writes that are only said to be stored.
 base::Result<kube::Response> Link::transmit(kube::Request request) {
   ++tally_.requests;
   if (lowers_term(request)) {
@@ -151,6 +157,9 @@ void Link::add_feed(std::function<base::Duration()> step) {
   feeds_.back().due = now_;
 }
 
+// From now on lists and watches of timetables come from `cache`, an older state, as from an API
+// server behind a load balancer that lags. The watch that stands ends with 410, so that the program
+// lists anew.
 void Link::read_timetables_from(std::shared_ptr<devcluster::ApiServer> cache, Time until) {
   stale_ = std::move(cache);
   weather.stale_until = until;
@@ -159,6 +168,7 @@ void Link::read_timetables_from(std::shared_ptr<devcluster::ApiServer> cache, Ti
   }
 }
 
+// Takes the lines that have arrived off the stream, without delivering them.
 void Link::pull(Feed& feed) {
   if (!feed.stream || feed.ended) return;
   for (;;) {
@@ -174,6 +184,7 @@ void Link::pull(Feed& feed) {
   }
 }
 
+// Takes what the server has sent off the streams and decides when the program hears of it.
 void Link::look() {
   for (Feed& feed : feeds_) {
     pull(feed);
@@ -196,6 +207,7 @@ Time Link::next_feed() const {
   return next;
 }
 
+// Runs the feeds that are due; true if there were any.
 bool Link::run_feeds() {
   bool any = false;
   for (Feed& feed : feeds_) {
@@ -222,6 +234,8 @@ void Link::run(Feed& feed) {
   feed_ = nullptr;
 }
 
+// Called by the informer for its watch. It returns at once with what has arrived, and the stream
+// stays open until the next call: so one thread can run all informers in virtual time.
 base::Status Link::stream(const kube::Request& request,
                           const std::function<bool(std::string_view)>& on_line, std::stop_token) {
   Feed& feed = *feed_;
@@ -250,6 +264,9 @@ base::Status Link::stream(const kube::Request& request,
   return deliver(feed, on_line);
 }
 
+// 1. the connection may break off within what is on its way
+// 2. an error line (410) ends the watch, unless that rule is broken on purpose
+// 3. any other line may come twice
 base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view)>& on_line) {
   const auto close = [&] {
     feed.stream.reset();

@@ -20,7 +20,7 @@
 
 namespace simulation {
 
-// What is wrong with a link, until when.
+// The faults of a link, and until when.
 struct Weather {
   Time partitioned_until{0};
   Time bad_until{0};  // some requests are refused, or their answers are lost

@@ -110,6 +110,7 @@ NodeAgent::~NodeAgent() {
   (void)std::remove(journal_path_.c_str());
 }
 
+// As program/agent.cc does: adopt the journal, then begin to watch, with the policy due at once.
 void NodeAgent::start_worker() {
   starts_at_ = kNoTime;
   thaws_at_ = kNoTime;
@@ -128,6 +129,7 @@ void NodeAgent::start_worker() {
   worker_->policy_at = now_;
 }
 
+// Nothing of the process stays but the journal on disk, and what the kernel keeps: frozen cgroups.
 void NodeAgent::end_worker() {
   if (!worker_) return;
   overlap_micros_ += worker_->counters.overlap_micros.load() - worker_->overlap_before;
@@ -137,6 +139,7 @@ void NodeAgent::end_worker() {
   stopping_back_at_.reset();
 }
 
+// The supervisor goes on. It thaws what the journal names, and starts another worker.
 void NodeAgent::kill_worker() {
   if (!worker_) return;
   end_worker();
@@ -146,12 +149,15 @@ void NodeAgent::kill_worker() {
   starts_at_ = thaws_at_ + kWorkerStarts;
 }
 
+// From now on the worker does nothing and holds everything; its supervisor notices after
+// kHangAfter.
 void NodeAgent::hang_worker() {
   if (!worker_ || hung_since_ != kNoTime) return;
   ++tally_.faults["agent's worker hung"];
   hung_since_ = now_;
 }
 
+// With the supervisor: nothing thaws until kubelet has started the container again.
 void NodeAgent::kill_all(Time back_at) {
   if (!machine_.is_on) return;
   end_worker();
@@ -161,6 +167,8 @@ void NodeAgent::kill_all(Time back_at) {
   ++tally_.faults["agent's container killed"];
 }
 
+// The worst point for a crash: the pod is frozen, and only what was written before can tell the
+// next process so.
 void NodeAgent::kill_at_first_freeze(bool supervisor_too, Time back_after) {
   armed_ = {supervisor_too, back_after, machine_.kernel.first_freezes()};
 }
@@ -175,6 +183,7 @@ bool NodeAgent::dies_at_freeze() {
   return true;
 }
 
+// SIGTERM: the worker thaws all pods before it ends.
 void NodeAgent::stop(Time back_at) {
   if (!worker_ || hung_since_ != kNoTime) return;
   worker_->stopping = true;
@@ -183,6 +192,7 @@ void NodeAgent::stop(Time back_at) {
   ++tally_.faults["agent stopped"];
 }
 
+// The run directory is on tmpfs: the journal is gone with the machine, and so are all cgroups.
 void NodeAgent::power_off() {
   end_worker();
   supervisor_ = false;
@@ -190,6 +200,7 @@ void NodeAgent::power_off() {
   (void)std::remove(journal_path_.c_str());
 }
 
+// A file that was cut off anywhere, as after a write that was not finished.
 void NodeAgent::tear_journal() {
   const std::string text = read_file(journal_path_);
   if (text.size() < 2) return;
@@ -213,6 +224,8 @@ std::shared_ptr<const kube::NodeTimetable> NodeAgent::obeyed() const {
   return worker_ == nullptr ? nullptr : worker_->policy.timetable();
 }
 
+// Returns when the agent has something to do. A worker that hangs is silent until its supervisor
+// has noticed; one without a CPU, until it has one again.
 Time NodeAgent::next() const {
   Time next = std::min({starts_at_, thaws_at_, journal_late_at_});
   if (!worker_) return next;
@@ -229,6 +242,7 @@ Time NodeAgent::next() const {
   return std::max(next, now_);
 }
 
+// The supervisor's last duty, without an API server: every pod that the journal names is thawed.
 void NodeAgent::thaw_journaled() {
   thaws_at_ = kNoTime;
   const auto journal = agent::JournalFile{journal_path_}.read(boot_id());
@@ -236,6 +250,10 @@ void NodeAgent::thaw_journaled() {
   for (const agent::PodIdentity& pod : journal->pods) machine_.kernel.thaw(pod.uid);
 }
 
+// 1. what is due without a worker: a late journal (a break), the supervisor's thaw, a start
+// 2. a worker that hangs, or has no CPU, does nothing
+// 3. its threads, one after the other: watches, timers, policy, switcher, status
+// 4. a worker that was told to stop ends when everything runs, or when its time is over
 void NodeAgent::step() {
   if (now_ >= journal_late_at_) {
     journal_late_at_ = kNoTime;
@@ -265,6 +283,7 @@ void NodeAgent::step() {
   if (!stopping_back_at_) return;
   const bool done = worker_->policy.everything_runs() && worker_->policy.all_thawed();
   if (done || now_ >= *stopping_back_at_ - kThawWithin) {
+    // The last step writes the journal that names no pod, as the worker does.
     if (done) step_policy();
     const Time back_at = *stopping_back_at_;
     end_worker();
@@ -282,7 +301,8 @@ void NodeAgent::run_timers() {
   }
 }
 
-// What Agent::step does, without the log and the metrics.
+// As Agent::step, without the log and the metrics: read what has come, decide, set the timers,
+// offer a report. Rules that are broken on purpose change its inputs or delay its journal.
 void NodeAgent::step_policy() {
   Worker& w = *worker_;
   agent::PolicyLoop& loop = *w.loop;
@@ -343,6 +363,7 @@ std::optional<kube::NodeTopology> NodeAgent::topology() const {
       .sockets = 1, .cores_per_socket = 8, .threads_per_core = 1, .cpu_ids = "0-7"};
 }
 
+// As the switcher's thread: take the newest assignment, do what is due, tell the policy of changes.
 void NodeAgent::step_switch() {
   Worker& w = *worker_;
   if (const agent::Assignment* newest = w.sink.take()) w.core.obey(*newest);

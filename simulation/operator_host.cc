@@ -32,6 +32,7 @@ bool is_failure(const control::Outcome& outcome) {
       outcome);
 }
 
+// A time of up to that many microseconds, at least one: nothing takes no time.
 Time some(base::Prng& prng, std::uint64_t micros_max) {
   return microseconds{1 + static_cast<std::int64_t>(prng.below(micros_max + 1))};
 }
@@ -67,6 +68,7 @@ class OperatorHost::SlowWriter final : public control::Writer {
   OperatorHost& host_;
 };
 
+// One process of the operator: it stands for election, and leads or does not.
 struct OperatorHost::Process {
   explicit Process(OperatorHost& host)
       : elector{
@@ -82,6 +84,7 @@ struct OperatorHost::Process {
   Time elector_at{0};
 };
 
+// The parts of operator/process that exist while it leads, with feeds and writes that take time.
 struct OperatorHost::Leading {
   Leading(OperatorHost& host, std::int32_t transitions)
       : inbox{waker},
@@ -146,7 +149,7 @@ void OperatorHost::begin_to_lead(std::int32_t transitions) {
   if (log_) log_(name_ + ": leads, transitions " + std::to_string(transitions));
 }
 
-// What it decided and has not sent is lost with it; so is every answer.
+// Decisions that it has not sent are lost with it; so is every answer.
 void OperatorHost::end(Time back_at) {
   if (!process_) return;
   link_.drop_feeds();
@@ -187,6 +190,7 @@ bool OperatorHost::has_writes_under_way() const {
   return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
 }
 
+// Writes that have left the machine go on while the process is paused; everything else waits.
 Time OperatorHost::next() const {
   if (!process_) return starts_at_;
   Time next = kNoTime;
@@ -203,6 +207,10 @@ Time OperatorHost::next() const {
   return std::max(next, now_);
 }
 
+// 1. a process starts
+// 2. writes that are due are carried out, and answers come in
+// 3. the election: a leader that has lost its Lease ends, as the real one does
+// 4. the informers, and the control loop once all of them have synced
 void OperatorHost::step() {
   if (!process_ && now_ >= starts_at_) start();
   if (!process_) return;
@@ -227,6 +235,7 @@ void OperatorHost::step() {
       std::max(std::min(clock_.when_wall(due), now_ + kLongestWait), now_ + base::Duration{1});
 }
 
+// Writes overtake each other, since there are several writers.
 void OperatorHost::step_writes() {
   carry_out_postponed();
   SlowWriter& writer = leading_->writer;
@@ -247,7 +256,8 @@ void OperatorHost::step_writes() {
   }
 }
 
-// False: it was killed at this write.
+// Sends one write. Returns false if the process was killed before or after it, which is the
+// difference that a successor must not be able to suffer from.
 bool OperatorHost::carry_out(control::Effect effect) {
   // A writer's thread looks before it sends (process.cc); what a paused process had sent is under
   // way and arrives.
@@ -274,6 +284,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
   }
   if (breaks_.is(Break::kOutcomeLost) && is_failure(outcome)) return true;
   const Time at =
+      // Answers keep the order in which the writes were carried out.
       std::max(now_ + some(prng_, kWriteMicrosMax),
                leading_->writer.answers.empty() ? Time{0} : leading_->writer.answers.back().at);
   leading_->writer.answers.push_back({std::move(outcome), at});

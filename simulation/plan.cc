@@ -14,6 +14,7 @@ using std::chrono::seconds;
 
 constexpr Time kFaultsEnd = seconds{60};
 
+// An act, its name, and the least and largest length that is drawn for it.
 struct Kind {
   Act act;
   std::string_view name;
@@ -73,6 +74,8 @@ Time between(base::Prng& prng, std::int64_t min_ms, std::int64_t max_ms) {
                                    prng.below(static_cast<std::uint64_t>(max_ms - min_ms + 1)))};
 }
 
+// Draws an event between two instants. It is over when the faults end. Targets and amounts are raw
+// draws, which the act reduces to what it needs.
 Event event_of(base::Prng& prng, const Kind& kind, Time from, Time until) {
   Event event{.at = between(prng, from / milliseconds{1}, until / milliseconds{1}),
               .act = kind.act,
@@ -83,6 +86,8 @@ Event event_of(base::Prng& prng, const Kind& kind, Time from, Time until) {
   return event;
 }
 
+// Every job is submitted, the first one soon, so that no round is empty; and up to three acts on
+// jobs.
 void add_users(base::Prng& prng, Plan& plan) {
   for (std::size_t i = 0; i < plan.jobs.size(); ++i) {
     plan.events.push_back(
@@ -128,6 +133,8 @@ std::string to_string(const Event& event) {
          std::to_string(event.length / milliseconds{1}) + " ms)";
 }
 
+// The draws come in a fixed order: a new one belongs at the end, or all rounds of known seeds
+// change.
 Plan plan_of(std::uint64_t seed, bool calm) {
   base::Prng prng{
       base::Prng{seed}.next()};  // not seed itself: its neighbours' draws would be alike

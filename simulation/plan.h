@@ -1,6 +1,5 @@
-// What is going to happen in a round, worked out from its seed before it begins: the cluster, what
-// its users do, and the faults. Events can be left out one by one, which is how a finding is made
-// short.
+// The plan of a round, worked out from its seed before it begins: the cluster, what its users do,
+// and the faults. Events can be left out one by one, which is how a finding is made short.
 #pragma once
 
 #include <cstdint>

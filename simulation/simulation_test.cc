@@ -39,6 +39,15 @@ TEST(Simulation, TwoHundredRoundsWithFaultsFindNothing) {
   EXPECT_GT(result.tally.faults.size(), 20U) << table_of(result.tally);
 }
 
+// What a campaign found, and what was mended. (The smaller tests stand beside what was wrong.)
+TEST(Simulation, RoundsThatFoundSomethingFindNothing) {
+  for (const std::uint64_t seed : {5034U, 6424U, 7334U, 8175U, 9021U}) {
+    const CampaignResult result = run_campaign({.first_seed = seed, .rounds = 1});
+    EXPECT_TRUE(result.findings.empty()) << text_of(result);
+  }
+}
+
+// By the tallies of both, in which every fault and every look is counted.
 TEST(Simulation, OneSeedIsOneRound) {
   for (const std::uint64_t seed : {7U, 8U, 9U}) {
     Tally first, second;

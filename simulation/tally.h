@@ -1,5 +1,5 @@
-// What happened and what was looked at, counted: a campaign that tried nothing, or a checker that
-// saw nothing, must not look like a success.
+// Counts of what happened and of what was looked at: a campaign that tried nothing, or a checker
+// that saw nothing, must not look like a success.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "kube/testing/api_server/empty_cluster.h"
 #include "simulation/paths.h"
 
 namespace simulation {
@@ -23,23 +24,11 @@ constexpr Time kQuietLasts = seconds{40};
 constexpr int kStepsAtOnceMax = 20'000;
 constexpr Time kUsagePeriod = seconds{10};  // in a quiet cluster a record of usage each
 
-// The kinds of kubegang, read from the files once in a process.
-std::shared_ptr<const devcluster::ApiServer::Backup> empty_cluster() {
-  static const auto kBackup = [] {
-    const kube::ManualClock clock;
-    devcluster::ApiServer server{clock};
-    const base::Status loaded = server.load_crds(KUBEGANG_SOURCE_DIR "/crds");
-    CHECK(loaded.ok(), loaded.ok() ? "" : loaded.error().message);
-    return server.back_up();
-  }();
-  return kBackup;
-}
-
 std::string in_seconds(Time time) {
   return std::to_string(time / seconds{1}) + "s";
 }
 
-// Whether a Node is stored as ready.
+// Returns true if the Node is stored as ready.
 bool says_ready(const json& node) {
   const json none = json::array();
   const json status = node.value("status", json::object());
@@ -51,6 +40,7 @@ bool says_ready(const json& node) {
 
 }  // namespace
 
+// Every round begins with the same store, into which the CRDs have been loaded once.
 World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& directory, Trace trace)
     : plan_{std::move(plan)},
       breaks_{breaks},
@@ -60,7 +50,7 @@ World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& director
       server_clock_{now_},
       server_{server_clock_, {.seed = plan_.seed + 1}},
       ledger_{server_, now_, plan_, tally} {
-  server_.restore(*empty_cluster());
+  server_.restore(*devcluster::empty_cluster(KUBEGANG_SOURCE_DIR "/crds"));
   furnish();
 }
 
@@ -70,6 +60,8 @@ void World::trace(const std::string& line) {
   if (trace_) trace_(std::to_string(now_ / milliseconds{1}) + " ms  " + line);
 }
 
+// What users, administrators and other controllers ask: always answered, never late. Refusals are
+// only traced, since a user may ask for what is refused.
 json World::call(kube::Method method, const std::string& path, const json& body) {
   devcluster::ApiRequest request;
   request.http.method = method;
@@ -82,6 +74,9 @@ json World::call(kube::Method method, const std::string& path, const json& body)
   return json::parse(answer.body, nullptr, false);
 }
 
+// The cluster of the plan: namespaces, policies, machines with kubelet and agent, and two
+// operators. Each part has a seed of its own, so that another draw in one does not change the
+// others.
 void World::furnish() {
   for (const char* name : {paths::kNamespace, "kubegang-system"}) {
     call(kube::Method::kPost, "/api/v1/namespaces",
@@ -98,6 +93,8 @@ void World::furnish() {
   }
 }
 
+// Two partitions of the same nodes. Jobs of "low" take turns, or have nodes for themselves, as the
+// plan says; "high" is the higher tier and preempts them.
 json World::partition_spec(bool low) const {
   json spec{{"nodes", {{"hostlist", "n[1-" + std::to_string(plan_.nodes) + "]"}}},
             {"state", "Up"},
@@ -164,6 +161,11 @@ void World::create_node_object(const std::string& name) {
 
 // --- the run ---
 
+// 1. the plan's events, until faults end
+// 2. all heals; all jobs must end within a time that no recovery needs
+// 3. a while in which nothing happens: nothing may be written
+// 4. what is stored at the end, and usage, against what the programs did A finding ends the round
+//    at once, because what follows from it would be found, too.
 Outcome World::run() {
   ++tally_.rounds;
   run_until([] { return false; }, plan_.faults_end);
@@ -182,7 +184,8 @@ Outcome World::run() {
   return {ledger_.finding(), now_};
 }
 
-// What is recorded of usage. Nothing decays, so it is the sum of the jobs' run times.
+// Compares the usage record with the ledger. Nothing decays, so usage is the sum of the jobs' run
+// times.
 void World::check_usage() {
   const json record = call(kube::Method::kGet, std::string{paths::kUsage} + "/default", nullptr);
   base::Duration recorded{0};
@@ -213,6 +216,8 @@ void World::quiet() {
   }
 }
 
+// Virtual time: from one instant at which something is due to the next one. More steps at one
+// instant than kStepsAtOnceMax mean that the system chases its own tail.
 void World::run_until(const std::function<bool()>& done, Time limit) {
   int steps = 0;
   while (!ledger_.finding() && now_ < limit && !done()) {
@@ -224,6 +229,7 @@ void World::run_until(const std::function<bool()>& done, Time limit) {
   }
 }
 
+// The earliest instant at which any part has something to do. Machines that are off have nothing.
 Time World::next() const {
   Time next = std::min(sample_at_, cluster_at_);
   if (event_ < plan_.events.size()) next = std::min(next, plan_.events[event_].at);
@@ -236,6 +242,11 @@ Time World::next() const {
   return next;
 }
 
+// 1. events of the plan, and what is due from earlier ones
+// 2. operators, then kubelets and agents, in a fixed order: the same seed gives the same round
+// 3. controllers of the cluster
+// 4. if anything was written: the ledger looks at all of it, and the links take it up for delivery
+// 5. a sample of what runs, ten times a second
 void World::step() {
   while (event_ < plan_.events.size() && plan_.events[event_].at <= now_) {
     perform(plan_.events[event_++]);
@@ -277,6 +288,8 @@ void World::step() {
   }
 }
 
+// Returns true if an operator leads, hears and is heard: only then may its promises be expected to
+// hold.
 bool World::operator_is_well() const {
   return std::any_of(operators_.begin(), operators_.end(), [&](const auto& one) {
     return one->leads() && one->is_running() && one->link().was_whole_for(seconds{3}) &&
@@ -284,8 +297,9 @@ bool World::operator_is_well() const {
   });
 }
 
-// What other controllers of a cluster do: nodes that are not heard of are not ready, pods of nodes
-// that do not exist are deleted.
+// The other controllers of a cluster, once a second: nodes that are not heard of become not ready,
+// and kubelets register their Nodes. Every five seconds pods of nodes that do not exist are
+// deleted. Backups are kept only if the plan goes back to one.
 void World::step_cluster() {
   cluster_at_ = now_ + kClusterEvery;
   const bool goes_back =
@@ -346,6 +360,8 @@ void World::heal() {
   let_go();
 }
 
+// Users let go what they hold, every 20 s until all jobs have ended: after a restore an older spec
+// may be stored again.
 void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {

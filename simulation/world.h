@@ -69,12 +69,12 @@ class World {
   void change_scheduler(const Event& event);
   void reinstall(const Event& event);
   void delete_all(const std::string& collection, const std::string& each);
-  // What users do in the end: they let go what they hold, and give up what was refused.
+  // The end of a round for its users: they let go what they hold, and give up what was refused.
   void let_go();
   void later(Time after, std::function<void()> act);
   void set_kill_switch(const std::string& node, bool on);
   void restore(Time as_of);
-  // What was stored then; null where nothing is kept.
+  // The backup as of then; null where nothing is kept.
   std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
   Link& link_of(std::uint64_t target);

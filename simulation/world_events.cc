@@ -24,6 +24,7 @@ json control(const json& what) {
 
 }  // namespace
 
+// By who acts or what fails. Every fault is told to the ledger, which allows for what it may cost.
 void World::perform(const Event& event) {
   trace("--- " + to_string(event));
   switch (event.act) {
@@ -80,6 +81,8 @@ void World::perform(const Event& event) {
   }
 }
 
+// The batch Job's annotations say which partition and how many nodes; those of its template, how
+// long the programs work and how they end.
 void World::submit_batch(const JobPlan& job) {
   const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
                    {"simulation/exit-code", std::to_string(job.exit_code)}};
@@ -123,6 +126,7 @@ void World::submit(const JobPlan& job) {
         {"spec", spec}});
 }
 
+// The ledger is told of what ends or deletes a job, since only then may it be missing or cancelled.
 void World::perform_user(const Event& event) {
   const JobPlan& job = plan_.jobs[event.target % plan_.jobs.size()];
   const std::string path = std::string{paths::kJobs} + "/" + job.name;
@@ -179,6 +183,8 @@ void World::perform_administrator(const Event& event) {
   }
 }
 
+// Deleted and made anew, closed in one of three ways, or left with one node; later all is as
+// before.
 void World::change_partition(const Event& event) {
   const auto set = [this](const json& spec) {
     call(kube::Method::kPatch, paths::kLow, {{"spec", spec}});
@@ -305,6 +311,8 @@ void World::perform_agent(const Event& event) {
   }
 }
 
+// Every program that talks to the API server has a link: the operators, then kubelet and agent of
+// each node.
 Link& World::link_of(std::uint64_t target) {
   const std::uint64_t which = target % (operators_.size() + 2 * nodes_.size());
   if (which < operators_.size()) return operators_[which]->link();
@@ -358,11 +366,12 @@ void World::restore(Time as_of) {
   ledger_.restored();
   looked_at_ = -1;
   if (now_ - as_of >= kLeaseTells) return;
-  // What a leader knows is newer than what is stored, and its Lease does not tell: the operator is
+  // A leader knows more than what is stored, and its Lease does not show that: the operator is
   // restarted (docs/operations.md).
   for (auto& one : operators_) one->kill(now_ + seconds{1});
 }
 
+// The clock may be an operator's, which is no node's.
 void World::perform_machine(const Event& event) {
   ledger_.fault();
   Node& node = node_of(event);
@@ -390,6 +399,8 @@ void World::perform_machine(const Event& event) {
   }
 }
 
+// Everything that runs on the machine ends at once. A replaced machine loses its Node object, too,
+// and comes back as another one of the same name.
 void World::power_off(Node& node, bool replaced, Time length) {
   if (!node.machine->is_on) return;
   ++tally_.faults[replaced ? "node replaced" : "node off"];
