@@ -28,6 +28,8 @@ std::optional<RejectedBy> parse_rejected_by(const std::string& text) {
   return std::nullopt;
 }
 
+// A file's head says in comments what is expected of it; the last document is the one to refuse,
+// those before it are its surroundings (as a partition that it names).
 base::Result<BadManifest> load(const std::filesystem::path& path) {
   std::ifstream file{path};
   std::ostringstream content;
@@ -43,6 +45,7 @@ base::Result<BadManifest> load(const std::filesystem::path& path) {
                                   ": # Rejected by: must be Schema, CEL or Operator");
   }
   manifest.rejected_by = *rejected_by;
+  // Objects that only the operator refuses get in; the API server says nothing.
   if (manifest.says.empty() && *rejected_by != RejectedBy::kOperator) {
     return base::invalid_argument(path.string() + ": # Says: is missing");
   }
@@ -67,6 +70,7 @@ base::Result<std::vector<BadManifest>> load_bad_manifests(const std::string& fol
     if (entry.path().extension() == ".yaml") paths.push_back(entry.path());
   }
   if (error) return base::Error{base::Code::kNotFound, folder + ": " + error.message()};
+  // Folders list files in any order.
   std::sort(paths.begin(), paths.end());
   std::vector<BadManifest> manifests;
   for (const std::filesystem::path& path : paths) {

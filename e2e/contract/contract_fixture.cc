@@ -9,6 +9,8 @@ namespace {
 
 constexpr const char* kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
+// A kind that nobody else has, with a field for each feature of schemas that kubegang's own kinds
+// use; the tests' bounds and sentences are about these.
 json widget_crd() {
   const json text = {{"type", "string"}};
   const json schema = {
@@ -75,6 +77,8 @@ json widget_crd() {
 
 }  // namespace
 
+// A namespace of its own for each test: a real server is shared with other tests and with what was
+// there before.
 void ApiServerContract::SetUp() {
   auto server = start_server(GetParam());
   if (!server.ok() && server.error().code == base::Code::kNotFound) {
@@ -89,6 +93,8 @@ void ApiServerContract::SetUp() {
   ns_ = name_of(created.body);
   const Reply crd = post(kCrds, widget_crd());
   ASSERT_TRUE(crd.status == 201 || crd.status == 409) << crd.body;
+  // A real server serves a new kind a moment after the definition; 409 is the definition that an
+  // earlier test left.
   ASSERT_TRUE(eventually([&] { return get(widgets()).status == 200; }));
   // A real server refuses pods until the namespace's service account exists.
   ASSERT_TRUE(!is_real() ||
@@ -99,6 +105,7 @@ void ApiServerContract::TearDown() {
   if (server_ && is_real()) remove("/api/v1/namespaces/" + ns_);
 }
 
+// Only a failure of the transport fails the test; refusals are for the caller to look at.
 Reply ApiServerContract::raw(kube::Method method, const std::string& path, const std::string& body,
                              const CallOptions& options) {
   kube::Request request;
@@ -128,6 +135,8 @@ Reply ApiServerContract::json_patch(const std::string& path, const json& body) {
   return call(kube::Method::kPatch, path, body, {.content_type = "application/json-patch+json"});
 }
 
+// Ends when `enough` says so, or after 10 s, with the events seen so far: the test's comparison
+// then shows what is missing.
 std::vector<json> ApiServerContract::watch(
     const std::string& path, const std::function<bool(const std::vector<json>&)>& enough) {
   std::vector<json> events;
@@ -153,6 +162,7 @@ bool ApiServerContract::eventually(const std::function<bool()>& done) {
   // A real collector of garbage looks for new kinds every 30 s.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds{is_real() ? 90 : 10};
   std::mutex mu;
+  // Nobody notifies it: it is a sleep.
   std::condition_variable never;
   std::unique_lock lock{mu};
   while (!done()) {

@@ -1,7 +1,7 @@
-// What all contract tests share: a server, a namespace of the test's own, the test's kind Widget,
-// and plain requests. The suite names facts of the Kubernetes API that kubegang relies on; nothing
-// in it may depend on which server answers. Only for the .cc files of the suite, all of which write
-// JSON objects out and take replies apart: so it includes all of nlohmann/json.hpp.
+// The fixture of all contract tests: a server, a namespace of the test's own, the test's kind
+// Widget, and plain requests. The suite names facts of the Kubernetes API that kubegang relies on;
+// nothing in it may depend on which server answers. Only for the .cc files of the suite, all of
+// which write JSON objects out and take replies apart: so it includes all of nlohmann/json.hpp.
 #pragma once
 
 #include <functional>

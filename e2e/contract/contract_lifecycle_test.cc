@@ -5,6 +5,7 @@
 namespace contract {
 namespace {
 
+// `object` with a reference to `owner`, by which the collector of garbage finds it.
 json owned_by(json object, const json& owner, bool controller = true) {
   object["metadata"]["ownerReferences"] = {{{"apiVersion", owner["apiVersion"]},
                                             {"kind", owner["kind"]},
@@ -14,6 +15,7 @@ json owned_by(json object, const json& owner, bool controller = true) {
   return object;
 }
 
+// The programs read pods' fields without a thought to absent ones.
 TEST_P(ApiServerContract, PodsGetTheirDefaults) {
   const json created = create(core("pods"), pod("a"));
   EXPECT_EQ(created["spec"]["restartPolicy"], "Always");
@@ -39,6 +41,7 @@ TEST_P(ApiServerContract, PodsWithoutContainersAreInvalid) {
       << twice.message();
 }
 
+// Therefore the operator has to decide on a pod's node before it lets the pod go.
 TEST_P(ApiServerContract, APodsSpecCannotChange) {
   create(core("pods"), pod("a", "node-1"));
   const Reply refused = merge_patch(core("pods", "a"), {{"spec", {{"restartPolicy", "Never"}}}});
@@ -80,6 +83,7 @@ TEST_P(ApiServerContract, AGatedPodCanBePinnedAndLetGoAtOnce) {
   EXPECT_EQ(stopped.status, 200) << stopped.message();
 }
 
+// The fake kubelets write the status only; a status in another write is ignored without a word.
 TEST_P(ApiServerContract, APodsStatusIsWrittenApart) {
   create(core("pods"), pod("a", "node-1"));
   const json status = merge_patch(core("pods", "a") + "/status",
@@ -93,6 +97,7 @@ TEST_P(ApiServerContract, APodsStatusIsWrittenApart) {
   EXPECT_EQ(labelled["metadata"]["labels"]["a"], "b");
 }
 
+// No kubelet has to stop anything.
 TEST_P(ApiServerContract, APodWithoutANodeGoesAtOnce) {
   create(core("pods"), pod("a"));
   const Reply deleted = remove(core("pods", "a"));
@@ -101,6 +106,7 @@ TEST_P(ApiServerContract, APodWithoutANodeGoesAtOnce) {
   EXPECT_EQ(get(core("pods", "a")).status, 404);
 }
 
+// 1. Deletion only marks the pod: with a date, and the time that its processes have.
 TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
   const std::string rv = list_rv(core("pods"));
   create(core("pods"), pod("a", "node-1"));
@@ -116,9 +122,12 @@ TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
   EXPECT_EQ(remove(core("pods", "a") + "?gracePeriodSeconds=20")
                 .body["metadata"]["deletionGracePeriodSeconds"],
             5);
+  // 2. With no time left the kubelet deletes it for good. This is also how users force the end of
+  //    pods on a lost node.
   remove(core("pods", "a"),
          {{"kind", "DeleteOptions"}, {"apiVersion", "v1"}, {"gracePeriodSeconds", 0}});
   EXPECT_EQ(get(core("pods", "a")).status, 404);
+  // 3. Watches see the marks as changes and one end.
   const auto events = watch(core("pods") + "?watch=true&resourceVersion=" + rv,
                             [](const auto& seen) { return seen.back()["type"] == "DELETED"; });
   EXPECT_EQ(summary(events).front(), "ADDED a");
@@ -132,6 +141,7 @@ TEST_P(ApiServerContract, AFinishedPodGoesAtOnce) {
   EXPECT_EQ(get(core("pods", "a")).status, 404);
 }
 
+// `kubectl drain` asks for this instead of a deletion.
 TEST_P(ApiServerContract, EvictionDeletesThePod) {
   create(core("pods"), pod("a", "node-1"));
   const Reply evicted =
@@ -142,6 +152,7 @@ TEST_P(ApiServerContract, EvictionDeletesThePod) {
   EXPECT_TRUE(get(core("pods", "a")).body["metadata"].contains("deletionTimestamp"));
 }
 
+// The operator leaves the deletion of a job's pods to this, down to children of children.
 TEST_P(ApiServerContract, ChildrenGoWhenTheirOwnerHasGone) {
   const json owner = create(widgets(), widget("owner"));
   create(core("configmaps"), owned_by(config_map("child"), owner));
@@ -164,6 +175,7 @@ TEST_P(ApiServerContract, OrphansStayWithoutTheReference) {
   }));
 }
 
+// A pod that was created while its job was being deleted must not stay and hold a node forever.
 TEST_P(ApiServerContract, AChildOfAVanishedOwnerGoesToo) {
   const json owner = create(widgets(), widget("owner"));
   remove(widgets("owner"));

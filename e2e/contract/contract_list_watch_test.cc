@@ -11,12 +11,15 @@ json labelled(json object, const json& labels) {
   return object;
 }
 
+// The list's version is where the watch goes on: an older one than an item's would tell that item
+// again, a newer one than the list's state would miss a change.
 TEST_P(ApiServerContract, ListsAreSortedByNameAndCarryAVersion) {
   for (const char* name : {"c", "a", "b"}) create(widgets(), widget(name));
   const json list = get(widgets()).body;
   EXPECT_EQ(list["kind"], "WidgetList");
   EXPECT_EQ(list["apiVersion"], "contract.kubegang.io/v1");
   EXPECT_EQ(names_in(list), (Lines{"a", "b", "c"}));
+  // items[1] is "b", created last.
   EXPECT_GE(std::stoll(rv_of(list)), std::stoll(rv_of(list["items"][1])));
 }
 
@@ -29,6 +32,8 @@ TEST_P(ApiServerContract, AllNamespacesTogetherAndOneAlone) {
       get("/apis/contract.kubegang.io/v1/namespaces/kube-public/widgets").body["items"].empty());
 }
 
+// All pages show the state of the first one: what is deleted meanwhile is still there, what is
+// created is not, and all have one version. An informer that mixed states would keep ghosts.
 TEST_P(ApiServerContract, PagesAreOneConsistentList) {
   for (const char* name : {"a", "b", "c", "d", "e"}) create(widgets(), widget(name));
   const json first = get(widgets() + "?limit=2").body;
@@ -46,6 +51,7 @@ TEST_P(ApiServerContract, PagesAreOneConsistentList) {
   EXPECT_EQ(rv_of(second), rv_of(first));
 }
 
+// %3D is =, %21 is !, %20 is a blank. Objects without the label match != and notin.
 TEST_P(ApiServerContract, LabelSelectorsSelect) {
   create(widgets(), labelled(widget("a"), {{"app", "x"}, {"tier", "1"}}));
   create(widgets(), labelled(widget("b"), {{"app", "y"}}));
@@ -63,6 +69,8 @@ TEST_P(ApiServerContract, LabelSelectorsSelect) {
   EXPECT_EQ(get(widgets() + "?labelSelector=a%20b%20c").status, 400);
 }
 
+// A node agent lists its own node's pods by spec.nodeName. Other fields are refused, not ignored:
+// ignored, the selector would mean all.
 TEST_P(ApiServerContract, FieldSelectorsSelectWhereTheKindHasThem) {
   create(core("pods"), pod("a", "node-1"));
   create(core("pods"), pod("b"));
@@ -78,6 +86,8 @@ TEST_P(ApiServerContract, FieldSelectorsSelectWhereTheKindHasThem) {
   EXPECT_EQ(get(widgets() + "?fieldSelector=spec.size%3D1").status, 400);
 }
 
+// A client may hold such a version after etcd was restored from a backup. It has to hear so instead
+// of waiting forever.
 TEST_P(ApiServerContract, AVersionFromTheFutureIsTooLarge) {
   const Reply reply =
       get(widgets() + "?resourceVersion=999999999999&resourceVersionMatch=NotOlderThan");
@@ -86,6 +96,7 @@ TEST_P(ApiServerContract, AVersionFromTheFutureIsTooLarge) {
   EXPECT_EQ(reply.body["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
 }
 
+// Informers rest on this: no change is left out or told twice, and order is that of the writes.
 TEST_P(ApiServerContract, AWatchTellsEveryChangeInOrder) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));
@@ -100,6 +111,7 @@ TEST_P(ApiServerContract, AWatchTellsEveryChangeInOrder) {
   EXPECT_GT(std::stoll(rv_of(events[3]["object"])), std::stoll(rv_of(events[2]["object"])));
 }
 
+// The order among these first events is open with resourceVersion=0.
 TEST_P(ApiServerContract, AWatchWithoutAVersionBeginsWithWhatExists) {
   create(widgets(), widget("a"));
   create(widgets(), widget("b"));
@@ -107,6 +119,7 @@ TEST_P(ApiServerContract, AWatchWithoutAVersionBeginsWithWhatExists) {
   EXPECT_EQ(summary(watch_count(widgets() + "?watch=true&resourceVersion=0", 2)).size(), 2U);
 }
 
+// As after a connection that broke: nothing lost, nothing twice, no new list.
 TEST_P(ApiServerContract, AWatchResumesAfterTheVersionOfAnyEvent) {
   const std::string rv = list_rv(widgets());
   for (const char* name : {"a", "b", "c"}) create(widgets(), widget(name));
@@ -117,6 +130,8 @@ TEST_P(ApiServerContract, AWatchResumesAfterTheVersionOfAnyEvent) {
   EXPECT_EQ(summary(rest), Lines{"ADDED c"});
 }
 
+// A watch with a selector shows a set of its own: a change of labels is an arrival or a departure
+// there, changes outside are silent.
 TEST_P(ApiServerContract, ObjectsThatEnterOrLeaveTheSelectorAreAddedAndDeleted) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));
@@ -152,6 +167,7 @@ TEST_P(ApiServerContract, AWatchOfOneNameSeesNoOthers) {
       Lines{"ADDED a"});
 }
 
+// An end without an error, after which clients begin again where they were.
 TEST_P(ApiServerContract, AWatchEndsProperlyAfterItsTime) {
   const auto events =
       watch(widgets() + "?watch=true&timeoutSeconds=1&resourceVersion=" + list_rv(widgets()),
@@ -159,10 +175,12 @@ TEST_P(ApiServerContract, AWatchEndsProperlyAfterItsTime) {
   EXPECT_TRUE(events.empty());
 }
 
+// 410 in the stream, not as the answer's code: the informer has to list anew.
 TEST_P(ApiServerContract, AVersionThatIsForgottenIsGone) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));
   create(widgets(), widget("b"));
+  // A real server cannot be told to forget, but version 1 was long ago.
   const std::string old = server_->compact() ? rv : "1";
   const auto events = watch_count(widgets() + "?watch=true&resourceVersion=" + old, 1);
   ASSERT_EQ(events.size(), 1U);
@@ -171,6 +189,7 @@ TEST_P(ApiServerContract, AVersionThatIsForgottenIsGone) {
   EXPECT_EQ(events[0]["object"]["reason"], "Expired");
 }
 
+// Both lives are told apart: an informer that merged them would keep a dead job's state.
 TEST_P(ApiServerContract, DeletedAndCreatedAgainIsAnotherObject) {
   const std::string rv = list_rv(widgets());
   const json first = create(widgets(), widget("a"));

@@ -6,6 +6,8 @@ namespace {
 
 using kube::Method;
 
+// A client may send fields that belong to the server (an object copied with kubectl has them): they
+// are overwritten without a word. A job's own uid or status must not survive its creation.
 TEST_P(ApiServerContract, CreationFillsInWhatTheSystemOwns) {
   json object = widget("a");
   object["metadata"]["uid"] = "mine";
@@ -21,6 +23,8 @@ TEST_P(ApiServerContract, CreationFillsInWhatTheSystemOwns) {
   EXPECT_EQ(get(widgets("a")).body["metadata"]["uid"], created["metadata"]["uid"]);
 }
 
+// The operator creates what may exist already (after a crash between the request and its answer),
+// and tells this from other conflicts by the reason.
 TEST_P(ApiServerContract, CreatingTwiceIsAlreadyExists) {
   create(widgets(), widget("a"));
   const Reply again = post(widgets(), widget("a"));
@@ -46,6 +50,7 @@ TEST_P(ApiServerContract, CreationInAMissingNamespaceIsNotFound) {
   EXPECT_EQ(reply.message(), "namespaces \"no-such-namespace\" not found");
 }
 
+// A job's name becomes a part of its pods' names, so it is refused at the source.
 TEST_P(ApiServerContract, NamesMustBeDnsNames) {
   for (const char* name : {"Big", "under_score", "-a", "a-", "a..b"}) {
     const Reply reply = post(widgets(), widget(name));
@@ -57,6 +62,8 @@ TEST_P(ApiServerContract, NamesMustBeDnsNames) {
   }
 }
 
+// A patch that changes nothing must wake up no watch: otherwise a controller that writes the same
+// status at each look would wake itself forever.
 TEST_P(ApiServerContract, EachWriteRaisesTheResourceVersionAndNothingElseDoes) {
   const json created = create(widgets(), widget("a"));
   const json patched = merge_patch(widgets("a"), {{"spec", {{"size", 2}}}}).body;
@@ -66,6 +73,8 @@ TEST_P(ApiServerContract, EachWriteRaisesTheResourceVersionAndNothingElseDoes) {
   EXPECT_EQ(same["metadata"]["generation"], 2);
 }
 
+// The operator takes a new generation for a new wish of the user (observedGeneration); its own
+// writes of status and labels must not look like one.
 TEST_P(ApiServerContract, GenerationRisesWithTheSpecOnly) {
   create(widgets(), widget("a"));
   merge_patch(widgets("a"), {{"metadata", {{"labels", {{"x", "y"}}}}}});
@@ -76,6 +85,8 @@ TEST_P(ApiServerContract, GenerationRisesWithTheSpecOnly) {
   EXPECT_EQ(merge_patch(widgets("a"), {{"spec", {{"size", 3}}}}).body["metadata"]["generation"], 2);
 }
 
+// Two rights of RBAC guard the two paths: the owner of a job may not write its status, the operator
+// that writes the status cannot change the job.
 TEST_P(ApiServerContract, StatusAndSpecAreWrittenApart) {
   create(widgets(), widget("a"));
   const json status =
@@ -91,6 +102,8 @@ TEST_P(ApiServerContract, StatusAndSpecAreWrittenApart) {
   EXPECT_EQ(spec["status"]["phase"], "Ready");
 }
 
+// Optimistic locking: of two writers that read the same version the second one loses, in all three
+// ways to write.
 TEST_P(ApiServerContract, StaleWritesAreConflicts) {
   json old = create(widgets(), widget("a"));
   merge_patch(widgets("a"), {{"spec", {{"size", 2}}}});
@@ -110,6 +123,8 @@ TEST_P(ApiServerContract, StaleWritesAreConflicts) {
   EXPECT_EQ(get(widgets("a")).body["spec"]["size"], 2);
 }
 
+// An update without a version would overwrite a stranger's write unseen. Built-in kinds allow it
+// (below).
 TEST_P(ApiServerContract, ReplacingACustomResourceNeedsAResourceVersion) {
   json object = create(widgets(), widget("a"));
   object["metadata"].erase("resourceVersion");
@@ -129,6 +144,8 @@ TEST_P(ApiServerContract, ReplacingWithTheCurrentVersionWorks) {
   EXPECT_EQ(replaced.body["metadata"]["uid"], object["metadata"]["uid"]);
 }
 
+// A uid as precondition: a decision about a deleted job must not hit another one that was created
+// under the same name.
 TEST_P(ApiServerContract, AWrongUidIsAConflict) {
   create(widgets(), widget("a"));
   const Reply patch = merge_patch(widgets("a"), {{"metadata", {{"uid", "other"}}}});
@@ -148,6 +165,7 @@ TEST_P(ApiServerContract, AWrongUidIsAConflict) {
   EXPECT_EQ(get(widgets("a")).status, 200);
 }
 
+// RFC 7386; lists are not merged, so a writer of one element has to send them all.
 TEST_P(ApiServerContract, MergePatchRemovesWithNullAndReplacesLists) {
   create(widgets(), widget("a", {{"size", 1}, {"flag", true}, {"list", {"x", "y"}}}));
   const json patched =
@@ -157,6 +175,7 @@ TEST_P(ApiServerContract, MergePatchRemovesWithNullAndReplacesLists) {
   EXPECT_EQ(patched["spec"]["size"], 1);
 }
 
+// RFC 6902. A failed `test` after a good `replace` leaves the object as it was.
 TEST_P(ApiServerContract, JsonPatchAppliesOperationsOrNone) {
   create(widgets(), widget("a"));
   const Reply good =
@@ -173,6 +192,7 @@ TEST_P(ApiServerContract, JsonPatchAppliesOperationsOrNone) {
   EXPECT_EQ(get(widgets("a")).body["spec"]["size"], 5);
 }
 
+// `kubectl patch` sends this kind of patch unless told --type=merge; its users see this answer.
 TEST_P(ApiServerContract, StrategicMergePatchOfCustomResourcesIsUnsupported) {
   create(widgets(), widget("a"));
   for (const json& patch : {json{{"spec", {{"list", {"a"}}}}}, json{{"spec", {{"size", 2}}}}}) {
@@ -183,6 +203,8 @@ TEST_P(ApiServerContract, StrategicMergePatchOfCustomResourcesIsUnsupported) {
   }
 }
 
+// Without finalizers an object has gone when the answer arrives; all later requests say the same
+// sentence.
 TEST_P(ApiServerContract, DeletionAnswersWithSuccessAndIsNotFoundThen) {
   const json created = create(widgets(), widget("a"));
   const Reply deleted = remove(widgets("a"));
@@ -206,6 +228,7 @@ TEST_P(ApiServerContract, DeletionOfACollectionFollowsItsSelector) {
   EXPECT_EQ(names_in(get(widgets()).body), std::vector<std::string>{"b"});
 }
 
+// Dry runs pass all checks and show the outcome: `kubectl gang submit --dry-run=server`.
 TEST_P(ApiServerContract, DryRunStoresNothing) {
   const Reply created = post(widgets() + "?dryRun=All", widget("a"));
   EXPECT_EQ(created.status, 201);
@@ -219,6 +242,8 @@ TEST_P(ApiServerContract, DryRunStoresNothing) {
   EXPECT_EQ(get(widgets("b")).status, 200);
 }
 
+// Each mistake has its own code: 404 an unknown path, 400 an unreadable body or a name that differs
+// from the path's, 415 a type of content, 422 a wrong kind, 405 a verb that the path lacks.
 TEST_P(ApiServerContract, RequestsThatMakeNoSenseAreRefusedInTheirOwnWay) {
   EXPECT_EQ(get("/apis/contract.kubegang.io/v1/nonsense").status, 404);
   EXPECT_EQ(get("/apis/no.such.group/v1/things").status, 404);
@@ -233,6 +258,7 @@ TEST_P(ApiServerContract, RequestsThatMakeNoSenseAreRefusedInTheirOwnWay) {
   EXPECT_EQ(post(widgets(), elsewhere).status, 400);
   EXPECT_EQ(post(core("configmaps", "a"), config_map("a")).status, 405);
   json versioned = widget("a");
+  // A real server, too, takes this for its own failure.
   versioned["metadata"]["resourceVersion"] = "5";
   EXPECT_EQ(post(widgets(), versioned).status, 500);
 }
@@ -246,6 +272,8 @@ TEST_P(ApiServerContract, BuiltInKindsMayBeReplacedWithoutAVersion) {
   EXPECT_EQ(replaced.body["data"]["a"], "b");
 }
 
+// Election of a leader: microseconds survive, and a renewal with an old version hears that another
+// one was faster.
 TEST_P(ApiServerContract, LeasesAreRenewedWithAVersion) {
   const std::string leases = "/apis/coordination.k8s.io/v1/namespaces/" + ns_ + "/leases";
   json lease = create(leases, {{"apiVersion", "coordination.k8s.io/v1"},
@@ -263,6 +291,8 @@ TEST_P(ApiServerContract, LeasesAreRenewedWithAVersion) {
   EXPECT_EQ(put(leases + "/l", lease).status, 409);
 }
 
+// The operator writes events of events.k8s.io; `kubectl describe` reads the core group's: one
+// object under two names of fields (note and message, regarding and involvedObject).
 TEST_P(ApiServerContract, EventsHaveTwoSpellings) {
   const std::string events = "/apis/events.k8s.io/v1/namespaces/" + ns_ + "/events";
   create(events, {{"apiVersion", "events.k8s.io/v1"},
@@ -289,6 +319,7 @@ TEST_P(ApiServerContract, EventsHaveTwoSpellings) {
   EXPECT_EQ(get(events + "/e").body["note"], "runs on n[12-14]");
 }
 
+// `kubectl auth can-i`, and kubectl itself before some commands.
 TEST_P(ApiServerContract, EverybodyMayAskWhatHeMayDo) {
   const Reply reply =
       post("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",

@@ -6,6 +6,7 @@ namespace {
 
 using kube::Method;
 
+// The type that kubectl asks for: a table, or the object where the server knows none.
 constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
 struct Refusal {
@@ -13,7 +14,11 @@ struct Refusal {
   std::string message;  // a part of it
 };
 
+// Users meet our checks only in the API server's sentences, so docs and tests of manifests quote
+// them; they must be those of a real server. One line for each keyword of OpenAPI that our schemas
+// use.
 TEST_P(ApiServerContract, SchemasRefuseInAFamiliarSentence) {
+  // 1. Numbers: bounds and types.
   const std::vector<Refusal> refusals = {
       {{{"size", 0}},
        "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"},
@@ -24,6 +29,7 @@ TEST_P(ApiServerContract, SchemasRefuseInAFamiliarSentence) {
        "\"string\""},
       {{{"size", 1.5}}, "spec.size in body must be of type integer"},
       {json::object(), "spec.size: Required value"},
+      // 2. Strings: enumerations, patterns, lengths (in bytes), formats.
       {{{"size", 1}, {"color", "Blue"}},
        "spec.color: Unsupported value: \"Blue\": supported values: \"Red\", \"Green\""},
       {{{"size", 1}, {"label", "A1"}},
@@ -34,6 +40,7 @@ TEST_P(ApiServerContract, SchemasRefuseInAFamiliarSentence) {
       {{{"size", 1}, {"when", "yesterday"}},
        "spec.when in body must be of type date-time: \"yesterday\""},
       {{{"size", 1}, {"amount", true}}, "spec.amount in body must be of type"},
+      // 3. Lists, maps, sets, and lists whose elements have a key.
       {{{"size", 1}, {"list", json::array()}}, "spec.list in body should have at least 1 items"},
       {{{"size", 1}, {"list", {"a", "b", "c"}}},
        "spec.list: Too many: 3: must have at most 2 items"},
@@ -56,6 +63,7 @@ TEST_P(ApiServerContract, SchemasRefuseInAFamiliarSentence) {
   }
 }
 
+// The other side of the refusals: values at the bounds and null where the schema allows it.
 TEST_P(ApiServerContract, LegalValuesOfEveryTypePass) {
   const json spec = {{"size", 10},
                      {"color", "Green"},
@@ -72,12 +80,14 @@ TEST_P(ApiServerContract, LegalValuesOfEveryTypePass) {
   EXPECT_EQ(create(widgets(), widget("a", spec))["spec"], spec);
 }
 
+// Some clients write null for a field that was left out.
 TEST_P(ApiServerContract, DefaultsAreFilledInAndNullCountsAsAbsent) {
   EXPECT_EQ(create(widgets(), widget("a"))["spec"]["color"], "Red");
   EXPECT_EQ(create(widgets(), widget("b", {{"size", 1}, {"color", nullptr}}))["spec"]["color"],
             "Red");
 }
 
+// A misspelt field of a job must not be lost in silence: kubectl asks for Strict by default.
 TEST_P(ApiServerContract, UnknownFieldsArePrunedWarnedOfOrRefused) {
   const json object =
       widget("a", {{"size", 1}, {"sice", 2}, {"parts", {{{"name", "p"}, {"x", 1}}}}});
@@ -99,10 +109,12 @@ TEST_P(ApiServerContract, UnknownFieldsArePrunedWarnedOfOrRefused) {
       merge_patch(widgets("a") + "?fieldValidation=Ignore", {{"spec", {{"sice", 3}}}});
   EXPECT_EQ(ignored.status, 200);
   EXPECT_FALSE(ignored.headers.contains("warning"));
+  // A patch that fails so is 422 while an object is 400, as on a real server.
   EXPECT_EQ(merge_patch(widgets("a") + "?fieldValidation=Strict", {{"spec", {{"sice", 3}}}}).status,
             422);
 }
 
+// As text, since a JSON value cannot hold a field twice. Otherwise the last one wins.
 TEST_P(ApiServerContract, FieldsThatStandTwiceAreRefusedByStrict) {
   const std::string text =
       R"({"apiVersion":"contract.kubegang.io/v1","kind":"Widget","metadata":{"name":"a"},)"
@@ -115,6 +127,8 @@ TEST_P(ApiServerContract, FieldsThatStandTwiceAreRefusedByStrict) {
             2);
 }
 
+// A status that breaks its schema would be refused in production only, at the operator's first
+// write.
 TEST_P(ApiServerContract, StatusIsCheckedToo) {
   create(widgets(), widget("a"));
   const Reply reply = merge_patch(widgets("a") + "/status", {{"status", {{"count", "many"}}}});
@@ -124,6 +138,8 @@ TEST_P(ApiServerContract, StatusIsCheckedToo) {
             std::string::npos);
 }
 
+// `kubectl get` shows these. Priority 1 is `-o wide`; a path that finds nothing is null (shown as
+// <none>).
 TEST_P(ApiServerContract, TablesHaveTheColumnsOfTheDefinition) {
   create(widgets(), widget("a", {{"size", 3}, {"parts", {{{"name", "b"}, {"value", "v"}}}}}));
   const json table = call(Method::kGet, widgets(), nullptr, {.accept = kTable}).body;
@@ -157,6 +173,7 @@ TEST_P(ApiServerContract, PodTablesShowWhatPeopleLookFor) {
   EXPECT_EQ(cells[6], "node-1");
 }
 
+// Collectors of garbage read metadata only, which spares memory.
 TEST_P(ApiServerContract, MetadataAloneCanBeAskedFor) {
   create(widgets(), widget("a"));
   const json list =
@@ -168,6 +185,8 @@ TEST_P(ApiServerContract, MetadataAloneCanBeAskedFor) {
   EXPECT_FALSE(list["items"][0].contains("spec"));
 }
 
+// kubectl resolves `wd`, `widgets` and `contract` (a category) by these lists; newer ones read the
+// aggregated form.
 TEST_P(ApiServerContract, DiscoveryNamesTheResource) {
   const json list = get("/apis/contract.kubegang.io/v1").body;
   EXPECT_EQ(list["kind"], "APIResourceList");
@@ -192,6 +211,7 @@ TEST_P(ApiServerContract, DiscoveryNamesTheResource) {
   EXPECT_NE(aggregated.dump().find("\"resource\":\"widgets\""), std::string::npos);
 }
 
+// `kubectl explain` reads this. A real server publishes it a while after the definition.
 TEST_P(ApiServerContract, OpenApiDescribesTheResource) {
   json document;
   EXPECT_TRUE(eventually([&] {
@@ -206,6 +226,8 @@ TEST_P(ApiServerContract, OpenApiDescribesTheResource) {
   EXPECT_EQ(schema["x-kubernetes-group-version-kind"][0]["kind"], "Widget");
 }
 
+// A field without a type: a mistake in our crds/ has to fail in the tests, not at a user's `kubectl
+// apply`.
 TEST_P(ApiServerContract, DefinitionsThatAreNotStructuralAreRefused) {
   const json crd = {{"apiVersion", "apiextensions.k8s.io/v1"},
                     {"kind", "CustomResourceDefinition"},

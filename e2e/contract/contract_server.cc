@@ -13,6 +13,7 @@
 namespace contract {
 namespace {
 
+// The tests' API server, called without a wire: answers come as they are built.
 class InProcessServer final : public ContractServer {
  public:
   kube::Transport& transport() override { return transport_; }
@@ -27,12 +28,15 @@ class InProcessServer final : public ContractServer {
   devcluster::InProcessTransport transport_{server_, "contract"};
 };
 
+// The same server behind TLS and HTTP/2, read by the client that the programs use: differences to
+// InProcess are faults of the front end or of the transport.
 class HttpsServer final : public ContractServer {
  public:
   base::Status start() {
     auto front_end = devcluster::HttpsFrontEnd::start(server_, clock_);
     if (!front_end.ok()) return front_end.error();
     front_end_ = std::move(*front_end);
+    // By way of a kubeconfig, as users connect.
     const auto kubeconfig = front_end_->kubeconfig();
     if (!kubeconfig.ok()) return kubeconfig.error();
     const auto config = kube::parse_kubeconfig(*kubeconfig, "contract", ".");
@@ -55,6 +59,8 @@ class HttpsServer final : public ContractServer {
   std::unique_ptr<kube::HttpTransport> transport_;
 };
 
+// A kube-apiserver that the person who starts the tests names. It cannot be told to compact its
+// history.
 class RealServer final : public ContractServer {
  public:
   base::Status connect(const std::string& kubeconfig) {
@@ -88,6 +94,7 @@ base::Result<std::unique_ptr<ContractServer>> start_server(ServerKind kind) {
     case ServerKind::kReal:
       break;
   }
+  // kNotFound lets the fixture skip the test.
   const char* kubeconfig = std::getenv(kKubeconfigVariable);
   if (kubeconfig == nullptr || *kubeconfig == '\0') {
     return base::Error{base::Code::kNotFound,

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+// The plural under which the API serves a kind. Enough for the kinds of our examples: QOS is its
+// own plural, and every other one takes an s.
 std::string plural_of(const std::string& kind) {
   std::string out = kind;
   std::transform(out.begin(), out.end(), out.begin(),
@@ -59,6 +61,8 @@ base::Result<json> get_api(kube::Transport& transport, const std::string& path) 
   return call_api(transport, kube::Method::kGet, path, nullptr);
 }
 
+// Create first, and merge only if the object exists: an apply by get and create would need the same
+// two requests and could lose a race between them.
 base::Status apply_object(kube::Transport& transport, const json& object) {
   const std::string query = "?fieldValidation=Strict&fieldManager=kubegang-devcluster";
   const std::string collection = collection_path(object);

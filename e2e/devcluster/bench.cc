@@ -23,12 +23,17 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kStarts = 10;
+// Both are long against a clock tick (10 ms), which is the unit of CPU time in /proc.
 constexpr seconds kIdleTime{10};
 constexpr seconds kRotationTime{20};
 constexpr seconds kPatience{30};
 constexpr const char* kRotationSlice = "100ms";
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
+// The measurements on one cluster that runs:
+// 1. time_one_start(), ten times: from the apply to processes on all nodes
+// 2. idle(): the operator's CPU with nothing to do, and the memory of both programs
+// 3. rotate(): the CPU of both with two gangs that switch ten times a second
 class Bench {
  public:
   Bench(const kube::Clock& clock, Devcluster& cluster, const BenchOptions& options,
@@ -77,6 +82,8 @@ ProcessUsage Bench::usage(const std::string& component) const {
   return usage_of(cluster_.components().processes(component));
 }
 
+// The demo's configuration and partition, with the bench's slice. Jobs are applied later under
+// names of their own; the first one of the demo's file is the pattern.
 base::Status Bench::apply_files() {
   for (const char* file : {"/scheduler-config.yaml", "/partitions.yaml"}) {
     const auto objects = read_manifests(options_.examples_directory + file);
@@ -119,6 +126,7 @@ base::Result<base::Duration> Bench::time_one_start(const std::string& name) {
   return time;
 }
 
+// CPU as a share of one core over kIdleTime.
 base::Status Bench::idle(json& figures) {
   const base::Duration begin = clock_.monotonic();
   const ProcessUsage before = usage(std::string{kOperator});
@@ -145,6 +153,7 @@ base::Status Bench::rotate(json& figures) {
     if (!status.ok()) return status;
   }
   const std::string agent = agent_name(cluster_.node_names().front());
+  // The first turns, with the starts of the second job, do not count.
   if (interrupts_.wait(seconds{5})) return Error{Code::kCancelled, "stopped"};
   const base::Duration begin = clock_.monotonic();
   const ProcessUsage before = usage(agent);
@@ -158,6 +167,8 @@ base::Status Bench::rotate(json& figures) {
   return {};
 }
 
+// The starts come before the idle measurement, so that the operator idles with what jobs have left
+// behind in it.
 base::Status Bench::run(json& figures) {
   if (const auto status = apply_files(); !status.ok()) return status;
   std::vector<double> times;

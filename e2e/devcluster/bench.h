@@ -19,7 +19,7 @@ struct BenchOptions {
 base::Status run_bench(const kube::Clock& clock, const DevclusterConfig& config,
                        const BenchOptions& options, Interrupts& interrupts);
 
-// What a set of processes has used and holds.
+// The CPU time that a set of processes has used, and the memory that it holds.
 struct ProcessUsage {
   base::Duration cpu_time{};
   std::int64_t resident_bytes = 0;

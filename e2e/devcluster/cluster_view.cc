@@ -15,6 +15,7 @@ constexpr const char* kJobsPath = "/apis/kubegang.io/v1alpha1/jobs";
 constexpr const char* kTimetablesPath = "/apis/kubegang.io/v1alpha1/nodetimetables";
 
 template <typename T>
+// All objects of a kind as our types. A demo's cluster is small: one list, without pages.
 base::Status read_all(kube::Transport& transport, const char* path, std::vector<T>& out) {
   const base::Result<json> list = get_api(transport, path);
   if (!list.ok()) return list.error();

@@ -29,6 +29,8 @@ base::Status Components::start(const std::string& name, ComponentSpec spec) {
   return start_again(name);
 }
 
+// The cgroup of the component is made before the process, which begins in it: so everything that it
+// starts can be found and killed later, whatever became of the process itself.
 base::Status Components::start_again(const std::string& name) {
   const auto found = components_.find(name);
   CHECK(found != components_.end() && !runs(name), name);
@@ -55,11 +57,14 @@ void Components::kill(const std::string& name) {
   const auto found = components_.find(name);
   if (found == components_.end()) return;
   const os::CgroupRoot cgroup = cgroup_of(name);
+  // By the cgroup: the agent's worker is a child of the process that was started.
   os::kill_below(cgroup.version, cgroup.path);
   (void)wait(name, kKillPatience);
   (void)os::destroy_cgroup(cgroup.version, cgroup.path, kKillPatience);
 }
 
+// Waits on the pidfd, which becomes readable when the process has ended, then reaps. The status is
+// kept: a second call answers the same.
 std::optional<ExitStatus> Components::wait(const std::string& name, base::Duration patience) {
   const auto found = components_.find(name);
   if (found == components_.end()) return std::nullopt;
@@ -74,6 +79,7 @@ std::optional<ExitStatus> Components::wait(const std::string& name, base::Durati
   return component.ended;
 }
 
+// A wait of no time: only reaping tells a process that runs from a zombie.
 bool Components::runs(const std::string& name) {
   const auto found = components_.find(name);
   if (found == components_.end() || !found->second.child) return false;
@@ -95,6 +101,7 @@ std::vector<std::string> Components::names() const {
   return out;
 }
 
+// All are told first and share one deadline, so a stop takes as long as the slowest.
 void Components::stop_all(base::Duration patience) {
   for (const std::string& name : names()) (void)signal(name, SIGTERM);
   const auto deadline = std::chrono::steady_clock::now() + patience;

@@ -41,6 +41,10 @@ constexpr milliseconds kFrame{100};
 constexpr milliseconds kReadEvery{250};
 constexpr std::int64_t kCellsPerSlice = 4;
 
+// The demo as a script (play()) over one thread that shows the cluster while it waits: every wait
+// goes through pass(), which draws a frame at a time and notices Ctrl-C. The picture is made of
+// what a user could read: jobs and timetables from the API server, and the stamps that the probes
+// write.
 class Demo {
  public:
   // `user`: over the network with the kubeconfig, as a user's kubectl.
@@ -114,6 +118,7 @@ base::Status Demo::pass(base::Duration time) {
   return {};
 }
 
+// kTimeout with the sentence `what` if the condition does not hold within `patience`.
 base::Status Demo::wait_for(const std::string& what, base::Duration patience,
                             const std::function<bool()>& condition) {
   const base::Duration end = clock_.monotonic() + patience;
@@ -124,11 +129,15 @@ base::Status Demo::wait_for(const std::string& what, base::Duration patience,
   return {};
 }
 
+// How often the picture is drawn: four times in a slice, so that no turn is missed, and between 10
+// and 100 ms, which an eye and a CPU can bear.
 base::Duration Demo::frame() const {
   const base::Duration quarter = options_.slice / kCellsPerSlice;
   return std::clamp<base::Duration>(quarter, milliseconds{10}, kFrame);
 }
 
+// Reads the cluster, four times a second at most: the states between two reads follow from the
+// timetables, so the picture is exact all the same.
 void Demo::refresh() {
   const base::Duration now = clock_.monotonic();
   if (now - read_at_ < kReadEvery) return;
@@ -157,6 +166,7 @@ std::vector<probe::Gang> Demo::gangs() const {
   return out;
 }
 
+// On a terminal: the queue, and a strip for each node of which gang ran when.
 void Demo::draw(base::Instant now) {
   const std::vector<std::string> nodes = cluster_.node_names();
   std::size_t name_length = 0;
@@ -212,6 +222,8 @@ base::Status Demo::submit(const json& job) {
   return wait_until_ready(name);
 }
 
+// startTime is written when all pods have settled (JobReady). If that does not come, the
+// scheduler's own reason is part of the error.
 base::Status Demo::wait_until_ready(const std::string& name) {
   const auto status = wait_for("job " + name + " is not ready", kReadyPatience, [&] {
     const kube::Job* job = view_.job(name);
@@ -225,6 +237,7 @@ base::Status Demo::wait_until_ready(const std::string& name) {
           (job == nullptr ? "it is gone" : job->status.reason + " " + job->status.message)};
 }
 
+// The end is a part of the demo: pods of gangs that take turns must be gone soon, also frozen ones.
 base::Status Demo::remove_jobs() {
   over_ = true;
   for (const std::string& name : job_names_) {
@@ -239,6 +252,9 @@ base::Status Demo::remove_jobs() {
   });
 }
 
+// 1. from the stamps: when each gang ran, how exactly it switched, what overlapped; the time in
+//    which the first job was alone tells how much of a CPU a probe gets without turns
+// 2. from the API server: writes of pods and of timetables' specs per switch, which must be none
 Report Demo::measure(base::Instant alone_from, base::Instant alone_to,
                      base::Instant both_ready) const {
   const base::Instant until = clock_.wall();
@@ -260,8 +276,12 @@ Report Demo::measure(base::Instant alone_from, base::Instant alone_to,
   return report;
 }
 
-// 1 the partition; 2 the first job, alone for a while; 3 the second; 4 both take turns; 5 the
-// measurement; 6 the end.
+// 1. the configuration and the partition
+// 2. the first job, alone for a while
+// 3. the second job
+// 4. both take turns
+// 5. the measurement
+// 6. the end: both jobs are deleted and their pods are gone
 base::Result<Report> Demo::play() {
   base::Result<std::vector<json>> jobs =
       read_manifests(options_.examples_directory + "/gang-jobs.yaml");
@@ -289,6 +309,8 @@ base::Result<Report> Demo::play() {
 
 }  // namespace
 
+// Jobs are applied over the network with the kubeconfig, as a user's kubectl would; only reading
+// goes into the API server directly.
 int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& options,
               Interrupts& interrupts) {
   const auto config = kube::load_kubeconfig(cluster.kubeconfig_path());

@@ -65,6 +65,11 @@ std::string agent_name(std::string_view node) {
 Devcluster::Devcluster(const kube::Clock& clock, DevclusterConfig config)
     : clock_{clock}, config_{std::move(config)}, stamps_{config_.directory + "/stamps"} {}
 
+// 1. what earlier devclusters have left is removed
+// 2. the directory, the cgroup with its guardian, the API server, the nodes
+// 3. the agents, then the operator: nodes without a ready agent get no jobs, so the first jobs wait
+//    less
+// 4. the operator leads If a step fails, the destructor takes back what the earlier ones did.
 base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& clock,
                                                             DevclusterConfig config) {
   std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};
@@ -92,6 +97,8 @@ base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& c
   return cluster;
 }
 
+// In this order: the programs before the API server that they talk to, the kubelet's threads before
+// the kubelet, and the guardian last, which removes whatever cgroup is left.
 Devcluster::~Devcluster() {
   if (components_) components_->stop_all(kStopPatience);
   front_end_.reset();
@@ -122,6 +129,7 @@ base::Status Devcluster::lock_directory() {
                                          "or choose another directory with --dir"};
 }
 
+// Logs, journals and stamps of an earlier run would be taken for this one's.
 base::Status Devcluster::prepare_directory() {
   std::error_code error;
   for (const char* part : {"/logs", "/state"}) {
@@ -138,6 +146,8 @@ base::Status Devcluster::prepare_directory() {
   return stamps_.prepare(node_names());
 }
 
+// The guardian before anything that must not survive: from here on this process may be killed at
+// any instruction.
 base::Status Devcluster::start_servers() {
   base::Result<os::CgroupRoot> root = os::make_cgroup_root(config_.cgroup_version, instance_name());
   if (!root.ok()) return root.error().with_context("the devcluster freezes real processes");
@@ -161,6 +171,7 @@ base::Status Devcluster::start_servers() {
       {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "kubegang-system"}}}});
 }
 
+// The kubelet's threads begin last, when the Nodes exist and the front end listens.
 base::Status Devcluster::start_nodes() {
   kubelet_ = std::make_unique<Kubelet>(
       clock_, *transport_,
@@ -213,6 +224,8 @@ std::vector<std::string> Devcluster::node_names() const {
   return names_of(config_.nodes);
 }
 
+// An agent of the devcluster sees one node's cgroups as its root, and the processors that the node
+// claims to have. Port 0: several agents share this machine.
 ComponentSpec Devcluster::agent_spec(const std::string& node) const {
   const std::string state = config_.directory + "/state/" + node;
   return {.argv = {config_.program_directory + "/kubegang-agent", "--kubeconfig", kubeconfig_path(),
@@ -240,6 +253,8 @@ base::Status Devcluster::start_operator(const OperatorSpec& spec) {
   return components_->start(spec.name, operator_spec(spec));
 }
 
+// As after a restart of a kube-apiserver, whose watch cache is empty then: watches must list anew
+// instead of going on from an old version.
 base::Status Devcluster::start_api_server_again() {
   api_server_->compact();
   return front_end_->open_again();
@@ -266,6 +281,8 @@ base::Result<std::string> find_upwards(const std::string& start, const std::stri
   return Error{Code::kNotFound, "no folder " + name + "/ in " + start + " or above it"};
 }
 
+// Under sudo the files would belong to root, and the user could neither read the kubeconfig nor
+// remove the directory.
 void give_to_invoking_user(const std::string& path) {
   const char* uid = std::getenv("SUDO_UID");
   const char* gid = std::getenv("SUDO_GID");

@@ -19,6 +19,7 @@ void FreezeWatch::watch(std::stop_token stop) {
         const std::lock_guard lock{mutex_};
         if (seen_.contains(pod.name)) continue;
       }
+      // Looked at every 10 ms: a first freeze lasts for a slice, so it is not missed.
       if (!os::is_frozen(pod.cgroup)) continue;
       const base::Instant now = clock_.wall();
       const std::lock_guard lock{mutex_};

@@ -45,11 +45,13 @@ std::optional<std::string> start_time(const std::string& pid) {
 
 }  // namespace
 
+// PID and start time together name a process for good: PIDs are used again.
 std::string instance_name() {
   const std::string pid = std::to_string(::getpid());
   return std::string{kInstancePrefix} + pid + "-" + start_time(pid).value_or("0");
 }
 
+// Another process may have the same PID by now; it does not have the same start time.
 bool is_dead_instance(const std::string& name) {
   if (!name.starts_with(kInstancePrefix)) return false;
   const std::string rest = name.substr(kInstancePrefix.size());
@@ -58,6 +60,7 @@ bool is_dead_instance(const std::string& name) {
   return start_time(rest.substr(0, dash)) != rest.substr(dash + 1);
 }
 
+// The names are collected first: removing folders while their parent is iterated may skip some.
 void sweep_dead_instances() {
   for (const os::CgroupMount& mount : os::cgroup_mounts()) {
     std::error_code error;
@@ -71,6 +74,8 @@ void sweep_dead_instances() {
   }
 }
 
+// The reading end of the pipe goes to the guardian under its own number; the writing end stays here
+// and is closed on exec, so no pod and no component holds it open.
 base::Result<Guardian> Guardian::start(const std::string& program, const os::CgroupRoot& root,
                                        const std::string& log_path) {
   std::array<int, 2> fds{};
@@ -95,10 +100,14 @@ Guardian::~Guardian() {
   if (!lifeline_.is_open()) return;
   lifeline_.reset();
   pollfd fd{child_.pidfd.get(), POLLIN, 0};
+  // The guardian destroys the cgroup now; a second more than its own patience.
   ::poll(&fd, 1, static_cast<int>(std::chrono::milliseconds{kDestroyPatience}.count()) + 1000);
   (void)reap(child_);
 }
 
+// The write end of the pipe is open in the devcluster only. The kernel closes it however that
+// process ends, also by SIGKILL, and then read() returns 0: frozen processes that no agent would
+// thaw are killed with their cgroup.
 int guard(int lifeline_fd, const os::CgroupRoot& root) {
   char byte = 0;
   for (;;) {

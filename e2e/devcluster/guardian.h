@@ -16,7 +16,7 @@ namespace devcluster {
 // devcluster knows whether we are still there.
 std::string instance_name();
 
-// Whether the process that gave itself this instance name has ended. False for any other name.
+// Returns true if the process that gave itself this instance name has ended; false for other names.
 bool is_dead_instance(const std::string& name);
 
 // Destroys the cgroups of devclusters that have ended, guardian and all.

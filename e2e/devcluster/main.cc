@@ -68,6 +68,8 @@ std::string check_hostlist(const std::string& text) {
   return names.ok() ? std::string{} : names.error().message;
 }
 
+// The configuration that the command line describes. Programs and CRDs are found from the place of
+// this program, so that it works in every build directory.
 Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   devcluster::DevclusterConfig config;
   std::error_code error;
@@ -109,6 +111,7 @@ void say_how_to_look_inside(const Options& options) {
   std::fflush(stdout);
 }
 
+// Until Ctrl-C. Programs that end are started again, as a DaemonSet and a Deployment would.
 int up(const Options& options, devcluster::Interrupts& interrupts) {
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
@@ -127,6 +130,7 @@ int up(const Options& options, devcluster::Interrupts& interrupts) {
   return 0;
 }
 
+// The least duration is checked here, where the slice is known, too.
 int demo(const Options& options, devcluster::Interrupts& interrupts) {
   const base::Duration slice = *kube::parse_duration(options.slice);
   const base::Duration duration = *kube::parse_duration(options.duration);

@@ -18,7 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr std::size_t kReadBytesMax = 65536;
 
-// Where the last `lines` lines begin.
+// Where the last `lines` lines begin, counted from the end of the file; 0 if there are fewer. A
+// line break at the very end belongs to the last line.
 std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
   std::ifstream in{path};
   std::ostringstream stream;
@@ -32,6 +33,8 @@ std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
   return lines <= 0 ? static_cast<std::int64_t>(at) : 0;
 }
 
+// A file as the answer to GET …/log. With `follow` it goes on until the container has ended and all
+// its output has been read. One thread reads; any may cancel.
 class LogStream final : public BodyStream {
  public:
   LogStream(LogFile log, const PodLogRequest& request)

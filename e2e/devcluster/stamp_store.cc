@@ -20,6 +20,7 @@ base::Status StampStore::prepare(const std::vector<std::string>& nodes) {
   return {};
 }
 
+// Reads the stamps of all nodes anew: the probes append to them all the time.
 probe::Gang StampStore::gang(const std::string& job,
                              const std::map<std::string, base::Instant>& first_freezes) const {
   probe::Gang out{.name = job};
@@ -48,6 +49,8 @@ probe::Gang StampStore::gang(const std::string& job,
   return out;
 }
 
+// Cells are on a grid of their own length, so that the picture moves by whole cells and a finished
+// cell keeps its color. For each node and gang, the runs that reach into a cell are summed up.
 std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
                                    const std::vector<probe::Gang>& gangs, base::Instant now,
                                    base::Duration cell, std::size_t columns) {
@@ -65,6 +68,7 @@ std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
           const auto inside = std::min(run.end, from + cell) - std::max(run.begin, from);
           ran += std::max(base::Duration{}, inside);
         }
+        // A cell belongs to the gang that ran for half of it; less is the edge of a turn.
         if (ran < cell / 2) continue;
         StripCell& one = strip.cells[column];
         one.several = one.job.has_value();

@@ -19,7 +19,7 @@ class StampStore {
   // Empties it and makes the nodes' folders.
   base::Status prepare(const std::vector<std::string>& nodes);
 
-  // What containers are told as KUBEGANG_STAMP_FILE, for the kubelet to expand.
+  // The value of KUBEGANG_STAMP_FILE in containers, for the kubelet to expand.
   std::string file_pattern() const { return directory_ + "/$(NODE)/$(POD).stamps"; }
 
   // The runs of one job's pods (named "<job>-<hash>-<index>"), by node, and when each was first
@@ -31,7 +31,7 @@ class StampStore {
   std::string directory_;
 };
 
-// What ran in each of `columns` cells before `now`, by the stamps.
+// Returns which gang ran in each of `columns` cells before `now`, by the stamps.
 std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
                                    const std::vector<probe::Gang>& gangs, base::Instant now,
                                    base::Duration cell, std::size_t columns);

@@ -3,7 +3,7 @@
 #
 #   images ──────────┐
 #   control-plane ─┬─┴▶ nodes ──────────┬─▶ chart ─▶ in lanes ─▶ one-lane ─▶ alone, one by one
-#                  └▶ contract ─▶ no-crds ┴─▶ jobset ─▶ JobSets (in lanes)
+#                  └▶ contract ─▶ no-crds ┴─▶ jobset, mpi-operator ─▶ JobSets, MpiJobs (in lanes)
 #
 # What others need is a fixture; what only comes after them is a dependency. A test takes a lane, which
 # is a resource (run-tests names the lanes): three nodes that no other test touches meanwhile.
@@ -22,7 +22,8 @@ set(shared Rotation WholeCluster)
 set(one_at_a_time Admission)
 # What else suites need: NAME is a fixture, and NAME-up the step that sets it up.
 set(needed_by_JobSets jobset)
-set(needed_by_Admission jobset)  # it tries the examples
+set(needed_by_MpiJobs mpi-operator)
+set(needed_by_Admission jobset mpi-operator)  # it tries the examples
 # Begun first, so that the lanes end at about the same time.
 set(long Rotation Backfill Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 

@@ -6,6 +6,18 @@
 
 #include "base/check.h"
 
+// From stamps to findings:
+// 1. Each gang's runs on each node are merged to turns: breaks that are shorter than turn_gap() are
+//    the CPU scheduler's, not the freezer's.
+// 2. Overlap is measured on the unmerged runs, since a break within a turn is not a time of
+// running.
+// 3. A change of gang between two successive turns of a node is a switch. The first one begins the
+//    window, which is a whole even number of slices long, so that each of two gangs has the same
+//    number of turns in it.
+// 4. Skew, shares and lost work are taken within the window.
+//
+// A newcomer runs beside the others until its pods have settled and are frozen for the first time.
+// That overlap is intended and counted apart.
 namespace probe {
 namespace {
 
@@ -19,10 +31,13 @@ double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
 
+// A turn begins a little after its boundary, or before it by the error of the clock: the nearest
+// one is meant.
 Instant nearest_boundary(Instant t, Duration slice) {
   return base::slot_begin(base::slot_of(t + slice / 2, slice), slice);
 }
 
+// The runs as far as they are before `until`.
 std::vector<Run> clip(const std::vector<Run>& runs, Instant until) {
   std::vector<Run> out;
   for (Run run : runs) {
@@ -52,6 +67,8 @@ struct Turn {
   bool settling = false;
 };
 
+// Walks the turns of one node in the order of time. A turn of another gang than the last one's is a
+// switch, unless that gang only settles.
 std::vector<Switch> switches_of(std::vector<Turn> turns) {
   std::sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) {
     return std::tie(a.run.begin, a.gang) < std::tie(b.run.begin, b.gang);
@@ -90,6 +107,8 @@ Turns all_turns(const Measurement& measurement) {
   return out;
 }
 
+// For each node and pair of gangs: an overlap before the later one was frozen for the first time is
+// settling, any other is a failure of the switch.
 void find_overlaps(const Measurement& measurement, const Turns& turns, Findings& findings) {
   for (const std::string& node : node_names(measurement)) {
     Duration settling{};
@@ -136,6 +155,7 @@ void find_switches(const Measurement& measurement, const Turns& turns, Findings&
       gaps.push_back(std::max<std::int64_t>(0, (one.in_begin - one.out_end).count()));
     }
     if (switches.empty()) continue;
+    // The window begins when all nodes have switched once, so the latest node decides.
     const Instant swap = nearest_boundary(switches.front().in_begin, measurement.slice);
     first_swap = first_swap ? std::max(*first_swap, swap) : swap;
   }
@@ -160,6 +180,8 @@ void find_skew(const Measurement& measurement, const Turns& turns, Findings& fin
       }
     }
     for (const auto& [boundary, instants] : begins) {
+      // A turn that one node did not see, for example because the job ended, says nothing about
+      // skew.
       if (instants.size() != nodes.size()) continue;
       const auto [first, last] = std::minmax_element(instants.begin(), instants.end());
       skews.push_back((*last - *first).count());
@@ -168,6 +190,7 @@ void find_skew(const Measurement& measurement, const Turns& turns, Findings& fin
   findings.skew_micros = percentiles(std::move(skews));
 }
 
+// Means over the nodes of the gang, which all have the same turns.
 JobShare share_of(const std::string& name, const std::map<std::string, std::vector<Run>>& nodes,
                   Interval window, Duration turn_min) {
   JobShare out{.name = name};
@@ -192,6 +215,7 @@ JobShare share_of(const std::string& name, const std::map<std::string, std::vect
 
 // Work of all gangs on one node and second, against the first gang's while it was alone.
 double lost_percent(const Measurement& measurement, Interval window) {
+  // Units per second if no time before the turns was measured: a probe counts one each millisecond.
   double expected_rate = 1e6 / static_cast<double>(Duration{std::chrono::milliseconds{1}}.count());
   const auto mean_rate = [&](const Gang& gang, Interval interval) {
     double progress = 0;
@@ -235,6 +259,7 @@ std::vector<Interval> overlaps(const std::vector<Run>& a, const std::vector<Run>
     const Instant from = std::max(a[i].begin, b[k].begin);
     const Instant to = std::min(a[i].end, b[k].end);
     if (from < to) out.push_back({from, to});
+    // The run that ends first cannot overlap with anything later of the other list. Cost: linear.
     (a[i].end < b[k].end ? i : k) += 1;
   }
   return out;
@@ -243,6 +268,7 @@ std::vector<Interval> overlaps(const std::vector<Run>& a, const std::vector<Run>
 Percentiles percentiles(std::vector<std::int64_t> values) {
   if (values.empty()) return {};
   std::sort(values.begin(), values.end());
+  // Nearest rank: an observed value, not an interpolated one.
   const auto at_share = [&](std::size_t percent) {
     return values[(values.size() * percent + 99) / 100 - 1];
   };

@@ -1,5 +1,6 @@
-// Who really ran when: what a demo or a test concludes from the stamps of the probes of several
-// gangs that took turns on the same nodes. Pure functions; the only source are the stamps.
+// The analysis of who really ran when: conclusions of a demo or a test from the stamps of the
+// probes of several gangs that took turns on the same nodes. Pure functions; the only source are
+// the stamps.
 //
 // Words: a *turn* is a time in which a gang ran on a node without having been frozen in between; a
 // *switch* is the change from one gang to another on one node; a pod is *touched* when the

@@ -19,7 +19,7 @@ using base::Error;
 
 constexpr std::uint64_t kMagic = 0x31504d5453474bULL;  // "KGSTMP1"
 
-// Zero where the platform would tear: these are read by another process while they are written.
+// One run. Atomic, because another process reads it while it is written.
 struct Slot {
   std::atomic<std::int64_t> begin;
   std::atomic<std::int64_t> end;
@@ -37,6 +37,7 @@ Error system_error(const std::string& what) {
 
 }  // namespace
 
+// The file as it is mapped. The array of slots is a ring: run number n is in slot n % kRunsMax.
 struct StampWriter::Memory {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::int64_t> runs_count;  // ever begun; the current one is number runs_count - 1
@@ -45,6 +46,7 @@ struct StampWriter::Memory {
 };
 
 base::Result<StampWriter> StampWriter::create(const std::string& path) {
+  // A new inode: a reader that has mapped the file of an earlier probe keeps a whole picture of it.
   ::unlink(path.c_str());
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return system_error("create " + path);
@@ -68,6 +70,8 @@ StampWriter::~StampWriter() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof(Memory));
 }
 
+// A run goes on while the process looks often enough and was not stopped in between. `last_` never
+// goes back, so neither does a stamp when the wall clock is set back.
 void StampWriter::stamp(base::Instant t, bool was_stopped) {
   const std::int64_t count = memory_->runs_count.load(std::memory_order_relaxed);
   const bool goes_on = count > 0 && !was_stopped && t - last_ <= kRunGapMax;
@@ -81,6 +85,7 @@ void StampWriter::stamp(base::Instant t, bool was_stopped) {
   slot.begin.store(base::micros_since_epoch(last_), std::memory_order_relaxed);
   slot.end.store(base::micros_since_epoch(last_), std::memory_order_relaxed);
   slot.progress.store(0, std::memory_order_relaxed);
+  // Last, so that a reader that sees the new count also sees the slot's begin and end.
   memory_->runs_count.store(count + 1, std::memory_order_release);
 }
 
@@ -90,6 +95,7 @@ void StampWriter::count_progress() {
       1, std::memory_order_relaxed);
 }
 
+// Maps the file like the writer and copies the runs that are surely complete.
 base::Result<Stamps> read_stamps(const std::string& path) {
   using Memory = StampWriter::Memory;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -104,7 +110,8 @@ base::Result<Stamps> read_stamps(const std::string& path) {
   Stamps out;
   const bool valid = memory->magic.load() == kMagic;
   const std::int64_t count = memory->runs_count.load(std::memory_order_acquire);
-  const std::int64_t first = std::max<std::int64_t>(0, count - std::int64_t{kRunsMax});
+  // One slot is left out: the writer fills it with the next run before it raises the count.
+  const std::int64_t first = std::max<std::int64_t>(0, count - (std::int64_t{kRunsMax} - 1));
   for (std::int64_t number = first; valid && number < count; ++number) {
     const Slot& slot = memory->slots[static_cast<std::size_t>(number) % kRunsMax];
     const std::int64_t end = slot.end.load(std::memory_order_acquire);

@@ -30,7 +30,7 @@ struct Run {
   friend bool operator==(const Run&, const Run&) = default;
 };
 
-// What one probe said.
+// The stamps of one probe.
 struct Stamps {
   std::vector<Run> runs;       // ascending, disjoint
   std::int64_t runs_lost = 0;  // overwritten

@@ -23,6 +23,8 @@ base::Instant wall() {
   return base::instant_from_micros(std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000);
 }
 
+// The number of voluntary context switches. The freezer stops a thread by letting it sleep in the
+// kernel, so a stop adds one; being preempted counts elsewhere (ru_nivcsw) and does not.
 std::int64_t sleeps_of_this_thread() {
   rusage usage{};
   CHECK(::getrusage(RUSAGE_THREAD, &usage) == 0);
@@ -39,6 +41,7 @@ StopSense::~StopSense() {
   ::syscall(SYS_io_destroy, events_);
 }
 
+// Sleeps that this class has not caused itself are stops; what it learns is kept until it is told.
 void StopSense::count_stops() {
   const std::int64_t sleeps = sleeps_of_this_thread();
   is_stop_due_ = is_stop_due_ || sleeps != sleeps_;

@@ -1,11 +1,11 @@
-// Whether the calling thread was stopped since it last looked: frozen with its cgroup, or by
+// Tells whether the calling thread was stopped since it last looked: frozen with its cgroup, or by
 // SIGSTOP.
 //
 // Not told by the clock, on which a stop looks like a busy CPU, but counted: the kernel counts how
-// often a thread went to sleep (getrusage, ru_nvcsw). Who is stopped goes to sleep too; who waits
-// for a CPU does not. So a thread that knows how often it went to sleep by itself knows of every
-// stop, however short. What else makes it wait in the kernel (a page that has to be read) is taken
-// for a stop as well: that never hides one.
+// often a thread went to sleep (getrusage, ru_nvcsw). A stopped thread goes to sleep too; one
+// that waits for a CPU does not. So a thread that knows how often it went to sleep by itself knows
+// of every stop, however short. What else makes it wait in the kernel (a page that has to be read)
+// is taken for a stop as well: that never hides one.
 //
 // Not noticed is a stop that is taken back before the thread has gone to sleep for it: it did not
 // stand still, it was on its way through the kernel. And one that comes just before or just after

@@ -99,6 +99,8 @@ class StoppedProcess : public testing::TestWithParam<Rhythm> {
   pid_t child_ = -1;
 };
 
+// Each stop is shorter than any break that a clock could tell from a busy CPU. No run may reach
+// from before a stop to behind it.
 TEST_P(StoppedProcess, BeginsANewRunAfterEveryStop) {
   for (int stop = 0; stop < 40; ++stop) {
     const base::Instant before = runs().back().end;

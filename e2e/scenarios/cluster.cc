@@ -11,7 +11,8 @@
 namespace scenarios {
 namespace {
 
-// Of each overlap of two jobs: the node, and their runs within a slice of it.
+// Text for a failure: of each overlap of two jobs the node, and the runs of both within a slice of
+// it.
 std::string overlaps_of(const Turns& turns, Instant from,
                         const std::vector<std::string>& job_names) {
   std::string text;
@@ -50,6 +51,7 @@ base::Result<json> Cluster::call(kube::Method method, const std::string& path, c
   return devcluster::call_api(api(), method, path, body);
 }
 
+// Tried until the API server answers: scenarios stop it and start it again. Not found is an answer.
 json Cluster::get(const std::string& path) {
   json found;
   const auto is_answered = [&] {
@@ -82,6 +84,7 @@ void Cluster::remove(const std::string& path, const json& options) {
   ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
 }
 
+// The test's patch is merged last, so it can change everything.
 json Cluster::job_object(const JobOptions& options) const {
   const std::size_t nodes =
       options.nodes_count == 0 ? all_nodes().size() : static_cast<std::size_t>(options.nodes_count);
@@ -199,6 +202,8 @@ void Cluster::wait_reason(const std::string& name, const std::string& reason) {
       << "job " << name << " has not the reason " << reason << ": " << status_text(name);
 }
 
+// Looks once more when the time is over, so that a machine which stood still all the while does not
+// fail a condition that holds.
 bool Cluster::comes_true(const std::function<bool()>& condition, milliseconds longest) const {
   const auto deadline = std::chrono::steady_clock::now() + longest;
   while (!condition()) {
@@ -212,12 +217,15 @@ void Cluster::pass(milliseconds time) {
   std::this_thread::sleep_for(time);
 }
 
+// Turns are there if on each node every job had at least two slots of the last few, and no slot had
+// two owners. The window slides, so the overlap while a newcomer settles drops out of it.
 void Cluster::wait_for_turns(const std::vector<std::string>& job_names,
                              std::vector<std::string> nodes) {
   if (nodes.empty()) nodes = all_nodes();
   const Instant begin = now();
   const auto take_turns = [&] {
     const Instant to = now();
+    // At least two slots for each job, and two more for slots that are cut off at either end.
     const Instant from =
         std::max(begin, to - slice() * static_cast<std::int64_t>(2 * job_names.size() + 2));
     for (const std::string& node : nodes) {
@@ -251,6 +259,8 @@ void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& j
       << overlaps_of(turns(), from, job_names);
 }
 
+// The demands that a machine can meet which others use, too: each job had half of its share of the
+// slots at least, and no two jobs ran at the same time for a microsecond.
 void Cluster::expect_turns_between(Instant from, Instant to,
                                    const std::vector<std::string>& job_names,
                                    const std::vector<std::string>& nodes) const {
@@ -272,6 +282,7 @@ bool Cluster::runs_now(const std::string& name, Duration within) const {
   return turns().runs_at(now(), name, within);
 }
 
+// The pods are those of the first start, as many as the job has nodes.
 void Cluster::expect_undisturbed(const std::string& job_name) {
   const kube::Job found = job(job_name);
   EXPECT_EQ(found.status.starts.value_or(0), 1) << job_name;
@@ -287,6 +298,7 @@ void Cluster::expect_undisturbed(const std::string& job_name) {
   }
 }
 
+// By the names that both cgroupfs and the process kubelet use: kubepods, the QoS class, pod<uid>.
 std::string Cluster::cgroup_of(const json& pod) const {
   if (!pod.is_object()) return "";
   const std::string qos = pod["status"].value("qosClass", "BestEffort");

@@ -1,7 +1,7 @@
-// What a scenario needs of a cluster, whichever it is. Two fixtures implement it: Scenario, on a
-// devcluster of its own (harness.h), and kubernetes::Cluster, in a namespace and on three nodes of
-// a real Kubernetes (e2e/kubernetes/tests/harness.h). The scenarios of both/ are compiled into the
-// test programs of both.
+// The interface that a scenario needs of a cluster, whichever it is. Two fixtures implement it:
+// Scenario, on a devcluster of its own (harness.h), and kubernetes::Cluster, in a namespace and on
+// three nodes of a real Kubernetes (e2e/kubernetes/tests/harness.h). The scenarios of both/ are
+// compiled into the test programs of both.
 //
 // Pods of a job run the probe unless a command is named; it stamps when it ran, so that what ran
 // when is measured and not asked for. Commands run in a shell's environment with BusyBox's programs
@@ -66,7 +66,7 @@ class Cluster : public testing::Test {
   // --- the API ---
 
   base::Result<json> call(kube::Method method, const std::string& path, const json& body = nullptr);
-  // What the API server says, which is asked again where it does not answer. null: it is not there.
+  // Returns the object; asks again if the API server does not answer. null: it is not there.
   json get(const std::string& path);
   std::vector<json> list(const std::string& path);  // the items
   void apply(const json& object);                   // a refusal fails the test
@@ -119,7 +119,7 @@ class Cluster : public testing::Test {
   // part.
   void expect_turns_between(Instant from, Instant to, const std::vector<std::string>& job_names,
                             const std::vector<std::string>& nodes) const;
-  // Whether the job made progress on all its nodes in the last while.
+  // Returns true if the job made progress on all its nodes in the last while.
   bool runs_now(const std::string& name, Duration within = milliseconds{50}) const;
   // All pods of the first start run and were never restarted.
   void expect_undisturbed(const std::string& job_name);

@@ -1,5 +1,5 @@
-// What fails, and what must go on: operators that are killed, paused and doubled, agents, watches
-// and nodes (architecture.md 3 and 5).
+// Faults, and what must go on in spite of them: operators that are killed, paused and doubled,
+// agents, watches and nodes (architecture.md 3 and 5).
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <algorithm>
@@ -33,6 +33,8 @@ class FailureScenario : public Scenario {
   }
 };
 
+// Proves that a rotation needs no operator: the agents go on with the timetables that are
+// published, and the successor changes nothing of a gang that is in order.
 TEST_F(FailureScenario, AnOperatorKilledInTheMiddleOfARotationCostsNobodyATurn) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
@@ -78,6 +80,7 @@ TEST_P(CommitPoint, OfASecondJobsStartLosesNothing) {
   expect_strict_turns(rotating, now(), {"first", "second"});
   expect_one_start("first");
   expect_one_start("second");
+  // The first job was not started anew by the operator's successor.
   EXPECT_LT(*job("first").status.start_time, from);
 }
 
@@ -97,6 +100,8 @@ INSTANTIATE_TEST_SUITE_P(Points, CommitPoint,
 
 class EndingPoint : public FailureScenario, public testing::WithParamInterface<const char*> {};
 
+// The operator dies while a job of two is being ended. Its successor must finish the end, free the
+// nodes once the pods are gone, and leave the other job alone.
 TEST_P(EndingPoint, OfACancelledJobLosesNothing) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
@@ -156,11 +161,14 @@ TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
   EXPECT_GT(timetables().front().spec.term, old_term);
   EXPECT_EQ(overlap_since(from, {"first", "second", "third"}), Duration{});
   const auto slots = owners_of_slots(node(0), from, now(), {"first", "second", "third"});
+  // Three jobs in turn: each slot has the owner of the third slot before it.
   for (std::size_t i = 3; i < slots.size(); ++i) EXPECT_EQ(slots[i], slots[i - 3]);
   for (const char* name : {"first", "second", "third"}) expect_one_start(name);
   EXPECT_FALSE(cluster_->components().runs(old_one)) << "it cannot renew, so it ends";
 }
 
+// The job's event is lost and the history that had it is compacted: only a new list can show the
+// job. The second time the watches break while both jobs run.
 TEST_F(FailureScenario, DroppedWatchesAndForgottenVersionsAreCaughtUp) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
@@ -177,6 +185,8 @@ TEST_F(FailureScenario, DroppedWatchesAndForgottenVersionsAreCaughtUp) {
   expect_strict_turns(from, now(), {"first", "lost"});
 }
 
+// 503 comes before the write, and a reset connection after it: in the second case the retry finds
+// its own write done and must not start the job twice.
 TEST_F(FailureScenario, AServerThatFailsNowAndThenDelaysOnly) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));

@@ -50,6 +50,7 @@ TEST_F(GangScenario, TheNewcomerRunsAfterTheSecondBoundary) {
   for (const auto& [node, runs] : gang.nodes) {
     const auto turns = probe::merge_runs(runs, probe::turn_gap(options_.slice));
     ASSERT_GE(turns.size(), 2U) << node;
+    // It runs while it settles, and is frozen soon after it is ready.
     EXPECT_LT(turns[0].end, ready + milliseconds{300}) << node;
     EXPECT_GT(turns[1].begin, ready + options_.slice) << node;
     // No later than the plan may begin (lead), plus two boundaries.
@@ -117,6 +118,8 @@ TEST_F(GangScenario, ANewcomerThatFitsBesideTheRunningGangIsNotHeldUp) {
   EXPECT_TRUE(runs_now("beside"));
 }
 
+// A frozen process cannot handle a signal. A deletion must thaw the pod first, or kubelet's SIGKILL
+// after the grace time would be all that it ever gets.
 TEST_F(GangScenario, AJobDeletedWhileFrozenHandlesItsSigterm) {
   if (!begin({.nodes_count = 2, .slice = seconds{4}})) return;
   submit({.name = "first", .nodes_count = 2});
@@ -136,10 +139,14 @@ TEST_F(GangScenario, AJobDeletedWhileFrozenHandlesItsSigterm) {
   std::ifstream in{marker};
   std::string one, two;
   in >> one >> two;
+  // One line from each of the two pods: the handlers ran, so both pods were thawed before kubelet's
+  // SIGKILL.
   EXPECT_EQ(one + two, "termterm");
   ASSERT_NO_FATAL_FAILURE(wait_until("first runs alone", [&] { return runs_now("first"); }));
 }
 
+// A job that ends before its pods have settled never joins the rotation, so the job that runs is
+// not frozen for it.
 TEST_F(GangScenario, AJobThatIsDoneBeforeItIsReadyCompletesAndStopsNobody) {
   if (!begin({.nodes_count = 2})) return;
   submit({.name = "first", .nodes_count = 2});
@@ -154,6 +161,7 @@ TEST_F(GangScenario, AJobThatIsDoneBeforeItIsReadyCompletesAndStopsNobody) {
   EXPECT_TRUE(runs_now("first"));
 }
 
+// More than two jobs: the cycle is as long as there are jobs, and no two of them overlap.
 TEST_F(GangScenario, ThreeJobsGetAThirdEach) {
   if (!begin({.nodes_count = 2})) return;
   for (const char* name : {"a", "b", "c"}) {
@@ -165,6 +173,7 @@ TEST_F(GangScenario, ThreeJobsGetAThirdEach) {
   const Instant from = now();
   pass(seconds{3});
   const auto slots = owners_of_slots(node(0), from, now(), {"a", "b", "c"});
+  // Whatever the order of the three is, it repeats every third slot.
   for (std::size_t i = 3; i < slots.size(); ++i) EXPECT_EQ(slots[i], slots[i - 3]);
   EXPECT_EQ(overlap_since(from, {"a", "b", "c"}), Duration{});
 }

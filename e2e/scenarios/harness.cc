@@ -21,6 +21,7 @@ constexpr const char* kProgramDirectory = KUBEGANG_BINARY_DIR "/bin";
 constexpr const char* kCrdsDirectory = KUBEGANG_SOURCE_DIR "/crds";
 constexpr std::size_t kLogLinesShown = 40;
 
+// An operator whose Lease a successor can take after two seconds, so that failover takes seconds.
 devcluster::OperatorSpec operator_spec(const std::string& name,
                                        const std::vector<std::string>& environment) {
   return {.name = name,
@@ -29,6 +30,7 @@ devcluster::OperatorSpec operator_spec(const std::string& name,
           .environment = environment};
 }
 
+// The scenario's times as fields of a SchedulerConfig.
 json times_of(const ClusterOptions& options) {
   return {{"timeSlice", kube::format_duration(options.slice)},
           {"killWait", "2s"},
@@ -37,6 +39,7 @@ json times_of(const ClusterOptions& options) {
             {"lead", kube::format_duration(options.lead)}}}};
 }
 
+// The end of a log, for a test that failed.
 std::string tail(const std::string& path) {
   std::ifstream in{path};
   std::vector<std::string> lines;
@@ -49,6 +52,11 @@ std::string tail(const std::string& path) {
 
 }  // namespace
 
+// 1. skip if no cgroup can be written
+// 2. a folder of the test's own, and a devcluster in it
+// 3. the configuration: an example's or the linear one
+// 4. the partition "batch" of all nodes
+// 5. all agents are ready: only then do nodes take jobs
 void Scenario::start(const ClusterOptions& options) {
   options_ = options;
   ns_ = "default";
@@ -144,6 +152,7 @@ std::vector<std::string> Scenario::submit_example() {
   return names;
 }
 
+// Logs of a test that failed are printed, and its folder stays.
 void Scenario::TearDown() {
   if (cluster_ && HasFailure()) {
     for (const std::string& name : cluster_->components().names()) {
@@ -200,6 +209,11 @@ bool Scenario::is_disturbed(Instant slot_begin) const {
   return stalls_.stalled(slot_begin - milliseconds{10}, slot_begin + options_.slice);
 }
 
+// 1. if the time reaches to the present, it goes on until three slots are undisturbed
+// 2. no two jobs overlap, on any node and at any time
+// 3. on each node that all the jobs share, the first slot with one owner says whose turn it is;
+//    from there on the jobs own the slots in turn Slots in which the machine stood still are left
+//    out of 3: in them no program could have been in time.
 void Scenario::expect_strict_turns(Instant from, Instant to,
                                    const std::vector<std::string>& job_names) {
   const auto enough = [&] {
@@ -247,6 +261,7 @@ std::string Scenario::pod_cgroup_of(const std::string& job_name, const std::stri
   return cgroup_of(pod_on(job_name, node));
 }
 
+// The cycle that is published, as names of jobs; not what the agents do with it.
 std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
   const auto view = devcluster::read_cluster(cluster_->transport());
   if (!view.ok()) return {};
@@ -266,6 +281,7 @@ std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
 void Scenario::expect_frozen_in_turn(const std::string& node,
                                      const std::vector<std::string>& taking_turns,
                                      const std::vector<std::string>& never_stopped) {
+  // Of one job's pod on the node: how it was seen so far.
   struct Seen {
     std::string cgroup;
     bool frozen = false, running = false;

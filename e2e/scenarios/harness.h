@@ -89,7 +89,7 @@ class Scenario : public Cluster {
   // The machine stood still in that slot, or at its boundary.
   bool is_disturbed(Instant slot_begin) const;
 
-  // Who runs in each slot of the node's cycle, by the names of the jobs.
+  // Returns the names of the jobs that run in each slot of the node's cycle.
   std::vector<std::set<std::string>> cycle_of(const std::string& node);
   // Looks at the kernel until each of `taking_turns` was seen frozen and seen running on the node,
   // and none of `never_stopped` was seen frozen.

@@ -1,7 +1,7 @@
-// What a configuration does to jobs, with real processes: cores, memory, tiers, QOS, and the ways
-// to be preempted (slurm-semantics.md 14.4 to 14.9). The configurations are those of
-// examples/demo/, with shorter times. Who runs when is read from the NodeTimetables; that the
-// kernel obeys, from the cgroups.
+// The effects of a configuration on jobs, with real processes: cores, memory, tiers, QOS, and the
+// ways to be preempted (slurm-semantics.md 14.4 to 14.9). The configurations are those of
+// examples/demo/, with shorter times. The turns are read from the NodeTimetables, and
+// the kernel's obedience from the cgroups.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -138,8 +138,8 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
         expect_frozen_in_turn(on, {"one", "two", "five", "six"}, {"three", "four"}));
   }
 
-  // 14.11 d: memory is allocated too. A node has 16 GiB less a reserve, and who is suspended keeps
-  // his.
+  // 14.11 d: memory is allocated, too. A node has 16 GiB less a reserve, and a suspended job keeps
+  // its memory.
   const json big =
       R"({"spec": {"resources": {"memoryPerNode": "9Gi"}, "placement": {"hostlist": "n12"}}})"_json;
   ASSERT_NO_FATAL_FAILURE(

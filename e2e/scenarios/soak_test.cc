@@ -29,11 +29,14 @@ constexpr Duration kFrozenMax = seconds{30};
 constexpr seconds kAllEndWithin{300};
 constexpr const char* kStandBy = "operator-2";
 
+// A number from the environment, else the default.
 std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   const char* text = std::getenv(variable);
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
+// One thread does everything, in small steps: acts of users, faults, what is due from earlier acts,
+// and a look at all jobs. So what it looks at is not changed by the test itself meanwhile.
 class Soak : public Scenario {
  protected:
   struct Submitted {
@@ -59,6 +62,9 @@ class Soak : public Scenario {
   }
 
   // --- users ---
+  // A job that counts its own steps, which take 1 to 5 s while it is not frozen, and leaves a file
+  // on each of its nodes at the end. The file's name has the number of the restart, so that work of
+  // an earlier start is not taken for that of the last one.
   void submit_one() {
     const std::string name = "job-" + std::to_string(++jobs_count_);
     const int nodes = 1 + static_cast<int>(below(3));
@@ -78,6 +84,7 @@ class Soak : public Scenario {
   void control(const std::string& name, const json& what) {
     (void)call(kube::Method::kPatch, job_path(name), {{"spec", {{"control", what}}}});
   }
+  // A user's act on any job that is alive. Answers are ignored: the job may have ended meanwhile.
   void meddle() {
     std::vector<std::string> alive;
     for (const auto& [name, one] : jobs_) {
@@ -132,6 +139,7 @@ class Soak : public Scenario {
     const base::Status started = cluster_->start_api_server_again();
     ASSERT_TRUE(started.ok()) << started.error().message;
   }
+  // Operators twice as often as each of the other kinds.
   void do_harm() {
     const std::string agent = devcluster::agent_name(node(static_cast<int>(below(3))));
     switch (below(5)) {
@@ -158,6 +166,7 @@ class Soak : public Scenario {
   }
 
   // --- what is looked at ---
+  // Every job that was not deleted is there, and ends once and rightly.
   void look() {
     for (auto& [name, one] : jobs_) {
       if (one.deleted || one.ended) continue;
@@ -170,6 +179,8 @@ class Soak : public Scenario {
       look_at_verdict(name, one, *found.status.state);
     }
   }
+  // No job has running pods of two starts; and no pod of a job that is said to run stays frozen for
+  // longer than faults can explain.
   void look_at_pods(const std::string& name, const kube::Job& found) {
     std::set<std::string> starts;  // that have a running pod
     const bool runs = found.status.state == kube::JobState::kRunning &&
@@ -190,7 +201,8 @@ class Soak : public Scenario {
     looked("one start at a time");
     EXPECT_LE(starts.size(), 1U) << name << " runs twice";
   }
-  // What completed has done its work on each of its nodes; what was not cancelled completes.
+  // A job that completed has done its work on each of its nodes, and a job that was not cancelled
+  // completes.
   void look_at_verdict(const std::string& name, const Submitted& one, kube::JobState state) {
     looked("verdict");
     if (state == kube::JobState::kCancelled && one.cancelled) return;

@@ -18,6 +18,8 @@ constexpr std::chrono::milliseconds kLate{20};
 StallWatch::StallWatch(const kube::Clock& clock)
     : clock_{clock}, thread_{[this](std::stop_token stop) { watch(stop); }} {}
 
+// Measures how late it wakes. Without the right to a real-time priority it is less sure: it may
+// then take a busy machine for one that stood still.
 void StallWatch::watch(std::stop_token stop) {
   const sched_param parameters{.sched_priority = kPriority};
   ::pthread_setschedparam(::pthread_self(), SCHED_FIFO, &parameters);  // else: as well as it can
@@ -27,6 +29,9 @@ void StallWatch::watch(std::stop_token stop) {
     const base::Instant now = clock_.wall();
     if (now - last > kEvery + kLate) {
       const std::lock_guard lock{mutex_};
+      // This thread goes before all others; if it could not run for 20 ms more than it asked for,
+      // nothing on the machine could be expected to switch in time. A virtual machine that was not
+      // scheduled looks like this.
       stalls_.push_back({last, now});
     }
     last = now;

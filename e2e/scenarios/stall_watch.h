@@ -17,7 +17,7 @@ class StallWatch {
  public:
   explicit StallWatch(const kube::Clock& clock);
 
-  // Whether the machine stood still for a while in [from, to).
+  // Returns true if the machine stood still for a while in [from, to).
   bool stalled(base::Instant from, base::Instant to) const;
 
  private:

@@ -36,6 +36,7 @@ class TimetableScenario : public Scenario {
     return job_name + "-abcde-" + std::to_string(index);
   }
 
+  // A pod as the operator makes it, as far as the agent looks: its label, its owner, its node.
   void make_pod(const std::string& job_name, int index) {
     apply({{"apiVersion", "v1"},
            {"kind", "Pod"},
@@ -80,6 +81,7 @@ class TimetableScenario : public Scenario {
     }
   }
 
+  // In the last eight slots each slot had one owner, and never the same as the slot before.
   bool both_rotate() {
     const Instant to = now();
     const Instant from = to - milliseconds{1600};
@@ -96,6 +98,7 @@ class TimetableScenario : public Scenario {
   }
 };
 
+// The least that must work: a timetable, two agents, no operator.
 TEST_F(TimetableScenario, TwoGangsTakeTurnsWithoutOverlap) {
   ASSERT_NO_FATAL_FAILURE(begin());
   if (IsSkipped()) return;
@@ -124,6 +127,7 @@ TEST_F(TimetableScenario, AnOlderTimetableThatTheServerConfirmsIsObeyedAndANewer
   EXPECT_TRUE(is_frozen(pod_cgroup_of("first", node(0))));
 }
 
+// The new agent finds pods frozen by its predecessor and must neither thaw them all nor leave them.
 TEST_F(TimetableScenario, AnAgentThatWasKilledGoesOnWithTheRotation) {
   ASSERT_NO_FATAL_FAILURE(begin());
   if (IsSkipped()) return;
@@ -138,6 +142,7 @@ TEST_F(TimetableScenario, AnAgentThatWasKilledGoesOnWithTheRotation) {
   EXPECT_EQ(overlap_since(killed, {"first", "second"}), Duration{});
 }
 
+// Fail open: an agent that goes away leaves nothing frozen.
 TEST_F(TimetableScenario, AnAgentThatIsToldToStopThawsEverything) {
   ASSERT_NO_FATAL_FAILURE(begin());
   if (IsSkipped()) return;

@@ -7,7 +7,7 @@
 namespace scenarios {
 namespace {
 
-// Of any two of them on any node.
+// How long any two of them ran at the same time on any node within [from, to), summed up.
 Duration overlap(const std::vector<probe::Gang>& gangs, Instant from, Instant to) {
   Duration total{};
   for (std::size_t a = 0; a < gangs.size(); ++a) {
@@ -26,6 +26,8 @@ Duration overlap(const std::vector<probe::Gang>& gangs, Instant from, Instant to
 
 }  // namespace
 
+// Returns the job that ran most in the slot, and the second one if it ran for two fifths of it:
+// less than that is the edge of a late switch, and more means that both ran.
 std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slot,
                                        const std::vector<std::string>& job_names) const {
   const Instant from = base::slot_begin(slot, slice_);
@@ -55,6 +57,7 @@ std::vector<std::string> Turns::owners_of_slots(const std::string& node, Instant
                                                 const std::vector<std::string>& job_names) const {
   std::vector<std::string> out;
   const std::int64_t first = base::slot_of(base::boundary_at_or_after(from, slice_), slice_);
+  // Whole slots only: the first begins at or after `from`, and the last ends at or before `to`.
   const std::int64_t last = base::slot_of(to, slice_);
   for (std::int64_t slot = first; slot < last; ++slot) {
     std::string text;
@@ -87,6 +90,7 @@ std::vector<probe::Gang> Turns::gangs(const std::vector<std::string>& job_names)
   return out;
 }
 
+// By the last stamp on each node: a probe that runs stamps every millisecond.
 bool Turns::runs_at(Instant at, const std::string& name, Duration patience) const {
   const probe::Gang gang = stamps_.gang(name);
   return !gang.nodes.empty() &&

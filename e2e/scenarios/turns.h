@@ -1,5 +1,5 @@
-// Who ran in which slot, by the stamps of the probes: for the scenarios and for the tests on a real
-// Kubernetes.
+// Turns, by the stamps of the probes: which gang ran in which slot. For the scenarios and for the
+// tests on a real Kubernetes.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class Turns {
   const devcluster::StampStore& stamps() const { return stamps_; }
   Duration slice() const { return slice_; }
 
-  // Who ran on the node in the slot (number floor(t / slice)): the job that ran most, and a second
-  // one if it had a good part of the slot too.
+  // Returns the jobs that ran on the node in the slot (number floor(t / slice)): the one that ran
+  // most, and a second one if it had a good part of the slot too.
   std::vector<std::string> owners(const std::string& node, std::int64_t slot,
                                   const std::vector<std::string>& job_names) const;
   // The owners of every whole slot in [from, to): one text per slot, "first" or "first+third" or
@@ -35,7 +35,7 @@ class Turns {
   Duration overlap_since(Instant from, const std::vector<std::string>& job_names) const;
   Duration overlap_between(Instant from, Instant to, const std::vector<std::string>& job_names,
                            const std::vector<std::string>& nodes) const;
-  // Whether the job made progress on all its nodes in the last `patience` before `at`.
+  // Returns true if the job made progress on all its nodes in the last `patience` before `at`.
   bool runs_at(Instant at, const std::string& name, Duration patience) const;
 
  private:

@@ -1,5 +1,5 @@
-// What the demo shows: a table of jobs like squeue's, and a strip per node of which gang ran when.
-// Pure: from values to lines of text.
+// The picture of the demo: a table of jobs like squeue's, and a strip per node of which gang ran
+// when. Pure: from values to lines of text.
 #pragma once
 
 #include <cstdint>

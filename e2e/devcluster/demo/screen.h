@@ -11,7 +11,7 @@ namespace devcluster {
 
 class Screen {
  public:
-  // What standard output is: nullopt if it is not a terminal. Colour unless NO_COLOR is set
+  // Standard output as a terminal; nullopt if it is none. Colour unless NO_COLOR is set
   // (no-color.org) or TERM is dumb; blocks where the locale says UTF-8.
   static std::optional<Terminal> terminal_of_stdout();
 

@@ -63,12 +63,16 @@ kube::ClientOptions client_options() {
 
 }  // namespace
 
+// A node and its present fault, if there is one. `number` makes the addresses of its pods.
 struct Kubelet::Node {
   NodeSpec spec;
   std::int32_t number = 0;
   std::optional<NodeFault> fault;
 };
 
+// A pod that this kubelet has taken: the machine that decides, the processes, and the writes to the
+// API that are due. It stays until its object is gone and its processes have ended, whichever is
+// later.
 struct Kubelet::Pod {
   explicit Pod(std::shared_ptr<const kube::Pod> the_object)
       : object{std::move(the_object)}, machine{object} {}
@@ -97,6 +101,8 @@ Kubelet::Kubelet(const kube::Clock& clock, kube::Transport& transport, KubeletCo
   for (const NodeSpec& node : config_.nodes) nodes_[node.name] = {node, number++, std::nullopt};
 }
 
+// Kills all pods at once by their nodes' cgroups, then collects the exit codes, so that no zombie
+// is left.
 Kubelet::~Kubelet() {
   for (const auto& [name, node] : nodes_) {
     const base::Status status =
@@ -120,6 +126,8 @@ base::Status Kubelet::register_nodes() {
   return {};
 }
 
+// The informer watches all pods of the cluster, as one kubelet for several nodes; those of other
+// nodes are dropped here.
 void Kubelet::follow_pods(std::stop_token stop) {
   using Pointer = kube::Informer<kube::Pod>::Pointer;
   const auto seen = [this](const Pointer& pod) {
@@ -149,6 +157,7 @@ void Kubelet::post(Event event) {
   wake();
 }
 
+// An eventfd, which poll() waits on beside the processes' pidfds.
 void Kubelet::wake() {
   const std::uint64_t one = 1;
   (void)!::write(wake_fd_.get(), &one, sizeof one);
@@ -158,6 +167,13 @@ Now Kubelet::now() const {
   return {clock_.wall(), clock_.monotonic()};
 }
 
+// 1. wait for an event, the end of a child, or a deadline
+// 2. take what the watch and the tests have posted
+// 3. reap ended containers
+// 4. deadlines of grace times; a node without power has none
+// 5. write what is due; what failed stays due
+// 6. forget pods whose object is gone and whose processes have ended
+// 7. remove the cgroups that are empty
 void Kubelet::step(base::Duration wait_max) {
   wait_for_work(wait_max);
   std::deque<Event> events;
@@ -183,6 +199,9 @@ void Kubelet::step(base::Duration wait_max) {
   collect_garbage();
 }
 
+// A pod that is new here is admitted; of one that is known only a deletion matters, because a pod's
+// spec does not change. On a node with a fault it is noted and nothing more: restore_node() goes on
+// with it.
 void Kubelet::handle(const PodSeen& event) {
   const std::string& uid = event.pod->metadata.uid;
   const bool unreachable = nodes_.find(node_of(*event.pod))->second.fault.has_value();
@@ -200,6 +219,7 @@ void Kubelet::handle(const PodSeen& event) {
   if (!unreachable) carry_out(pod, pod.machine.delete_requested(*grace, now()));
 }
 
+// The object was removed by force: kubelet then gives its least grace time.
 void Kubelet::handle(const PodGone& event) {
   const auto found = pods_.find(event.uid);
   if (found == pods_.end()) return;
@@ -209,6 +229,7 @@ void Kubelet::handle(const PodGone& event) {
   carry_out(pod, pod.machine.delete_requested(kForcedGrace, now()));
 }
 
+// A node that is cut off runs on without telling anything; one without power loses its processes.
 void Kubelet::handle(const NodeFails& event) {
   const auto found = nodes_.find(event.node);
   if (found == nodes_.end()) return;
@@ -218,6 +239,10 @@ void Kubelet::handle(const NodeFails& event) {
   os::kill_below(config_.cgroup.version, node_cgroup(event.node));
 }
 
+// For each pod of the node:
+// 1. one that was bound while the node was away is admitted now
+// 2. after a lost power, all that ran has failed
+// 3. a deletion that came in between is carried out
 void Kubelet::handle(const NodeRestored& event) {
   const auto found = nodes_.find(event.node);
   if (found == nodes_.end() || !found->second.fault) return;
@@ -234,15 +259,22 @@ void Kubelet::handle(const NodeRestored& event) {
     if (pod->object_gone) {
       carry_out(*pod, pod->machine.delete_requested(kForcedGrace, now()));
     } else if (pod->deletion_grace) {
+      // A deletion that came while the node was away is told now.
       carry_out(*pod, pod->machine.delete_requested(*pod->deletion_grace, now()));
     }
   }
 }
 
+// 1. an address, and a place in the list of logs
+// 2. a pod that is being deleted, or has ended under an earlier kubelet, does not start
+// 3. one that does not fit is refused
+// 4. any other begins with its first container
 void Kubelet::admit(Pod& pod) {
   const Node& node = nodes_.find(pod.node())->second;
   const std::uint32_t number = pods_started_++;
   pod.facts.host_ip = kHostIp;
+  // Addresses of the loopback network, so pods can listen on them without a network of their own.
+  // Not unique for ever: the number of pods goes round.
   pod.facts.pod_ip = "127." + std::to_string(64 + node.number % 128) + "." +
                      std::to_string(number / 250 % 250) + "." + std::to_string(number % 250 + 1);
   {
@@ -281,6 +313,7 @@ std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::
     ++count;
   }
   const Resources wanted = pod_requests(pod);
+  // The words of the real kubelet, which the operator's tests compare.
   const auto no = [](const char* what, std::int64_t requested, std::int64_t in_use,
                      std::int64_t capacity) {
     return std::pair{std::string{"OutOf"} + what,
@@ -324,8 +357,9 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
   }
 }
 
-// Where the command of the container comes from, or why it cannot run. kInvalidArgument and
-// kNotFound are errors of the pod's configuration.
+// Returns how to start the container, or why it cannot be started: kInvalidArgument and kNotFound
+// are errors of the pod's configuration. The environment is built up in three layers, later ones
+// win: a minimal one, that of KubeletConfig, and the container's own.
 base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex index) {
   const kube::Container& container = pod.machine.container(index);
   if (container.command.empty() && container.args.empty()) {
@@ -360,6 +394,10 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   return out;
 }
 
+// 1. images are ignored, except names that mean one which cannot be pulled
+// 2. the command and its environment
+// 3. the container's cgroup below the pod's, and the process in it Each step that fails is a state
+//    of the container that the real kubelet has, too.
 Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (pod.machine.deleting()) return {};
   const kube::Container& container = pod.machine.container(index);
@@ -390,6 +428,9 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   return pod.machine.started(index, id, now());
 }
 
+// A container ends with its first process. Processes that are left in its cgroup are killed with
+// the cgroup (collect_garbage). Of a node without power nothing is told: its pods fail when it is
+// back.
 void Kubelet::reap_children() {
   for (const auto& [uid, pod] : pods_) {
     for (auto it = pod->children.begin(); it != pod->children.end();) {
@@ -410,7 +451,9 @@ void Kubelet::reap_children() {
   }
 }
 
-// Writes what is due. What fails stays due.
+// Writes what is due, in the order in which the API must see it: the status, the event, the removal
+// of the object. A write that fails stays due and holds the later ones back; that the object is
+// gone is not a failure.
 void Kubelet::flush(Pod& pod) {
   if (nodes_.find(pod.node())->second.fault) return;
   if (pod.status_is_due && !pod.object_gone) {
@@ -436,12 +479,15 @@ void Kubelet::flush(Pod& pod) {
   pod.object_gone = true;
 }
 
+// Without patience: a cgroup whose processes are still dying is tried again in 50 ms.
 void Kubelet::collect_garbage() {
   std::erase_if(garbage_, [this](const std::string& path) {
     return os::destroy_cgroup(config_.cgroup.version, path, base::Duration{0}).ok();
   });
 }
 
+// Until the eventfd, the end of a process, the next deadline, or the pause after a write that
+// failed, whichever comes first.
 void Kubelet::wait_for_work(base::Duration wait_max) {
   base::Duration wait = wait_max;
   if (!garbage_.empty()) wait = std::min<base::Duration>(wait, kRetryPause);

@@ -4,8 +4,8 @@
 // and reports as kubelet does. Images are ignored (an event on each pod says so), there are no
 // namespaces, volumes, probes or restarts: a pod needs a `command` and restartPolicy Never.
 //
-// An image name that begins with "invalid:" cannot be pulled (ErrImagePull). What is refused or not
-// supported ends in the pod's status with a sentence.
+// An image name that begins with "invalid:" cannot be pulled (ErrImagePull). A field that is
+// refused or not supported ends in the pod's status with a sentence.
 //
 // Two threads: one in follow_pods() (an informer of all pods), one that calls step() for as long as
 // the kubelet lives. All other public functions may be called from any thread. One process start
@@ -97,7 +97,7 @@ class Kubelet {
                                  const std::string& container) const;
   // Of all pods that it has taken since it began, also of those that are gone.
   std::vector<PodPlace> places() const;
-  // What it has written so far.
+  // Returns what it has written so far.
   base::Result<std::string> read_log(const std::string& namespace_name, const std::string& pod,
                                      const std::string& container) const;
 

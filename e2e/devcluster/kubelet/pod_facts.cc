@@ -34,6 +34,7 @@ std::string value_or_empty(const kube::Labels& map, const std::string& key) {
   return it == map.end() ? std::string{} : it->second;
 }
 
+// The downward API's field paths that pods of jobs use.
 base::Result<std::string> field_value(const kube::Pod& pod, const DownwardFacts& facts,
                                       const std::string& path) {
   if (path == "metadata.name") return pod.metadata.name;
@@ -64,6 +65,8 @@ std::optional<base::Duration> deletion_grace(const kube::Pod& pod) {
   return std::chrono::seconds{pod.metadata.deletion_grace_period_seconds.value_or(kGraceSeconds)};
 }
 
+// Guaranteed: every container has limits of CPU and memory that equal its requests. BestEffort: no
+// container says anything of either.
 kube::QosClass qos_class(const kube::Pod& pod) {
   bool anything_set = false;
   bool guaranteed = true;
@@ -81,6 +84,8 @@ kube::QosClass qos_class(const kube::Pod& pod) {
   return guaranteed ? kube::QosClass::kGuaranteed : kube::QosClass::kBurstable;
 }
 
+// Init containers run one after the other and before the rest, so the largest of them counts, not
+// their sum.
 Resources pod_requests(const kube::Pod& pod) {
   Resources sum;
   for (const kube::Container& entry : pod.spec.containers) {
@@ -103,6 +108,7 @@ std::string pod_cgroup(kube::QosClass qos, std::string_view uid) {
   return path + "pod" + std::string{uid};
 }
 
+// One pass from left to right; the value of a reference is not expanded again.
 std::string expand_references(std::string_view text,
                               const std::map<std::string, std::string>& variables) {
   std::string out;

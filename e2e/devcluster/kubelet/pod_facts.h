@@ -1,5 +1,5 @@
-// What kubelet derives from a Pod: the QoS class, the cgroup it belongs into, the environment of
-// its containers. Thread-safe: pure functions.
+// Facts that kubelet derives from a Pod: the QoS class, the cgroup it belongs into, the environment
+// of its containers. Thread-safe: pure functions.
 #pragma once
 
 #include <map>
@@ -38,7 +38,7 @@ Resources pod_requests(const kube::Pod& pod);
 // (Guaranteed: "kubepods/pod<uid>"). SOURCE: freezer.md 3 "Paths".
 std::string pod_cgroup(kube::QosClass qos, std::string_view uid);
 
-// What the downward API can say about a pod that runs.
+// The facts that the downward API can tell about a pod that runs.
 struct DownwardFacts {
   std::string pod_ip;
   std::string host_ip;

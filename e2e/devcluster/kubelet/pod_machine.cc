@@ -68,6 +68,7 @@ bool PodMachine::anything_runs() const {
                      [](const auto& record) { return record.state == State::kRunning; });
 }
 
+// The phase follows from the containers' records alone, in kubelet's order of precedence.
 PodPhase PodMachine::phase() const {
   if (refused_ || init_failed()) return PodPhase::kFailed;
   const auto mains = records_.begin() + static_cast<std::ptrdiff_t>(init_count());
@@ -84,7 +85,11 @@ bool PodMachine::ended() const {
   return phase() == PodPhase::kSucceeded || phase() == PodPhase::kFailed;
 }
 
-// What follows from the records now: the next init container, the containers, or the end.
+// Returns what follows from the records now. The status is written in any case.
+// 1. a pod that is deleted and has no process left is removed, once
+// 2. a pod that has failed or is deleted starts nothing more
+// 3. the next init container, if the ones before have ended
+// 4. all containers at once
 Actions PodMachine::go_on() {
   Actions actions{WriteStatus{}};
   if (deleting_ || phase() == PodPhase::kFailed) {
@@ -98,6 +103,7 @@ Actions PodMachine::go_on() {
   }
   const auto ask = [&](std::size_t index) {
     if (asked_[index]) return;
+    // Before it has started: the answer comes later, and meanwhile go_on() may be called again.
     asked_[index] = true;
     actions.emplace_back(StartContainer{at(index)});
   };
@@ -146,6 +152,7 @@ Actions PodMachine::started(ContainerIndex index, std::string id, Now now) {
   return {WriteStatus{}};
 }
 
+// The container has ended before it began: exit code 128, no start time.
 Actions PodMachine::start_failed(ContainerIndex index, std::string reason, std::string message,
                                  Now now) {
   ContainerRecord& entry = record(index);
@@ -165,6 +172,7 @@ Actions PodMachine::start_blocked(ContainerIndex index, std::string reason, std:
   return {WriteStatus{}};
 }
 
+// A second report of the same end, or one after a reboot of the node, changes nothing.
 Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now) {
   ContainerRecord& entry = record(index);
   if (entry.state != State::kRunning) return {};
@@ -175,6 +183,7 @@ Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now) {
   return go_on();
 }
 
+// A second request may shorten the grace time and never lengthens it.
 Actions PodMachine::delete_requested(base::Duration grace, Now now) {
   const base::Duration deadline = now.monotonic + grace;
   if (deleting_) {
@@ -191,6 +200,8 @@ Actions PodMachine::delete_requested(base::Duration grace, Now now) {
   return actions;
 }
 
+// The grace time is over: everything that is left is killed. The ends of the processes come as
+// exited().
 Actions PodMachine::tick(Now now) {
   if (!deadline_ || now.monotonic < *deadline_) return {};
   deadline_.reset();

@@ -71,6 +71,7 @@ json condition(const char* type, bool value, const char* reason_when_false, base
   return out;
 }
 
+// When any container changed last: the transition time of the conditions that follow from them.
 base::Instant latest_change(const PodMachine& pod) {
   base::Instant latest = pod.admitted_at();
   for (const ContainerRecord& record : pod.records()) {
@@ -79,6 +80,8 @@ base::Instant latest_change(const PodMachine& pod) {
   return latest;
 }
 
+// The four conditions that kubelet writes for every pod. There are no probes, so a container that
+// runs is ready.
 json conditions(const PodMachine& pod) {
   const kube::PodPhase phase = pod.phase();
   const char* not_ready = phase == kube::PodPhase::kSucceeded ? "PodCompleted"
@@ -106,6 +109,7 @@ json ready_condition(bool ready, base::Instant now) {
 
 }  // namespace
 
+// A zero instant (a container that never started) is the epoch, as kubelet writes it.
 std::string rfc3339_seconds(base::Instant time) {
   if (time == base::Instant{}) return "1970-01-01T00:00:00Z";
   const std::time_t seconds =
@@ -117,6 +121,8 @@ std::string rfc3339_seconds(base::Instant time) {
   return std::string{text.data(), length};
 }
 
+// A refused pod has only its phase and the reason; any other also addresses, conditions and
+// containers.
 json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
   json status{{"phase", to_string(pod.phase())},
               {"startTime", rfc3339_seconds(pod.admitted_at())},
@@ -141,6 +147,8 @@ json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
   return {{"status", std::move(status)}};
 }
 
+// All that the node has is allocatable: nothing is set aside for the system. Empty fields of
+// nodeInfo are there because the API requires them.
 json node_object(const NodeSpec& node, base::Instant now) {
   utsname system{};
   ::uname(&system);

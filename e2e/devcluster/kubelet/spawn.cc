@@ -24,8 +24,8 @@ namespace {
 using base::Code;
 using base::Error;
 
-// What the child needs, made ready by the parent: after clone3 in a program with threads the child
-// may only make system calls.
+// The data that the child needs, made ready by the parent: after clone3 in a program with threads
+// the child may only make system calls.
 struct ChildPlan {
   const char* program = nullptr;
   char* const* argv = nullptr;
@@ -56,6 +56,8 @@ struct KernelSigaction {
 
 constexpr int kSignalsMax = 64;
 
+// A system call and nothing else. The sanitizers' own code must not run in the child, whose other
+// threads, and the locks that they hold, do not exist.
 [[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long raw(
     long number, long a = 0, long b = 0, long c = 0, long d = 0) {
   return ::syscall(number, a, b, c, d);
@@ -86,11 +88,14 @@ mark_close_on_exec(const ChildPlan& plan) {
 
 [[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
 run_child(const ChildPlan& plan) {
+  // "0" is the writer itself. In a frozen cgroup the write returns after the thaw only (freezer.md
+  // 2.5).
   if (plan.procs_fd >= 0 && raw(SYS_write, plan.procs_fd, address("0"), 1) != 1) {
     child_fail(plan, Step::kCgroup);
   }
   raw(SYS_setsid);
   const KernelSigaction by_default;
+  // Ignored signals survive exec; the program gets the default for each.
   for (int number = 1; number <= kSignalsMax; ++number) {
     if (number == SIGKILL || number == SIGSTOP) continue;
     raw(SYS_rt_sigaction, number, address(&by_default), 0, sizeof by_default.mask);
@@ -107,6 +112,7 @@ run_child(const ChildPlan& plan) {
   child_fail(plan, Step::kExec);
 }
 
+// The child's report as an error, in the words of a container runtime.
 Error failure_error(const SpawnSpec& spec, const Failure& failure) {
   const int number = failure.error_number;
   switch (failure.step) {
@@ -130,6 +136,7 @@ std::string path_of(const std::vector<std::string>& environment) {
   return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
+// argv and envp as exec takes them: pointers into the strings, and a null pointer at the end.
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> out;
   out.reserve(strings.size() + 1);
@@ -138,8 +145,9 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
-// The one system call: clone3 as fork, into the cgroup on v2. Everything the child needs is in
-// `plan`.
+// Calls clone3 as fork does. On v2 the kernel puts the child into the cgroup at its birth; on v1
+// the child moves itself before exec. Either way no instruction of the program runs outside, where
+// a freeze would miss it.
 base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   os::FileDescriptor cgroup;
   int pidfd = -1;
@@ -193,6 +201,9 @@ base::Result<std::string> find_executable(const std::string& name,
   return missing;
 }
 
+// The pipe tells whether exec succeeded: exec closes its end, and a child that fails before writes
+// the step and errno into it. So an error is known here, with its reason, and not by an exit code
+// of 127.
 base::Result<Child> spawn(const SpawnSpec& spec) {
   if (spec.argv.empty()) return base::invalid_argument("no command given");
   const base::Result<std::string> program =

@@ -7,7 +7,7 @@
 
 namespace devcluster {
 
-// Whether `condition` became true within `patience`, looked at every few milliseconds.
+// Returns true if `condition` became true within `patience`, looked at every few milliseconds.
 template <typename Condition>
 bool eventually(Condition condition,
                 std::chrono::milliseconds patience = std::chrono::seconds{10}) {
@@ -19,7 +19,7 @@ bool eventually(Condition condition,
   return true;
 }
 
-// Whether `condition` stays true for that long.
+// Returns true if `condition` stays true for that long.
 template <typename Condition>
 bool throughout(Condition condition, std::chrono::milliseconds time) {
   return !eventually([&] { return !condition(); }, time);

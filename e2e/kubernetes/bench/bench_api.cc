@@ -55,6 +55,7 @@ base::Result<json> BenchApi::call(Method method, const std::string& path, const 
   return devcluster::call_api(*transport_, method, path, body);
 }
 
+// Threads take the next index each; after an error the others stop at their next one.
 Status BenchApi::for_each(std::size_t count, const std::function<Status(std::size_t)>& one) {
   std::atomic<std::size_t> next = 0;
   std::mutex mu;
@@ -100,6 +101,7 @@ Status BenchApi::make_namespace(const std::string& name) {
   });
 }
 
+// Owners in the background first: deleting pods before would have their controller make new ones.
 Status BenchApi::clean(const std::string& ns, const std::string& owners_path) {
   const json now{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", 0}};
   const json background{
@@ -119,6 +121,7 @@ Status BenchApi::clean(const std::string& ns, const std::string& owners_path) {
   });
 }
 
+// From the server's own counter, summed over codes, groups, versions and scopes.
 base::Result<std::map<std::string, double>> BenchApi::request_counts() {
   const auto answer = transport_->send({.path = "/metrics", .accept = "text/plain"});
   if (!answer.ok()) return answer.error();

@@ -50,6 +50,7 @@ std::size_t FakeAgents::ready_nodes() const {
   return count;
 }
 
+// The first acknowledgement also says what the node is like, as a real agent's first report does.
 base::Duration FakeAgents::acknowledge(const std::string& node) {
   const auto timetable = informer_.find({.ns = "", .name = node});
   if (timetable == nullptr || is_acknowledged(*timetable)) return {};

@@ -31,7 +31,7 @@ double seconds_between(Duration from, Duration to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
-// What has grown, by name.
+// The growth of each counter that has grown, by name.
 json growth(const std::map<std::string, double>& before,
             const std::map<std::string, double>& after) {
   json out = json::object();
@@ -54,6 +54,7 @@ json divided(const json& counts, int things) {
 
 }  // namespace
 
+// Of the control plane's processes, of the operator if it runs, and of this one.
 Launches::Counts Launches::cpu_by_process(pid_t operator_pid) const {
   Counts out;
   for (const auto& file : std::filesystem::directory_iterator{options_.state + "/pids"}) {
@@ -80,6 +81,9 @@ Status Launches::settle() {
   });
 }
 
+// One measurement: from the first request until the last pod is Running, with the CPU time and the
+// requests in between. It begins when the control plane rests, so that the one before does not
+// count.
 base::Result<json> Launches::submission(const std::string& ns, const std::string& path,
                                         const std::vector<json>& objects, std::size_t pods_count,
                                         pid_t operator_pid) {
@@ -142,7 +146,7 @@ base::Result<json> Launches::by_operator(const std::string& ns, const std::strin
   return row;
 }
 
-// What the operator made, for a plain client to make again in its own namespace.
+// The pods that the operator made, for a plain client to make again in its own namespace.
 base::Result<std::vector<json>> Launches::made_pods() {
   std::vector<json> pods;
   std::string go_on;
@@ -236,6 +240,8 @@ Status Launches::compare_with_batch(const Shape& shape, const char* of, const ch
   return api_.clean(kBatch, theirs);
 }
 
+// Three ways for the same pods, one after the other (launches.h). The second one creates the very
+// pods that the operator made.
 Status Launches::measure(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());
@@ -256,6 +262,7 @@ Status Launches::measure(const Shape& shape, json& row) {
   return compare_with_batch(shape, kGang, kLimit, row);
 }
 
+// Our own Jobs once more, so that both are measured on the same cluster within minutes.
 Status Launches::measure_adopted(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());

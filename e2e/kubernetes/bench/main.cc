@@ -25,6 +25,7 @@ using nlohmann::json;
 // Of Jobs of the batch group that we run.
 constexpr Shape kAdoptedShape{.jobs = 5000, .pods_per_job = 1};
 
+// The conditions that the figures depend on, kept beside them.
 json conditions_of(const Options& options) {
   utsname machine{};
   ::uname(&machine);

@@ -41,6 +41,8 @@ Status ManyJobs::measure(json& rows) {
   return {};
 }
 
+// The jobs grow from row to row; each row has an operator of its own, which finds them all at its
+// start.
 Status ManyJobs::measure(Kind kind, json& rows) {
   if (kind == Kind::kWaiting) {
     if (Status s = block_the_narrow_partition(); !s.ok()) return s;
@@ -89,6 +91,7 @@ Status ManyJobs::make(Kind kind, int first, int last) {
   });
 }
 
+// One job takes the node of the narrow partition, so that all others there wait.
 Status ManyJobs::block_the_narrow_partition() {
   auto run = OperatorRun::start(options_, clock_);
   if (!run.ok()) return run.error();
@@ -101,6 +104,9 @@ Status ManyJobs::block_the_narrow_partition() {
   });
 }
 
+// 1. CPU time until the operator has looked at all jobs and rests
+// 2. CPU time while nothing happens
+// 3. CPU time and requests of the lives of fifty other jobs
 base::Result<json> ManyJobs::run_beside() {
   auto run = OperatorRun::start(options_, clock_);
   if (!run.ok()) return run.error();

@@ -1,5 +1,5 @@
-// What the operator costs by how many jobs there are that have ended, or that wait: CPU time to
-// start beside them, CPU time while nothing happens, CPU time of other jobs' lives, and memory.
+// The operator's cost by the number of jobs that have ended, or that wait: CPU time to start beside
+// them, CPU time while nothing happens, CPU time of other jobs' lives, and memory.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -12,6 +12,7 @@ constexpr const char* kMetricsAddress = "127.0.0.1:18080";
 
 }  // namespace
 
+// Without an election: nothing else leads, and a Lease would be one more write in the figures.
 base::Result<OperatorRun> OperatorRun::start(const Options& options, const kube::Clock& clock) {
   auto transport = kube::HttpTransport::create(
       kube::TransportConfig{.server = std::string{"http://"} + kMetricsAddress}, clock);
@@ -43,6 +44,7 @@ base::Result<std::map<std::string, double>> OperatorRun::metrics() {
   return out;
 }
 
+// Of counters and sums only; what goes up and down says nothing as a difference.
 nlohmann::json OperatorRun::growth(const std::map<std::string, double>& before,
                                    const std::map<std::string, double>& after) {
   nlohmann::json out = nlohmann::json::object();

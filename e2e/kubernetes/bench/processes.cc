@@ -52,6 +52,8 @@ double peak_rss_mebibytes(pid_t pid) {
   return mebibytes_of(pid, "VmHWM:");
 }
 
+// The child dies with this process. It looks at its parent once more, because that may have died
+// between fork() and prctl().
 base::Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,
                                                const std::string& log_file) {
   std::vector<char*> arguments;

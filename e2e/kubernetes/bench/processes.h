@@ -1,4 +1,5 @@
-// What processes of this machine have used, from /proc, and one that is started for a measurement.
+// CPU time and memory of processes of this machine, from /proc, and a process that is started for a
+// measurement.
 #pragma once
 
 #include <sys/types.h>

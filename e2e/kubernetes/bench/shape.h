@@ -1,4 +1,4 @@
-// What is measured: so many jobs of so many pods, on fake nodes of one size.
+// The shape of a measurement: so many jobs of so many pods, on fake nodes of one size.
 #pragma once
 
 #include <algorithm>

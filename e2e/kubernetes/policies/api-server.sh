@@ -22,6 +22,7 @@ start kube-apiserver "$bin/kube-apiserver" --etcd-servers="http://127.0.0.1:$etc
   --bind-address=127.0.0.1 --secure-port="$api_port" --endpoint-reconciler-type=none \
   --client-ca-file="$dir/ca.crt" --tls-cert-file="$dir/apiserver.crt" --tls-private-key-file="$dir/apiserver.key" \
   --authorization-mode=Node,RBAC --enable-admission-plugins=NodeRestriction --allow-privileged=true \
+  --feature-gates=MutatingAdmissionPolicy=true --runtime-config=admissionregistration.k8s.io/v1beta1=true \
   --service-cluster-ip-range=10.96.0.0/24 --service-account-issuer=https://kubernetes.default.svc \
   --service-account-key-file="$dir/service-account.pub" --service-account-signing-key-file="$dir/service-account.key"
 wait_for 120 "the API server" k get --raw /readyz

@@ -103,7 +103,7 @@ k create -f - >/dev/null <<YAML
 {apiVersion: v1, kind: Pod, metadata: {name: others, namespace: team-a}, spec: {containers: [{name: main, image: x}]}}
 YAML
 allow "the operator makes another pod" with_token "$operator" create -f <(pod one-1 "$on_n1")
-deny "the operator moves it to other CPUs" "only pins pods that have the gate" with_token "$operator" annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
+deny "the operator moves it to other CPUs" "nothing of a pod but the condition" with_token "$operator" annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "somebody moves it as the operator" "$own" as_operator annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "an agent moves it" "the annotation kubegang.io/cpuset" with_token "$agent" annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "the operator deletes others' pods" "$theirs" with_token "$operator" delete pod others -n team-a

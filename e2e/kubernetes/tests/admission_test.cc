@@ -1,5 +1,6 @@
-// What the chart's admission policies deny, each with its sentence, to the tokens that they are
-// about (docs/security.md). What is allowed is shown beside it, or by all other tests.
+// The requests that the chart's admission policies deny, each with its sentence, to the tokens that
+// they are about (docs/security.md). Requests that are allowed are shown beside them, or by all
+// other tests.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -91,6 +92,8 @@ class Admission : public Cluster {
 using devcluster::call_api;
 using kube::Method;
 
+// The token of an agent is bound to its pod, and so to its node. One that is taken from a node is
+// worth nothing for the others.
 TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
   const auto agent =
       as(token_of(kSystemNamespace, "kubegang-agent", agent_on(node(1))["metadata"]["name"]));
@@ -106,6 +109,7 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
   });
 }
 
+// Not even an administrator: agents obey timetables, so who writes them decides who runs.
 TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
   ASSERT_NO_FATAL_FAILURE(
       submit({.name = "mine", .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
@@ -126,6 +130,7 @@ TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
   });
 }
 
+// An operator that was deposed cannot write over its successor's timetable (a rule of the CRD).
 TEST_F(Admission, ATermNeverGoesDown) {
   const auto control = as(operators_token());
   expect_denied("term must not be lowered", [&] {
@@ -133,6 +138,7 @@ TEST_F(Admission, ATermNeverGoesDown) {
   });
 }
 
+// As in Slurm, where only an operator raises a priority or a running job's limit. Lowering is free.
 TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
   const auto author = as(token_with_role("author", "edit", ns_));
   const auto create = [&](const std::string& name, const json& spec) {
@@ -160,6 +166,7 @@ TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
   });
 }
 
+// The binding that gives the verb to all users is taken away for a moment and put back.
 TEST_F(Admission, APartitionNeedsTheVerbUse) {
   const auto author = as(token_with_role("author", "edit", ns_));
   const std::string binding =
@@ -183,6 +190,7 @@ TEST_F(Admission, APartitionNeedsTheVerbUse) {
   });
 }
 
+// If the operator's token is stolen, it still creates no pod that could take over a node.
 TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
   ASSERT_NO_FATAL_FAILURE(
       patch("/api/v1/namespaces/" + ns_,
@@ -214,7 +222,8 @@ TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
                                                  {"securityContext", {{"privileged", true}}}}}}})));
 }
 
-// Who may impersonate the operator, or makes a token for it, has no pod of its either.
+// A user who may impersonate the operator, or make a token for it, has no pod of the operator's, so
+// even these tokens write nothing.
 TEST_F(Admission, TheOperatorWritesWithTheTokenOfItsPodOnly) {
   const auto with_its_own = as(operators_token());
   const auto with_another = as(token_of(kSystemNamespace, "kubegang-operator"));
@@ -223,6 +232,8 @@ TEST_F(Admission, TheOperatorWritesWithTheTokenOfItsPodOnly) {
                 [&] { return call_api(*with_another, Method::kPost, pods_path(), bare_pod()); });
 }
 
+// An administrator of the namespace is not one of the cluster: a pod there, or a token of the
+// operator, would make one.
 TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
   const auto guest = as(token_with_role("guest", "admin", kSystemNamespace));
   const std::string system = std::string{"/api/v1/namespaces/"} + kSystemNamespace;
@@ -240,7 +251,7 @@ TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
                                   kSystemNamespace + "/rolebindings/" + ns_ + "-guest");
 }
 
-// What docs/security.md says of the agent, seen at the processes that run.
+// Checks the sentences of docs/security.md about the agent at the processes that run.
 TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
   constexpr std::uint64_t kSysNice = 1ULL << 23U, kIpcLock = 1ULL << 14U;
   const std::vector<int> processes = processes_of(agent_on(node(1)));

@@ -84,6 +84,8 @@ void BatchJobs::expect_gone(const std::string& name) {
              [&] { return get(job_path(name)).is_null() && pods_of(name).empty(); });
 }
 
+// With kubectl, as a user would. The example names an image and a partition that this cluster
+// lacks, so both are exchanged; all else is as it stands in the file.
 void BatchJobs::apply_example(const std::string& file, const std::function<void(json&)>& change) {
   auto objects = devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/batch-jobs/" + file);
   ASSERT_TRUE(objects.ok()) << objects.error().message;
@@ -99,6 +101,7 @@ void BatchJobs::apply_example(const std::string& file, const std::function<void(
   ASSERT_EQ(applied.exit_code, 0) << applied.text;
 }
 
+// The records that DNS would serve: this cluster has none.
 std::vector<std::string> BatchJobs::endpoint_names(const std::string& service) {
   std::vector<std::string> names;
   for (const json& slice :

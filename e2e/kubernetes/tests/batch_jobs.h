@@ -1,5 +1,5 @@
-// What tests of Jobs of the batch group need: Jobs that say managedBy: kubegang.io/job, beside the
-// real controllers of Kubernetes (its Job controller, garbage collector, TTL controller and CronJob
+// A fixture for Jobs of the batch group that say managedBy: kubegang.io/job, beside the real
+// controllers of Kubernetes (its Job controller, garbage collector, TTL controller and CronJob
 // controller) and the real kubectl.
 #pragma once
 

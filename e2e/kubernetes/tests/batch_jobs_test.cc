@@ -7,6 +7,8 @@
 namespace kubernetes {
 namespace {
 
+// The status is what Kubernetes' own controller would write, so that kubectl and others can tell no
+// difference: counters, indexes, times, names of pods, and logs by job.
 TEST_F(BatchJobs, RunAsAGangUntilTheyAreComplete) {
   ASSERT_NO_FATAL_FAILURE(
       apply(batch_job("train", 3, "echo index $JOB_COMPLETION_INDEX on $(hostname); sleep 3")));
@@ -27,6 +29,7 @@ TEST_F(BatchJobs, RunAsAGangUntilTheyAreComplete) {
             std::string::npos);
 }
 
+// Batch Jobs are gangs like any other; their frozen pods still count as active.
 TEST_F(BatchJobs, TakeTurnsWithAGangOfOurs) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 3, "")));
   ASSERT_NO_FATAL_FAILURE(wait_ready("train"));
@@ -37,6 +40,7 @@ TEST_F(BatchJobs, TakeTurnsWithAGangOfOurs) {
   remove(batch_path("train"), {{"propagationPolicy", "Background"}});  // it would make its Job anew
 }
 
+// Where a user of batch Jobs looks: a condition of the Job, and `explain job/NAME`.
 TEST_F(BatchJobs, SayWhyTheyWait) {
   json alone = batch_job("train", 3, "sleep 1000");
   ASSERT_NO_FATAL_FAILURE(make_lane_partition(
@@ -57,6 +61,7 @@ TEST_F(BatchJobs, SayWhyTheyWait) {
   remove("/apis/kubegang.io/v1alpha1/partitions/" + ns_ + "-alone");
 }
 
+// An attempt is a whole gang: one retry means two attempts, each with failed pods.
 TEST_F(BatchJobs, FailAfterTheirBackoffLimit) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("broken", 2, "sleep 1; exit 3", {{"backoffLimit", 1}})));
   ASSERT_EQ(wait_for("broken", "Failed").exit_code, 0) << status("broken").dump(1);
@@ -72,6 +77,7 @@ TEST_F(BatchJobs, FailAtTheirDeadline) {
   EXPECT_EQ(condition("late", "Failed"), "True: DeadlineExceeded");
 }
 
+// Kubernetes' suspend is not ours: the pods go, and the next start begins from nothing.
 TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 5", {{"suspend", true}})));
   ASSERT_NO_FATAL_FAILURE(wait_until(
@@ -107,6 +113,8 @@ TEST_F(BatchJobs, ThatCannotRunSayWhy) {
   }));
 }
 
+// The three ways to delete, as `kubectl delete --cascade` has them, with the real garbage
+// collector.
 TEST_F(BatchJobs, GoWithTheirPodsInTheBackground) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "exec sleep 1000")));
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));
@@ -204,6 +212,37 @@ TEST_F(BatchJobs, OfACronJobAreKeptAsItsHistory) {
   }));
   remove("/apis/batch/v1/namespaces/" + ns_ + "/cronjobs/yearly",
          {{"propagationPolicy", "Background"}});
+}
+
+// Jobs that say nothing of kubegang: one of a manifest, one made by hand, and those of a CronJob.
+TEST_F(BatchJobs, OfANamespaceThatAdoptsThemAreOurs) {
+  const std::string path = "/api/v1/namespaces/" + ns_;
+  patch(path, {{"metadata",
+                {{"labels", {{"kubegang.io/adopt", "jobs"}}},
+                 {"annotations", {{"kubegang.io/partition", ns_}}}}}});
+  json plain = batch_job("train", 3, "sleep 3");
+  plain["spec"].erase("managedBy");
+  plain["metadata"].erase("annotations");
+  ASSERT_NO_FATAL_FAILURE(wait_until("the label is in force", [&] {
+    const auto tried =
+        call(kube::Method::kPost, "/apis/batch/v1/namespaces/" + ns_ + "/jobs?dryRun=All", plain);
+    return tried.ok() && (*tried)["spec"].contains("managedBy") &&
+           (*tried)["metadata"].value("annotations", json()).contains("kubegang.io/partition");
+  }));
+  ASSERT_NO_FATAL_FAILURE(apply(plain));
+  const std::string image = std::string{" --image="} + kBusyboxImage;
+  for (const std::string& command :
+       {"create job by-hand" + image + " -n " + ns_ + " -- true",
+        "create cronjob nightly" + image + " --restart=Never --schedule='0 3 * * *' -n " + ns_ +
+            " -- true",
+        "create job of-nightly --from=cronjob/nightly -n " + ns_}) {
+    const Output made = run_shell(kubectl(command));
+    ASSERT_EQ(made.exit_code, 0) << made.text;
+  }
+  for (const char* name : {"train", "by-hand", "of-nightly"}) {
+    EXPECT_EQ(wait_for(name, "Complete").exit_code, 0) << status(name).dump(1);
+    EXPECT_EQ(state(name), "Completed") << "a Job of ours has run it";
+  }
 }
 
 TEST_F(BatchJobs, AsInTheExamplesRun) {

@@ -1,78 +1,16 @@
 // Pods that others create, behind the scheduling gate kubegang.io/gang, with the real
 // kube-scheduler, kubelets, garbage collector and admission policies.
+#include "e2e/kubernetes/tests/gated_pods.h"
+
 #include <algorithm>
 #include <fstream>
-
-#include "e2e/kubernetes/tests/batch_jobs.h"
 
 namespace kubernetes {
 namespace {
 
-class GatedPods : public BatchJobs {
- protected:
-  void TearDown() override {
-    if (HasFailure()) {
-      std::printf("%s", run_shell(kubectl("get pods -o yaml -n " + ns_)).text.c_str());
-    }
-    if (!ns_.empty()) remove(all_pods());  // else nothing deletes them
-    BatchJobs::TearDown();
-  }
-  std::string all_pods() const { return "/api/v1/namespaces/" + ns_ + "/pods"; }
-
-  // For a gang of as many nodes as pods. `script` empty: the probe.
-  json pod_template(const std::string& gang, int pods, const std::string& script) const {
-    JobOptions options{.name = gang};
-    if (!script.empty()) options.command = {"sh", "-c", script};
-    json spec = pod_spec_of(options);
-    spec["restartPolicy"] = "Never";
-    spec["terminationGracePeriodSeconds"] = 1;
-    spec["schedulingGates"] = json::array({{{"name", "kubegang.io/gang"}}});
-    spec["containers"][0]["resources"] = {{"requests", {{"cpu", "1m"}, {"memory", "32Mi"}}},
-                                          {"limits", {{"cpu", "1"}, {"memory", "32Mi"}}}};
-    return {{"metadata",
-             {{"labels", {{"kubegang.io/job-name", gang}}},
-              {"annotations",
-               {{"kubegang.io/partition", ns_},
-                {"kubegang.io/pods", std::to_string(pods)},
-                {"kubegang.io/nodes", std::to_string(pods)}}}}},
-            {"spec", spec}};
-  }
-  // Called GANG-pods-0, ….
-  json pod(const std::string& gang, int index, int pods, const std::string& script) const {
-    json object = pod_template(gang, pods, script);
-    object["apiVersion"] = "v1";
-    object["kind"] = "Pod";
-    object["metadata"]["name"] = gang + "-pods-" + std::to_string(index);
-    object["metadata"]["namespace"] = ns_;
-    return object;
-  }
-  void create_gang(const std::string& gang, int pods, const std::string& script) {
-    for (int i = 0; i < pods; ++i) {
-      ASSERT_NO_FATAL_FAILURE(apply(pod(gang, i, pods, script)));
-    }
-  }
-  json pod_object(const std::string& gang, int index) {
-    return get("/api/v1/namespaces/" + ns_ + "/pods/" + gang + "-pods-" + std::to_string(index));
-  }
-  // The gang's Job; null if there is none.
-  json job_of(const std::string& gang) {
-    const auto found = list("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ +
-                            "/jobs?labelSelector=kubegang.io/job-name=" + gang);
-    EXPECT_LE(found.size(), 1U);
-    return found.empty() ? json() : found.front();
-  }
-  std::string name_of_job(const std::string& gang) {
-    const json job = job_of(gang);
-    return job.is_null() ? "" : job["metadata"]["name"].get<std::string>();
-  }
-  void wait_gang(const std::string& gang, const std::string& state) {
-    wait_until(gang + " is " + state, [&] {
-      const std::string name = name_of_job(gang);
-      return !name.empty() && this->state(name) == state;
-    });
-  }
-};
-
+// 1. two of three pods are there: they wait, and say for what
+// 2. the third comes: a Job stands for them, they run, and take turns
+// 3. the pods are deleted, and the Job with them
 TEST_F(GatedPods, TakeTurnsWithAGangOfOurs) {
   ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "other"}));
   for (int i : {0, 1}) {
@@ -98,6 +36,7 @@ TEST_F(GatedPods, TakeTurnsWithAGangOfOurs) {
       wait_until("the Job goes with its pods", [&] { return job_of("train").is_null(); }));
 }
 
+// The Job's end follows from the pods', which are not ours and stay.
 TEST_F(GatedPods, EndTheirJob) {
   ASSERT_NO_FATAL_FAILURE(create_gang("train", 2, "echo hello; sleep 3"));
   ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Completed"));
@@ -110,6 +49,8 @@ TEST_F(GatedPods, EndTheirJob) {
             std::string::npos);
 }
 
+// Kubegang may not delete pods of others. It ends them by their deadline, so that their own
+// controller sees a failure.
 TEST_F(GatedPods, OfACancelledJobFailAndStay) {
   ASSERT_NO_FATAL_FAILURE(create_gang("train", 2, "exec sleep 1000"));
   ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));
@@ -124,6 +65,8 @@ TEST_F(GatedPods, OfACancelledJobFailAndStay) {
   }
 }
 
+// The label that ties a pod to a Job is the operator's alone: with it an author could make another
+// one's job end.
 TEST_F(GatedPods, CannotBeGivenToAJobByTheirAuthor) {
   json forged = pod("train", 0, 1, "");
   forged["metadata"]["labels"]["kubegang.io/job-uid"] = "11111111-2222-3333-4444-555555555555";

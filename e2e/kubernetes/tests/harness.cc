@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kNameLengthMax = 40;
 
+// A name as Kubernetes takes it, short enough that names of pods and Services can be made from it.
 std::string lower(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) {
     return std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
@@ -27,6 +28,7 @@ std::string lower(std::string text) {
 
 }  // namespace
 
+// Looks every `every`; once more when the patience is over.
 bool eventually(const std::function<bool()>& condition, milliseconds patience, milliseconds every) {
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (!condition()) {
@@ -69,6 +71,8 @@ std::string Cluster::name_like(const std::string& text) {
   return "t-" + lower(text);
 }
 
+// The folder of stamps first: pods mount it, and a folder that does not exist would be made by
+// root.
 void Cluster::begin(const std::string& name) {
   ns_ = name;
   stamps_in_ = state_directory() + "/stamps/" + ns_;
@@ -78,6 +82,8 @@ void Cluster::begin(const std::string& name) {
   ASSERT_NO_FATAL_FAILURE(make_lane_partition(ns_));
 }
 
+// Jobs first, so that their pods end as pods of jobs do; the namespace only when no pod is left,
+// because Kubernetes would delete pods and jobs in any order.
 void Cluster::end(const std::string& name) {
   const auto remove = [](const std::string& path) {
     (void)devcluster::call_api(administrator(), kube::Method::kDelete, path, nullptr);
@@ -103,6 +109,7 @@ void Cluster::show_failure() {
                   .text.c_str());
 }
 
+// Whatever a test has done to its three nodes is undone, whether it had done it or not.
 void Cluster::restore_nodes() {
   for (int place = 1; place <= kNodesCount; ++place) {
     if (!fs::exists(state_directory() + "/pids/" + node(place))) power_on(place);
@@ -127,6 +134,7 @@ void Cluster::wait_nodes_ready() {
   }));
 }
 
+// One run from `from` to `to`, after runs that are less than `pause` apart have been joined.
 void Cluster::expect_ran_without_a_break(Instant from, Instant to, const std::string& name,
                                          const std::string& node_name, Duration pause) const {
   if (pause == Duration{}) pause = kSlice / 2;

@@ -6,9 +6,9 @@
 // back. By this file's functions it reaches no other node. Only the third of them may be powered
 // off, since an operator may stand on the others (values.yaml).
 //
-// What all tests share is the control plane, the operators, the chart's release, the agents'
-// DaemonSet. A suite that acts on one of them is an Alone<…>, and is named in tests.cmake
-// (`alone`), so that it runs by itself; its tests fail elsewhere.
+// All tests share the control plane, the operators, the chart's release and the agents' DaemonSet.
+// A suite that acts on one of them is an Alone<…>, and is named in tests.cmake (`alone`), so that
+// it runs by itself; its tests fail elsewhere.
 //
 // Probes stamp a folder of this machine that their pods mount, so that what ran when is measured
 // and not asked for.
@@ -142,7 +142,7 @@ class Cluster : public scenarios::Cluster {
   std::string stamps_in_;  // where its probes stamp
 };
 
-// What the tests of an Alone<…> may do besides.
+// Further acts, of the tests of an Alone<…> only.
 class SharedParts {
  protected:
   // A failure of the test unless it runs by itself.

@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kScripts = KUBEGANG_SOURCE_DIR "/e2e/kubernetes";
 
+// The lane that ctest has given to this test; by hand, outside ctest, the first one.
 int first_node() {
   const char* lane = std::getenv(kLaneVariable);
   int first = 1;
@@ -38,7 +39,7 @@ std::string freezer_root() {
   return fs::exists("/sys/fs/cgroup/unified") ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
 }
 
-// What cgroup.events says of the cgroup; false also when that is gone.
+// Returns the flag of that name in cgroup.events; false also if the cgroup is gone.
 bool is_now(const std::string& cgroup, const std::string& what) {
   std::ifstream events{cgroup + "/cgroup.events"};
   std::string name;
@@ -113,6 +114,7 @@ bool Cluster::has_processes(const std::string& cgroup) const {
   return is_now(cgroup, "populated");
 }
 
+// By the cgroups of the pod's containers, since the nodes have PID namespaces of their own.
 std::vector<int> Cluster::processes_of(const json& pod) const {
   std::vector<int> out;
   const std::string cgroup = cgroup_of(pod);

@@ -58,6 +58,8 @@ class JobSets : public BatchJobs {
   }
 };
 
+// A JobSet makes batch Jobs; each of them is a gang of its own, with the labels and names that
+// JobSet gives to pods, and the set is complete when they are.
 TEST_F(JobSets, RunEachOfTheirJobsAsAGang) {
   ASSERT_NO_FATAL_FAILURE(apply(job_set("train", {replicated_job("driver", 1, 1, "sleep 4"),
                                                   replicated_job("workers", 2, 2, "sleep 4")})));
@@ -85,7 +87,7 @@ TEST_F(JobSets, RunEachOfTheirJobsAsAGang) {
   }
 }
 
-// What its headless Service serves to others of the set.
+// The names that its headless Service serves to others of the set.
 TEST_F(JobSets, GiveTheirPodsNames) {
   ASSERT_NO_FATAL_FAILURE(
       apply(job_set("train", {replicated_job("workers", 2, 1, "exec sleep 1000")})));
@@ -118,6 +120,7 @@ TEST_F(JobSets, FailWithTheirJobs) {
   EXPECT_EQ(condition("train-workers-0", "Failed"), "True: BackoffLimitExceeded");
 }
 
+// Suspending a set suspends its Jobs; twice, because the second time pods must go.
 TEST_F(JobSets, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(
       apply(job_set("train", {replicated_job("workers", 2, 1, "sleep 5")}, {{"suspend", true}})));

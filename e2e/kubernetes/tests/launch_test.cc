@@ -32,6 +32,7 @@ class Launch : public Cluster {
   }
 };
 
+// No retry can help, so the job is held at once, with kubelet's word for it.
 TEST_F(Launch, AnImpossibleImageNameHoldsTheJob) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "typo", .image = "Registry.e2e/UPPER:1"}));
   ASSERT_NO_FATAL_FAILURE(wait_reason("typo", "LaunchFailedRequeuedHeld"));
@@ -63,6 +64,7 @@ class LaunchOfAPartialGang : public Launch {
   }
 };
 
+// The user's own limit, shorter than the operator's minute: the pods that run are taken back, too.
 TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
   ASSERT_NO_FATAL_FAILURE(submit_partial({{"lifecycle", {{"startTimeout", "5s"}}}}));
   ASSERT_NO_FATAL_FAILURE(expect_held("spec.lifecycle.startTimeout"));
@@ -77,6 +79,8 @@ TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
   ASSERT_NO_FATAL_FAILURE(expect_held("node " + node(3)));
 }
 
+// Two of three pods would fit: none stays, because a part of a gang is of no use and would block
+// others.
 TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
                                  {"kind", "ResourceQuota"},
@@ -88,7 +92,7 @@ TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
   }));
   ASSERT_NO_FATAL_FAILURE(submit({.name = "three"}));
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("three", "exceeded quota"));
-  // What fits is not hindered by what waits.
+  // A job that fits is not held up by one that waits.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "two", .nodes_count = 2}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("two"));
 }
@@ -180,7 +184,7 @@ class LaunchRefusedByKubelet : public Launch {
              "Running";
     }));
   }
-  // That it was refused for `reason` first is in the operator's words: an event of the job.
+  // The refusal is told in the operator's words, in an event of the job.
   void expect_pair_elsewhere(const std::string& sentence) {
     ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
@@ -237,6 +241,8 @@ class LaunchRefusedByKubelet : public Launch {
   bool is_kubelet_changed_ = false;
 };
 
+// A pod that was bound without the operator's knowledge; kubelet counts it, the operator tries and
+// learns.
 TEST_F(LaunchRefusedByKubelet, OutOfCpuAndTheGangStartsElsewhere) {
   // It leaves less than the job's 4m of the node's 4 CPUs.
   const std::string cpu = std::to_string(4000 - requested("cpu")) + "m";
@@ -280,6 +286,7 @@ TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   wait_ready("all");
 }
 
+// By a static pod, which no API server lists until kubelet has made its mirror, here never.
 TEST_F(LaunchRefusedByKubelet, OutOfPodsAndTheGangStartsElsewhere) {
   ASSERT_NO_FATAL_FAILURE(make_static_pod());
   // Room for one more, by what the API server knows.
@@ -288,7 +295,7 @@ TEST_F(LaunchRefusedByKubelet, OutOfPodsAndTheGangStartsElsewhere) {
   ASSERT_NO_FATAL_FAILURE(expect_pair_elsewhere("enough resource: pods"));
 }
 
-// What service meshes do to pods on their way.
+// Pods that a webhook changes on their way, as service meshes do.
 class LaunchChangedByAWebhook : public Launch {
  protected:
   static constexpr const char* kPolicies =
@@ -406,6 +413,8 @@ TEST_F(LaunchChangedByAWebhook, AnInjectedContainerTakesTurnsWithItsGang) {
   for (const char* name : {"plain", "meshed"}) expect_undisturbed(name);
 }
 
+// In an ending namespace nothing can be created. The operator must not hold the end up by trying,
+// and no finalizer of ours may keep it.
 TEST_F(Launch, ANamespaceThatEndsTakesItsJobsAlong) {
   const std::string other = ns_ + "-ends";
   ASSERT_NO_FATAL_FAILURE(
@@ -447,6 +456,7 @@ TEST_F(Launch, ATaintedNodeIsUsedOnlyByJobsThatTolerateIt) {
   patch(node_path(1), {{"spec", {{"taints", nullptr}}}});
 }
 
+// Cordoned is Slurm's DRAIN: what runs there goes on, and no job starts.
 TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "before"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("before"));

@@ -11,6 +11,8 @@ class Life : public Cluster {
   static std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 };
 
+// kubelet reports the end as OOMKilled; with restartPolicy Never that is the job's own end and no
+// fault of the node, so it has a state of its own.
 TEST_F(Life, AProgramThatIsKilledForItsMemoryMakesTheJobOutOfMemory) {
   ASSERT_NO_FATAL_FAILURE(
       submit({.name = "greedy",
@@ -21,6 +23,8 @@ TEST_F(Life, AProgramThatIsKilledForItsMemoryMakesTheJobOutOfMemory) {
   EXPECT_EQ(state("greedy"), "OutOfMemory") << status_text("greedy");
 }
 
+// Owner references delete pods and Service; the operator takes the pods out of the timetables.
+// Nothing may be left of either, or agents would look for pods that do not exist.
 TEST_F(Life, ADeletedJobLeavesNothing) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "gone"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("gone"));
@@ -37,6 +41,7 @@ TEST_F(Life, ADeletedJobLeavesNothing) {
   }));
 }
 
+// The job's headless Service lists all pods, and their network is not cut by being a gang.
 TEST_F(Life, PodsOfAGangReachOneAnother) {
   // By the pods' addresses: this cluster has no DNS.
   ASSERT_NO_FATAL_FAILURE(

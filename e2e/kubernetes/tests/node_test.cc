@@ -1,6 +1,5 @@
-// What happens to nodes and pods while gangs are frozen on them: deletion, eviction, drain, loss of
-// a node. A frozen program still gets its SIGTERM; a gang that loses a member ends as a whole
-// (architecture.md 4 and 5).
+// Deletion, eviction, drain and loss of a node while gangs are frozen there. A frozen program still
+// gets its SIGTERM; a gang that loses a member ends as a whole (architecture.md 4 and 5).
 #include <algorithm>
 #include <fstream>
 
@@ -46,6 +45,9 @@ class Nodes : public Cluster {
   json trapping_pod_;
 };
 
+// The pod of another one's turn is deleted with kubectl: the agent thaws what is being deleted, so
+// the handler runs within the grace time. The job has lost a member and ends as NodeFail; the other
+// one is not disturbed.
 TEST_F(Nodes, ADeletedPodThatIsFrozenHandlesItsSigterm) {
   ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   ASSERT_NO_FATAL_FAILURE(remove(pod_path(trapping_pod_)));
@@ -53,6 +55,7 @@ TEST_F(Nodes, ADeletedPodThatIsFrozenHandlesItsSigterm) {
   expect_undisturbed("other");
 }
 
+// The eviction API ends in the same deletion.
 TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
   ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   const auto evicted =
@@ -64,6 +67,8 @@ TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
   ASSERT_NO_FATAL_FAILURE(expect_told_and_gone("NodeFail"));
 }
 
+// The object is gone at once, and kubelet kills by the cgroup. A frozen process dies only if it is
+// thawed.
 TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
   ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
   const std::string cgroup = cgroup_of(trapping_pod_);

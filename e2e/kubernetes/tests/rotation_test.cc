@@ -41,6 +41,8 @@ TEST_F(Rotation, TwoGangsTakeTurnsAndTheQueueShowsWhoseTurnItIs) {
   expect_turns_between(from_, now(), kBoth, all_nodes());
 }
 
+// Logs come from the runtime's files and need no process of the pod. An exec starts a process in
+// the frozen cgroup, so it stands still until the pod's next turn, and then works.
 TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
   const json pod = frozen_pod_on(node(1));
   ASSERT_TRUE(pod.is_object());
@@ -101,6 +103,8 @@ TEST_F(Rotation, OtherPeoplesPodsAndDaemonSetsOnTheNodesAreLeftAlone) {
   expect_nobody_noticed();
 }
 
+// A new kubelet finds pods that do not answer and must not take them for dead; the agent does not
+// need kubelet to switch.
 TEST_F(Rotation, KubeletRestartsWhilePodsAreFrozen) {
   ASSERT_TRUE(frozen_pod_on(node(1)).is_object());
   ASSERT_EQ(on_node(1, "sh -c 'kill -9 $(cat /run/kubelet.pid)'").exit_code, 0);
@@ -109,6 +113,7 @@ TEST_F(Rotation, KubeletRestartsWhilePodsAreFrozen) {
   expect_nobody_noticed();
 }
 
+// The same of containerd, whose shims, and so the containers, outlive it.
 TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
   ASSERT_TRUE(frozen_pod_on(node(2)).is_object());
   ASSERT_EQ(on_node(2, "sh -c 'kill -9 $(cat /run/containerd.pid)'").exit_code, 0);
@@ -121,7 +126,7 @@ TEST_F(Rotation, TheContainerRuntimeRestartsWhilePodsAreFrozen) {
   expect_nobody_noticed();
 }
 
-// That node only; the gangs share its CPUs, and on the others they take turns as before.
+// Only that node is thawed: the gangs share its CPUs, and on the others they take turns as before.
 TEST_F(Rotation, TheKillSwitchOfANodeThawsIt) {
   ASSERT_NO_FATAL_FAILURE(
       patch(node_path(1), {{"metadata", {{"annotations", {{"kubegang.io/freeze", "disabled"}}}}}}));

@@ -4,6 +4,7 @@ namespace kubernetes {
 
 const std::vector<std::string> TwoGangs::kBoth{"first", "second"};
 
+// The gangs are made once for the suite: their start takes longer than most of its tests.
 void TwoGangs::SetUp() {
   if (state_directory().empty()) GTEST_SKIP() << kStateVariable << " names no cluster";
   if (is_made_) {

@@ -18,7 +18,7 @@ class TwoGangs : public Cluster {
   void TearDown() override;
   static void TearDownTestSuite();
 
-  // What every test ends with.
+  // Every test ends with this.
   void expect_nobody_noticed();
   // The same for what disturbs them for a moment, as it may: from now on nothing does.
   void expect_turns_again();

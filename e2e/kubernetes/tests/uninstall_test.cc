@@ -9,6 +9,8 @@ namespace {
 
 class Uninstall : public Alone<Cluster> {};
 
+// Without agents nothing thaws a frozen pod: the agents must do it as they go. Both gangs run then,
+// at the same time.
 TEST_F(Uninstall, LeavesNoPodFrozenAndNoJobLost) {
   for (const char* name : {"first", "second"}) ASSERT_NO_FATAL_FAILURE(submit({.name = name}));
   for (const char* name : {"first", "second"}) ASSERT_NO_FATAL_FAILURE(wait_ready(name));

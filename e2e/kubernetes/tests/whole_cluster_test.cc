@@ -1,6 +1,7 @@
-// What befalls what all gangs of a cluster share: the release, the agents' DaemonSet, the
-// operators, the API server, etcd. Two gangs of all nodes go on taking turns meanwhile, for none of
-// it is needed for a switch (architecture.md 2 and 5). They run by themselves.
+// Faults and upgrades of the parts that all gangs of a cluster share: the release, the agents'
+// DaemonSet, the operators, the API server, etcd. Two gangs of all nodes go on taking turns
+// meanwhile, because a switch needs none of these parts (architecture.md 2 and 5). The tests run by
+// themselves.
 #include <signal.h>
 
 #include <algorithm>
@@ -56,6 +57,7 @@ class WholeCluster : public Alone<TwoGangs> {
   }
 };
 
+// `helm test` is what a newcomer runs first. It must show the job's end, and clean up after itself.
 TEST_F(WholeCluster, HelmTestRunsAGangShowsItsLogAndLeavesNoJob) {
   // Those of the test, beside the two gangs.
   const auto its_jobs = [&] {
@@ -166,6 +168,8 @@ TEST_F(WholeCluster, AHelmUpgradeLosesNoJobAndLeavesNoPodFrozen) {
   expect_turns_again();
 }
 
+// Killed without a word: the successor waits until the Lease has run out, takes a higher term, and
+// starts jobs. The gangs notice nothing.
 TEST_F(WholeCluster, TheOtherOperatorTakesOverWhenTheLeaderDies) {
   const json old = leader();
   ASSERT_TRUE(old.is_object());
@@ -179,6 +183,8 @@ TEST_F(WholeCluster, TheOtherOperatorTakesOverWhenTheLeaderDies) {
   expect_nobody_noticed();
 }
 
+// The old leader wakes up with decisions in its hands. Its term is lower, so the API server refuses
+// what it writes, and it ends when it finds that it cannot renew.
 TEST_F(WholeCluster, ALeaderThatWasPausedCannotUndoItsSuccessorsWork) {
   const json old = leader();
   ASSERT_TRUE(old.is_object());
@@ -210,6 +216,7 @@ TEST_F(WholeCluster, ALeaderThatWasPausedCannotUndoItsSuccessorsWork) {
   expect_nobody_noticed();
 }
 
+// Without an API server the agents go on with what is published, for as long as it takes.
 TEST_F(WholeCluster, TheApiServerRestarts) {
   const Output restarted =
       run_shell("kill -9 $(cat " + state_directory() + "/pids/kube-apiserver)");

@@ -21,7 +21,7 @@ class GangTurns : public OnBoth {
     pass(std::chrono::ceil<milliseconds>(10 * slice()));
     expect_turns(from, both_);
   }
-  // Nobody else has a slot on any node.
+  // No other job has a slot on any node.
   void expect_alone(const std::string& name) {
     pass(std::chrono::ceil<milliseconds>(2 * slice()));
     const Instant from = now();
