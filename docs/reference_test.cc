@@ -225,7 +225,9 @@ TEST(Reference, MetricsMdHasEveryMetric) {
          "are in\n"
          "seconds, counters never go back while a program runs.\n";
   agent::Metrics of_agent;
-  of_agent.count_frozen({{.uid = "uid", .gang = "namespace/name"}});  // it has no gang before
+  of_agent.count_frozen({{.uid = "uid",
+                          .gang = "namespace/name",
+                          .frozen = base::Duration{}}});  // it has no gang before
   for (const auto& [program, page] : {std::pair{"The operator", control::Metrics{}.render()},
                                       std::pair{"The agent", of_agent.render()}}) {
     const std::map<std::string, Family> metrics = families(page);
