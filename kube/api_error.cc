@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "kube/json_text.h"
+#include "kube/api/json_text.h"
 
 namespace kube {
 namespace {

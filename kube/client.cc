@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/api/json_text.h"
 #include "kube/api_error.h"
 #include "kube/client_calls.h"
 #include "kube/client_core.h"
-#include "kube/json_text.h"
 #include "kube/managed_fields.h"
 #include "kube/resource_path.h"
 

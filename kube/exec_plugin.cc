@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "kube/base64.h"
-#include "kube/json_text.h"
 
 extern char** environ;
 

@@ -5,6 +5,41 @@
 namespace kube {
 
 template <typename Io>
+void visit(Io& io, Like<BatchExitCodes> auto& s) {
+  io.field("containerName", s.container_name);
+  io.field("operator", s.op);
+  io.field("values", s.values);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchPodCondition> auto& s) {
+  io.field("type", s.type);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchFailureRule> auto& s) {
+  io.field("action", s.action);
+  io.field("onExitCodes", s.on_exit_codes);
+  io.field("onPodConditions", s.on_pod_conditions);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchFailurePolicy> auto& s) {
+  io.field("rules", s.rules);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchSuccessRule> auto& s) {
+  io.field("succeededIndexes", s.succeeded_indexes);
+  io.field("succeededCount", s.succeeded_count);
+}
+
+template <typename Io>
+void visit(Io& io, Like<BatchSuccessPolicy> auto& s) {
+  io.field("rules", s.rules);
+}
+
+template <typename Io>
 void visit(Io& io, Like<BatchJobSpec> auto& s) {
   io.field("parallelism", s.parallelism);
   io.field("completions", s.completions);

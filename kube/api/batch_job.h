@@ -6,6 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kube/api/meta.h"
 #include "kube/api/raw_json.h"
@@ -24,6 +26,49 @@ inline constexpr std::string_view kBatchJobName = "batch.kubernetes.io/job-name"
 inline constexpr std::string_view kBatchCompletionIndex =
     "batch.kubernetes.io/job-completion-index";
 
+// The field's values are those of the API server, which checks them.
+struct BatchExitCodes {
+  std::optional<std::string> container_name{};  // absent: any
+  std::string op{};                             // "operator": In | NotIn
+  std::vector<std::int32_t> values{};
+
+  friend bool operator==(const BatchExitCodes&, const BatchExitCodes&) = default;
+};
+
+struct BatchPodCondition {
+  std::string type{};
+
+  friend bool operator==(const BatchPodCondition&, const BatchPodCondition&) = default;
+};
+
+// It has exit codes or conditions.
+struct BatchFailureRule {
+  std::string action{};  // FailJob | FailIndex | Ignore | Count
+  std::optional<BatchExitCodes> on_exit_codes{};
+  std::vector<BatchPodCondition> on_pod_conditions{};
+
+  friend bool operator==(const BatchFailureRule&, const BatchFailureRule&) = default;
+};
+
+struct BatchFailurePolicy {
+  std::vector<BatchFailureRule> rules{};
+
+  friend bool operator==(const BatchFailurePolicy&, const BatchFailurePolicy&) = default;
+};
+
+struct BatchSuccessRule {
+  std::string succeeded_indexes{};  // "0,2-3"; empty: any
+  std::optional<std::int32_t> succeeded_count{};
+
+  friend bool operator==(const BatchSuccessRule&, const BatchSuccessRule&) = default;
+};
+
+struct BatchSuccessPolicy {
+  std::vector<BatchSuccessRule> rules{};
+
+  friend bool operator==(const BatchSuccessPolicy&, const BatchSuccessPolicy&) = default;
+};
+
 struct BatchJobSpec {
   std::optional<std::int32_t> parallelism{};
   std::optional<std::int32_t> completions{};
@@ -34,8 +79,8 @@ struct BatchJobSpec {
   std::optional<std::string> completion_mode{};  // NonIndexed (absent) | Indexed
   std::optional<std::string> managed_by{};       // cannot change
   bool suspend = false;
-  RawJson pod_failure_policy{};
-  RawJson success_policy{};
+  std::optional<BatchFailurePolicy> pod_failure_policy{};
+  std::optional<BatchSuccessPolicy> success_policy{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; an informer may have dropped it
 
   friend bool operator==(const BatchJobSpec&, const BatchJobSpec&) = default;

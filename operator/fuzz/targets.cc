@@ -1,6 +1,7 @@
 #include "operator/fuzz/targets.h"
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -15,10 +16,16 @@
 #include "api/usage_record.h"
 #include "base/check.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "operator/gang/pod_builder.h"
+#include "operator/gang/pod_pin.h"
+#include "operator/loop/kept_fields.h"
 #include "operator/translate/batch_job_translation.h"
 #include "operator/translate/config_acceptance.h"
 #include "operator/translate/config_translation.h"
 #include "operator/translate/job_translation.h"
+#include "operator/translate/pod_gang_translation.h"
 #include "operator/translate/template_check.h"
 #include "operator/translate/usage_translation.h"
 #include "scheduler/model/legality.h"
@@ -67,16 +74,52 @@ void check_job(const kube::Job& job) {
   check_sentences(verdict.problems);
   CHECK(verdict.request.has_value() == verdict.problems.empty());
   (void)plain_request(job, sched::JobId{1}, base::Instant{});
+  if (!facts.problems.empty()) return;
+  kube::Job started = job;
+  started.status.allocation = kube::Allocation{.hostlist = "n1"};
+  const PodSlot slot{.name = "a-0", .node = "n1", .cpus = 2, .memory = kube::Bytes{1 << 30}};
+  const auto pod = build_pod(started, slot, gang_layout({&slot, 1}), {});
+  CHECK(pod.ok() || !pod.error().message.empty());
+}
+
+// What an informer keeps is judged as the whole is, and nothing of it is dropped by keeping again.
+template <typename T>
+T kept(const T& object) {
+  T once = object;
+  keep_what_is_read(once);
+  T twice = once;
+  keep_what_is_read(twice);
+  CHECK(twice == once);
+  return once;
 }
 
 void check_batch_job(const kube::BatchJob& batch) {
   if (batch.spec.pod_template.empty()) return;
   const BatchVerdict verdict = translate_batch_job(batch, {});
   check_sentences(verdict.problems);
+  const kube::BatchJob left = kept(batch);
+  if (!kube::is_finished(batch.status)) {
+    CHECK(translate_batch_job(left, {}).problems.empty() == verdict.problems.empty());
+    CHECK(!verdict.problems.empty() || pod_template_of(batch, left.spec.pod_template).ok());
+  }
   if (verdict.problems.empty()) check_job(verdict.job);
   const kube::BatchJobStatus status =
       batch_status_after(batch.spec, batch.status, {}, base::Instant{});
   CHECK(status == batch_status_after(batch.spec, status, {}, base::Instant{}));
+}
+
+void check_pod(const kube::Pod& pod) {
+  const kube::Pod left = kept(pod);
+  CHECK(has_gang_gate(left) == has_gang_gate(pod));
+  if (!has_gang_gate(pod)) return;
+  const std::vector<std::shared_ptr<const kube::Pod>> gang{std::make_shared<kube::Pod>(left)};
+  const PodGangVerdict verdict = translate_pod_gang(gang);
+  if (verdict.kind == PodGangVerdict::Kind::kComplete) {
+    check_job(verdict.job);
+    (void)pin_patch(kube::encode(pod)["spec"], verdict.job, {}, "0-3");
+  } else {
+    CHECK(!verdict.message.empty());
+  }
 }
 
 // All in one cluster, as the newest specs. What is in force is legal.
@@ -118,6 +161,8 @@ void fuzz_objects(std::string_view text) {
   if (const auto batch = decoded<kube::BatchJob>(object)) check_batch_job(*batch);
   if (const auto record = decoded<kube::UsageRecord>(object)) (void)decode_usage(record->spec);
   (void)decoded<kube::NodeTimetable>(object);
+  if (const auto pod = decoded<kube::Pod>(object)) check_pod(*pod);
+  if (auto node = decoded<kube::Node>(object)) (void)kept(*node);
   check_policies(object);
 }
 

@@ -7,6 +7,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/json_text.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/translate/units.h"
@@ -67,7 +68,7 @@ void add_environment(Json& container,
   Json& env = container["env"];
   if (!env.is_array()) env = Json::array();
   std::set<std::string> given;
-  for (const Json& variable : env) given.insert(variable.value("name", ""));
+  for (const Json& variable : env) given.insert(kube::text_at(variable, "name"));
   Json all = Json::array();
   for (const auto& [name, value] : environment) {
     // A variable that the template sets itself stays its own.

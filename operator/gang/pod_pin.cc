@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "kube/api/json_text.h"
 
 namespace control {
 namespace {
@@ -39,7 +40,7 @@ Json affinity_to_node(const std::string& node) {
 bool has_gang_gate(const Json& pod_spec) {
   const auto gates = pod_spec.find("schedulingGates");
   return gates != pod_spec.end() && gates->is_array() && gates->size() == 1 &&
-         (*gates)[0].value("name", "") == kube::kGangGate;
+         kube::text_at((*gates)[0], "name") == kube::kGangGate;
 }
 
 bool has_gang_gate(const kube::Pod& pod) {
@@ -85,7 +86,7 @@ std::optional<std::string> node_of(const kube::Pod& pod) {
   const Json affinity = pod.spec.affinity.json();
   const Json::json_pointer field = terms() / 0 / "matchFields" / 0;
   if (!affinity.contains(field / "values" / 0) ||
-      affinity.at(field).value("key", "") != "metadata.name") {
+      kube::text_at(affinity.at(field), "key") != "metadata.name") {
     return std::nullopt;
   }
   const Json& node = affinity.at(field / "values" / 0);

@@ -204,16 +204,11 @@ void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
 
 // The API server takes 20 rules. One that names more indexes than a Job of ours may is cut, so that
 // it is still refused.
-kube::RawJson short_success_policy(const kube::RawJson& policy) {
-  if (policy.text().size() <= kIndexesBytesMax) return policy;
-  nlohmann::json value = policy.json();
-  for (nlohmann::json& rule : value["rules"]) {
-    const std::string indexes = rule.value("succeededIndexes", "");
-    if (indexes.size() > kIndexesBytesMax) {
-      rule["succeededIndexes"] = head(indexes, kIndexesBytesMax + 1);
-    }
+void shorten(kube::BatchSuccessPolicy& policy) {
+  for (kube::BatchSuccessRule& rule : policy.rules) {
+    if (rule.succeeded_indexes.size() <= kIndexesBytesMax) continue;
+    rule.succeeded_indexes = head(rule.succeeded_indexes, kIndexesBytesMax + 1);
   }
-  return kube::RawJson{value};
 }
 
 kube::ResourceList only(const kube::ResourceList& all, Names names) {
@@ -266,7 +261,7 @@ void keep_what_is_read(kube::BatchJob& job) {
   // One that has finished gets no more attempts.
   job.spec.pod_template =
       kube::is_finished(job.status) ? kube::RawJson{} : judged_template(job.spec.pod_template);
-  job.spec.success_policy = short_success_policy(job.spec.success_policy);
+  if (job.spec.success_policy) shorten(*job.spec.success_policy);
 }
 
 void keep_what_is_read(kube::Node& node) {

@@ -305,9 +305,8 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
   const json main{{"name", "main"}, {"image", "busybox"}, {"args", {kLong, "mpirun"}}};
   job.spec.pod_template = kube::RawJson{json{{"metadata", {{"annotations", {{"a", kLong}}}}},
                                              {"spec", {{"containers", json::array({main})}}}}};
-  json rules = json::array();
-  for (int i = 0; i < 20; ++i) rules.push_back({{"succeededIndexes", std::string(65'536, '1')}});
-  job.spec.success_policy = kube::RawJson{json{{"rules", rules}}};
+  const kube::BatchSuccessRule rule{.succeeded_indexes = std::string(65'536, '1')};
+  job.spec.success_policy = {.rules = {20, rule}};
   job.status.conditions = {{.type = "example.com/of-others", .reason = "Stays"}};
   const kube::BatchJob left = kept(job, 196'608);
   EXPECT_EQ(translate_batch_job(left, {}).problems, translate_batch_job(job, {}).problems);

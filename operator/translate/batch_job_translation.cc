@@ -8,6 +8,7 @@
 
 #include "api/wellknown.h"
 #include "base/number_list.h"
+#include "kube/api/json_text.h"
 #include "kube/api/pod.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/judged_spec.h"
@@ -110,12 +111,10 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
 
 // The API server has checked the rules; only Indexed Jobs have them.
 void set_success_policy(const kube::BatchJobSpec& batch, kube::JobSpec& spec) {
-  if (batch.success_policy.empty()) return;
+  if (!batch.success_policy) return;
   kube::SuccessPolicy policy;
-  for (const Json& rule : batch.success_policy.json().value("rules", Json::array())) {
-    kube::SuccessRule& made = policy.rules.emplace_back();
-    made.succeeded_indexes = rule.value("succeededIndexes", "");
-    if (rule.contains("succeededCount")) made.succeeded_count = rule["succeededCount"];
+  for (const kube::BatchSuccessRule& rule : batch.success_policy->rules) {
+    policy.rules.push_back({rule.succeeded_indexes, rule.succeeded_count});
   }
   spec.lifecycle.success_policy = std::move(policy);
 }
@@ -146,17 +145,19 @@ void add_completion_index(Json& spec) {
       Json& env = container["env"];
       if (!env.is_array()) env = Json::array();
       const bool has = std::any_of(env.begin(), env.end(), [&](const Json& each) {
-        return each.value("name", "") == "JOB_COMPLETION_INDEX";
+        return kube::text_at(each, "name") == "JOB_COMPLETION_INDEX";
       });
       if (!has) env.push_back(variable);
     }
   }
 }
 
-Json our_template_of(const kube::BatchJob& batch) {
+// `decoded` is batch.spec.pod_template, whose known fields therefore have the types that they
+// should; ours is made of the JSON, which keeps the others.
+Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& decoded) {
   const Json from = batch.spec.pod_template.json();
-  Json made{{"metadata", Json::object()}, {"spec", from.value("spec", Json::object())}};
-  const Json metadata = from.value("metadata", Json::object());
+  Json made{{"metadata", Json::object()}, {"spec", kube::object_at(from, "spec")}};
+  const Json metadata = kube::object_at(from, "metadata");
   for (const char* field : {"labels", "annotations"}) {
     if (metadata.contains(field)) made["metadata"][field] = metadata[field];
   }
@@ -164,8 +165,8 @@ Json our_template_of(const kube::BatchJob& batch) {
   made["metadata"]["labels"][std::string{kube::kBatchJobName}] = batch.metadata.name;
   Json& spec = made["spec"];
   // The API server writes these defaults into every template, so they are not the author's wish.
-  if (spec.value("schedulerName", "") == "default-scheduler") spec.erase("schedulerName");
-  if (spec.value("terminationGracePeriodSeconds", std::int64_t{0}) == kDefaultGraceSeconds) {
+  if (decoded.spec.scheduler_name == "default-scheduler") spec.erase("schedulerName");
+  if (decoded.spec.termination_grace_period_seconds == kDefaultGraceSeconds) {
     spec.erase("terminationGracePeriodSeconds");
   }
   if (is_indexed(batch.spec)) {
@@ -240,7 +241,7 @@ void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
   if (is_indexed(spec)) status.completed_indexes = as_batch_writes(succeeded);
   // The API server refuses a completionTime before startTime.
   status.completion_time = std::max(whole_seconds(view.since.value_or(now)), *status.start_time);
-  const bool by_policy = !spec.success_policy.empty();
+  const bool by_policy = spec.success_policy.has_value();
   // Both at once: the API server refuses Complete without SuccessCriteriaMet, and batch/v1 sets the
   // first while pods still run, of which there are none here.
   for (const std::string_view type : {kube::kBatchSuccessCriteriaMet, kube::kBatchComplete}) {
@@ -278,7 +279,12 @@ std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt) {
   BatchVerdict verdict;
   check_spec(batch.spec, verdict.problems);
-  const kube::RawJson pod_template{our_template_of(batch)};
+  const auto decoded = kube::decode_template(batch.spec.pod_template);
+  if (!decoded.ok()) {
+    verdict.problems.push_back(decoded.error().message);
+    return verdict;
+  }
+  const kube::RawJson pod_template{our_template_of(batch, *decoded)};
   const TemplateFacts facts = check_template(pod_template);
   verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
   kube::JobSpec& spec = verdict.job.spec;
@@ -321,8 +327,10 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
 
 base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
                                             const kube::RawJson& judged) {
+  const auto decoded = kube::decode_template(batch.spec.pod_template);
+  if (!decoded.ok()) return decoded.error();
   if (judged_template(batch.spec.pod_template) == judged) {
-    return kube::RawJson{our_template_of(batch)};
+    return kube::RawJson{our_template_of(batch, *decoded)};
   }
   return base::Error{base::Code::kConflict, "its template has changed since it was looked at"};
 }

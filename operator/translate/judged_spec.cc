@@ -119,9 +119,9 @@ kube::PodSpec judged_spec(kube::PodSpec spec) {
 
 kube::RawJson judged_template(const kube::RawJson& pod_template) {
   auto decoded = kube::decode_template(pod_template);
-  // No template that the API server has accepted; without containers it is refused.
-  if (!decoded.ok()) return kube::RawJson{Json::object()};
-  const kube::Pod pod{.spec = judged_spec(std::move(decoded->spec))};
+  kube::Pod pod;
+  // Otherwise no template that the API server has accepted; without containers it is refused.
+  if (decoded.ok()) pod.spec = judged_spec(std::move(decoded->spec));
   return kube::RawJson{Json{{"spec", kube::encode(pod)["spec"]}}};
 }
 

@@ -1,54 +1,48 @@
 #include "operator/translate/pod_failure_policy.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <utility>
+
+#include "kube/api/pod.h"
 
 namespace control {
 namespace {
 
-using Json = nlohmann::json;
-
-Json rules_of(const kube::BatchJobSpec& spec) {
-  if (spec.pod_failure_policy.empty()) return Json::array();
-  return spec.pod_failure_policy.json().value("rules", Json::array());
+const std::vector<kube::BatchFailureRule>& rules_of(const kube::BatchJobSpec& spec) {
+  static const std::vector<kube::BatchFailureRule> kNone;
+  return spec.pod_failure_policy ? spec.pod_failure_policy->rules : kNone;
 }
 
 // Success is no failure that NotIn could match.
-bool matches(const Json& on_exit_codes, int exit_code) {
+bool matches(const kube::BatchExitCodes& codes, int exit_code) {
   if (exit_code == 0) return false;
-  const Json values = on_exit_codes.value("values", Json::array());
-  const bool is_listed = std::find(values.begin(), values.end(), exit_code) != values.end();
-  return is_listed == (on_exit_codes.value("operator", "") == "In");
+  const bool is_listed =
+      std::find(codes.values.begin(), codes.values.end(), exit_code) != codes.values.end();
+  return is_listed == (codes.op == "In");
 }
 
-FailureAction action_of(const Json& rule) {
-  const std::string action = rule.value("action", "");
-  if (action == "FailJob") return FailureAction::kFailJob;
-  return action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount;
+FailureAction action_of(const kube::BatchFailureRule& rule) {
+  if (rule.action == "FailJob") return FailureAction::kFailJob;
+  return rule.action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount;
 }
 
-bool ignores_disruptions(const Json& rule) {
-  const Json conditions = rule.value("onPodConditions", Json::array());
-  return rule.value("action", "") == "Ignore" &&
-         std::all_of(conditions.begin(), conditions.end(), [](const Json& condition) {
-           return condition.value("type", "") == "DisruptionTarget";
-         });
+bool ignores_disruptions(const kube::BatchFailureRule& rule) {
+  return rule.action == "Ignore" &&
+         std::all_of(
+             rule.on_pod_conditions.begin(), rule.on_pod_conditions.end(),
+             [](const kube::BatchPodCondition& each) { return each.type == "DisruptionTarget"; });
 }
 
 std::size_t count_containers(const kube::BatchJobSpec& spec) {
-  const Json pod = spec.pod_template.json().value("spec", Json::object());
-  return pod.value("containers", Json::array()).size() +
-         pod.value("initContainers", Json::array()).size();
+  const auto pod = kube::decode_template(spec.pod_template);
+  return pod.ok() ? pod->spec.containers.size() + pod->spec.init_containers.size() : 0;
 }
 
 }  // namespace
 
 FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
-  const Json rules = rules_of(spec);
+  const auto& rules = rules_of(spec);
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    const auto on_exit_codes = rules[i].find("onExitCodes");
-    if (on_exit_codes == rules[i].end() || !matches(*on_exit_codes, exit_code)) continue;
+    if (!rules[i].on_exit_codes || !matches(*rules[i].on_exit_codes, exit_code)) continue;
     return {action_of(rules[i]), static_cast<int>(i)};
   }
   return {};
@@ -56,19 +50,19 @@ FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
 
 std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec) {
   std::vector<std::string> problems;
-  const Json rules = rules_of(spec);
+  const auto& rules = rules_of(spec);
   for (std::size_t i = 0; i < rules.size(); ++i) {
-    const Json& rule = rules[i];
+    const kube::BatchFailureRule& rule = rules[i];
     const std::string path = "spec.podFailurePolicy.rules[" + std::to_string(i) + "].";
-    if (rule.value("action", "") == "FailIndex") {
+    if (rule.action == "FailIndex") {
       problems.push_back(path +
                          "action: FailIndex is not supported, a gang is restarted as a "
                          "whole; use FailJob, Ignore or Count");
-    } else if (!rule.contains("onExitCodes") && !ignores_disruptions(rule)) {
+    } else if (!rule.on_exit_codes && !ignores_disruptions(rule)) {
       problems.push_back(path +
                          "onPodConditions: only the action Ignore on DisruptionTarget is "
                          "supported, which is what happens to every gang; remove the rule");
-    } else if (rule.contains("onExitCodes") && rule["onExitCodes"].contains("containerName") &&
+    } else if (rule.on_exit_codes && rule.on_exit_codes->container_name &&
                count_containers(spec) != 1) {
       problems.push_back(path +
                          "onExitCodes.containerName: a gang knows only the exit code of the "

@@ -21,10 +21,9 @@ json on_codes(const char* action, const char* op, const json& values) {
 kube::BatchJobSpec with_rules(const json& rules, int others = 0) {
   json containers = json::array({{{"name", "main"}}});
   for (int i = 0; i < others; ++i) containers.push_back({{"name", "c" + std::to_string(i)}});
-  kube::BatchJobSpec spec;
-  spec.pod_failure_policy = kube::RawJson{{{"rules", rules}}};
-  spec.pod_template = kube::RawJson{{{"spec", {{"containers", containers}}}}};
-  return spec;
+  const json spec{{"podFailurePolicy", {{"rules", rules}}},
+                  {"template", {{"spec", {{"containers", containers}}}}}};
+  return kube::decode<kube::BatchJob>({{"metadata", {{"name", "a"}}}, {"spec", spec}})->spec;
 }
 
 // -1 is the default, to count; NotIn matches no success.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "kube/resource_path.h"
 #include "operator/gang/pod_pin.h"
@@ -162,13 +163,13 @@ class CarryOut {
       return outcome;
     }
     const json& metadata = (*pod)["metadata"];
-    const auto labels = metadata.value("labels", json::object());
+    const auto labels = kube::object_at(metadata, "labels");
     // The controller has made another pod under that name. It is not in the Job, whose list of pods
     // is immutable.
-    outcome.is_gone = metadata.value("uid", "") != effect.pod_uid;
+    outcome.is_gone = kube::text_at(metadata, "uid") != effect.pod_uid;
     if (outcome.is_gone) return outcome;
     // 2. pinned already, by a try whose answer was lost or by the leader before us
-    if (labels.value(std::string{kube::kLabelJobUid}, "") == job.metadata.uid) {
+    if (kube::text_at(labels, kube::kLabelJobUid) == job.metadata.uid) {
       outcome.result = kube::decode<kube::Pod>(*pod);
       return outcome;
     }
@@ -178,7 +179,7 @@ class CarryOut {
     // 4. under the version that was read, so nothing that its author changed meanwhile is lost
     outcome.result = client_.patch<kube::Pod>(
         effect.pod, pin_patch((*pod)["spec"], job, effect.slot, effect.cpuset),
-        {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.pod_uid});
+        {.resource_version = kube::text_at(metadata, "resourceVersion"), .uid = effect.pod_uid});
     return outcome;
   }
 
@@ -275,11 +276,11 @@ class CarryOut {
       return outcome;
     }
     const json& metadata = (*pod)["metadata"];
-    if (metadata.value("uid", "") != effect.uid) return outcome;
-    const json before = pod->value("status", json::object()).value("conditions", json::array());
+    if (kube::text_at(metadata, "uid") != effect.uid) return outcome;
+    const json before = kube::object_at(*pod, "status").value("conditions", json::array());
     json conditions = json::array();
     for (const json& condition : before) {
-      if (condition.value("type", "") != effect.type) conditions.push_back(condition);
+      if (kube::text_at(condition, "type") != effect.type) conditions.push_back(condition);
     }
     if (effect.note) conditions.push_back(encode_note(*effect.note));
     if (conditions == before) return outcome;
@@ -287,7 +288,7 @@ class CarryOut {
         client_
             .patch_status<kube::Pod>(
                 effect.pod, {{"status", {{"conditions", conditions}}}},
-                {.resource_version = metadata.value("resourceVersion", ""), .uid = effect.uid})
+                {.resource_version = kube::text_at(metadata, "resourceVersion"), .uid = effect.uid})
             .status();
     return outcome;
   }
