@@ -18,9 +18,10 @@ namespace base {
 
 }  // namespace base
 
-// Always on, in every build type. CHECK(cond) or CHECK(cond, std::string with the values).
-#define CHECK(condition, ...)                                                         \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
-      ::base::check_failed(__FILE__, __LINE__, #condition, std::string{__VA_ARGS__}); \
+// Always on, in every build type; the place is the file's name without its folder, so that a program is
+// the same wherever it was built. CHECK(cond) or CHECK(cond, std::string with the values).
+#define CHECK(condition, ...)                                                              \
+  do {                                                                                     \
+    if (!(condition)) [[unlikely]]                                                         \
+      ::base::check_failed(__FILE_NAME__, __LINE__, #condition, std::string{__VA_ARGS__}); \
   } while (false)

@@ -14,7 +14,10 @@ pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # The sloppiness that ccache asks for before it caches what uses a precompiled header.
+  # A checkout in another folder finds what this one has compiled: paths below the checkout are taken
+  # relative to the build's folder. The sloppiness is what ccache asks for before it caches what uses a
+  # precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
+    CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
 endif()
