@@ -1,6 +1,7 @@
 // InformBudget: writes that only inform (a reason, an expected start, run times) share a budget, so
 // that thousands of jobs that wait cost no more than twenty writes per second, and two while starts
-// and ends wait for their turn. The head of the queue goes first, each object once a minute.
+// and ends wait for their turn. The head of the queue goes first. Each job is written once a minute;
+// partitions and the like are few and are what administrators look at, so each is written once in 5 s.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace control {
 // Belongs to the loop's thread. Cost: the logarithm of what is queued for each call.
 class InformBudget {
  public:
-  static constexpr base::Duration kObjectPeriod = std::chrono::minutes{1};  // of one object
+  static constexpr base::Duration kObjectPeriod = std::chrono::minutes{1};  // of one job
+  static constexpr base::Duration kPolicyPeriod = std::chrono::seconds{5};  // of one partition, QOS, …
   static constexpr base::Duration kLookAgain = std::chrono::milliseconds{50};
 
   struct Order {

@@ -1,6 +1,7 @@
 #include "operator/publish/status_publisher.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -40,7 +41,10 @@ bool says_something(const JobRecord& job) {
 
 template <typename T>
 base::Instant informs_at(const StatusMirror<T>& mirror) {
-  return std::max(mirror.due(), mirror.informed_at() + InformBudget::kObjectPeriod);
+  constexpr bool kIsJob = std::is_same_v<T, kube::Job>;
+  constexpr base::Duration kPeriod =
+      kIsJob ? InformBudget::kObjectPeriod : InformBudget::kPolicyPeriod;
+  return std::max(mirror.due(), mirror.informed_at() + kPeriod);
 }
 
 template <typename T>

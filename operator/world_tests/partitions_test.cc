@@ -56,7 +56,7 @@ TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
   const auto before = writes();
   add_node("n2");
   add_node("n3");
-  EXPECT_EQ(writes(), before + 1) << "at most once a minute, however many come";
+  EXPECT_EQ(writes(), before + 1) << "at most once in 5 s, however many come";
   EXPECT_EQ(accepted(),
             "True: InForceWithWarning: spec.nodes.hostlist: there is no node n3 (1 of the 3 that "
             "it names)");
