@@ -14,10 +14,14 @@ namespace {
 
 using nlohmann::json;
 
+// RFC 7386. The other patch types of Kubernetes (JSON patch, strategic merge, apply) are not used:
+// a merge patch needs no list of what the object has now, and works for custom resources as well.
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
-// A list that restarts for ever would never end while the server compacts faster than it is read.
+// A server that compacts faster than a list is read would let it begin again for ever.
 constexpr int kListRestartsMax = 3;
 
+// Returns null for an empty body, as some successful answers have. kInternal if the server said
+// something else than JSON: not an error of the caller's request.
 base::Result<json> parse_text(const std::string& text) {
   if (text.empty()) return json(nullptr);
   json body = json::parse(text, nullptr, false);
@@ -43,6 +47,8 @@ const char* propagation_name(Propagation propagation) {
   return "Background";
 }
 
+// SOURCE: k8s.io/apimachinery meta/v1, DeleteOptions. In the body and not in the query, where
+// preconditions cannot be given.
 json delete_body(const DeleteOptions& options) {
   json body{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}};
   // Preconditions: an object of the same name that was made since is left alone.
@@ -56,6 +62,8 @@ json delete_body(const DeleteOptions& options) {
   return body;
 }
 
+// The server ignores the status in a write of the whole object and everything but the status in a
+// write of /status.
 std::string subresource_of(Part part) {
   return part == Part::kStatus ? "/status" : "";
 }
@@ -81,6 +89,7 @@ std::string context_of(std::string_view verb, const ResourceInfo& resource,
   return std::string{verb} + " " + std::string{resource.kind} + (name.empty() ? "" : " " + name);
 }
 
+// The name of an object that the server is asked to name is its prefix, for messages.
 std::string created_name(const std::string& ns, const json& object) {
   std::string name = ns.empty() ? "" : ns + "/";
   if (const auto meta = object.find("metadata"); meta != object.end() && meta->is_object()) {
@@ -89,6 +98,8 @@ std::string created_name(const std::string& ns, const json& object) {
   return name;
 }
 
+// The common end of all typed calls: request, retries, answer, and on an error the words "verb kind
+// name".
 base::Result<json> Client::send(Request request, const std::string& context) const {
   request.timeout = call_.timeout;
   const auto response = core_->call(request, call_);
@@ -112,6 +123,8 @@ base::Result<json> Client::post_json(const ResourceInfo& resource, const std::st
               context_of("create", resource, created_name(ns, object)));
 }
 
+// The resourceVersion in `object`, if any, makes the server compare; without it the last writer
+// wins.
 base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
                                     const json& object, const WriteOptions& options) const {
   return send(
@@ -135,6 +148,7 @@ base::Result<json> Client::patch_json(const ResourceInfo& resource, const Object
       context_of(part == Part::kStatus ? "patch status of" : "patch", resource, to_string(key)));
 }
 
+// The answer is the object or a Status and is not read: callers know what they deleted.
 base::Status Client::delete_json(const ResourceInfo& resource, const ObjectKey& key,
                                  const DeleteOptions& options) const {
   const Request request{.method = Method::kDelete,
@@ -146,11 +160,14 @@ base::Status Client::delete_json(const ResourceInfo& resource, const ObjectKey& 
   return response.error().with_context(context_of("delete", resource, to_string(key)));
 }
 
+// fieldManager names us in managedFields, where users can see which program wrote a field.
 std::string Client::write_query(bool dry_run) const {
   return query_text(
       {{"fieldManager", core_->options().field_manager}, {"dryRun", dry_run ? "All" : ""}});
 }
 
+// For requests without a typed kind, such as SelfSubjectAccessReview and /version. The answer keeps
+// its managedFields.
 base::Result<json> Client::call_json(Method method, const std::string& path,
                                      const json* body) const {
   Request request{.method = method, .path = path, .timeout = call_.timeout};
@@ -184,8 +201,11 @@ base::Result<json> read_page(const base::Result<Response>& response,
 
 }  // namespace
 
-// Page by page. If the continue token has expired (410) the list begins anew, and `restarted` tells
-// the caller to drop the pages so far: they are of an older version.
+// Reads page by page; all pages show the state of one version, which the continue token carries.
+// 1. A page that is too large for one answer is asked for again in halves.
+// 2. If the continue token has expired (410), the list begins anew, at most kListRestartsMax times,
+//    and `restarted` tells the caller to drop the pages so far: they are of an older version.
+// 3. The version of the last page, which is that of the whole list, is where a watch goes on.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,
                                             const std::function<void(const json&)>& on_item,
@@ -205,7 +225,8 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
     const auto meta = read_page(core_->call(request, call_), on_item);
-    // Users choose how large objects are: a page of large ones is asked for in halves.
+    // The same page again: the continue token did not move. The halved size stays for the later
+    // pages, whose objects are likely to be as large.
     if (!meta.ok() && meta.error().code == base::Code::kTooLarge && page_items_max > 1) {
       page_items_max /= 2;
       continue;
@@ -237,6 +258,8 @@ std::optional<WatchEventType> event_type(const std::string& name) {
 
 }  // namespace
 
+// A watch is one answer without an end: one JSON object for each line, {"type": ..., "object":
+// ...}. SOURCE: Kubernetes API concepts, "Efficient detection of changes".
 // An error that comes as an event (410 Gone, mostly) is returned with its own code, not with that
 // of the stream that ended.
 base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions& options,
@@ -278,6 +301,8 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
   return ended.ok() ? base::Status{} : base::Status{ended.error().with_context(context)};
 }
 
+// Reads only what is sure to be there: the object is wrong somewhere, and its name may be all that
+// is right.
 Undecodable undecodable_of(const json& object, base::Error error) {
   Undecodable out{.key = {}, .uid = {}, .resource_version = {}, .error = std::move(error)};
   const auto meta = object.is_object() ? object.find("metadata") : object.end();

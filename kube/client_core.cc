@@ -5,6 +5,7 @@
 namespace kube {
 namespace {
 
+// Returns true if the same request may be sent again. `http_status` is 0 if there was no answer.
 bool may_retry(Method method, base::Code code, int http_status) {
   // 429: the server refused before it did anything.
   if (http_status == 429) return true;
@@ -18,6 +19,10 @@ bool may_retry(Method method, base::Code code, int http_status) {
 
 }  // namespace
 
+// 1. take a turn in the rate limit and a slot among the requests in flight
+// 2. send, give the slot back
+// 3. done, if the server said yes, or if its no (or its silence) is final for this method
+// 4. wait as long as the server says (Retry-After), else with back-off and jitter, and begin again
 base::Result<Response> Client::Core::call(const Request& request, const CallOptions& call) {
   Backoff backoff{call.backoff, next_seed()};
   for (int attempt = 1;; ++attempt) {
@@ -65,6 +70,8 @@ void Client::Core::give_slot_back() {
   slot_free_.notify_one();
 }
 
+// Each call gets a back-off of its own, and each of those its own seed: calls that failed together
+// come back apart.
 std::uint64_t Client::Core::next_seed() {
   const std::lock_guard lock{mu_};
   return seeds_.next();

@@ -14,6 +14,7 @@ namespace {
 
 // core/v1 refuses longer ones.
 constexpr std::size_t kMessageBytesMax = 1024;
+// Events are for people: a fifth of a second is not noticed, and an idle loop costs nothing.
 constexpr base::Duration kIdleWait = std::chrono::milliseconds{200};
 
 std::string hex(std::uint64_t value) {
@@ -24,6 +25,7 @@ std::string hex(std::uint64_t value) {
 
 }  // namespace
 
+// Fewer tries and less time than other calls: an event is worth little after half a minute.
 EventRecorder::EventRecorder(Client client, const Clock& clock, EventSource source)
     : client_{client.with({.timeout = std::chrono::seconds{10}, .attempts_max = 3, .backoff = {}})},
       clock_{clock},
@@ -57,6 +59,8 @@ void EventRecorder::record(const ObjectReference& object, EventType type, std::s
   queue_.push_back(std::move(event));
 }
 
+// At most kPerStepMax, so that a loop with a full queue still sees its stop. Returns 0 if there may
+// be more.
 base::Duration EventRecorder::step() {
   for (std::size_t written = 0; written < kPerStepMax; ++written) {
     Event event;
@@ -72,6 +76,7 @@ base::Duration EventRecorder::step() {
   return {};
 }
 
+// An event that was written before is counted up, any other is created.
 void EventRecorder::write(const Event& event) {
   const Identity identity{event.involved_object.kind + "/" + event.involved_object.uid + "/" +
                               event.involved_object.name,
@@ -86,6 +91,8 @@ void EventRecorder::write(const Event& event) {
   remember(identity, event);
 }
 
+// Returns true if no new event is needed. The server removes events after its --event-ttl (an
+// hour), so a patch may find none.
 bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
   const auto found = remembered_.find(identity);
   if (found == remembered_.end()) return false;

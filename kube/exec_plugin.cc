@@ -19,6 +19,12 @@
 
 extern char** environ;
 
+// Runs a credential plugin as kubectl does. SOURCE: Kubernetes, "Authenticating", client-go
+// credential plugins.
+// 1. tell it in $KUBERNETES_EXEC_INFO who asks, in which version, and whether it may ask a person
+// 2. read its standard output to the end, then wait for the program
+// 3. an exit code of 0 and an ExecCredential of the version that the kubeconfig names are a
+//    success; anything else is kUnauthenticated with the reason
 namespace kube {
 namespace {
 
@@ -27,12 +33,15 @@ using base::Error;
 using base::Result;
 using nlohmann::json;
 
+// A certificate with its chain and key is a few KiB.
 constexpr std::size_t kOutputBytesMax = 1U << 20U;
 
 Error failed(const ExecPlugin& plugin, const std::string& what) {
   return {Code::kUnauthenticated, "exec plugin " + plugin.command + ": " + what};
 }
 
+// A plugin may ask a person only if there is one: the kubeconfig allows it and standard input is a
+// terminal. The operator's and the agent's are none.
 bool may_ask(const ExecPlugin& plugin) {
   return plugin.interactive != ExecPlugin::Interactive::kNever && isatty(STDIN_FILENO) == 1;
 }
@@ -54,7 +63,7 @@ std::string exec_info(const TransportConfig& config) {
     }
     spec["cluster"] = std::move(cluster);
   }
-  // What a file says need not be UTF-8, and the library would throw at it.
+  // The text of a file need not be UTF-8, and the library would throw at it.
   return json{{"apiVersion", plugin.api_version}, {"kind", "ExecCredential"}, {"spec", spec}}.dump(
       -1, ' ', false, json::error_handler_t::replace);
 }
@@ -73,6 +82,7 @@ std::vector<std::string> environment_for(const TransportConfig& config) {
   return all;
 }
 
+// argv and envp as posix_spawn(3) wants them. Valid as long as `words` is not changed.
 std::vector<char*> pointers_to(std::vector<std::string>& words) {
   std::vector<char*> out;
   for (std::string& word : words) out.push_back(word.data());
@@ -97,6 +107,8 @@ class Descriptor {
   int number_;
 };
 
+// Starts the program with `output` as its standard output. The error of a missing program ends with
+// the hint of the kubeconfig, as kubectl shows it.
 Result<pid_t> start(const TransportConfig& config, int output) {
   const ExecPlugin& plugin = *config.exec;
   std::vector<std::string> words = plugin.arguments;
@@ -149,6 +161,7 @@ Result<ExecCredential> run_exec_plugin(const TransportConfig& config) {
   if (!pid.ok()) return pid.error();
   // Or the pipe would have a writer for ever, and reading would not end with the program.
   writing.reset();
+  // No time limit: a plugin may wait for a person who logs in with a browser.
   const std::string text = read_all(reading.get());
   // Before the wait: a plugin that has still more to write fails to, instead of waiting for us.
   reading.reset();
@@ -181,7 +194,7 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   ExecCredential credential{.token = text_at(*status, "token"),
                             .client_certificate_pem = text_at(*status, "clientCertificateData"),
                             .client_key_pem = text_at(*status, "clientKeyData")};
-  // As client-go judges it.
+  // client-go refuses the same two: half a key pair, and a credential with nothing in it.
   if (credential.client_certificate_pem.empty() != credential.client_key_pem.empty()) {
     return failed(plugin, "it printed only one of clientCertificateData and clientKeyData");
   }

@@ -12,10 +12,13 @@
 namespace kube {
 namespace {
 
+// One for kubelet's probes and one for Prometheus; a third request waits.
 constexpr std::size_t kThreads = 2;
+// All requests are GETs; a body is not needed.
 constexpr std::size_t kQueryBytesMax = 4096;
 constexpr time_t kClientSeconds = 5;  // for a client to send its request and to read the answer
 
+// kubelet takes any status from 200 to 399 as healthy; the text is for people with curl.
 httplib::Server::Handler probe_handler(std::function<base::Status()> probe) {
   return [probe = std::move(probe)](const httplib::Request&, httplib::Response& response) {
     const base::Status status = probe ? probe() : base::Status{};
@@ -47,6 +50,7 @@ base::Result<std::unique_ptr<HealthServer>> HealthServer::create(const Options& 
                                                                 httplib::Response& response) {
     response.set_content(metrics ? metrics() : std::string{}, "text/plain; version=0.0.4");
   });
+  // Bound here and not in serve(), so that a port in use is an error of create().
   int port = options.port;
   if (port == 0) {
     port = server->bind_to_any_port(options.address);
@@ -66,6 +70,9 @@ HealthServer::HealthServer(std::unique_ptr<httplib::Server> server, int port)
 
 HealthServer::~HealthServer() = default;
 
+// The library's stop() works only while it listens, so there are three cases: stopped before this
+// call, between it and listening, and after. `ended` lets the callback of another thread give up if
+// listening fails at once.
 void HealthServer::serve(std::stop_token stop) {
   std::atomic<bool> ended{false};
   const auto this_thread = std::this_thread::get_id();

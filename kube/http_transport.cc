@@ -26,6 +26,18 @@
 #include "kube/tls_identity.h"
 #include "kube/url.h"
 
+// A call and a stream take different ways through this file:
+//
+// 1. send() asks for a credential, takes an idle connection or makes one, and sends. After an
+//    answer that was read to its end the connection goes back to the idle list; in every other case
+//    it is closed, because the bytes that would still arrive on it are those of the failed call.
+// 2. stream() makes a connection for itself and never gives it back. Its length has no limit; the
+//    only limit is on the silence between two arrivals.
+// 3. Both turn a failure into one sentence (Connections::error_of) that names the server and where
+//    its address came from, because the library reports little more than "the connection failed".
+//
+// The library is cpp-httplib 0.11 (Debian 12). Several steps below exist because of how that
+// version behaves; each says so at its place.
 namespace kube {
 namespace {
 
@@ -33,11 +45,14 @@ using base::Code;
 using base::Error;
 using base::Result;
 
-// Whatever time a request has, an address that does not answer a SYN is given up after this.
+// A SYN that is not answered is given up after this, even if the request may take longer: a watch's
+// time-out is minutes, and a host that drops packets would hold it for all of them.
 constexpr base::Duration kConnectTimeoutMax = std::chrono::seconds{10};
-// Below the idle time-outs of API servers (Go's 90 s and more).
+// Below the idle time-outs of API servers (Go's 90 s and more), so that we close an idle connection
+// before the server does.
 constexpr base::Duration kIdleMax = std::chrono::seconds{30};
-// Of an error's body in answer to a stream.
+// Of the body of an error that answers a stream. A Status is well below this; an HTML page of a
+// proxy may not be.
 constexpr std::size_t kErrorBytesMax = 64U << 10U;
 
 // A file without a name. The library reads certificate authorities from files only, and takes the
@@ -65,6 +80,9 @@ class MemoryFile {
   int descriptor_ = -1;
 };
 
+// A parsed client certificate with its key; both empty if requests carry a token or nothing. Shared
+// and immutable: a connection keeps the identity that it was made with while a newer one replaces
+// it for the next connections.
 struct Identity {
   std::vector<CertificatePointer> certificates;  // ours first, then its chain
   KeyPointer key;
@@ -72,6 +90,8 @@ struct Identity {
 
 using IdentityPointer = std::shared_ptr<const Identity>;
 
+// Checks that key and certificate belong together. OpenSSL would find out only in the handshake,
+// with words that name neither.
 Result<IdentityPointer> parse_identity(const Credential& credential) {
   auto identity = std::make_shared<Identity>();
   if (credential.client_certificate_pem.empty()) return IdentityPointer{identity};
@@ -103,6 +123,8 @@ const char* method_name(Method method) {
   return "GET";
 }
 
+// Header names are compared without case (RFC 9110, section 5.1); Response promises lower case.
+// Only ASCII, independent of the process's locale.
 std::string lower_case(std::string text) {
   std::ranges::transform(text, text.begin(), [](unsigned char c) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
@@ -110,6 +132,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// The library's read and write time-outs are those of one system call, not of the whole request.
 void set_timeouts(httplib::ClientImpl& client, base::Duration timeout) {
   client.set_connection_timeout(std::min(timeout, kConnectTimeoutMax));
   client.set_read_timeout(timeout);
@@ -135,7 +158,9 @@ Result<Url> parse_server(const std::string& server) {
                                 "\" (example: https://10.0.0.1:6443)");
 }
 
-// A Url without a host: none.
+// Returns a Url without a host if there is no proxy. Refuses the two combinations that this
+// transport cannot do: TLS to the proxy itself, and SOCKS for a plain http server (make_plain knows
+// only the library's own HTTP proxy).
 Result<Url> parse_proxy(const std::string& proxy_url, const Url& server) {
   if (proxy_url.empty()) return Url{};
   auto proxy = parse_url(proxy_url);
@@ -147,13 +172,15 @@ Result<Url> parse_proxy(const std::string& proxy_url, const Url& server) {
   return proxy;
 }
 
-// Without the port if it is the scheme's own, as clients usually send it.
+// Returns the Host header: without the port if it is the scheme's own, as clients usually send it.
 std::string host_header(const Url& url) {
   const bool usual_port = url.port == (url.scheme == "https" ? 443 : 80);
   const std::string with_port = url.host_and_port();
   return usual_port ? with_port.substr(0, with_port.rfind(':')) : with_port;
 }
 
+// SOURCE: Kubernetes, "User impersonation". A key of the extra headers is percent-encoded, because
+// header names allow fewer characters than keys do.
 void add_impersonation(const Impersonation& as, httplib::Request& request) {
   if (!as.user.empty()) request.set_header("Impersonate-User", as.user);
   if (!as.uid.empty()) request.set_header("Impersonate-Uid", as.uid);
@@ -163,7 +190,8 @@ void add_impersonation(const Impersonation& as, httplib::Request& request) {
   }
 }
 
-// The first address of a host, as text.
+// Resolves a host and returns its first address as text. The order is that of getaddrinfo(3) (RFC
+// 6724); a second address is not tried, the caller's retry resolves again.
 Result<std::string> address_of(const std::string& host) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -197,14 +225,18 @@ class RoutedClient final : public httplib::SSLClient {
   const std::optional<Error>& failure() const { return failure_; }
 
  private:
-  // Called by the library before TLS begins, under its lock. 1. resolve where to connect. 2.
-  // connect. 3. behind a proxy, make the tunnel on the bare socket. The library goes on with TLS
-  // and verifies host_, the name from the configuration.
+  // Called by the library before TLS begins, under its lock:
+  // 1. resolve the address to connect to, the proxy's or the server's
+  // 2. connect
+  // 3. behind a proxy, make the tunnel on the bare socket
+  // The library goes on with TLS and verifies host_, the name from the configuration.
   bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
     failure_.reset();
     const bool direct = proxy_.host.empty();
     const auto address = address_of(direct ? server_.host : proxy_.host);
     if (!address.ok()) return fail(address.error(), error);
+    // The library looks the address up under the name that it verifies, so no second resolution of
+    // that name (which may not exist in the DNS) takes place.
     addr_map_ = {{host_, *address}};
     if (!ClientImpl::create_and_connect_socket(socket, error)) {
       return direct ? false
@@ -233,9 +265,10 @@ class RoutedClient final : public httplib::SSLClient {
 
 }  // namespace
 
-// The alert by which the server ended the handshake ("sslv3 alert certificate expired"), or "" when
-// none arrived. In TLS 1.3 it comes with the first read after the handshake; a server that closes
-// at once may reset the connection before we read it, and then it looks like any broken one.
+// Returns the alert by which the server ended the handshake ("sslv3 alert certificate expired"), or
+// "" if none arrived. In TLS 1.3 the alert comes with the first read after the handshake; a server
+// that closes at once may reset the connection before we read it, and then it looks like any broken
+// one. Empties this thread's error queue on the way.
 std::string tls_alert() {
   while (const unsigned long error = ERR_get_error()) {
     const bool alert =
@@ -246,7 +279,7 @@ std::string tls_alert() {
   return {};
 }
 
-// Where connections come from. Threads: many may call send() and stream() at once. mu_ guards the
+// The source of connections. Threads: many may call send() and stream() at once. mu_ guards the
 // idle list and the identity, and is held for no I/O. A connection belongs to one call at a time.
 class HttpTransport::Connections {
  public:
@@ -280,7 +313,8 @@ class HttpTransport::Connections {
     return identity.ok() ? check_dates_of(**identity) : identity.error();
   }
 
-  // An idle connection, or a new one.
+  // Returns an idle connection that can still be used, or a new one. Closes the idle ones that it
+  // meets and cannot use.
   Result<Connection> take(const Credential& credential) {
     auto identity = identity_of(credential);
     if (!identity.ok()) return identity.error();
@@ -293,10 +327,10 @@ class HttpTransport::Connections {
         idle = std::move(idle_.back());
         idle_.pop_back();
       }
-      // Not fresh, or of another identity (a plugin's certificate was renewed), or with bytes
-      // waiting: it is closed here, and the next one is looked at.
-      // Rather a new connection than one that the server is about to close: a POST that is lost on
-      // it may not be repeated.
+      // A connection is used again only if it is fresh, has the current identity (a plugin's
+      // certificate may have been renewed) and is quiet. Otherwise it is closed here, and the next
+      // one is looked at. In doubt a new connection is better than one that the server is about to
+      // close: a POST that is lost on it may not be repeated.
       const bool fresh = clock_.monotonic() - idle.since < kIdleMax;
       if (fresh && idle.connection.identity == *identity && is_quiet(*idle.connection.client)) {
         return std::move(idle.connection);
@@ -305,6 +339,8 @@ class HttpTransport::Connections {
     return make(*std::move(identity));
   }
 
+  // REQUIRES: the answer was read to its end, so the next bytes on the connection answer the next
+  // request.
   void give_back(Connection connection) {
     const base::Duration now = clock_.monotonic();
     std::vector<Idle> old;  // closed after the lock is given up
@@ -317,12 +353,15 @@ class HttpTransport::Connections {
     if (idle_.size() < kIdleConnectionsMax) idle_.push_back({std::move(connection), now});
   }
 
+  // Returns a connection that no other call will use: for streams.
   Result<Connection> make(const Credential& credential) {
     auto identity = identity_of(credential);
     if (!identity.ok()) return identity.error();
     return make(*std::move(identity));
   }
 
+  // Translates a request for the library. kInvalidArgument if the path is not one: a blank or a
+  // line break in it would let the text behind it become a header of its own.
   Result<httplib::Request> library_request(const Request& request,
                                            const Credential& credential) const {
     httplib::Request out;
@@ -351,6 +390,8 @@ class HttpTransport::Connections {
     // The most precise words first: the proxy's own, the library's, the alert of TLS, and only then
     // "it broke".
     if (routed != nullptr && routed->failure()) {
+      // `origin` says which kubeconfig or variable named the server: a user who reaches the wrong
+      // cluster sees why.
       return {routed->failure()->code, routed->failure()->message + " (" + config_.origin + ")"};
     }
     switch (error) {
@@ -364,6 +405,8 @@ class HttpTransport::Connections {
       case httplib::Error::SSLLoadingCerts:
         return {Code::kInvalidArgument,
                 "cannot load the certificate authority of " + config_.origin};
+      // None of these says more than that the exchange failed. They are listed, without a default,
+      // so that a new value of the library breaks the build.
       case httplib::Error::Success:
       case httplib::Error::Unknown:
       case httplib::Error::BindIPAddress:
@@ -389,6 +432,7 @@ class HttpTransport::Connections {
   const Url& url() const { return url_; }
 
  private:
+  // An idle connection and the time since which it is idle, on the monotonic clock.
   struct Idle {
     Connection connection;
     base::Duration since{};
@@ -413,12 +457,14 @@ class HttpTransport::Connections {
   }
 
   Result<Connection> make(IdentityPointer identity) const {
-    // Asked for each connection: a certificate expires while the process runs, and the alert of the
-    // server does not always arrive (tls_alert) and never says since when.
+    // Checked for each connection: a certificate expires while the process runs, and the alert of
+    // the server does not always arrive (tls_alert) and never says since when.
     if (auto status = check_dates_of(*identity); !status.ok()) return status.error();
     std::unique_ptr<httplib::ClientImpl> client = is_tls() ? make_tls(*identity) : make_plain();
     if (!client->is_valid()) return Error{Code::kInternal, "cannot set up TLS"};
     client->set_keep_alive(true);
+    // Head and body of a request are two writes; without this the second waits for the
+    // acknowledgement of the first (Nagle's algorithm).
     client->set_tcp_nodelay(true);
     client->set_url_encode(false);  // paths are encoded already
     // An API server does not redirect. A redirect would take our credentials elsewhere.
@@ -426,6 +472,7 @@ class HttpTransport::Connections {
     return Connection{std::move(client), std::move(identity)};
   }
 
+  // For tests and for `kubectl proxy`: no TLS, and at most an HTTP proxy.
   std::unique_ptr<httplib::ClientImpl> make_plain() const {
     auto client = std::make_unique<httplib::ClientImpl>(url_.host, url_.port);
     if (!proxy_.host.empty()) client->set_proxy(proxy_.host, proxy_.port);
@@ -440,6 +487,11 @@ class HttpTransport::Connections {
     return poll(&poll_one, 1, 0) == 0;
   }
 
+  // 1. choose the client: the library's own for a direct connection to a host whose name is
+  //    verified, ours for anything else
+  // 2. raise the lowest version to TLS 1.2, which is also the lowest of Kubernetes' servers
+  // 3. add the rest of our certificate's chain
+  // 4. set who may sign the server's certificate
   std::unique_ptr<httplib::ClientImpl> make_tls(const Identity& identity) const {
     const bool has_identity = !identity.certificates.empty();
     X509* certificate = has_identity ? identity.certificates.front().get() : nullptr;
@@ -460,10 +512,13 @@ class HttpTransport::Connections {
     return client;
   }
 
+  // The name that the server's certificate must be for: tls-server-name of the kubeconfig, else the
+  // host.
   const std::string& verified_name() const {
     return config_.tls_server_name.empty() ? url_.host : config_.tls_server_name;
   }
 
+  // Only our own certificate counts; its chain is the server's to judge.
   base::Status check_dates_of(const Identity& identity) const {
     if (identity.certificates.empty()) return {};
     const auto status = check_dates(*identity.certificates.front(), clock_.wall());
@@ -471,6 +526,8 @@ class HttpTransport::Connections {
     return status.error().with_context("client certificate");
   }
 
+  // X509_V_OK here means that the chain is good, so the only check left that can have failed is
+  // that of the name.
   Error verification_error(const httplib::ClientImpl& client) const {
     const auto& tls = static_cast<const httplib::SSLClient&>(client);  // only TLS verifies
     const long result = tls.get_openssl_verify_result();
@@ -494,6 +551,8 @@ class HttpTransport::Connections {
   std::deque<Idle> idle_;     // guarded by mu_; the longest idle first
 };
 
+// Checks all that can be checked without a connection, in the order in which a user can mend it:
+// server, proxy, certificates, credential. Each error begins with the configuration's origin.
 Result<std::unique_ptr<HttpTransport>> HttpTransport::create(const TransportConfig& config,
                                                              const Clock& clock) {
   const auto in_context = [&](const Error& error) {
@@ -519,15 +578,18 @@ Result<Response> HttpTransport::send(const Request& request) {
   const auto credential = connections_->credentials().get();
   if (!credential.ok()) return credential.error();
   auto response = send_once(request, *credential);
-  // Once only: a second 401 means that the credential itself is refused, and the caller is told.
-  // A token that was rotated, or a plugin's credential that has expired: once more, with a new one.
-  // A server that answers 401 has done nothing, so any request may be repeated.
+  // A 401 may mean that a token was rotated or that a plugin's credential has expired: the request
+  // is sent once more with a new one. A server that answers 401 has done nothing, so any request
+  // may be repeated, a POST as well. Once only: a second 401 means that the credential itself is
+  // refused, and the caller is told.
   const bool refused = response.ok() && response->status == 401;
   if (!refused || !connections_->credentials().refresh(*credential)) return response;
   const auto fresh = connections_->credentials().get();
   return fresh.ok() ? send_once(request, *fresh) : response;
 }
 
+// 1. translate the request, 2. take a connection, 3. send and collect the body under two limits,
+//    size and total time, 4. give the connection back if the answer is complete.
 Result<Response> HttpTransport::send_once(const Request& request, const Credential& credential) {
   auto library_request = connections_->library_request(request, credential);
   if (!library_request.ok()) return library_request.error();
@@ -552,6 +614,7 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
     out.body.append(data, size);
     return true;
   };
+  // tls_alert() reads the errors of this call only, and the queue belongs to the thread.
   ERR_clear_error();
   const httplib::Result result = client.send(*library_request);
   if (too_large) {
@@ -567,6 +630,13 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   return out;
 }
 
+// 1. make a connection of its own, with a way in for `stop` at each stage: before the connect
+//    (socket options), then while bytes are sent and read (Client::stop(), which waits while a
+//    connect is under way)
+// 2. send the request; the library calls response_handler once for the head and content_receiver
+//    for each piece of the body
+// 3. cut the pieces into lines and hand them to on_line; the body of an error is collected instead
+// 4. say why the stream ended, the most certain reason first
 base::Status HttpTransport::stream(const Request& request,
                                    const std::function<bool(std::string_view)>& on_line,
                                    std::stop_token stop) {

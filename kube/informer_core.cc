@@ -4,6 +4,21 @@
 #include <optional>
 #include <utility>
 
+// The protocol between an informer and the API server. SOURCE: Kubernetes API concepts, "Efficient
+// detection of changes"; client-go tools/cache/reflector.go.
+//
+// A list returns all objects and the version V of the state that it shows. A watch from V on
+// returns every change after V, in the order in which the server stored them, each with its own
+// version. So list + watch see every state of each object as long as the watch can be resumed at
+// the last version that it delivered. A server keeps changes only for some minutes; a watch from an
+// older version is answered with 410 Gone, and then only another list can tell what changed.
+// Between two lists an object may have been deleted and made again, so objects are compared by UID
+// and version and not by name.
+//
+// The machine has two states: not listed (step() lists) and listed (step() holds one watch
+// session). resource_version_ is where the next session begins, and is set from every event, from
+// bookmarks too: without those an informer whose objects do not change would hold a version that
+// the server forgets.
 namespace kube {
 namespace {
 
@@ -24,7 +39,7 @@ InformerCore::InformerCore(Client client, const Clock& clock, const ResourceInfo
       backoff_{options_.backoff, options_.seed},
       prng_{options_.seed + 1} {}
 
-// Lists once, then watches from the list's version on, session after session. Lists again only when
+// Lists once, then watches from the list's version on, session after session. Lists again only if
 // the server says that the version is too old (410), or after an error that says nothing about the
 // state.
 base::Duration InformerCore::step(std::stop_token stop) {
@@ -32,8 +47,11 @@ base::Duration InformerCore::step(std::stop_token stop) {
   return listed_ ? watch(std::move(stop)) : list();
 }
 
-// An object that cannot be decoded must not look deleted: if the cache has an older version of it,
-// that stays. It is reported once per version.
+// 1. read all pages into `fresh`, beside the cache: handlers see no half of a list
+// 2. an object that cannot be decoded must not look deleted: if the cache has an older version of
+//    it, that version stays
+// 3. swap, and tell the differences
+// 4. report the objects that could not be decoded, once per version
 base::Duration InformerCore::list() {
   Cache fresh;
   std::vector<Undecodable> undecodable;
@@ -87,6 +105,7 @@ base::Duration InformerCore::list() {
   return {};
 }
 
+// One session. Events are handled while it runs; this function returns when it has ended.
 base::Duration InformerCore::watch(std::stop_token stop) {
   const base::Duration began = clock_.monotonic();
   bool event_seen = false;
@@ -100,8 +119,8 @@ base::Duration InformerCore::watch(std::stop_token stop) {
        .resource_version = resource_version_,
        .server_timeout = options_.watch_timeout + base::Duration{static_cast<std::int64_t>(extra)},
        .idle_timeout = options_.watch_idle_timeout},
-      // Runs on this thread, once per event, between the bytes of the stream: a slow handler slows
-      // the stream down and loses nothing.
+      // Runs on this thread, once per event, between the bytes of the stream: a slow handler makes
+      // the server wait (TCP's flow control) and loses nothing.
       [&](WatchEventType type, const nlohmann::json& object) {
         // Bookmarks count as well: they show that the session works.
         event_seen = true;
@@ -149,9 +168,9 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
   return failed(ended.error());
 }
 
-// Tells the differences between two lists: deletions first, so that a name that was deleted and
-// made again is never there twice. The cache is swapped before, so that handlers that look into it
-// find the new state.
+// Swaps the cache and tells the differences: deletions first, then additions and changes in the
+// order of the keys. The swap comes first, so that handlers that look into the cache find the new
+// state.
 void InformerCore::replace_all(Cache fresh) {
   std::vector<Change> changes;
   for (const auto& [key, old] : cache_) {
@@ -159,7 +178,8 @@ void InformerCore::replace_all(Cache fresh) {
   }
   for (const auto& [key, entry] : fresh) {
     const auto old = cache_.find(key);
-    // The same version is the same object, so what did not change during the gap is told to nobody.
+    // The same version is the same object: handlers hear nothing of objects that did not change
+    // during the gap.
     if (old == cache_.end()) {
       changes.push_back({nullptr, entry.object});
     } else if (old->second.resource_version != entry.resource_version ||
@@ -175,8 +195,13 @@ void InformerCore::replace_all(Cache fresh) {
   for (const Change& change : changes) hooks_.on_change(change);
 }
 
-// The version counts even if the object is not wanted or cannot be decoded: the next watch goes on
-// behind it. An object that stops being wanted is told as deleted.
+// 1. The version counts even if the object is not wanted or cannot be decoded: the next watch goes
+//    on behind it.
+// 2. A bookmark has nothing but the version.
+// 3. An object that stops being wanted is told as deleted, because its handlers know it.
+// 4. A deletion carries the object's last state, with the version of the deletion.
+// 5. Anything else is stored, whether the event says ADDED or MODIFIED: after a gap the server's
+//    word for it may differ from what the cache knows.
 void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
   const Undecodable identity = undecodable_of(object, {});
   if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;
@@ -196,6 +221,7 @@ void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
   store(std::move(*entry));
 }
 
+// The handler runs after the lock was given up, with pointers that keep both states alive.
 void InformerCore::store(Entry entry) {
   Change change{nullptr, entry.object};
   {
@@ -226,12 +252,13 @@ void InformerCore::erase(const ObjectKey& key, std::shared_ptr<const void> last)
 
 void InformerCore::report(const Undecodable& undecodable) {
   std::string& version = reported_[undecodable.key];
-  // Every list has it again; it is worth one report until somebody changes it.
+  // Every list has it again; it is worth one report until its version changes.
   if (version == undecodable.resource_version && !version.empty()) return;
   version = undecodable.resource_version;
   if (hooks_.on_undecodable) hooks_.on_undecodable(undecodable);
 }
 
+// The error goes to the log, the wait to step()'s caller; the informer itself goes on.
 base::Duration InformerCore::failed(const base::Error& error) {
   if (hooks_.on_error) hooks_.on_error(error);
   return backoff_.next();
@@ -243,6 +270,7 @@ std::shared_ptr<const void> InformerCore::find(const ObjectKey& key) const {
   return found == cache_.end() ? nullptr : found->second.object;
 }
 
+// Copies pointers only, so the lock is held for microseconds even with thousands of objects.
 std::vector<std::shared_ptr<const void>> InformerCore::snapshot() const {
   const std::lock_guard lock{mu_};
   std::vector<std::shared_ptr<const void>> out;

@@ -4,9 +4,23 @@
 
 #include "base/check.h"
 
+// How the election works:
+//
+// 1. A candidate reads the Lease every retry_period. It takes a Lease that is missing, that has no
+//    holder, or that did not change for the duration that is written in it.
+// 2. Taking is an update under the resourceVersion that was read. Of several candidates the server
+//    accepts one; the others get 409, which counts as a failed try.
+// 3. The leader renews in the same way. If no renewal succeeds within renew_deadline, it stops
+//    being leader by itself: renew_deadline < lease_duration, and the candidates wait the whole
+//    lease_duration after the last change that they saw.
+// 4. A leader loses at once when the Lease names another holder, is gone, or shows an older state
+//    than its own last renewal.
+// All waiting is on the monotonic clock of the process that waits; the times in the Lease are for
+// people and for telling one renewal from another.
 namespace kube {
 namespace {
 
+// The formula below would leave next to nothing if renew_deadline is short.
 constexpr base::Duration kCallTimeoutMin = std::chrono::milliseconds{500};
 
 }  // namespace
@@ -21,7 +35,8 @@ LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOp
   CHECK(options_.lease_duration > options_.renew_deadline);
   CHECK(options_.renew_deadline > options_.retry_period);
   CHECK(!options_.identity.empty());
-  // One try per step and two or more steps per deadline.
+  // One try per step, and time for at least two steps within the deadline: with the usual 10 s and
+  // 2 s a call may take 5 s. No retries of the Client: its back-off knows nothing of the deadline.
   const base::Duration timeout =
       std::max(options_.renew_deadline - options_.retry_period * 2, kCallTimeoutMin);
   client_ = client_.with({.timeout = std::min(timeout, options_.renew_deadline / 2),
@@ -42,6 +57,8 @@ base::Duration LeaderElector::step() {
   return options_.retry_period + base::Duration{static_cast<std::int64_t>(prng_.below(jitter + 1))};
 }
 
+// Two atomics without a lock: the writer stores the time first and `leading_` after it, so a reader
+// that sees a new leader with an old time errs on the side of false.
 bool LeaderElector::is_leader() const {
   const base::Duration renewed_at{renewed_at_micros_.load()};
   return leading_ && clock_.monotonic() < renewed_at + options_.renew_deadline;
@@ -72,8 +89,11 @@ LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
   return take(*lease, now);
 }
 
+// The first leader ever, or the first after somebody deleted the Lease. Its transitions begin at 0;
+// the API server lets only one of several creates succeed.
 LeaderElector::Outcome LeaderElector::create(base::Instant now) {
-  // Somebody deleted the Lease of a leader: what others hold now is unknown.
+  // A leader whose Lease is gone does not make a new one: others may have led meanwhile, and the
+  // transitions that fence old leaders' writes would begin at 0 again.
   if (leading_) return Outcome::kHeldByOther;
   Lease lease;
   lease.metadata.name = options_.lease.name;
@@ -113,6 +133,8 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
   return Outcome::kHeld;
 }
 
+// Notes when the Lease was last seen to change, which is the only sign of a living holder, and
+// reports a new holder once.
 void LeaderElector::observe(const Lease& lease) {
   // The time of our clock at which the Lease was last seen to change is all that counts; labels and
   // the like are no sign of life.
@@ -128,6 +150,7 @@ void LeaderElector::observe(const Lease& lease) {
   if (callbacks_.on_new_leader) callbacks_.on_new_leader(leader);
 }
 
+// Compares before observe() takes the new state over.
 bool LeaderElector::is_set_back(const Lease& lease) const {
   // Stored is what was seen last, or a renewal whose answer was lost. Anything else in our name is
   // from before.
@@ -136,6 +159,8 @@ bool LeaderElector::is_set_back(const Lease& lease) const {
                       [&](base::Instant at) { return lease.spec.renew_time == at; });
 }
 
+// Counts from when this process saw the last change, which is never before the holder made it: the
+// holder may get more time than its Lease says, never less.
 bool LeaderElector::observed_is_valid() const {
   const base::Duration written = std::chrono::seconds{
       observed_->spec.lease_duration_seconds.value_or(static_cast<std::int32_t>(
@@ -170,6 +195,8 @@ void LeaderElector::release() {
   clear();
 }
 
+// Under the version that was observed: if anything was written since, the server refuses, and the
+// next leader waits for the expiry instead. Nothing else depends on this write.
 void LeaderElector::clear() {
   Lease released = *observed_;
   const base::Instant now = clock_.wall();

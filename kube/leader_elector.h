@@ -42,7 +42,7 @@ class LeaderElector {
     // The Lease could not be renewed in time, was set back, or another process has it. The process
     // should exit: finishing what it has decided since is not safe.
     std::function<void()> on_lost{};
-    // Somebody is seen to lead, perhaps this process.
+    // A new holder was seen, perhaps this process.
     std::function<void(const std::string& identity)> on_new_leader{};
     // A try failed; for logs.
     std::function<void(const base::Error&)> on_error{};

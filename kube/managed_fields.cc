@@ -5,9 +5,12 @@
 namespace kube {
 namespace {
 
+// API servers write compact JSON; a text with a blank here is left as it is, and only costs more.
 constexpr std::string_view kName = R"("managedFields":[)";
 
-// Of a field: a quote inside a string is escaped, so the one behind a brace or a comma begins one.
+// Returns where the next field of that name begins, npos if there is none. A quote inside a string
+// is escaped, so a quote right behind a brace or a comma that is outside of strings begins a name;
+// inside a string the text reads {\" and does not match.
 std::size_t find_name(std::string_view text, std::size_t from) {
   while (from < text.size()) {
     const void* found =

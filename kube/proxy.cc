@@ -41,6 +41,7 @@ struct Address {
   std::size_t size = 0;
 };
 
+// Returns nullopt for names, which NO_PROXY matches by their text.
 std::optional<Address> parse_address(const std::string& text) {
   Address address;
   if (inet_pton(AF_INET, text.c_str(), address.bytes.data()) == 1) {
@@ -65,6 +66,8 @@ bool is_local(const std::string& host) {
          address->bytes.back() == 1;
 }
 
+// Returns true if the network (a base address, a slash, a count of bits) contains the address.
+// False for anything else, since an entry of NO_PROXY may be a name.
 // "10.0.0.0/8"
 bool network_has(std::string_view network, const Address& address) {
   const std::size_t slash = network.find('/');
@@ -106,6 +109,7 @@ bool entry_covers(std::string_view entry, const Url& server) {
   return server.host.ends_with(suffix);
 }
 
+// A list with commas; blanks around an entry are allowed.
 bool no_proxy_covers(std::string_view list, const Url& server) {
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
@@ -126,6 +130,7 @@ class Conversation {
         proxy_{proxy},
         until_{std::chrono::steady_clock::now() + timeout} {}
 
+  // poll(2) says first that the socket is ready, so that a call does not block past the deadline.
   Status send(std::string_view bytes) {
     while (!bytes.empty()) {
       if (auto status = wait(POLLOUT); !status.ok()) return status;
@@ -168,6 +173,7 @@ class Conversation {
     if (ready > 0) return {};
     return Error{Code::kTimeout, "the proxy " + proxy_.text() + " did not answer in time"};
   }
+  // Also for errors of recv(2) and send(2): to the user a reset is a closed connection.
   Error broke() const {
     return {Code::kUnavailable, "the proxy " + proxy_.text() + " closed the connection"};
   }
@@ -177,6 +183,8 @@ class Conversation {
   const std::chrono::steady_clock::time_point until_;
 };
 
+// CONNECT asks the proxy for a tunnel: after a 2xx all bytes go to the server and back. SOURCE: RFC
+// 9110, section 9.3.6. The password is sent to the proxy only, in clear.
 Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& target) {
   std::string request =
       "CONNECT " + target.host_and_port() + " HTTP/1.1\r\nHost: " + target.host_and_port() + "\r\n";
@@ -204,6 +212,7 @@ Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& tar
   return {};
 }
 
+// The codes of RFC 1928, section 6; 0 is success.
 std::string_view socks_error(unsigned char code) {
   constexpr std::array<std::string_view, 9> kErrors = {"",
                                                        "general failure",
@@ -234,6 +243,7 @@ Status log_in_to_socks(Conversation& proxy_end, const Url& proxy) {
   return {};
 }
 
+// Three exchanges; every length is known before it is read, so no byte of the server's is taken.
 // SOURCE: RFC 1928.
 Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& target) {
   // 1. agree how to log in
@@ -276,6 +286,7 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
 
 }  // namespace
 
+// A proxy without a scheme ("10.0.0.9:3128") is an http one, as Go takes it.
 std::string proxy_from_environment(const Url& server) {
   if (is_local(server.host)) return {};
   const std::string proxy = server.scheme == "https" ? environment_of("HTTPS_PROXY", "https_proxy")

@@ -14,11 +14,14 @@ struct BioDeleter {
   void operator()(BIO* bio) const { BIO_free(bio); }
 };
 
+// A BIO that reads `pem` in place, without a copy.
 std::unique_ptr<BIO, BioDeleter> reader(std::string_view pem) {
   return std::unique_ptr<BIO, BioDeleter>{
       BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))};
 }
 
+// The epoch for a time that OpenSSL cannot read: as an end it is long past, so the certificate
+// counts as expired.
 base::Instant instant_of(const ASN1_TIME* time) {
   std::tm parts{};
   if (ASN1_TIME_to_tm(time, &parts) != 1) return base::Instant{};
@@ -40,6 +43,7 @@ base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_vie
   return out;
 }
 
+// RSA, EC and Ed25519 alike; without a callback OpenSSL would ask for a password at the terminal.
 base::Result<KeyPointer> parse_private_key(std::string_view pem) {
   const auto bio = reader(pem);
   // An encrypted key asks for a password; this answers that there is none.
@@ -58,6 +62,8 @@ base::Instant not_after(const X509& certificate) {
   return instant_of(X509_get0_notAfter(&certificate));
 }
 
+// The messages name both times, because the reason is often a clock that is wrong and not the
+// certificate.
 base::Status check_dates(const X509& certificate, base::Instant now) {
   const base::Instant begin = not_before(certificate);
   const base::Instant end = not_after(certificate);

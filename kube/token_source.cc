@@ -7,6 +7,8 @@
 
 namespace kube {
 
+// kubelet renews a projected token when 80 % of its life are over; a minute between two looks is
+// soon enough.
 base::Result<std::string> TokenSource::token() {
   const std::lock_guard lock{mu_};
   if (file_.empty()) return token_;

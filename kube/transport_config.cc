@@ -27,6 +27,8 @@ using base::Result;
 // A kubeconfig or a certificate; more is a mistake in the path.
 constexpr std::streamsize kFileBytesMax = 4 << 20;
 
+// Reads one byte more than is allowed, so that a file of exactly the limit is told from a larger
+// one (or from one without an end, such as /dev/zero).
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   if (!file) {
@@ -56,6 +58,7 @@ nlohmann::json json_of_scalar(const YAML::Node& node) {
 constexpr int kExtensionValuesMax = 10'000;
 constexpr int kExtensionDepthMax = 100;
 
+// The tree of YAML as JSON.
 // `left` is how many values may still be made; below 0 what is returned is incomplete.
 nlohmann::json json_of(const YAML::Node& node, int depth, int& left) {
   if (depth > kExtensionDepthMax) left = -1;
@@ -122,9 +125,10 @@ class Reader {
   // REQUIRES: `files` is not empty and outlives this.
   explicit Reader(const std::vector<Kubeconfig>& files) : files_{files} {}
 
+  // Throws YAML::Exception for nodes that are not what they are read as.
   Result<TransportConfig> read(const ConfigOverrides& overrides) const {
     // The order in which kubectl resolves a configuration: context, then its cluster, then its
-    // user.
+    // user, then what the command line says.
     for (const Kubeconfig& file : files_) {
       if (!file.root.IsMap() && !file.root.IsNull()) return bad(file.path, "it is not a map");
     }
@@ -173,6 +177,7 @@ class Reader {
     return bad(entry.file->path, entry.title + what);
   }
 
+  // "" if the field is absent, or is not a scalar. operator[] on a node that is no map would throw.
   static std::string text(const YAML::Node& node, const char* field) {
     const YAML::Node value = node.IsMap() ? node[field] : YAML::Node{};
     return value && value.IsScalar() ? value.Scalar() : std::string{};
@@ -198,6 +203,7 @@ class Reader {
     return std::nullopt;
   }
 
+  // The first that is not empty.
   static const std::string& first_of(const std::string& a, const std::string& b) {
     return a.empty() ? b : a;
   }
@@ -234,6 +240,8 @@ class Reader {
                             "socks5://");
   }
 
+  // Reads every way to log in that the entry has; HttpTransport and Credentials decide which of
+  // them is used.
   static base::Status read_user(const Entry& user, const Entry& cluster, TransportConfig& config) {
     // Ignoring it would connect without any credential.
     if (has(user.node, "auth-provider")) {
@@ -260,6 +268,7 @@ class Reader {
     return has(user.node, "exec") ? read_exec(user, cluster, config) : base::Status{};
   }
 
+  // A key of as-user-extra may have several values, each of which becomes a header of its own.
   static void read_impersonation(const YAML::Node& user, Impersonation& as) {
     as.user = text(user, "as");
     as.uid = text(user, "as-uid");
@@ -323,6 +332,8 @@ class Reader {
     return {};
   }
 
+  // An absolute path stays as it is: operator/ of std::filesystem::path replaces the left side
+  // then.
   static std::string resolved(const Entry& entry, const std::string& file) {
     return (std::filesystem::path{entry.file->directory} / file).lexically_normal().string();
   }
@@ -389,6 +400,8 @@ Result<TransportConfig> load_kubeconfig(const std::string& path, const ConfigOve
   return read_all({*std::move(file)}, overrides);
 }
 
+// kubectl's rule for $KUBECONFIG. One file that is broken is an error, even if another has the
+// context: the user would get a cluster without a hint that half of the configuration was not read.
 Result<TransportConfig> load_kubeconfigs(std::string_view list, const ConfigOverrides& overrides) {
   std::vector<Kubeconfig> files;
   Error missing{Code::kNotFound, "kubeconfig: the list names no file"};
@@ -410,6 +423,8 @@ Result<TransportConfig> load_kubeconfigs(std::string_view list, const ConfigOver
   return read_all(files, overrides);
 }
 
+// SOURCE: Kubernetes, "Accessing the Kubernetes API from a Pod". The two variables come from the
+// service "kubernetes" in every pod; an IPv6 address in them has no brackets.
 Result<TransportConfig> in_cluster_config(const std::string& directory) {
   const std::string host = environment("KUBERNETES_SERVICE_HOST");
   const std::string port = environment("KUBERNETES_SERVICE_PORT");
@@ -422,8 +437,7 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   config.server = "https://" + (v6 ? "[" + host + "]" : host) + ":" + port;
   config.origin = "the pod's service account";
   config.token_file = directory + "/token";
-  // Only to say at once what is missing: the token is read again for requests, since kubelet
-  // rotates it.
+  // Read here only for its error: requests read the token again, since kubelet rotates it.
   if (const auto token = read_file(config.token_file); !token.ok()) {
     return token.error().with_context("service account");
   }
@@ -434,6 +448,8 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   return config;
 }
 
+// A file that is named wins; the variable wins over the pod's own account, so that a person in a
+// pod can reach another cluster. The last error names all places that were searched.
 Result<TransportConfig> default_config(const std::string& path, const ConfigOverrides& overrides) {
   if (!path.empty()) return load_kubeconfig(path, overrides);
   const std::string variable = environment("KUBECONFIG");

@@ -14,6 +14,7 @@ int default_port(std::string_view scheme) {
   return 0;
 }
 
+// -1 if it is none.
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -73,6 +74,7 @@ std::string percent_encode(std::string_view text) {
   return out;
 }
 
+// A % that two hexadecimal digits do not follow stays: passwords may have one that was not encoded.
 std::string percent_decode(std::string_view text, bool plus_is_blank) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -93,10 +95,13 @@ std::string Url::host_and_port() const {
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
 
+// For messages, so without user and password.
 std::string Url::text() const {
   return scheme + "://" + host_and_port();
 }
 
+// <scheme>://[user[:password]@]host[:port][/path]. Query and fragment are not split off: neither a
+// server nor a proxy has one.
 base::Result<Url> parse_url(std::string_view text) {
   const base::Error bad = base::invalid_argument("it is not a URL");
   Url url;
