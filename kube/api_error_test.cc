@@ -10,6 +10,8 @@ namespace {
 using base::Code;
 using std::chrono::seconds;
 
+// Each status as a real server sends it, with the reason in the Status. 409 has two meanings, which
+// only the reason tells apart; 302 is no answer of an API server at all.
 TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
   const struct {
     int status;
@@ -41,6 +43,7 @@ TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
   }
 }
 
+// A proxy in between has its own pages; quoting one shows where the answer is from.
 TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
   EXPECT_EQ(error_from_response({502, {}, "<html>bad gateway"}),
             (base::Error{Code::kUnavailable, "HTTP status 502: <html>bad gateway"}));
@@ -48,6 +51,7 @@ TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
             (base::Error{Code::kPermissionDenied, "HTTP status 403"}));
 }
 
+// A day is cut to the maximum: no caller waits so long in one call.
 TEST(RetryAfter, ReadsWholeSecondsUpToItsMaximum) {
   EXPECT_EQ(retry_after({429, {{"retry-after", "3"}}, ""}), seconds{3});
   EXPECT_EQ(retry_after({429, {{"retry-after", "86400"}}, ""}), kRetryAfterMax);

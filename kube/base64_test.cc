@@ -5,7 +5,8 @@
 namespace kube {
 namespace {
 
-// SOURCE: RFC 4648, section 10.
+// SOURCE: RFC 4648, section 10. Then line breaks, bytes above 127, and texts that are not base64: a
+// single digit, another character, digits behind the padding.
 TEST(Base64, AgreesWithTheStandard) {
   const struct {
     const char* bytes;

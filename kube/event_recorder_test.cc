@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+// A server that stores what it is sent; it can refuse everything, or have forgotten the events that
+// are to be patched.
 class EventRecorderTest : public testing::Test {
  protected:
   EventRecorderTest() {
@@ -35,6 +37,7 @@ class EventRecorderTest : public testing::Test {
   ObjectReference job_{.kind = "Job", .ns = "team-a", .name = "myload", .uid = "u"};
 };
 
+// The manual clock begins at the start of 2026.
 TEST_F(EventRecorderTest, WritesTheEventInTheObjectsNamespace) {
   recorder_.record(job_, EventType::kNormal, "Started", "on n[12-14]");
   (void)recorder_.step();
@@ -55,7 +58,8 @@ TEST_F(EventRecorderTest, ClusterScopedObjectsUseTheDefaultNamespace) {
   EXPECT_TRUE(transport_.last_request().path.starts_with("/api/v1/namespaces/default/events?"));
 }
 
-// At most 1,024 bytes, and no half of the character that would pass them.
+// At most 1,024 bytes, and no half of the character that would pass them. 1,023 bytes fit; then
+// follows a character of two bytes ("xx" counts as two of one), or of two, three and four.
 TEST_F(EventRecorderTest, LongMessagesAreCutBetweenCharacters) {
   for (const char* last : {"xx", "\u00e4", "\u20ac", "\U0001F600"}) {
     const std::string fits(1023, 'x');

@@ -77,6 +77,8 @@ TEST_F(ExecPluginTest, GetsArgumentsEnvironmentAndTheCluster) {
                          "certificate-authority-data": "Q0E=", "config": {"audience": "x"}}}})"));
 }
 
+// One failure after the other, in the order in which run_exec_plugin meets them; each sentence
+// names the plugin. The last one depends on a terminal, which a test under a terminal has.
 TEST_F(ExecPluginTest, SaysWhatWentWrong) {
   config_.exec->install_hint = "Get it from example.com.";
   const std::string name = "exec plugin " + config_.exec->command + ": ";

@@ -32,6 +32,7 @@ class HealthServerTest : public testing::Test {
   RunLoop loop_;
 };
 
+// Without a probe the answer is yes: /healthz has none here.
 TEST_F(HealthServerTest, AnswersWhatTheProbesSay) {
   start({.ready = [] {
     return base::Status{base::Error{base::Code::kUnavailable, "not synced yet"}};
@@ -42,6 +43,7 @@ TEST_F(HealthServerTest, AnswersWhatTheProbesSay) {
   EXPECT_EQ(get("/elsewhere").status, 404);
 }
 
+// One counter, three times: a line of Prometheus' text format.
 TEST_F(HealthServerTest, ServesMetricsOfARegistry) {
   prometheus::Registry registry;
   prometheus::BuildCounter().Name("switches_total").Register(registry).Add({}).Increment(3);
@@ -51,6 +53,7 @@ TEST_F(HealthServerTest, ServesMetricsOfARegistry) {
   EXPECT_NE(response.body.find("\nswitches_total 3\n"), std::string::npos) << response.body;
 }
 
+// The library's own default would let two servers share the port and say nothing.
 TEST_F(HealthServerTest, PortInUseIsASentence) {
   start({});
   const auto second = HealthServer::create({.address = "127.0.0.1", .port = server_->port()}, {});
@@ -70,6 +73,8 @@ TEST_F(HealthServerTest, AStopBeforeItServesEndsItAtOnce) {
   (*created)->serve(stop.get_token());
 }
 
+// Goal: a stop at any moment of the start ends the server. Method: twenty starts whose loop is
+// destroyed at once, so that the stop comes before, while or after the library begins to listen.
 TEST_F(HealthServerTest, StopRightAfterStartEndsIt) {
   for (int i = 0; i < 20; ++i) {
     auto created = HealthServer::create({.address = "127.0.0.1"}, {});

@@ -15,6 +15,9 @@ using base::Code;
 
 class TlsProxyTest : public TlsFixture {};
 
+// The name api.internal is in no DNS: only the proxy can resolve it, so a request that arrives went
+// through it. Two requests, and the proxy is asked once: the tunnel's connection is kept. A wrong
+// password is refused in a sentence that does not show it.
 TEST_F(TlsProxyTest, ProxiesCarryTls) {
   serve({.host = "DNS:api.internal"});
   TransportConfig behind = config();
@@ -49,6 +52,7 @@ TEST_F(TlsProxyTest, ProxiesCarryTls) {
   }
 }
 
+// The proxy is asked for the address, TLS for the name.
 TEST_F(TlsProxyTest, ProxyAndTlsServerNameTogether) {
   serve({.host = "DNS:api.internal"});
   const TestProxy proxy{TestProxy::Kind::kHttp, server_->port()};
@@ -61,6 +65,7 @@ TEST_F(TlsProxyTest, ProxyAndTlsServerNameTogether) {
   EXPECT_EQ(proxy.asked(), std::vector<std::string>{"10.0.0.1:6443"});
 }
 
+// On port 1 nothing listens.
 TEST_F(TlsProxyTest, ProxyThatIsNotThereIsNamed) {
   serve({});
   TransportConfig behind = config();

@@ -100,6 +100,8 @@ TEST(HttpTransport, CallsShareAConnection) {
   EXPECT_EQ(ports.size(), 1U);
 }
 
+// 4 threads, 25 calls each: none may fail, and none may get another's answer (ThreadSanitizer runs
+// this test, too).
 TEST(HttpTransport, ThreadsShareIt) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -136,6 +138,7 @@ TEST(HttpTransport, NobodyListeningIsUnavailable) {
       Code::kUnavailable);
 }
 
+// The handler waits for the gate, which opens only after the time-out.
 TEST(HttpTransport, AnswerThatDoesNotComeIsATimeout) {
   Gate gate;
   TestServer server;
@@ -283,6 +286,7 @@ TEST(HttpTransport, StreamThatBreaksIsUnavailable) {
   EXPECT_EQ(ended.error().code, Code::kUnavailable) << ended.error().message;
 }
 
+// The body of the refusal is a Status and no line of events.
 TEST(HttpTransport, StreamRefusedIsTheServersError) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -296,6 +300,7 @@ TEST(HttpTransport, StreamRefusedIsTheServersError) {
   EXPECT_EQ(ended.error(), (base::Error{Code::kGone, "too old"}));
 }
 
+// Both before any connection: nothing listens on port 1.
 TEST(HttpTransport, MalformedRequestsAreOurOwnFault) {
   const SystemClock clock;
   const auto transport = transport_to({.server = "http://127.0.0.1:1"});
@@ -329,6 +334,7 @@ TEST(HttpTransport, RefusedTokenIsReadAgain) {
   std::filesystem::remove_all(directory);
 }
 
+// A slash is not allowed in a header's name and is encoded.
 TEST(HttpTransport, SaysAsWhomItActs) {
   std::multimap<std::string, std::string> seen;
   TestServer server;

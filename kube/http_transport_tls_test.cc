@@ -29,6 +29,7 @@ TEST_F(TlsTest, ConnectionThatTheServerClosedIsNotUsedAgain) {
   serve({});
   const auto transport = transport_to(config());
   ASSERT_TRUE(transport->send({.path = "/"}).ok());
+  // The same port again: to the transport it is the same server.
   const int port = server_->port();
   server_.reset();
   serve({}, nullptr, port);
@@ -37,6 +38,7 @@ TEST_F(TlsTest, ConnectionThatTheServerClosedIsNotUsedAgain) {
   EXPECT_EQ(response->status, 200);
 }
 
+// The authority has another key and the same name.
 TEST_F(TlsTest, UnknownAuthorityIsRefusedUnlessAskedToSkip) {
   serve({});
   TransportConfig other = config();
@@ -50,6 +52,7 @@ TEST_F(TlsTest, UnknownAuthorityIsRefusedUnlessAskedToSkip) {
   EXPECT_TRUE(get(other).ok());
 }
 
+// The sentence is OpenSSL's and names the cause.
 TEST_F(TlsTest, ExpiredServerCertificateSaysSo) {
   serve({.valid_from = -std::chrono::hours{2}, .valid_until = -std::chrono::hours{1}});
   const auto response = get(config());
@@ -60,6 +63,7 @@ TEST_F(TlsTest, ExpiredServerCertificateSaysSo) {
                              " is not trusted: certificate has expired (kubeconfig test)"}));
 }
 
+// Signed by the right authority, for a host that is not the one that was asked for.
 TEST_F(TlsTest, CertificateForAnotherHostIsRefused) {
   serve({.common_name = "elsewhere", .host = "DNS:elsewhere"});
   const auto response = get(config());
@@ -68,6 +72,7 @@ TEST_F(TlsTest, CertificateForAnotherHostIsRefused) {
       << response.error().message;
 }
 
+// The server demands a certificate of `clients`, so an answer shows that one was sent.
 TEST_F(TlsTest, ClientCertificateIsPresented) {
   const TestAuthority clients;
   serve({}, &clients);
@@ -95,6 +100,7 @@ TEST_F(TlsTest, ClientCertificateThatTheServerRefusesIsNotAuthenticated) {
   EXPECT_NE(response.error().message.find("alert"), std::string::npos);
 }
 
+// printf is the plugin: it prints its argument.
 TEST_F(TlsTest, CertificateOfAPluginIsPresented) {
   const TestAuthority clients;
   serve({}, &clients);
@@ -148,6 +154,7 @@ TEST(HttpTransportCreate, ExpiredClientCertificateIsASentence) {
       << transport.error().message;
 }
 
+// The last one is a pair in which certificate and key are sound, but not of each other.
 TEST(HttpTransportCreate, BrokenCertificatesAndKeysAreRefused) {
   const SystemClock clock;
   const TestAuthority authority;

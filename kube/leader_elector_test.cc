@@ -57,6 +57,7 @@ class LeaseServer {
   int version_ = 0;
 };
 
+// A process that takes part, with all that its callbacks were told.
 struct Candidate {
   Candidate(FakeTransport& transport, ManualClock& clock, ManualSleeper& sleeper, std::string name)
       : elector{Client{transport, clock, sleeper, {}},
@@ -164,6 +165,8 @@ TEST_F(LeaderElectorTest, ReleasedLeaseIsFreeAtOnce) {
   EXPECT_EQ(b_.started, std::vector<std::int32_t>{1});
 }
 
+// Two tries: the first one's read is answered from the queue, with version 1, while version 2 is
+// stored. So its update is refused. The second try takes over, and four transitions become five.
 TEST_F(LeaderElectorTest, OfTwoThatReadTheSameLeaseOnlyOneWins) {
   // a's update meets a Lease that changed after a read it.
   server_.lease = json::parse(R"({"metadata": {"name": "operator", "namespace": "kubegang-system",
@@ -185,6 +188,7 @@ TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsSetBackStopsAndReleasesIt) {
   clock_.advance(seconds{2});
   a_.elector.step();
   b_.elector.step();
+  // b has seen the newest state and finds, with a's release, a Lease without a holder.
   server_.lease = older;
   clock_.advance(seconds{2});
   a_.elector.step();
@@ -194,9 +198,9 @@ TEST_F(LeaderElectorTest, LeaderWhoseLeaseIsSetBackStopsAndReleasesIt) {
   EXPECT_TRUE(b_.elector.is_leader()) << "it need not wait until the Lease expires";
 }
 
-// What is stored is newer than what the leader knows, but it is its own: it remembers the times of
-// renewals that were not answered. Comparing by age would fail here, since the wall clock went
-// back.
+// The stored Lease is newer than the leader's knowledge, but it is its own: the leader remembers
+// the times of renewals that were not answered. Comparing by age would fail here, since the wall
+// clock went back.
 TEST_F(LeaderElectorTest, RenewalWhoseAnswerWasLostIsNoReasonToStop) {
   a_.elector.step();
   clock_.advance(seconds{2});

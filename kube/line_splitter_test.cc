@@ -7,6 +7,8 @@
 namespace kube {
 namespace {
 
+// A maximum of 4: "1234" fits, and so do the four bytes of "12" and "34" that have no end yet; the
+// fifth does not.
 TEST(LineSplitter, RefusesALineAboveItsMaximumAlsoInPieces) {
   LineSplitter lines{4};
   const auto any = [](std::string_view) { return true; };
@@ -15,6 +17,7 @@ TEST(LineSplitter, RefusesALineAboveItsMaximumAlsoInPieces) {
   EXPECT_EQ(lines.feed("5", any), LineSplitter::Outcome::kTooLong);
 }
 
+// The line that makes it stop was itself delivered; "three" is not.
 TEST(LineSplitter, StopsWhenTold) {
   LineSplitter lines{80};
   std::vector<std::string> seen;

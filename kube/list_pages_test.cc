@@ -53,6 +53,7 @@ class ListPages : public ::testing::Test {
   std::vector<int> limits_;
 };
 
+// 10 objects, 3 in an answer at most: 8 and 4 are refused, 2 works and stays, so five pages of 2.
 TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
   serve(10, 3);
   int items = 0;
@@ -63,6 +64,7 @@ TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
   EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
 }
 
+// No page holds even one object: halving ends at 1.
 TEST_F(ListPages, OneObjectThatIsTooLargeIsAnError) {
   serve(10, 0);
   int items = 0;

@@ -11,6 +11,7 @@ namespace {
 
 using nlohmann::json;
 
+// Alone, first, last and in the middle of an object, and twice in one text.
 TEST(ManagedFields, GoWithOneOfTheirCommas) {
   EXPECT_EQ(without_managed_fields(R"({"managedFields":[]})"), "{}");
   EXPECT_EQ(without_managed_fields(R"({"managedFields":[{"f:a":{}}],"a":1})"), R"({"a":1})");
@@ -31,6 +32,8 @@ TEST(ManagedFields, WhatOnlyLooksLikeThemStays) {
   }
 }
 
+// Trees whose names and texts are full of what could mislead the search: quotes, braces, brackets,
+// backslashes and the name itself.
 json random_tree(base::Prng& prng, int depth) {
   if (depth == 0) return R"(a "quoted" \ {[:,]} managedFields)";
   json out = prng.below(3) == 0 ? json::array() : json::object();

@@ -11,6 +11,8 @@ namespace {
 
 using nlohmann::json;
 
+// b.d is removed (null), b.c and e are changed, h is new; a and f are equal and do not occur. A
+// list is replaced as a whole.
 TEST(MergePatch, HasChangedAndRemovedFieldsOnly) {
   const json from = json::parse(R"({"a": 1, "b": {"c": 2, "d": 3}, "e": [1], "f": {"g": 1}})");
   const json to = json::parse(R"({"a": 1, "b": {"c": 4}, "e": [1, 2], "h": 5, "f": {"g": 1}})");
@@ -19,6 +21,7 @@ TEST(MergePatch, HasChangedAndRemovedFieldsOnly) {
   EXPECT_EQ(merge_patch(from, from), json::object());
 }
 
+// Small names and values, so that the two trees have much in common.
 json random_value(base::Prng& prng, int depth) {
   if (depth == 0 || prng.below(3) == 0) return prng.below(4);
   json out = json::object();

@@ -7,6 +7,7 @@
 namespace kube {
 namespace {
 
+// The machine's own variables must not take part.
 class ProxyEnvironment : public testing::Test {
  protected:
   ProxyEnvironment() { clear(); }
@@ -22,6 +23,8 @@ class ProxyEnvironment : public testing::Test {
   }
 };
 
+// An http server uses HTTP_PROXY, an https server HTTPS_PROXY; a value without a scheme is an http
+// proxy.
 TEST_F(ProxyEnvironment, NamesAProxyForEachScheme) {
   EXPECT_EQ(proxy_of("https://10.0.0.1:6443"), "");
   setenv("https_proxy", "proxy:3128", 1);
@@ -32,6 +35,7 @@ TEST_F(ProxyEnvironment, NamesAProxyForEachScheme) {
   EXPECT_EQ(proxy_of("https://10.0.0.1:6443"), "socks5://first:1080") << "capitals win";
 }
 
+// Without NO_PROXY: Go's programs have it so.
 TEST_F(ProxyEnvironment, LocalAddressesUseNone) {
   setenv("HTTPS_PROXY", "http://proxy:3128", 1);
   for (const char* server : {"https://localhost:6443", "https://127.0.0.1", "https://[::1]:6443"}) {
@@ -39,6 +43,8 @@ TEST_F(ProxyEnvironment, LocalAddressesUseNone) {
   }
 }
 
+// 10.128.0.1 differs from 10.0.0.0 in the ninth bit. 33 bits are more than an IPv4 address has:
+// such an entry covers nothing.
 TEST_F(ProxyEnvironment, NoProxyCoversHostsAddressesAndNetworks) {
   setenv("HTTPS_PROXY", "http://proxy:3128", 1);
   const struct {
@@ -70,6 +76,8 @@ TEST_F(ProxyEnvironment, NoProxyCoversHostsAddressesAndNetworks) {
   }
 }
 
+// Everything at once: a user with an encoded character, an IPv6 host, a port, a path whose last
+// slash goes.
 TEST(Url, ReadsItsParts) {
   const auto url = parse_url("http://me:p%40ss@[fd00::1]:3128/k8s/a/");
   ASSERT_TRUE(url.ok());

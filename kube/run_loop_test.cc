@@ -7,6 +7,7 @@
 namespace kube {
 namespace {
 
+// A step that asks for no wait is called again at once, and never after the stop.
 TEST(RunLoop, StepsUntilStopped) {
   std::atomic<int> steps{0};
   RunLoop loop;
@@ -18,6 +19,7 @@ TEST(RunLoop, StepsUntilStopped) {
   EXPECT_EQ(steps, 3);
 }
 
+// The longest possible wait; the test hangs if the stop does not end it.
 TEST(RunLoop, StopEndsAWaitAtOnce) {
   std::atomic<bool> stepped{false};
   RunLoop loop;
@@ -30,6 +32,7 @@ TEST(RunLoop, StopEndsAWaitAtOnce) {
   loop.join();
 }
 
+// Each step asks for an hour. The wake may come before the loop waits, and must count then, too.
 TEST(RunLoop, WakeEndsAWait) {
   std::atomic<int> steps{0};
   Waker waker;

@@ -23,6 +23,7 @@ class TokenSourceTest : public testing::Test {
   ManualClock clock_;
 };
 
+// The newline of the first token is not a part of it.
 TEST_F(TokenSourceTest, ReadsTheFileAgainWhenItIsAMinuteOld) {
   write("first\n");
   TokenSource source{"", file_, clock_};
@@ -34,6 +35,7 @@ TEST_F(TokenSourceTest, ReadsTheFileAgainWhenItIsAMinuteOld) {
   EXPECT_EQ(*source.token(), "second");
 }
 
+// The server decides whether the token still counts.
 TEST_F(TokenSourceTest, KeepsTheLastTokenWhenTheFileIsGone) {
   write("first");
   TokenSource source{"", file_, clock_};

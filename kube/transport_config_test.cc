@@ -19,6 +19,8 @@ base::Result<TransportConfig> parse(const std::string& text,
   return parse_kubeconfig(text, "/etc/kube/config", "/etc/kube", overrides);
 }
 
+// A kubeconfig with one cluster and one user, whose fields are given as YAML. Context dev has both,
+// context bare has no user, context lost names a cluster that does not exist.
 std::string config_with(const std::string& cluster, const std::string& user) {
   return R"(
 apiVersion: v1
@@ -38,6 +40,7 @@ users:
 
 const std::string kServer = "server: \"https://10.0.0.1:6443\"";
 
+// All data inside the file, as kubeadm writes it.
 TEST(ParseKubeconfig, ReadsTheCurrentContext) {
   const auto config =
       parse(config_with(kServer + ", certificate-authority-data: " + encode_base64("CA"),
@@ -53,6 +56,7 @@ TEST(ParseKubeconfig, ReadsTheCurrentContext) {
                                       .origin = "kubeconfig /etc/kube/config, context dev"}));
 }
 
+// The named context wins over current-context, and the user of dev does not leak into it.
 TEST(ParseKubeconfig, ReadsANamedContextWithoutUser) {
   const auto config =
       parse(config_with(kServer + ", insecure-skip-tls-verify: true", "token: secret"),
@@ -69,8 +73,8 @@ TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
   EXPECT_EQ(parse(config_with(kServer, "tokenFile: /run/token"))->token_file, "/run/token");
 }
 
-// What is not supported is refused rather than ignored: without it the user would be another one,
-// or the connection another one than the file says.
+// Fields that are not supported are refused rather than ignored: without them the user or the
+// connection would be another than the file says.
 TEST(ParseKubeconfig, SaysWhatIsWrong) {
   const struct {
     std::string text;
@@ -195,12 +199,15 @@ std::string with_extension(const std::string& value) {
       "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}");
 }
 
+// The byte becomes U+FFFD, whose UTF-8 form is EF BF BD.
 TEST(ParseKubeconfig, AnExtensionNeedNotBeUtf8) {
   const auto config = parse(with_extension("{a: \xff}"));
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->exec->cluster_config_json, "{\"a\":\"\xef\xbf\xbd\"}");
 }
 
+// Goal: neither an alias to itself nor "a billion laughs" uses up memory or time. 39 lists, each
+// twice the one before, would be 2^39 values.
 TEST(ParseKubeconfig, RefusesAnExtensionThatHoldsItselfOrTooMuch) {
   std::string laughs = "[&l0 [x]";
   for (int i = 1; i < 40; ++i) {
@@ -215,6 +222,7 @@ TEST(ParseKubeconfig, RefusesAnExtensionThatHoldsItselfOrTooMuch) {
   }
 }
 
+// A key of as-user-extra with two values becomes two entries.
 TEST(ParseKubeconfig, ReadsImpersonationProxyAndTheCertificatesName) {
   const auto config = parse(config_with(
       kServer + ", proxy-url: \"socks5://127.0.0.1:1080\", tls-server-name: api.internal",
@@ -232,6 +240,8 @@ TEST(ParseKubeconfig, ReadsImpersonationProxyAndTheCertificatesName) {
                            .extra = {{"scopes", "view"}, {"scopes", "edit"}}}));
 }
 
+// In turn: server, token and impersonation; a cluster that mends context lost; a user that does not
+// exist.
 TEST(ParseKubeconfig, WhatTheCommandLineSaysWins) {
   const std::string text = config_with(kServer,
                                        "exec: {apiVersion: "
@@ -337,6 +347,8 @@ TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
   EXPECT_EQ(third->token_file, path("two/secret"));
 }
 
+// A context that no file has is a mistake of all of them; a path or a syntax error is that of one
+// file.
 TEST_F(KubeconfigListTest, MistakesNameTheFileThatTheyAreIn) {
   const auto said = [&](const std::string& list, const std::string& context = {}) {
     const auto config = load_kubeconfigs(list, {.context = context});

@@ -22,6 +22,7 @@ class WorkQueueTest : public testing::Test {
   WorkQueue<int> queue_;
 };
 
+// The second addition of 2 changes nothing: 2 keeps its place in front.
 TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
   queue_.add(2);
   queue_.add(1);
@@ -46,6 +47,7 @@ TEST_F(WorkQueueTest, AddDuringProcessingRunsKeyOnceMore) {
   EXPECT_EQ(queue_.try_get(), std::nullopt);
 }
 
+// 7 is never done, so the second get() has nothing to return until the stop.
 TEST_F(WorkQueueTest, WaitingGetEndsAtAnAdditionAndAtStop) {
   std::stop_source stop;
   std::optional<int> first;
@@ -155,6 +157,7 @@ TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
   for (int i = 0; i < 2; ++i) producers.emplace_back(produce, i);
   for (auto& thread : producers) thread.join();
   for (std::size_t i = 0; i < kKeys; ++i) {
+    // A lost addition would leave the two different for ever, and the test would hang.
     while (seen[i] != wanted[i]) std::this_thread::yield();
   }
   stop.request_stop();

@@ -16,7 +16,8 @@ Condition ready(ConditionStatus status, std::string reason) {
   return condition;
 }
 
-// The reason changes at kLater; the condition has been False since kThen.
+// The reason changes at kLater; the condition has been False since kThen, so its time is that of
+// kThen: users read it as "for how long".
 TEST(SetCondition, KeepsTransitionTimeWhileTheStatusStays) {
   Conditions conditions;
   EXPECT_TRUE(set_condition(conditions, ready(ConditionStatus::kFalse, "Starting"), kThen));
@@ -27,6 +28,7 @@ TEST(SetCondition, KeepsTransitionTimeWhileTheStatusStays) {
   EXPECT_EQ(conditions[0].last_transition_time, base::instant_from_micros(1'000'000'000'000));
 }
 
+// A condition that is absent counts as not true.
 TEST(SetCondition, MovesTransitionTimeWithTheStatus) {
   Conditions conditions;
   (void)set_condition(conditions, ready(ConditionStatus::kFalse, "Starting"), kThen);
@@ -36,6 +38,8 @@ TEST(SetCondition, MovesTransitionTimeWithTheStatus) {
   EXPECT_FALSE(is_true(conditions, "Accepted"));
 }
 
+// The caller writes to the server only if this returns true: an equal condition five minutes later
+// must not be a write.
 TEST(SetCondition, SaysWhenNothingChanged) {
   Conditions conditions;
   (void)set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kThen);
@@ -66,6 +70,7 @@ TEST(Matches, NeedsEveryRequirement) {
   }
 }
 
+// An object may have several owners, of which one at most is its controller.
 TEST(ControllerOf, IsTheOwnerThatControls) {
   ObjectMeta meta;
   EXPECT_EQ(controller_of(meta), nullptr);

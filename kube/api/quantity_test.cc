@@ -5,6 +5,8 @@
 namespace kube {
 namespace {
 
+// Milli values by hand: 512Mi = 512 · 2^20 bytes = 512 · 2^20 · 1000 thousandths. 500n and 3u are
+// below a thousandth and become one, as in Kubernetes, which rounds away from zero.
 TEST(ParseQuantity, ReadsKubernetesSpellings) {
   const struct {
     const char* text;
@@ -35,6 +37,7 @@ TEST(ParseQuantity, ReadsKubernetesSpellings) {
   }
 }
 
+// 10E and 100Pi are above 9.2 · 10^15 units, the largest value whose thousandths fit into 64 bits.
 TEST(ParseQuantity, RefusesWithTheText) {
   for (const char* text : {"", "Mi", "1MiB", "1.2.3", "one", "1 Gi", "10E", "100Pi", "--1", "1e99",
                            "123456789012345678901234567890"}) {
@@ -44,6 +47,7 @@ TEST(ParseQuantity, RefusesWithTheText) {
   }
 }
 
+// 1000 bytes have no binary unit. 1024 CPUs must not become "1Ki".
 TEST(FormatQuantity, UsesTheUsualSpellingOfTheResource) {
   EXPECT_EQ(format_quantity("memory", Quantity::from_units(512LL << 20U)), "512Mi");
   EXPECT_EQ(format_quantity("memory", Quantity::from_units(1000)), "1000");
@@ -53,6 +57,7 @@ TEST(FormatQuantity, UsesTheUsualSpellingOfTheResource) {
   EXPECT_EQ(format_quantity("ephemeral-storage", Quantity::from_units(1LL << 30U)), "1Gi");
 }
 
+// At and beside powers of 1024, where a unit is chosen.
 TEST(FormatBytes, ComesBackAsItWas) {
   for (const std::int64_t bytes : {1LL, 1023LL, 1024LL, 1536LL, 5LL << 40U, (1LL << 40U) + 1}) {
     EXPECT_EQ(parse_quantity(format_bytes(Bytes{bytes}))->bytes(), Bytes{bytes});

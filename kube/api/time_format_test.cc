@@ -57,6 +57,7 @@ TEST(FormatTime, RoundsDownToSecondsAlsoBeforeTheEpoch) {
   EXPECT_EQ(format_time(base::instant_from_micros(-1)), "1969-12-31T23:59:59Z");
 }
 
+// The epoch, the microsecond before it, today, and the last microsecond of the year 2099.
 TEST(FormatMicroTime, ComesBackAsItWas) {
   for (const std::int64_t micros : {0LL, -1LL, 1'767'225'630'000'001LL, 4'102'444'799'999'999LL}) {
     const base::Instant t = base::instant_from_micros(micros);
@@ -105,6 +106,8 @@ TEST(ParseDuration, RefusesWithTheText) {
   }
 }
 
+// The unit of the rest follows its size, as in Go: 2.5s, 1.5ms, 7us. A rest below a second stands
+// behind the hours without a zero for the minutes ("1h1ms").
 TEST(FormatDuration, IsShortAndComesBackAsItWas) {
   const struct {
     base::Duration duration;

@@ -27,6 +27,7 @@ void check_sentence(const base::Error& error) {
   CHECK(!error.message.empty());
 }
 
+// The model: what without_managed_fields() does to the text, done to the tree.
 void erase_managed_fields(json& value) {
   if (value.is_object()) {
     const auto found = value.find("managedFields");
@@ -36,6 +37,7 @@ void erase_managed_fields(json& value) {
   for (json& each : value) erase_managed_fields(each);
 }
 
+// The second decode sees what the first one kept: encoding must lose none of it.
 template <ApiObject T>
 void check_decoded(const json& object) {
   const base::Result<T> decoded = decode<T>(object);
@@ -48,6 +50,7 @@ void check_decoded(const json& object) {
 }  // namespace
 
 void fuzz_kubeconfig(std::string_view text) {
+  // The directory does not exist, so that no file of this machine is read.
   const auto config = parse_kubeconfig(text, "kubeconfig", "/nonexistent");
   if (!config.ok()) return check_sentence(config.error());
   CHECK(!config->server.empty());
@@ -96,9 +99,12 @@ void fuzz_wire(std::string_view text) {
   const std::string without = without_managed_fields(text);
   json object = json::parse(text, nullptr, false);
   if (object.is_discarded()) return;
+  // A text that was JSON must still be JSON.
   json rest = json::parse(without, nullptr, false);
   CHECK(!rest.is_discarded(), without);
   erase_managed_fields(object);
+  // The text may keep such lists where its spelling differs from an API server's (a blank after the
+  // name), hence also on this side.
   erase_managed_fields(rest);
   CHECK(object == rest, without);
   check_decoded<Pod>(object);

@@ -1,5 +1,5 @@
-// What the fuzzers run: each reader of text that comes from an API server, a file or a program of
-// somebody else, with what must hold whatever the text is. A broken promise aborts.
+// The targets of the fuzzers: each reader of text that comes from an API server, a file or a
+// program of others, with what must hold whatever the text is. A broken promise aborts.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@ namespace kube {
 // A kubeconfig: refused with a sentence, or a configuration that names a server.
 void fuzz_kubeconfig(std::string_view text);
 
-// What a credential plugin prints.
+// The output of a credential plugin.
 void fuzz_credential(std::string_view text);
 
 // Quantities, durations, instants, base64 and URLs: what is written is read back as the same value.

@@ -14,6 +14,7 @@
 
 namespace kube {
 
+// One watch session: its lines, then its end.
 struct FakeStream {
   std::vector<std::string> lines{};
   base::Status end{};
@@ -45,6 +46,7 @@ class FakeTransport final : public Transport {
   }
   Request last_request() const { return requests().back(); }
 
+  // The handler is called without the lock, so that it may use the fake itself.
   base::Result<Response> send(const Request& request) override {
     Handler handler;
     {

@@ -23,7 +23,7 @@ class ManualClock final : public Clock {
     monotonic_micros_ += by.count();
     wall_micros_ += by.count();
   }
-  // Somebody sets the wall clock; monotonic() does not notice.
+  // As if a person set the wall clock; monotonic() does not notice.
   void step_wall(base::Duration by) { wall_micros_ += by.count(); }
 
  private:

@@ -37,7 +37,8 @@ void add_name(X509_NAME* name, const char* field, const std::string& value) {
   CHECK(X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8, bytes.data(), -1, -1, 0) == 1);
 }
 
-// issuer null: self-signed authority.
+// Makes a certificate and its key, signed by the issuer; a self-signed authority if `issuer` is
+// null.
 PemPair make(const CertificateOptions& options, X509* issuer, EVP_PKEY* issuer_key) {
   const KeyPointer key{EVP_EC_gen("P-256")};
   const CertificatePointer certificate{X509_new()};

@@ -31,6 +31,7 @@ bool write_all(int descriptor, std::string_view bytes) {
   return true;
 }
 
+// Fewer bytes if the client has closed the connection.
 std::string read_exactly(int descriptor, std::size_t size) {
   std::string bytes(size, '\0');
   const ssize_t count = recv(descriptor, bytes.data(), size, MSG_WAITALL);
@@ -46,7 +47,7 @@ sockaddr_in loopback(int port) {
   return address;
 }
 
-// Whatever is there now goes to the other side. Returns whether both are still open.
+// Copies what is there now to the other side. Returns true if both sides are still open.
 bool copy(int from, int to) {
   std::array<char, 4096> buffer{};
   const ssize_t count = recv(from, buffer.data(), buffer.size(), 0);
@@ -110,6 +111,7 @@ void TestProxy::carry(int client) {
   close(client);
 }
 
+// Reads byte by byte up to the blank line: what follows belongs to TLS.
 bool TestProxy::accept_http(int client) {
   std::string head;
   while (!head.ends_with("\r\n\r\n")) {
@@ -130,6 +132,8 @@ bool TestProxy::accept_http(int client) {
   return write_all(client, "HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n");
 }
 
+// The server's side of RFC 1928 and RFC 1929: methods, user and password, the request with an IPv4
+// address or a name, the answer with an address of zeros.
 bool TestProxy::accept_socks(int client) {
   const std::string hello = read_exactly(client, 2);
   if (hello.size() < 2) return false;

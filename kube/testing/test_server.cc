@@ -25,6 +25,7 @@ TestServer::~TestServer() {
   stop();
 }
 
+// The library ignores a stop() before it listens, so start() waits until it does.
 void TestServer::start() {
   thread_ = std::thread{[this] { server_->listen_after_bind(); }};
   while (!server_->is_running()) std::this_thread::yield();

@@ -5,6 +5,7 @@
 namespace devcluster {
 namespace {
 
+// With details that name an object; clients (client-go's IsNotFound and the like) read the reason.
 ApiError about(int code, std::string_view reason, const GroupResource& what, std::string_view name,
                std::string message) {
   ApiError error;
@@ -17,6 +18,7 @@ ApiError about(int code, std::string_view reason, const GroupResource& what, std
   return error;
 }
 
+// Without details: the refusal is not about one object.
 ApiError plain(int code, std::string_view reason, std::string message) {
   ApiError error;
   error.code = code;
@@ -43,6 +45,8 @@ ApiError not_found(const GroupResource& what, std::string_view name) {
   return about(404, "NotFound", what, name, quoted(what, name) + " not found");
 }
 
+// The path itself is not served. The same code and reason as of a missing object, with other words
+// and without details, as on a real server.
 ApiError no_such_path() {
   return plain(404, "NotFound", "the server could not find the requested resource");
 }
@@ -74,6 +78,7 @@ ApiError unsupported_media_type(std::string message) {
   return plain(415, "UnsupportedMediaType", std::move(message));
 }
 
+// Several causes stand in brackets, as Go's ErrorList prints them.
 ApiError invalid(std::string_view group, std::string_view kind, std::string_view name,
                  std::vector<Cause> causes) {
   GroupResource what{std::string{group}, std::string{kind}};
@@ -87,6 +92,8 @@ ApiError invalid(std::string_view group, std::string_view kind, std::string_view
   return error;
 }
 
+// 504 and not 400: to a real server it is a version that its cache has not reached yet, so it asks
+// the client to come back in a second.
 ApiError too_large_resource_version(std::string_view asked, std::string_view current) {
   ApiError error = plain(
       504, "Timeout",

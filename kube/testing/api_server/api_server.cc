@@ -19,6 +19,8 @@ using nlohmann::json;
 
 constexpr const char* kJson = "application/json";
 
+// Replaces bytes that are not UTF-8, which a client may have sent in a text: the answer must be
+// JSON in any case.
 ApiAnswer json_answer(int code, const json& body, const std::string& type = kJson) {
   ApiAnswer answer;
   answer.response.status = code;
@@ -27,6 +29,7 @@ ApiAnswer json_answer(int code, const json& body, const std::string& type = kJso
   return answer;
 }
 
+// For logs, health checks and OpenAPI documents.
 ApiAnswer text_answer(std::string text) {
   ApiAnswer answer;
   answer.response.status = 200;
@@ -47,7 +50,8 @@ ApiAnswer success_answer() {
   return json_answer(200, {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
 }
 
-// RFC 7234: 299 - "text"; several in one header, separated by commas.
+// RFC 7234, section 5.5: 299 - "text"; several in one header, separated by commas. kubectl prints
+// them as "Warning: ...".
 std::string warning_header(const std::vector<std::string>& warnings) {
   std::string header;
   for (const std::string& warning : warnings) {
@@ -80,6 +84,7 @@ json review_answer(const ResourceType& type, const ApiRequest& request) {
   return body;
 }
 
+// The hook speaks in the codes of base::Result, clients in those of HTTP.
 ApiError error_of_hook(const base::Error& error) {
   if (error.code == base::Code::kInvalidArgument) return bad_request(error.message);
   ApiError answer = error_of_code(error.code == base::Code::kNotFound ? 404 : 500, 0);
@@ -94,6 +99,7 @@ class ApiServer::Impl {
   Impl(const kube::Clock& clock, const ApiServerOptions& options)
       : clock_{clock}, rest_{clock, options} {}
 
+  // The way of a request: handle() → route() → resource() → Rest::handle() → encode().
   ApiAnswer handle(const ApiRequest& request);
   ApiAnswer route(const RequestInfo& info, const ApiRequest& request);
   ApiAnswer resource(const RequestInfo& info, const ApiRequest& request);
@@ -147,6 +153,7 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   return answer;
 }
 
+// Resources first; then the few other paths that kubectl and clients ask for.
 ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& request) {
   if (info.is_resource) return resource(info, request);
   if (info.path.starts_with("/debug/")) return debug(info, request);
@@ -163,6 +170,7 @@ ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& requ
     }
   }
   if (first == "openapi" && info.path.starts_with("/openapi/v3")) {
+    // 12 is the length of "/openapi/v3/".
     const std::string path = info.segments.size() < 3 ? "" : info.path.substr(12);
     const std::scoped_lock lock{mu_};
     if (auto document = open_api_.document(rest_.registry(), path)) {
@@ -174,6 +182,9 @@ ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& requ
   return error_answer(no_such_path());
 }
 
+// 1. choose how the answer is written (Accept), 2. find the type, 3. answer what is no stored
+//    object (reviews, logs), 4. let the webhook change a new pod, 5. carry the request out under
+//    the lock and encode the answer without it.
 ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& request) {
   const auto representation =
       choose_representation(request.http.accept, info.query.get("includeObject"));
@@ -228,6 +239,7 @@ std::optional<ApiRequest> ApiServer::Impl::by_webhook(const ApiRequest& request)
   return changed;
 }
 
+// A RestResult holds exactly one of: a watch, JSON as it is, a list, an object.
 ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& result) const {
   ApiAnswer answer;
   if (result.watch) {
@@ -251,6 +263,8 @@ ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& 
   return answer;
 }
 
+// Checks what a real server checks before it asks a kubelet: the pod exists, and the container is
+// one of its.
 Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info) {
   ObjectPtr pod;
   {
@@ -290,6 +304,7 @@ Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info)
   return wanted;
 }
 
+// The log itself comes from the hook, as it comes from kubelet in a real cluster.
 ApiAnswer ApiServer::Impl::pod_log(const RequestInfo& info) {
   const auto wanted = pod_log_request(info);
   if (!wanted.ok()) return error_answer(wanted.error());
@@ -342,6 +357,8 @@ ApiAnswer ApiServer::Impl::debug(const RequestInfo& info, const ApiRequest& requ
   return success_answer();
 }
 
+// A real cluster has these four namespaces from its start. Made by requests, so that they have UIDs
+// and versions like any other object.
 ApiServer::ApiServer(const kube::Clock& clock, ApiServerOptions options)
     : impl_{std::make_unique<Impl>(clock, options)} {
   for (const char* name : {"default", "kube-system", "kube-public", "kube-node-lease"}) {
@@ -353,12 +370,14 @@ ApiServer::ApiServer(const kube::Clock& clock, ApiServerOptions options)
     const ApiAnswer answer = handle(request);
     CHECK(answer.response.status == 201, answer.response.body);
   }
-  // What the server does for itself is not counted.
+  // The server's own requests are not counted.
   clear_request_log();
 }
 
 ApiServer::~ApiServer() = default;
 
+// The same path as kubectl's create, so that a definition that a real server refuses is refused
+// here. In the order of file names: UIDs and versions are the same in each run.
 base::Status ApiServer::load_crds(const std::string& folder) {
   std::vector<std::string> files;
   std::error_code error;

@@ -37,6 +37,8 @@ struct ApiServerOptions {
   base::Duration bookmark_interval = std::chrono::seconds{60};
 };
 
+// A request with what the front end knows of its sender. Rights are not checked: every user may do
+// everything.
 struct ApiRequest {
   kube::Request http;
   std::string user_agent;
@@ -44,6 +46,7 @@ struct ApiRequest {
   std::vector<std::string> groups = {"system:masters"};
 };
 
+// An answer, and what a test's faults do to it on its way.
 struct ApiAnswer {
   kube::Response response;             // headers and, without a stream, the body
   std::shared_ptr<BodyStream> stream;  // the body, where it goes on for a while
@@ -69,7 +72,8 @@ using PodLogHook = std::function<base::Result<std::shared_ptr<BodyStream>>(const
 
 using PodWebhook = std::function<void(nlohmann::json& pod)>;
 
-// Thread-safe. Requests are handled one at a time; a write costs microseconds.
+// Thread-safe. Requests are handled one at a time, under one lock; a write costs microseconds.
+// Answers are turned into JSON without the lock.
 class ApiServer {
  public:
   explicit ApiServer(const kube::Clock& clock, ApiServerOptions options = {});

@@ -1,5 +1,5 @@
-// What only this server has: its knobs, counters and limits. What it shares with every API server
-// is in e2e/contract.
+// The parts that only this server has: its knobs, counters and limits. The behavior that it shares
+// with every API server is tested in e2e/contract.
 #include "kube/testing/api_server/api_server.h"
 
 #include <gtest/gtest.h>

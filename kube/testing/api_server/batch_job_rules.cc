@@ -9,6 +9,7 @@ namespace {
 
 using nlohmann::json;
 
+// Conditions that are absent count as false, also for value "False".
 bool has(const json& status, const char* type, const char* value = "True") {
   for (const json& condition : status.value("conditions", json::array())) {
     if (condition.value("type", "") == type) return condition.value("status", "") == value;
@@ -35,6 +36,7 @@ class StatusCheck {
   }
 
  private:
+  // Notes one error under the field's path below the status.
   void refuse(bool wrong, const char* field, const char* sentence) {
     if (!wrong) return;
     causes_.push_back({"FieldValueInvalid", std::string{"status."} + field,
@@ -56,6 +58,7 @@ class StatusCheck {
            "cannot decrease the succeeded counter");
   }
 
+  // startTime may only be set anew by a Job that is suspended, or is resumed by this very write.
   void check_start_time() {
     const bool resumes = has(before_, "Suspended") && has(now_, "Suspended", "False");
     const bool changed =
@@ -64,6 +67,9 @@ class StatusCheck {
            "startTime cannot be removed for unsuspended job");
   }
 
+  // A Job's end is announced by one condition (SuccessCriteriaMet, FailureTarget) and stated by
+  // another when no pod is left (Complete, Failed). The rules below refuse an end without its
+  // announcement and an end with pods left.
   void check_end() {
     const bool complete = has(now_, "Complete");
     const bool failed = has(now_, "Failed");
@@ -97,6 +103,8 @@ class StatusCheck {
 
 }  // namespace
 
+// SOURCE: pkg/apis/batch/v1/defaults.go. A Job without completions and parallelism runs one pod;
+// with parallelism alone it is a work queue, whose completions stay absent.
 void default_batch_job(json& job) {
   json& spec = job["spec"];
   if (!spec.is_object()) spec = json::object();
@@ -109,6 +117,8 @@ void default_batch_job(json& job) {
   for (const auto& [key, value] : defaults.items()) {
     if (!spec.contains(key)) spec[key] = value;
   }
+  // The label is written by the strategy of a real server, not by its defaults; the selector, which
+  // no reader here needs, is left out.
   const json& metadata = job["metadata"];
   json& labels = spec["template"]["metadata"]["labels"];
   labels["batch.kubernetes.io/job-name"] = metadata.value("name", "");
@@ -122,6 +132,8 @@ void default_batch_job(json& job) {
   if (!job.contains("status")) job["status"] = json::object();
 }
 
+// A create is checked for its restart policy (a Job's pods cannot be "Always"), a write for the
+// immutable field and for its status.
 std::vector<Cause> check_batch_job(const json& job, const json* previous) {
   std::vector<Cause> causes;
   if (previous == nullptr) {

@@ -10,6 +10,9 @@
 #include "kube/testing/api_server/age_text.h"
 #include "kube/testing/api_server/json_path.h"
 
+// The tables that kubectl shows of built-in kinds: a real server makes them, kubectl only prints
+// cells. So a cluster of tests looks like a real one in `kubectl get`. SOURCE:
+// pkg/printers/internalversion/printers.go of Kubernetes 1.33.
 namespace devcluster {
 namespace {
 
@@ -22,6 +25,7 @@ struct Table {
   Cells cells;
 };
 
+// priority > 0: only with -o wide.
 PrinterColumn column(std::string name, std::string type = "string", int priority = 0) {
   const std::string format = name == "Name" ? "name" : "";
   return {.name = std::move(name),
@@ -32,6 +36,7 @@ PrinterColumn column(std::string name, std::string type = "string", int priority
           .json_path = ""};
 }
 
+// The text at a path, or `absent` if there is none or it is empty.
 std::string text_at(const json& object, std::string_view path, const char* absent) {
   const json* value = find_path(object, path);
   if (value == nullptr || !value->is_string() || value->get_ref<const std::string&>().empty()) {
@@ -68,6 +73,8 @@ std::string container_reason(const json& statuses, std::string reason) {
   return reason;
 }
 
+// The STATUS column: the reason or the phase; the first init container that has not succeeded wins
+// over it, and after it the first container that does not simply run. A deletion wins over all.
 std::string pod_status(const json& pod) {
   std::string reason = text_at(pod, ".status.reason", "");
   if (reason.empty()) reason = text_at(pod, ".status.phase", "Unknown");
@@ -115,6 +122,8 @@ std::string address(const json& node, const char* type) {
   return "<none>";
 }
 
+// Ready comes from the condition and not from the phase; roles are the labels
+// node-role.kubernetes.io/ROLE.
 json node_cells(const json& node, base::Instant now) {
   std::string state = "Unknown";
   for (const json& condition : list_at(node, ".status.conditions")) {
@@ -163,6 +172,8 @@ json service_cells(const json& service, base::Instant now) {
           selector.empty() ? "<none>" : selector};
 }
 
+// Events of the two APIs (core, events.k8s.io) fill different fields; the first that is there
+// counts.
 json event_cells(const json& event, base::Instant now) {
   std::string last = "<unknown>";
   for (const char* path : {".series.lastObservedTime", ".lastTimestamp", ".eventTime",
@@ -250,6 +261,7 @@ std::map<std::string, Table> make_tables() {
   return tables;
 }
 
+// By the plural alone: the two kinds of events share one table.
 const Table& table_of(const ResourceType& type) {
   static const std::map<std::string, Table> kTables = make_tables();
   static const Table kOther = {{column("Name"), column("Age")},

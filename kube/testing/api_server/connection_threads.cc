@@ -17,6 +17,8 @@ namespace {
 
 thread_local int connection_socket = -1;  // the duplicate that this thread has registered
 
+// The library calls enqueue() for each connection that it accepts, with a function that serves it
+// to its end.
 class ConnectionThreads final : public httplib::TaskQueue {
  public:
   ConnectionThreads(ConnectionRegistry& registry, std::size_t threads_max)
@@ -41,6 +43,7 @@ class ConnectionThreads final : public httplib::TaskQueue {
 
 }  // namespace
 
+// Called for each request of a connection; only the first does something.
 void ConnectionRegistry::register_socket(int socket) {
   if (connection_socket >= 0) return;
   // A duplicate, because the library closes its own descriptor, and the number might belong to
@@ -59,6 +62,8 @@ void ConnectionRegistry::release() {
   ::close(socket);
 }
 
+// shutdown(2) and not close(2): threads that read or write return at once with an error, and the
+// numbers stay taken.
 void ConnectionRegistry::break_all() {
   const std::scoped_lock lock{mu_};
   for (const int socket : sockets_) ::shutdown(socket, SHUT_RDWR);

@@ -6,6 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
+// Two forms of the same list: one document for each group and version, which old clients fetch one
+// by one, and the aggregated one, which today's kubectl asks for first. SOURCE: k8s.io/api
+// apidiscovery/v2, meta/v1 APIResourceList.
 namespace devcluster {
 namespace {
 
@@ -19,6 +22,7 @@ struct Subresource {
   std::vector<std::string> verbs;
 };
 
+// kubectl refuses a command by these verbs before it sends anything.
 std::vector<std::string> verbs_of(const ResourceType& type) {
   if (type.create_only) return {"create"};
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
@@ -47,6 +51,7 @@ Groups groups_of(const ResourceRegistry& registry) {
   return groups;
 }
 
+// /api/v1, /apis/GROUP/VERSION: each resource, behind it its subresources as "pods/log".
 json resource_list(const std::string& group_version, const std::vector<ResourceTypePtr>& types) {
   json resources = json::array();
   for (const ResourceTypePtr& type : types) {
@@ -77,6 +82,7 @@ json resource_list(const std::string& group_version, const std::vector<ResourceT
           {"resources", std::move(resources)}};
 }
 
+// The first version is the preferred one; each group has one here.
 json group_document(const std::string& group,
                     const std::map<std::string, std::vector<ResourceTypePtr>>& versions) {
   json list = json::array();
@@ -107,6 +113,7 @@ json aggregated_resource(const ResourceType& type) {
   return entry;
 }
 
+// /api has the core group only, /apis all others.
 json aggregated_document(const Groups& groups, bool core) {
   json items = json::array();
   for (const auto& [group, versions] : groups) {
@@ -173,6 +180,7 @@ std::optional<json> discovery_document(const ResourceRegistry& registry,
   return resource_list(core ? segments[1] : segments[1] + "/" + segments[2], types->second);
 }
 
+// kubectl warns if its own minor version differs from the server's by more than one.
 json version_document() {
   return {{"major", "1"},
           {"minor", "33"},

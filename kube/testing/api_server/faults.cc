@@ -20,6 +20,7 @@ base::Result<Fault::Kind> parse_kind(const std::string& text) {
 
 }  // namespace
 
+// An unknown key is an error: a misspelled filter would hit every request.
 base::Result<Fault> parse_fault(const nlohmann::json& source) {
   Fault fault;
   try {

@@ -24,12 +24,23 @@
 #include "kube/testing/api_server/connection_threads.h"
 #include "kube/testing/api_server/openssl_ptr.h"
 
+// A thread for each connection, and on it one request after the other:
+//
+// 1. authenticate: a client certificate of our authority (name in CN, groups in O), or a bearer
+//    token
+// 2. translate the library's request and hand it to the ApiServer
+// 3. apply the injected delay or break of the connection
+// 4. send the body, or pump a stream piece by piece until it ends, the client goes or stop()
+//    cancels it
 namespace devcluster {
 namespace {
 
 // How often the thread of a silent stream looks whether its client is still there.
 constexpr base::Duration kClientLookInterval = std::chrono::seconds{1};
+// Longer than our transport keeps an idle connection (30 s): the client closes first, so no request
+// meets a connection that is being closed.
 constexpr std::time_t kKeepAliveSeconds = 60;
+// A client that does not read for so long loses its connection.
 constexpr std::time_t kWriteTimeoutSeconds = 30;
 constexpr std::size_t kPayloadBytesMax = 16U << 20U;  // the API server refuses far less, in JSON
 
@@ -61,6 +72,7 @@ bool set_up_tls(SSL_CTX& context, const KeyPair& own, const std::string& authori
   return true;
 }
 
+// A name may have an entry of one type several times: each O is a group.
 std::vector<std::string> subject_entries(X509* certificate, int id) {
   std::vector<std::string> values;
   X509_NAME* name = X509_get_subject_name(certificate);
@@ -73,6 +85,7 @@ std::vector<std::string> subject_entries(X509* certificate, int id) {
   return values;
 }
 
+// SOURCE: Kubernetes, "Authenticating", X509 client certificates.
 std::optional<User> user_of_certificate(const SSL* ssl) {
   if (ssl == nullptr) return std::nullopt;
   const Certificate certificate{SSL_get1_peer_certificate(ssl)};
@@ -82,12 +95,14 @@ std::optional<User> user_of_certificate(const SSL* ssl) {
   return User{names[0], subject_entries(certificate.get(), NID_organizationName)};
 }
 
+// POLLRDHUP: the other side has sent its FIN. Asked only while nothing is sent, since a write would
+// notice by itself.
 bool client_has_gone(int socket) {
   pollfd look{socket, POLLRDHUP, 0};
   return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
-// Anybody may ask these.
+// Paths that need no authentication.
 bool is_public(const std::string& path) {
   return path == "/version" || path == "/healthz" || path == "/readyz" || path == "/livez";
 }
@@ -134,6 +149,7 @@ class HttpsFrontEnd::Impl {
   void answer_stream(const httplib::Request& request, const ApiAnswer& answer,
                      httplib::Response& response);
   bool pump(BodyStream& stream, int socket, httplib::DataSink& sink);
+  // An injected delay; stop() ends it.
   void wait(base::Duration delay);
 
   ApiServer& api_;
@@ -189,6 +205,8 @@ base::Status HttpsFrontEnd::Impl::listen() {
   return {};
 }
 
+// 1. end the streams and delays, 2. stop accepting, 3. break the connections that wait for a
+//    request, 4. wait for all threads. Does nothing if it is stopped already.
 void HttpsFrontEnd::Impl::stop() {
   {
     const std::scoped_lock lock{mu_};
@@ -204,6 +222,7 @@ void HttpsFrontEnd::Impl::stop() {
   accept_thread_.join();
 }
 
+// The certificate wins over a token, as on a real server.
 std::optional<User> HttpsFrontEnd::Impl::authenticate(const httplib::Request& request) {
   if (const auto user = user_of_certificate(request.ssl)) return user;
   const std::string header = request.get_header_value("Authorization");
@@ -243,6 +262,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
   }
   const ApiAnswer answer = api_.handle(api);
   if (answer.delay > base::Duration{0}) wait(answer.delay);
+  // Without the close of TLS: the client sees a connection that broke, not an answer that ended.
   if (answer.reset) {
     ::shutdown(socket, SHUT_RDWR);
     return;
@@ -299,6 +319,7 @@ bool HttpsFrontEnd::Impl::pump(BodyStream& stream, int socket, httplib::DataSink
   return !client_has_gone(socket);
 }
 
+// The server's certificate is for the names and the address that kubeconfigs of tests use.
 base::Result<std::unique_ptr<HttpsFrontEnd>> HttpsFrontEnd::start(ApiServer& server,
                                                                   const kube::Clock& clock,
                                                                   const HttpsOptions& options) {
@@ -393,6 +414,8 @@ base::Result<std::string> HttpsFrontEnd::kubeconfig(const User& user) const {
          "    namespace: default\n";
 }
 
+// Written beside and renamed: a program that waits for the file never reads half of it. The file
+// holds a private key, hence the mode.
 base::Status HttpsFrontEnd::write_kubeconfig(const std::string& path, const User& user) const {
   const auto text = kubeconfig(user);
   if (!text.ok()) return text.error();

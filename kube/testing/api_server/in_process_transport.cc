@@ -9,6 +9,7 @@
 namespace devcluster {
 namespace {
 
+// A read that finds nothing returns after this, so that the time-out is looked at.
 constexpr base::Duration kReadWait = std::chrono::seconds{1};
 
 base::Error reset_error() {
@@ -21,6 +22,7 @@ base::Error timeout_error() {
 
 }  // namespace
 
+// Injected delays and resets happen here in place of the network.
 base::Result<ApiAnswer> InProcessTransport::answer(const kube::Request& request) {
   ApiRequest api;
   api.http = request;
@@ -31,6 +33,7 @@ base::Result<ApiAnswer> InProcessTransport::answer(const kube::Request& request)
   return answer;
 }
 
+// An answer with a stream (a log that is followed) is collected to its end.
 base::Result<kube::Response> InProcessTransport::send(const kube::Request& request) {
   auto got = answer(request);
   if (!got.ok()) return got.error();
@@ -45,6 +48,8 @@ base::Result<kube::Response> InProcessTransport::send(const kube::Request& reque
   return timeout_error();
 }
 
+// The same promises as HttpTransport's: `stop` ends it at once, silence of request.timeout is
+// kTimeout, a broken stream is kUnavailable.
 base::Status InProcessTransport::stream(const kube::Request& request,
                                         const std::function<bool(std::string_view)>& on_line,
                                         std::stop_token stop) {

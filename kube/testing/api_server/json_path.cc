@@ -22,6 +22,7 @@ std::string take_name(std::string_view& path) {
   return name;
 }
 
+// Without blanks and quotation marks around it.
 std::string_view unquoted(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\'' || text.front() == '"')) {
     text.remove_prefix(1);
@@ -42,6 +43,8 @@ bool filter_matches(const json& item, std::string_view filter) {
   return (value->is_string() ? value->get<std::string>() : value->dump()) == wanted;
 }
 
+// The element that stands in brackets: ?(filter), 'key', *, or an index. Of [*] and of a filter
+// only the first match is taken: a cell shows one value.
 const json* select(const json& value, std::string_view inside) {
   if (inside.starts_with("?(") && inside.ends_with(")")) {
     if (!value.is_array()) return nullptr;

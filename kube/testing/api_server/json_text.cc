@@ -69,9 +69,11 @@ class DuplicateFinder {
   std::vector<Level> levels_;
 };
 
-// Copying, comparing and writing JSON recurse.
+// Copying, comparing and writing JSON recurse; a body of brackets alone would use up the stack.
 constexpr int kDepthMax = 1000;
 
+// The JSON library keeps the last of two equal keys and says nothing, hence the finder beside it.
+// The callback returns false for what is too deep, so that no such tree is built.
 Outcome<json> parse_any(std::string_view text, std::vector<std::string>& duplicates) {
   DuplicateFinder finder{duplicates};
   bool too_deep = false;
@@ -91,7 +93,8 @@ Outcome<json> parse_any(std::string_view text, std::vector<std::string>& duplica
   }
 }
 
-// Whether a strategic merge patch differs from a merge patch: it has a list or a directive.
+// Returns true if a strategic merge patch means something else than a merge patch: it has a list
+// (which may have merge keys) or a directive ($patch, $retainKeys).
 bool needs_strategy(const json& patch) {
   if (patch.is_array()) return true;
   if (!patch.is_object()) return false;
@@ -101,6 +104,8 @@ bool needs_strategy(const json& patch) {
   return false;
 }
 
+// A JSON patch whose path or test fails: these are the words of a real server, which does not say
+// which one.
 ApiError cannot_apply() {
   ApiError error;
   error.code = 422;
@@ -133,6 +138,9 @@ Outcome<json> parse_object(std::string_view body, std::string_view content_type,
   return parsed;
 }
 
+// 1. refuse the kinds that are not served, each with what to use instead; 2. parse; 3. apply. A
+//    strategic merge without lists and directives is the same as a merge patch, so `kubectl patch`
+//    of plain fields works.
 Outcome<json> apply_patch(const json& object, bool is_custom, std::string_view patch,
                           std::string_view content_type, std::vector<std::string>& duplicates) {
   const std::string type = media_type(content_type);

@@ -8,6 +8,10 @@
 
 #include "kube/testing/api_server/batch_job_rules.h"
 
+// The validation and the defaults of a real server, as far as our programs, kubectl and the tests
+// can notice them. Sentences and field paths are those of Kubernetes 1.33
+// (pkg/apis/core/validation, k8s.io/apimachinery validation), because users read them and tests
+// compare them. The contract suite (e2e/contract) checks the rules against a real server.
 namespace devcluster {
 namespace {
 
@@ -21,12 +25,14 @@ constexpr const char* kLabelRule =
     "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and "
     "must "
     "start and end with an alphanumeric character";
+// TotalAnnotationSizeLimitB of k8s.io/apimachinery.
 constexpr std::size_t kAnnotationBytesMax = 256 * 1024;
 
 bool is_lower_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
+// SOURCE: IsValidLabelValue of k8s.io/apimachinery: at most 63 characters.
 bool is_label_value(std::string_view text) {
   const auto alnum = [](char c) { return is_lower_alnum(c) || (c >= 'A' && c <= 'Z'); };
   if (text.empty()) return true;
@@ -39,6 +45,7 @@ void add(std::vector<Cause>& causes, const char* reason, std::string field, std:
   causes.push_back({reason, std::move(field), std::move(message)});
 }
 
+// Labels and annotations: both map names to strings, and only labels restrict the strings.
 void check_string_map(const json& map, const std::string& path, bool label_values,
                       std::vector<Cause>& causes) {
   if (!map.is_object()) {
@@ -66,6 +73,7 @@ void check_string_map(const json& map, const std::string& path, bool label_value
   }
 }
 
+// Only the form: whether the owner exists is the garbage collector's matter.
 void check_owners(const json& owners, std::vector<Cause>& causes) {
   if (!owners.is_array()) return;
   int controllers = 0;
@@ -84,6 +92,7 @@ void check_owners(const json& owners, std::vector<Cause>& causes) {
   }
 }
 
+// `names` goes across both lists: init containers and containers share their names.
 void check_containers(const json& containers, const std::string& path, std::set<std::string>& names,
                       std::vector<Cause>& causes) {
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -144,8 +153,8 @@ void forgive_ungating(json& spec, const json& previous) {
     return std::find(before.begin(), before.end(), gate) != before.end();
   });
   if (before.empty() || !only_fewer) return;
-  // What is forgiven is undone in the copy, so that the comparison below sees only what is
-  // forbidden.
+  // The allowed changes are undone in the copy, so that the comparison below sees only forbidden
+  // ones.
   spec["schedulingGates"] = before;
   if (!previous.contains("affinity")) spec.erase("affinity");
 }
@@ -175,6 +184,7 @@ void check_event(const json& event, std::vector<Cause>& causes) {
   }
 }
 
+// A headless Service may do without ports, which is how a job's Service is made.
 void check_service(const json& service, std::vector<Cause>& causes) {
   const json spec = service.value("spec", json::object());
   const bool headless = spec.value("clusterIP", "") == "None";
@@ -183,6 +193,8 @@ void check_service(const json& service, std::vector<Cause>& causes) {
   }
 }
 
+// SOURCE: SetDefaults_Container of pkg/apis/core/v1/defaults.go. Without a tag or with :latest the
+// image is pulled each time.
 void default_container(json& container) {
   const auto defaults = {std::pair{"terminationMessagePath", "/dev/termination-log"},
                          std::pair{"terminationMessagePolicy", "File"}};
@@ -266,7 +278,7 @@ void rename(json& object, const char* from, const char* to) {
   object.erase(from);
 }
 
-// core name, events.k8s.io name
+// The fields of one event in the two APIs: core name, events.k8s.io name.
 constexpr std::pair<const char*, const char*> kEventFields[] = {
     {"involvedObject", "regarding"},
     {"message", "note"},
@@ -278,6 +290,7 @@ constexpr std::pair<const char*, const char*> kEventFields[] = {
 
 }  // namespace
 
+// RFC 1123, at most 63 characters.
 bool is_dns_label(std::string_view text) {
   if (text.empty() || text.size() > 63) return false;
   if (!is_lower_alnum(text.front()) || !is_lower_alnum(text.back())) return false;
@@ -285,6 +298,7 @@ bool is_dns_label(std::string_view text) {
                      [](char c) { return is_lower_alnum(c) || c == '-'; });
 }
 
+// RFC 1123: labels with dots between them, at most 253 characters in all.
 bool is_dns_subdomain(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   while (true) {
@@ -300,6 +314,7 @@ bool is_dns_subdomain(std::string_view text) {
   }
 }
 
+// Namespaces and Services have names of DNS labels, all other kinds of subdomains.
 std::vector<Cause> validate_metadata(const ResourceType& type, const json& object) {
   std::vector<Cause> causes;
   const json& metadata = object["metadata"];
@@ -322,6 +337,7 @@ std::vector<Cause> validate_metadata(const ResourceType& type, const json& objec
   return causes;
 }
 
+// The namespace's label is for the namespaceSelector of webhooks and network policies.
 void default_builtin(const ResourceType& type, json& object) {
   if (type.custom) return;
   if (type.plural == "pods") default_pod(object);

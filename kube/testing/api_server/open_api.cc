@@ -5,6 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+// One document for each group and version, and an index with a hash for each, by which kubectl
+// caches them. kubectl needs: the schema of each kind (explain, client-side validation), its
+// x-kubernetes-group-version-kind to find it, and for patch operations the parameter
+// fieldValidation, from which it concludes that the server checks fields.
 namespace devcluster {
 namespace {
 
@@ -24,6 +28,7 @@ json text_map(const char* description) {
           {"additionalProperties", {{"type", "string"}}}};
 }
 
+// Written by hand: the definitions of custom resources leave metadata to the server.
 json object_meta_schema() {
   json owner = {
       {"type", "object"},
@@ -95,12 +100,15 @@ json kind_of(const ResourceType& type) {
   return {{"group", type.group}, {"version", type.version}, {"kind", type.kind}};
 }
 
+// A field about which nothing is said: everything in it is valid.
 json open_field(const char* description) {
   return {{"type", "object"},
           {"description", description},
           {"x-kubernetes-preserve-unknown-fields", true}};
 }
 
+// Custom resources have their CRD's schema; built-in kinds an open one, so that kubectl accepts
+// whatever it is given.
 json schema_of(const ResourceType& type) {
   json schema;
   if (type.open_api) {
@@ -175,6 +183,7 @@ json paths_of(const ResourceType& type) {
   return paths;
 }
 
+// Changes whenever the document does; it has no other purpose.
 std::string hash_of(const std::string& text) {
   std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

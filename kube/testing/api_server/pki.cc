@@ -16,6 +16,7 @@
 namespace devcluster {
 namespace {
 
+// Takes the oldest error of the thread's queue, which is the cause of the others.
 base::Error openssl_error(const char* what) {
   char reason[256];
   ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
@@ -33,6 +34,7 @@ bool add_name(X509_NAME* name, const char* field, const std::string& value) {
                                     0) == 1;
 }
 
+// The issuer is needed for the authority key identifier, which is copied from its certificate.
 bool add_extension(X509* certificate, X509* issuer, int id, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
@@ -44,6 +46,7 @@ bool add_extension(X509* certificate, X509* issuer, int id, const std::string& v
   return added;
 }
 
+// OpenSSL's spelling: "DNS:localhost,IP:127.0.0.1".
 std::string alternative_names(const CertificateRequest& request) {
   std::string names;
   for (const std::string& name : request.dns_names)
@@ -109,6 +112,7 @@ const std::string& CertificateAuthority::certificate_pem() const {
   return parts_->pem;
 }
 
+// Self-signed: subject and issuer are the same.
 base::Result<std::unique_ptr<CertificateAuthority>> CertificateAuthority::create(
     const std::string& common_name, base::Instant now) {
   auto parts = std::make_unique<Parts>();
@@ -133,6 +137,7 @@ base::Result<std::unique_ptr<CertificateAuthority>> CertificateAuthority::create
   return std::unique_ptr<CertificateAuthority>{new CertificateAuthority{std::move(parts)}};
 }
 
+// Servers and clients get different extended key usages, which TLS checks on both sides.
 base::Result<KeyPair> CertificateAuthority::issue(const CertificateRequest& request) const {
   const Key key{EVP_EC_gen("P-256")};
   if (!key) return openssl_error("make a key");

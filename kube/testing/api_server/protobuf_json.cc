@@ -6,6 +6,12 @@
 
 #include <nlohmann/json.hpp>
 
+// The wire format of protocol buffers, read without a library. A message is a sequence of fields,
+// each a tag (number << 3 | wire type) and its contents. Numbers are varints: seven bits a byte,
+// the lowest first, the top bit says that more follow. Wire types: 0 varint, 1 eight bytes, 2
+// length and bytes (texts, messages), 5 four bytes. Kubernetes puts four bytes of magic in front,
+// then an Unknown message that holds the kind and the object's bytes. SOURCE: protobuf.dev,
+// "Encoding"; Kubernetes API concepts, "Protobuf encoding".
 namespace devcluster {
 namespace {
 

@@ -11,6 +11,9 @@
 #include "kube/testing/api_server/object_rules.h"
 #include "kube/testing/api_server/trimmed.h"
 
+// kubectl get asks for a Table, controllers for plain objects, the garbage collector and the like
+// for metadata only; all three are views of the same stored objects. SOURCE: Kubernetes API
+// concepts, "Receiving resources as Tables".
 namespace devcluster {
 namespace {
 
@@ -33,6 +36,8 @@ std::optional<Representation::Form> form_of(std::string_view alternative) {
   return std::nullopt;
 }
 
+// The type of the column decides how the value at its path is shown; a value of another type leaves
+// the cell empty.
 json cell_of(const PrinterColumn& column, const json& object, base::Instant now) {
   const json* value = find_path(object, column.json_path);
   if (value == nullptr || value->is_null()) {
@@ -83,6 +88,7 @@ json list_metadata(const ObjectList& list) {
 
 }  // namespace
 
+// Quality values are not read: clients list what they prefer first.
 std::optional<Representation> choose_representation(std::string_view accept,
                                                     const std::string& include_object) {
   Representation chosen;
@@ -100,6 +106,7 @@ std::optional<Representation> choose_representation(std::string_view accept,
   return std::nullopt;
 }
 
+// Objects are stored without a version; apiVersion and kind are those of the path that was asked.
 json encode_plain(const ResourceType& type, const json& object) {
   json encoded = object;
   if (type.plural == "events" && type.group == "events.k8s.io") event_from_core(encoded);

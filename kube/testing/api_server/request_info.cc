@@ -23,7 +23,9 @@ std::string_view method_name(kube::Method method) {
   return "get";
 }
 
-// Fills in the fields after group and version from what follows them in the path.
+// Fills in the fields after group and version from what follows them in the path:
+// [namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. A Namespace itself has the same beginning
+// ("namespaces/NS", "namespaces/NS/status"), hence the look at what follows.
 void parse_resource(std::vector<std::string> rest, RequestInfo& info) {
   if (rest.size() >= 2 && rest[0] == "namespaces") {
     const bool namespace_itself =
@@ -75,6 +77,8 @@ std::optional<std::int64_t> Query::number(const std::string& name) const {
   return value;
 }
 
+// SOURCE: RequestInfoFactory of k8s.io/apiserver. A GET of a collection is a list or a watch, a
+// DELETE of one is a deletecollection.
 RequestInfo parse_request(const kube::Request& request) {
   RequestInfo info;
   std::string_view target = request.path;

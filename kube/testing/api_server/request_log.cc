@@ -13,6 +13,7 @@ bool is_write(const std::string& verb) {
 
 }  // namespace
 
+// "kubegang-operator/1.2 (linux)" counts as "kubegang-operator".
 void RequestLog::record(WriteRecord record) {
   record.kind.user_agent =
       record.kind.user_agent.substr(0, record.kind.user_agent.find_first_of("/ "));

@@ -33,6 +33,7 @@ void require_text(const json& object, const std::string& field, const std::strin
   }
 }
 
+// Each version needs a name and a structural schema, and exactly one is stored.
 void validate_versions(const json& spec, std::vector<Cause>& causes) {
   const json versions = spec.value("versions", json::array());
   if (!versions.is_array() || versions.empty()) {
@@ -63,6 +64,7 @@ void validate_versions(const json& spec, std::vector<Cause>& causes) {
   }
 }
 
+// A definition without columns gets the age, as a real server shows it.
 std::vector<PrinterColumn> columns_of(const json& version) {
   std::vector<PrinterColumn> columns;
   for (const json& source : version.value("additionalPrinterColumns", json::array())) {
@@ -84,7 +86,7 @@ std::vector<PrinterColumn> columns_of(const json& version) {
   return columns;
 }
 
-// ".spec.x" → "spec.x"
+// ".spec.x" → "spec.x": a CRD writes a JSONPath, a request's field selector does not.
 std::vector<std::string> selectable_fields_of(const json& version) {
   std::vector<std::string> fields;
   for (const json& source : version.value("selectableFields", json::array())) {
@@ -97,7 +99,7 @@ std::vector<std::string> selectable_fields_of(const json& version) {
 }  // namespace
 
 std::vector<ResourceType> builtin_resource_types() {
-  // What the operator, kubectl and the tests use; everything else is answered with 404.
+  // The kinds that the operator, kubectl and the tests use; everything else is answered with 404.
   const std::vector<BuiltinRow> rows = {
       {"", "ConfigMap", "configmaps", "configmap", {"cm"}, true, false},
       {"", "Event", "events", "event", {"ev"}, true, false},
@@ -202,6 +204,7 @@ void ResourceRegistry::remove(const GroupResource& resource) {
                 [&](const ResourceTypePtr& type) { return type->group_resource() == resource; });
 }
 
+// A real server checks much more; these are the mistakes that people make.
 std::vector<Cause> validate_crd(const json& crd) {
   std::vector<Cause> causes;
   const json spec = crd.value("spec", json::object());

@@ -22,6 +22,8 @@ RestResult created_by_subresource() {
 Rest::Rest(const kube::Clock& clock, const ApiServerOptions& options)
     : clock_{clock}, options_{options}, prng_{options.seed}, store_{options.history_changes_max} {}
 
+// 1. refuse paths that do not fit the scope of the type, 2. pods' own subresources, 3. other
+//    subresources: only the status, 4. the verb.
 Outcome<RestResult> Rest::handle(const RestRequest& request) {
   const RequestInfo& info = request.info;
   const ResourceType& type = *request.type;

@@ -6,6 +6,13 @@
 #include "kube/testing/api_server/json_text.h"
 #include "kube/testing/api_server/rest.h"
 
+// How an object goes. A deletion without finalizers and grace erases it at once. Otherwise it only
+// writes a deletionTimestamp, and the object goes with a later write: kubelet's deletion with grace
+// period 0, or the removal of the last finalizer. A namespace waits for its contents. Each erased
+// UID is noted, and when the request is done, the garbage collector deletes (or orphans) the
+// objects that named it as their owner, whose UIDs may in turn be noted. On a real server the
+// collector is another program and comes later; here it runs before the answer, so that tests need
+// not wait.
 namespace devcluster {
 namespace {
 
@@ -37,6 +44,9 @@ bool has_finalizers(const json& object) {
 
 }  // namespace
 
+// From the body and from the query; the query wins, except that it only fills in the propagation.
+// Foreground deletion is taken as background: the difference is the order in which owner and
+// dependents go.
 Outcome<Rest::DeleteOptions> Rest::delete_options(const RestRequest& request) const {
   DeleteOptions options;
   json body = json::object();
@@ -110,6 +120,8 @@ Outcome<RestResult> Rest::remove(const RestRequest& request) {
   return result;
 }
 
+// The objects are chosen first; one of them may have gone with another's garbage before its turn
+// comes.
 Outcome<RestResult> Rest::remove_collection(const RestRequest& request) {
   if (request.type->namespaced && request.info.ns.empty()) return method_not_allowed();
   auto options = delete_options(request);
@@ -131,13 +143,15 @@ Outcome<RestResult> Rest::remove_collection(const RestRequest& request) {
   return result;
 }
 
+// PodDisruptionBudgets are not served, so an eviction is a deletion.
 Outcome<RestResult> Rest::evict(const RestRequest& request) {
   auto removed = remove(request);
   if (!removed.ok()) return removed.error();
   return created_by_subresource();
 }
 
-// A pod on a node lives on until its kubelet deletes it with grace period 0.
+// A pod on a node lives on until its kubelet deletes it with grace period 0. Without a node, or
+// when all its containers have ended, nothing is left to end gracefully.
 bool Rest::is_graceful(const ResourceType& type, const json& object, const DeleteOptions& options,
                        std::int64_t& grace_seconds) const {
   if (type.plural != "pods" || type.custom) return false;
@@ -190,6 +204,7 @@ ObjectPtr Rest::erase(const ObjectAddress& address, Propagation propagation) {
   // Only noted here: the collector runs when the request is done, so no object goes away under the
   // feet of the code that walks over it.
   gone_uids_.emplace_back((*change->object)["metadata"]["uid"], propagation);
+  // The objects of a definition go with it, and watches of them end.
   if (address.resource.resource == "customresourcedefinitions") {
     const json& spec = (*change->object)["spec"];
     const GroupResource custom{spec["group"], spec["names"]["plural"]};
@@ -202,6 +217,7 @@ ObjectPtr Rest::erase(const ObjectAddress& address, Propagation propagation) {
   return change->object;
 }
 
+// Any living owner keeps the object.
 bool Rest::has_living_owner(const json& object) const {
   const json owners = object["metadata"].value("ownerReferences", json::array());
   if (owners.empty()) return true;  // it has no owner
@@ -247,6 +263,7 @@ void Rest::collect_dependents(const std::string& uid, Propagation propagation) {
   }
 }
 
+// `in_namespace` is a copy; objects may go meanwhile, hence the look at each.
 void Rest::terminate_namespace(const std::string& ns) {
   for (const ObjectAddress& address : store_.in_namespace(ns)) {
     const ResourceTypePtr type = registry_.find_storage(address.resource);

@@ -10,6 +10,8 @@ namespace {
 
 using nlohmann::json;
 
+// A list whose rest is not fetched is forgotten when so many others have come, and its token gets
+// 410.
 constexpr std::size_t kListSnapshotsMax = 32;
 constexpr base::Duration kWatchTimeoutMax = std::chrono::hours{1};
 
@@ -61,7 +63,7 @@ std::vector<ObjectPtr> Rest::matching(const ResourceType& type, const Selector& 
   return found;
 }
 
-// A token is "ID:BEGIN"; clients may not look inside.
+// A token is "ID:BEGIN": a kept list and the index of its next item. Clients may not look inside.
 Outcome<RestResult> Rest::continue_list(const RestRequest& request, const std::string& token) {
   const std::size_t colon = token.find(':');
   const std::string id = token.substr(0, colon);
@@ -78,6 +80,8 @@ Outcome<RestResult> Rest::continue_list(const RestRequest& request, const std::s
   return page(*snapshot, std::stoul(begin_text), static_cast<std::size_t>(limit), true);
 }
 
+// A real server gives the number of remaining items only for lists without a selector, hence
+// `show_remaining`.
 RestResult Rest::page(ListSnapshot snapshot, std::size_t begin, std::size_t limit,
                       bool show_remaining) {
   begin = std::min(begin, snapshot.items.size());
@@ -100,6 +104,9 @@ RestResult Rest::page(ListSnapshot snapshot, std::size_t begin, std::size_t limi
   return result;
 }
 
+// 1. check the parameters against each other, 2. a token continues a kept list, 3. check that the
+//    version that was asked for can be given, 4. the first page. SOURCE: Kubernetes API concepts,
+//    "Resource versions in lists".
 Outcome<RestResult> Rest::list(const RestRequest& request) {
   const Query& query = request.info.query;
   const std::string wanted_rv = query.get("resourceVersion");
@@ -202,6 +209,7 @@ void Rest::compact() {
   snapshots_.clear();
 }
 
+// Also what is served goes back: a CRD that was made after the backup is gone.
 void Rest::restore(const Backup& backup) {
   registry_ = backup.registry;
   store_.restore(backup.contents);

@@ -10,6 +10,11 @@
 #include "kube/testing/api_server/rest.h"
 #include "kube/testing/api_server/wire_types.h"
 
+// Writes. Every write goes through the same gates, in the order of a real server, which decides
+// which of several errors a client sees. A create: JSON and types (400), identity (400, 422),
+// unknown fields (by fieldValidation), defaults, validation (422), namespace (403, 404), existence
+// (409). A change: existence (404) first, and preconditions (409) before the defaults. Only then is
+// anything stored, so a refused write leaves no trace.
 namespace devcluster {
 namespace {
 
@@ -36,7 +41,9 @@ Outcome<bool> dry_run_of(const RestRequest& request) {
                    "Unsupported value: [\"" + text + "\"]: supported values: \"All\""}});
 }
 
-// apiVersion, kind, name and namespace must be what the path says; absent ones are filled in.
+// apiVersion, kind, name and namespace must be as the path says; absent ones are filled in, except
+// for the kind, without which the body cannot be told from another kind's. managedFields are not
+// kept by this server.
 std::optional<ApiError> adopt_identity(const RestRequest& request, json& object) {
   const ResourceType& type = *request.type;
   const std::string kind = object.value("kind", ""), version = object.value("apiVersion", "");
@@ -116,6 +123,7 @@ std::optional<ApiError> validate_status(const ResourceType& type, const json& ob
   return invalid(type.group, type.kind, object["metadata"].value("name", ""), std::move(causes));
 }
 
+// All errors at once, so that a user mends them in one go.
 std::optional<ApiError> validate(const ResourceType& type, const json& object,
                                  const json* previous) {
   std::vector<Cause> causes = validate_metadata(type, object);
@@ -137,7 +145,7 @@ bool same_spec(json a, json b) {
   return a == b;
 }
 
-// metadata of the new object where the system owns it.
+// Takes over the metadata that only the server may set; what the client sent for it is ignored.
 void keep_system_metadata(const json& current, json& wanted) {
   for (const char* field : {"uid", "creationTimestamp", "generation", "deletionTimestamp",
                             "deletionGracePeriodSeconds", "resourceVersion"}) {
@@ -156,7 +164,8 @@ void take_status(const json& from, json& to) {
     to.erase("status");
 }
 
-// What a write through this (sub)resource may change of `current`.
+// Returns `current` with what a write through this (sub)resource may change. A write of the object
+// keeps the stored status; a write of the status keeps everything else.
 json isolated(const ResourceType& type, bool status_write, const json& current, json wanted) {
   if (!type.has_status) return wanted;
   if (!status_write) {
@@ -220,6 +229,8 @@ std::optional<ApiError> Rest::check_namespace(const RestRequest& request) const 
   return std::nullopt;
 }
 
+// The only place where the store changes besides erase(): a change is published in the order of its
+// version.
 ObjectPtr Rest::commit(const ObjectAddress& address, json object) {
   const ChangePtr change = store_.put(address.resource, address.key, std::move(object));
   watches_.publish(change);
@@ -340,6 +351,7 @@ Outcome<RestResult> Rest::bind(const RestRequest& request) {
   return created_by_subresource();
 }
 
+// Custom resources must name the version that they replace; built-in kinds may be written blindly.
 Outcome<RestResult> Rest::replace(const RestRequest& request) {
   if (request.api.http.body.size() > kBodyBytesMax) return too_large();
   const ObjectPtr current = store_.find(request.type->storage(), key_of(request));
@@ -357,6 +369,8 @@ Outcome<RestResult> Rest::replace(const RestRequest& request) {
   return write_existing(request, current, std::move(*wanted), std::move(duplicates));
 }
 
+// The patch is applied to the object as the request's API version shows it. A patch of a missing
+// object is parsed first: 415 comes before 404.
 Outcome<RestResult> Rest::patch(const RestRequest& request) {
   if (request.api.http.body.size() > kBodyBytesMax) return too_large();
   const ObjectPtr current = store_.find(request.type->storage(), key_of(request));

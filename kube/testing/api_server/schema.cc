@@ -8,6 +8,10 @@
 
 #include "kube/testing/api_server/schema_node.h"
 
+// The parsing half of Schema, pruning and defaulting. A structural schema gives every field a type,
+// at any depth, so one tree of SchemaNodes can do all three jobs: validate, prune what no node
+// describes, and fill in defaults. SOURCE: Kubernetes, "Extend the Kubernetes API with
+// CustomResourceDefinitions", structural schemas, pruning, defaulting.
 namespace devcluster {
 namespace {
 
@@ -19,7 +23,9 @@ base::Error not_structural(const std::string& path, const std::string& why) {
   return base::invalid_argument("schema at " + (path.empty() ? "the top" : path) + ": " + why);
 }
 
-// Keywords that carry no meaning for validation here.
+// Keywords that carry no meaning for validation here. additionalProperties is read by
+// parse_children; the four combinations may only restrict values in a structural schema, and are
+// not evaluated.
 bool is_annotation(const std::string& keyword) {
   static const std::set<std::string> kAnnotations = {"description",
                                                      "title",
@@ -44,6 +50,8 @@ base::Status parse_size(const json& value, std::optional<std::size_t>& size,
   return {};
 }
 
+// Compiled once. Kubernetes' patterns are RE2, of which ECMAScript is close enough for those of our
+// CRDs.
 base::Status parse_pattern(const json& value, SchemaNode& node, const std::string& path) {
   if (!value.is_string()) return not_structural(path, "pattern must be a string");
   node.pattern_text = value.get<std::string>();
@@ -217,6 +225,7 @@ void prune_node(const SchemaNode& node, json& value, const std::string& path,
   }
 }
 
+// From the outside in, as the API server does it.
 void default_node(const SchemaNode& node, json& value) {
   if (value.is_array() && node.items) {
     for (json& item : value) default_node(*node.items, item);

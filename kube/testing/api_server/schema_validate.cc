@@ -16,6 +16,7 @@ using nlohmann::json;
 
 constexpr std::size_t kShownValueBytesMax = 256;
 
+// Objects and lists are cut off: a sentence with a whole template in it cannot be read.
 std::string shown(const json& value) {
   if (value.is_object() || value.is_array()) {
     const std::string text = value.dump();
@@ -24,6 +25,7 @@ std::string shown(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+// "3" and not "3.0", as Go's %v prints a float64 that is whole.
 std::string number(double value) {
   json text = value == std::floor(value) && std::abs(value) < 1e15
                   ? json(static_cast<std::int64_t>(value))
@@ -49,6 +51,7 @@ class Validation {
   void add(const char* reason, const std::string& path, std::string message) {
     causes_.push_back({reason, path, std::move(message)});
   }
+  // Kubernetes says the path twice: as the field of the cause and within the sentence.
   void wrong(const std::string& path, const json& value, const std::string& rule) {
     add("FieldValueInvalid", path,
         "Invalid value: " + shown(value) + ": " + path + " in body " + rule);
@@ -64,6 +67,7 @@ class Validation {
   std::vector<Cause> causes_;
 };
 
+// The names of OpenAPI.
 std::string type_name(const json& value) {
   if (value.is_null()) return "null";
   if (value.is_boolean()) return "boolean";
@@ -116,6 +120,7 @@ void Validation::check_enum(const SchemaNode& node, const json& value, const std
       "Unsupported value: " + shown(value) + ": supported values: " + supported);
 }
 
+// "Too long" says bytes although code points are counted: these are the words of a real server.
 void Validation::check_string(const SchemaNode& node, const json& value, const std::string& path) {
   const auto& text = value.get_ref<const std::string&>();
   const std::size_t length = length_of(text);
@@ -216,6 +221,7 @@ void Validation::check_object(const SchemaNode& node, const json& value, const s
   }
 }
 
+// The type first; if it is wrong, the other rules have nothing to say.
 void Validation::check(const SchemaNode& node, const json& value, const std::string& path) {
   if (!check_type(node, value, path)) return;
   check_enum(node, value, path);

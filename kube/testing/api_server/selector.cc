@@ -84,6 +84,7 @@ Outcome<LabelRequirement> parse_requirement(std::string_view part) {
   return wanted;
 }
 
+// `notin` and `!=` also match objects without the label.
 bool label_matches(const LabelRequirement& wanted, const json& labels) {
   using Operator = LabelRequirement::Operator;
   const auto found = labels.find(wanted.key);
@@ -105,7 +106,8 @@ bool label_matches(const LabelRequirement& wanted, const json& labels) {
   return false;
 }
 
-// The value at "a.b.c" as text; "" where absent.
+// The value at "a.b.c" as text; "" if absent. The two booleans are false if absent, as Go's types
+// have it.
 std::string field_text(const json& object, std::string_view path) {
   const json* at = &object;
   const bool is_flag = path == "spec.unschedulable" || path == "spec.hostNetwork";
@@ -120,6 +122,8 @@ std::string field_text(const json& object, std::string_view path) {
   return at->is_null() ? "" : at->dump();
 }
 
+// The fields that a real server can select by: anything else is refused there as well, so code that
+// relies on another field fails in tests.
 bool can_select(const ResourceType& type, const std::string& path) {
   static const std::set<std::string> kPod = {
       "spec.nodeName",    "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",

@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// Above what was given out after the backup was made.
+// Above what any server can have given out between a backup and its restore. An arbitrary large
+// number, as the argument of --bump-revision is.
 constexpr std::int64_t kRestoredRevisionBump = 1'000'000;
 
 std::string uid_of(const json& object) {
@@ -41,6 +42,7 @@ const std::map<ObjectKey, ObjectPtr>& Store::all(const GroupResource& resource) 
   return found == collections_.end() ? kNone : found->second;
 }
 
+// Keys are ordered by namespace: a range of each collection.
 std::vector<ObjectAddress> Store::in_namespace(const std::string& ns) const {
   std::vector<ObjectAddress> found;
   for (const auto& [resource, objects] : collections_) {
@@ -84,6 +86,7 @@ ChangePtr Store::remove(const GroupResource& resource, const ObjectKey& key) {
                  .previous = previous});
 }
 
+// The two indexes serve the garbage collector: an object by its UID, and the dependents of a UID.
 void Store::index(const ObjectAddress& address, const json& object) {
   by_uid_[uid_of(object)] = address;
   for (const std::string& owner : owner_uids(object)) by_owner_uid_[owner].insert(address);
@@ -135,7 +138,7 @@ void Store::compact() {
   history_.clear();
 }
 
-// etcd from a backup, with revisions moved ahead as `etcdctl snapshot restore --bump-revision`
+// etcd from a backup, with revisions moved ahead as `etcdutl snapshot restore --bump-revision`
 // does: without that, clients would take old versions for new ones.
 void Store::restore(const Contents& contents) {
   rv_ = std::max(rv_, contents.rv) + kRestoredRevisionBump;

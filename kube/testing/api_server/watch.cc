@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+// Between the store and a reader stands one queue for each watch. A writer of the store, under the
+// server's lock, only appends shared pointers to it; the reader's thread turns them into JSON. So a
+// slow reader takes no time of the writers, and of memory kWatchQueueChangesMax entries at most.
 namespace devcluster {
 namespace {
 
@@ -53,6 +56,7 @@ std::optional<WatchEvent> WatchStream::seen_through_selector(const Change& chang
   return WatchEvent{ChangeType::kDeleted, std::make_shared<const json>(std::move(last))};
 }
 
+// Under the server's lock. Filters outside of mu_, which the reader may hold.
 void WatchStream::offer(const ChangePtr& change) {
   if (change->resource != options_.resource) {
     // Other resources' changes count for bookmarks too.
@@ -80,6 +84,8 @@ void WatchStream::finish(StreamState state) {
   changed_.notify_all();
 }
 
+// A watch from too old a version has status 200 and this one event: the client learns of it only
+// from the stream.
 void WatchStream::fail(const std::string& status_json) {
   const std::scoped_lock lock{mu_};
   error_line_ = R"({"type":"ERROR","object":)" + status_json + "}\n";
@@ -87,6 +93,7 @@ void WatchStream::fail(const std::string& status_json) {
   changed_.notify_all();
 }
 
+// The reader has gone: the queue is no longer delivered, unless read() takes it on its way out.
 void WatchStream::cancel() {
   const std::scoped_lock lock{mu_};
   cancelled_ = true;
@@ -98,6 +105,7 @@ std::string WatchStream::encode(const WatchEvent& event) const {
   return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
+// An object with nothing but its version (and kind, which clients need to decode it).
 std::string WatchStream::bookmark(std::int64_t rv, bool initial_end) const {
   json metadata = {{"resourceVersion", std::to_string(rv)}, {"creationTimestamp", nullptr}};
   if (initial_end) metadata["annotations"] = {{"k8s.io/initial-events-end", "true"}};
@@ -171,6 +179,7 @@ void WatchHub::publish(const ChangePtr& change) {
   });
 }
 
+// The watches stay in the list until their readers let go of them.
 void WatchHub::finish(const std::string& resource, StreamState state) {
   for (const auto& weak : watches_) {
     const auto watch = weak.lock();

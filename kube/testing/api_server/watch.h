@@ -45,8 +45,8 @@ struct WatchOptions {
   bool mark_initial_end = false;
 };
 
-// offer(), finish() and mark_lost() are called by the hub under the server's lock; read() by one
-// reader without it.
+// offer(), finish() and fail() are called by the hub and by Rest under the server's lock; read() by
+// one reader without it; cancel() by any thread.
 class WatchStream final : public BodyStream {
  public:
   // `initial` is delivered first; `rv` is the store's version at this moment.

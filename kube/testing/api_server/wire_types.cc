@@ -8,6 +8,10 @@
 
 #include <nlohmann/json.hpp>
 
+// A real server decodes JSON into Go structs, which fails with 400 if a field has another type.
+// This server keeps JSON, whose library throws if code reads a number as a text. So the fields that
+// the code reads are listed here once, with their types, and every body is checked before any code
+// looks at it.
 namespace devcluster {
 namespace {
 
@@ -172,7 +176,8 @@ const char* name_of(Is is) {
   return "";
 }
 
-// The value at `path` that is not what it has to be, or null.
+// Returns the first value at `path` that does not have the type, or null. Absent values are fine:
+// whether a field is required is the validation's matter.
 const json* find_wrong(const json& object, std::string_view path, Is is) {
   if (path.empty()) return has_type(object, is) ? nullptr : &object;
   if (path.starts_with("[]")) {
@@ -192,6 +197,8 @@ const json* find_wrong(const json& object, std::string_view path, Is is) {
   return find_wrong(*member, path, is);
 }
 
+// Go's decoder takes null for the zero value; custom resources keep theirs, since a schema may
+// allow null.
 void drop_nulls(json& value) {
   if (value.is_object()) {
     for (auto at = value.begin(); at != value.end();) {

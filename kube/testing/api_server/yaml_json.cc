@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+// kubectl's parser (sigs.k8s.io/yaml) has YAML 1.1's words for booleans: "no" is false and not a
+// country.
 json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!") return text;  // quoted
