@@ -1,5 +1,6 @@
 // Account: a group of namespaces in the tree in which shares of the cluster are divided and limits
-// are inherited. SOURCE: api.md "Account".
+// are inherited. Slurm's accounts and associations (sacctmgr), with namespaces in the place of
+// users. SOURCE: api.md "Account".
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace kube {
 // An account may have this name for limits of the whole cluster; every other one is below it.
 inline constexpr std::string_view kRootAccount = "root";
 
+// Limits of an account and of all accounts below it; absent = no limit of its own.
 struct AccountLimits {
   std::optional<GroupLimits> group{};
   std::optional<JobLimits> per_job{};
@@ -36,6 +38,7 @@ struct AccountNamespace {
   friend bool operator==(const AccountNamespace&, const AccountNamespace&) = default;
 };
 
+// Absent fields have the operator's defaults: one share, no limits.
 struct AccountSpec {
   std::optional<std::string> parent{};  // absent = root
   std::optional<std::int32_t> shares{};

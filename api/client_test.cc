@@ -30,6 +30,7 @@ json job_json(const std::string& name, const std::string& version = "1") {
             {"resourceVersion", version}}}};
 }
 
+// No network and no time: answers come from a queue, and waiting moves the manual clock.
 class ClientTest : public testing::Test {
  protected:
   ManualClock clock_;
@@ -56,6 +57,7 @@ TEST_F(ClientTest, ErrorNamesVerbKindAndObject) {
             (base::Error{Code::kNotFound, "get Job team-a/myload: jobs \"myload\" not found"}));
 }
 
+// One failure without an answer and one with a 503: both are retried for a read.
 TEST_F(ClientTest, ReadsAreTriedAgainWithBackOffUntilTheyWork) {
   transport_.enqueue(base::Error{Code::kUnavailable, "connection reset"});
   transport_.answer(503, status_json(503, "ServiceUnavailable", "etcd is away"));
@@ -110,6 +112,7 @@ TEST_F(ClientTest, ConflictIsNotTriedAgain) {
   EXPECT_EQ(transport_.requests().size(), 1U);
 }
 
+// Version and UID go into the patch itself, where the server compares them.
 TEST_F(ClientTest, StatusPatchCarriesItsPreconditions) {
   transport_.answer(200, job_json("myload").dump());
   const json patch{{"status", {{"state", "Running"}}}};
@@ -145,6 +148,7 @@ TEST_F(ClientTest, PatchStatusFromSendsOnlyTheDifference) {
                   {"status", {{"state", "Running"}, {"held", nullptr}}}}));
 }
 
+// No request at all: an idle operator costs the API server nothing.
 TEST_F(ClientTest, PatchStatusFromWritesNothingWhenNothingChanged) {
   const auto job = decode<Job>(job_json("myload"));
   const auto same = client_.patch_status_from(*job, *job);
@@ -162,6 +166,7 @@ TEST_F(ClientTest, WriteUnderALostUidIsAConflict) {
   EXPECT_EQ(patched.error().code, Code::kConflict);
 }
 
+// Everything in the body. A grace period of 0 is sent, not left out.
 TEST_F(ClientTest, DeleteSendsPreconditionsGraceAndPropagation) {
   transport_.answer(200, "{}");
   ASSERT_TRUE(client_
@@ -219,6 +224,7 @@ TEST_F(ClientTest, ListBeginsAgainWhenTheServerForgotIt) {
   EXPECT_EQ(list->resource_version, "20");
 }
 
+// Waiting moves the clock, so the time that has passed is the time that was waited.
 TEST_F(ClientTest, RequestsAreSpacedAfterTheBurst) {
   Client client{transport_, clock_, sleeper_, {.rate = {.per_second = 10, .burst = 2}}};
   transport_.set_handler([](const Request&) {

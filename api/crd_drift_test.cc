@@ -46,6 +46,7 @@ class Outliner {
   void micro_time(const char* name, base::Instant&) { properties_[name] = {{"type", "time"}}; }
 
   template <typename T>
+  // In the order of codec.h's overloads: what is told apart there must be told apart here.
   static json outline_of(T& value) {
     if constexpr (codec::kIsOptional<T>) {
       json inside = outline_of(value.emplace());
@@ -122,7 +123,7 @@ json outline_of_schema(const json& schema) {
   return outline;
 }
 
-// What differs on purpose.
+// Returns true for the differences that are on purpose.
 bool is_excepted(const std::string& path) {
   // Conditions of Nodes, which share the type, have one and may lack the other.
   return path.ends_with(".conditions[].lastHeartbeatTime") ||
@@ -161,6 +162,7 @@ void compare(const json& crd, const json& type, const std::string& path) {
 }
 
 template <ApiObject T>
+// A kind without a status in C++ must have none in its CRD.
 void expect_same() {
   const std::string plural{T::kResource.plural};
   const auto documents =

@@ -23,6 +23,8 @@ json job(const std::string& name, int version, const std::string& uid = "u") {
           {"spec", {{"template", {{"spec", {}}}}}}};
 }
 
+// Tasks are a number; a text there cannot come from an API server with our CRD, but from one whose
+// CRD is newer.
 json undecodable_job(const std::string& name, int version) {
   json out = job(name, version);
   out["spec"]["resources"]["tasks"] = "six";
@@ -37,10 +39,13 @@ std::string event(const char* type, const json& object) {
   return json{{"type", type}, {"object", object}}.dump();
 }
 
+// As a server tells a watch that its version is too old: an event, in a stream with status 200.
 std::string gone() {
   return event("ERROR", {{"code", 410}, {"reason", "Expired"}, {"message", "too old"}});
 }
 
+// No threads: each step() is one list or one watch session, whose answer or lines the test has
+// queued. The log has one line for each call of a handler.
 class InformerTest : public testing::Test {
  protected:
   using Log = std::vector<std::string>;
@@ -62,7 +67,7 @@ class InformerTest : public testing::Test {
         .on_error = [this](const base::Error& error) { errors_.push_back(error.message); }};
   }
 
-  // What the handlers were told since the last call.
+  // Returns the calls of handlers since the last call.
   Log log() { return std::exchange(log_, {}); }
   base::Duration step() { return informer_.step({}); }
   std::string last_query() {
@@ -100,13 +105,15 @@ TEST_F(InformerTest, ListsThenFollowsTheWatchFromThere) {
   EXPECT_EQ(informer_.find({"ns", "a"})->metadata.resource_version, "11");
 }
 
+// The transform of this fixture drops the template, which is most of a job's memory.
 TEST_F(InformerTest, TransformDropsWhatIsNotNeeded) {
   transport_.answer(200, list_of(1, {job("a", 1)}));
   step();
   EXPECT_TRUE(informer_.find({"ns", "a"})->spec.pod_template.empty());
 }
 
-// Also one that does not decode, and one that is wanted no more.
+// Also one that does not decode, and one that is no longer wanted: a is deleted for the handlers as
+// soon as its UID is another. c comes and goes unseen.
 TEST_F(InformerTest, TheFilterDropsWhatIsNotWanted) {
   Informer<Job> only_ours{
       client_,    clock_, {},
@@ -165,6 +172,7 @@ TEST_F(InformerTest, GoneAtOnceBacksOff) {
   EXPECT_GE(step(), BackoffOptions{}.first);
 }
 
+// Nothing is queued, so the transport refuses each connection.
 TEST_F(InformerTest, ListFailureBacksOffLongerEachTime) {
   const base::Duration first = step();
   const base::Duration second = step();
@@ -248,6 +256,7 @@ TEST_F(InformerTest, SelectorsGoToListAndWatch) {
   EXPECT_NE(transport_.last_request().path.find(want), std::string::npos);
 }
 
+// A process that ends still reads its caches.
 TEST_F(InformerTest, StopEndsTheWatchAndKeepsTheCache) {
   transport_.answer(200, list_of(10, {job("a", 3)}));
   step();

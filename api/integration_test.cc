@@ -97,6 +97,8 @@ class IntegrationTest : public testing::TestWithParam<Wire> {
     return created.ok() ? *created : Partition{};
   }
 
+  // The server and the informers live by the machine's clock; retries and leases by one that tests
+  // move, so that no test sleeps.
   SystemClock system_clock_;
   ManualClock clock_;
   ManualSleeper sleeper_{clock_};
@@ -171,6 +173,7 @@ TEST_P(IntegrationTest, DryRunStoresNothing) {
   EXPECT_EQ(client_->get<Partition>({"", "batch"}).error().code, Code::kNotFound);
 }
 
+// The server's sentence names the field, the client's context the object.
 TEST_P(IntegrationTest, InvalidObjectNamesTheField) {
   const json bad{{"metadata", {{"name", "batch"}}},
                  {"apiVersion", "kubegang.io/v1alpha1"},
@@ -226,6 +229,7 @@ TEST_P(IntegrationTest, SlowServerIsATimeout) {
   EXPECT_EQ(got.error().code, Code::kTimeout) << got.error().message;
 }
 
+// 4 threads, 20 objects each, each of which is read back by its name.
 TEST_P(IntegrationTest, ThreadsShareAClient) {
   std::atomic<int> good{0};
   std::vector<std::thread> threads;
@@ -270,6 +274,7 @@ class FollowedInformer {
     const std::lock_guard lock{mu_};
     return informer_.has_synced() && cached == want && told_ == want;
   }
+  // Calls of handlers that cannot follow from the ones before.
   std::vector<std::string> contradictions() const {
     const std::lock_guard lock{mu_};
     return contradictions_;
@@ -366,6 +371,8 @@ TEST_P(IntegrationTest, InformerLearnsAfterAListWhatItMissed) {
   EXPECT_EQ(followed.contradictions(), std::vector<std::string>{});
 }
 
+// The watch has 30 s or more to live; only a stop ends it within the 20 s of eventually(). The
+// server notices that its reader has gone.
 TEST_P(IntegrationTest, StopEndsAWatchThatWaits) {
   auto followed = std::make_unique<FollowedInformer>(*client_, system_clock_);
   ASSERT_TRUE(eventually([&] { return server_.open_watches_count() == 1; }));
@@ -373,6 +380,9 @@ TEST_P(IntegrationTest, StopEndsAWatchThatWaits) {
   EXPECT_TRUE(eventually([&] { return server_.open_watches_count() == 0; }));
 }
 
+// 1. a creates the Lease and leads, b follows
+// 2. a releases it, b leads: one transition
+// 3. b is paused for longer than its Lease; a takes over; b finds out
 TEST_P(IntegrationTest, OneOfTwoCandidatesLeadsAndTheOtherFollowsIt) {
   const auto elector = [&](const char* name) {
     return std::make_unique<LeaderElector>(
@@ -420,7 +430,7 @@ TEST_P(IntegrationTest, EventsAreWrittenAndCounted) {
   EXPECT_EQ(recorder.dropped_count(), 0U);
 }
 
-// What the in-process transport does not have: tokens.
+// Tests of tokens, which the in-process transport does not have.
 class HttpsTest : public IntegrationTest {};
 INSTANTIATE_TEST_SUITE_P(Wires, HttpsTest, testing::Values(Wire::kHttps),
                          [](const auto&) { return "Https"; });
@@ -438,6 +448,9 @@ TEST_P(HttpsTest, AServerThatWasClosedHasEverythingWhenItIsOpenAgain) {
   EXPECT_EQ(client_->get<Partition>({"", "batch"}).error().code, Code::kUnavailable);
 }
 
+// The server knows only "new". The first request reads "old" and finds nothing newer after the 401;
+// the second reads the file once more, within the minute in which the token would otherwise be
+// kept.
 TEST_P(HttpsTest, TokenFromAFileIsReadAgainWhenRefused) {
   const auto file = std::filesystem::temp_directory_path() /
                     ("kube-integration-token-" + std::to_string(getpid()));

@@ -15,7 +15,8 @@
 
 namespace kube {
 
-// What the job asks for (sbatch --oversubscribe, --exclusive[=user]).
+// Whether the job shares its nodes (sbatch --oversubscribe, --exclusive[=user]). kAny: as the
+// partition has it.
 enum class JobSharing { kAny, kOverSubscribe, kNode, kUser };
 constexpr auto names_of(std::type_identity<JobSharing>) {
   return std::to_array<EnumName<JobSharing>>({{JobSharing::kAny, "Any"},
@@ -24,12 +25,14 @@ constexpr auto names_of(std::type_identity<JobSharing>) {
                                               {JobSharing::kUser, "User"}});
 }
 
+// One pod for each node of the job, which starts its tasks there itself, or one for each task.
 enum class PodPolicy { kPerNode, kPerTask };
 constexpr auto names_of(std::type_identity<PodPolicy>) {
   return std::to_array<EnumName<PodPolicy>>(
       {{PodPolicy::kPerNode, "PerNode"}, {PodPolicy::kPerTask, "PerTask"}});
 }
 
+// Whether the pods get names of their own, by a headless Service.
 enum class JobNetwork { kService, kNone };
 constexpr auto names_of(std::type_identity<JobNetwork>) {
   return std::to_array<EnumName<JobNetwork>>(
@@ -69,7 +72,8 @@ constexpr bool is_final(JobState state) {
          state != JobState::kSuspended;
 }
 
-// How an incarnation of the job ends, decided before its pods are gone.
+// How this run of the job ends, decided before its pods are gone. kRequeue: the job waits again
+// afterwards; all others are final.
 enum class EndingVerdict {
   kRequeue,
   kCancel,
@@ -93,6 +97,7 @@ constexpr auto names_of(std::type_identity<EndingVerdict>) {
                                                  {EndingVerdict::kDeadline, "Deadline"}});
 }
 
+// sbatch --nodes=min-max.
 struct JobNodes {
   std::int32_t min = 0;
   std::optional<std::int32_t> max{};  // absent = min
@@ -100,7 +105,9 @@ struct JobNodes {
   friend bool operator==(const JobNodes&, const JobNodes&) = default;
 };
 
-// What the job needs, wherever it runs.
+// The size of the job, wherever it runs: sbatch --nodes, --ntasks, --ntasks-per-node,
+// --ntasks-per-socket, --ntasks-per-core, --cpus-per-task, --mem-per-cpu, --mem (0: all_memory),
+// --overcommit and --use-min-nodes.
 struct JobResources {
   std::optional<JobNodes> nodes{};
   std::optional<std::int32_t> tasks{};
@@ -117,7 +124,9 @@ struct JobResources {
   friend bool operator==(const JobResources&, const JobResources&) = default;
 };
 
-// Which nodes the job may run on, and whether it shares them.
+// The nodes that the job may run on, and whether it shares them: sbatch --nodelist, --exclude,
+// --contiguous, --constraint, --oversubscribe and --exclusive, --mincpus, --sockets-per-node,
+// --cores-per-socket, --threads-per-core, --tmp.
 struct JobPlacement {
   std::optional<std::string> hostlist{};
   std::optional<std::string> exclude_hostlist{};
@@ -133,7 +142,8 @@ struct JobPlacement {
   friend bool operator==(const JobPlacement&, const JobPlacement&) = default;
 };
 
-// When the job runs, for how long, and before which others.
+// When the job runs, for how long, and before which others: sbatch --time, --time-min, --begin,
+// --deadline, --qos, --account, --priority and --nice.
 struct JobSchedule {
   std::optional<base::Duration> time_limit{};
   std::optional<base::Duration> time_min{};
@@ -163,7 +173,8 @@ struct SuccessPolicy {
   friend bool operator==(const SuccessPolicy&, const SuccessPolicy&) = default;
 };
 
-// What becomes of the job after a failure and after its end.
+// The treatment of the job after a failure and after its end. ttl_after_finished is Kubernetes'
+// ttlSecondsAfterFinished as a duration.
 struct JobLifecycle {
   std::optional<bool> requeue{};
   std::optional<base::Duration> start_timeout{};
@@ -173,7 +184,8 @@ struct JobLifecycle {
   friend bool operator==(const JobLifecycle&, const JobLifecycle&) = default;
 };
 
-// What its user does with the job while it exists.
+// The wishes of users for a job that exists: scontrol hold and suspend, scancel, and two counters
+// in the place of scontrol requeue and release, which are events and not states.
 struct JobControl {
   std::optional<bool> hold{};
   std::optional<bool> suspend{};
@@ -192,6 +204,7 @@ struct AdoptedPod {
   friend bool operator==(const AdoptedPod&, const AdoptedPod&) = default;
 };
 
+// Absent fields have the operator's defaults, so absent is kept apart from any value.
 struct JobSpec {
   std::vector<std::string> partitions{};  // empty = the default partition
   JobResources resources{};
@@ -212,7 +225,7 @@ struct JobSpec {
 // or "spec.partitions". The template is not compared.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now);
 
-// What the job has on each of some nodes.
+// The share of the job of each of some nodes.
 struct NodeShare {
   std::string hostlist{};
   std::string cores{};                 // core numbers, "0-1"; "" = all
@@ -223,6 +236,7 @@ struct NodeShare {
   friend bool operator==(const NodeShare&, const NodeShare&) = default;
 };
 
+// All that the job has while it runs or is suspended.
 struct Allocation {
   std::string hostlist{};  // of all nodes
   std::int32_t nodes = 0;
@@ -240,6 +254,8 @@ struct RunTime {
   friend bool operator==(const RunTime&, const RunTime&) = default;
 };
 
+// The nodes that are kept free for the job until their present jobs have gone, because it preempts
+// them.
 struct JobClaim {
   std::string hostlist{};
   std::string cores{};  // core numbers on each of the nodes; "" = all
@@ -258,6 +274,8 @@ struct JobReference {
 };
 std::string to_string(const JobReference& job);  // "team-a/myload"
 
+// An end that has begun: the pods get their grace time, and the job keeps its nodes until they are
+// gone.
 struct JobEnding {
   EndingVerdict verdict = EndingVerdict::kCancel;
   std::string reason{};
@@ -269,6 +287,7 @@ struct JobEnding {
   friend bool operator==(const JobEnding&, const JobEnding&) = default;
 };
 
+// Held by the system (not by its user), with the reason; release_request ends it.
 struct JobHeld {
   std::string reason{};
 

@@ -10,6 +10,7 @@
 
 namespace kube {
 
+// Amounts of what a job may have. CPUs and nodes are whole numbers.
 struct ResourceAmounts {
   std::optional<std::int64_t> cpus{};
   std::optional<Bytes> memory{};
@@ -46,6 +47,7 @@ struct HolderLimits {
 
   friend bool operator==(const HolderLimits&, const HolderLimits&) = default;
 };
+// The part of HolderLimits that accounts have.
 struct JobCountLimits {
   std::optional<std::int32_t> jobs{};
   std::optional<std::int32_t> submitted_jobs{};

@@ -21,6 +21,7 @@ constexpr auto names_of(std::type_identity<TimetableRow>) {
                                                 {TimetableRow::kWaiting, "Waiting"}});
 }
 
+// A pod of the list. Plan and cycle name it by its index.
 struct TimetablePod {
   std::string ns{};  // "namespace"
   std::string name{};
@@ -44,6 +45,7 @@ struct NodeTimetableSpec {
   friend bool operator==(const NodeTimetableSpec&, const NodeTimetableSpec&) = default;
 };
 
+// The node's cores, as its kernel numbers them.
 struct NodeTopology {
   std::int32_t sockets = 0;
   std::int32_t cores_per_socket = 0;
@@ -60,6 +62,8 @@ struct PodReference {
   friend auto operator<=>(const PodReference&, const PodReference&) = default;
 };
 
+// An agent's report. The first three say which object it obeys, which may be older than the one
+// that is stored.
 struct NodeTimetableStatus {
   std::optional<std::int64_t> observed_generation{};  // of the object that is obeyed
   std::optional<std::int64_t> observed_term{};

@@ -89,6 +89,7 @@ TEST(Partition, ComesBackAsItWas) {
   });
 }
 
+// The other way to name nodes: a selector in place of a host list.
 TEST(Partition, SelectorComesBackAsItWas) {
   expect_round_trip<Partition>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "Partition", "metadata": {"name": "gpu"},
@@ -199,6 +200,7 @@ TEST(Job, TemplateHasATypedViewAndCanBeDropped) {
   EXPECT_FALSE(encode(*job)["spec"].contains("template"));
 }
 
+// The path begins at the object that the user wrote, not at the template.
 TEST(DecodeTemplate, NamesTheField) {
   EXPECT_EQ(decode_template(RawJson{}).error().message, "spec.template: want an object, got null");
   const RawJson bad{json::parse(R"({"spec": {"containers": [{"name": 1}]}})")};
@@ -216,6 +218,7 @@ TEST(Job, MemoryMayBeABareNumber) {
   EXPECT_EQ(job->spec.resources.memory_per_cpu, Bytes{1 << 20U});
 }
 
+// The kind is QOS in the API; a limit of 0 (accounts' jobs) is kept and differs from an absent one.
 TEST(Qos, ComesBackAsItWas) {
   expect_round_trip<Qos>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "QOS", "metadata": {"name": "high"},
@@ -291,6 +294,8 @@ TEST(UsageRecord, ComesBackAsItWas) {
              "jobs": "42:300,43:0"}})"));
 }
 
+// Beyond the round trip: the indexes of plan and cycle refer to the list of pods, and
+// 2026-01-01T00:00:30Z is 1,767,225,630 s after the epoch.
 TEST(NodeTimetable, ComesBackAsItWas) {
   const json document = json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "NodeTimetable", "metadata": {"name": "n12"},
@@ -317,12 +322,15 @@ TEST(NodeTimetable, ComesBackAsItWas) {
   EXPECT_EQ(object->spec.pods[0].ran, std::chrono::milliseconds{41'500});
 }
 
+// Indexes are unsigned numbers of 16 bits; a negative one must not become a large one.
 TEST(NodeTimetable, IndexThatFitsNoListIsAnError) {
   EXPECT_EQ(error_of<NodeTimetable>(
                 json::parse(R"({"metadata": {"name": "n12"}, "spec": {"cycle": [[0], [-1]]}})")),
             "NodeTimetable n12: spec.cycle[1][0]: want an integer from 0 to 65535, got -1");
 }
 
+// Parts that are kept as JSON (probes, affinity, gates) come back as they were, too; a sidecar is
+// an init container with restartPolicy Always.
 TEST(Pod, ComesBackAsItWas) {
   expect_round_trip<Pod>(json::parse(R"({
     "apiVersion": "v1", "kind": "Pod",

@@ -13,6 +13,8 @@
 
 namespace kube {
 
+// Slurm's State: Up takes and starts jobs, Down takes but does not start, Drain starts those that
+// it has and takes no new ones, Inactive does neither.
 enum class PartitionState { kUp, kDown, kDrain, kInactive };
 constexpr auto names_of(std::type_identity<PartitionState>) {
   return std::to_array<EnumName<PartitionState>>({{PartitionState::kUp, "Up"},
@@ -40,7 +42,7 @@ constexpr auto names_of(std::type_identity<PreemptMode>) {
                                                {PreemptMode::kSuspend, "Suspend"}});
 }
 
-// Exactly one of the two.
+// The nodes of the partition, by name or by label. Exactly one of the two is present.
 struct PartitionNodes {
   std::optional<std::string> hostlist{};  // "n[12-16,20]"
   std::optional<LabelSelector> selector{};
@@ -48,6 +50,8 @@ struct PartitionNodes {
   friend bool operator==(const PartitionNodes&, const PartitionNodes&) = default;
 };
 
+// max_share is the number behind Slurm's FORCE or YES: how many jobs may share a core by taking
+// turns.
 struct OverSubscribe {
   std::optional<OverSubscribePolicy> policy{};
   std::optional<std::int32_t> max_share{};
@@ -55,7 +59,8 @@ struct OverSubscribe {
   friend bool operator==(const OverSubscribe&, const OverSubscribe&) = default;
 };
 
-// Also of SchedulerConfig.
+// DefMemPerCPU, MaxMemPerCPU, DefMemPerNode and MaxMemPerNode of a partition, and of the whole
+// cluster in SchedulerConfig.
 struct MemoryLimits {
   std::optional<Bytes> default_per_cpu{};
   std::optional<Bytes> max_per_cpu{};
@@ -65,6 +70,7 @@ struct MemoryLimits {
   friend bool operator==(const MemoryLimits&, const MemoryLimits&) = default;
 };
 
+// MinNodes, MaxNodes, DefaultTime, MaxTime, MaxCPUsPerNode.
 struct PartitionLimits {
   std::optional<std::int32_t> min_nodes{};
   std::optional<std::int32_t> max_nodes{};
@@ -84,7 +90,8 @@ struct BillingWeights {
   friend bool operator==(const BillingWeights&, const BillingWeights&) = default;
 };
 
-// A list that is absent says nothing; one that is present names at least one.
+// AllowAccounts and AllowQos, with namespaces for accounts, and their Deny counterparts. A list
+// that is absent says nothing; one that is present names at least one.
 struct AccessList {
   std::optional<std::vector<std::string>> namespaces{};
   std::optional<std::vector<std::string>> qos{};
@@ -92,6 +99,8 @@ struct AccessList {
   friend bool operator==(const AccessList&, const AccessList&) = default;
 };
 
+// A line PartitionName=... of slurm.conf. Absent fields have Slurm's defaults, and where Slurm has
+// it so, those of SchedulerConfig.
 struct PartitionSpec {
   PartitionNodes nodes{};
   std::optional<bool> is_default{};  // "default"

@@ -14,6 +14,8 @@
 
 namespace kube {
 
+// Slurm's flags of a QOS (sacctmgr): whether a job beyond a limit is refused at once, which limits
+// of the partition the QOS overrides, and whether it reserves nodes for jobs that wait.
 enum class QosFlag {
   kDenyOnLimit,
   kPartitionMinNodes,
@@ -42,6 +44,7 @@ struct QosLimits {
   friend bool operator==(const QosLimits&, const QosLimits&) = default;
 };
 
+// A QOS as sacctmgr has it.
 struct QosSpec {
   std::optional<std::int64_t> priority{};
   std::vector<std::string> preempt{};  // names of QOS that it may preempt

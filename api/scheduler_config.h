@@ -16,18 +16,23 @@ namespace kube {
 
 inline constexpr std::string_view kSchedulerConfigName = "default";
 
+// Slurm's SelectType: whole nodes (select/linear), or CPUs, cores or sockets of them
+// (select/cons_tres).
 enum class SelectType { kLinear, kConsTres };
 constexpr auto names_of(std::type_identity<SelectType>) {
   return std::to_array<EnumName<SelectType>>(
       {{SelectType::kLinear, "Linear"}, {SelectType::kConsTres, "ConsTres"}});
 }
 
+// The smallest part of a node that is given away: CR_CPU, CR_Core, CR_Socket of
+// SelectTypeParameters.
 enum class SelectUnit { kCpu, kCore, kSocket };
 constexpr auto names_of(std::type_identity<SelectUnit>) {
   return std::to_array<EnumName<SelectUnit>>(
       {{SelectUnit::kCpu, "CPU"}, {SelectUnit::kCore, "Core"}, {SelectUnit::kSocket, "Socket"}});
 }
 
+// Slurm's PreemptType: jobs of a lower partition, or of a QOS that the job's own may preempt.
 enum class PreemptType { kNone, kPartitionPriority, kQos };
 constexpr auto names_of(std::type_identity<PreemptType>) {
   return std::to_array<EnumName<PreemptType>>(
@@ -36,6 +41,8 @@ constexpr auto names_of(std::type_identity<PreemptType>) {
        {PreemptType::kQos, "QOS"}});
 }
 
+// Compat chooses nodes as Slurm does; MinimizePreemption takes, of the placements that fit, the one
+// with the fewest, lowest and smallest victims.
 enum class PlacementPolicy { kCompat, kMinimizePreemption };
 constexpr auto names_of(std::type_identity<PlacementPolicy>) {
   return std::to_array<EnumName<PlacementPolicy>>(
@@ -43,6 +50,8 @@ constexpr auto names_of(std::type_identity<PlacementPolicy>) {
        {PlacementPolicy::kMinimizePreemption, "MinimizePreemption"}});
 }
 
+// Slurm's EnforcePartitionLimits: whether a job is refused at submission if no partition (Any), or
+// not every partition (All), that it names can ever run it.
 enum class EnforcePartitionLimits { kNone, kAny, kAll };
 constexpr auto names_of(std::type_identity<EnforcePartitionLimits>) {
   return std::to_array<EnumName<EnforcePartitionLimits>>({{EnforcePartitionLimits::kNone, "None"},
@@ -57,6 +66,8 @@ constexpr auto names_of(std::type_identity<ClockPolicy>) {
       {{ClockPolicy::kWarn, "Warn"}, {ClockPolicy::kRequire, "Require"}});
 }
 
+// SelectType and SelectTypeParameters; memory is CR_..._Memory, task_affinity
+// TaskPlugin=task/affinity, the rest CR_LLN, CR_ONE_TASK_PER_CORE and CR_CORE_DEFAULT_DIST_BLOCK.
 struct SelectConfig {
   std::optional<SelectType> type{};
   std::optional<SelectUnit> unit{};
@@ -69,6 +80,7 @@ struct SelectConfig {
   friend bool operator==(const SelectConfig&, const SelectConfig&) = default;
 };
 
+// PreemptParameters: reorder_count, strict_order, youngest_first, min_exempt_priority.
 struct PreemptParameters {
   std::optional<std::int32_t> reorder_count{};
   std::optional<bool> strict_order{};
@@ -108,6 +120,8 @@ struct BackfillConfig {
   friend bool operator==(const BackfillConfig&, const BackfillConfig&) = default;
 };
 
+// JobRequeue, the pause before a requeued job is eligible again, and the bound of requeues after
+// which the job is held.
 struct RequeueConfig {
   std::optional<bool> by_default{};  // "default"
   std::optional<base::Duration> delay{};
@@ -116,12 +130,17 @@ struct RequeueConfig {
   friend bool operator==(const RequeueConfig&, const RequeueConfig&) = default;
 };
 
+// Memory of each node that jobs do not get, beyond what the node itself keeps back.
 struct NodeReserve {
   std::optional<std::int32_t> memory_percent{};
 
   friend bool operator==(const NodeReserve&, const NodeReserve&) = default;
 };
 
+// Kubegang's own. lead: how far ahead a change of turns is published; settle: how long the
+// containers of a pod must have run before it counts as started; barrier: how long a node waits for
+// the outgoing pods to be frozen before it thaws the incoming ones; fail_open_after: after how long
+// without an operator agents thaw everything.
 struct TimetableConfig {
   std::optional<base::Duration> lead{};
   std::optional<base::Duration> settle{};
@@ -138,6 +157,7 @@ constexpr auto names_of(std::type_identity<PriorityType>) {
       {{PriorityType::kBasic, "Basic"}, {PriorityType::kMultifactor, "Multifactor"}});
 }
 
+// Slurm's Fair Tree, or the classic formula (PriorityFlags=NO_FAIR_TREE).
 enum class FairShareRule { kTree, kClassic };
 constexpr auto names_of(std::type_identity<FairShareRule>) {
   return std::to_array<EnumName<FairShareRule>>(
@@ -200,6 +220,7 @@ struct PriorityWeights {
   friend bool operator==(const PriorityWeights&, const PriorityWeights&) = default;
 };
 
+// PriorityType and the Priority... parameters of slurm.conf.
 struct PriorityConfig {
   std::optional<PriorityType> type{};
   std::optional<PriorityWeights> weights{};
@@ -216,6 +237,7 @@ struct PriorityConfig {
   friend bool operator==(const PriorityConfig&, const PriorityConfig&) = default;
 };
 
+// The cluster-wide lines of slurm.conf.
 struct SchedulerConfigSpec {
   std::optional<SelectConfig> select{};
   std::optional<SchedulerType> scheduler_type{};
