@@ -6,7 +6,10 @@
 
 namespace base {
 
-// Of one word, without a library call: the target has no instruction for it that may be relied on.
+// Returns how many bits of one word are set, without a library call: the target has no instruction
+// for it that may be relied on. The sums of neighboring fields of 1, 2 and 4 bits are made in
+// parallel; the multiplication adds the eight bytes into the highest. SOURCE: Henry S. Warren,
+// "Hacker's Delight", section 5-1.
 constexpr int bits_count(std::uint64_t word) {
   word -= word >> 1 & 0x5555'5555'5555'5555U;
   word = (word & 0x3333'3333'3333'3333U) + (word >> 2 & 0x3333'3333'3333'3333U);
@@ -14,8 +17,8 @@ constexpr int bits_count(std::uint64_t word) {
   return static_cast<int>(word * 0x0101'0101'0101'0101U >> 56);
 }
 
-// Of the words word_at(0) … word_at(size − 1). The machine is asked once for all of them whether it
-// has the instruction, which makes it several times as fast.
+// Returns how many bits of the words word_at(0) … word_at(size − 1) are set. The machine is asked
+// once for all of them whether it has the instruction, which makes it several times as fast.
 #if defined(__x86_64__)
 template <typename WordAt>
 __attribute__((target("popcnt"))) int bits_count_fast(std::size_t size, const WordAt& word_at) {

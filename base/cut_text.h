@@ -9,6 +9,7 @@ namespace base {
 // Returns the first bytes of `text`, at most `bytes_max`, that end where a UTF-8 character ends.
 inline std::string_view head_of(std::string_view text, std::size_t bytes_max) {
   if (text.size() <= bytes_max) return text;
+  // 10xxxxxx is a byte within a character: a cut before it would split the character.
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U; };
   while (bytes_max > 0 && continues(text[bytes_max])) --bytes_max;
   return text.substr(0, bytes_max);

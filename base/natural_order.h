@@ -17,6 +17,8 @@ inline std::size_t digits_end(std::string_view text, std::size_t from) {
   return from;
 }
 
+// The digits of the number itself, so that two numbers of any length compare by length first and
+// then as text, without overflow.
 inline std::string_view without_leading_zeros(std::string_view digits) {
   const std::size_t first = digits.find_first_not_of('0');
   return first == std::string_view::npos ? std::string_view{} : digits.substr(first);

@@ -21,6 +21,7 @@ TEST(NumberList, IsReadAsItIsWritten) {
   }
 }
 
+// The order is kept, so 0,4,1,5 has no neighbors.
 TEST(NumberList, WritesNeighborsAsRanges) {
   EXPECT_EQ(format_number_list({0, 1, 2, 8}), "0-2,8");
   EXPECT_EQ(format_number_list({0, 4, 1, 5}), "0,4,1,5");

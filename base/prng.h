@@ -10,6 +10,8 @@ class Prng {
  public:
   explicit constexpr Prng(std::uint64_t seed) : state_{seed} {}
 
+  // SOURCE: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators" (2014); the
+  // constants are those of the reference implementation.
   constexpr std::uint64_t next() {
     state_ += 0x9e3779b97f4a7c15U;
     std::uint64_t z = state_;

@@ -26,6 +26,7 @@ class StrongInt {
     ++value_;
     return *this;
   }
+  // The cast undoes the promotion to int of a small Representation.
   constexpr StrongInt& operator+=(StrongInt other) {
     value_ = static_cast<Representation>(value_ + other.value_);
     return *this;

@@ -1,6 +1,7 @@
-// Timers<Key>: at most one instant for each key, with the earliest at hand.
+// Timers<Key>: at most one instant for each key, with the earliest at hand. No clock and no
+// callbacks: the owner asks next() how long it may wait, and take_due() what is due.
 //
-// Cost: set, set_no_later, clear and each key taken O(log keys); next() O(1).
+// Invariant: both containers hold the same pairs, ordered by key and by instant. Not thread-safe.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +33,7 @@ class Timers {
       move(found, at);
     }
   }
-  // The key is not due any more. Does nothing if it has no timer.
+  // The key is no longer due. Does nothing if it has no timer.
   void clear(const Key& key) {
     const auto found = instant_of_.find(key);
     if (found == instant_of_.end()) return;

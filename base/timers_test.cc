@@ -26,6 +26,7 @@ TEST(Timers, KeepOneInstantForEachKey) {
   EXPECT_EQ(timers.next(), at(30));
 }
 
+// Key 3 is moved forward to 4; key 2 keeps 5, because 30 is later.
 TEST(Timers, KeepTheEarlierWhereTheyAreToBeNoLater) {
   Timers<int> timers;
   timers.set_no_later(2, at(5));

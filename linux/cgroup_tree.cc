@@ -18,6 +18,12 @@
 #include "linux/file_descriptor.h"
 #include "linux/system_error.h"
 
+// A cgroup is a directory; the kernel makes its files. So everything here is mkdir(2), rmdir(2),
+// and reading and writing small files. Three facts of the kernel decide how: a cgroup can be
+// removed only when it has no children and no process left (zombies do not count); freezing counts
+// for a whole subtree, but each cgroup keeps its own wish; and processes may fork while they are
+// listed. Hence trees are walked top down to thaw and bottom up to remove, and destroying repeats
+// until nothing is left. SOURCE: cgroup-v2.rst, "Organizing Processes and Threads".
 namespace os {
 namespace {
 
@@ -26,6 +32,7 @@ using base::Error;
 
 constexpr int kDestroyPauseMillisMax = 20;  // between two looks at a dying cgroup
 
+// "" if the file is not there: a cgroup may go at any moment.
 std::string read_file(const std::string& path) {
   std::ifstream in{path};
   std::ostringstream text;
@@ -55,7 +62,7 @@ std::vector<std::string> subdirectories(const std::string& path) {
   return found;
 }
 
-// Parents before children.
+// The directory and all below it, parents before children: breadth first.
 std::vector<std::string> tree(const std::string& path) {
   std::vector<std::string> found;
   if (!cgroup_exists(path)) return found;
@@ -87,7 +94,8 @@ std::string own_cgroup(CgroupVersion version) {
   return "/";
 }
 
-// Makes parent/prefix and checks that it can be used. The error names the place.
+// Makes parent/prefix and checks that it can be frozen and filled; opening for writing asks the
+// kernel without changing anything. Removes the directory again if not. The error names the place.
 base::Status try_root(CgroupVersion version, const std::string& parent, const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) {
     return error_from_errno(parent + ": mkdir", errno);
@@ -160,11 +168,13 @@ bool cgroup_exists(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// Asks both versions' files; of the two only one exists.
 bool is_frozen(const std::string& path) {
   return read_file(path + "/cgroup.events").find("frozen 1") != std::string::npos ||
          read_file(path + "/freezer.state").starts_with("FROZEN");
 }
 
+// A PID of 0 is a process outside of our PID namespace, which we could not signal anyway.
 std::vector<pid_t> processes_below(const std::string& path) {
   std::vector<pid_t> found;
   for (const std::string& directory : tree(path)) {
@@ -194,7 +204,7 @@ void kill_below(CgroupVersion version, const std::string& path) {
   thaw_below(version, path);
 }
 
-// rmdir() of a cgroup succeeds only when its last process is reaped and its children are gone, so
+// rmdir() of a cgroup succeeds only when its last process has exited and its children are gone, so
 // this kills and removes again and again until the cgroup is away or the patience is over.
 base::Status destroy_cgroup(CgroupVersion version, const std::string& path,
                             base::Duration patience) {
@@ -212,6 +222,7 @@ base::Status destroy_cgroup(CgroupVersion version, const std::string& path,
                        " processes are left" +
                        (left.empty() ? "" : ", the first is " + std::to_string(left.front()))};
     }
+    // 1, 2, 4 … 20 ms: processes mostly die within the first.
     ::poll(nullptr, 0, pause_millis);
   }
 }

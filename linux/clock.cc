@@ -4,6 +4,7 @@
 
 namespace os {
 
+// Cut down to microseconds, the resolution of base::Duration.
 base::Duration read_clock(clockid_t id) {
   timespec now{};
   CHECK(::clock_gettime(id, &now) == 0);

@@ -27,6 +27,8 @@ std::string unescape(std::string_view text) {
 
 }  // namespace
 
+// A line is "ID PARENT MAJOR:MINOR ROOT MOUNTPOINT OPTIONS [TAG...] - TYPE SOURCE SUPEROPTIONS".
+// Only mount point, type and super options matter here.
 std::vector<CgroupMount> parse_mountinfo(std::string_view text) {
   std::vector<CgroupMount> found;
   std::istringstream lines{std::string{text}};

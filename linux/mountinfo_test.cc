@@ -9,6 +9,9 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// A hybrid machine, as systemd sets it up by default on older distributions. The unified hierarchy
+// is the last line and comes first; the CPU hierarchy has no freezer. The second line has an
+// optional field before the separator.
 TEST(Mountinfo, FindsTheUnifiedAndTheFreezerHierarchyOfAHybridMachineUnifiedFirst) {
   constexpr std::string_view kText =
       "32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n"
@@ -19,6 +22,7 @@ TEST(Mountinfo, FindsTheUnifiedAndTheFreezerHierarchyOfAHybridMachineUnifiedFirs
                           CgroupMount{CgroupVersion::kV1, "/sys/fs/cgroup/freezer"}));
 }
 
+// Controllers of v1 can share one hierarchy; "freezer" is one word of a list.
 TEST(Mountinfo, FindsAFreezerThatIsMountedTogetherWithOthers) {
   EXPECT_THAT(parse_mountinfo("1 2 0:3 / /c rw - cgroup cgroup rw,cpu,freezer,devices\n"),
               ElementsAre(CgroupMount{CgroupVersion::kV1, "/c"}));

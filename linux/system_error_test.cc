@@ -5,6 +5,8 @@
 namespace os {
 namespace {
 
+// One or two of each row of the table, and two errors that are in none: a directory in the place of
+// a file, and no free descriptor, which may pass.
 TEST(SystemError, ACodeSaysWhatTheCallerMayDo) {
   const std::pair<int, base::Code> table[] = {
       {ENOENT, base::Code::kNotFound},        {ENODEV, base::Code::kNotFound},

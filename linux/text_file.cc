@@ -11,6 +11,8 @@
 
 namespace os {
 
+// Reads in pieces until the file ends or is too long; a file that grows meanwhile cannot use up
+// memory.
 base::Result<std::string> read_text_file(const std::string& path, std::size_t bytes_max) {
   const FileDescriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file.is_open()) return error_from_errno(path, errno);

@@ -4,6 +4,18 @@
 
 #include "base/check.h"
 
+// How the functions stay exact and cheap however far apart two instants are: a timetable is a
+// finite plan followed by a cycle of slots, and slot numbers are floor(t / slice), so the position
+// in the cycle at any t is one division and one remainder. Everything below is either a walk along
+// the plan, which has at most kPlanEntriesMax entries, or arithmetic on slot numbers:
+//
+// * run(t): binary search in the plan, else one position in the cycle
+// * next_change(t): the rest of the plan, then at most one round of the cycle
+// * run_time(from, to): the plan entry by entry, then whole rounds times the slots that run the
+//   pod, with the two ends put right
+// * when_has_run(): the same the other way round
+// Instants before the epoch have negative slot numbers; floor and a non-negative remainder make the
+// grid go through the epoch without a seam.
 namespace timetable {
 namespace {
 

@@ -56,6 +56,7 @@ base::Status validate(const Timetable& timetable);
 // not changed.
 std::span<const std::uint16_t> run_at(const Timetable& timetable, base::Instant t);
 
+// Returns true if the pod runs at t. Cost: O(log plan + log pods).
 bool runs_at(const Timetable& timetable, std::uint16_t pod, base::Instant t);
 
 // The position in a cycle of `length` slots at which slot number `slot` stands, also for slots
@@ -85,17 +86,17 @@ std::optional<base::Instant> when_has_run(const Timetable& timetable, std::uint1
 // No pod: the job is not in the other timetable.
 inline constexpr std::uint16_t kNoPod = 0xffff;
 
-// Whether two timetables run the same jobs at every t >= from. `pods` says for each pod of `b`
-// which pod of `a` is the same job. Tables of different slices count as different. Cost: O((plans +
-// cycles) × pods), less where they differ. REQUIRES: as many pods in both, and `pods` names each of
-// them once.
+// Returns true if two timetables run the same jobs at every t >= from. `pods` says for each pod of
+// `b` which pod of `a` is the same job. Tables of different slices count as different. Cost:
+// O((plans + cycles) × pods), less if they differ early. REQUIRES: as many pods in both, and `pods`
+// names each of them once.
 bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint16_t> pods,
                base::Instant from);
 
-// For each pod of `now`: whether it runs at other times t >= from than it did in `before`. `pods`
-// says for each pod of `before` which pod of `now` is the same job, or kNoPod. A pod without a
-// counterpart has changed, and so has every pod if the slices differ.
-// Cost: O((plans + cycles) × pods). REQUIRES: `pods` ascends where it is not kNoPod.
+// Returns for each pod of `now` whether it runs at other times t >= from than it did in `before`.
+// `pods` says for each pod of `before` which pod of `now` is the same job, or kNoPod. A pod without
+// a counterpart has changed, and so has every pod if the slices differ. Cost: O((plans + cycles) ×
+// pods). REQUIRES: `pods` ascends where it is not kNoPod.
 std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
                                std::span<const std::uint16_t> pods, base::Instant from);
 

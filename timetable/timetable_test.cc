@@ -24,7 +24,8 @@ PodSet run(const Timetable& timetable, Instant t) {
   return {span.begin(), span.end()};
 }
 
-// Two gangs of one pod each that take turns every 30 s, after a plan that ends in mid-slot.
+// Two gangs of one pod each that take turns every 30 s, after a plan that ends in mid-slot: nothing
+// runs until 70 s, pod 1 until 100 s, then slot 3 (90 to 120 s) goes on with pod 1.
 Timetable two_gangs() {
   return {.slice = seconds{30},
           .pods_count = 2,
@@ -44,6 +45,7 @@ TEST(RunAt, FollowsThePlanThenTheGridOfTheCycle) {
   EXPECT_EQ(run(timetable, at(seconds{12623040000})), PodSet{0});
 }
 
+// Division in C++ rounds toward zero; the grid must round down.
 TEST(RunAt, UsesTheGridBeforeTheEpochToo) {
   const Timetable timetable{.slice = seconds{1}, .pods_count = 3, .cycle = {{0}, {1}, {2}}};
   // Slot -1 is the last of a cycle of three, slot -3 its first.
@@ -292,8 +294,7 @@ TEST(Comparison, GoesByJobsAndNotByPods) {
             (std::vector<bool>{false, true}));
 }
 
-// Both tables run the pod always, so only the slice differs: agents turn by it, and have to be
-// told.
+// Both tables run the pod always, so only the slice differs: agents turn by it and must be told.
 TEST(Comparison, TakesEveryJobForChangedWhenTheSliceIsAnother) {
   const Timetable a{.slice = seconds{1}, .pods_count = 1, .cycle = {{0}}};
   const Timetable b{.slice = seconds{2}, .pods_count = 1, .cycle = {{0}}};

@@ -16,7 +16,8 @@
 
 namespace base::testing {
 
-// `folder` as of the source tree: "kube/fuzz/corpus/wire_fuzz". Fails if there is no file in it.
+// `folder` is relative to the source tree: "kube/fuzz/corpus/wire_fuzz". Fails if there is no file
+// in it. The seed is fixed, so a failure comes again.
 inline void run_corpus(const std::string& folder,
                        const std::function<void(std::string_view)>& target) {
   constexpr std::uint64_t kSeed = 7;
@@ -31,6 +32,7 @@ inline void run_corpus(const std::string& folder,
     stream << file.rdbuf();
     const std::string text = stream.str();
     ++files;
+    // The file itself, then what a reader sees of it if it is cut off, then single bytes changed.
     target(text);
     for (std::size_t end = text.find('\n'); end != std::string::npos;
          end = text.find('\n', end + 1)) {
