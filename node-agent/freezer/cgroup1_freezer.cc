@@ -22,6 +22,8 @@ base::Result<std::unique_ptr<Freezer>> Cgroup1Freezer::open(int directory_fd) {
       std::make_unique<Cgroup1Freezer>(*std::move(state), *std::move(self))};
 }
 
+// A write of FROZEN to a cgroup that is FREEZING makes the kernel try once more to freeze its
+// tasks, which a task that has entered since needs.
 IoResult Cgroup1Freezer::request(FreezeRequest wanted) {
   return os::write_file(state_.get(), wanted == FreezeRequest::kFrozen ? "FROZEN\n" : "THAWED\n");
 }

@@ -32,6 +32,8 @@ IoResult Cgroup2Freezer::request(FreezeRequest wanted) {
   return os::write_file(freeze_.get(), wanted == FreezeRequest::kFrozen ? "1\n" : "0\n");
 }
 
+// `frozen` in cgroup.events is 1 when all tasks of the cgroup and below it stand still, whoever
+// asked for it.
 Observation Cgroup2Freezer::observe() {
   std::array<char, kEventsBytesMax> buffer;
   const os::FileText events = os::read_file(events_.get(), buffer);
@@ -39,6 +41,7 @@ Observation Cgroup2Freezer::observe() {
           .frozen = events.text.find("frozen 1") != std::string_view::npos};
 }
 
+// cgroup.freeze holds what was written last to this cgroup; an ancestor's freeze does not show.
 AskedState Cgroup2Freezer::asked() {
   std::array<char, 8> buffer;
   const os::FileText freeze = os::read_file(freeze_.get(), buffer);

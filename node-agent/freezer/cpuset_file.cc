@@ -13,6 +13,7 @@
 namespace agent {
 namespace {
 
+// A list of single CPUs of the largest machine would be longer; the kernel prints ranges.
 constexpr std::size_t kListBytesMax = 4096;
 
 base::Result<std::string> read_list(const os::FileDescriptor& file, const std::string& what) {
@@ -56,7 +57,7 @@ base::Result<std::string> cpus_above(const PodCgroup& cgroup) {
   return read_list(file, what);
 }
 
-// Writes the list where the file says something else.
+// Writes the list if the file says something else: a write moves every task of the pod.
 base::Status write_list(const PodCgroup& cgroup, const std::string& cpus) {
   base::Result<os::FileDescriptor> file =
       os::open_beneath(cgroup.directory.get(), kListName, O_RDWR);
@@ -74,6 +75,8 @@ base::Status write_list(const PodCgroup& cgroup, const std::string& cpus) {
 
 }  // namespace
 
+// 1. Empty the list. 2. If the kernel refuses that, write the CPUs of the cgroup above, which has
+//    the same effect for now.
 base::Status unbind(const PodCgroup& cgroup) {
   const base::Status emptied = write_list(cgroup, "");
   // Linux 6.1 answers ENOSPC if a list is emptied while there are processes below it.

@@ -17,6 +17,7 @@ constexpr std::string_view kKey = "frozen_usec ";
 
 }  // namespace
 
+// One "key value" for each line, in no promised order.
 std::optional<base::Duration> parse_frozen_time(std::string_view text) {
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

@@ -67,6 +67,8 @@ base::Status check_writable(const std::string& directory) {
 
 }  // namespace
 
+// On a hybrid machine v2 is mounted without controllers, and kubelet uses v1: so v1 wins if
+// kubepods is in it.
 base::Result<std::string> detect_cgroup_root() {
   const std::vector<os::CgroupMount> mounts = os::cgroup_mounts();
   const std::string v1 = os::first_mount(mounts, os::CgroupVersion::kV1);
@@ -80,6 +82,8 @@ base::Result<std::string> detect_cgroup_root() {
                      "holds kubepods with --cgroup-root"};
 }
 
+// 1. the root must exist, 2. a cgroup file system must only be writable, 3. a plain directory must
+//    hold a mounted kubepods with a freezer that is writable.
 base::Status check_cgroup_root(const std::string& root, const std::string& kubelet_root) {
   if (const int error = error_of_stat(root); error != 0) {
     return base::Error{base::Code::kNotFound, "cgroup root " + root + ": " + std::strerror(error) +

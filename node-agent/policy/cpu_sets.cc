@@ -23,6 +23,8 @@ CpuSets::Outcome CpuSets::apply(const Wanted& wanted, base::Duration now) {
   return outcome;
 }
 
+// 1. An empty list takes a binding back. 2. Parse the list. 3. Leave out CPUs that are not online.
+//    4. Write the rest; a cgroup that is not there yet is tried again soon.
 CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
   if (wanted.cpus.empty()) return take_back(wanted, now);
   Outcome outcome{.again_at = now + kLookEvery};
@@ -60,6 +62,8 @@ CpuSets::Outcome CpuSets::bind(const Wanted& wanted, base::Duration now) {
   return outcome;
 }
 
+// A pod whose set cannot be taken back stays in bound_, and so in the journal, and is tried again
+// at every look.
 CpuSets::Outcome CpuSets::take_back(const Wanted& wanted, base::Duration now) {
   // A cgroup that is gone has nothing to give back.
   const base::Status status = opener_.bind(wanted.uid, wanted.qos, "");

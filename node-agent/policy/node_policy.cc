@@ -5,6 +5,19 @@
 
 #include "node-agent/policy/timetable_json.h"
 
+// Each step() works out the whole assignment anew from the inputs, the journal and what the
+// switcher tells of its pods; nothing depends on which change woke it. The order within a step
+// keeps the one promise that the rest of the agent builds on (a pod is frozen only after the
+// journal names it):
+//
+// 1. take over what could not be opened before, then decide which timetable is in force
+// 2. place every listed pod: refused, waited for, settling, exempt or controlled
+// 3. add the pods that were under control and are no longer listed, to be thawed
+// 4. write the journal with every pod that may be frozen by this assignment or by the one before
+// 5. bind pods to their CPUs and hand the assignment to the switcher
+// 6. forget pods that neither the switcher nor the API server knows
+// If the journal cannot be written, new pods run (kRuns) until it can. Facts that hold for a pod's
+// life are kept by its UID, because a name may come to mean another pod.
 namespace agent {
 namespace {
 
@@ -38,6 +51,7 @@ ControlledPod under_control(const std::shared_ptr<PodControl>& control, std::uin
   return {.control = control, .index = index, .rule = rule};
 }
 
+// The status and the version do not matter: each write of ours changes them.
 bool says_the_same(const kube::NodeTimetable& a, const kube::NodeTimetable& b) {
   return a.metadata.uid == b.metadata.uid && a.spec == b.spec;
 }
@@ -85,6 +99,8 @@ NodePolicy::NodePolicy(std::string node, JournalFile journal, std::string boot_i
       cpu_sets_{opener},
       adoption_{opener} {}
 
+// 1. No journal of this boot: nothing was frozen by an agent. 2. A damaged one: adopt_unknown()
+//    finds our pods later. 3. A whole one: its pods, CPU sets and timetable go on.
 NodePolicy::Adopted NodePolicy::adopt() {
   Adopted adopted;
   const base::Result<Journal> journal = journal_file_.read(boot_id_);
@@ -152,6 +168,8 @@ void NodePolicy::wake_at(base::Duration at) {
   if (!next_step_ || at < *next_step_) next_step_ = at;
 }
 
+// 1. Deleted: everything runs. 2. A new object is offered to the gate. 3. A stale one is offered
+//    again with the answer of a quorum read, if that says the same.
 void NodePolicy::take_timetable(const Inputs& inputs) {
   if (!inputs.timetable_known) return;
   // Deleted: nothing is in force, and every pod runs.
@@ -227,6 +245,9 @@ std::vector<NodePolicy::Placed> NodePolicy::place_pods(const Inputs& inputs) {
   return placed;
 }
 
+// The tests in order: is the API server's list known; is the pod there; is it ours to switch; has
+// it ended; by which rule is it controlled; can its cgroup be opened. The first that says no is the
+// pod's standing.
 NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
                                      const kube::TimetablePod& listed) {
   PodView view{.name = listed.ns + "/" + listed.name, .index = index};
@@ -333,7 +354,7 @@ std::string NodePolicy::refusal(const PodFacts& facts, const kube::TimetablePod&
 
 // Returns the rule by which the pod is controlled; nullopt while it must be left alone.
 std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFacts& facts) {
-  // A pod that is being deleted has to run, so that it can handle SIGTERM within its grace time
+  // A pod that is being deleted must run, so that it can handle SIGTERM within its grace time
   // (freezer.md 4).
   if (facts.ending_within) {
     const auto known = known_.find(facts.uid);
@@ -397,7 +418,7 @@ base::Duration NodePolicy::end_of_grace(const Inputs& inputs, const PodFacts& fa
 ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                                        const PodControl& control) {
   const base::Duration over = end_of_grace(inputs, facts);
-  // Where SIGKILL does not get through, it stays thawed until it is gone (rule 9).
+  // On v1 SIGKILL does not get through to a frozen pod, so it stays thawed until it is gone.
   if (!control.freezer->kill_works_while_frozen()) return ControlRule::kDeleted;
   if (inputs.monotonic >= over) return ControlRule::kTimetable;
   wake_at(over);
@@ -426,6 +447,10 @@ bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
   return true;
 }
 
+// 1. A pod that is known keeps its descriptors, unless its cgroup was removed. 2. One that adoption
+//    still tries to open, or that failed a moment ago, waits. 3. Otherwise its cgroup is searched,
+//    opened and looked at: how it is asked to be now decides whether a freeze in it is foreign.
+//    Returns null, with the reason in `view`, if the pod cannot be controlled now.
 std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, const PodFacts& facts,
                                                       PodView& view) {
   // Opened once for each pod: the descriptors are kept, since a path could come to mean another
@@ -506,8 +531,8 @@ std::shared_ptr<PodControl> NodePolicy::reopened(const Inputs& inputs,
   return gone;
 }
 
-// Under control before, listed no more, or not allowed any more: thawed by the switcher, then
-// forgotten.
+// Adds the pods that were under control and are no longer listed or allowed: the switcher thaws
+// them, and then they are forgotten.
 void NodePolicy::add_the_unlisted(std::vector<ControlledPod>& pods) const {
   std::set<const PodControl*> listed;
   for (const ControlledPod& pod : pods) listed.insert(pod.control.get());
@@ -556,6 +581,9 @@ std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
   return names;
 }
 
+// The journal is written if it would say something else, before the switcher hears of the
+// assignment. A write that fails changes the assignment: pods that the journal on the disk does not
+// name run.
 void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::Wanted>& cpu_sets,
                                Assignment& assignment) {
   if (unknown_) return;  // The damaged one tells the next process that nothing is known.
@@ -623,6 +651,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
 
+// The placement is that of the last step, the freezer's state is as of now.
 std::vector<PodView> NodePolicy::pods() const {
   std::vector<PodView> views;
   views.reserve(placed_.size());

@@ -1,5 +1,5 @@
-// The agent's policy: from what the API server says about this node, and from the journal, to what
-// the switcher shall do. Level-based: each step is given the whole world as it is known now, and
+// The agent's policy: from the API server's words about this node, and from the journal, to the
+// switcher's assignment. Level-based: each step is given the whole world as it is known now, and
 // whatever changed since the last step, and however often it did, the result is the same.
 //
 // CPU sets are no matter of turns: each pod that a Job controls brings its own along, whether or
@@ -7,8 +7,8 @@
 //
 // A pod comes under control when the timetable lists it, it is on this node, a Job with the listed
 // UID controls it, it is settled, it is not being deleted, its cgroup is found, and the journal
-// names it: then, and never before, may it be frozen. Whatever was under control and is not meant
-// to be any more is thawed. (architecture.md 2, 4, 5; freezer.md 4, 5)
+// names it: then, and never before, may it be frozen. Every pod that was under control and no
+// longer belongs there is thawed. (architecture.md 2, 4, 5; freezer.md 4, 5)
 #pragma once
 
 #include <cstdint>
@@ -87,8 +87,8 @@ class NodePolicy {
   const std::string& timetable_complaint() const { return gate_.complaint(); }
   // The verdict on the timetable that was offered last.
   GateVerdict last_verdict() const { return last_verdict_; }
-  // The newest timetable is older than the one in force: the caller shall get the object by a
-  // quorum read and give it as Inputs::confirmed.
+  // The newest timetable is older than the one in force: the caller must get the object by a quorum
+  // read and give it as Inputs::confirmed.
   bool needs_confirmation() const { return is_stale(last_verdict_); }
   // How many timetables were not obeyed, by reason.
   const std::map<GateVerdict, std::uint64_t>& offers_ignored() const { return ignored_; }

@@ -12,6 +12,8 @@
 namespace agent {
 namespace {
 
+// Spec and status list containers in any order and join by name; null before kubelet has reported
+// one.
 const kube::ContainerStatus* status_of(const std::vector<kube::ContainerStatus>& statuses,
                                        const std::string& name) {
   const auto found = std::find_if(statuses.begin(), statuses.end(),
@@ -19,6 +21,8 @@ const kube::ContainerStatus* status_of(const std::vector<kube::ContainerStatus>&
   return found == statuses.end() ? nullptr : &*found;
 }
 
+// Returns true if no init container will start any more: ordinary ones have ended well, sidecars
+// run.
 bool init_is_done(const kube::Pod& pod) {
   return std::all_of(pod.spec.init_containers.begin(), pod.spec.init_containers.end(),
                      [&](const kube::Container& container) {
@@ -118,6 +122,8 @@ std::string cpuset_of(const kube::Pod& pod) {
 
 }  // namespace
 
+// Everything of a pod on which a rule of NodePolicy depends, and nothing else: two pods with equal
+// facts are treated alike.
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
   const JobOfPod job = job_of(pod);
   PodFacts facts{.key = kube::key_of(pod.metadata),
@@ -151,6 +157,7 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
   return facts;
 }
 
+// Runs for every pod of the node before the informer stores it.
 void keep_what_facts_need(kube::Pod& pod) {
   const bool is_of_a_job = !job_of(pod).uid.empty();
   std::erase_if(pod.metadata.annotations, [is_of_a_job](const auto& entry) {

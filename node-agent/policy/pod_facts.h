@@ -29,7 +29,7 @@ struct PodFacts {
   // start or an init container is not done, and of a pod that is of no Job or has ended.
   std::optional<base::Instant> settled_at{};
   // An ephemeral container (kubectl debug) has yet to start: it could not in a frozen pod, so a pod
-  // that had settled has to settle once more.
+  // that had settled must settle once more.
   bool starts_a_container = false;
 
   friend bool operator==(const PodFacts&, const PodFacts&) = default;
@@ -38,9 +38,9 @@ struct PodFacts {
 // Kubernetes' own default.
 inline constexpr base::Duration kGracePeriodDefault = std::chrono::seconds{30};
 
-// `settle`: how long every container has to have been running, beyond the whole second of its
-// startedAt (which the API gives in whole seconds).
-// SOURCE: architecture.md 2 "Starting into contention", 4; freezer.md rule 5.
+// `settle`: how long every container must have been running, beyond the whole second of its
+// startedAt (which the API gives in whole seconds). SOURCE: architecture.md 2 "Starting into
+// contention", 4; freezer.md rule 5.
 PodFacts pod_facts(const kube::Pod& pod, base::Duration settle);
 
 // Drops all that pod_facts() does not read; it says the same afterwards. The agent's memory limit

@@ -55,7 +55,7 @@ base::Status validate(const kube::NodeTimetable& timetable) {
   return {};
 }
 
-// 1. What is in force already is no news.
+// 1. The timetable that is in force already changes nothing.
 // 2. An older one is refused if it comes from the watch, which a stale cache may serve; by a quorum
 //    read it is obeyed (architecture.md 5). Revisions are compared only within one object and one
 //    term.

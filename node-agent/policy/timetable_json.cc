@@ -14,6 +14,7 @@ std::string timetable_to_json(const kube::NodeTimetable& timetable) {
   return kube::encode(kept).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// Checked like one from the API server: the journal is a file, and a file can be changed.
 base::Result<kube::NodeTimetable> timetable_from_json(std::string_view text) {
   const nlohmann::json json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) return base::invalid_argument("timetable: not JSON");

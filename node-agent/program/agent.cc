@@ -8,7 +8,8 @@
 namespace agent {
 namespace {
 
-// Both cost a file read for each pod or CPU, and neither changes what is frozen.
+// The state of the machine and the frozen times are read this often. Both cost a file read for each
+// pod or CPU, and neither changes what is frozen.
 constexpr base::Duration kMachineReadEvery = std::chrono::seconds{10};
 constexpr base::Duration kFrozenReadEvery = std::chrono::seconds{10};
 // A pod that writes to a slow disk freezes slowly in every slice.
@@ -74,7 +75,8 @@ bool Agent::stopped() const {
   return stopping_ && parts_.policy.everything_runs() && parts_.policy.all_thawed();
 }
 
-// At most every 100 ms, however fast the slices are. Returns when to step again for it (monotonic).
+// Tells people how things stand, at most every 100 ms, however fast the slices are: log, metrics,
+// status. Returns when to step again for it (monotonic).
 base::Duration Agent::tell() {
   constexpr base::Duration kTellEvery = std::chrono::milliseconds{100};
   const base::Duration now = loop_.inputs().monotonic;
@@ -130,7 +132,9 @@ void Agent::log_slow_freezes(const std::vector<PodView>& pods) {
   logged_slow_ = std::move(logged);
 }
 
-// Logs differences only, once each. A log line for each turn would be thousands a day of one pod.
+// Logs differences only, once each: the timetable in force, a complaint about one, the journal,
+// fail-open, the kill switch, steps of the clock, and the states of pods. A log line for each turn
+// would be thousands a day of one pod.
 void Agent::log_changes(const std::vector<PodView>& pods) {
   const Inputs& inputs = loop_.inputs();
   if (const auto timetable = parts_.policy.timetable(); timetable != logged_timetable_) {
@@ -184,6 +188,7 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
   logged_pods_ = std::move(states);
 }
 
+// The same for pods that run unbound: a note is logged once, until it changes.
 void Agent::log_cpu_notes(const std::map<std::string, std::string>& notes) {
   if (notes == logged_cpu_notes_) return;
   for (const auto& [pod, note] : notes) {

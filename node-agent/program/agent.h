@@ -1,5 +1,5 @@
-// The agent's main loop as an object: takes what the API server says, lets the policy work out
-// what the switcher has to do, and tells people: log, metrics, status. One thread, step by step.
+// The agent's main loop as an object: takes the API server's words, lets the policy work out the
+// switcher's assignment, and tells people: log, metrics, status. One thread, step by step.
 #pragma once
 
 #include <functional>

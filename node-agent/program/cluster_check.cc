@@ -15,7 +15,8 @@ namespace {
 // Long enough for the agents of a chart that was installed just now to start and report.
 constexpr base::Duration kPassesWithin = std::chrono::minutes{1};
 constexpr base::Duration kAgainAfter = std::chrono::seconds{2};
-// An administrator's wish and no fault: the node passes.
+// The reason of a node that an administrator has switched off. That is not a fault, so the node
+// passes.
 constexpr char kKillSwitch[] = "KillSwitch";
 
 std::string told(const kube::Condition* condition) {
@@ -46,6 +47,8 @@ ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
   return check;
 }
 
+// Lists the NodeTimetables again and again until all pass or the time is over, then prints the last
+// table: a table that fails shows the state after the wait.
 int run_cluster_check(const std::string& kubeconfig) {
   RealSwitchClock clock;
   kube::ThreadSleeper sleeper;

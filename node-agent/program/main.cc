@@ -25,6 +25,9 @@
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/switching/switch_clock.h"
 
+// One program, four commands. The agent itself starts twice: first as the supervisor, which holds
+// the run directory's lock, then, by the supervisor's exec, as the worker (kWorkerVariable). guard
+// uses the run directory as well; inspect and check only read.
 namespace agent {
 namespace {
 
@@ -43,6 +46,7 @@ void never_wait_for_the_log() {
   ::close(file);
 }
 
+// UTC with microseconds: lines of several nodes can be put in order.
 void set_up_log(const std::string& level) {
   never_wait_for_the_log();
   auto logger = spdlog::stderr_logger_mt("agent");
@@ -140,6 +144,8 @@ int run_in_directory(const Options& options, std::vector<std::string> command) {
   return supervise({.places = places, .worker_command = std::move(command)}, *lock);
 }
 
+// 1. parse the options, 2. block the signals of a program that stays, 3. find the cgroup root, 4.
+//    run the command.
 int run(std::vector<std::string> arguments) {
   const std::vector<std::string> flags{arguments.begin() + 1, arguments.end()};
   ParsedOptions parsed = parse_options(flags);

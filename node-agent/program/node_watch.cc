@@ -7,16 +7,22 @@
 
 #include "api/wellknown.h"
 
+// The API server as the agent sees it. Each object kind has an informer with a thread of its own,
+// narrowed by a field selector to this node's objects; the Lease is read by a get, and so is the
+// timetable when a quorum read is wanted. All of them only store what came and call notify(); the
+// main thread collects everything in read(), as one value. So the policy never sees half of a
+// change, and no lock is held while it works.
 namespace agent {
 namespace {
 
 constexpr char kFreezeKey[] = "kubegang.io/freeze";
 constexpr char kFreezeDisabled[] = "disabled";
-// And up to half as much again (kube/backoff.h).
+// The longest pause between two tries of the urgent informers; jitter adds up to half as much again
+// (kube/backoff.h), which gives the 6 s of the header.
 constexpr base::Duration kUrgentRetryMax = std::chrono::seconds{4};
 constexpr base::Duration kLeaseRetryAfter = std::chrono::seconds{10};
-// While a quorum read is wanted; it costs etcd a round, so thousands of agents must not ask at once
-// or often.
+// How often a quorum read is made while one is wanted. It costs etcd a round, so thousands of
+// agents must not ask at once or often.
 constexpr base::Duration kConfirmEvery = std::chrono::seconds{10};
 constexpr base::Duration kConfirmRetryAfter = std::chrono::seconds{2};
 constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
@@ -25,6 +31,7 @@ constexpr base::Duration kConfirmIdle = std::chrono::hours{1};
 // have megabytes: pages are as small as the agent's memory limit asks for.
 constexpr std::int32_t kPageItemsMax = 20;
 
+// A field selector, so that the API server sends this node's objects and not the cluster's.
 kube::InformerOptions only(const std::string& field_selector, std::uint64_t seed) {
   return {.field_selector = field_selector, .page_items_max = kPageItemsMax, .seed = seed};
 }
@@ -45,10 +52,12 @@ bool is_disabled(const kube::Labels& labels) {
 
 }  // namespace
 
+// As an annotation or as a label: people use what their tools can set.
 bool is_kill_switch_on(const kube::Node& node) {
   return is_disabled(node.metadata.annotations) || is_disabled(node.metadata.labels);
 }
 
+// From status.accepted and not from the spec: the operator has judged it, and works by it as well.
 TimetableSettings timetable_settings(const kube::SchedulerConfig* config) {
   TimetableSettings settings;
   if (config == nullptr || !config->status.accepted || !config->status.accepted->timetable) {
@@ -79,6 +88,7 @@ typename kube::Informer<T>::Handlers NodeWatch::handlers(const std::string& what
   return handlers;
 }
 
+// Seeds differ by one for each informer, so that those of one agent do not retry in step either.
 NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOptions options,
                      std::function<void()> notify)
     : options_{std::move(options)},

@@ -76,6 +76,8 @@ std::optional<HostPort> parse_host_port(std::string_view text) {
   return out;
 }
 
+// CLI11 throws for --help and for mistakes alike; both become an exit code and a text here, so that
+// main() only prints and ends.
 ParsedOptions parse_options(const std::vector<std::string>& arguments) {
   ParsedOptions parsed;
   Options& options = parsed.options;

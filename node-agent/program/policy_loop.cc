@@ -5,7 +5,8 @@
 namespace agent {
 namespace {
 
-// Whatever changes wakes the loop, or has told when it will.
+// A bound on the pause between two steps, as a safety net: everything that changes wakes the loop,
+// or has told when it will change.
 constexpr base::Duration kStepMax = std::chrono::seconds{5};
 
 }  // namespace
@@ -37,6 +38,8 @@ void PolicyLoop::read(bool stopping) {
       lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
 }
 
+// 1. the policy's step, 2. a quorum read if the policy wants one, 3. the earliest of: the policy's
+//    own wish, the instant of failing open, kStepMax.
 base::Duration PolicyLoop::decide(const Inputs& told) {
   const std::optional<base::Duration> next = policy_.step(told);
   watch_.confirm_timetable(policy_.needs_confirmation());

@@ -7,7 +7,7 @@
 namespace agent {
 namespace {
 
-// offer() wakes the loop, so nothing has to be polled.
+// The pause while there is nothing to write. offer() wakes the loop, so no report waits for it.
 constexpr base::Duration kIdle = std::chrono::minutes{10};
 
 }  // namespace
@@ -74,6 +74,8 @@ base::Duration StatusWriter::step() {
   return kIdle;
 }
 
+// 1. take the last report, with `stopped` set, 2. wait for a third of the time until step()'s write
+//    is over, and forbid further ones, 3. patch, within what is left of the time.
 void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit) {
   const auto object = watch_.timetable();
   if (!object) return;

@@ -36,8 +36,8 @@ class StatusWriter {
     kube::NodeTimetableStatus status{};
     std::shared_ptr<const kube::NodeTimetable> seen{};  // what the watch had then
   };
-  // What we wrote last, as long as the watch has brought nothing since; then what it brought: a
-  // restored etcd may have forgotten what we wrote.
+  // Returns the object with the status that we wrote last, as long as the watch has brought nothing
+  // since; then the object as the watch brought it: a restored etcd may have forgotten our write.
   kube::NodeTimetable as_written(const std::shared_ptr<const kube::NodeTimetable>& seen) const;
 
   kube::Client client_;

@@ -38,14 +38,27 @@
 #include "node-agent/survival/supervisor.h"
 #include "node-agent/switching/switch_clock.h"
 
+// The worker's threads and who talks to whom:
+//
+// * main: Agent::step() whenever a signal, a change from the API server or news of the switcher
+//   comes, or a deadline passes; beats once a second.
+// * switcher: freezes and thaws (switching/switcher.h); beats by itself.
+// * one for each informer, the Lease and quorum reads: store and notify.
+// * status: writes the NodeTimetable's status.
+// * health: /healthz, /readyz, /metrics.
+// Signals are blocked in all of them and read by the main thread from a descriptor. A stop goes the
+// other way round than the start: calls to the API server are ended first, so that no thread waits
+// for the network while pods are thawed.
 namespace agent {
 namespace {
 
-// Told to stop, all of ours is thawed and verified in this time; the supervisor gives a bit more.
+// The time in which a worker that is told to stop thaws and verifies; the supervisor gives a bit
+// more (1.85 s), so that it need not kill a worker that is about to be done.
 constexpr base::Duration kThawWithin = std::chrono::milliseconds{1700};
 // Then the API server is told, if it answers soon.
 constexpr base::Duration kLastWordWithin = std::chrono::milliseconds{300};
-// Of one call to the API server: a stop waits for no call, but a hung one should not hold the next.
+// The time-out of one call to the API server: a stop waits for no call, but a hung one must not
+// hold up the next.
 constexpr base::Duration kCallTimeout = std::chrono::seconds{10};
 // The supervisor takes a worker for hung when the beat stands still for some seconds
 // (worker_watch.h).
@@ -162,6 +175,7 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       status_writer_{client_, clock_, watch_, status_waker_},
       topology_{options.cpu_directory} {}
 
+// Called from the watches' threads. An eventfd coalesces: many changes at once are one step.
 void Worker::notify() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_up_.get(), &one, sizeof one);
@@ -176,6 +190,7 @@ void Worker::hand_on(AgentReport report) {
   status_writer_.offer(std::move(report));
 }
 
+// Warns once for each new reason.
 std::optional<kube::NodeTopology> Worker::read_topology_now() {
   const std::string before = topology_.error();
   std::optional<kube::NodeTopology> now = topology_.read();
@@ -221,6 +236,8 @@ base::Status Worker::serve_health() {
   return {};
 }
 
+// 1. serve health and metrics, 2. start the switcher's thread, 3. take over from the journal, 4.
+//    make the first step from the journal alone, 5. start the watches and the status thread.
 base::Status Worker::start() {
   // Health first: a port that is taken must fail before anything is adopted or frozen.
   if (base::Status status = serve_health(); !status) return status;
@@ -280,6 +297,8 @@ bool Worker::wait(base::Duration timeout) {
   return came;
 }
 
+// Steps when something came or when the last step's deadline has passed. In between it wakes once a
+// second to beat and to see whether the switcher's reports wait.
 int Worker::run() {
   spdlog::info("running node={} version={} cgroup_root={} run_dir={} policy={} pid={}",
                options_.node_name, KUBEGANG_VERSION, cgroups_.root(), options_.run_directory,
@@ -298,6 +317,8 @@ int Worker::run() {
   return stop();
 }
 
+// Steps until the switcher confirms that everything runs, or the time is over. Exit code 0 tells
+// the supervisor that no thaw is left to do.
 int Worker::stop() {
   const base::Duration since = clock_.monotonic();
   // First, so that calls in flight end while the pods are thawed.
@@ -324,6 +345,9 @@ int Worker::stop() {
 
 }  // namespace
 
+// 1. lock the memory before anything that counts is allocated, 2. open the cgroup tree and the
+//    heartbeat, 3. make the transport, 4. run. Ends by _Exit: destructors would join threads that
+//    wait for an API server.
 int run_worker(const Options& options) {
   const bool memory_locked = lock_memory();
   base::Result<PodCgroups> cgroups =

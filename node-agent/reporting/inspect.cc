@@ -53,6 +53,7 @@ std::string slots(const timetable::Timetable& timetable, std::uint16_t pod) {
   return std::to_string(places.size()) + "/" + std::to_string(timetable.cycle.size());
 }
 
+// Columns as wide as their widest cell, two blanks apart.
 std::string table(const std::vector<Row>& rows) {
   std::array<std::size_t, std::tuple_size_v<decltype(Row::cells)>> widths{};
   for (const Row& row : rows) {
@@ -77,6 +78,7 @@ std::string when(const std::optional<base::Instant>& instant) {
   return instant ? kube::format_micro_time(*instant) : "-";
 }
 
+// The slot's number since the epoch and its place in the cycle tell a person which pods are on.
 std::string head(const kube::NodeTimetable& timetable, base::Instant now) {
   const kube::NodeTimetableSpec& spec = timetable.spec;
   const std::int64_t slot = base::slot_of(now, spec.timetable.slice);
@@ -102,6 +104,8 @@ bool agent_runs(const std::string& run_directory) {
   return lock.is_open() && ::flock(lock.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
+// From the journal the timetable and the cgroups, from the shown pods the agent's words, from the
+// kernel the state.
 std::string inspect(const Journal& journal, const std::map<std::string, ShownPod>& shown,
                     const PodCgroups& cgroups, base::Instant now) {
   if (journal.timetable.empty()) return "timetable    none: nothing is frozen by this agent\n";

@@ -27,7 +27,8 @@ double seconds(base::Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// A counter whose value is kept elsewhere.
+// Raises a counter to a value that is kept elsewhere. Never lowers it: a restart of the worker
+// begins at 0 anyway.
 void raise_to(prometheus::Counter& counter, double value) {
   const double missing = value - counter.Value();
   if (missing > 0) counter.Increment(missing);
@@ -216,6 +217,8 @@ void Metrics::update(const AgentReport& report, const SwitchCounters& counters) 
   to.was_killed = report.kill_switch;
 }
 
+// 1. Each pod's gang gets what the kernel has counted since the last reading. 2. The readings are
+//    kept for the next time. 3. Gangs of which no pod is listed lose their series.
 void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
   Families& to = *families_;
   std::map<std::string, base::Duration> counted;

@@ -163,6 +163,7 @@ Grant check_memory(bool locked) {
               "IPC_LOCK"};
 }
 
+// Weak and not missing: a single node switches well with any clock.
 Grant check_clock(const ClockReading& clock) {
   if (!clock.synchronised) {
     return {.what = "clock",
@@ -188,6 +189,7 @@ std::string_view to_string(Grade grade) {
 
 }  // namespace
 
+// If kubelet has two trees, the first is judged; check_driver() tells of the other.
 std::vector<Grant> check_node(const NodeCheckInputs& inputs) {
   const std::vector<Kubepods> found = find_kubepods(inputs);
   const Kubepods* first = found.empty() ? nullptr : &found.front();
@@ -232,6 +234,7 @@ bool probe_fifo() {
   return true;
 }
 
+// As the worker does it (worker.cc, lock_memory).
 bool probe_locked_memory() {
   if (::mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) != 0) return false;
   ::munlockall();

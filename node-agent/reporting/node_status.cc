@@ -105,6 +105,7 @@ kube::Condition granted_condition(const AgentReport& report) {
   return condition("Granted", true, message.empty() ? "AllGranted" : "Limited", message);
 }
 
+// 1. which timetable is in force, 2. the node and the pods that stand out, 3. the conditions.
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;

@@ -32,6 +32,8 @@ int topology_number(const std::string& directory, int cpu, const std::string& na
 
 }  // namespace
 
+// 1. read which CPUs are online, 2. group them by package and core, 3. find the smallest package
+//    and the smallest core, 4. list the CPUs of that many cores and threads in order.
 base::Result<kube::NodeTopology> read_topology(const std::string& directory) {
   const std::optional<std::string> online = read_line(directory + "/online");
   if (!online) {

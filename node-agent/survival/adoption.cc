@@ -2,6 +2,11 @@
 
 #include <algorithm>
 
+// Taking over must neither lose a frozen pod nor take a pod for another. A journal entry has the
+// path of a cgroup and the UID of its pod; the opener accepts the path only if its last component
+// names that UID, and a UID is never used twice. So a directory that opens is the pod's own,
+// whatever happened in between, and one that is gone needs no thaw: the kernel removes a cgroup
+// only when no process is left in it.
 namespace agent {
 
 PodControls Adoption::begin(const std::vector<PodIdentity>& named) {

@@ -14,11 +14,15 @@
 #include "node-agent/survival/worker_watch.h"
 #include "node-agent/switching/switch_clock.h"
 
+// The guard has two sources of truth that no death can falsify: the lock on the run directory,
+// which the kernel frees when the last process of an agent is gone, and the beats in shared memory,
+// which stand still when a loop does. Each look (every 200 ms) asks both, in this order, and does
+// one of the three things that the header lists.
 namespace agent {
 namespace {
 
 constexpr base::Duration kGuardLookEvery = std::chrono::milliseconds{200};
-// The chart gives the pod a grace time of 10 s.
+// The chart gives the pod a grace time of 10 s; kubelet sends SIGKILL then.
 constexpr base::Duration kGuardStopWithin = std::chrono::seconds{8};
 
 class Guard {
@@ -29,7 +33,8 @@ class Guard {
   int run();
 
  private:
-  // Rules 1 and 2 of the header.
+  // The first two cases of the header: nobody holds the lock; an agent holds it, which may stand
+  // still.
   void no_agent_is_left(base::Duration now);
   void an_agent_has_the_directory(base::Duration now);
   bool thaw() {
@@ -74,6 +79,8 @@ void Guard::an_agent_has_the_directory(base::Duration now) {
   }
 }
 
+// Ends after SIGTERM as soon as no agent is left and everything is thawed, or when its own time is
+// up. The signal also ends the pause, so a stop is not late by a look.
 int Guard::run() {
   watch_.started(clock_.monotonic());
   for (;;) {

@@ -11,6 +11,7 @@
 
 namespace agent {
 
+// The file is on tmpfs, so the mapping is memory and no beat ever waits for a disk.
 base::Result<Heartbeat> Heartbeat::create(const std::string& path) {
   const std::string what = "heartbeat " + path;
   const os::FileDescriptor file{
@@ -34,6 +35,7 @@ Heartbeat::~Heartbeat() {
   if (beats_ != nullptr) ::munmap(beats_, sizeof(Beats));
 }
 
+// REQUIRES: no worker lives, or its beats would count for the next one.
 void Heartbeat::clear() {
   beats_->main.store(0);
   beats_->switcher.store(0);

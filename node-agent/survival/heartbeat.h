@@ -1,7 +1,7 @@
 // How the supervisor sees that the worker lives: two counters in a file of the run directory that
-// both processes map. A worker that hangs has to do nothing for it. There is no more in the file
-// than the counters, each of which is compared with its own earlier value only, so that it does not
-// matter at which instruction a process was killed, or which version wrote the file before.
+// both processes map. A worker that hangs need do nothing for it. The file holds no more than the
+// counters, each of which is compared with its own earlier value only, so it does not matter at
+// which instruction a process was killed, or which version wrote the file before.
 #pragma once
 
 #include <atomic>

@@ -78,6 +78,7 @@ bool parse_line(std::string_view line, Journal& journal) {
 
 }  // namespace
 
+// The order of the lines does not matter to the reader, except that "end" is the last.
 std::string format_journal(const Journal& journal) {
   std::string text{kHeader};
   text += "\nboot " + journal.boot_id + "\n";
@@ -124,6 +125,7 @@ base::Result<Journal> parse_journal(std::string_view text) {
   return base::invalid_argument("journal: cut off");
 }
 
+// Missing, of an earlier boot (both kNotFound), damaged, or the journal.
 base::Result<Journal> JournalFile::read(std::string_view boot_id) const {
   const base::Result<std::string> text = os::read_text_file(path_, kJournalBytesMax);
   if (!text) return base::Error{text.error().code, "journal " + text.error().message};

@@ -12,10 +12,12 @@
 namespace agent {
 namespace {
 
+// flock() has no time-out; a signal would be the only other way to end a wait in the kernel.
 constexpr base::Duration kRetryAfter = std::chrono::milliseconds{10};
 
 }  // namespace
 
+// O_NOFOLLOW: a link in the directory must not make root lock, or create, a file elsewhere.
 base::Result<RunLock> RunLock::open(const std::string& run_directory) {
   const std::string path = run_directory + "/" + kLockName;
   os::FileDescriptor file{::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600)};

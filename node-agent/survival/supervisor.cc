@@ -20,6 +20,19 @@
 #include "node-agent/survival/worker_watch.h"
 #include "node-agent/switching/switch_clock.h"
 
+// The supervisor does almost nothing, so that almost nothing can go wrong with it: it starts the
+// worker, waits for signals, looks at two counters every 500 ms, and thaws. A worker's life, as it
+// sees it:
+//
+// * starts: its beats are 0. It may take kStartWithin until both loops beat.
+// * works: a beat that stands still for kHangAfter means that a loop hangs. The worker is killed,
+//   its pods are thawed, and it is started again.
+// * ends by itself: after SIGTERM with code 0 everything is thawed already; otherwise its pods are
+//   thawed and it is started again, unless it never got to work.
+// * does not die: the kernel holds it in a call. Its pods are thawed now and, when it ends, once
+//   more.
+// At a stop the worker has 1.85 s to thaw its pods; afterwards the supervisor kills it and thaws
+// them.
 namespace agent {
 namespace {
 
@@ -75,6 +88,9 @@ class Supervisor {
   std::optional<base::Duration> stopping_since_;
 };
 
+// Starts this same program anew (/proc/self/exe) with a variable that makes it the worker. By exec
+// and not by fork alone: the worker gets an address space of its own, free of what the supervisor
+// has touched.
 bool Supervisor::start_worker() {
   std::vector<char*> arguments;
   for (const std::string& argument : options_.worker_command) {
@@ -141,6 +157,9 @@ void Supervisor::thaw() {
   thaw_everything(options_.places, [this] { return has_to_end_now(); });
 }
 
+// 1. At a stop the worker's own thaw is believed if it ended with 0. 2. Otherwise all that its
+//    journal names is thawed. 3. A worker that never began to work is not started again: its exit
+//    code becomes ours. 4. Any other is started again after a pause.
 std::optional<int> Supervisor::worker_ended(int status) {
   const bool got_to_work = heartbeat_.main_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -165,6 +184,7 @@ bool Supervisor::has_to_end_now() const {
   return stopping_since_ && clock_.monotonic() - *stopping_since_ >= kStopWithin;
 }
 
+// During a stop no later than the end of the worker's time.
 base::Duration Supervisor::next_look() const {
   if (!stopping_since_) return kLookEvery;
   const base::Duration left = *stopping_since_ + kStopWithin - clock_.monotonic();

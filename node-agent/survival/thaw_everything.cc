@@ -17,6 +17,9 @@ constexpr base::Duration kAgainAfter = std::chrono::milliseconds{50};
 
 }  // namespace
 
+// Opens the tree, reads the journal, thaws, all anew at each call: nothing that was learned before
+// a crash is trusted. A damaged journal counts as done, because it does not say which pods are
+// ours; the next worker finds them (NodePolicy::adopt).
 bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& give_up) {
   const base::Result<PodCgroups> cgroups =
       PodCgroups::open(places.cgroup_root, places.kubelet_root);

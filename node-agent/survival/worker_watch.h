@@ -1,6 +1,6 @@
-// When the worker counts as hung: its loops do not beat any more. Pure; stepped with the time and
-// the beats. The supervisor kills such a worker; the guard only thaws, so it need not be patient
-// with a worker that starts.
+// When the worker counts as hung: its loops no longer beat. Pure; stepped with the time and the
+// beats. The supervisor kills such a worker; the guard only thaws, so it need not be patient with a
+// worker that starts.
 #pragma once
 
 #include <cstdint>

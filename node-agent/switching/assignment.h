@@ -22,7 +22,8 @@ inline constexpr std::size_t kControlledPodsMax = 2 * timetable::kPodsMax;
 // How the agent took a pod over when it opened its cgroup.
 enum class AdoptedAs : std::uint8_t { kRunning, kFrozenByUs, kForeign };
 
-// Its identity, as the journal keeps it.
+// The identity of a pod, as the journal keeps it: enough to find its cgroup again after a restart,
+// and to name it to people.
 struct PodIdentity {
   std::string uid{};
   std::string name{};  // namespace/name
@@ -59,10 +60,12 @@ struct PodControl {
   std::size_t slot = 0;                             // the switcher's own note: where in its table
 };
 
+// How a pod is treated. A pod that is being deleted must run, because kubelet's SIGTERM reaches it
+// only while it runs.
 enum class ControlRule : std::uint8_t {
   kTimetable,  // by run(t)
   kRuns,       // thawed whatever the timetable says; a foreign freeze is left alone
-  kDeleted,    // thawed now and 100 ms later, verified; also out of a foreign freeze (rule 5)
+  kDeleted,    // thawed now and 100 ms later, verified; also out of a foreign freeze
 };
 
 struct ControlledPod {

@@ -33,6 +33,7 @@ std::string_view to_string(FreezeState state) {
   return "unknown";
 }
 
+// A pod that was just found is audited like one at rest.
 FreezeMachine::FreezeMachine(FreezeState state, FreezeRequest asked, base::Duration now)
     : state_{state}, asked_{asked}, since_{now}, next_due_{now + kAuditEvery} {}
 
@@ -60,6 +61,8 @@ bool FreezeMachine::needs_write(FreezeRequest wanted) const {
   return asked_ != wanted;
 }
 
+// Comes to rest in a state that needs no write: the next look is an audit, and the counts of looks
+// and rewrites begin anew with the next write.
 void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
   state_ = state;
   // Deadlines are rounded up to a grid of 100 ms, so that the audits of many pods share one wake-up
@@ -135,7 +138,11 @@ void FreezeMachine::on_thaw_of_deleted(IoResult result, base::Duration now) {
   second_thaw_ = state_ == FreezeState::kThawing;
 }
 
-// At most one thing at a time; writes go before looks.
+// Returns the one action that is due, writes before looks:
+// 1. a freeze that holds is written again for tasks that have entered (v1)
+// 2. a write that failed or was undone is repeated
+// 3. the second thaw of a pod that is being deleted
+// 4. else a look
 FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   if (!next_due_ || now < *next_due_) return Action::kNothing;
   if (rewrite_due_) return Action::kFreezeAgain;
@@ -147,6 +154,9 @@ FreezeMachine::Action FreezeMachine::due(base::Duration now) const {
   return Action::kLook;
 }
 
+// 1. A cgroup that is gone ends everything. 2. A read that failed is repeated. 3. What the two
+//    contents mean depends on the state: a pod at rest is compared with what we left, a pod on its
+//    way with what we asked for.
 void FreezeMachine::on_look(AskedState requested, Observation observation, base::Duration now) {
   if (state_ == FreezeState::kGone) return;
   if (requested.result == IoResult::kGone || observation.result == IoResult::kGone) {
@@ -189,6 +199,8 @@ void FreezeMachine::on_look(AskedState requested, Observation observation, base:
   }
 }
 
+// The pod must stand still. In order: another program undid the freeze; it stands; it stood and a
+// task entered; it does not stand yet, so it is looked at again, and on v1 asked again.
 void FreezeMachine::on_look_while_freezing(AskedState requested, Observation observation,
                                            base::Duration now) {
   // Another program undid the freeze. The timetable holds, so it is written again at once; the time
@@ -225,6 +237,8 @@ void FreezeMachine::on_look_while_freezing(AskedState requested, Observation obs
   }
 }
 
+// The pod must run. In order: another program froze it again; it runs; it runs but a second thaw is
+// owed; an ancestor's freeze keeps it, which after kStuckAfter counts as foreign.
 void FreezeMachine::on_look_while_thawing(AskedState requested, Observation observation,
                                           base::Duration now) {
   // The request says frozen although our last write said thawed: another program wrote since. While

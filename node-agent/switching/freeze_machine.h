@@ -38,6 +38,10 @@ constexpr bool is_frozen_by_us(FreezeState state) {
          state == FreezeState::kStuck || state == FreezeState::kThawing;
 }
 
+// A freeze takes microseconds; one that the kernel has not finished within kStuckAfter is reported
+// as stuck. kSecondThawAfter is for a pod that is being deleted. A pod at rest is looked at every
+// kAuditEvery, rounded up to kAuditGrid; a write or a read that failed is tried again after
+// kWriteRetryAfter.
 inline constexpr base::Duration kStuckAfter = std::chrono::seconds{2};
 inline constexpr base::Duration kSlowFreeze = std::chrono::milliseconds{100};  // worth a warning
 inline constexpr base::Duration kSecondThawAfter = std::chrono::milliseconds{100};
@@ -95,6 +99,7 @@ class FreezeMachine {
   void on_look_while_thawing(AskedState requested, Observation observation, base::Duration now);
 
   FreezeState state_;
+  // Invariant: a pod that is gone has no next_due_; every other pod has one.
   FreezeRequest asked_;   // what we last asked for
   base::Duration since_;  // of that write
   std::optional<base::Duration> next_due_;

@@ -17,6 +17,7 @@ base::Instant RealSwitchClock::wall() const {
   return base::Instant{os::read_clock(CLOCK_REALTIME)};
 }
 
+// A signal may end it early: the caller looks again anyway.
 void RealSwitchClock::pause(base::Duration duration) {
   const timespec wait = os::to_timespec(duration);
   ::clock_nanosleep(CLOCK_MONOTONIC, 0, &wait, nullptr);

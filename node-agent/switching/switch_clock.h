@@ -8,7 +8,7 @@ namespace agent {
 
 class SwitchClock : public kube::Clock {
  public:
-  // Gives the CPU away for about this long: the tasks that have to stop may need this very CPU.
+  // Gives the CPU away for about this long: the tasks that must stop may need this very CPU.
   virtual void pause(base::Duration duration) = 0;
   // The same, but no longer than until the descriptor has news (Freezer::changes_fd).
   virtual void pause_until_news(int changes_fd, base::Duration at_most) = 0;

@@ -5,6 +5,18 @@
 
 #include "base/check.h"
 
+// The core keeps one table of slots, a slot for each controlled pod with its FreezeMachine. All
+// work is a comparison of that table with run(t):
+//
+// * obey() replaces the table: pods that stay keep their machine, new ones get one, pods that are
+//   no longer listed leave once they run.
+// * work_out(t) sorts the slots whose wish differs from their last request into freeze_ and thaw_.
+// * switch_now() does the system calls in the order freeze, read back, thaw, and only afterwards
+//   any bookkeeping.
+// * look_after() steps the machines between switches: late freezes, failed writes, audits.
+// The time between the first freeze and the last thaw is time in which a node's CPUs idle or two
+// gangs run on one core. So nothing in that stretch allocates, logs, locks or looks at more pods
+// than it must, and as much as possible is prepared before the boundary.
 namespace agent {
 namespace {
 
@@ -28,6 +40,7 @@ bool runs_on(FreezeState state) {
   return state == FreezeState::kFreezing || state == FreezeState::kStuck;
 }
 
+// Ordinary turns are not reported: on a node they happen every slice.
 bool is_part_of_a_turn(FreezeState state, FreezeState before) {
   return (state == FreezeState::kThawed && before == FreezeState::kFrozen) ||
          (state == FreezeState::kFrozen && before == FreezeState::kThawed);
@@ -64,7 +77,12 @@ void SwitchCore::obey(const Assignment& assignment) {
   counters_.obeyed_assignment.store(assignment.number, std::memory_order_release);
 }
 
-// Pods that stay keep their machine; those that are in the old table only are leaving.
+// 1. Each pod of the assignment gets a slot. One that was in the table before keeps its machine,
+//    which knows what was asked and when.
+// 2. A pod that an agent before this one froze is looked at once, so that its first turn knows
+//    whether it stands.
+// 3. Pods of the old table that are not in the new one: frozen ones are kept as leaving, and thawed
+//    by the switch that follows; all others are let go.
 void SwitchCore::take_in(const Assignment& assignment, base::Duration now) {
   std::swap(slots_, slots_before_);
   slots_.clear();
@@ -237,7 +255,7 @@ bool SwitchCore::is_seen_frozen(Slot& slot, base::Duration started) {
     if (waited < kReadBackSpin) continue;
     const base::Duration left = barrier - waited;
     const base::Duration pause = waited / kReadBackPausePart;
-    // cgroup v2 notifies of a change (cgroup.events); v1 has to be asked again and again.
+    // cgroup v2 notifies of a change (cgroup.events); v1 must be asked again and again.
     if (const std::optional<int> changes = freezer.changes_fd()) {
       clock_.pause_until_news(*changes, std::min(left, std::max(kReadBackNewsWaitMin, pause)));
     } else {
@@ -332,6 +350,8 @@ void SwitchCore::publish(Slot& slot) {
   slot.control->controlled.store(true, std::memory_order_release);
 }
 
+// Returns true if the wall clock was set since the last call. The first call only notes the
+// difference of the clocks.
 bool SwitchCore::notice_clock_step(base::Instant wall, base::Duration monotonic) {
   // Both clocks run at the same rate except when the wall clock is set, so a change of their
   // difference is a step.
@@ -399,6 +419,9 @@ void SwitchCore::step() {
   look_after(clock_.monotonic());
 }
 
+// 1. Each machine that is due looks or writes. 2. If a state changed, the wishes are compared once
+//    more, because a pod that another program let go may have to stand still now. 3. If one must be
+//    written, that is a switch of its own, with the cause kRepair.
 void SwitchCore::look_after(base::Duration now) {
   // Looks take system calls; just before a boundary they could make it late.
   if (boundary_is_near()) return;
@@ -422,6 +445,9 @@ void SwitchCore::look_after(base::Duration now) {
   }
 }
 
+// A look reads one file if the pod stands as it must, and two otherwise. A pod that we asked to
+// freeze and whose request says thawed was thawed by another program: that is a repair, and is
+// counted.
 void SwitchCore::look_at(Slot& slot, base::Duration now) {
   const FreezeMachine::Action action = slot.machine.due(now);
   Freezer& freezer = *slot.control->freezer;
@@ -456,6 +482,7 @@ void SwitchCore::look_at(Slot& slot, base::Duration now) {
   publish(slot);
 }
 
+// Lets pods go that have left the assignment and run.
 void SwitchCore::drop_left() {
   const std::size_t dropped = std::erase_if(slots_, [](const Slot& slot) {
     const bool done = slot.leaving && !is_frozen_by_us(slot.machine.state());
@@ -475,6 +502,8 @@ bool SwitchCore::boundary_is_near() const {
   return away > base::Duration{0} && away <= kQuietBefore;
 }
 
+// The next boundary and the earliest look of all pods. O(pods): the thread asks once for each
+// wake-up.
 SwitchWake SwitchCore::next_wake() const {
   SwitchWake wake{.boundary = boundary_, .look = std::nullopt};
   if (held_back_until_) {

@@ -1,10 +1,10 @@
-// The switcher without its thread: holds the table of controlled pods, knows which of them have to
-// run now, and switches. Stepped by switcher.h on the real clock, by tests on a fake one.
+// The switcher without its thread: holds the table of controlled pods, knows which of them must run
+// now, and switches. Stepped by switcher.h on the real clock, by tests on a fake one.
 //
 // A switch has three steps: write the freezes of all pods that go off; read back until all of them
 // are seen frozen, for `barrier` at most; write the thaws of all pods that come on. Later steps
-// look after pods that are late, and count the overlap. (architecture.md 2; freezer.md 4 rule
-// 3, 5.3)
+// look after pods that are late, and count the overlap. (architecture.md 2; freezer.md 4 rule 3,
+// 5.3)
 //
 // Invariants: acts on run(now), never on boundaries that passed; never writes a foreign or gone
 // pod; nothing is allocated, logged or locked in here once the assignment is obeyed.
@@ -53,7 +53,7 @@ class SwitchCore {
   // counters.obeyed_assignment is higher than its number.
   void obey(const Assignment& assignment);
 
-  // Works out ahead of `boundary` which pods are switched then, so that step() only has to write.
+  // Works out ahead of `boundary` which pods are switched then, so that step() need only write.
   void prepare(base::Instant boundary);
 
   // Does what is due: the switch of a boundary that has passed, looks at pods, repairs.
@@ -75,7 +75,7 @@ class SwitchCore {
     std::uint16_t index;
     ControlRule rule;
     bool leaving;          // no longer in the assignment: thawed, kept until that is verified
-    bool thaw_of_deleted;  // the two thaws of rule 5 have to begin
+    bool thaw_of_deleted;  // its two thaws (at once, 100 ms later) are due
     std::optional<base::Duration> overlaps_since;  // it still runs beside the pods that came on
     IoResult result;                               // of the write in the switch at hand
     bool seen_frozen;                              // in the switch at hand, if it read back

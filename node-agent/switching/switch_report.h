@@ -49,6 +49,8 @@ class ReportRing {
   }
 
  private:
+  // head_ and tail_ only grow; a report's place is its number modulo the size. The writer publishes
+  // a report by storing tail_ (release), the reader frees its place by storing head_ (release).
   std::array<SwitchReport, kReportsMax> reports_{};
   std::atomic<std::size_t> head_{0};
   std::atomic<std::size_t> tail_{0};

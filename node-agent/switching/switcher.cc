@@ -18,6 +18,17 @@
 #include "linux/clock.h"
 #include "linux/system_error.h"
 
+// The thread's life is one loop: ask the core when it must wake, sleep until then, do one thing.
+// Two facts shape it:
+//
+// * All nodes of a gang must switch at one instant, so the sleep is to an absolute time of the wall
+//   clock. A timer that is set with TFD_TIMER_CANCEL_ON_SET wakes the thread when a person or NTP
+//   sets that clock.
+// * A timer wakes a thread late, by microseconds on an idle machine and by more on a busy one. The
+//   thread learns how late (Lateness), asks to be woken that much earlier, prepares the switch, and
+//   spins over the rest, for wake_ahead_max at most.
+// The main thread hands assignments over through one atomic pointer; eventfds wake either side. The
+// thread takes no lock.
 namespace agent {
 namespace {
 
@@ -25,12 +36,14 @@ namespace {
 // threaded interrupt handlers.
 constexpr int kFifoPriority = 50;
 constexpr int kNiceValue = -20;
+// The thread calls nothing deep; the default of 8 MiB would be address space that it never needs.
 constexpr std::size_t kStackBytes = 256U << 10U;
 // The heart beats at least this often.
 constexpr base::Duration kWaitMax = std::chrono::milliseconds{500};
 // To work out the switch before the instant, caches cold.
 constexpr base::Duration kPrepareWithin = std::chrono::microseconds{30};
 
+// An eventfd counts; its reader cares only whether it is readable.
 void signal_event(const os::FileDescriptor& event) {
   const std::uint64_t one = 1;
   // Cannot fail but for an overflow, and then the reader is awake anyway.
@@ -68,6 +81,8 @@ Switcher::~Switcher() {
   ::pthread_join(thread_, nullptr);
 }
 
+// 1. make the descriptors, 2. start the thread with a small stack, 3. wait until it has found out
+//    which priority it got.
 base::Status Switcher::start() {
   CHECK(!running_);
   // By the wall clock, because that is what all nodes of a gang have in common.
@@ -114,6 +129,7 @@ void* Switcher::thread_main(void* self) {
   return nullptr;
 }
 
+// Asks for SCHED_FIFO, and makes the best of a refusal.
 void Switcher::take_priority() {
   ::pthread_setname_np(::pthread_self(), "switcher");
   ThreadPolicy got = ThreadPolicy::kCfs;
@@ -193,6 +209,7 @@ base::Duration Switcher::wake_ahead() const {
   return std::min(options_.wake_ahead_max, lateness_.value() + kPrepareWithin);
 }
 
+// Spins over the last microseconds: a sleep would be late by more than what is left.
 void Switcher::spin_until(base::Instant boundary) {
   const base::Duration left = boundary - clock_.wall();
   // More is left if another descriptor or a look ended the wait: the next round waits again.
