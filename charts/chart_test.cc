@@ -317,7 +317,7 @@ TEST_F(Chart, AgentIsConfined) {
       "10%");
 }
 
-// What the agents found comes from the API server: the pod needs no right on any node.
+// The findings of the agents come from the API server: the pod needs no right on any node.
 TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
   const Objects objects = render(set({"rbac.bindLookToAuthenticated=false"}));
   const json nodes = find(objects, "Pod/kubegang-test-nodes");

@@ -269,7 +269,7 @@ base::Status Worker::start() {
       .read_topology = [this] { return read_topology_now(); },
       .check_node = [this](const ClockReading& clock) { return check_node_now(clock); }};
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
-  agent_->step();  // What was adopted takes its turns before the API server has said a word.
+  agent_->step();  // Adopted pods take their turns before the API server answers.
   watch_.start(loops_);
   loops_.start(
       "status", [this](std::stop_token) { return status_writer_.step(); }, &status_waker_);

@@ -196,7 +196,7 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kThawed);
   }
   report.last_write = clock_.wall();
-  // Nothing is urgent any more.
+  // From here on nothing is urgent.
   const base::Duration thawed_at = clock_.monotonic();
   tell_machines(frozen_at, thawed_at);
   report.slot = base::slot_of(due, assignment_->table->slice);
