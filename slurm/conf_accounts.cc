@@ -14,7 +14,8 @@ using sched::AccountConfig;
 using sched::Limits;
 using sched::UserConfig;
 
-// "parent" is no number of shares: the account's children then share as its parent's (R9.15).
+// "parent" stands in place of a number: the account's children then share as if they were its
+// parent's (R9.15).
 template <typename T>
 base::Status shares(T& t, std::string_view key, std::string_view value) {
   t.shares = {};

@@ -1,5 +1,5 @@
-// What the readers of slurm.conf's keys share: tables of keys with one action each, and the actions
-// that many keys have in common.
+// Parts that the readers of slurm.conf's keys share: tables of keys with one action each, and the
+// actions that many keys have in common.
 #pragma once
 
 #include <array>

@@ -104,8 +104,9 @@ constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "b
                                                         "max_rpc_cnt",        "max_sched_time",
                                                         "sched_min_interval", "salloc_wait_nodes"};
 
-// One option of the list. Unknown ones are refused rather than ignored: an administrator who moves
-// a configuration here must learn what it does not do.
+// One option of the list: an old spelling of PreemptParameters, a throttle, an option of the queue,
+// or, with "bf_" in front, an option of backfill. Unknown ones are refused rather than ignored: an
+// administrator who moves a configuration here must learn about every option that has no effect.
 base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
                                  std::string_view option) {
   const auto [name, value] = split_option(option);
@@ -128,6 +129,7 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
   if (same_word(name, "sched_max_job_start")) {
     return set_integer(queue.max_job_start, what, value, {.min = 0});
   }
+  // -1 switches the periodic pass off, and set_seconds would refuse it as negative.
   if (same_word(name, "sched_interval") && value == "-1") {
     queue.sched_interval = std::chrono::seconds{-1};
     return {};
@@ -187,6 +189,9 @@ base::Status task_plugin(ClusterParameters& c, std::string_view, std::string_vie
 }
 
 using ClusterKey = ConfKey<ClusterParameters>;
+// One row for each key of the cluster that is not a key of priorities. The actions run in the order
+// of the file; SelectTypeParameters, whose default depends on SelectType, is applied after all
+// others.
 constexpr std::array kClusterKeys = {
     ClusterKey{"SelectType", select_type},
     // Applied by read_cluster_keys, once SelectType is known.

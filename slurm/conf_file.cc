@@ -1,4 +1,8 @@
 // The file as a whole: cluster keys, nodes, partitions, DEFAULT lines.
+//
+// A line belongs to a node or to a partition if its first key is NodeName or PartitionName; all
+// other lines hold keys of the cluster, perhaps several on a line. The first error ends the
+// reading; it names its line, unless it lies in keys of several lines together.
 #include <algorithm>
 
 #include "slurm/conf.h"
@@ -19,7 +23,8 @@ bool begins_with(const Line& line, std::string_view key) {
   return same_word(line.keys.front().key, key);
 }
 
-// The keys of a line after those of the DEFAULT lines before it.
+// The keys of a line after those of the DEFAULT lines before it. Readers apply keys from front to
+// back.
 std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const Line& line) {
   std::vector<KeyValue> keys = defaults;
   keys.insert(keys.end(), line.keys.begin(), line.keys.end());
@@ -34,6 +39,9 @@ bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
   return true;
 }
 
+// A line may name many nodes ("n[1-1000]"), so the bound counts nodes and not lines, and is checked
+// before the nodes are copied. DEFAULT lines hold for the lines after them only, hence one pass in
+// the order of the file.
 base::Status read_nodes(const std::vector<Line>& lines, std::vector<sched::NodeSpec>& nodes) {
   constexpr std::size_t kNodesMax = 65'536;
   std::vector<KeyValue> defaults;

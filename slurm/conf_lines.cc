@@ -9,6 +9,13 @@
 namespace slurm {
 namespace {
 
+// Three formats share this file, because all of them are lines of keys and values to the readers
+// behind it:
+// 1. slurm.conf: "Key=value Key=value", with '#' comments and lines continued by a backslash.
+// 2. `sacctmgr dump`: "Kind - name:key=value:key=value".
+// 3. `sacctmgr --parsable2 show`: a line of titles, then lines of values, with '|' between them.
+// The readers of keys (conf.h) see none of these forms: they get keys and values.
+
 // Calls visit(number, line) for each line, trimmed.
 template <typename Visit>
 void for_each_line(std::string_view text, const Visit& visit) {
@@ -51,8 +58,8 @@ std::vector<std::string> split_dump(std::string_view text) {
   return parts;
 }
 
-// nullopt: it is no such line.
-// "Kind - name:key=value:key=value", each part quoted if it has to be.
+// "Kind - name:key=value:key=value", each part in quotes if necessary. nullopt: the text has no
+// " - " and so is not such a line. A part without '=' is a key without a value.
 std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text) {
   constexpr std::string_view kDash = " - ";
   const std::size_t dash = text.find(kDash);
@@ -87,6 +94,7 @@ ConfLines read_conf_lines(std::string_view text) {
     }
   };
   for_each_line(text, [&](std::size_t number, std::string_view line) {
+    // The comment goes first, so that a backslash in it continues nothing.
     line = trim(line.substr(0, line.find('#')));
     if (joined.empty()) first = number;
     const bool continued = !line.empty() && line.back() == '\\';

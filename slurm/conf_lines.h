@@ -41,7 +41,7 @@ struct DumpLines {
 };
 DumpLines read_dump_lines(std::string_view text);
 
-// What `sacctmgr --parsable2 show qos` prints: a line of titles, then a line of values for each
+// The output of `sacctmgr --parsable2 show qos`: a line of titles, then a line of values for each
 // QOS, with '|' between them. Empty values are left out.
 ConfLines read_parsable_lines(std::string_view text);
 

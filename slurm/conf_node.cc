@@ -26,6 +26,8 @@ base::Status node_state(NodeSpec& n, std::string_view key, std::string_view valu
                  {"DRAINED", sched::NodeState::kDrain}});
 }
 
+// "Feature" and "Features" are two spellings of one key; the later one on a line replaces the
+// earlier.
 base::Status features(NodeSpec& n, std::string_view, std::string_view value) {
   n.features = split(value, ',');
   return {};

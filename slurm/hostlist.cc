@@ -10,6 +10,19 @@
 namespace slurm {
 namespace {
 
+// The grammar, with no space anywhere:
+//
+//   list    = [ element *( "," element ) ]
+//   element = 1*( literal / group )
+//   literal = 1*( letter / digit / "-" / "." / "_" )
+//   group   = "[" range *( "," range ) "]"
+//   range   = number [ "-" number ]
+//
+// An element stands for the product of its parts: a literal has one value, a group as many as its
+// ranges contain. The reader therefore goes once from front to back and multiplies while it goes;
+// the text has a bound, but the result can grow far beyond it, so every product is bounded
+// before it is made (names, and bytes of a name).
+
 // More digits than this would overflow, and no cluster counts so far.
 constexpr std::size_t kDigitsMax = 18;
 
@@ -28,7 +41,9 @@ std::string padded(std::uint64_t number, std::size_t width) {
   return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
 }
 
-// Reads one hostlist from front to back.
+// Reads one hostlist from front to back. position_ is the next character to read: each function
+// begins at the first character of the thing that it reads and leaves position_ behind its last
+// one.
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_{text} {}
@@ -141,6 +156,8 @@ class Reader {
         return wrong("the range " + std::to_string(*low) + "-" + std::to_string(high) +
                      " runs backwards");
       }
+      // high - low is one less than the count of the range, hence ">=": no sum that could overflow.
+      // The group alone must not exceed the bound, whatever stands before it.
       if (high - *low >= names_max - std::min(names_max, numbers.size())) return too_many();
       for (std::uint64_t n = *low; n <= high; ++n) numbers.push_back(padded(n, width));
       if (position_ == text_.size()) {
@@ -193,6 +210,7 @@ Split split_at_last_number(std::string_view name) {
   return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
 }
 
+// At most kDigitsMax digits, as split_at_last_number sees to it, so nothing overflows.
 std::uint64_t number_of(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');

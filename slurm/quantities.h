@@ -12,8 +12,8 @@
 
 namespace slurm {
 
-// What stands for "no limit" where a job asks for it: a hundred years, longer than any partition
-// allows and safe to add to an instant.
+// Stands for "no limit" where a job asks for it: a hundred years, longer than any partition allows
+// and safe to add to an instant.
 inline constexpr base::Duration kUnlimited = std::chrono::hours{24 * 365 * 100};
 
 // A limit of time: M, M:S, H:M:S, D-H, D-H:M or D-H:M:S; nothing for -1, INFINITE and UNLIMITED.

@@ -17,7 +17,8 @@ namespace slurm {
 inline constexpr std::size_t kBatchScriptBytesMax = 4U << 20U;  // MaxScriptSize's default
 inline constexpr std::size_t kSbatchArgumentsMax = 4'096;
 
-// What a submission asks for.
+// The request of one submission, with the parts of it that concern the caller and not the
+// scheduler.
 struct BatchOptions {
   sched::JobRequest request;                     // id, user and submit_time are the caller's
   std::optional<std::string> working_directory;  // --chdir

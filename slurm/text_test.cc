@@ -35,7 +35,7 @@ TEST(SplitWords, ACommentIsAWordThatBeginsOutsideQuotes) {
   EXPECT_EQ(*split_words("# all"), (std::vector<std::string>{"#", "all"}));
 }
 
-// The whole text has to be the number: "1x" and "" are none.
+// The whole text must be the number: "1x" and "" are refused.
 TEST(ParseInteger, NamesTheRange) {
   EXPECT_EQ(*parse_integer("--nodes", "12", {.min = 1}), 12);
   EXPECT_EQ(parse_integer("--nodes", "0", {.min = 1, .max = 9}).error().message,
