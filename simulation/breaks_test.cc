@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::int64_t kRoundsMax = 2'000;
 
-// In which round each was found last. It is played first, since some are seen in one of hundreds of
-// rounds only. What follows from a seed changes with the code: where this round finds nothing any
-// more, all rounds are played, and the line that is printed says what to write here.
+// Returns the round in which a break was found last. That round is played first, because some
+// breaks show in one of hundreds of rounds only. Consequences of a seed change with the code: if
+// this round finds nothing any more, all rounds are played, and the printed line says which number
+// to write here.
 std::uint64_t last_found(Break which) {
   switch (which) {
     case Break::kNone:

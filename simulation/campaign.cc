@@ -29,7 +29,8 @@ constexpr std::array kCheckers{
 
 thread_local std::uint64_t round_of_this_thread = 0;
 
-// A CHECK of the real code failed: the round is known at least.
+// Prints the seed when a CHECK of the real code fails. Only functions that are safe in a signal
+// handler may be called here; snprintf() into a local buffer is in practice.
 void on_abort(int) {
   char text[96];
   const int length = std::snprintf(text, sizeof text, "aborted in the round of seed %llu\n",
@@ -74,6 +75,8 @@ void prepare_process() {
 
 std::optional<Finding> run_plan(Plan plan, const Breaks& breaks, Tally& tally, bool traced) {
   prepare_process();
+  // Journals of one thread's rounds, one round after the other: an agent removes its journal when
+  // it is made and when it ends.
   thread_local const Scratch kScratch;
   round_of_this_thread = plan.seed;
   const auto trace = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
@@ -115,6 +118,8 @@ CampaignResult run_campaign(const CampaignOptions& options) {
     Tally tally;
     for (;;) {
       const std::int64_t round = next.fetch_add(1);
+      // A round that has begun is finished: the same campaign may find more than findings_max on
+      // many threads.
       if (round >= options.rounds || enough) break;
       const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(round);
       const auto finding = run_round(seed, options.breaks, options.calm, {}, tally, false);
@@ -135,7 +140,10 @@ CampaignResult run_campaign(const CampaignOptions& options) {
   return result;
 }
 
-// Larger pieces first, then one by one, as long as something can be left out.
+// Leaves events out as long as the same checker still finds something: first halves of the plan,
+// then quarters, and at last single events. A piece that is not needed stays out for all later
+// tries. The result is minimal for single events in this order, which is not the smallest set there
+// is, but it takes dozens of rounds rather than thousands.
 std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
                                  const Finding& finding) {
   const Plan plan = plan_of(seed, calm);

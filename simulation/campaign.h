@@ -13,6 +13,8 @@
 
 namespace simulation {
 
+// Which rounds are played, and how. `threads` changes how long a campaign takes, and not what is
+// found in a round.
 struct CampaignOptions {
   std::uint64_t first_seed = 1;
   std::int64_t rounds = 200;
@@ -32,15 +34,19 @@ struct CampaignResult {
   std::vector<FoundIn> findings;  // by seed
 };
 
-// One round of its seed, with a trace on stderr if it is asked for. `left_out`: events, by number.
+// Plays the round of a seed, with a trace on stderr if `traced`. `left_out`: the events of its plan
+// that are left out, by number. Adds what happened to `tally`. Returns nullopt if nothing was
+// found.
 std::optional<Finding> run_round(std::uint64_t seed, const Breaks& breaks, bool calm,
                                  const std::vector<std::size_t>& left_out, Tally& tally,
                                  bool traced);
 
-// Seeds first_seed … first_seed + rounds − 1, on `threads` threads; a round is on one.
+// Plays the seeds first_seed … first_seed + rounds − 1 on `threads` threads; each round is on one
+// thread. A CHECK that fails in a round prints the round's seed and ends the process.
 CampaignResult run_campaign(const CampaignOptions& options);
 
-// The events without which the same checker finds something all the same, by number.
+// Returns the numbers of events without which the same checker still finds something. Costs about
+// twice as many rounds as the plan has events.
 std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
                                  const Finding& finding);
 

@@ -11,6 +11,8 @@ using std::chrono::microseconds;
 
 namespace {
 
+// Orders of magnitude of a write and a read in cgroupfs. They are not zero, so that a switch of
+// many pods takes time and thaws do not coincide with freezes.
 constexpr base::Duration kWriteCost = microseconds{20};
 constexpr base::Duration kReadCost = microseconds{1};
 
@@ -37,6 +39,7 @@ class Kernel::PodFreezer final : public agent::Freezer {
     return {.result = IoResult::kOk, .request = cgroup->request};
   }
   std::optional<int> changes_fd() const override { return std::nullopt; }
+  // As in cgroup v2.
   bool kill_works_while_frozen() const override { return true; }
 
  private:
@@ -44,6 +47,7 @@ class Kernel::PodFreezer final : public agent::Freezer {
   const std::string uid_;
 };
 
+// The program runs from now on, unless its cgroup is frozen.
 void Kernel::start(const std::string& uid) {
   Cgroup& cgroup = cgroups_[uid];
   cgroup.has_program = true;

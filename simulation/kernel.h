@@ -14,6 +14,9 @@
 
 namespace simulation {
 
+// INVARIANT: `worked` of a cgroup grows only while it has a program and is not frozen, so a
+// program's end depends on how often its gang had its turn. All calls are of one thread; each is a
+// look-up by UID.
 class Kernel final : public agent::PodOpener {
  public:
   struct Cgroup {

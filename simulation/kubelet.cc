@@ -14,9 +14,20 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// How the model of a node differs from a real one. Each pod has one container and one program,
+// which needs a given time of work (an annotation of its template) and then exits with a given
+// code. A pod that kubelet has taken goes through: accepted, started after a while, running, over;
+// its object is removed when it was deleted. Kubelet acts by its own cache of pods and writes two
+// things: the status, and the removal of an object whose deletion it has carried out. A write that
+// fails is repeated until it is taken. Nothing of that depends on what the operator or the agent
+// believe, so the model can serve as the truth.
+
 constexpr Time kReportRetry = milliseconds{500};
+// A program that may run ends so long after SIGTERM. A frozen one handles it when it is thawed, or
+// is killed when its grace is over: cgroup v2 kills a frozen task, too.
 constexpr Time kHandlesSigterm = milliseconds{200};
 constexpr Time kRestartTakes = seconds{2};
+// On top of 100 ms, and ten times as long on a slow node.
 constexpr std::uint64_t kStartMillisMax = 1500;
 
 std::string label(const kube::Pod& pod, std::string_view name) {
@@ -29,6 +40,7 @@ std::string note(const kube::Pod& pod, const std::string& name, const std::strin
   return found == pod.metadata.annotations.end() ? otherwise : found->second;
 }
 
+// Returns the containerStatuses of a pod whose only container is in `state`.
 json container(const std::string& state, json detail) {
   return json::array({{{"name", "main"},
                        {"ready", state == "running"},
@@ -65,6 +77,7 @@ void Kubelet::watch() {
   changed_ = true;
 }
 
+// Programs go on while kubelet is away, but nothing is started, ended or reported.
 void Kubelet::restart() {
   link_.drop_feeds();
   informer_.reset();

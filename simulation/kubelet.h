@@ -46,11 +46,15 @@ class ProgramObserver {
   virtual void program_ended(const Program& program, bool by_itself) = 0;
 };
 
+// A kubelet with its cache of pods and the programs of its node. Used by one thread. A step costs a
+// pass over the node's programs, and over its pods if one has changed.
 class Kubelet {
  public:
   Kubelet(Machine& machine, devcluster::ApiServer& server, const Time& now, const Breaks& breaks,
           Tally& tally, ProgramObserver& observer, std::uint64_t seed);
 
+  // Returns the true time at which step() has something to do; never before now, kNoTime if the
+  // machine is off.
   Time next();
   void step();
 

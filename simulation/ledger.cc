@@ -15,17 +15,46 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Bounds that are promised (docs/design/faults.md), and how long explanations hold.
+// How the ledger judges. It sees three kinds of things, and each has checkers of its own:
+//
+// 1. Every version of every object that was stored (`on_job`, `on_pod`, `on_table`,
+//    `on_batch_job`). These checkers compare a version with the one before it, and with what else
+//    is stored at that instant. They need no tolerance: a wrong version is a finding even if it
+//    stands for a microsecond.
+// 2. Every start and end of a program, and every thaw (`program_started`, `program_ended`,
+//    `thawed`). These come from the models of kubelet and kernel and so are true whatever the API
+//    server was told.
+// 3. A sample of all machines every 100 ms (`sample`). A state that a promise allows for some time,
+//    such as two gangs on one node while pods freeze, is a finding only when it has lasted for
+//    longer than its bound: `streak()` measures that, from the first sample that showed the state.
+//
+// A checker must accept everything that docs/design/faults.md does not promise. Such excuses are
+// narrow on purpose: one node, one pod, or one minute after a restore. Most checkers count a look
+// in `tally_.looked` only if no excuse held, so a campaign fails if excuses swallow a checker.
+
+// Bounds that are promised (docs/design/faults.md, section 1), and how long explanations hold.
+//
+// The supervisor acts 5 s after its worker hangs; the rest is the time between two of its looks.
 constexpr Time kFrozenMax = seconds{6};
 constexpr Time kThawedWithin = seconds{1};
+// Three samples: a switch itself lasts some milliseconds.
 constexpr Time kOverlapMax = milliseconds{300};
+// How long a process may need to hear again after its link was cut or its worker was started.
 constexpr Time kHearsWithin = seconds{3};
+// A watch may die unnoticed. The agent then asks at least every 6 s, and needs one more request for
+// the quorum read that confirms an older timetable.
 constexpr Time kObeysWithin = seconds{10};
 constexpr Time kGangAgreesWithin = seconds{5};
+// After etcd was restored statuses and timetables describe a past that the programs have left
+// behind. Until the operator has put them right nothing that is compared with them counts.
 constexpr Time kAfterRestore = seconds{60};
+// As World::kSampleEvery: sample_times() adds one such step for each look.
 constexpr Time kSample = milliseconds{100};
+// `barrier` and the settle time of the agent, stated again here and not included from there: a
+// wrong constant in the agent is a finding, too.
 constexpr base::Duration kBarrier = milliseconds{20};
 constexpr base::Duration kSettle = seconds{2};
+// Nodes whose clocks differ by more than this reach a boundary at different true times by right.
 constexpr base::Duration kClockPromised = milliseconds{100};
 
 std::string text_of(base::Duration duration) {
@@ -40,18 +69,19 @@ std::string state_of(const kube::Job& job) {
   return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
 }
 
-// The batch Job that it runs; null if it is a user's own.
+// Returns the reference to the batch Job that this Job runs; null if it is a user's own.
 const kube::OwnerReference* batch_owner(const kube::Job& job) {
   const kube::OwnerReference* owner = kube::controller_of(job.metadata);
   return owner != nullptr && owner->api_version.starts_with("batch/") ? owner : nullptr;
 }
 
-// Under which name its user knows it.
+// Returns the name by which the plan knows the job: its own, or that of the batch Job that it runs.
 const std::string& name_of(const kube::Job& job) {
   const kube::OwnerReference* owner = batch_owner(job);
   return owner == nullptr ? job.metadata.name : owner->name;
 }
 
+// Returns true if the status has this condition with the value True.
 bool says(const json& object, const char* type) {
   const json status = object.value("status", json::object());
   for (const json& condition : status.value("conditions", json::array())) {
@@ -60,6 +90,7 @@ bool says(const json& object, const char* type) {
   return false;
 }
 
+// Returns the number in a pod's label; 0 for a pod that kubegang did not make.
 std::int64_t label_number(const json& pod, std::string_view label) {
   const json& metadata = pod["metadata"];
   const auto labels = metadata.find("labels");
@@ -118,6 +149,8 @@ bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
   return job != jobs_.end() && job->second.unsliced_start == start;
 }
 
+// Marks the instant of the last fault: accounted times are only compared if nothing was done to the
+// cluster for some time before the job became ready.
 void Ledger::fault() {
   fault_at_ = now_;
 }
@@ -159,6 +192,8 @@ void Ledger::take(const std::string& path, const std::string& line) {
   const std::string type = event.value("type", "");
   if (type != "ADDED" && type != "MODIFIED" && type != "DELETED") return;
   const json& object = event["object"];
+  // Bookmarks and errors (410 after a compaction) carry no object; the watch is opened again by
+  // read().
   if (path == paths::kAllJobs) {
     if (auto job = kube::decode<kube::Job>(object); job.ok()) on_job(type, std::move(*job));
   } else if (path == paths::kAllBatchJobs) {
@@ -191,6 +226,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     jobs_.erase(uid);
     return;
   }
+  // The version before stays in `before`: all rules below compare the two.
   const auto [entry, fresh] = jobs_.try_emplace(uid);
   JobFacts& facts = entry->second;
   if (const kube::OwnerReference* owner = batch_owner(job)) {
@@ -227,7 +263,15 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
 }
 
-// What the job is said to have come to is what its programs did.
+// Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
+// in is what its programs did.
+//
+// 1. Completed: as many different tasks have ended well in this start as the job has nodes. A job
+//    without an allocation any more is judged by its plan.
+// 2. Cancelled: a user asked for it, or preemption cancels its victims.
+// 3. The run time that is accounted is what was sampled, give or take one slice and 2 s: the slice
+//    because a switch may fall anywhere within it, 2 s because containers' times are stored in
+//    whole seconds, one at each end.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
@@ -260,7 +304,8 @@ void Ledger::on_final(const JobFacts& facts) {
   }
 }
 
-// What its user waits for says no more than what is stored of the Jobs that run it, and is final.
+// Checks what is stored of a batch Job: its conditions are final, and it is Complete only if a Job
+// that runs it is stored as Completed.
 void Ledger::on_batch_job(const std::string& type, const json& object) {
   const std::string uid = object["metadata"].value("uid", "");
   if (type == "DELETED") {
@@ -278,6 +323,8 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
       find("batch verdict", "batch Job " + facts.name + " had ended and its conditions changed");
     }
   }
+  // The batch Job's status must follow from a Job that is stored: an operator that reports success
+  // first and then dies would leave a batch Job Complete whose Job runs again.
   if (!facts.complete || before.complete || now_ < restored_at_ + kAfterRestore) return;
   const bool stored = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return entry.second.owner == uid && entry.second.job.status.state == kube::JobState::kCompleted;
@@ -296,10 +343,14 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
     pods_.erase(uid);
     return;
   }
+  // Only two instants of a pod are judged: the one at which it appears, and the one at which its
+  // deletion begins. Everything between is kubelet's.
   const bool fresh = !pods_.contains(uid);
   PodFacts& facts = pods_[uid];
   const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
   if (!fresh && facts.deleting && !was_deleting) on_torn_down(pod, facts);
+  // A new pod. The job may be gone already, which the garbage collector repairs, so there is
+  // nothing to compare with then.
   if (!fresh || !metadata.contains("ownerReferences")) return;
   facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
   const auto job = jobs_.find(facts.job_uid);
@@ -340,6 +391,7 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
     find("timetable", "the timetable of " + node + " is invalid");
     return;
   }
+  // Checks one set of pods that run together: all of one job, except for jobs without turns.
   ++tally_.looked["timetable"];
   const auto check = [&](const timetable::PodSet& run) {
     std::set<std::string> jobs;
@@ -367,6 +419,11 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
 
 void Ledger::program_started(const Program& program) {
   ++tally_.looked["started twice"];
+  // 1. No program runs beside one of another start of its job, or beside the same task of its
+  //    start.
+  // 2. A task that has ended well in a start does not run again in it.
+  // 3. A job that is final starts nothing, unless its ending is still being carried out.
+  // 4. The rule for the attempts of a batch Job.
   std::vector<Program>& running = running_[program.job_uid];
   const auto job = jobs_.find(program.job_uid);
   // A pod that was deleted by force is made again whatever its program does, and the state
@@ -422,6 +479,8 @@ void Ledger::check_attempts(const Program& program) {
   }
 }
 
+// Remembers when a task ended well. `exit_code` is the planned one, so it counts only for a program
+// that ended by itself.
 void Ledger::program_ended(const Program& program, bool by_itself) {
   std::erase_if(running_[program.job_uid],
                 [&](const Program& one) { return one.uid == program.uid; });
@@ -432,14 +491,18 @@ void Ledger::program_ended(const Program& program, bool by_itself) {
 
 // --- machines ---
 
-// Its containers have been running for as long as the agent waits, and it has had the time to see
-// it.
+// Returns true if the agent may freeze the pod: its container has been running for the settle time,
+// and the agent has had the time to see that. `startedAt` has whole seconds, so the true start may
+// be up to 1 s later than the stored one; 500 ms are left for the watch to bring it.
 bool Ledger::is_settled(const Node& node, const Program& program) const {
   if (!program.running || !program.started_wall) return false;
   const base::Instant began{std::chrono::floor<seconds>(*program.started_wall)};
   return node.machine->clock.wall() > began + seconds{1} + kSettle + milliseconds{500};
 }
 
+// Returns true if the pod is about to go for any reason that is stored. Such a pod is thawed
+// whatever the timetable says, so that its program hears SIGTERM, and may run beside another gang
+// for its grace time.
 bool Ledger::is_ending(const Program& program) const {
   const auto pod = pods_.find(program.uid);
   if (program.terminated_at || pod == pods_.end() || pod->second.deleting) return true;
@@ -449,6 +512,8 @@ bool Ledger::is_ending(const Program& program) const {
          job->second.job.status.starts.value_or(0) != program.start;
 }
 
+// Returns true if the agent follows the very version of the timetable that is stored. The UID is a
+// part of it, because a reinstallation begins again with revision 1.
 bool Ledger::obeys(const Node& node) const {
   const auto obeyed = node.agent->obeyed();
   const auto stored = tables_.find(node.machine->name);
@@ -458,8 +523,15 @@ bool Ledger::obeys(const Node& node) const {
          obeyed->spec.revision == stored->second.spec.revision;
 }
 
-// Nothing can be asked of this node now: it is off, its agent is not there, cannot hear or lets
-// everything run, as docs/concepts.md says.
+// Returns true if nothing can be asked of this node now, as docs/concepts.md says:
+//
+// * it is off, or given up with its Node object
+// * its agent is not there, hangs, or was started a moment ago
+// * its agent lets everything run: the kill switch, or failed open
+// * agent or kubelet cannot hear, or have not heard all that was written
+// * the agent does not obey the stored timetable yet, for which there is a checker of its own
+//   (`obeys`)
+// * etcd was restored, or the clock was set, a moment ago
 bool Ledger::is_excused(const Node& node) const {
   NodeAgent& agent = *node.agent;
   return !node.machine->is_on || node.given_up || !agent.is_working() ||
@@ -500,6 +572,8 @@ void Ledger::sample_overlaps(Node& node) {
     }
     running.push_back(&program);
   }
+  // Pairs of pods of different jobs that both run. Each pair has its own streak: one long overlap
+  // is a finding, several short ones between different pairs at the boundaries of slots are not.
   for (std::size_t i = 0; i < running.size(); ++i) {
     ++tally_.looked["overlap"];
     for (std::size_t k = 0; k < i; ++k) {
@@ -513,7 +587,14 @@ void Ledger::sample_overlaps(Node& node) {
   }
 }
 
-// Whether the pod may not be frozen now.
+// Returns true if the pod must not be frozen now, by what its own agent knows:
+//
+// 1. The agent does not work: its supervisor thaws everything, if there is one.
+// 2. It lets everything run, or has no timetable.
+// 3. The pod has heard SIGTERM and is within its grace time. The agent learns of that by its watch.
+// 4. The timetable that it obeys does not list the pod, or says that the pod runs at this instant
+//    by the node's own clock. That clock may be wrong; how far nodes may disagree is a matter of
+//    `gang agrees`.
 bool Ledger::should_run(const Node& node, const Program& program) const {
   const NodeAgent& agent = *node.agent;
   if (!agent.is_working()) return agent.is_alive();  // its supervisor is there
@@ -534,6 +615,8 @@ bool Ledger::should_run(const Node& node, const Program& program) const {
                             node.machine->clock.wall());
 }
 
+// No pod stays frozen beyond its turn. A pod that is frozen before its program was started is a
+// finding at once: a container cannot be started in a frozen cgroup, and the start would never end.
 void Ledger::sample_frozen(Node& node) {
   if (!node.machine->is_on || !node.agent->is_alive()) return;
   for (const auto& [uid, program] : node.kubelet->programs()) {
@@ -552,6 +635,9 @@ void Ledger::sample_frozen(Node& node) {
 
 // Nobody leads, or is not heard: the node fails open.
 void Ledger::sample_fail_open(Node& node) {
+  // The agent counts from the last renewal that it has seen. It reads the Lease at intervals that
+  // grow with failOpenAfter, hence the half on top. 15 s are for a read that fails and is repeated;
+  // an agent that is new begins to count when it starts.
   const Time after = plan_.fail_open_after * 3 / 2 + seconds{15};
   const bool nobody_leads = now_ > lease_seen_at_ + after &&
                             now_ > node.agent->alive_since() + after &&
@@ -578,6 +664,8 @@ void Ledger::sample_deleted(Node& node) {
   }
 }
 
+// An agent that can hear obeys the timetable that is stored. Its link must have been whole for a
+// second only: the bound itself leaves time for the rest.
 void Ledger::sample_obedience(Node& node) {
   const bool hears = node.machine->is_on && node.agent->is_working() && !node.given_up &&
                      node.agent->link().was_whole_for(seconds{1}) &&
@@ -590,6 +678,8 @@ void Ledger::sample_obedience(Node& node) {
 }
 
 // An agent does not return to an older timetable than it has obeyed while the newer one is stored.
+// A new worker begins without memory, a reinstalled timetable has another UID, and a store that was
+// set back has itself lost the newer one: those are compared with nothing.
 void Ledger::sample_going_back(Node& node) {
   const std::string& name = node.machine->name;
   const auto table = node.agent->obeyed();
@@ -616,7 +706,10 @@ void Ledger::sample_going_back(Node& node) {
   }
 }
 
-// All pods of a gang stand or go.
+// All pods of a gang stand or go. While a boundary passes some nodes have switched and others have
+// not, and a new revision reaches the nodes one by one: for that the streak may last 5 s. One node
+// that is excused excuses the whole job, because nothing says which side of the disagreement is
+// right.
 void Ledger::sample_gangs(std::vector<Node>& nodes, bool operator_is_well) {
   std::map<std::string, int> state;  // by job: 1 = some go, 2 = some stand
   std::set<std::string> excused;
@@ -645,6 +738,8 @@ void Ledger::sample_gangs(std::vector<Node>& nodes, bool operator_is_well) {
   }
 }
 
+// Adds one sampling step to each job of which at least one program goes on. That is not how the
+// operator accounts (in closed form, over the timetable), so the two can be compared.
 void Ledger::sample_times(std::vector<Node>& nodes) {
   std::set<std::string> going;
   for (Node& node : nodes) {
@@ -668,6 +763,8 @@ void Ledger::thawed(Node& node, const std::string& uid) {
   for (const auto& [other, program] : programs) {
     const Kernel::Cgroup* cgroup = node.machine->kernel.find(other);
     if (program.job_uid == on->second.job_uid || !program.running || cgroup == nullptr) continue;
+    // Only pods that are on their way off are waited for. One that was never asked to freeze runs
+    // beside it by right or is a matter of `overlap`.
     if (cgroup->request != agent::FreezeRequest::kFrozen) continue;
     ++tally_.looked["barrier"];
     if (now < cgroup->stands_from && now < cgroup->asked_at + kBarrier && !is_ending(on->second)) {
@@ -679,6 +776,7 @@ void Ledger::thawed(Node& node, const std::string& uid) {
 
 // --- at the end ---
 
+// Returns true if every job and every batch Job that is stored has ended.
 bool Ledger::all_final() const {
   return std::all_of(jobs_.begin(), jobs_.end(),
                      [](const auto& entry) { return is_final_state(entry.second.job); }) &&
@@ -700,11 +798,14 @@ std::string Ledger::unfinished() const {
   return text;
 }
 
+// Two looks that need a cluster at rest: numbers of jobs are unique, and no program was left behind
+// when its job ended.
 void Ledger::check_end() {
   std::map<std::int64_t, std::string> numbers;
   for (const auto& [uid, facts] : jobs_) {
     ++tally_.looked["job numbers"];
     const std::int64_t id = facts.job.status.job_id.value_or(0);
+    // A job has no number until the operator has taken it in.
     if (id == 0) continue;
     if (!numbers.try_emplace(id, uid).second) {
       find("job numbers", "two jobs have the number " + std::to_string(id));
@@ -719,8 +820,13 @@ void Ledger::check_end() {
   }
 }
 
-// Each run of a job is charged once, in whole seconds; what was charged of runs that were requeued,
-// or whose jobs are gone, no status tells.
+// Compares the usage that was recorded for all jobs with the run times in their statuses.
+//
+// Each run of a job is charged once, in whole seconds, so each job may differ by less than a
+// second: `rounding`. A status tells the last run only. Runs before a requeue and jobs that were
+// deleted have been charged, too, and are unknown here, so with any of those the record may be
+// larger (`all_told` is false). It may never be smaller. A restore of etcd takes back statuses and
+// records at different instants and is not judged at all.
 void Ledger::check_usage(base::Duration recorded) {
   if (restored_at_ >= Time{0}) return;
   ++tally_.looked["usage"];

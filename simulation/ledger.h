@@ -23,6 +23,8 @@
 
 namespace simulation {
 
+// A promise that was not kept: which checker saw it, at what, and when (true time since the round
+// began).
 struct Finding {
   std::string checker;
   std::string text;
@@ -37,10 +39,13 @@ struct Node {
   bool given_up = false;  // its Node object was deleted: its programs do not count any more
 };
 
+// The checkers of a round and what they know. Used by one thread. look() costs as much as was
+// written since its last call, sample() a pass over the programs of all nodes.
 class Ledger final : public ProgramObserver {
  public:
   Ledger(devcluster::ApiServer& server, const Time& now, const Plan& plan, Tally& tally);
 
+  // Returns the first finding; nullopt as long as there is none. find() keeps the first one.
   const std::optional<Finding>& finding() const { return finding_; }
   void find(const std::string& checker, const std::string& text);
 
@@ -64,6 +69,8 @@ class Ledger final : public ProgramObserver {
   void node_suffers(const std::string& node) { suffered_.insert(node); }
 
   // --- at the end ---
+  // Returns true if all jobs and batch Jobs that are stored have ended; unfinished() names the
+  // others.
   bool all_final() const;
   std::string unfinished() const;
   void check_end();

@@ -1,4 +1,6 @@
-// What the checkers hold against a round, without one.
+// Goal: the checkers accept the consequences of a restore of etcd, and nothing else.
+// Method: no round is played. The test writes statuses into an API server in memory, tells the
+// ledger what the programs did, and reads its finding.
 #include "simulation/ledger.h"
 
 #include <gtest/gtest.h>
@@ -44,10 +46,12 @@ class LedgerTest : public testing::Test {
     ledger_.look();
     return json::parse(answer.body);
   }
+  // Stores a state of the job, in its first start.
   void becomes(const char* state) {
     write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
           {{"status", {{"state", state}, {"starts", 1}}}});
   }
+  // Sets the store back, as World::restore() does.
   void restore(const devcluster::ApiServer::Backup& backup) {
     server_.restore(backup);
     ledger_.restored();
@@ -71,7 +75,10 @@ TEST_F(LedgerTest, AJobIsCompletedOnlyIfItsProgramsWere) {
   EXPECT_EQ(finding(), "job job-0 is Completed, but not all of its programs were");
 }
 
-// A kubelet that did not hear of the API server reports so late.
+// The program ended 10 s after the backup, so the restored job is still Running. 2 min later, when
+// the excuse of a restore (60 s) is over, kubelet's report arrives and the operator stores
+// Completed. A ledger that had forgotten the program's end with everything else would call that
+// verdict wrong.
 TEST_F(LedgerTest, WhatProgramsDidARestoreOfEtcdDoesNotUndo) {
   becomes("Running");
   ledger_.program_started(program_);
@@ -84,7 +91,10 @@ TEST_F(LedgerTest, WhatProgramsDidARestoreOfEtcdDoesNotUndo) {
   EXPECT_EQ(finding(), "");
 }
 
-// Its number is given once more, because the restored status does not have it.
+// Start 1 is committed, its program ends well, and a restore takes back even the commit. The
+// operator starts the job again and gives it number 1 once more, because the restored status does
+// not have it: no finding. When the program of that second run has ended well and yet another of
+// start 1 begins, after the restore, it is one.
 TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
   const auto backup = server_.back_up();
   becomes("Running");

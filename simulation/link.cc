@@ -14,6 +14,21 @@ using nlohmann::json;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
+// One link stands for the network between one process and the API server. How a watch works in
+// virtual time:
+//
+// 1. `look()` is called after each step in which something was written. It takes what the server
+//    has put on the process's streams and draws when that arrives: `Feed::due`.
+// 2. The world lets time pass until the earliest `due`, and `run_feeds()` steps the informer of
+//    that feed.
+// 3. The informer lists (`send()`) or watches (`stream()`). A real transport would block in
+//    `stream()`; here it delivers what has arrived and returns success, which an informer takes for
+//    a watch that the server has closed. The informer then watches again from the version that it
+//    has seen, and the link gives it the same stream: nothing is lost or repeated.
+// 4. Faults change steps 1 and 3 only, by the `Weather` of the link.
+//
+// Calls take no virtual time. A write that takes time is the matter of OperatorHost::SlowWriter.
+
 constexpr std::uint64_t kLatencyMaxMicros = 20'000;
 constexpr int kStepsMax = 8;  // of one feed at one time: list, watch, list after 410, watch
 
@@ -68,6 +83,8 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
     feed_->lines.clear();
     feed_->ended = false;
     feed_->path = request.path;
+    // When the stale cache ends, the watch that was begun from it ends with 410, so that the agent
+    // lists from a server that is up to date.
     const bool stale = now_ < weather.stale_until && is_of_timetables(request.path);
     feed_->gone_at = stale ? weather.stale_until : kNoTime;
   }
@@ -143,6 +160,8 @@ bool Link::lowers_term(const kube::Request& request) {
   const bool job = request.path.find("/jobs/") != std::string::npos;
   const bool table = request.path.find("/nodetimetables/") != std::string::npos;
   if ((!job && !table) || request.body.find("\"term\"") == std::string::npos) return false;
+  // The rule compares with what is stored, as CEL's oldSelf does. A write that says nothing of the
+  // term keeps it.
   const char* part = job ? "status" : "spec";
   const std::int64_t wanted = term_of(json::parse(request.body, nullptr, false), part);
   devcluster::ApiRequest get;
@@ -310,6 +329,8 @@ bool Link::is_up_to_date() const {
   });
 }
 
+// Returns when the last fault of this link ends or has ended. Watches that break off have no end:
+// they are resumed at once.
 Time Link::last_trouble() const {
   return std::max({weather.partitioned_until, weather.bad_until, weather.delayed_until,
                    weather.duplicated_until, weather.stale_until});

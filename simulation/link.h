@@ -20,7 +20,7 @@
 
 namespace simulation {
 
-// The faults of a link, and until when.
+// The faults of a link, each with the true time until which it lasts. Several may hold at once.
 struct Weather {
   Time partitioned_until{0};
   Time bad_until{0};  // some requests are refused, or their answers are lost
@@ -32,6 +32,8 @@ struct Weather {
   int breaks_off = 0;        // so many deliveries end in the middle
 };
 
+// The transport of one process. REQUIRES: one thread, and add_feed()'s steps call back into
+// stream() and send() of this link only (the feed that is being stepped is a member).
 class Link final : public kube::Transport {
  public:
   Link(devcluster::ApiServer& server, const Time& now, const Breaks& breaks, Tally& tally,

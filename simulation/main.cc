@@ -12,6 +12,7 @@ namespace {
 using simulation::Breaks;
 using simulation::FoundIn;
 
+// Returns the command that plays the round again, without the events that do not matter.
 std::string command_of(const FoundIn& found, const std::string& broken,
                        const std::vector<std::size_t>& left_out) {
   std::string command = "build/bin/kubegang-simulation --replay " + std::to_string(found.seed);
@@ -22,6 +23,8 @@ std::string command_of(const FoundIn& found, const std::string& broken,
   return command;
 }
 
+// Prints a finding at once, and then what remains of its plan: making it short takes dozens of
+// rounds.
 void tell(const FoundIn& found, const Breaks& breaks, const std::string& broken, bool calm) {
   std::printf("FINDING seed %llu, %lld ms: %s: %s\n", static_cast<unsigned long long>(found.seed),
               static_cast<long long>(found.finding.at / std::chrono::milliseconds{1}),

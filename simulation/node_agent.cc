@@ -39,6 +39,8 @@ class NodeAgent::Sink final : public agent::AssignmentSink {
  public:
   explicit Sink(bool no_barrier) : no_barrier_{no_barrier} {}
 
+  // Assignments stay alive until the worker ends: the switcher reads the newest one by pointer, as
+  // the real thread does.
   void submit(agent::Assignment assignment) override {
     assignment.number = ++number_;
     if (no_barrier_) assignment.barrier = base::Duration{0};
@@ -208,6 +210,7 @@ void NodeAgent::tear_journal() {
   ++tally_.faults["journal torn"];
 }
 
+// Returns true if a worker is there and gets CPU time.
 bool NodeAgent::is_working() const {
   return worker_ != nullptr && hung_since_ == kNoTime && now_ >= no_cpu_until_;
 }
@@ -263,6 +266,8 @@ void NodeAgent::step() {
   if (!worker_ && machine_.is_on && now_ >= starts_at_) start_worker();
   if (!worker_) return;
   if (hung_since_ != kNoTime) {
+    // The supervisor looks at the heartbeat every 500 ms, so it may see a hang that much later than
+    // kHangAfter.
     if (now_ >= hung_since_ + agent::kHangAfter + kSupervisorLooks) {
       end_worker();
       thaw_journaled();
@@ -281,6 +286,8 @@ void NodeAgent::step() {
     worker_->status_at = now_ + std::max<base::Duration>(wait, milliseconds{1});
   }
   if (!stopping_back_at_) return;
+  // The worker ends when everything runs, and at the latest kThawWithin before its successor
+  // starts.
   const bool done = worker_->policy.everything_runs() && worker_->policy.all_thawed();
   if (done || now_ >= *stopping_back_at_ - kThawWithin) {
     // The last step writes the journal that names no pod, as the worker does.
@@ -294,6 +301,8 @@ void NodeAgent::step() {
   }
 }
 
+// The steps of NodeWatch that are not informers: reading the Lease, and the quorum read. Each says
+// when it is due again.
 void NodeAgent::run_timers() {
   for (Worker::Timer& timer : worker_->timers) {
     if (now_ < timer.at) continue;
@@ -308,6 +317,8 @@ void NodeAgent::step_policy() {
   agent::PolicyLoop& loop = *w.loop;
   const base::Duration open_before = loop.inputs().settings.fail_open_after;
   loop.read(w.stopping);
+  // The interval at which the Lease is read follows from failOpenAfter. A shorter one must not wait
+  // for the end of an interval that was computed from the longer one.
   if (open_before != loop.inputs().settings.fail_open_after) {
     for (Worker::Timer& timer : w.timers) {  // as its waker does
       if (timer.step.name == "lease") timer.at = now_;
@@ -316,6 +327,9 @@ void NodeAgent::step_policy() {
   loop.set_cpu_ids("0-7");
   agent::Inputs told = loop.inputs();
   break_inputs(told);
+  // The policy writes the journal before it lets the switcher freeze. For the break the new text is
+  // put back to the old one and written a second later: a crash in between leaves a frozen pod that
+  // no journal names.
   const bool late = breaks_.is(Break::kJournalAfterFreeze);
   const std::string before = late ? read_file(journal_path_) : "";
   const base::Duration next = loop.decide(told);
@@ -327,6 +341,8 @@ void NodeAgent::step_policy() {
       write_file(journal_path_, before);
     }
   }
+  // The real agent has a waker that ends the wait of its "confirm" step. Here the step's timer is
+  // set: at once when the policy begins to need a quorum read, never while it needs none.
   const bool confirm = w.policy.needs_confirmation();
   for (Worker::Timer& timer : w.timers) {
     if (timer.step.name != "confirm") continue;
@@ -338,6 +354,8 @@ void NodeAgent::step_policy() {
   offer_report();
 }
 
+// Carries out the breaks that lie in the agent: the policy is told something else than what was
+// read. The policy itself, which is real code, is not touched.
 void NodeAgent::break_inputs(agent::Inputs& inputs) const {
   if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
   if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
@@ -348,6 +366,8 @@ void NodeAgent::break_inputs(agent::Inputs& inputs) const {
   }
 }
 
+// Hands the agent's report to the writer of its status, which decides whether it differs enough to
+// be written; not more often than kTellEvery.
 void NodeAgent::offer_report() {
   Worker& w = *worker_;
   agent::AgentReport report = w.loop->report();
@@ -358,6 +378,7 @@ void NodeAgent::offer_report() {
   w.told_at = std::max(now_, w.told_at);
 }
 
+// Eight cores in one socket, as World::create_node_object() says.
 std::optional<kube::NodeTopology> NodeAgent::topology() const {
   return kube::NodeTopology{
       .sockets = 1, .cores_per_socket = 8, .threads_per_core = 1, .cpu_ids = "0-7"};

@@ -25,6 +25,8 @@ class NodeAgent {
             Tally& tally, std::string journal, std::uint64_t seed);
   ~NodeAgent();
 
+  // Returns the true time at which step() has something to do; never before now, kNoTime if nothing
+  // is due.
   Time next() const;
   void step();
 

@@ -11,10 +11,15 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// kubelet starts the container again; a replica that lost its Lease exits by itself.
 constexpr Time kComesBackAfter = seconds{1};
 constexpr Time kLongestWait = seconds{10};
+// A write takes up to 10 ms to the server, and its answer as long again. The loop runs up to 5 ms
+// after news has come, so that several pieces of news are sometimes handled together and sometimes
+// one by one.
 constexpr std::uint64_t kWriteMicrosMax = 10'000;
 constexpr std::uint64_t kLoopMicrosMax = 5'000;
+// Of the breaks: how long a commit stays in memory only.
 constexpr Time kAnsweredEarly = seconds{2};
 
 // A write of a status or a timetable that was not done.

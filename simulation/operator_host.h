@@ -19,6 +19,8 @@
 
 namespace simulation {
 
+// The faults below act on the present process; a call for a replica that is down does nothing,
+// except that kill_at_write() and slow_writes() stay in force for the next one. Used by one thread.
 class OperatorHost {
  public:
   // `log` gets a line per decision, for people; may be absent.
@@ -28,6 +30,8 @@ class OperatorHost {
                const Breaks& breaks, Tally& tally, std::uint64_t seed, Log log);
   ~OperatorHost();
 
+  // Returns the true time at which step() has something to do; never before now. step() does all
+  // that is due.
   Time next() const;
   void step();
 
@@ -37,9 +41,10 @@ class OperatorHost {
   void kill_at_write(int count, bool after, Time down_for);
   // Such a write has not come and does not count any more.
   void disarm() { kill_in_.reset(); }
-  // It has died so since the last call.
+  // Returns true once if the process has died at such a write since the last call.
   bool take_died_at_write() { return std::exchange(died_at_write_, false); }
-  // SIGSTOP until then: nothing of it moves, but for what is on the network already.
+  // SIGSTOP until then: nothing of the process moves, except the writes that are on the network
+  // already. Its Lease runs out meanwhile, and it does not know that when it goes on.
   void pause(Time until);
   // Its writes take up to so long on the network.
   void slow_writes(Time until, Time delay_max);
@@ -54,8 +59,8 @@ class OperatorHost {
   class SlowWriter;
   struct Process;
   struct Leading;
-  // A commit that was acknowledged and is not on the disk of etcd yet (Break::k…NotStored).
-  // Break::k…NotStored: an effect that was answered and is not yet carried out.
+  // Break::k…NotStored: an effect that the loop was told of as done, and that is carried out only
+  // at `at`. It is lost with the process, as a commit that never reached etcd's disk would be.
   struct Postponed {
     Time at;
     control::Effect effect;

@@ -12,6 +12,8 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// A round's faults come in its first minute: long enough for several recoveries to overlap, short
+// enough for thousands of rounds.
 constexpr Time kFaultsEnd = seconds{60};
 
 // An act, its name, and the least and largest length that is drawn for it.
@@ -21,6 +23,7 @@ struct Kind {
   std::int64_t length_min_ms = 0, length_max_ms = 0;
 };
 
+// The first one submits a job, and is not drawn with the others.
 constexpr std::array kUsers{
     Kind{Act::kSubmit, "submit"},
     Kind{Act::kDelete, "delete the job"},
@@ -69,6 +72,7 @@ constexpr std::array kFaults{
     Kind{Act::kLosePod, "lose a pod"},
 };
 
+// Draws a whole number of milliseconds from min to max, both included.
 Time between(base::Prng& prng, std::int64_t min_ms, std::int64_t max_ms) {
   return milliseconds{min_ms + static_cast<std::int64_t>(
                                    prng.below(static_cast<std::uint64_t>(max_ms - min_ms + 1)))};
@@ -82,6 +86,7 @@ Event event_of(base::Prng& prng, const Kind& kind, Time from, Time until) {
               .target = prng.next() >> 8U,
               .length = between(prng, kind.length_min_ms, kind.length_max_ms),
               .amount = prng.next() >> 8U};
+  // World::heal() counts on that.
   event.length = std::min(event.length, kFaultsEnd - event.at);
   return event;
 }
@@ -105,6 +110,7 @@ void add_users(base::Prng& prng, Plan& plan) {
 void add_faults(base::Prng& prng, Plan& plan) {
   std::vector<Kind> kinds;
   for (const Kind& kind : kFaults) {
+    // A quarter of the kinds, nine of 36 on average.
     if (prng.below(4) == 0) kinds.push_back(kind);
   }
   if (kinds.empty()) return;
@@ -140,6 +146,8 @@ Plan plan_of(std::uint64_t seed, bool calm) {
       base::Prng{seed}.next()};  // not seed itself: its neighbours' draws would be alike
   Plan plan{.seed = seed, .nodes = 2 + static_cast<int>(prng.below(3)), .faults_end = kFaultsEnd};
   constexpr std::array kSlices{seconds{1}, seconds{2}, seconds{4}};
+  // Short ones, so that agents fail open within a round in which no operator leads; and the
+  // default, with which they do not.
   constexpr std::array<Time, 3> kFailOpen{seconds{10}, seconds{20}, minutes{15}};
   constexpr std::array kModes{"Suspend", "Suspend", "Requeue", "Cancel"};
   plan.slice = kSlices[prng.below(kSlices.size())];
@@ -154,6 +162,8 @@ Plan plan_of(std::uint64_t seed, bool calm) {
     JobPlan job{.name = "job-" + std::to_string(i),
                 .nodes = 1 + static_cast<int>(prng.below(static_cast<std::uint64_t>(plan.nodes))),
                 .work = between(prng, 3'000, 15'000)};
+    // One job in ten fails; one in four preempts others; one in four is a Job of the batch group;
+    // of the others one in 16 is refused; half of them have a time limit.
     if (prng.below(10) == 0) job.exit_code = 1;
     job.high = prng.below(4) == 0;
     job.batch = prng.below(4) == 0;

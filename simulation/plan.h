@@ -65,6 +65,8 @@ enum class Act {
 
 std::string_view to_string(Act act);
 
+// One line of a plan. The act decides which of `target`, `length` and `amount` it reads
+// (world_events.cc).
 struct Event {
   Time at{};
   Act act = Act::kSubmit;
@@ -74,6 +76,8 @@ struct Event {
 };
 std::string to_string(const Event& event);
 
+// A job as its user will submit it. `work` is the time that each of its programs needs while it is
+// not frozen.
 struct JobPlan {
   std::string name;
   int nodes = 1;
@@ -98,7 +102,8 @@ struct Plan {
   Time faults_end{};
 };
 
-// `calm`: users only, nothing goes wrong.
+// Works out the plan of a round. The same seed gives the same plan, for ever as far as this file
+// does not change. `calm`: users only, nothing goes wrong.
 Plan plan_of(std::uint64_t seed, bool calm);
 
 }  // namespace simulation

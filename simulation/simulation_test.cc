@@ -36,10 +36,13 @@ TEST(Simulation, TwoHundredRoundsWithFaultsFindNothing) {
   EXPECT_EQ(result.tally.rounds, 200);
   EXPECT_TRUE(blind_checkers(result.tally).empty())
       << "looked at nothing: " << testing::PrintToString(blind_checkers(result.tally));
+  // A quarter of the 36 kinds of faults is drawn in each round, so 200 rounds see nearly all of
+  // them.
   EXPECT_GT(result.tally.faults.size(), 20U) << table_of(result.tally);
 }
 
-// What a campaign found, and what was mended. (The smaller tests stand beside what was wrong.)
+// Rounds of past campaigns that found a defect of ours. Smaller tests of the same defects stand
+// beside the code that was mended.
 TEST(Simulation, RoundsThatFoundSomethingFindNothing) {
   for (const std::uint64_t seed : {5034U, 6424U, 7334U, 8175U, 9021U}) {
     const CampaignResult result = run_campaign({.first_seed = seed, .rounds = 1});
@@ -47,7 +50,8 @@ TEST(Simulation, RoundsThatFoundSomethingFindNothing) {
   }
 }
 
-// By the tallies of both, in which every fault and every look is counted.
+// Goal: a replay shows the same round. Method: compare the tallies of two runs, in which every
+// fault, every look of a checker and every request is counted.
 TEST(Simulation, OneSeedIsOneRound) {
   for (const std::uint64_t seed : {7U, 8U, 9U}) {
     Tally first, second;

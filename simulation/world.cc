@@ -16,11 +16,15 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Time kSampleEvery = milliseconds{100};
+// Kubernetes' node controller takes 40 s by default until a node that is not heard of is not ready.
+// A round lasts a few minutes, so here everything about nodes happens sooner.
 constexpr Time kClusterEvery = seconds{1};
 constexpr Time kNotReadyAfter = seconds{5};
+// Against jobs that never end: far beyond all back-off times of operator, agents and kubelets.
 constexpr Time kAllEndsWithin = minutes{15};  // after the last fault
 constexpr Time kQuietBegins = seconds{110};   // after the last job has ended
 constexpr Time kQuietLasts = seconds{40};
+// Of World::run_until(), without any progress of time.
 constexpr int kStepsAtOnceMax = 20'000;
 constexpr Time kUsagePeriod = seconds{10};  // in a quiet cluster a record of usage each
 
@@ -40,7 +44,9 @@ bool says_ready(const json& node) {
 
 }  // namespace
 
-// Every round begins with the same store, into which the CRDs have been loaded once.
+// Every round begins with the same store, into which the CRDs have been loaded once in the process:
+// parsing their schemas would take longer than the round. The server has a seed from the plan, so
+// its own draws are the same in each replay.
 World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& directory, Trace trace)
     : plan_{std::move(plan)},
       breaks_{breaks},
@@ -60,8 +66,9 @@ void World::trace(const std::string& line) {
   if (trace_) trace_(std::to_string(now_ / milliseconds{1}) + " ms  " + line);
 }
 
-// What users, administrators and other controllers ask: always answered, never late. Refusals are
-// only traced, since a user may ask for what is refused.
+// Sends a request of a user, an administrator or another controller: always answered, never late.
+// Refusals are only traced, because users may ask for something that is refused. Returns the
+// answer's body, also that of an error; a discarded value if it is not JSON.
 json World::call(kube::Method method, const std::string& path, const json& body) {
   devcluster::ApiRequest request;
   request.http.method = method;
@@ -105,6 +112,8 @@ json World::partition_spec(bool low) const {
   return spec;
 }
 
+// Creates the configuration, the account and both partitions. What exists already is refused with a
+// conflict and stays as it is, so that this also restores what an event deleted.
 void World::furnish_policies() {
   const auto make = [&](const char* path, const char* kind, const char* name, const json& spec) {
     call(kube::Method::kPost, path,
@@ -120,6 +129,8 @@ void World::furnish_policies() {
               {"killWait", "3s"},
               {"timetable", {{"failOpenAfter", in_seconds(plan_.fail_open_after)}}}};
   if (plan_.fair_share) {
+    // Usage never decays in these rounds: the record can then be compared with a plain sum
+    // (check_usage()).
     config["priority"] = {{"type", "Multifactor"},
                           {"weights", {{"fairShare", 1000}}},
                           {"usageDecay", "Never"},
@@ -132,6 +143,8 @@ void World::furnish_policies() {
   make(paths::kPartitions, "Partition", "high", partition_spec(false));
 }
 
+// Adds a machine with kubelet and agent, switched on, and its Node object. The callback looks the
+// node up by its index, since `nodes_` may still grow while it is made.
 void World::make_node(const std::string& name, std::uint64_t seed) {
   const std::size_t index = nodes_.size();
   Node& node = nodes_.emplace_back();
@@ -161,11 +174,12 @@ void World::create_node_object(const std::string& name) {
 
 // --- the run ---
 
-// 1. the plan's events, until faults end
-// 2. all heals; all jobs must end within a time that no recovery needs
-// 3. a while in which nothing happens: nothing may be written
-// 4. what is stored at the end, and usage, against what the programs did A finding ends the round
-//    at once, because what follows from it would be found, too.
+// 1. The plan's events, until faults end.
+// 2. All heals. All jobs must end within a time that no recovery needs.
+// 3. A while in which nothing happens: nothing may be written.
+// 4. What is stored at the end, and usage, are compared with what the programs did.
+//
+// A finding ends the round at once, because consequences of it would be found, too.
 Outcome World::run() {
   ++tally_.rounds;
   run_until([] { return false; }, plan_.faults_end);
@@ -197,8 +211,9 @@ void World::check_usage() {
   ledger_.check_usage(recorded);
 }
 
-// A system with nothing to do writes nothing but its leaders' Lease, and what the passing of time
-// makes of usage.
+// Checks that a system with nothing to do writes nothing. Two things go on by right: leaders renew
+// their Lease, and the passing of time changes usage, which is stored once in each kUsagePeriod
+// (one more if the interval begins just before a store).
 void World::quiet() {
   run_until([] { return false; }, now_ + kQuietBegins);
   const base::Instant since = server_clock_.wall();
@@ -216,8 +231,10 @@ void World::quiet() {
   }
 }
 
-// Virtual time: from one instant at which something is due to the next one. More steps at one
-// instant than kStepsAtOnceMax mean that the system chases its own tail.
+// Lets virtual time pass until `done()`, a finding, or `limit`. Time jumps from one instant at
+// which something is due to the next; nothing happens between, so a minute in which all parts wait
+// costs nothing. The clock never moves while parts have work at the present instant, so a part that
+// asks to be stepped at once for ever would stop time: kStepsAtOnceMax makes that a finding.
 void World::run_until(const std::function<bool()>& done, Time limit) {
   int steps = 0;
   while (!ledger_.finding() && now_ < limit && !done()) {
@@ -251,6 +268,7 @@ void World::step() {
   while (event_ < plan_.events.size() && plan_.events[event_].at <= now_) {
     perform(plan_.events[event_++]);
   }
+  // By index and not by iterator: an act may add another one, as let_go() does.
   for (std::size_t i = 0; i < later_.size();) {
     if (later_[i].at > now_) {
       ++i;
@@ -271,6 +289,8 @@ void World::step() {
     if (node.agent->take_died_at_freeze()) ledger_.fault();
   }
   if (cluster_at_ <= now_) step_cluster();
+  // The links take up what was written only after every part has had its step: a program never
+  // hears of a write at the instant of the write.
   if (const std::int64_t version = server_.resource_version(); version != looked_at_) {
     looked_at_ = version;
     ledger_.look();
@@ -283,6 +303,8 @@ void World::step() {
   }
   if (sample_at_ <= now_) {
     sample_at_ = now_ + kSampleEvery;
+    // A leader is expected to keep its promises 5 s after it became well, since it has to restore
+    // its state and to publish timetables first.
     if (!operator_is_well()) well_since_ = now_;
     ledger_.sample(nodes_, now_ >= well_since_ + seconds{5});
   }
@@ -306,6 +328,7 @@ void World::step_cluster() {
       std::any_of(plan_.events.begin(), plan_.events.end(), [](const Event& one) {
         return one.act == Act::kRestore || one.act == Act::kStaleTimetables;
       });
+  // A backup is a snapshot that shares what did not change, taken once a second.
   if (goes_back && now_ < plan_.faults_end) backups_.push_back({now_, server_.back_up()});
   for (Node& node : nodes_) {
     const std::string& name = node.machine->name;
@@ -323,6 +346,8 @@ void World::step_cluster() {
                                          {"reason", "NodeStatus"},
                                          {"message", ""}}})}}}});
   }
+  // Pods of nodes that are gone, as Kubernetes' pod garbage collector deletes them: by force, since
+  // no kubelet can confirm.
   if (now_ / kClusterEvery % 5 != 0) return;
   const json pods = call(kube::Method::kGet, paths::kAllPods, nullptr);
   for (const json& pod : pods.value("items", json::array())) {
@@ -334,9 +359,14 @@ void World::step_cluster() {
   }
 }
 
-// Faults are over: links and processes heal by the plan's own times; clocks and policies are set
-// right, users let go what they hold, and kill switches are off (a restore may have brought one
-// back).
+// Ends the faults. Links and processes heal by the plan's own times, none of which is after this;
+// the rest is set right here:
+//
+// * policies, as administrators had them at the beginning
+// * clocks, and tasks that did not freeze
+// * kill switches (a restore may have brought one back)
+// * crashes that were armed for a write or a freeze that has not come
+// * jobs that users hold
 void World::heal() {
   furnish_policies();
   for (const bool low : {true, false}) {
@@ -360,8 +390,9 @@ void World::heal() {
   let_go();
 }
 
-// Users let go what they hold, every 20 s until all jobs have ended: after a restore an older spec
-// may be stored again.
+// Users resume and release the jobs that they hold, and give up those that were refused, every 20 s
+// until all jobs have ended: a restore may have brought an older spec back, and a job may be held
+// by the system at any time.
 void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {
@@ -392,10 +423,12 @@ void World::let_go() {
   if (!ledger_.all_final()) later(seconds{20}, [this] { let_go(); });
 }
 
+// Has `act` done after a time, by step(). What it refers to must live as long as the world does.
 void World::later(Time after, std::function<void()> act) {
   later_.push_back({now_ + after, std::move(act)});
 }
 
+// Prints jobs, timetables and pods as they are stored: the end of a replay's trace.
 std::string World::dump() {
   std::string text;
   for (const char* path : {paths::kJobs, paths::kTables}) {

@@ -14,11 +14,14 @@
 
 namespace simulation {
 
+// How a round ended: its finding, nullopt if there was none, and the true time of its end.
 struct Outcome {
   std::optional<Finding> finding;
   Time ended_at{};
 };
 
+// One round. Used by one thread; several rounds may run in threads of their own, as they share
+// nothing but the loaded CRDs. REQUIRES: run() is called once.
 class World {
  public:
   using Trace = std::function<void(const std::string& line)>;

@@ -18,13 +18,19 @@ using std::chrono::seconds;
 // was set back.
 constexpr Time kLeaseTells = seconds{3};
 
+// A merge patch of spec.control: what a user asks of a job that exists.
 json control(const json& what) {
   return {{"spec", {{"control", what}}}};
 }
 
 }  // namespace
 
-// By who acts or what fails. Every fault is told to the ledger, which allows for what it may cost.
+// Carries out one event of the plan, by who acts or what fails. The plan drew raw numbers, before
+// anything was known of the round: each act reduces `target` modulo the number of things there are,
+// and `amount` to its own choices. An event that finds nothing to act on (a node that is off, a
+// cluster without programs) does nothing, and is then not counted as a fault.
+//
+// Every fault is told to the ledger, which allows for what it may cost.
 void World::perform(const Event& event) {
   trace("--- " + to_string(event));
   switch (event.act) {
@@ -128,6 +134,9 @@ void World::submit(const JobPlan& job) {
 
 // The ledger is told of what ends or deletes a job, since only then may it be missing or cancelled.
 void World::perform_user(const Event& event) {
+  // `path` is our Job; `written` is what the user writes, which for a Job of the batch group is
+  // another object. The Job that runs it has a name of its own, so the other acts find nothing at
+  // `path` and are refused.
   const JobPlan& job = plan_.jobs[event.target % plan_.jobs.size()];
   const std::string path = std::string{paths::kJobs} + "/" + job.name;
   const std::string written =
@@ -148,10 +157,12 @@ void World::perform_user(const Event& event) {
       const json body = batch ? json{{"spec", {{"suspend", on}}}} : control({{"suspend", on}});
       call(kube::Method::kPatch, written, body);
     };
+    // The suspension of a batch Job is carried out by deleting the Job that runs it.
     if (job.batch) ledger_.user_deletes(job.name);  // the Job that runs it
     suspend(true);
     later(event.length, [suspend] { suspend(false); });
   } else if (event.act == Act::kRequeue) {
+    // A request counts if its number is higher than the last one: microseconds only grow.
     patch(control({{"requeueRequest", static_cast<std::int64_t>(now_.count())}}));
   } else if (event.amount % 2 == 0) {
     patch({{"spec", {{"schedule", {{"timeLimit", "10m"}}}}}});
@@ -167,6 +178,8 @@ void World::perform_administrator(const Event& event) {
     const std::string slice = std::to_string(1 + event.amount % 4) + "s";
     call(kube::Method::kPatch, paths::kConfig, {{"spec", {{"timeSlice", slice}}}});
   } else if (event.act == Act::kChangeShare) {
+    // In one of five cases turns end altogether: running gangs keep their nodes, and agents must
+    // thaw what has no timetable any more.
     json share{{"policy", "Force"}, {"maxShare", 1 + event.amount % 4}};
     if (event.amount % 5 == 0) share = {{"policy", "Exclusive"}, {"maxShare", nullptr}};
     call(kube::Method::kPatch, paths::kLow, {{"spec", {{"overSubscribe", share}}}});
@@ -183,8 +196,9 @@ void World::perform_administrator(const Event& event) {
   }
 }
 
-// Deleted and made anew, closed in one of three ways, or left with one node; later all is as
-// before.
+// Deletes the partition "low" and makes it anew, closes it in one of three ways, or leaves it one
+// node; after event.length all is as before. A deleted partition is the hardest of these: its
+// running jobs have no turns any more, and its timetables go.
 void World::change_partition(const Event& event) {
   const auto set = [this](const json& spec) {
     call(kube::Method::kPatch, paths::kLow, {{"spec", spec}});
@@ -196,6 +210,8 @@ void World::change_partition(const Event& event) {
   }
   const json before = partition_spec(true);
   if (event.amount % 3 == 1) {
+    // Down: nothing starts. Drain: nothing is submitted. Inactive: neither. What runs goes on in
+    // all three.
     constexpr std::array kStates{"Down", "Drain", "Inactive"};
     set({{"state", kStates[event.amount / 3 % kStates.size()]}});
   } else {
@@ -206,6 +222,8 @@ void World::change_partition(const Event& event) {
   });
 }
 
+// Changes the scheduler's type and, in every other case, the mode of preemption, under jobs that
+// run and wait.
 void World::change_scheduler(const Event& event) {
   json spec{{"schedulerType", event.amount % 4 < 2 ? "Builtin" : "Backfill"}};
   if (event.amount % 2 == 0)
@@ -213,6 +231,8 @@ void World::change_scheduler(const Event& event) {
   call(kube::Method::kPatch, paths::kConfig, {{"spec", spec}});
 }
 
+// Deletes all objects of a list. `collection` lists them and `each` is the path before a name: they
+// differ for kinds that live in a namespace.
 void World::delete_all(const std::string& collection, const std::string& each) {
   const json list = call(kube::Method::kGet, collection, nullptr);
   for (const json& item : list.value("items", json::array())) {
@@ -228,6 +248,8 @@ void World::delete_all(const std::string& collection, const std::string& each) {
 void World::reinstall(const Event& event) {
   const Time back_at = now_ + event.length;
   for (auto& one : operators_) one->kill(back_at);
+  // One draw holds the fates of all nodes, two bits each: 1 = the agent is dead meanwhile, 2 = it
+  // is cut off, else it sees everything. The higher bits move the return of an agent by up to 8 s.
   std::uint64_t fates = event.amount;
   for (Node& node : nodes_) {
     const Time away_until = back_at + milliseconds{fates / 8 % 8'000};
@@ -235,6 +257,8 @@ void World::reinstall(const Event& event) {
     if (fates % 4 == 2) node.agent->link().weather.partitioned_until = away_until;
     fates /= 4;
   }
+  // Users submit again what they had submitted; jobs that are not submitted yet come by their own
+  // events.
   std::vector<const JobPlan*> lost;
   for (const JobPlan& job : plan_.jobs) {
     const std::string path = std::string{paths::kJobs} + "/" + job.name;
@@ -260,7 +284,8 @@ void World::set_kill_switch(const std::string& node, bool on) {
        {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}});
 }
 
-// Mostly the leader.
+// Returns the replica that an event is about: mostly the leader, because faults of a stand-by test
+// little; in one of five cases any.
 OperatorHost& World::operator_of(const Event& event) {
   const auto leader = std::find_if(operators_.begin(), operators_.end(),
                                    [](const auto& one) { return one->leads(); });
@@ -341,6 +366,8 @@ void World::perform_link(const Event& event) {
     server_.reset_watches();
     looked_at_ = -1;
   } else if (event.act == Act::kStaleTimetables) {
+    // A cache that is 1 to 16 s old, which another API server would serve after its etcd is cut
+    // off.
     const auto backup = backup_of(now_ - seconds{1} - milliseconds{event.amount % 15'000});
     if (!backup) return;
     ++tally_.faults["timetables from a stale cache"];
@@ -352,12 +379,16 @@ void World::perform_link(const Event& event) {
   }
 }
 
+// Returns the newest backup that is not younger than that; null if there is none.
 std::shared_ptr<const devcluster::ApiServer::Backup> World::backup_of(Time as_of) const {
   const auto found = std::find_if(backups_.rbegin(), backups_.rend(),
                                   [&](const auto& backup) { return backup.first <= as_of; });
   return found == backups_.rend() ? nullptr : found->second;
 }
 
+// Sets the store back to the newest backup of `as_of` or before. The server ends all watches and
+// raises the revision above everything that it has given out, as docs/operations.md asks of an
+// administrator.
 void World::restore(Time as_of) {
   const auto backup = backup_of(as_of);
   if (!backup) return;
