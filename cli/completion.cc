@@ -40,7 +40,8 @@ Words commands_of(CLI::App& app) {
   return words;
 }
 
-// submit reads its command line as sbatch does; its options are those that its help names.
+// Returns the options that the help of `submit` names: it reads its command line as sbatch does, so
+// CLI11 knows none of them.
 Words submit_options() {
   Words words;
   const std::string help = submit_help();
@@ -63,8 +64,8 @@ Words options_of(const CLI::App& command) {
   return words;
 }
 
-// The option whose value the next word is: `word` names it, it takes a value, and the value is not
-// in the same word. Null if not.
+// Returns the option whose value the next word is: `word` names it, it takes a value, and the value
+// is not in the same word. Null if there is none.
 const CLI::Option* value_option(const CLI::App& command, const std::string& word) {
   if (word.size() < 2 || word[0] != '-' || word.find('=') != std::string::npos) return nullptr;
   const CLI::Option* option = command.get_option_no_throw(word);
@@ -88,9 +89,9 @@ Words choices_of(const CLI::Option& option) {
   return words;
 }
 
+// Returns the names of all objects of a kind; none if they cannot be listed, for the tab key has no
+// place for an error.
 template <kube::ApiObject T>
-// The names of all objects of a kind; none if they cannot be listed, for the tab key has no place
-// for an error.
 Words names_in(const Session& session, const std::string& ns) {
   Words words;
   const base::Result<kube::ObjectList<T>> list = session.client.list<T>({.ns = ns});
@@ -119,7 +120,7 @@ Words unfinished_jobs(const Session& session) {
 // A question to the cluster for the value of an option, or for an argument ("").
 using Question = Words (*)(const Session&);
 
-// Which option's values only the cluster knows.
+// Returns how to ask the cluster for an option's values; null if the cluster does not know them.
 Question question_for(const std::string& option) {
   if (option == "partition") {
     return [](const Session& session) { return names_in<kube::Partition>(session, ""); };

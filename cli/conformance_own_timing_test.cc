@@ -36,8 +36,8 @@ namespace {
 using simulate::Happening;
 using simulate::Scenario;
 
-// Carries decisions out as simulate::run_told does: what starts is ready at once, and what a
-// command ends is gone at once.
+// One of the two simulations. Carries decisions out as simulate::run_told does: jobs that start are
+// ready at once, and jobs that a command ends are gone at once.
 class Replay {
  public:
   Replay(const Scenario& scenario, bool told)
@@ -146,7 +146,9 @@ class Replay {
   base::Instant now_{};
 };
 
-// Which jobs are connected by nodes (or cores) that they share: by job, the first of its group.
+// Returns the groups of jobs that are connected by places (nodes or cores) that they share: for
+// each job the first job of its group. Two jobs of one place have one group, and so have all that
+// either is connected with; that is what merges two groups in the inner loop.
 std::map<sched::JobId, sched::JobId> groups_of(
     const std::map<std::string, std::set<sched::JobId>>& jobs_on_places) {
   std::map<sched::JobId, sched::JobId> first_of;
@@ -193,6 +195,8 @@ bool began_beside(const std::map<sched::JobId, sched::JobId>& before,
   });
 }
 
+// Returns true if own timing can do what the recording told (the reasons are at the top of the
+// file), and there is a slice to compare.
 bool is_compared(const Scenario& scenario) {
   const sched::Configuration& configuration = scenario.configuration;
   const auto exempts = [](const sched::QosConfig& qos) {
@@ -218,7 +222,8 @@ bool is_compared(const Scenario& scenario) {
   return has_slice;
 }
 
-// With own timing that is refused (docs/design/differences.md).
+// Returns true if a job is held that has nodes: with own timing that is refused
+// (docs/design/differences.md).
 bool holds_a_running_job(const Happening& happening,
                          const std::map<std::string, std::set<sched::JobId>>& jobs_on_nodes) {
   const auto* command = std::get_if<simulate::Command>(&happening);
@@ -235,6 +240,13 @@ struct Duel {
   std::string difference;  // empty = none
 };
 
+// Plays a recording twice, side by side:
+// 1. Inputs between two recorded slices are collected.
+// 2. At the next slice they are played at equal distances within one slot of the grid, and both
+//    simulations are compared after each.
+// 3. Both end the slot, and are compared again.
+// 4. The groups of jobs at the slice are kept: with them the next comparison sees whether jobs grew
+//    together, from which on the two differ by design.
 Duel duel(const Scenario& scenario) {
   const base::Duration slice = scenario.configuration.cluster.time_slice;
   Replay told{scenario, true};
@@ -290,7 +302,8 @@ Duel duel(const Scenario& scenario) {
   return result;
 }
 
-// With its own timing the backfill makes passes every bf_interval: the main pass alone is compared.
+// Switches the backfill off. With own timing it makes passes every bf_interval, and told timing has
+// none between the recorded ones: the main pass alone is compared.
 void without_backfill(Scenario& scenario) {
   scenario.configuration.cluster.backfill.interval = std::chrono::seconds{-1};
   for (simulate::Input& input : scenario.inputs) {
@@ -301,8 +314,8 @@ void without_backfill(Scenario& scenario) {
   }
 }
 
-// A replay gives victims notice where a grace time is configured and ends them later (7.8). Both
-// are to decide so at the choice.
+// A replay gives victims notice if a grace time is configured, and ends them later (7.8). Here both
+// simulations decide so at the choice.
 void without_notice(Scenario& scenario) {
   sched::Configuration& c = scenario.configuration;
   const auto has_grace = [](const auto& each) { return each.grace_time.count() > 0; };
@@ -330,7 +343,7 @@ TEST(OwnTiming, AgreesWithToldTimingOnTheRecordings) {
     suspended += result.suspended;
     cut_short += result.apart ? 1 : 0;
   }
-  // So that it cannot pass by looking at nothing.
+  // Lower bounds of what was compared, so that the test cannot pass by looking at nothing.
   EXPECT_GE(recordings, 83);
   EXPECT_GE(slices, 900);
   EXPECT_GE(suspended, 1400);

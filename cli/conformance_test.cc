@@ -24,8 +24,8 @@ using Json = nlohmann::json;
 const std::filesystem::path kRecordings =
     std::filesystem::path{KUBEGANG_SOURCE_DIR} / "scheduler/testdata/conformance";
 
-// Where Slurm has a defect that is not copied: the steps that differ, and why. Everything else of
-// such a recording agrees. (None so far: no recording here pins a defect.)
+// A recording in which Slurm has a defect that is not copied: the steps that differ, and why.
+// Everything else of it must agree. (None so far: no recording here pins a defect.)
 struct KnownDifference {
   std::string defect;  // number in slurm-semantics.md 15.2
   std::string why;
@@ -36,6 +36,7 @@ const std::map<std::string, KnownDifference>& known_differences() {
   return kKnown;
 }
 
+// "0-3,7" as numbers.
 std::set<int> numbers(const std::string& ranges) {
   std::set<int> all;
   for (const std::string& range : slurm::split(ranges, ',')) {
@@ -72,7 +73,8 @@ Json comparable(const Json& step) {
           {"suspended", step.at("suspended").get<std::set<std::string>>()}};
 }
 
-// A submission's priority under multifactor, within 2 %: Slurm sums with fractions.
+// Returns true if a submission's priority under multifactor is within 2 % of Slurm's: Slurm sums
+// with fractions, and the scheduler with integers.
 bool same_priority(const Json& want, const Json& got) {
   if (!want.contains("priority")) return true;
   const double priority = want["priority"].get<double>();
@@ -85,6 +87,7 @@ Json read_json(const std::filesystem::path& path) {
   return Json::parse(text.ok() ? *text : "null");
 }
 
+// Plays a recording and returns what `kubectl gang simulate -o json` would print of it.
 Json simulated(const std::filesystem::path& path) {
   const base::Result<std::string> text = read_file(path.string(), kScenarioBytesMax);
   EXPECT_TRUE(text.ok()) << path;

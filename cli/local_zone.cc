@@ -23,6 +23,9 @@ base::Duration zone_at(base::Instant local) {
 
 }  // namespace
 
+// Slurm reads times of day in the zone of the machine on which sbatch runs, and so does `submit`.
+// The offset now is not enough: "--begin=2026-07-01" is to be read with summer's offset even if it
+// is winter, hence the function `zone_at`.
 slurm::Now local_time(base::Instant now) {
   const std::time_t seconds_count = seconds_of(now);
   std::tm local{};

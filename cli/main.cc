@@ -11,6 +11,8 @@
 
 namespace {
 
+// Opens the connection for a command and closes it after. Tests put their own API server in this
+// place.
 base::Result<int> with_session(const cli::ConnectOptions& options,
                                const std::function<int(const cli::Session&)>& use) {
   const base::Result<std::unique_ptr<cli::Connection>> connection = cli::Connection::open(options);
@@ -18,7 +20,7 @@ base::Result<int> with_session(const cli::ConnectOptions& options,
   return use((*connection)->session());
 }
 
-// Of standard output, if that is a terminal which knows.
+// Returns the width of standard output; nullopt if it is not a terminal, or one that does not tell.
 std::optional<std::size_t> terminal_columns() {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;

@@ -9,7 +9,8 @@
 namespace cli {
 namespace {
 
-// Text of roff: a backslash and a minus are characters, a dot at the beginning of a line is too.
+// Returns text as roff takes it: a backslash and a minus are escaped, and so is a dot at the
+// beginning of a line, where it would begin a request.
 std::string roff(const std::string& text) {
   std::string out;
   bool line_begins = true;

@@ -21,7 +21,8 @@ namespace {
 using base::Status;
 using simulate::Scenario;
 
-// "QOS "gold": Preempt: there is no QOS silver: …".
+// Returns an issue as a sentence, with the object that it is about in front: "QOS "gold": Preempt:
+// there is no QOS silver: …". An issue of the cluster has no object.
 std::string sentence_of(const sched::ConfigIssue& issue) {
   std::string where;
   if (issue.object == sched::IssueObject::kPartition) where = "partition ";
@@ -32,8 +33,16 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
 }
 
 // Reads one file, section by section, into a scenario. Each section is read by the same code that
-// reads slurm.conf or sacctmgr's options, so a scenario accepts what Slurm accepts; this class adds
-// places to the messages, and the checks between sections.
+// reads slurm.conf or sacctmgr's options, so a scenario accepts what Slurm accepts. This class adds
+// three things:
+//
+// 1. Places. A message begins with "file:line: ", although the readers of Slurm's keys know no
+//    lines.
+// 2. Order. The file may have its sections in any order, but they are read in the order in which
+//    they refer to each other: nodes, configuration, QOS, accounts, users, partitions, inputs.
+// 3. Checks between sections: names that are referred to exist, names that must differ do.
+//
+// After an error nothing of the scenario is used, so the members may then be incomplete.
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_{file} {}
@@ -60,6 +69,7 @@ class Reader {
   YamlFile file_;
   Scenario scenario_;
   PartitionKeys partition_keys_;
+  // Users who may submit; nullopt: the file has no list, and any user may.
   std::optional<std::set<std::string>> users_;
   std::optional<Place> conf_place_;
   std::map<std::string, Place> qos_places_;
@@ -143,8 +153,11 @@ Status Reader::read_nodes(const YAML::Node& list) {
   return {};
 }
 
+// Reads one entry of `nodes`, which describes all nodes of its hostlist. The keys are put into the
+// words of a NodeName line and go to the reader of slurm.conf; its messages name slurm.conf's keys,
+// which are put back into the file's words at the end.
 Status Reader::read_node(const YAML::Node& map) {
-  // The scenario's short names of the keys of a NodeName line.
+  // The scenario's short names of the keys of a NodeName line, which take the same values.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys = {
       {{"name", "NodeName"},
        {"sockets", "Sockets"},
@@ -315,8 +328,9 @@ Status Reader::read_qos(const YAML::Node& list) {
   return {};
 }
 
-// The recordings have, beside what the scenario names, an account acct for jobs of root, and root
-// is a user of the root account too.
+// Switches accounting on, unless it is on already. The cluster of the recordings had, beside what a
+// scenario names, an account acct for jobs of root, and root as a user of the root account too; a
+// scenario without them would have other shares than the recording.
 void Reader::begin_accounting() {
   sched::Configuration& configuration = scenario_.configuration;
   if (!configuration.accounts.empty()) return;
@@ -325,6 +339,7 @@ void Reader::begin_accounting() {
   configuration.users.push_back({.name = "root", .account = sched::kRootAccount});
 }
 
+// `accounting: true` alone: accounts count, although the file names none.
 Status Reader::read_accounting(const YAML::Node& value) {
   if (value.IsScalar() && value.Scalar() == "true") {
     begin_accounting();
@@ -417,6 +432,8 @@ std::vector<std::string> Reader::node_names() const {
 
 }  // namespace
 
+// As Reader::check_configuration(), for a configuration that inputs have changed: there are no
+// places any more, and warnings were told when the file's own configuration was read.
 base::Status check_legal(const sched::Configuration& configuration) {
   for (const sched::ConfigIssue& issue : sched::check(configuration)) {
     if (issue.severity == sched::IssueSeverity::kError) {

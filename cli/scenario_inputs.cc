@@ -59,6 +59,7 @@ base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
   return at(place, slurm::unknown_word("input", "", kKinds));
 }
 
+// Reads the form of an input, whatever its kind:
 // 1. the kind
 // 2. every other key belongs to that kind
 // 3. the time, and whether Slurm refused the input
@@ -93,6 +94,11 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
   return input;
 }
 
+// Reads all inputs, in the order of the file, which must be that of their times. While it reads,
+// the state of the cluster is followed as far as inputs need it: the jobs that were submitted, by
+// label and number; each job's request and the configuration with all updates so far, because the
+// scheduler takes whole ones and `scontrol update` names only what changes.
+//
 // Whether the scenario tells its passes and ends, or plays by itself, is known only when all inputs
 // are read. Two errors (endless_, unknown_mode_) concern scenarios that play by themselves, so they
 // are kept until then.
@@ -123,7 +129,8 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
   return {};
 }
 
-// By kind. The six commands and timeLimit have nothing but a job, and share one reader.
+// Reads an input by its kind. The six commands and timeLimit have nothing but a job, and share one
+// reader.
 base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& input) {
   if (input.kind == "submit") return submit(input);
   if (input.kind == "pass") return pass(input);
@@ -256,6 +263,7 @@ base::Result<simulate::Happening> ScenarioInputs::pass(const RawInput& input) co
   return simulate::Happening{pass};
 }
 
+// Returns the whole number of an optional key, `otherwise` if the key is absent.
 base::Result<int> ScenarioInputs::number(const RawInput& input, const std::string& key,
                                          int otherwise, slurm::IntegerRange range) const {
   const auto found = input.fields.find(key);
@@ -267,7 +275,8 @@ base::Result<int> ScenarioInputs::number(const RawInput& input, const std::strin
   return static_cast<int>(*read);
 }
 
-// Told timing: the job's program ends by itself with this exit code, or by this signal.
+// Told timing: the job's program ends by itself with this exit code, or by this signal. The bounds
+// are those of a process: an exit code has 8 bits, and Linux has 64 signals.
 base::Result<simulate::Happening> ScenarioInputs::end(const RawInput& input) const {
   const base::Result<sched::JobId> id = job(input.fields.at("end"));
   if (!id) return id.error();
@@ -295,7 +304,8 @@ base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input)
   return simulate::Happening{simulate::TellTimeLimit{*id}};
 }
 
-// `scontrol update NodeName=… State=…`, for a hostlist of nodes.
+// `scontrol update NodeName=… State=…`, for a hostlist of nodes. RESUME is Slurm's word for taking
+// a state back that an administrator has set.
 base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& input) const {
   const Entry& entry = input.fields.at("node");
   const base::Result<std::string> text = word(entry);
@@ -448,6 +458,7 @@ base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
                              {"TimeLimit", "Priority", "Nice", "Partition", "QOS"});
 }
 
+// Returns the number of the job whose label is the value of this key.
 base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
   const base::Result<std::string> label = word(entry);
   if (!label) return label.error();
@@ -459,7 +470,8 @@ base::Result<sched::JobId> ScenarioInputs::job(const Entry& entry) const {
   return found->second;
 }
 
-// Puts job ids in the place of {LABEL}.
+// Puts job numbers in the place of {LABEL}. A number has no braces, so the search goes on where the
+// last one was put.
 base::Result<std::string> ScenarioInputs::with_job_ids(std::string text) const {
   for (std::size_t open = text.find('{'); open != std::string::npos; open = text.find('{', open)) {
     const std::size_t close = text.find('}', open);

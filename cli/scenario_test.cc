@@ -25,6 +25,8 @@ std::string refusal(const std::string& text) {
   return read.ok() ? "" : read.error().message;
 }
 
+// One of each section; the fields that are looked at are those that the file does not state as it
+// is read: defaults, expanded hostlists, numbers of jobs.
 TEST(ScenarioFile, ReadsWhatHappens) {
   const base::Result<simulate::Scenario> read =
       read_scenario("name: x\nend: 9\n" + file_with("- {t: 0.5, submit: A, args: -N2, run: 7}\n"
@@ -55,6 +57,7 @@ TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
   }
 }
 
+// Every message has the place, the wrong word, and what would be right. "f" is the file's name.
 TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nodes: []\npartitions: []\ninput: []\n",

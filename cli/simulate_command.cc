@@ -30,7 +30,8 @@ int usage(Output output, const std::string& what) {
   return kExitUsage;
 }
 
-// "30" or "7.5".
+// Reads seconds, "30" or "7.5"; nullopt if the text is anything else. 3e9 s are 95 years, the bound
+// for times of a scenario too.
 std::optional<base::Instant> instant(const std::string& text) {
   char* end = nullptr;
   const double seconds = std::strtod(text.c_str(), &end);

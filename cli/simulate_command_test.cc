@@ -66,6 +66,7 @@ TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
   EXPECT_THAT(out_.str(), HasSubstr("Ended              2 jobs\n"));
 }
 
+// The ends are those worked out above; B responds in 240 − 10 = 230 s.
 TEST_F(SimulateCommand, WhatIfAsJson) {
   ASSERT_EQ(run(kTwoGangs, {.json = true, .at = {"75"}}), kExitOk) << err_.str();
   const nlohmann::json json = nlohmann::json::parse(out_.str());
@@ -105,7 +106,8 @@ inputs:
   EXPECT_EQ(totals["preemptedJobs"], 0);
 }
 
-// Two gangs take turns for a week: single turns cannot be seen, so each node is a handful of marks.
+// Two gangs take turns of 30 s for a week: single turns cannot be seen, so each node is a handful
+// of marks. Each gang has half of the time, which is half of a row of 18 pixels.
 TEST_F(SimulateCommand, APictureIsNoLargerThanWhatCanBeSeen) {
   std::string week{kTwoGangs};
   for (auto at = week.find("run: 120"); at != std::string::npos; at = week.find("run: 120")) {
@@ -127,6 +129,8 @@ TEST_F(SimulateCommand, WritesAPicture) {
   EXPECT_THAT(*svg, HasSubstr("</svg>"));
 }
 
+// Told timing: nothing happens but what the file says. Both gangs start in the pass at 11; A was
+// there first and is active, so B is suspended until A ends at 20. An instant makes no sense there.
 TEST_F(SimulateCommand, ToldTimingForPeople) {
   const std::string told = std::string{kTwoGangs} + "- {t: 11, pass: main}\n- {t: 20, end: A}\n";
   ASSERT_EQ(run(told, {}), kExitOk) << err_.str();
@@ -141,7 +145,9 @@ TEST_F(SimulateCommand, ToldTimingForPeople) {
   EXPECT_EQ(run(told, {.at = {"5"}}), kExitUsage);
 }
 
-// Two jobs of all five nodes, one after the other: the second waits for 60 s and runs for 40 s.
+// Two jobs of all five nodes, one after the other. j1 runs from 0 to 100; j2 comes at 40, waits for
+// 60 s and runs for 40 s, until 140. Slowdowns: 1 and (60 + 40) ÷ 40, of which the mean is 7/4.
+// The third job has more processors than there are.
 TEST_F(SimulateCommand, PlaysATrace) {
   const std::string cluster = R"(
 nodes:

@@ -21,6 +21,7 @@ std::array<Column, 8> squeue_columns() {
           {"ST", 2},          {"TIME", 10},     {"NODES", 6}, {"NODELIST(REASON)", 0, true}};
 }
 
+// START_TIME has a place more than squeue's %.19S: times here end with the Z of UTC.
 std::array<Column, 9> squeue_start_columns() {
   return {Column{"JOBID", 8},
           {"PARTITION", 9},

@@ -125,6 +125,13 @@ base::Status check_launchers(std::string_view script) {
 
 }  // namespace
 
+// A batch script has no file in the pod, so it becomes an argument of its interpreter: `bash -c
+// TEXT NAME ARGUMENT…`.
+//
+// 1. The text can be an argument: valid UTF-8, Unix line breaks, not longer than the kernel takes.
+// 2. The first line says which interpreter; without #! it is /bin/sh.
+// 3. The interpreter must take a program as an argument, and its option for that is known.
+// 4. A shell script must not call srun and its like, which the image does not have.
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments) {

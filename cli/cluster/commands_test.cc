@@ -19,9 +19,13 @@ namespace {
 using std::chrono::seconds;
 using testing::HasSubstr;
 
+// Goal: what a user types, against what a user reads. Method: the whole program runs against the
+// API server in memory, whose objects are written as the operator would write them; no operator and
+// no agent runs, so states are what statuses and timetables say at the test's clock.
 class ClusterCommands : public ProgramTest {
  protected:
-  // Two gangs of n[12-13] that take turns of 30 s; `first` runs in the slot that is now.
+  // Two gangs of n[12-13] that take turns of 30 s. `first` has run for 40 s, `second` for none; the
+  // clock begins at the begin of an even slot, which is `first`'s.
   void add_two_gangs() {
     const kube::Job first = add_job("team-a", "first", {},
                                     {.state = kube::JobState::kRunning,
@@ -66,6 +70,9 @@ class ClusterCommands : public ProgramTest {
   }
 };
 
+// Goal: states and run times follow the turns although nothing is written meanwhile. 10 s into its
+// slot `first` has run 40 + 10 s. 45 s after the begin its slot is over for 15 s, which is how long
+// `second` has run. A job that has ended is not shown.
 TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
   add_two_gangs();
   add_job("team-a", "third",
@@ -110,6 +117,9 @@ TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
   EXPECT_THAT(run({"cancel", "-n", "team-a", "job/new"}).err, HasSubstr("no kubegang job yet"));
 }
 
+// Goal: a name selects by the same rules as in the other commands. "job/train" is a Job of the
+// batch group and so both of its attempts, "gjob/train" one of our Jobs, "4" a number; a name that
+// fits nothing is an error.
 TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
   const auto add = [&](const std::string& name, int number, const kube::ObjectMeta& metadata = {}) {
     add_job("team-a", name, {.partitions = {"batch"}},
@@ -146,7 +156,8 @@ TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
   EXPECT_THAT(missing.err, HasSubstr("none"));
 }
 
-// With rbac.lookersReadTimetables: false.
+// With rbac.lookersReadTimetables: false users may not read timetables. Both jobs are then shown as
+// running, with the run times of their statuses.
 TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
   add_two_gangs();
   server_.fail_next("get", "nodetimetables", 403);
@@ -159,7 +170,8 @@ TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay)
             "       2     batch   second   team-b  R       0:00      2 n[12-13]\n");
 }
 
-// squeue's default format: %.9P %.8j %.8u.
+// squeue's default format: %.9P %.8j %.8u. The longest line has 100 characters: with 100 columns it
+// is whole, with 99 names are cut, and -o wide never cuts.
 TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   add_job("team-a", "weather-model-2026-11", {.partitions = {"batch-of-the-institute"}},
           {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
@@ -244,8 +256,8 @@ TEST_F(ClusterCommands, WatchWithoutTheRightToTimetablesShowsWhatTheStatusesSay)
   EXPECT_THAT(out.str(), HasSubstr("       2     batch   second   team-b  R"));
 }
 
-// A few nodes are asked for by name; beyond a number one list is cheaper. Both ways the same
-// pointers stay valid.
+// A few nodes are asked for by name; beyond kSingleReadsMax one list is cheaper. Pointers that were
+// given out stay valid when the list is read: the caller may still hold them.
 TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = ""};
@@ -260,7 +272,8 @@ TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
   EXPECT_TRUE(reader.status().ok());
 }
 
-// squeue(1), --partition: a list, and a waiting job may be for several.
+// squeue(1), --partition: a list, and a waiting job may be for several. "nightly" is not "night";
+// the last case shows that -p takes one word only, so that a job may follow it.
 TEST_F(ClusterCommands, QueueOfSomePartitions) {
   const auto add = [&](const char* name, std::vector<std::string> partitions, std::int64_t number) {
     add_job("team-a", name, {.partitions = std::move(partitions)},
@@ -381,7 +394,9 @@ TEST_F(ClusterCommands, ExplainWithoutTheRightToEventsShowsTheRest) {
   EXPECT_THAT(ran.out, HasSubstr("Reason      Resources\n"));
 }
 
-// n12 and n13 are taken until their job's limit, then by a job that is expected before.
+// `runs` has n12 and n13 since 60 s and may run for 600: it ends in 540 s at the latest, when
+// `first` is expected to start. `first` may run for 300 s, so `second` is expected after 840 s. The
+// blockers of `second` are both of them, the one that leaves last first.
 TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
   add_job("team-a", "runs", {.schedule = {.time_limit = seconds{600}}},
           {.state = kube::JobState::kRunning,
@@ -477,6 +492,9 @@ TEST_F(ClusterCommands, ExplainReckonsWithThePartitionThatIsInForce) {
   EXPECT_THAT(run({"explain", "waits"}).out, HasSubstr("10:00 by its time limit"));
 }
 
+// Each command changes one field of spec.control. Requests are counters that only grow, and the two
+// refusals come from the command: the job is running, so there is nothing to hold, and its user has
+// resumed it already.
 TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   add_job("default", "j", {},
           {.state = kube::JobState::kRunning,
@@ -500,6 +518,8 @@ TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   EXPECT_EQ(run({"resume", "j"}).err, "kubectl-gang: job j: it is not suspended by its user\n");
 }
 
+// Releasing takes back the user's own hold, and asks for the end of the operator's by a counter
+// above the last one that was carried out (4).
 TEST_F(ClusterCommands, HoldAndReleaseOfAWaitingJob) {
   add_job("default", "j", {},
           {.state = kube::JobState::kPending,
@@ -522,8 +542,8 @@ TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
   EXPECT_THAT(ran.err, HasSubstr("default/a"));
 }
 
-// One line per partition and state, as in sinfo: n1 runs a job, n2 is free, n3 does not report, n4
-// is cordoned.
+// One line per partition and state, as in sinfo. n1 has 8 CPUs and a job of 8: alloc. n2 is free,
+// n3 does not report, n4 is cordoned.
 TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
   kube::Partition partition;
   partition.metadata.name = "batch";
@@ -589,6 +609,8 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
               HasSubstr("Unusable    n2 has an agent that says Stopped (AgentNotReady)\n"));
 }
 
+// A partition that was refused from the beginning has nothing in force: no nodes, and no job gets
+// it by default, although its spec asks for both.
 TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
   kube::Partition partition;
   partition.metadata.name = "second";

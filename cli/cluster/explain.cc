@@ -13,7 +13,8 @@
 namespace cli {
 namespace {
 
-// "  Label      text", the text broken at blanks.
+// Returns "Label       text", the text broken at blanks so that no line is longer than 80 columns
+// and later lines stand below the text.
 std::string paragraph(const std::string& label, const std::string& text) {
   constexpr std::size_t kLabelWidth = 12;
   constexpr std::size_t kColumns = 80;
@@ -38,10 +39,12 @@ std::string paragraph(const std::string& label, const std::string& text) {
   return out + "\n";
 }
 
+// Returns "" for an instant that is not known, which add() leaves out.
 std::string instant(const std::optional<base::Instant>& t) {
   return t ? kube::format_time(*t) : "";
 }
 
+// Adds a paragraph; nothing without a text.
 void add(std::string& out, const std::string& label, const std::string& text) {
   if (!text.empty()) out += paragraph(label, text);
 }
@@ -79,7 +82,7 @@ void add_unusable(std::string& out, const kube::Job& job, const kube::Partition&
   }
 }
 
-// A job that waits for several lists them with commas.
+// Returns the partitions that the job is in, or waits for: the status lists those with commas.
 std::vector<std::string> partitions_of(const kube::Job& job) {
   std::vector<std::string> names;
   std::istringstream list{job.status.partition};
@@ -192,6 +195,9 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
 
 }  // namespace
 
+// Reads everything about one job: the job, its partitions, its events, other jobs if it waits, and
+// the timetables of its nodes. Whatever the user has no right to is left out with a sentence, or,
+// for partitions, without: the rest is still worth showing.
 int run_explain(const Session& session, const std::string& name, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang explain: " << error.message << "\n";

@@ -78,7 +78,6 @@ std::vector<std::shared_ptr<const kube::Job>> FollowedQueue::jobs() const {
 // The function keeps each timetable that it returned alive as long as it lives itself: a watch may
 // replace a timetable while the caller still reads the old one.
 TimetableOf FollowedQueue::timetable_of() const {
-  // A watch may replace a timetable while the caller still reads it.
   const auto kept = std::make_shared<std::vector<std::shared_ptr<const kube::NodeTimetable>>>();
   return [this, kept](const std::string& node) {
     kept->push_back(timetables_.find({.ns = "", .name = node}));

@@ -18,8 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// CPUs of running and suspended jobs by node name. Both hold what they were given; jobs that take
-// turns on the same cores are counted each, so the sum may exceed the node.
+// Returns the CPUs that running and suspended jobs hold on each node, by its name. Jobs that take
+// turns on the same cores are counted each, so a sum may exceed the node.
 std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
   std::map<std::string, std::int64_t> cpus;
   for (const kube::Job& job : jobs) {
@@ -29,8 +29,8 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
     for (const kube::NodeShare& part : job.status.allocation->shares) {
       const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(part.hostlist);
       if (!names) continue;
-      // No count = all of the node's.
-      // More than any node has, and small enough that many of them do not overflow.
+      // A share without a count is the whole node. The number stands for that: more than any node
+      // has, and small enough that a sum over all jobs does not overflow.
       constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
       for (const std::string& name : *names) cpus[name] += part.cpus.value_or(kWhole);
     }
@@ -48,8 +48,10 @@ std::set<std::string> unusable_nodes(const kube::Partition& partition) {
   return all;
 }
 
-// sinfo's states. The reasons that keep jobs away come before the use of the node: a node that is
-// drained and has jobs is drng, one without is drain.
+// Returns the state as sinfo shows it:
+// 1. down: kubelet does not report the node as ready
+// 2. drng, drain: it takes no new jobs, and has some, or none any more
+// 3. idle, alloc, mix: none, all or some of its CPUs are held
 std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t allocated) {
   if (!kube::is_true(node.status.conditions, "Ready")) return "down";
   if (node.spec.unschedulable || is_unusable) return allocated > 0 ? "drng" : "drain";
@@ -157,6 +159,7 @@ std::string format_info(const std::vector<InfoLine>& lines) {
   return format_table(columns, rows);
 }
 
+// SOURCE: sinfo.1, --list-reasons. A node of two partitions stands in a line for each.
 std::string format_reasons(const std::vector<kube::Partition>& partitions) {
   const std::array<Column, 5> columns = {Column{"REASON", 20, true}, Column{"PARTITION", 9, true},
                                          Column{"NODES", 6}, Column{"NODELIST", 20, true},

@@ -63,11 +63,12 @@ base::Duration run_time_in_status(const kube::Job& job, base::Instant now, bool 
 
 }  // namespace
 
-// The stored status does not change with the turns, or the API server would see a write for each.
-// So who runs now is computed, as the agents do it, from the timetable and the clock.
+// Works out what a job does at an instant. The stored status does not change with the turns, or the
+// API server would see a write for each. So the state is computed as the agents compute it, from
+// the timetable and the clock:
 // 1. a job without nodes: its state, and the run time that the status has
 // 2. pods are not ready: CF, no run time yet
-// 3. a timetable lists it: by its slots
+// 3. a timetable lists it: R or S by its slots
 // 4. no timetable lists it: nothing contends for its nodes, and it runs
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
@@ -86,7 +87,6 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
     return {.code = completing ? "CG" : (runs ? "R" : "S"),
             .run_time = run_time_listed(*listed, now)};
   }
-  // Nothing contends for its nodes: it runs.
   return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, !completing)};
 }
 

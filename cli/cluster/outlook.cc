@@ -25,7 +25,8 @@ bool waits(const kube::Job& job) {
   return state == kube::JobState::kPending && !job.status.allocation && job.status.job_id;
 }
 
-// By the operator (status), or by a user who has asked just now (spec).
+// Returns true if the job is not considered now: held by the operator (status), or by a user who
+// has asked just now (spec).
 bool is_held(const kube::Job& job) {
   return job.status.held || job.spec.control.hold.value_or(false);
 }
@@ -36,6 +37,7 @@ std::string label(const kube::Job& job) {
          job.metadata.name + ")";
 }
 
+// Returns the nodes of a hostlist that an operator has written; none if it cannot be read.
 std::set<std::string> nodes_of(const std::string& hostlist) {
   const auto names = slurm::expand_hostlist(hostlist);
   return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
@@ -67,8 +69,8 @@ bool is_before(const kube::Job& other, const kube::Job& job) {
   return place(other) < place(job);
 }
 
-// Its own time limit, or what its partition gives it by the spec that is in force; nullopt if none
-// is known here.
+// Returns the job's own time limit, or the one that its partition gives it by the spec that is in
+// force; nullopt if none is known here.
 std::optional<base::Duration> time_limit(const kube::Job& job,
                                          const std::vector<kube::Partition>& partitions) {
   if (job.spec.schedule.time_limit) return job.spec.schedule.time_limit;
@@ -90,8 +92,8 @@ std::string when(base::Instant at, base::Instant now) {
          (left > base::Duration{0} ? ", in " + slurm::format_run_time(left) : "");
 }
 
-// How many waiting jobs the scheduler considers first. Held jobs are not considered and do not
-// count. Nothing is said of a job that is first.
+// Adds how many waiting jobs of its partitions the scheduler considers first. Held jobs are not
+// considered and do not count. Nothing is said of a job that is first.
 void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<kube::Job>& all) {
   const auto count = std::count_if(all.begin(), all.end(), [&](const kube::Job& other) {
     return other.metadata.uid != job.metadata.uid && waits(other) && !is_held(other) &&
@@ -110,8 +112,10 @@ struct Blocker {
   std::string sentence;
 };
 
-// The jobs that run on the planned nodes, and those to which the nodes are promised before. The one
-// that is expected to leave last comes first, for it decides when the job can start.
+// Returns the jobs that run on the planned nodes, and those to which these nodes are promised
+// before. The one that is expected to leave last comes first, for it decides when the job can
+// start. All of that follows from statuses: ends are start plus time limit, as the backfill
+// reckons.
 std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>& all,
                               const std::vector<kube::Partition>& partitions, base::Instant now) {
   const std::set<std::string> own = nodes_of(job.status.planned_nodes);

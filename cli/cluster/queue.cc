@@ -19,11 +19,19 @@
 namespace cli {
 namespace {
 
+// How a line comes about. A job's status is written when something of it changes, and turns change
+// every slice without a write. So `queue` reads the jobs and the timetables of the nodes that they
+// have, and works out for one instant who runs (job_time.h): with that the whole table is a picture
+// of one moment, and a later one needs no new request. --watch does so with informers, the plain
+// command with one list.
+
 using Json = nlohmann::ordered_json;
 
+// ECMA-48: the cursor to the upper left, then everything on the screen away.
 constexpr std::string_view kClearScreen = "\033[H\033[2J";
 
-// The order within a partition: waiting jobs first, as in squeue. An unknown code comes last.
+// Returns the place of a state in the order within a partition: waiting jobs first, as in squeue.
+// An unknown code comes last.
 int state_rank(const std::string& code) {
   constexpr std::array<std::string_view, 5> kOrder = {"PD", "CF", "R", "S", "CG"};
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
@@ -38,6 +46,7 @@ std::string partition_of(const kube::Job& job) {
   return names.empty() ? "(default)" : names;
 }
 
+// Returns the nodes that the job has; of a job that waits the fewest that it asks for.
 int node_count(const kube::Job& job) {
   if (job.status.allocation) return job.status.allocation->nodes;
   return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
@@ -79,7 +88,8 @@ std::vector<std::vector<std::string>> queue_rows(const std::vector<QueueLine>& l
   return rows;
 }
 
-// Empty means "there is none": null, so that programs need not know the convention.
+// A QueueLine has "" for what there is not, and JSON has null, so that programs need not know the
+// convention.
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
@@ -88,8 +98,8 @@ Json seconds_or_null(const std::optional<base::Instant>& at) {
   return at ? Json(static_cast<double>(base::micros_since_epoch(*at)) / 1e6) : Json(nullptr);
 }
 
-// Times are in seconds since the epoch, durations in seconds, both with fractions. Numbers of jobs
-// are numbers; null before an operator has seen the job.
+// Returns the lines as JSON. Times are in seconds since the epoch, durations in seconds, both with
+// fractions. `jobID` is null before an operator has seen the job.
 std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   Json jobs = Json::array();
   for (const QueueLine& line : lines) {
@@ -112,7 +122,8 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   return all.dump(2) + "\n";
 }
 
-// In bytes, which are columns: names in Kubernetes are ASCII.
+// Returns the length of the longest line in bytes, which are columns: names in Kubernetes are
+// ASCII.
 std::size_t longest_line(std::string_view text) {
   std::size_t longest = 0;
   while (!text.empty()) {
@@ -123,9 +134,9 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
-// The table as it is if it fits; else partition, name and user are cut to squeue's widths. The
-// table is never cut further: a line that is still too long is wrapped by the terminal, so that no
-// node and no reason is lost.
+// Returns the table as it is if it fits; else partition, name and user (columns 1 to 3) are cut to
+// squeue's widths. Nothing else is ever cut: a line that is still too long is wrapped by the
+// terminal, so that no node and no reason is lost.
 std::string format_narrow(std::span<const Column> columns,
                           std::vector<std::vector<std::string>> rows,
                           std::optional<std::size_t> columns_max) {
@@ -139,7 +150,8 @@ std::string format_narrow(std::span<const Column> columns,
   return format_table(columns, rows);
 }
 
-// As squeue has it, a job that may run in several is shown for each of them.
+// Returns true if the job is in one of the partitions, or waits for one of them: squeue -p shows a
+// job that may run in several for each of them.
 bool is_in(const QueueLine& line, const std::vector<std::string>& partitions) {
   const std::vector<std::string> names = slurm::split(line.partition, ',');
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -167,7 +179,7 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
   output.out.flush();
 }
 
-// Without names they are all wanted.
+// Returns true if the job is among those that were asked for; without names all are.
 bool is_wanted(const kube::Job& job, const std::vector<std::string>& names) {
   return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
            return is_called(job, name);
@@ -207,8 +219,10 @@ base::Status print_once(const Session& session, const QueueOptions& options, con
   return {};
 }
 
-// Prints every second, since run times go on and turns change without a write. Ends with the error
-// of the first list, or after `watch_rounds_max` rounds; later errors are told and outlived.
+// Prints the queue every second, since run times go on and turns change without a write. Returns
+// the error of the first list, since a mistake (a wrong namespace, no rights) is told at once; an
+// error after the first lists is told below the table and outlived, because a watch is meant to run
+// through an upgrade of the API server. With `watch_rounds_max` it ends after so many rounds.
 base::Status follow(const Session& session, const QueueOptions& options, const std::string& ns,
                     Output output) {
   kube::ThreadSleeper sleeper;

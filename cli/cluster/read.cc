@@ -24,7 +24,8 @@ int attempt_of(const kube::Job& job) {
   return attempt;
 }
 
-// Returns the text after one of these kinds, as kubectl writes them; "" if none stands there.
+// Returns the text behind one of these kinds and a slash, as kubectl writes them; "" if none stands
+// there.
 std::string after_kind(std::string_view text, std::span<const std::string_view> kinds) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return "";
@@ -36,8 +37,8 @@ constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jo
 constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
                                                 "jobs.kubegang.io"};
 
-// A job's number (status.jobID). An error means that the text is not a number. Names of Jobs begin
-// with a letter (a rule of the CRD), so a number is never a name.
+// Returns the text as a job's number (status.jobID); an error if it is not a number. Names of Jobs
+// begin with a letter (a rule of the CRD), so a number is never a name.
 base::Result<std::int64_t> read_number(const std::string& text) {
   return slurm::parse_integer("job", text, {.min = 1, .max = std::int64_t{1} << 53U});
 }
@@ -167,7 +168,8 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
                      "there is no job " + name_or_number + " in namespace " + session.ns};
 }
 
-// The same rules as find_job(), for a job that is at hand.
+// Returns true if find_job() could mean this job by that name, by the same rules. A batch Job's
+// name fits all of its attempts, not only the present one.
 bool is_called(const kube::Job& job, const std::string& name_or_number) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
     return batch_job_of(job) == batch;

@@ -60,6 +60,8 @@ std::vector<Row> in_tree_order(const std::vector<ShareView>& shares) {
 
 }  // namespace
 
+// Columns and widths are those of sshare. An account's own line has no FairShare, because only the
+// entries of users have one that counts for jobs.
 std::string format_shares(const std::vector<ShareView>& shares) {
   const std::array<Column, 7> columns = {Column{"Account", 20, true},
                                          {"User", 10},
@@ -84,6 +86,7 @@ std::string format_shares(const std::vector<ShareView>& shares) {
   return format_table(columns, rows);
 }
 
+// Reads no jobs and no nodes, so users who may read policies and usage may ask.
 int run_share(const Session& session, const ShareOptions& options, Output output) {
   const base::Result<Standing> standing = read_standing(session, std::nullopt, output);
   if (!standing) {

@@ -28,7 +28,9 @@ std::string squeezed(const std::string& text) {
   return out;
 }
 
-// physics has three quarters of the shares and has used one quarter.
+// physics has three of four shares and a quarter of the usage: 2,000 of 8,000 billed seconds.
+// chemistry has one share and the rest. Both have one user, so within its account each user has all
+// of the usage. The cluster has four nodes; `wide` asks for two of them, `small` for one.
 class StandingTest : public ProgramTest {
  protected:
   // An object whose spec is in force.
@@ -73,6 +75,9 @@ class StandingTest : public ProgramTest {
   }
 };
 
+// Normalized shares: 1/4 and 3/4. Effective usage of accounts: 6,000 and 2,000 of 8,000. Fair share
+// is by rank (Fair Tree): of two users the better one has 2/2, the other 1/2, and team-a is better
+// since physics has used less than its shares promise.
 TEST_F(StandingTest, ShareShowsTheTreeWithWhatWasUsed) {
   const Ran ran = run({"share"});
   EXPECT_EQ(ran.code, kExitOk) << ran.err;
@@ -89,6 +94,10 @@ TEST_F(StandingTest, ShareShowsTheTreeWithWhatWasUsed) {
   EXPECT_EQ(all[2]["usageSeconds"], 6000);
 }
 
+// Points of fair share: 1000 for the first of two ranks, half of it for the second. The factor of
+// the size is the mean of the job's part of all nodes and its part of all CPUs, rounded down to
+// points: `small` has (1/4 + 1/32) ÷ 2 of 100, which are 14, `wide` twice that. With -w there are
+// weights and no jobs.
 TEST_F(StandingTest, PrioShowsWhatEachFactorCounts) {
   const Ran ran = run({"prio", "-A"});
   EXPECT_EQ(ran.code, kExitOk) << ran.err;

@@ -16,12 +16,26 @@
 namespace cli {
 namespace {
 
+// How a command line of sbatch becomes a Job.
+//
+// 1. read_submit_arguments() takes the options apart: ours (--image, --dry-run, -W …), kubectl's,
+//    sbatch's. A mistake here is a wrong command line (exit code 2).
+// 2. read_submit() reads the script, then sbatch's options once more after it: options of the
+//    command line beat #SBATCH lines by being read last. A mistake here is one of the script (exit
+//    code 1).
+// 3. job_object() makes the object: spec from the options, a pod template with one container.
+// 4. run_submit() sends it, prints it, and waits.
+//
+// sbatch's options are read by slurm/sbatch.h, which knows nothing of Kubernetes.
+
 constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
+// An exit code of a process has 8 bits.
 constexpr int kExitCodeMax = 255;
 constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
 
-// A DNS label that begins with a letter: the object's name, without its suffix, and so the
-// beginning of its service's name, which may not begin with a digit.
+// Returns the object's name without its suffix: a DNS label that begins with a letter. It is also
+// the beginning of the name of the job's service, and that may not begin with a digit. Characters
+// that a label cannot have become one '-'.
 std::string object_name(std::string_view wanted) {
   std::string name;
   for (const char c : slurm::lower_case(wanted)) {
@@ -37,15 +51,16 @@ std::string object_name(std::string_view wanted) {
   return name.empty() ? "job" : name;
 }
 
-// "/a/job.sh" is "job", as a name for the object; a name that only begins with a dot stays whole.
+// Returns "job" for "/a/job.sh", as a name for the object; a name that only begins with a dot stays
+// whole.
 std::string base_name(const std::string& path) {
   std::string name = path.substr(path.rfind('/') + 1);
   const std::size_t dot = name.rfind('.');
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
-// The value of a long option, "--image=X" or "--image X"; nothing = another option.
-// kInvalidArgument: the value is missing.
+// Returns the value of a long option, "--image=X" or "--image X", and moves `i` to the last word
+// that it took; nullopt if arguments[i] is another option. kInvalidArgument: the value is missing.
 base::Result<std::optional<std::string>> long_value(std::span<const std::string> arguments,
                                                     std::size_t& i, const std::string& name) {
   const std::string& word = arguments[i];
@@ -66,7 +81,8 @@ bool read_format(const std::string& text, SubmitOutput& output) {
   return text == "yaml" || text == "json" || text == "name";
 }
 
-// --image, and kubectl's options: in their long forms only, since sbatch has its own short ones.
+// Reads --image and kubectl's options at arguments[i], in their long forms only, since sbatch has
+// its own short ones; false if the word is none of them.
 base::Result<bool> read_connection(std::span<const std::string> arguments, std::size_t& i,
                                    SubmitArguments& own) {
   kube::ConfigOverrides& overrides = own.connect.overrides;
@@ -100,7 +116,7 @@ base::Result<bool> read_connection(std::span<const std::string> arguments, std::
   return false;
 }
 
-// Reads one of submit's own options at arguments[i]; false = it is none.
+// Reads one of submit's own options at arguments[i]; false if it is another one.
 base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t& i,
                             SubmitArguments& own) {
   const std::string& word = arguments[i];
@@ -175,6 +191,8 @@ base::Status check_words(const SubmitRequest& request) {
   return {};
 }
 
+// Refuses the values that sbatch takes and the Job's fields cannot say, with the option that says
+// the same here.
 base::Status check_fields(const sched::JobRequest& request) {
   if (request.time_limit == slurm::kUnlimited || request.time_min == slurm::kUnlimited) {
     return base::invalid_argument(

@@ -17,6 +17,8 @@ using std::chrono::minutes;
 using testing::HasSubstr;
 using Words = std::vector<std::string>;
 
+// Goal: a command line of sbatch becomes the Job that means the same. Method: `submit` runs against
+// the API server in memory, and the object that it stores is read back.
 class Submit : public ProgramTest {
  protected:
   // A file of this test, removed with it.
@@ -100,6 +102,8 @@ TEST_F(Submit, TtlAfterFinishedIsADuration) {
   EXPECT_NE(wrong.err.find("invalid duration \"soon\""), std::string::npos) << wrong.err;
 }
 
+// The script asks for 10 minutes, the command line for 20. -N and -J stand in the script only. The
+// text becomes an argument of the interpreter that its first line names, with the name as $0.
 TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
   const std::string text = "#!/bin/bash -e\n#SBATCH -N2 -J load\n#SBATCH -t 10\nhostname\n";
   const Ran ran = run({"submit", "-t", "20", script("job.sh", text), "one", "two"});
@@ -112,7 +116,8 @@ TEST_F(Submit, ScriptsDirectivesAreReadAndTheCommandLineBeatsThem) {
             (Words{"/bin/bash", "-e", "-c", text, "job", "one", "two"}));
 }
 
-// Each sleep is a second in which nothing happens; the job ends in the third.
+// A sleeper that takes no time. --wait sleeps between two looks, so the third sleep is the third
+// second: then the job ends, as if the operator had written its status.
 class EndsTheJob final : public kube::Sleeper {
  public:
   EndsTheJob(const kube::Client& client, kube::JobStatus end) : client_{client}, end_{end} {}
@@ -134,6 +139,7 @@ class EndsTheJob final : public kube::Sleeper {
   int sleeps_count_ = 0;
 };
 
+// SOURCE: sbatch.1, --wait: the exit code is the job's.
 TEST_F(Submit, WaitEndsWithTheJobAndExitsAsItDid) {
   EndsTheJob sleeper{client_, {.state = kube::JobState::kFailed, .exit_code = 7}};
   session_sleeper_ = &sleeper;
@@ -150,13 +156,15 @@ TEST_F(Submit, WaitExitsWithZeroWhenTheJobCompletes) {
   EXPECT_EQ(run({"submit", "-W", "--", "true"}).code, kExitOk);
 }
 
+// A canceled job has no exit code of its own; 0 would say that it succeeded.
 TEST_F(Submit, WaitExitsWithOneWhenTheJobEndsWithoutAnExitCode) {
   EndsTheJob sleeper{client_, {.state = kube::JobState::kCancelled}};
   session_sleeper_ = &sleeper;
   EXPECT_EQ(run({"submit", "-W", "--", "true"}).code, kExitFailed);
 }
 
-// More requests fail than one call tries.
+// The client tries each call several times. Eight failures in a row are more than that, so a whole
+// look fails, and --wait must go on all the same.
 TEST_F(Submit, WaitOutlivesAnOutageOfTheServer) {
   EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
   session_sleeper_ = &sleeper;
@@ -178,6 +186,7 @@ TEST_F(Submit, PodsGetNoToken) {
   EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["automountServiceAccountToken"], false);
 }
 
+// sbatch --wrap makes a script of its own with #!/bin/sh in front.
 TEST_F(Submit, WrapIsAShellCommand) {
   ASSERT_EQ(run({"submit", "--wrap=hostname; date"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.pod_template.json()["spec"]["containers"][0]["command"],
@@ -208,6 +217,7 @@ TEST_F(Submit, DryRunPrintsAScriptThatYamlReadsBack) {
   }
 }
 
+// Exit code 2, and the sentence names the option; no request is sent.
 TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"submit", "--array=1-2", "--", "x"}, "--array: not supported yet; leave it out"},
@@ -285,6 +295,9 @@ TEST(BatchScript, RefusesDosLineBreaks) {
   EXPECT_TRUE(script_command("printf 'a\rb'\n", "s", {}).ok()) << "within a line";
 }
 
+// Without #! the shell; `env NAME` is looked through; a program that is not known to take its text
+// as an argument is refused, and so is a script that is empty, longer than one argument may be, or
+// binary.
 TEST(BatchScript, HonoursTheFirstLine) {
   const auto command = [](const std::string& script) { return *script_command(script, "s", {}); };
   EXPECT_EQ(command("date\n"), (Words{"/bin/sh", "-c", "date\n", "s"}));

@@ -23,12 +23,13 @@
 namespace cli {
 namespace {
 
-// Every refusal is a sentence on one line.
+// Every refusal has the code of a wrong input and a sentence.
 void check_message(const base::Error& error) {
   CHECK(error.code == base::Code::kInvalidArgument, error.message);
   CHECK(!error.message.empty());
 }
 
+// The bounds on which the scheduler relies without looking again.
 void check_request(const sched::JobRequest& request) {
   CHECK(request.min_nodes >= 1);
   CHECK(!request.max_nodes || *request.max_nodes >= request.min_nodes);
@@ -48,6 +49,7 @@ void check_nodes(const std::vector<sched::NodeSpec>& nodes) {
 
 }  // namespace
 
+// Names that were expanded and compressed are the same set when they are expanded again.
 void fuzz_hostlist(std::string_view input) {
   base::Result<std::vector<std::string>> names = slurm::expand_hostlist(input);
   if (!names) return check_message(names.error());

@@ -62,7 +62,8 @@ std::string kube_name(std::string_view name) {
   return result.substr(first, result.find_last_not_of('-') - first + 1);
 }
 
-// Without what holds in replays of recordings alone and is set by no key.
+// Reads the cluster's keys. `as_recorded` is set by no key and holds in replays of recordings
+// alone; an object of the API cannot have it, so no key would come back with it.
 base::Result<sched::ClusterParameters> read_cluster(std::span<const KeyValue> keys) {
   base::Result<sched::ClusterParameters> read = slurm::read_cluster_keys(keys);
   if (!read) return read;
@@ -76,13 +77,19 @@ void rename_all(std::optional<std::vector<std::string>>& names, const Rename& re
   for (std::string& name : *names) name = rename(name);
 }
 
+// How the import works, and why it needs no list of what Slurm has and kubegang lacks.
+//
 // 1. Each file is read by its kind; lines become keys, each with its place.
-// 2. Keys that do not come back are left out with a remark.
+// 2. Keys that do not come back are left out with a remark: a key is tried by reading all keys so
+//    far with Slurm's reader, translating the result into a spec of the API, translating that with
+//    the operator's own code, and comparing. If the two differ, the API cannot say what the key
+//    says.
 // 3. The keys that are left become objects; names become Kubernetes' names.
 // 4. Objects that the operator would refuse, alone or beside the others, are left out with a
-//    remark.
+//    remark. This is decided by the operator's code too.
 //
-// So all that is printed can be applied.
+// So all that is printed can be applied and means what the files say, and everything else has been
+// told.
 class Importer {
  public:
   explicit Importer(const std::vector<ImportFile>& files) {
@@ -184,7 +191,8 @@ auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
   return read(take_keys(name, keys, can_take, remarks_)).value();
 }
 
-// By the first line that says something.
+// Reads a file by the kind that its first line with content shows: titles between | (`sacctmgr show
+// qos -P`), "Kind - 'name'" (`sacctmgr dump`), or slurm.conf.
 void Importer::read(std::string_view text) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -203,8 +211,8 @@ void Importer::read(std::string_view text) {
 
 // --- slurm.conf ---
 
-// 1. Nodes, which partitions may name as ALL. 2. Partitions, each after the DEFAULT lines before
-// it.
+// 1. Nodes, which partitions may name as ALL, wherever their lines stand.
+// 2. Partitions, each after the DEFAULT lines before it.
 // 3. Everything else is about the cluster.
 void Importer::read_conf(std::string_view text) {
   const slurm::ConfLines read = slurm::read_conf_lines(text);
@@ -454,6 +462,7 @@ void Importer::make_missing_qos() {
   }
 }
 
+// Returns the problems as one line.
 std::string joined(const std::vector<std::string>& problems) {
   std::string all;
   for (const std::string& problem : problems) all += (all.empty() ? "" : "; ") + problem;
@@ -475,6 +484,7 @@ void Importer::drop_illegal(std::vector<Placed<T>>& objects, const Check& check)
   });
 }
 
+// Returns an object as acceptance sees it: written now, nothing of it accepted before.
 template <typename Spec, typename T>
 control::SpecCandidate<Spec> candidate(const T& object, base::Duration after) {
   return {.name = object.metadata.name,
@@ -485,7 +495,9 @@ control::SpecCandidate<Spec> candidate(const T& object, base::Duration after) {
           .problems = {}};
 }
 
-// Leaves out the objects that the operator would refuse beside the others.
+// Leaves out the objects that the operator would refuse beside the others, for example the second
+// default partition. Nodes exist for this check alone: acceptance wants to know which names of a
+// hostlist there are.
 void Importer::drop_refused() {
   std::vector<kube::Node> nodes(node_names_.size());
   std::vector<const kube::Node*> pointers;
@@ -543,7 +555,7 @@ std::string document(const T& object) {
 // 1. the cluster's keys, of all files together
 // 2. accounts with their users, QOS that partitions name and no file has
 // 3. objects that are illegal alone, then those that are illegal beside the others, are dropped
-// 4. YAML in the order in which objects refer to each other
+// 4. YAML in the order in which objects refer to each other, so that one `kubectl apply -f` does
 Imported Importer::finish() {
   read_cluster_lines();
   make_accounts();

@@ -15,6 +15,11 @@
 namespace cli {
 namespace {
 
+// The reverse of operator/translate/: from the scheduler's parameters to specs of the API. A field
+// whose value is the default is left out, so that the printed objects say what slurm.conf said and
+// no more. The importer checks every result by translating it back, so a field that is forgotten
+// here costs a remark, not a wrong configuration.
+
 using sched::Tres;
 
 // The field is set if the value differs from the default.
@@ -66,6 +71,7 @@ kube::SelectConfig select_of(const sched::ClusterParameters& c,
   return select;
 }
 
+// The words of SchedulerParameters that begin with bf_.
 kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
                                  const sched::BackfillParameters& usual) {
   kube::BackfillConfig spec;
@@ -100,6 +106,7 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   return spec;
 }
 
+// The PriorityWeight… keys. A weight of 0 is the default and means that the factor does not count.
 kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   kube::PriorityWeights spec;
   set_unless(spec.age, p.weight_age, 0U);
@@ -114,8 +121,8 @@ kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   return spec;
 }
 
-// PriorityFlags. Some of Slurm's flags switch something off that is on otherwise; the scheduler
-// keeps what is on.
+// PriorityFlags. Some of Slurm's flags (NO_NORMAL_…) switch something off that is on otherwise; the
+// scheduler keeps what is on.
 std::vector<kube::PriorityFlag> flags_of(const sched::PriorityParameters& p) {
   using kube::PriorityFlag;
   const std::array<std::pair<bool, PriorityFlag>, 9> all = {
@@ -190,6 +197,7 @@ Limits common_of(const sched::Limits& limits) {
   return spec;
 }
 
+// Slurm's limits per user are those per namespace here, since a user becomes a namespace.
 std::optional<kube::AccountLimits> account_limits_of(const sched::Limits& limits) {
   auto spec = common_of<kube::AccountLimits>(limits);
   spec.per_namespace = unless_empty(
@@ -334,6 +342,8 @@ kube::QosSpec spec_of(const sched::QosConfig& q) {
     if (is_set) spec.flags.push_back(flag);
   }
   spec.limits = qos_limits_of(q.limits);
+  // UsageFactor has six digits in Slurm and whole percents in the API: a factor with more digits
+  // does not come back, and is told.
   constexpr std::int64_t kMilliPerPercent = 10;
   set_unless(spec.usage_factor_percent, q.usage_factor_milli / kMilliPerPercent,
              usual.usage_factor_milli / kMilliPerPercent);

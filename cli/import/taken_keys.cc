@@ -34,10 +34,11 @@ std::vector<std::string> Remarks::texts(const std::vector<std::string>& file_nam
   return texts;
 }
 
-// 1. each key with all that were taken before it: the whole value
+// Returns `first` and the keys that can be taken beside it. For each key, in the order of the file:
+// 1. its whole value, beside all keys that were taken before it
 // 2. if that fails and the value is a list, its words one by one, each beside the good ones before
 //    it
-// 3. what remains is told
+// 3. everything that could be taken in neither way is told
 std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
                                        std::span<const PlacedKey> keys, const CanTake& can_take,
                                        Remarks& remarks) {

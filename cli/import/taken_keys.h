@@ -1,4 +1,4 @@
-// Which keys of a line can be taken.
+// The keys of a line that can be taken.
 #pragma once
 
 #include <functional>

@@ -41,7 +41,7 @@ std::string escaped(const std::string& text) {
   return out;
 }
 
-// Jobs that are too small to be seen.
+// Stands for all jobs that are too small to be seen.
 constexpr std::size_t kOthers = std::numeric_limits<std::size_t>::max();
 
 // Jobs take the palette's colors in turn; those of every other round are striped besides.
@@ -52,7 +52,7 @@ const PaletteColor& color_of(std::size_t job) {
 bool is_striped(std::size_t job) {
   return job != kOthers && job / kPalette.size() % 2 == 1;
 }
-// The value of `fill`.
+// Returns the value of `fill`.
 std::string paint(std::size_t job) {
   if (!is_striped(job)) return std::string{color_of(job).fill};
   return "url(#s" + std::to_string(job % kPalette.size()) + ")";
@@ -70,7 +70,7 @@ std::string stripes() {
   return svg + "</defs>\n";
 }
 
-// The smallest round time of which `span` has at most `count_max`.
+// Returns the smallest round time that fits at most `count_max` times into `span`.
 base::Duration round_step(base::Duration span, std::int64_t count_max) {
   using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   constexpr std::array<base::Duration, 26> kRound = {
@@ -122,6 +122,8 @@ Cell seen(const Cell& cell, std::int64_t share_min) {
   return seen;
 }
 
+// Joins neighboring columns that show the same jobs. Shares are summed while a stretch grows and
+// divided by its length at the end.
 std::vector<Stretch> stretches_of(const std::vector<Cell>& cells, std::int64_t share_min) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -143,7 +145,8 @@ std::vector<Stretch> stretches_of(const std::vector<Cell>& cells, std::int64_t s
   return stretches;
 }
 
-// Two columns as one.
+// Returns two neighboring columns as one: a merge of two ascending lists. A job keeps at least one
+// thousandth, so that halving again and again does not lose it; seen() decides what is too small.
 Cell mean_of(const Cell& a, const Cell& b) {
   Cell mean;
   for (std::size_t i = 0, j = 0; i < a.size() || j < b.size();) {
@@ -158,14 +161,16 @@ Cell mean_of(const Cell& a, const Cell& b) {
   return mean;
 }
 
-// The picture of nodes and time.
+// The picture of nodes and time. Its size depends on what can be seen, not on the number of jobs: a
+// week of turns of 30 s, or a million jobs of a trace, must not become a file of gigabytes.
+//
 // 1. add(): each placement becomes shares of the columns (a thousandth of the width of time each)
-//    of its nodes
-// 2. join(): neighbouring columns with the same jobs become one stretch
-// 3. while there are more marks than a file may have, small jobs become "other jobs" and columns
-//    are paired, in turn
-// 4. text() writes what is left, a legend of the jobs that have a mark, and a line for each round
-//    time So the size of the file depends on the picture and not on the number of jobs.
+//    of its nodes.
+// 2. join(): neighboring columns with the same jobs become one stretch with the mean of their
+//    shares, so gangs that take turns are two half-height bars and not thousands of slivers.
+// 3. As long as there are more marks than a file may have, small jobs become "other jobs" and
+//    columns are paired, in turn.
+// 4. text() writes the rest, a legend of the jobs that have a mark, and a line for each round time.
 class Picture {
  public:
   Picture(const simulate::Scenario& scenario, const simulate::WhatIf& result)
@@ -398,6 +403,7 @@ class Picture {
     }
     return svg;
   }
+  // Cuts a name for the legend to 20 bytes, between two characters of UTF-8.
   static std::string short_name(const std::string& name) {
     std::size_t end = 20;
     if (name.size() <= end) return name;

@@ -49,6 +49,8 @@ TEST(WhatIfSvg, FewJobsAreAllShown) {
   EXPECT_EQ(count(svg, "other jobs"), 0U);
 }
 
+// 20,000 jobs on four nodes each are 80,000 marks with other jobs in nearly every column, so
+// joining columns does not help.
 TEST(WhatIfSvg, HasNoMoreMarksThanItSays) {
   const std::string svg = picture_of(20'000);
   EXPECT_LE(count(svg, "<title>"), kSvgMarksMax);
@@ -80,6 +82,7 @@ std::vector<std::string> labels(int count) {
   return labels;
 }
 
+// Three marks, each a third of the width; two names fit, and only those are written.
 TEST(WhatIfSvg, NamesStandInTheirMarks) {
   const std::string svg = row_of(
       {"first", "a-name-that-has-no-room-in-a-third-of-the-width-" + std::string(60, 'x'), "last"},
@@ -89,6 +92,8 @@ TEST(WhatIfSvg, NamesStandInTheirMarks) {
   EXPECT_EQ(count(svg, "class=\"w\">") + count(svg, "class=\"b\">"), 2U);
 }
 
+// The first two colors of the palette. Of 40 jobs 28 have an entry in the legend, and 12 are
+// counted.
 TEST(WhatIfSvg, TheLegendNamesTheJobsWithTheirPaint) {
   const std::string svg = row_of({"A", "B"}, 60);
   EXPECT_THAT(svg, testing::ContainsRegex("width=\"12\" height=\"12\" fill=\"#0072B2\"/>\n"
@@ -108,6 +113,7 @@ TEST(WhatIfSvg, TheSecondRoundOfColorsIsStriped) {
   EXPECT_EQ(count(svg, "height=\"18.0\" fill=\"url(#s0)\""), 1U) << "job 7";
 }
 
+// At most ten marks: an hour is marked every 10 minutes, nine days every day.
 TEST(WhatIfSvg, TimeMarksAreRound) {
   const std::string svg = row_of({"A"}, 3'700);  // an hour, a minute and more
   for (const char* mark : {">0:00<", ">10:00<", ">20:00<", ">1:00:00<"}) {

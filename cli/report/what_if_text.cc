@@ -16,7 +16,8 @@ using simulate::Placement;
 using simulate::Scenario;
 using simulate::WhatIf;
 
-// The partition that squeue shows of a job that waits: those that it asked for, or the default one.
+// Returns the partition that squeue shows of a job that waits: those that it asked for, or the
+// default one.
 std::string partition_asked(const Scenario& scenario, const simulate::Job& job) {
   if (!job.request.partitions.empty()) {
     std::string names;
@@ -111,6 +112,8 @@ std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Insta
          format_table(squeue_columns(), rows);
 }
 
+// One line of 80 columns for each job: its name, then one character for each part of the time
+// (strip_cell()).
 std::string strips(const Scenario& scenario, const WhatIf& result) {
   constexpr std::size_t kColumns = 80;
   constexpr std::size_t kLabelMax = 16;

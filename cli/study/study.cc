@@ -13,6 +13,7 @@
 namespace cli {
 namespace {
 
+// Jobs for which waiting hurts most: tests, compilations.
 constexpr base::Duration kShortJob = std::chrono::minutes{10};
 
 double seconds(base::Duration duration) {
@@ -25,6 +26,7 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
+// The value that 95 % of all are not above.
 double p95(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());

@@ -68,6 +68,7 @@ kube::BatchJob ProgramTest::add_batch_job(const std::string& ns, const std::stri
   return *created;
 }
 
+// The label and the owner with which the operator marks the Job that it makes for a batch Job.
 kube::ObjectMeta ProgramTest::attempt_at(const kube::BatchJob& batch, const std::string& number) {
   kube::ObjectMeta metadata;
   metadata.labels["kubegang.io/attempt"] = number;
@@ -95,6 +96,7 @@ void ProgramTest::add_nodes(const std::string& hostlist) {
   }
 }
 
+// 8 CPUs of each node, which are all that add_nodes() gives it.
 kube::Allocation ProgramTest::on(const std::string& nodes) {
   return {.hostlist = nodes,
           .nodes = static_cast<std::int32_t>(slurm::expand_hostlist(nodes)->size()),
@@ -102,6 +104,7 @@ kube::Allocation ProgramTest::on(const std::string& nodes) {
           .shares = {{.hostlist = nodes, .cpus = 8}}};
 }
 
+// All pods of the job have settled.
 kube::Conditions ProgramTest::ready() {
   return {{.type = "Ready",
            .status = kube::ConditionStatus::kTrue,

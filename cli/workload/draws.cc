@@ -25,7 +25,9 @@ double draw_normal(base::Prng& prng) {
   return radius * std::cos(2 * std::numbers::pi * draw_uniform(prng));
 }
 
-// d (1 + c x)³ with a normal x is nearly gamma-distributed; some are drawn again to make it exact.
+// SOURCE: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000: d (1 + c x)³
+// with a normal x is nearly gamma-distributed; some draws are rejected to make it exact. REQUIRES:
+// shape ≥ 1.
 double draw_gamma(base::Prng& prng, double shape, double scale) {
   const double d = shape - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);

@@ -12,8 +12,8 @@ namespace {
 
 // --- sizes ---
 
-// Processors of a job: serial, a power of two, or any number; the logarithm of a parallel job's
-// size is uniform in two parts.
+// The distribution of a job's processors: serial, a power of two, or any number; the logarithm of a
+// parallel job's size is uniform in two parts, as in both models of models.h.
 struct Sizes {
   double serial;             // part of the jobs that are serial
   double power_of_two;       // … that are parallel and have a power of two
@@ -83,8 +83,10 @@ class DailyCycle {
   std::array<double, kHalfHours + 1> sums_{};  // arrivals before each half hour
 };
 
-// Gives the jobs submit times so that the load is met exactly: 1. the gaps between them in the rush
-// hours, 2. the time in which the load is met, 3. the gaps are scaled to it along the daily cycle.
+// Gives the jobs submit times so that the load is met exactly:
+// 1. the gaps between them as in the rush hours, drawn one by one
+// 2. the span of time in which all their work is `load` of what the machine can do
+// 3. the gaps are scaled to that span along the daily cycle, in which time passes slowly at night
 void submit(SwfTrace& trace, base::Prng& prng, double load, int processors) {
   // log of the gap in seconds, in the rush hours; the shape holds for all hours (× 1.0225).
   constexpr double kShape = 10.2303 * 1.0225, kScale = 0.4871;
@@ -110,9 +112,10 @@ void submit(SwfTrace& trace, base::Prng& prng, double load, int processors) {
 
 // --- limits ---
 
-// Users ask for a round number, on the average twice what they need: the part of it
-// that the job runs for is uniform (Mu'alem and Feitelson, "Utilization, predictability, workloads,
-// and user runtime estimates in scheduling the IBM SP2 with backfilling", 2001).
+// Draws a time limit. Users ask for a round number, on the average twice what they need: the part
+// of it that the job runs for is uniform (Mu'alem and Feitelson, "Utilization, predictability,
+// workloads, and user runtime estimates in scheduling the IBM SP2 with backfilling", 2001). The
+// limit is the next round number above that.
 base::Duration draw_limit(base::Prng& prng, base::Duration run, base::Duration longest) {
   constexpr std::array<int, 21> kMinutes = {5,   10,  15,  20,   30,   45,   60,
                                             90,  120, 180, 240,  300,  360,  480,

@@ -23,6 +23,8 @@ double part_of(const SwfTrace& trace, const std::function<bool(const SwfJob&)>& 
          static_cast<double>(trace.size());
 }
 
+// The mean of a gamma distribution is shape × scale. Its standard deviation is √shape × scale,
+// nearly 2, so that of the mean of 100,000 draws is 0.006. The bound is five times that.
 TEST(Draws, GammaHasItsMeanAndItsDistribution) {
   base::Prng prng{1};
   double sum = 0;
@@ -51,6 +53,8 @@ TEST(WorkloadModels, TheSameSeedGivesTheSameTrace) {
   }
 }
 
+// The load is work ÷ (processors × time to the last submission), and is met exactly but for the
+// rounding of submit times to seconds.
 TEST(WorkloadModels, TheLoadIsMetAndJobsAreLegal) {
   for (const WorkloadModel& model : kModels) {
     const SwfTrace trace = model.make({.seed = 1, .jobs_count = 3'000, .load = 0.7});
@@ -69,7 +73,8 @@ TEST(WorkloadModels, TheLoadIsMetAndJobsAreLegal) {
   }
 }
 
-// The parts are those of the papers.
+// The parts are those of the paper: 24.4% serial jobs, and 57.6% of a power of two besides; "any"
+// sizes may be powers of two by chance, so that part has a lower bound only.
 TEST(WorkloadModels, SizesAreSerialPowersOfTwoAndOthers) {
   const SwfTrace trace = lublin_feitelson_trace({.seed = 1, .jobs_count = 20'000});
   EXPECT_NEAR(part_of(trace, [](const SwfJob& job) { return job.processors() == 1; }), 0.244, 0.01);
@@ -92,6 +97,8 @@ TEST(WorkloadModels, ArrivalsFollowTheDay) {
   EXPECT_GT(between(12, 18), 3 * between(0, 6));
 }
 
+// The part of its limit that a job runs for is uniform, on the average 1/2, and limits are rounded
+// up: so the mean is below a half.
 TEST(WorkloadModels, LimitsAreOnTheAverageTwiceAsLongAtLeast) {
   for (const WorkloadModel& model : kModels) {
     const SwfTrace trace = model.make({.seed = 1, .jobs_count = 5'000});

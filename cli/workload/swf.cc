@@ -31,6 +31,9 @@ constexpr std::array<std::string_view, kFieldsCount> kNames = {"job number",
                                                                "partition",
                                                                "preceding job",
                                                                "think time"};
+// SOURCE: the Standard Workload Format of the Parallel Workloads Archive, version 2.2: 18 numbers
+// in a line, -1 for what is not known, comments after a semicolon. Only these fields matter for a
+// scenario.
 enum Field : std::size_t {
   kNumber = 0,
   kSubmit = 1,
@@ -101,8 +104,8 @@ std::optional<base::Duration> time_of(double seconds) {
   return base::Duration{std::llround(seconds * 1e6)};
 }
 
-template <typename Integer>
 // The same for counts and numbers; larger ones than the type holds are cut to its largest.
+template <typename Integer>
 std::optional<Integer> number_of(double value) {
   if (value < 0) return std::nullopt;
   constexpr double kMax = static_cast<double>(std::numeric_limits<std::int32_t>::max());

@@ -39,7 +39,9 @@ class TraceJobs {
     for (const simulate::Job& job : scenario.jobs) labels_.insert(job.label);
   }
 
-  // 1. Jobs that can be played. 2. The factor of their submit times. 3. The scenario's jobs.
+  // 1. The jobs that can be played; the others are counted by reason.
+  // 2. The factor of their submit times.
+  // 3. The scenario's jobs and inputs, which are sorted by time, as inputs of a file must be.
   base::Status add(const SwfTrace& trace, std::optional<double> load) {
     SwfTrace played;
     for (const SwfJob& job : trace) {
