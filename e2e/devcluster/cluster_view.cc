@@ -14,8 +14,8 @@ using nlohmann::json;
 constexpr const char* kJobsPath = "/apis/kubegang.io/v1alpha1/jobs";
 constexpr const char* kTimetablesPath = "/apis/kubegang.io/v1alpha1/nodetimetables";
 
+// Reads all objects of a kind as our types. A demo's cluster is small: one list, without pages.
 template <typename T>
-// All objects of a kind as our types. A demo's cluster is small: one list, without pages.
 base::Status read_all(kube::Transport& transport, const char* path, std::vector<T>& out) {
   const base::Result<json> list = get_api(transport, path);
   if (!list.ok()) return list.error();
@@ -50,6 +50,7 @@ base::Result<ClusterView> read_cluster(kube::Transport& transport) {
   return view;
 }
 
+// By the condition in the timetables' statuses, which agents write.
 std::size_t agents_ready(const ClusterView& view) {
   return static_cast<std::size_t>(std::count_if(
       view.timetables.begin(), view.timetables.end(), [](const kube::NodeTimetable& timetable) {

@@ -11,6 +11,7 @@
 namespace devcluster {
 namespace {
 
+// SIGKILL works at once, except for a process within a system call that cannot be interrupted.
 constexpr std::chrono::seconds kKillPatience{5};
 
 }  // namespace
@@ -47,6 +48,7 @@ base::Status Components::start_again(const std::string& name) {
   return {};
 }
 
+// Only to the process that was started: an agent's supervisor passes SIGTERM on to its worker.
 base::Status Components::signal(const std::string& name, int signal_number) {
   if (!runs(name)) return base::Error{base::Code::kNotFound, name + " does not run"};
   ::kill(components_[name].child->pid, signal_number);

@@ -34,8 +34,10 @@ constexpr seconds kReadyPatience{30};
 constexpr seconds kGonePatience{5};
 // Long enough to know what one gang does alone.
 constexpr seconds kAlone{3};
+// After JobReady was seen, so that the start itself is not measured.
 constexpr milliseconds kAloneMargin{200};
-// Writes are counted when the second start is history (issue: 10 s after both were ready).
+// Writes are counted from 10 s after both jobs were ready: those of the second start have been made
+// by then.
 constexpr seconds kWritesCountedAfter{10};
 constexpr milliseconds kFrame{100};
 constexpr milliseconds kReadEvery{250};
@@ -102,13 +104,14 @@ std::string since(base::Duration time) {
   return text;
 }
 
+// Prints a line that stays above the picture.
 void Demo::say(const std::string& line) {
   screen_.keep();
   std::printf("%s\n", line.c_str());
   std::fflush(stdout);
 }
 
-// Ends early only by Ctrl-C (kCancelled).
+// Waits, and shows the cluster meanwhile. Returns kCancelled if Ctrl-C ends the wait early.
 base::Status Demo::pass(base::Duration time) {
   const base::Duration end = clock_.monotonic() + time;
   for (base::Duration now = clock_.monotonic(); now < end; now = clock_.monotonic()) {
@@ -118,7 +121,8 @@ base::Status Demo::pass(base::Duration time) {
   return {};
 }
 
-// kTimeout with the sentence `what` if the condition does not hold within `patience`.
+// Waits until the condition holds. Returns kTimeout with the sentence `what` if it does not within
+// `patience`.
 base::Status Demo::wait_for(const std::string& what, base::Duration patience,
                             const std::function<bool()>& condition) {
   const base::Duration end = clock_.monotonic() + patience;

@@ -26,8 +26,10 @@ using base::Error;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// For machines that are busy: the Lease is free, so a leader is there soon.
 constexpr seconds kLedPatience{20};
 constexpr seconds kStopPatience{5};
+// How long one step of the kubelet may wait. A stop wakes it, so this is only an upper bound.
 constexpr milliseconds kKubeletWait{1000};
 constexpr std::string_view kAgentPrefix = "agent-";
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -65,11 +67,14 @@ std::string agent_name(std::string_view node) {
 Devcluster::Devcluster(const kube::Clock& clock, DevclusterConfig config)
     : clock_{clock}, config_{std::move(config)}, stamps_{config_.directory + "/stamps"} {}
 
-// 1. what earlier devclusters have left is removed
-// 2. the directory, the cgroup with its guardian, the API server, the nodes
-// 3. the agents, then the operator: nodes without a ready agent get no jobs, so the first jobs wait
-//    less
-// 4. the operator leads If a step fails, the destructor takes back what the earlier ones did.
+// Starts a whole cluster:
+// 1. Remains of earlier devclusters are removed.
+// 2. The directory, the cgroup with its guardian, the API server, the nodes.
+// 3. The agents, then the operator: nodes without a ready agent get no jobs, so this way the first
+//    jobs wait less.
+// 4. The operator leads.
+//
+// If a step fails, the destructor takes back what the earlier ones did.
 base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& clock,
                                                             DevclusterConfig config) {
   std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};

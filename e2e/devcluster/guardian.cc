@@ -22,6 +22,8 @@ using base::Code;
 using base::Error;
 
 constexpr std::string_view kInstancePrefix = "kubegang-devcluster-";
+// Frozen processes are thawed and killed; one in a system call that cannot be interrupted may take
+// seconds.
 constexpr std::chrono::seconds kDestroyPatience{10};
 constexpr std::chrono::seconds kSweepPatience{2};
 
@@ -32,7 +34,9 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
-// In clock ticks since boot; nothing when there is no such process. SOURCE: proc(5), stat field 22.
+// Returns when the process was started, in clock ticks since boot; nullopt if there is no such
+// process. SOURCE: proc(5), stat field 22. The second field is the program's name in parentheses
+// and may contain anything, so fields are counted from the last closing one.
 std::optional<std::string> start_time(const std::string& pid) {
   const std::string stat = read_file("/proc/" + pid + "/stat");
   const auto name_end = stat.rfind(')');

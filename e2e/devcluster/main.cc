@@ -29,8 +29,9 @@ using os::CgroupVersion;
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr std::chrono::milliseconds kSliceMin{100};
-// From the moment both are ready: the newcomer's first turn is three boundaries and the lead of 3 s
-// away at most (6.6), and a turn of each has to follow.
+// The least duration of a demo is reckoned from the moment at which both jobs are ready. The
+// newcomer's first turn is three boundaries and the lead of 3 s away at most (rule 6.6: a newcomer
+// waits for the second boundary), and a turn of each has to follow.
 constexpr std::chrono::seconds kLead{3};
 constexpr int kSlicesMin = 5;
 constexpr std::chrono::seconds kLookEvery{1};

@@ -18,8 +18,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{50};
 constexpr std::size_t kReadBytesMax = 65536;
 
-// Where the last `lines` lines begin, counted from the end of the file; 0 if there are fewer. A
-// line break at the very end belongs to the last line.
+// Returns the offset at which the last `lines` lines begin; 0 if there are fewer. A line break at
+// the very end belongs to the last line.
 std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
   std::ifstream in{path};
   std::ostringstream stream;
@@ -67,6 +67,8 @@ class LogStream final : public BodyStream {
   void cancel() override { cancelled_.store(true); }
 
  private:
+  // Appends what the file has beyond the last read, up to kReadBytesMax; false if there is nothing
+  // more, or the limit is reached.
   bool read_more(std::string& out) {
     std::array<char, kReadBytesMax> buffer{};
     const auto wanted = static_cast<std::size_t>(

@@ -7,6 +7,7 @@ namespace devcluster {
 
 namespace fs = std::filesystem;
 
+// Makes one empty folder for each node: a probe appends to the file of its pod there.
 base::Status StampStore::prepare(const std::vector<std::string>& nodes) {
   std::error_code error;
   fs::remove_all(directory_, error);

@@ -113,6 +113,8 @@ void Cluster::cancel(const std::string& job_name) {
   patch(job_path(job_name), {{"spec", {{"control", {{"cancel", true}}}}}});
 }
 
+// Names of objects without a namespace begin with the test's namespace, so that tests which share a
+// cluster do not meet.
 std::string Cluster::name_of(const std::string& what) const {
   return ns_ + "-" + what;
 }
@@ -144,6 +146,7 @@ bool Cluster::has_ended(const std::string& name) {
   return found.status.state && kube::is_final(*found.status.state);
 }
 
+// startTime is written at JobReady, when all pods have settled.
 bool Cluster::is_ready(const std::string& name) {
   return job(name).status.start_time.has_value();
 }
@@ -315,6 +318,8 @@ bool Cluster::is_frozen(const json& pod) const {
   return !cgroup.empty() && os::is_frozen(cgroup);
 }
 
+// Returns true if the job has pods and all are frozen; none_frozen() likewise. Some of each is
+// neither.
 bool Cluster::all_frozen(const std::string& job_name) {
   const auto all = pods(job_name);
   return !all.empty() &&

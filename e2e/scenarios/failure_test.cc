@@ -141,7 +141,9 @@ INSTANTIATE_TEST_SUITE_P(Points, EndingPoint,
                            return name;
                          });
 
-// The old leader wakes up and still believes that it leads.
+// Goal: fencing by term. The old leader is stopped with SIGSTOP, a second operator leads and starts
+// a third job, and the old one wakes up and still believes that it leads. Its writes are refused by
+// term, the turns of three go on without a break, and it ends because it cannot renew its Lease.
 TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));

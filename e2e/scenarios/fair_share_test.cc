@@ -28,7 +28,7 @@ class FairShareScenario : public Scenario {
                                       .patch = {{"metadata", {{"namespace", ns}}}}}));
     }
   }
-  // By the jobs that have ended.
+  // Returns the run time of the namespace's jobs that have ended.
   double seconds_run(const std::string& ns) {
     Duration sum{0};
     for (const json& object : list("/apis/kubegang.io/v1alpha1/namespaces/" + ns + "/jobs")) {
@@ -38,8 +38,8 @@ class FairShareScenario : public Scenario {
     }
     return std::chrono::duration<double>(sum).count();
   }
-  // The part of `ns` in what both run from now on, for so long that both have run for `least`
-  // together.
+  // Returns the part of `ns` in the run time of both from now on. It waits until both have run for
+  // `least` seconds together.
   double part_from_now_on(const std::string& ns, const std::string& other, double least) {
     const double before = seconds_run(ns);
     const double others_before = seconds_run(other);
@@ -54,7 +54,7 @@ class FairShareScenario : public Scenario {
         seconds{90});
     return all > 0 ? ran / all : 0;
   }
-  // By namespace.
+  // Returns the recorded usage by namespace; empty if none is recorded yet.
   std::map<std::string, double> billed() {
     std::map<std::string, double> all;
     const json object = get("/apis/kubegang.io/v1alpha1/usagerecords/default");
@@ -69,6 +69,12 @@ class FairShareScenario : public Scenario {
   }
 };
 
+// Four nodes, jobs of one node and 3 s. `large` has three of four shares: it should run 3/4 of the
+// time, and between 60 % and 90 % in 60 s of run time, which are 20 jobs. Jobs of `small` are first
+// in the queue, so without fair share its part would be far more than a quarter.
+//
+// For the new leader: usage decays by half in 20 s, and 1.5 is slack for the decay since the last
+// record.
 TEST_F(FairShareScenario, TwoNamespacesConvergeToTheirSharesAlsoUnderANewLeader) {
   ASSERT_NO_FATAL_FAILURE(start(
       {.nodes_count = 4, .with_partition = false, .config = R"({"priority": {"type": "Multifactor",

@@ -58,7 +58,8 @@ TEST_F(GangScenario, TheNewcomerRunsAfterTheSecondBoundary) {
   }
 }
 
-// Slurm-semantics 14.2: the job beside the two that conflict never gets a stop signal.
+// The example of slurm-semantics.md 14.2: nine and eleven share three nodes, ten has the other two.
+// The job beside the two that conflict never gets a stop signal.
 TEST_F(GangScenario, PartialOverlapLeavesTheThirdJobAlone) {
   if (!begin()) return;
   submit({.name = "nine", .nodes_count = 3});
@@ -78,7 +79,8 @@ TEST_F(GangScenario, PartialOverlapLeavesTheThirdJobAlone) {
   EXPECT_TRUE(runs_now("ten"));
 }
 
-// Slurm-semantics 14.3: 14 runs beside 12 while 13, which needs all nodes, waits for its turn.
+// The example of slurm-semantics.md 14.3: fourteen runs beside twelve while thirteen, which needs
+// all nodes, waits for its turn.
 TEST_F(GangScenario, LocalBackfillingRunsTheSmallJobBesideTheOther) {
   if (!begin()) return;
   submit({.name = "twelve", .nodes_count = 3});

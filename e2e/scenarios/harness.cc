@@ -19,6 +19,7 @@ namespace {
 
 constexpr const char* kProgramDirectory = KUBEGANG_BINARY_DIR "/bin";
 constexpr const char* kCrdsDirectory = KUBEGANG_SOURCE_DIR "/crds";
+// Enough for the last decisions, and little enough to read in the output of many tests.
 constexpr std::size_t kLogLinesShown = 40;
 
 // An operator whose Lease a successor can take after two seconds, so that failover takes seconds.
@@ -209,11 +210,15 @@ bool Scenario::is_disturbed(Instant slot_begin) const {
   return stalls_.stalled(slot_begin - milliseconds{10}, slot_begin + options_.slice);
 }
 
-// 1. if the time reaches to the present, it goes on until three slots are undisturbed
-// 2. no two jobs overlap, on any node and at any time
-// 3. on each node that all the jobs share, the first slot with one owner says whose turn it is;
-//    from there on the jobs own the slots in turn Slots in which the machine stood still are left
-//    out of 3: in them no program could have been in time.
+// Expects that jobs owned the slots of all nodes in turn, exactly:
+// 1. If the time reaches to the present, it goes on until three slots are undisturbed.
+// 2. No two jobs overlap, on any node and at any time.
+// 3. On each node that all the jobs share, the first slot with one owner says whose turn it is;
+//    from there on the jobs own the slots in turn.
+//
+// Slots in which the machine stood still are left out of 3: in them no program could have been in
+// time. Overlaps are never excused: agents freeze before they thaw, so a late machine makes gaps
+// and not overlaps.
 void Scenario::expect_strict_turns(Instant from, Instant to,
                                    const std::vector<std::string>& job_names) {
   const auto enough = [&] {
@@ -278,6 +283,9 @@ std::vector<std::set<std::string>> Scenario::cycle_of(const std::string& node) {
   return cycle;
 }
 
+// Expects by the cgroups that jobs of `taking_turns` were each seen frozen and running on the node,
+// and those of `never_stopped` never frozen: the kernel's view, for jobs whose processes are no
+// probes.
 void Scenario::expect_frozen_in_turn(const std::string& node,
                                      const std::vector<std::string>& taking_turns,
                                      const std::vector<std::string>& never_stopped) {

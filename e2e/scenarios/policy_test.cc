@@ -104,8 +104,9 @@ class PolicyScenario : public Scenario {
   }
 };
 
-// Slurm-semantics 14.4: six jobs of two cores on each of five nodes. Four have cores of their own,
-// one of each socket; the fifth and the sixth take turns with the first and the second.
+// The example of slurm-semantics.md 14.4: six jobs of two cores on each of five nodes with two
+// sockets of four cores. Four jobs have cores of their own, one core of each socket (0,4 to 3,7);
+// the fifth and the sixth take turns with the first and the second.
 TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   if (!begin({.example = "cores.yaml", .sockets = 2})) return;
   const Names names = submit_example();
@@ -156,8 +157,9 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("bigger"));
 }
 
-// Slurm-semantics 14.5: the same jobs without affinity. A node has eight CPUs, whichever, so four
-// jobs run at a time, and each of the six has two of three slots.
+// The example of slurm-semantics.md 14.5: the same jobs without affinity. A node has eight CPUs,
+// whichever, so four jobs of two run at a time, and six jobs in four places have two of three slots
+// each.
 TEST_F(PolicyScenario, CpusAreCountedWithoutAffinity) {
   if (!begin({.example = "cores.yaml",
               .config = R"({"select": {"type": "ConsTres", "unit": "CPU", "memory": true,
@@ -185,7 +187,9 @@ TEST_F(PolicyScenario, CpusAreCountedWithoutAffinity) {
   ASSERT_NO_FATAL_FAILURE(expect_frozen_in_turn("n14", names, {}));
 }
 
-// Slurm-semantics 14.6. The slice is too long to wait for: what is resumed is resumed at once.
+// The example of slurm-semantics.md 14.6: five jobs of the lower tier have a node each, a job of
+// the higher tier needs three. The slice is too long to wait for, so the victims are resumed by the
+// end of the preemptor and not by a turn.
 TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
   if (!begin({.slice = seconds{600}, .example = "tiers.yaml"})) return;
   const Names low = {"j485", "j486", "j487", "j488", "j489"};
@@ -229,7 +233,8 @@ TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
   }
 }
 
-// Slurm-semantics 14.7.
+// The example of slurm-semantics.md 14.7, on one node: j94 (low) is requeued for j95 (med), which
+// is suspended for j96 (hi). When j96 and j95 are gone, j94 starts as a new incarnation.
 TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
   if (!begin({.nodes_count = 1,
               .slice = seconds{600},
@@ -271,7 +276,8 @@ TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
   EXPECT_THAT(restart_counts, ElementsAre("1"));
 }
 
-// Slurm-semantics 14.8: the cores of one job, an extra row for the QOS that may preempt it.
+// The example of slurm-semantics.md 14.8: the cores of one job, an extra row for the QOS that may
+// preempt it. b waits, since low may not share; d waits, since there is one extra row.
 TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
   if (!begin({.nodes_count = 1, .example = "qos.yaml", .cpus = 4})) return;
   const json low = R"({"spec": {"resources": {"tasks": 4}, "schedule": {"qos": "low"}}})"_json;
@@ -290,8 +296,9 @@ TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
   EXPECT_EQ(state("b"), "Pending");
 }
 
-// Slurm-semantics 14.9: Slurm suspends three jobs where one is enough; MinimizePreemption does not.
-// The policy is changed while jobs run.
+// The example of slurm-semantics.md 14.9: Slurm suspends three jobs where one is enough;
+// MinimizePreemption does not. Five nodes, three of them taken: a job of three nodes needs one
+// victim at least. The policy is changed while jobs run.
 TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
   if (!begin({.slice = seconds{600},
               .example = "tiers.yaml",
@@ -336,8 +343,8 @@ TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
   EXPECT_EQ(state("j19"), "Running");
 }
 
-// Three things that need no node of each other, on one cluster: grace time, exempt time, time
-// limit.
+// Three things that need no node of each other, on one cluster and at the same time, because each
+// takes seconds: grace time (n12, n13), exempt time (n14), time limit of jobs in turns (n15).
 TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   if (!begin({.nodes_count = 4, .with_partition = false})) return;
   apply_policies_of_ending();

@@ -35,8 +35,8 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// One thread does everything, in small steps: acts of users, faults, what is due from earlier acts,
-// and a look at all jobs. So what it looks at is not changed by the test itself meanwhile.
+// One thread does everything, in small steps: acts of users, faults, acts that are due from earlier
+// ones, and a look at all jobs. So the test itself changes nothing while it looks.
 class Soak : public Scenario {
  protected:
   struct Submitted {

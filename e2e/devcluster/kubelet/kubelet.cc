@@ -22,6 +22,15 @@
 namespace devcluster {
 namespace {
 
+// How this kubelet is built. Decisions about one pod are in PodMachine, which knows neither
+// processes nor the API: it is told what happened and returns actions. This class carries the
+// actions out (carry_out()), tells the machine the outcomes, and keeps everything that can fail and
+// be tried again: writes to the API stay due in `Pod` until they succeed, cgroups stay in
+// `garbage_` until they can be removed.
+//
+// Two threads: follow_pods() runs the informer and only posts events; step() does everything else.
+// They share `events_` and the list of logs, under `mutex_`.
+
 using base::Code;
 using base::Error;
 using nlohmann::json;
@@ -236,6 +245,7 @@ void Kubelet::handle(const NodeFails& event) {
   found->second.fault = event.fault;
   write_node_ready(event.node, false);
   if (event.fault == NodeFault::kCutOff) return;
+  // A machine without power: its processes end at once, and nothing of that is told.
   os::kill_below(config_.cgroup.version, node_cgroup(event.node));
 }
 
@@ -349,6 +359,7 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
       pod.removal_is_due = true;
     }
   }
+  // The log may end for its readers, and the pod's cgroup go, only when the last process has ended.
   const bool over = (pod.machine.ended() || pod.removal_is_due) && !pod.machine.anything_runs();
   pod.log_ended->store(over);
   if (over && pod.cgroup_made) {
@@ -380,6 +391,7 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   base::Result<std::vector<std::string>> environment = container_environment(
       *pod.object, container, pod.facts, {merged.begin(), merged.end()}, lookup);
   if (!environment.ok()) return environment.error();
+  // References in command and args are to the container's environment, as in Kubernetes.
   std::map<std::string, std::string> known;
   for (const std::string& entry : *environment) {
     const auto split = entry.find('=');
@@ -394,10 +406,12 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   return out;
 }
 
-// 1. images are ignored, except names that mean one which cannot be pulled
-// 2. the command and its environment
-// 3. the container's cgroup below the pod's, and the process in it Each step that fails is a state
-//    of the container that the real kubelet has, too.
+// Starts a container:
+// 1. Images are ignored, except names that mean one which cannot be pulled.
+// 2. The command and its environment are worked out.
+// 3. The container's cgroup is made below the pod's, and the process in it.
+//
+// Each step that fails is a state of the container that the real kubelet has, too.
 Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (pod.machine.deleting()) return {};
   const kube::Container& container = pod.machine.container(index);
@@ -495,6 +509,7 @@ void Kubelet::wait_for_work(base::Duration wait_max) {
   const Now at = now();
   for (const auto& [uid, pod] : pods_) {
     for (const auto& [index, child] : pod->children) fds.push_back({child.pidfd.get(), POLLIN, 0});
+    // The end of a grace time.
     if (const auto deadline = pod->machine.deadline()) {
       wait = std::min(wait, std::max(base::Duration{0}, *deadline - at.monotonic));
     }
@@ -508,6 +523,7 @@ void Kubelet::wait_for_work(base::Duration wait_max) {
   (void)!::read(wake_fd_.get(), &count, sizeof count);
 }
 
+// Tells users of the devcluster once for each pod that its image was not run.
 void Kubelet::write_image_event(const Pod& pod) {
   const base::Status status = create_pod_event(
       client_, *pod.object, "ImageIgnored",
@@ -518,6 +534,8 @@ void Kubelet::write_image_event(const Pod& pod) {
     config_.log(status.error().with_context("event of " + pod.object->metadata.name).message);
 }
 
+// In a real cluster the node controller writes Unknown for a kubelet that is not heard of. Here is
+// no such controller, so the fault and its end write it.
 void Kubelet::write_node_ready(const std::string& node, bool ready) {
   const base::Status status =
       client_.patch_status<kube::Node>({.name = node}, node_ready_patch(ready, clock_.wall()))

@@ -24,6 +24,11 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
+// Goal: pods have the lives that they have under a real kubelet, as far as the operator and the
+// agent rely on it. Method: both threads of the kubelet run; the test writes pods into the API
+// server and looks at their statuses and their processes. Each test runs on cgroup v1 and v2, and
+// is skipped if the machine lets it write to neither. After each test no process is left below the
+// test's cgroup.
 class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
  protected:
   void SetUp() override {
@@ -163,6 +168,7 @@ TEST_P(KubeletTest, FailsAPodWhoseCommandFailsOrIsNone) {
               HasSubstr("\"no-such\": executable file not found in $PATH"));
 }
 
+// A pod that cannot start is not failed: the operator must see it wait, and say why.
 TEST_P(KubeletTest, LeavesAPodPendingWhoseImageOrConfigIsMissing) {
   create("a",
          {{"containers", {{{"name", "main"}, {"image", "invalid:1"}, {"command", {"true"}}}}}});
@@ -200,6 +206,7 @@ TEST_P(KubeletTest, LetsADeletedPodHandleSigterm) {
   EXPECT_EQ(log("a"), "ready\nterm\n");
 }
 
+// The grace time is 1 s, so half a second after the deletion the pod is still there.
 TEST_P(KubeletTest, KillsAPodThatIgnoresSigtermAfterItsGracePeriod) {
   run("a", "trap '' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(eventually([&] { return phase("a") == "Running" && log("a") == "ready\n"; }));
@@ -210,6 +217,7 @@ TEST_P(KubeletTest, KillsAPodThatIgnoresSigtermAfterItsGracePeriod) {
   EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup); }));
 }
 
+// A frozen process handles no SIGTERM. SIGKILL ends it, on v1 only after a thaw (freezer.md).
 TEST_P(KubeletTest, EndsAFrozenPodAfterItsGracePeriod) {
   run("a", "trap '' TERM; while :; do sleep 0.01; done");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -218,6 +226,7 @@ TEST_P(KubeletTest, EndsAFrozenPodAfterItsGracePeriod) {
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
 }
 
+// With a grace time of 0 the object is gone at once, and kubelet still has to end the processes.
 TEST_P(KubeletTest, EndsWhatAForcedDeletionLeftBehind) {
   run("a", "trap '' TERM; while :; do sleep 0.01; done");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -227,6 +236,7 @@ TEST_P(KubeletTest, EndsWhatAForcedDeletionLeftBehind) {
   EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup); }));
 }
 
+// n2 has 1000 millicores: 600 and 500 are too many. The message is that of the real kubelet.
 TEST_P(KubeletTest, RefusesWhatDoesNotFitOnTheNode) {
   const auto with_cpu = [](const char* cpu) {
     json main = container("sleep 1000");
@@ -242,6 +252,7 @@ TEST_P(KubeletTest, RefusesWhatDoesNotFitOnTheNode) {
             "Node didn't have enough resource: cpu, requested: 500, used: 600, capacity: 1000");
 }
 
+// A node without power reports nothing, so its pods look as if they ran until it is back.
 TEST_P(KubeletTest, FailsThePodsOfANodeThatLostPowerWhenItIsBack) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -254,6 +265,8 @@ TEST_P(KubeletTest, FailsThePodsOfANodeThatLostPowerWhenItIsBack) {
   EXPECT_EQ(get("/api/v1/nodes/n1")["status"]["conditions"][0]["status"], "True");
 }
 
+// A node that is cut off runs on: its pod is not ended and a new one not started until it hears
+// again; then it carries out both.
 TEST_P(KubeletTest, GoesOnAfterANodeWasCutOff) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -268,6 +281,8 @@ TEST_P(KubeletTest, GoesOnAfterANodeWasCutOff) {
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
 }
 
+// The watch ends and its history is compacted, so the kubelet must list anew, and must not take its
+// pods for deleted meanwhile.
 TEST_P(KubeletTest, GoesOnAfterADroppedWatch) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -279,6 +294,7 @@ TEST_P(KubeletTest, GoesOnAfterADroppedWatch) {
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
 }
 
+// The client tries once, so three failures are three steps of the kubelet.
 TEST_P(KubeletTest, WritesAStatusAgainThatTheServerRefused) {
   for (int i = 0; i < 3; ++i) server_.fail_next("patch", "pods", 503);
   run("a", "true");

@@ -33,6 +33,8 @@ kube::Pod parsed(json containers) {
   return kube::decode<kube::Pod>(pod_json(std::move(containers))).value();
 }
 
+// Containers: 5m requested, and 1 CPU as a limit, which is its request too: 1005m. The larger init
+// container wants 3 CPUs, more than their sum.
 TEST(PodRequests, AreTheSumOfTheContainersOrTheLargestInitContainer) {
   kube::Pod pod = parsed(json::parse(R"([
       {"name":"a","resources":{"requests":{"cpu":"5m","memory":"64Mi"},"limits":{"cpu":"2"}}},
@@ -54,6 +56,8 @@ TEST(DeletionGrace, IsThatOfTheDeletion) {
   EXPECT_EQ(deletion_grace(pod), std::chrono::seconds{2});
 }
 
+// SOURCE: Kubernetes, "Pod Quality of Service Classes". The last pod has one container that is
+// guaranteed and one that says nothing: Burstable.
 TEST(QosClass, FollowsRequestsAndLimits) {
   EXPECT_EQ(qos_class(parsed(json::parse(R"([{"name":"a"}])"))), kube::QosClass::kBestEffort);
   EXPECT_EQ(

@@ -165,6 +165,8 @@ Actions PodMachine::start_failed(ContainerIndex index, std::string reason, std::
   return go_on();
 }
 
+// The container waits, with a reason that users know. A real kubelet would try again; here the pod
+// stays Pending until it is deleted.
 Actions PodMachine::start_blocked(ContainerIndex index, std::string reason, std::string message) {
   ContainerRecord& entry = record(index);
   entry.reason = std::move(reason);
@@ -208,6 +210,8 @@ Actions PodMachine::tick(Now now) {
   return {KillPod{}};
 }
 
+// Everything that had not ended has failed with the machine. SOURCE: kubelet reports a container
+// that is not there any more after its own start as ContainerStatusUnknown.
 Actions PodMachine::node_rebooted(Now now) {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     ContainerRecord& entry = records_[i];

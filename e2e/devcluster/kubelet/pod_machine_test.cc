@@ -11,6 +11,9 @@ using kube::PodPhase;
 using std::chrono::seconds;
 using testing::ElementsAre;
 
+// PodMachine is pure: each test tells it what happened, and compares the actions that it returns
+// and the phase. Init containers have the first indexes.
+
 ContainerIndex index(std::int32_t value) {
   return ContainerIndex{value};
 }
@@ -67,6 +70,7 @@ TEST(PodMachine, FailsWithTheExitCodeOfTheOneThatFailed) {
   EXPECT_EQ(machine.records()[0].exit, (ExitStatus{.exit_code = 137, .signal = SIGKILL}));
 }
 
+// SOURCE: Kubernetes, restartPolicy Never: a failed init container fails the pod.
 TEST(PodMachine, StartsNoContainerAfterAFailedInitContainer) {
   PodMachine machine{pod(1, 1)};
   machine.admit(at(0));
@@ -95,6 +99,8 @@ TEST(PodMachine, StaysPendingWhileAnImageCannotBePulled) {
               ElementsAre(WriteStatus{}, RemovePod{}));
 }
 
+// Deleted at 10 with 5 s: the deadline is 15. One container ends by itself, the other is killed,
+// and only then is the object removed.
 TEST(PodMachine, SendsSigtermThenSigkillAfterTheGracePeriodAndRemovesWhenAllHasEnded) {
   PodMachine machine{pod(0, 2)};
   machine.admit(at(0));
@@ -111,6 +117,7 @@ TEST(PodMachine, SendsSigtermThenSigkillAfterTheGracePeriodAndRemovesWhenAllHasE
               ElementsAre(WriteStatus{}, RemovePod{}));
 }
 
+// 30 s at 0 end at 30; 2 s at 1 end at 3, which is sooner; 60 s at 1 are ignored.
 TEST(PodMachine, ObeysTheShorterOfTwoGracePeriods) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));

@@ -93,6 +93,7 @@ run_child(const ChildPlan& plan) {
   if (plan.procs_fd >= 0 && raw(SYS_write, plan.procs_fd, address("0"), 1) != 1) {
     child_fail(plan, Step::kCgroup);
   }
+  // A session of its own: a Ctrl-C at the terminal goes to the devcluster alone.
   raw(SYS_setsid);
   const KernelSigaction by_default;
   // Ignored signals survive exec; the program gets the default for each.
@@ -182,6 +183,8 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
 
 }  // namespace
 
+// As execvp() searches, but in the parent: the child could not search, since it may only make
+// system calls.
 base::Result<std::string> find_executable(const std::string& name,
                                           const std::string& path_variable) {
   if (name.find('/') != std::string::npos) return name;
@@ -239,11 +242,14 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
   do {  // Ends when exec has closed the child's end of the pipe.
     count = ::read(error_reader.get(), &failure, sizeof failure);
   } while (count < 0 && errno == EINTR);
+  // Nothing was written: exec has succeeded.
   if (count != sizeof failure) return child;
   ::waitpid(child->pid, nullptr, 0);
   return failure_error(spec, failure);
 }
 
+// Returns how the child ended; nullopt if it runs. waitid() on the pidfd cannot hit another process
+// that got the same PID.
 std::optional<ExitStatus> reap(const Child& child) {
   siginfo_t info{};
   if (::waitid(P_PIDFD, static_cast<id_t>(child.pidfd.get()), &info, WEXITED | WNOHANG) != 0) {

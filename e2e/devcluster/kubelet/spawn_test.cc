@@ -59,6 +59,7 @@ TEST_F(Spawn, ReportsTheSignalThatEndedTheProcess) {
   EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 143, .signal = SIGTERM}));
 }
 
+// A signal that is ignored here would stay ignored in the program: exec resets handlers only.
 TEST_F(Spawn, HasDefaultHandlersAndNothingBlocked) {
   ::signal(SIGPIPE, SIG_IGN);
   const auto child = spawn(shell("grep -E 'SigBlk|SigIgn' /proc/self/status"));

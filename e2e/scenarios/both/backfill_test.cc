@@ -26,6 +26,9 @@ class Backfill : public OnBoth {
   }
 };
 
+// Three nodes. `runs` has two of them for at most 40 s; `wide` needs all three, so it is expected
+// when that time is over. The third node is free until then: `short` (5 s) ends before and may have
+// it, `long` (120 s) would delay `wide` and may not.
 TEST_F(Backfill, AWideJobStartsWhenItsEstimateSaidThoughAShortOneRanBefore) {
   if (IsSkipped()) return;
   const std::string nodes = slurm::compress_hostlist(all_nodes());

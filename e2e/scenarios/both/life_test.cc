@@ -19,6 +19,7 @@ TEST_F(JobLife, AJobWhosePodsSucceedIsCompleted) {
   EXPECT_EQ(job("done").status.exit_code.value_or(-1), 0);
 }
 
+// One of the pods exits with 42 after 3 s, when all have settled; the others would sleep on.
 TEST_F(JobLife, TheExitCodeReachesTheStatusAndTheGangEndsAsAWhole) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(
@@ -88,7 +89,8 @@ TEST_F(JobLife, AFinishedJobIsDeletedAfterItsTimeToLive) {
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods are gone", [&] { return pods("short").empty(); }));
 }
 
-// Suspended, so that it stays frozen.
+// The job is suspended and not only in turn, so that it stays frozen until it is canceled. The
+// other job of its node must not be disturbed.
 TEST_F(JobLife, ACancelledJobThatIsFrozenHandlesItsSigterm) {
   if (IsSkipped()) return;
   const std::string node = all_nodes().front();
