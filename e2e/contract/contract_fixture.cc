@@ -158,6 +158,8 @@ std::vector<json> ApiServerContract::watch_count(const std::string& path, std::s
   return watch(path, [count](const std::vector<json>& events) { return events.size() >= count; });
 }
 
+// Waits until `done()`, up to 90 s on a real server and 10 s on the tests' own; returns false if it
+// does not come true.
 bool ApiServerContract::eventually(const std::function<bool()>& done) {
   // A real collector of garbage looks for new kinds every 30 s.
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds{is_real() ? 90 : 10};

@@ -134,6 +134,7 @@ TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
   EXPECT_EQ(summary(events).back(), "DELETED a");
 }
 
+// There is no process to wait for: kubelet has told that all have ended.
 TEST_P(ApiServerContract, AFinishedPodGoesAtOnce) {
   create(core("pods"), pod("a", "node-1"));
   merge_patch(core("pods", "a") + "/status", {{"status", {{"phase", "Succeeded"}}}});
@@ -164,6 +165,7 @@ TEST_P(ApiServerContract, ChildrenGoWhenTheirOwnerHasGone) {
   EXPECT_TRUE(eventually([&] { return get(core("configmaps", "grandchild")).status == 404; }));
 }
 
+// `kubectl delete --cascade=orphan`: the collector takes the reference away before the owner goes.
 TEST_P(ApiServerContract, OrphansStayWithoutTheReference) {
   const json owner = create(widgets(), widget("owner"));
   create(core("configmaps"), owned_by(config_map("child"), owner));

@@ -24,7 +24,10 @@ namespace {
 using base::Duration;
 using base::Instant;
 
+// A CPU scheduler keeps a probe waiting for less than that on a machine on which anything can be
+// measured. If the slice is shorter than two of these, turn_gap() takes half of the slice.
 constexpr std::chrono::milliseconds kTurnGapMax{100};
+// A rate over less than a second says too little about the machine.
 constexpr std::chrono::seconds kUnslicedMin{1};
 
 double seconds(Duration duration) {
@@ -213,7 +216,8 @@ JobShare share_of(const std::string& name, const std::map<std::string, std::vect
   return out;
 }
 
-// Work of all gangs on one node and second, against the first gang's while it was alone.
+// Returns the part of the work that taking turns costs, in percent: the work of all gangs together
+// on one node and second, against the first gang's while it was alone.
 double lost_percent(const Measurement& measurement, Interval window) {
   // Units per second if no time before the turns was measured: a probe counts one each millisecond.
   double expected_rate = 1e6 / static_cast<double>(Duration{std::chrono::milliseconds{1}}.count());

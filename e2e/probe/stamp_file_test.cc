@@ -18,6 +18,7 @@ std::string path_of(const std::string& name) {
   return testing::TempDir() + name + "-" + std::to_string(::getpid());
 }
 
+// A break of 10 ms is the longest that does not end a run; one of 10,001 µs does.
 TEST(StampFile, KeepsRunsAndBeginsANewOneAfterABreak) {
   const std::string path = path_of("runs");
   auto writer = StampWriter::create(path);
@@ -53,6 +54,7 @@ TEST(StampFile, BeginsANewRunAfterAStopHoweverShort) {
   ::unlink(path.c_str());
 }
 
+// A stamp never goes back: a run would end before it began.
 TEST(StampFile, StandsStillWhenTheClockStepsBack) {
   const std::string path = path_of("back");
   auto writer = StampWriter::create(path);

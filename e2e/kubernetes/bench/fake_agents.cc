@@ -5,6 +5,8 @@
 namespace kubernetes_bench {
 namespace {
 
+// Real agents write from their own nodes; eight connections keep up with what one operator
+// publishes.
 constexpr int kWritersCount = 8;
 constexpr std::chrono::milliseconds kPauseAfterFailure{100};
 

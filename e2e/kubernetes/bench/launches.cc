@@ -22,6 +22,8 @@ using base::Status;
 using kube::Method;
 using nlohmann::json;
 
+// Connections, caches and code paths of the API server are warm after these; the first measurement
+// would be slower without.
 constexpr int kWarmUpPods = 200;
 // The control plane is at rest when it needs less of one core than this, for so long.
 constexpr double kRestingCores = 0.4;
@@ -81,9 +83,10 @@ Status Launches::settle() {
   });
 }
 
-// One measurement: from the first request until the last pod is Running, with the CPU time and the
-// requests in between. It begins when the control plane rests, so that the one before does not
-// count.
+// Makes one measurement: from the first request until the last pod is Running, with the CPU time
+// and the requests in between. It begins when the control plane rests, so that the one before does
+// not count. The counters are read around it, after the watch has begun, so the watch itself is not
+// in them.
 base::Result<json> Launches::submission(const std::string& ns, const std::string& path,
                                         const std::vector<json>& objects, std::size_t pods_count,
                                         pid_t operator_pid) {

@@ -16,6 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// A label has 63 characters at most; names of pods and Services add to a job's name.
 constexpr std::size_t kNameLengthMax = 40;
 
 // A name as Kubernetes takes it, short enough that names of pods and Services can be made from it.

@@ -9,6 +9,8 @@
 namespace kubernetes {
 namespace {
 
+// Three real nodes, each a kubelet and a container runtime of their own. A test that takes a node
+// away puts it back; if it fails, TearDown() does.
 class Nodes : public Cluster {
  protected:
   // A job of one node that says in a file when it was told to end, beside another that keeps it

@@ -59,6 +59,7 @@ json TwoGangs::frozen_pod_on(const std::string& node) {
   return found;
 }
 
+// Shows that whoever leads now can do everything that a start and an end need.
 void TwoGangs::run_third_gang() {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
