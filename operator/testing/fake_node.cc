@@ -15,6 +15,12 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
+// A FakeNode is both halves of a node: a kubelet for which running means to count time, and an
+// agent that obeys NodeTimetables at once. It differs from real ones on purpose: it never delays or
+// loses anything by itself (the API server's faults do that), so a test sees the operator's own
+// delays. What it checks is what a real agent must be able to rely on: a timetable that is
+// published is valid, never goes back, and never has two gangs run.
+
 constexpr base::Duration kSettle = seconds{3};  // settle, and the whole second of startedAt
 
 std::string annotation(const std::map<std::string, kube::Labels>& all, const std::string& uid,
@@ -204,6 +210,8 @@ void FakeNode::look_at(const kube::Pod& pod) {
   }
 }
 
+// A pod starts `start_delay` after kubelet has seen it, so that there is an instant at which it is
+// bound and not running.
 void FakeNode::start_what_is_due() {
   for (auto& [uid, process] : processes_) {
     if (process.finished || process.started_at || process.waits) continue;
@@ -272,6 +280,9 @@ bool FakeNode::is_frozen(const Process& process, base::Instant t) const {
                              static_cast<std::uint16_t>(listed - pods.begin()), t);
 }
 
+// Lets the programs of the node run for the time that has passed. A state holds for the whole step,
+// as it was at its begin: steps are ticks, and turns change only at multiples of them in these
+// tests. A program whose work is done ends with the exit code of its annotation.
 void FakeNode::pass_time(base::Instant from, base::Instant to) {
   std::vector<const Process*> running;
   for (auto& [uid, process] : processes_) {
@@ -333,6 +344,8 @@ void FakeNode::report() {
                               {"conditions", json::array({agent_condition()})}}}});
 }
 
+// With the pod's UID, so that another pod of the same name is not hit. Errors are dropped: a pod
+// that is gone has no status.
 void FakeNode::patch_status(const Process& process, const json& status) {
   (void)client_.patch_status<kube::Pod>({process.ns, process.name}, {{"status", status}},
                                         {.uid = process.uid});

@@ -112,6 +112,7 @@ JobRecord& JobPartsFixture::started(const kube::Job& seen) {
   return job;
 }
 
+// The pod of a slot of the job's start, as it looks when its container has been running since then.
 kube::Pod JobPartsFixture::pod_of(const JobRecord& job, int slot, base::Instant since) const {
   const PodSlot& of = job.start.slots.at(static_cast<std::size_t>(slot));
   kube::Pod pod;

@@ -16,11 +16,30 @@
 namespace control {
 namespace {
 
+// How a World comes to rest at an instant, and how time passes.
+//
+// 1. The operator is pumped: its informers look, its loop takes a step, and a few of the writes
+//    that it has queued are carried out, in an order that follows from the seed. That repeats until
+//    the operator writes nothing more. At any of those writes it may crash; then a new process with
+//    the next term begins, with nothing but what the API server has.
+// 2. kube-scheduler, if there is one, binds pods.
+// 3. Each node takes a step: programs run for the time that has passed, kubelet and agent react.
+// 4. If anything was written since step 1, all of that again: at one instant everything reacts to
+//    everything else.
+// 5. Safety is checked after each round, from the API server alone (check_pods()), and by each node
+//    (overlaps()).
+//
+// Then the clock is advanced by a tick. Nothing happens between ticks, so a test's numbers are
+// exact to a tick's width.
+
 using nlohmann::json;
 
 constexpr kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1'000'000}};
+// A loop and an API server that answer each other for ever would hang the test instead of failing
+// it.
 constexpr int kPumpRoundsMax = 2'000;
 constexpr std::size_t kLogTail = 60;
+// Of all jobs that World makes.
 constexpr const char* kNamespace = "team-a";
 constexpr const char* kSystemNamespace = "kubegang-system";
 
@@ -144,6 +163,8 @@ void World::set_crash_per_mille(int value) {
   if (process_) process_->writer().crash_at_random(value);
 }
 
+// Creates an object or merges it into the one that is there. A status that is given is written in a
+// second request, as the API server demands.
 void World::apply(const json& given) {
   json object = given;
   const std::string kind = object["kind"];
@@ -282,6 +303,7 @@ std::vector<kube::Pod> World::pods() const {
   return found;
 }
 
+// By the label with the job's name, so pods of an earlier job of that name count, too.
 std::vector<kube::Pod> World::pods_of(const std::string& job) const {
   std::vector<kube::Pod> found;
   for (const auto& pod : pods_.all()) {

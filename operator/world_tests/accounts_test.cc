@@ -240,6 +240,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Usage,
                            return name;
                          });
 
+// The next tests need the fixture and no crash: the parameter has one value that nobody reads.
 struct UsageWrites : Usage {};
 INSTANTIATE_TEST_SUITE_P(Once, UsageWrites, testing::Values(WritePoint::kUsage));
 // 60 s have six periods of 10 s.

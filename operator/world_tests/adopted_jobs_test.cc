@@ -45,6 +45,11 @@ json batch_job(const std::string& name, int pods, const std::string& work,
   return object;
 }
 
+// Goal: a Job of the batch group whose managedBy is ours has the life, the status and the pods that
+// it would have under Kubernetes' own controller, while one of our Jobs runs it as a gang. Method:
+// create the batch Job as a user does, let time pass, and read its status; conditions are compared
+// as "True: Reason: message". Five nodes for one job each; delays are short, so that a restart
+// takes seconds.
 class AdoptedJobTest : public ::testing::Test {
  protected:
   AdoptedJobTest() : world_{{}} { furnish(world_); }
@@ -100,6 +105,8 @@ class AdoptedJobTest : public ::testing::Test {
   World world_;
 };
 
+// Labels, annotations, host names and owner as of Indexed Jobs: programs and tools find a pod's
+// index in any of these places.
 TEST_F(AdoptedJobTest, RunsAsAGangAndIsComplete) {
   create(batch_job("train", 4, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 4; }, minutes{1}))
@@ -193,6 +200,8 @@ TEST_F(AdoptedJobTest, IsRestartedAsAWholeUpToItsBackoffLimit) {
   EXPECT_EQ(live_pods(), 0U);
 }
 
+// backoffLimit 0: the first failed attempt is the last, and counts once however many of its pods
+// failed.
 TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
   create(batch_job("broken", 2, "5s", {{"backoffLimit", 0}}, {{"test/exit-code", "3"}}));
   ASSERT_TRUE(ends("broken"));
@@ -245,6 +254,8 @@ TEST_F(AdoptedJobTest, IsCompleteWhenItsSuccessPolicyIsMet) {
                                                                   kube::JobState::kCompleted))));
 }
 
+// A program that would run for ever, and a deadline of 10 s. Both controllers count a deadline as
+// one reason to fail, not as a failed attempt.
 TEST_F(AdoptedJobTest, ItsDeadlineIsItsTimeLimit) {
   create(batch_job("long", 2, "", {{"activeDeadlineSeconds", 10}}));
   ASSERT_TRUE(ends("long")) << world_.log_tail();
@@ -284,8 +295,6 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
-// As Kubernetes' TestNodeSelectorUpdate has it, and queueing systems do it: the template of a
-// suspended Job may get a selector with the write that resumes it.
 // Its end is being stored when it is suspended. Our Job is not deleted with it: after a crash
 // nothing would tell that the batch Job has ended, and it would begin anew.
 TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
@@ -302,6 +311,8 @@ TEST_F(AdoptedJobTest, IsCompleteIfItWasSuspendedTooLate) {
   EXPECT_EQ(world_.state("train"), "Completed");
 }
 
+// As Kubernetes' TestNodeSelectorUpdate has it, and queueing systems do it: the template of a
+// suspended Job may get a selector with the write that resumes it.
 TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
   create(batch_job("train", 1, "5s", {{"suspend", true}}));
   ASSERT_TRUE(world_.run_until(
@@ -360,6 +371,8 @@ TEST_F(AdoptedJobTest, OfAnotherControllerIsLeftAlone) {
   EXPECT_EQ(get("builtin").status, kube::BatchJobStatus{});
 }
 
+// Our Job for it usually has its name. A user's own Job has that name here, so it gets another one,
+// and both run.
 TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
   world_.apply(gang_job("train", 1, "5s"));
   create(batch_job("train", 2, "5s"));
@@ -455,6 +468,7 @@ class PreemptedAdoptedJobTest : public AdoptedJobTest {
   }
 };
 
+// Suspended pods are frozen, and frozen pods are active to Kubernetes.
 TEST_F(PreemptedAdoptedJobTest, BySuspensionShowsNothing) {
   preempt("Suspend");
   EXPECT_EQ(world_.state("train"), "Suspended") << world_.log_tail();
@@ -463,6 +477,8 @@ TEST_F(PreemptedAdoptedJobTest, BySuspensionShowsNothing) {
   EXPECT_EQ(get("train").status.succeeded, 5);
 }
 
+// The attempt goes back to the queue and starts again: no retry is used up, although backoffLimit
+// is 0.
 TEST_F(PreemptedAdoptedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
   preempt("Requeue");
   EXPECT_EQ(get("train").status.active, 0) << world_.log_tail();
@@ -472,6 +488,7 @@ TEST_F(PreemptedAdoptedJobTest, ByARequeueWaitsAgainAndHasNotFailed) {
   EXPECT_EQ(get("train").status.failed, 0);
 }
 
+// A canceled victim is not tried again; what ended it is the condition's reason.
 TEST_F(PreemptedAdoptedJobTest, ByCancellationHasFailedForGood) {
   preempt("Cancel");
   ASSERT_TRUE(ends("train"));

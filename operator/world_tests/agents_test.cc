@@ -95,6 +95,7 @@ TEST_F(AgentsThatArePods, ANodeWhoseAgentsPodIsGoneTakesNoNewJobs) {
       << world_.log_tail();
 }
 
+// Without agents both jobs run all the time; when the agents are back, each is off for half of it.
 TEST_F(AgentsThatArePods, TimeWithoutAnAgentCountsAsRunTime) {
   for (const char* node : kNodes) world_.node(node).remove_agent(false);
   world_.run_for(seconds{130});
@@ -117,6 +118,7 @@ TEST_F(AgentsThatArePods, ANewLeaderUsesTheNodesAtOnce) {
   EXPECT_EQ(log.find("usable=false", begin), std::string::npos) << log;
 }
 
+// With gang scheduling off nothing is ever frozen, so a missing agent keeps no node from work.
 TEST(Agents, AreNotNeededWhereJobsTakeNoTurns) {
   World world{{.agent_pods = true}};
   nlohmann::json config = linear_config("4s");

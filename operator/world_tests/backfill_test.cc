@@ -76,6 +76,7 @@ TEST_F(BackfillTest, ANewLeaderPlansTheSame) {
   EXPECT_EQ(after.metadata.resource_version, before.metadata.resource_version);
 }
 
+// A held job is not planned for, so an old estimate must go.
 TEST_F(BackfillTest, AHeldJobExpectsNothing) {
   world_.patch_job("wide", {{"control", {{"hold", true}}}});
   world_.run_for(minutes{2});

@@ -38,6 +38,8 @@ void furnish(World& world, const std::string& mode) {
                                  {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}}));
 }
 
+// Submits jobs of one to three nodes and 4 to 15 s of work, a third of them in the higher tier, one
+// of eight with a program that fails; up to 3 s apart.
 std::vector<std::string> submit_some(World& world, base::Prng& prng, int count) {
   std::vector<std::string> names;
   for (int i = 0; i < count; ++i) {
@@ -74,6 +76,7 @@ std::string states(const World& world, const std::vector<std::string>& names) {
 
 class Crashes : public testing::TestWithParam<const char*> {};
 
+// 6 % of all writes end the operator, half of them before and half after the write took effect.
 TEST_P(Crashes, AtRandomWritesLoseNothingAndRunNothingTwice) {
   int crashes = 0;
   for (int round = 0; round < rounds(4); ++round) {

@@ -46,6 +46,10 @@ json gated_pod(const std::string& name, const std::string& gang, int pods, const
   return pod;
 }
 
+// Goal: pods that others make behind our scheduling gate run as a gang, and their owner keeps every
+// say over them. Method: pods are created one by one, as a controller of another project would; a
+// model of kube-scheduler binds pods that are pinned to a node. The Job that the operator makes for
+// a gang is read to see what became of it.
 class GatedPodsTest : public ::testing::Test {
  protected:
   GatedPodsTest() : world_{{.kube_scheduler = true}} { furnish(world_); }
@@ -147,6 +151,7 @@ TEST_F(GatedPodsTest, AGangRunsAndEndsWithItsPods) {
   expect_no_violations(world_);
 }
 
+// Without the annotation kubegang.io/pods a gang has one pod.
 TEST_F(GatedPodsTest, APodByItselfIsAGangOfOne) {
   create(gated_pod("lone", "lone", 1, "5s", {{"kubegang.io/pods", nullptr}}));
   EXPECT_TRUE(becomes("lone", "Completed", minutes{1})) << world_.log_tail();
@@ -199,6 +204,7 @@ TEST_F(GatedPodsTest, GetTheCpuSetsOfTheirCoresInsteadOfTheirAuthors) {
   expect_no_violations(world_);
 }
 
+// Linear selection gives whole nodes and binds nothing: no CPU set is right.
 TEST_F(GatedPodsTest, AnAuthorsCpuSetIsRemovedWhereCoresAreNotBound) {
   create_gang("train", 2, "5s", {{"kubegang.io/cpuset", "0-7"}});
   ASSERT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
@@ -324,6 +330,8 @@ TEST_F(GatedPodsTest, MembersThatAreDeletedWhenTheFirstHasSucceededAreNoFailure)
   EXPECT_EQ(job_of(world_, "mpi").status.exit_code, 0);
 }
 
+// A gang of ours would be requeued as a whole. Of these pods only their owner knows what the loss
+// of one means.
 TEST_F(GatedPodsTest, TheLossOfANodeDoesNotEndTheOthers) {
   create_gang("train", 2, "60s");
   ASSERT_TRUE(world_.run_until([&] { return is_ready("train"); }, minutes{1}));
@@ -402,6 +410,8 @@ TEST_F(GatedPodsTest, CancelledWhileItRunsItsPodsFailAndStay) {
   }
 }
 
+// The Job that has ended stands for the gang, so a new leader makes no other one, and its pods say
+// why they wait. Deleting that Job is the way to try the gang once more.
 TEST_F(GatedPodsTest, CancelledWhileItWaitsItsPodsStayGated) {
   wait_behind_another();
   create_gang("train", 2, "5s", kAlone);
@@ -418,12 +428,15 @@ TEST_F(GatedPodsTest, CancelledWhileItWaitsItsPodsStayGated) {
   EXPECT_TRUE(becomes("train", "Completed", minutes{1})) << world_.log_tail();
 }
 
+// The operator cannot end pods of others itself: it lowers activeDeadlineSeconds and kubelet ends
+// them.
 TEST_F(GatedPodsTest, TheTimeLimitHolds) {
   create_gang("long", 2, "", {{"kubegang.io/time-limit", "10s"}});
   ASSERT_TRUE(becomes("long", "Timeout", minutes{2})) << world_.log_tail();
   EXPECT_EQ(pod("long-0").status.phase, kube::PodPhase::kFailed);
 }
 
+// A suspension needs no new pods. A requeue would, and only the owner of the pods could make them.
 TEST_F(GatedPodsTest, IsPreemptedBySuspension) {
   world_.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"priorityTier", 2}}));
   json config = linear_config("4s");

@@ -16,6 +16,8 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// Every field of the status that an ended job has, in one place: number, exit code, verdict by our
+// conditions and by those of the batch group, and the generation that they are about.
 TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   World world{{}};
   world.apply(linear_config());

@@ -65,6 +65,7 @@ TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
   EXPECT_EQ(accepted(), "True: InForce: the spec is in force");
 }
 
+// The node's taints as kubectl writes them: KEY=VALUE:EFFECT.
 std::vector<std::string> taints_of(World& world, const std::string& name) {
   const auto node = world.client().get<kube::Node>({.ns = "", .name = name});
   std::vector<std::string> taints;

@@ -26,6 +26,7 @@ struct NoTurns : testing::Test {
     world.apply(partition("batch", share("Exclusive")));
     world.run_for(seconds{2});
   }
+  // The number of NodeTimetables that are stored; -1 if the list fails.
   int tables() {
     const auto list = world.client().list<kube::NodeTimetable>();
     return list.ok() ? static_cast<int>(list->items.size()) : -1;
@@ -44,6 +45,8 @@ struct NoTurns : testing::Test {
   World world{{.agent_pods = true}};
 };
 
+// With one job on each node nothing ever has to be frozen, so no timetable is published, whoever
+// starts and ends.
 TEST_F(NoTurns, NodesHaveNoTimetable) {
   world.apply(gang_job("one", 2, "10s"));
   world.apply(gang_job("two", 3, ""));

@@ -43,6 +43,8 @@ class UnslicedTest : public ::testing::Test {
   World world_;
 };
 
+// Before the kill switch the second job took turns for 24 s, so it was suspended for 12, give or
+// take two slices. Under it nothing is added; afterwards half of the time is.
 TEST_F(UnslicedTest, TimeInWhichNodesDoNotSliceCountsAsRunTime) {
   open_nodes("KillSwitch");
   const Times open = times("second");
