@@ -224,7 +224,8 @@ TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
   EXPECT_EQ(adopted_.next_due(now_), base::kNever);
 }
 
-// What runs has the time to end by itself: most of it has ended, and kubelet tells so again.
+// Running containers have the time to end by themselves: most have ended, and kubelet tells so
+// again.
 TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
   show();
   kube::Job job = made(due(), "one");

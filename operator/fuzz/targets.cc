@@ -82,7 +82,8 @@ void check_job(const kube::Job& job) {
   CHECK(pod.ok() || !pod.error().message.empty());
 }
 
-// What an informer keeps is judged as the whole is, and nothing of it is dropped by keeping again.
+// The part of an object that an informer keeps is judged as the whole is, and nothing of it is
+// dropped by keeping again.
 template <typename T>
 T kept(const T& object) {
   T once = object;

@@ -1,4 +1,4 @@
-// What the fuzzers run: the operator's readers of objects that users write.
+// The targets that the fuzzers run: the operator's readers of objects that users write.
 #pragma once
 
 #include <string_view>

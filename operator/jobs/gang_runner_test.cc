@@ -109,6 +109,7 @@ TEST_F(GangRunnerTest, AReadyGangThatLosesAPodIsRequeuedOnceAllOfItIsGone) {
   EXPECT_EQ(job.wanted().restarts, 1);
 }
 
+// The same loss, and requeue: false: the verdict is final once no pod is left.
 TEST_F(GangRunnerTest, AGangThatMayNotBeRequeuedFailsWithItsNode) {
   JobRecord& job = ready(with_requeue(false));
   // Its Node object is deleted, so no kubelet will ever report its pod.
@@ -177,6 +178,7 @@ TEST_F(GangRunnerTest, OutOfMemoryIsAVerdictOfItsOwn) {
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kOutOfMemory);
 }
 
+// The first failure decides: a gang has no partial success, so the pod that still runs is deleted.
 TEST_F(GangRunnerTest, AFailedContainerEndsTheWholeGangWithItsExitCode) {
   JobRecord& job = ready();
   kube::Pod pod = pod_of(job, 0, now - minutes{1});

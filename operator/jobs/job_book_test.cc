@@ -102,7 +102,7 @@ TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
   see({job_object("one", "1")});
   kube::Job stolen = job_object("one", "2");
   stolen.status.message = "not ours";
-  // What another leader has written carries its term; the loop compares it with its own.
+  // A status that another leader has written carries its term; the loop compares it with its own.
   stolen.status.term = 5;
   EXPECT_EQ(see({stolen}).term, 5);
   EXPECT_EQ(book.find("uid-one")->status.urgency(), WriteUrgency::kUrgent);

@@ -105,6 +105,9 @@ TEST_F(PodWritesTest, PodsAreMadeAfterTheCommitAndOnce) {
   EXPECT_EQ(asked(), "") << "they are under way";
 }
 
+// `room` is how many writes may be handed over now; the rest waits for the next step. With none
+// nothing is asked for, with one a single pod, and a pod whose creation failed comes back into the
+// same line.
 TEST_F(PodWritesTest, PodsAreMadeAsFarAsThereIsRoom) {
   pods.launch(*job, {0, 1});
   read_template();
@@ -266,6 +269,8 @@ TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
   EXPECT_TRUE(pods.answered(early));
 }
 
+// A failed creation is tried again after a back-off, and only the first failure is told: the
+// Service is needed for names, and the gang runs without it.
 TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
   kube::Job object = *job->object;
   object.spec.network = kube::JobNetwork::kService;

@@ -9,6 +9,9 @@
 namespace control {
 namespace {
 
+// Method: one job, the real scheduler, no API server. A test shows the job as the user has it now
+// (see(), see_changed()), lets it be heeded, and compares three things: how many events the
+// scheduler was told, the condition Accepted, and the Kubernetes events for users (told()).
 class WishesTest : public JobPartsFixture {
  protected:
   // Two nodes, of which it gets none: it waits.
@@ -119,6 +122,7 @@ TEST_F(WishesTest, AJobWhosePartitionWentStaysInTheQueue) {
   EXPECT_EQ(events(), 0);
 }
 
+// Generation 2 is the changed spec, so its user sees that it has been heeded.
 TEST_F(WishesTest, AChangeOfAWaitingJobIsTold) {
   JobRecord& job = submitted();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.resources.nodes->min = 1; }));
@@ -152,6 +156,7 @@ TEST_F(WishesTest, HoldsAndReleasesAreToldWithTheChange) {
   EXPECT_EQ(events(), 4);
 }
 
+// A cancel that is heeded is an ending: of what runs the pods go first.
 TEST_F(WishesTest, CommandsAreToldOnceEach) {
   JobRecord& job = started();
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.suspend = true; }));

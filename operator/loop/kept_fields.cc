@@ -19,6 +19,11 @@
 namespace control {
 namespace {
 
+// Informers keep all pods, batch Jobs and nodes of a cluster, and authors choose how large those
+// are. So each object is cut to the fields that the operator reads, by name, as it arrives. A field
+// that is read and not named here would silently be empty: kept_fields_test holds what is left
+// against what the whole object says. The bounds are listed in docs/design/faults.md, section 5.
+
 using Names = std::initializer_list<std::string_view>;
 
 // No name, UID or version that the API server takes is longer.
@@ -93,7 +98,7 @@ kube::ObjectMeta identity_of(kube::ObjectMeta& metadata) {
           .deletion_grace_period_seconds = metadata.deletion_grace_period_seconds};
 }
 
-// What may be kept of a condition's message: most are never read.
+// Returns how much is kept of a condition's message: most messages are never read.
 std::size_t message_bytes_max(const kube::Condition& condition) {
   if (condition.type == kube::kPodWaiting) return kNoteBytesMax;
   return condition.type == "PodScheduled" ? kMessageBytesMax : 0;
@@ -152,6 +157,7 @@ std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& al
 
 // --- the three kinds of pods; `kept` has the identity ---
 
+// Pods behind our gate: everything that makes them a gang and that is judged (judged_spec()).
 void keep_gated(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang});
   kept.metadata.annotations =
@@ -164,10 +170,11 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
   kept.status.conditions = only(pod.status.conditions, {kube::kPodWaiting});
 }
 
+// Pods of jobs: the states of their containers decide about the gang, and their messages are told.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang});
   kept.metadata.owner_references = only_controller(pod.metadata);
-  // What pins one that is not bound yet.
+  // The node that a pod is pinned to and not bound to yet.
   if (!pod.spec.node_name) {
     if (const auto node = node_of(pod)) {
       kept.spec.affinity = kube::RawJson{affinity_to_node(head(*node))};
@@ -185,7 +192,8 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.status.container_statuses = short_states(pod.status.container_statuses);
 }
 
-// These are most of a cluster's pods.
+// Pods of others, which are most of a cluster's: their memory takes room on the node, and one of
+// them may be the node's agent.
 void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});

@@ -1,4 +1,5 @@
-// What stays of an object is little, whatever its author has written, and says the same.
+// Goal: the fields that are kept of an object are few and small, whatever its author has written,
+// and they say the same as the whole object.
 #include "operator/loop/kept_fields.h"
 
 #include <gmock/gmock.h>
@@ -311,7 +312,7 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
   const kube::BatchJob left = kept(job, 196'608);
   EXPECT_EQ(translate_batch_job(left, {}).problems, translate_batch_job(job, {}).problems);
   EXPECT_THAT(translate_batch_job(left, {}).problems.at(0), HasSubstr("mpirun"));
-  // What the operator writes is the difference to it.
+  // The operator writes only the difference to it, so it must be whole.
   EXPECT_EQ(left.status, job.status);
   EXPECT_EQ(left.spec.completions, 2);
 }

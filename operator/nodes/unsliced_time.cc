@@ -88,7 +88,7 @@ base::Instant UnslicedTime::next_due() const {
 base::Duration missed_before(const kube::NodeTimetable* table,
                              const kube::NodeTimetableSpec& published, const std::string& job_uid,
                              const kube::JobStatus& status, base::Instant now) {
-  // What the last leader has counted is in the stored run time; only the time since then is
+  // The stored run time holds all that the last leader has counted; only the time since then is
   // missing.
   const auto stored = status.run_time ? std::optional{status.run_time->as_of} : status.start_time;
   const base::Instant from =

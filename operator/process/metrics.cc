@@ -12,6 +12,7 @@
 namespace control {
 namespace {
 
+// A counter of the loop, and its name in Prometheus; the table below is all that a new one needs.
 struct CounterField {
   const char* name;
   const char* help;

@@ -41,6 +41,10 @@ std::string parse_time(const std::string& flag, const std::string& text, base::D
 
 }  // namespace
 
+// Durations are read after CLI11, so that all flags take Go's notation (15s, 1m30s) as other
+// programs of Kubernetes do. The three times of leader election must grow in this order: a leader
+// gives up (renew deadline) before others may take the Lease (lease duration), and has tried more
+// than once by then (retry period).
 ParsedOptions parse_options(std::vector<std::string> arguments) {
   ParsedOptions parsed;
   Options& options = parsed.options;

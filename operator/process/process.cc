@@ -30,7 +30,7 @@ namespace control {
 namespace {
 
 constexpr int kFailed = 1;
-// The loop looks at the clock at least that often: it may step.
+// The loop looks at the clock at least that often, because wall clocks may be set.
 constexpr base::Duration kLongestWait = std::chrono::seconds{10};
 // Many threads, few of them busy: their own arenas would only cost memory.
 constexpr int kMallocArenas = 2;
@@ -40,6 +40,8 @@ int sentence(const std::string& message) {
   return kFailed;
 }
 
+// Times in UTC with microseconds, as timetables have them. Each line of level info and above is
+// flushed, so that the last words of a process that dies are there.
 void set_up_log(const std::string& level) {
   auto logger = spdlog::stderr_logger_mt("operator");
   logger->set_pattern("%Y-%m-%dT%H:%M:%S.%fZ %l %v", spdlog::pattern_time_type::utc);
@@ -64,6 +66,17 @@ std::string unique_identity(const kube::Clock& clock) {
   std::_Exit(kFailed);
 }
 
+// One process of the operator: its threads and its life.
+//
+// 1. The health server answers from the beginning; a stand-by counts as ready.
+// 2. One thread waits for signals, one renews the Lease. The main thread waits until this process
+//    leads, or until it has to end.
+// 3. Then the informers, the writers and the events get their threads, and the main thread becomes
+//    the control loop: it alone touches the scheduler and everything that is decided. Other threads
+//    put changes and answers into the inbox and wake it.
+// 4. It ends in one of two ways. A SIGTERM is orderly (stop()). A lost Lease, or the sight of a
+//    higher term, ends the process on the spot (end_now()), because whatever it would still finish
+//    might be written after its successor has begun.
 class Process {
  public:
   Process(const Options& options, kube::Transport& transport, CrashPoints& crash_points)
@@ -197,6 +210,7 @@ class Process {
     return kLongestWait;
   }
 
+  // Returns true if the process leads now, false if it has to end.
   bool wait_until_leading() {
     election_.start("lease", [this](std::stop_token) { return elector_.step(); });
     while (!leading_ && !stopping_) waker_.wait_for(kLongestWait, {});
@@ -220,6 +234,8 @@ class Process {
     }
   }
 
+  // The control loop, until a signal. It steps when something has arrived, when something is due,
+  // and at least every kLongestWait.
   void lead() {
     while (!stopping_) {
       const base::Duration began = clock_.monotonic();

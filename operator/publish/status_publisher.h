@@ -39,12 +39,12 @@ class StatusPublisher {
   explicit StatusPublisher(const Parts& parts)
       : jobs_{parts.jobs}, policy_{parts.policy}, gate_{parts.gate}, budget_{parts.budget} {}
 
-  // What is written at once: policies, and of the jobs no more than there is `room` for. `term`: of
-  // this leader.
+  // Returns the writes that go out at once: policies, and of the jobs no more than there is `room`
+  // for. `term`: of this leader.
   std::vector<Effect> due(base::Instant now, std::int64_t term, std::size_t room);
   // Base states and late readiness for which there is room after everything else.
   std::vector<Effect> due_rest(base::Instant now, std::int64_t term, std::size_t room);
-  // What only informs: policies, then jobs, the head of the queue first.
+  // Return the writes that only inform: policies, then jobs, the head of the queue first.
   std::vector<Effect> due_informing_policies(base::Instant now);
   std::vector<Effect> due_informing_jobs(base::Instant now, std::int64_t term);
   // An answer came for this job's status: what it has to say by now is looked at.
@@ -58,7 +58,7 @@ class StatusPublisher {
   void queue_informing(JobRecord& job, base::Instant now);
   // Marks that came after due() was called count, too.
   void take_marked();
-  // What has to be written at once and may be joins one of the lines.
+  // Each status that has to be written at once, and may be, joins one of the lines.
   void form_lines(base::Instant now);
   // Not in its back-off, and not after another job's commit point that is not stored yet.
   bool may_write_now(JobRecord& job, base::Instant now);

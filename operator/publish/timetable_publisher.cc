@@ -256,8 +256,8 @@ base::Instant TimetablePublisher::next_due(base::Instant now) const {
   for (const std::string& node : superfluous_) {
     const auto found = tables_.find(node);
     if (found == tables_.end() || !is_superfluous(node, found->second)) continue;
-    // What is due by now and has not been done waits for an answer or a commit point, which bring
-    // the loop back; it must not make the loop spin.
+    // A deletion that is due by now and has not been done waits for an answer or a commit point,
+    // which bring the loop back; it must not make the loop spin.
     if (const base::Instant at = found->second.deletion.due(); at > now) due = std::min(due, at);
   }
   for (const std::string& node : to_write_) {

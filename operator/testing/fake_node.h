@@ -34,7 +34,7 @@ struct FakeNodeOptions {
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {
  public:
-  // What it writes goes through the client; what it looks at is `pods` and `tables`.
+  // It writes through the client, and looks at `pods` and `tables`.
   FakeNode(kube::Client client, const Stored<kube::Pod>& pods,
            const Stored<kube::NodeTimetable>& tables, const kube::Clock& clock,
            FakeNodeOptions options);

@@ -276,6 +276,12 @@ std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
   return std::clamp(std::chrono::seconds{*spec.active_deadline_seconds}, kNone, kMax);
 }
 
+// Makes the Job of ours that is one attempt at a batch Job, or says why that cannot be.
+// 1. everything of batch/v1 that a gang cannot do
+// 2. the template, with the labels and variables that Kubernetes' controller would add
+// 3. what one pod needs: its requests, as kube-scheduler would count them
+// 4. the Job: name, owner, partition and QOS by annotations, deadline as time limit, one task per
+//    pod
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt) {
   BatchVerdict verdict;
   check_spec(batch.spec, verdict.problems);
@@ -325,6 +331,9 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   return verdict;
 }
 
+// The operator keeps of a template only what is judged, so the whole one is read again when pods
+// are made. kConflict if it is not the one that was judged: its pods would be others than those
+// that the scheduler has placed.
 base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
                                             const kube::RawJson& judged) {
   const auto decoded = kube::decode_template(batch.spec.pod_template);
@@ -335,6 +344,10 @@ base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
   return base::Error{base::Code::kConflict, "its template has changed since it was looked at"};
 }
 
+// Returns the status that follows from what the Jobs of the batch Job show. The API server checks
+// each change of a status of the batch group as it does those of its own controller (validation of
+// batch/v1), so an order matters in several places: startTime only once per start, no Complete
+// without SuccessCriteriaMet, no change after the end.
 kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
                                         const kube::BatchJobStatus& stored, const BatchView& view,
                                         base::Instant now) {

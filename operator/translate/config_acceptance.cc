@@ -51,6 +51,7 @@ struct Weighing {
     }
     return nullptr;
   }
+  // Returns true if the newest spec is tried and differs from the one that is in force.
   bool is_change() const {
     return choice == Choice::kNewest &&
            (candidate->accepted == nullptr || !(*candidate->newest == *candidate->accepted));

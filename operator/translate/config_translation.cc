@@ -141,6 +141,9 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
 
 }  // namespace
 
+// Checks what the object says by itself. The bounds are also in the CRD; an object may be older
+// than the CRD's rules, and the accepted spec is read from a status. What is illegal only together
+// with other objects is found by accept() (config_acceptance.h).
 std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   SpecProblems problems;
   const kube::SchedulerConfigSpec& spec = config.spec;
@@ -181,6 +184,8 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   return problems.take();
 }
 
+// An absent field keeps the scheduler's default, which is Slurm's, or gets the API's own where the
+// line names one (`value_or(true)` for gang and memory).
 sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec) {
   sched::ClusterParameters cluster;
   translate_select(spec.select.value_or(kube::SelectConfig{}), cluster);

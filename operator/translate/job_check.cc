@@ -230,6 +230,11 @@ std::vector<std::string> check_job(const kube::Job& job) {
   return Checker{job}.run();
 }
 
+// Returns why a change of the spec is refused; `before` is the spec that is in force.
+// 1. A few fields never change, or only in one direction, in any state.
+// 2. A job that waits may change in any other way: it is judged anew.
+// 3. A job that has nodes may change only the fields of kMutableWhileAllocated: everything else
+//    would contradict what the scheduler has decided for it.
 std::vector<std::string> check_change(const kube::JobSpec& before, const kube::JobSpec& now,
                                       bool is_allocated) {
   std::vector<std::string> problems;

@@ -112,8 +112,9 @@ std::string why_too_small(const sched::JobRequest& request, const std::string& p
          "\" have at most " + std::to_string(cpus) + "; lower tasks or raise nodes.max";
 }
 
-// A job that no partition it names can ever hold. One of few large nodes may hold what one of many
-// small nodes cannot, so each is asked; the problem is told of the one with the most nodes.
+// Adds a problem if no partition that the job names can ever hold it. A partition of few large
+// nodes may hold what one of many small nodes cannot, so each is asked; the problem is told of the
+// one with the most nodes.
 void check_capacity(const sched::JobRequest& request,
                     const std::vector<const sched::PartitionConfig*>& partitions,
                     const JobContext& context, std::vector<std::string>& problems) {
@@ -186,8 +187,8 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
   }
 }
 
-// An account that the job names has to list its namespace. Without a name it is of the default, or
-// of none.
+// Adds a problem if the job names an account that does not list its namespace. A job without a name
+// is of its namespace's default account, or of none.
 void check_account(const kube::Job& job, const sched::Configuration& configuration,
                    std::vector<std::string>& problems) {
   const std::string account = job.spec.schedule.account.value_or("");
@@ -211,6 +212,9 @@ void check_account(const kube::Job& job, const sched::Configuration& configurati
 
 }  // namespace
 
+// The taints of Kubernetes itself say what state a node is in (not ready, under memory pressure,
+// cordoned). The operator reads states from conditions and from spec.unschedulable, so these taints
+// exclude no job, and neither does our own, which keeps other pods off.
 bool is_state_taint(const kube::Taint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
 }
@@ -280,6 +284,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   return request;
 }
 
+// PreferNoSchedule is a wish, which kube-scheduler weighs and we do not.
 std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
                                         std::span<const NodeSelectorFacts> nodes) {
   std::vector<std::string> unusable;
@@ -300,6 +305,13 @@ std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
   return unusable;
 }
 
+// Judges a job by everything that it depends on, and makes the scheduler's request of it:
+// 1. the object by itself (check_job()), and its template
+// 2. the names in it: partitions, QOS, account
+// 3. its size against the partitions, its node lists, its template against its other fields
+// 4. the request; nodes that its template cannot use are excluded
+//
+// After step 2 an object with a field out of range goes no further. All problems are collected.
 JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template, sched::JobId id,
                          base::Instant submit_time, const JobContext& context) {
   JobVerdict verdict;

@@ -52,7 +52,8 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
 // it names none and none is the default.
 std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration);
 
-// What the spec asks for, unchecked: of a job that runs already, whatever its spec is worth today.
+// Returns the spec's request, unchecked: for a job that runs already, whatever its spec is worth
+// today.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
 
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.

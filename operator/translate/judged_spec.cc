@@ -13,6 +13,11 @@
 namespace control {
 namespace {
 
+// How a pod's spec of any size becomes a small one that is judged the same. Of each field only that
+// is kept which a check reads: a bounded beginning of a text, the fact that a field is there, one
+// entry more than is allowed of a list. A field that would be refused stays refused, with the same
+// sentence as far as it names no more than the kept beginning.
+
 using Json = nlohmann::json;
 
 constexpr std::size_t kNameBytesMax = 253;
@@ -71,6 +76,8 @@ std::vector<kube::Container> judged_containers(const std::vector<kube::Container
   return kept;
 }
 
+// Too many, or too long, is all that is told of such a selector, so any one that is too large
+// stands for it; judged_tolerations() likewise.
 kube::Labels judged_selector(kube::Labels selector) {
   if (is_small(selector)) return selector;
   kube::Labels too_many;

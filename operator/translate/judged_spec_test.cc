@@ -1,4 +1,4 @@
-// What is kept of a spec is judged as the whole is, and is small.
+// The part that is kept of a spec is judged as the whole is, and is small.
 #include "operator/translate/judged_spec.h"
 
 #include <gmock/gmock.h>
@@ -105,7 +105,7 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
   EXPECT_EQ(refused, 18);
 }
 
-// What is kept of each job of a partition: facts of its template.
+// The facts of its template are kept of each job of a partition.
 TEST(JudgedSpec, LongListsAreRefusedAndNotKept) {
   const TemplateFacts facts = check_template(template_with(
       {{"nodeSelector", selector(3'000, "x")}, {"tolerations", tolerations(3'000, "x")}}));

@@ -86,6 +86,7 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
 
 }  // namespace
 
+// Checks what the object says by itself, like check_config().
 std::vector<std::string> check_partition(const kube::Partition& partition) {
   SpecProblems problems;
   const kube::PartitionSpec& spec = partition.spec;

@@ -33,6 +33,7 @@ std::string annotation(const kube::Pod& pod, std::string_view name) {
   return found == pod.metadata.annotations.end() ? "" : found->second;
 }
 
+// Returns the text as a whole number from 1 to `max`; nullopt if it is anything else.
 std::optional<std::int64_t> number(const std::string& text, std::int64_t max) {
   std::int64_t value = 0;
   const char* const end = text.data() + text.size();
@@ -42,6 +43,14 @@ std::optional<std::int64_t> number(const std::string& text, std::int64_t max) {
   return value;
 }
 
+// Makes one Job of the pods that name a gang, or says why not.
+// 1. All pods must say the same in the annotations that are about the gang.
+// 2. As long as pods are missing, the gang waits; with too many it is refused, because nothing says
+//    which of them are meant.
+// 3. Each pod is checked as a template of a job is.
+// 4. The Job's size follows from the largest pod, since all slots are alike to the scheduler.
+//
+// The first pod speaks for the gang; pods come sorted by name, so each leader takes the same one.
 class Translator {
  public:
   explicit Translator(Pods pods) : pods_{pods}, first_{*pods.front()} {}
@@ -146,6 +155,9 @@ class Translator {
     return shape;
   }
 
+  // Gangs that take turns are all bound to the node at the same time, and kubelet admits them by
+  // the sum of their requests. So a pod may request 1m for each CPU that it uses, and nothing that
+  // cannot be shared, such as a GPU.
   static void check_requests(const kube::Pod& pod, std::int64_t cpus, Sentences& found) {
     for (const auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
       for (const kube::Container& container : *containers) {
@@ -222,6 +234,7 @@ class Translator {
     return parts;
   }
 
+  // "2" or "2-4", as sbatch's -N takes it.
   void set_nodes(kube::JobSpec& spec) {
     const std::string text = annotation(first_, kube::kAnnotationNodes);
     if (text.empty()) return;  // as few as hold its pods

@@ -125,6 +125,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
 
 }  // namespace
 
+// These lists are kept for each waiting job, so they have a bound (faults.md, section 5).
 bool is_small(const kube::Labels& node_selector) {
   if (node_selector.size() > kTemplateListMax) return false;
   std::size_t bytes = 0;
@@ -153,6 +154,8 @@ std::optional<std::string_view> launcher_of(const kube::Container& container) {
   return std::nullopt;
 }
 
+// Returns what is wrong with a template by itself, and the facts of it that later checks need. A
+// template that does not decode has no facts.
 TemplateFacts check_template(const kube::RawJson& pod_template) {
   TemplateFacts facts;
   // For comparing templates within one process only (PodTrials), so any hash will do.

@@ -1,5 +1,5 @@
-// What a Job's pod template asks for, as far as it matters after its JSON was dropped, and what in
-// it cannot be granted. A template never changes, so it is read once. Pure.
+// The requests of a Job's pod template, as far as they matter after its JSON was dropped, and those
+// that cannot be granted. A template never changes, so it is read once. Pure.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ namespace control {
 
 // A template has at most so many containers, and as many init containers.
 inline constexpr std::size_t kTemplateContainersMax = 32;
-// What is kept of each job: at most so many labels in its nodeSelector, as many tolerations, and so
-// many bytes of text in each of the two.
+// Bounds on what is kept of each job: at most so many labels in its nodeSelector, as many
+// tolerations, and so many bytes of text in each of the two.
 inline constexpr std::size_t kTemplateListMax = 64;
 inline constexpr std::size_t kTemplateListBytesMax = 32'768;
 bool is_small(const kube::Labels& node_selector);

@@ -1,5 +1,5 @@
-// What the informers hand on of objects that their authors have made as large as the API server
-// takes them (faults.md 5). (What is kept of each kind: loop/kept_fields_test.cc.)
+// The informers' view of objects that their authors have made as large as the API server takes them
+// (faults.md 5). (loop/kept_fields_test.cc shows what is kept of each kind.)
 #include <gtest/gtest.h>
 
 #include <memory>

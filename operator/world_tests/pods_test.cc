@@ -172,7 +172,7 @@ TEST(Operator, AServiceWhoseCreationFailedIsTriedAgain) {
   EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
 }
 
-// Whether the Service exists is not stored anywhere, so each leader makes sure once.
+// Nothing stores that the Service exists, so each leader makes sure once.
 TEST(Operator, ANewLeaderMakesTheServiceThatItsPredecessorDidNot) {
   World world{{}};
   world.apply(linear_config());
