@@ -99,8 +99,8 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
 // label and number; each job's request and the configuration with all updates so far, because the
 // scheduler takes whole ones and `scontrol update` names only what changes.
 //
-// Whether the scenario tells its passes and ends, or plays by itself, is known only when all inputs
-// are read. Two errors (endless_, unknown_mode_) concern scenarios that play by themselves, so they
+// Only when all inputs are read is it known if the scenario tells its passes and ends, or plays by
+// itself. Two errors (endless_, unknown_mode_) concern scenarios that play by themselves, so they
 // are kept until then.
 base::Status ScenarioInputs::read(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "inputs: must be a list");

@@ -10,14 +10,14 @@
 // 1. Each gang's runs on each node are merged to turns: breaks that are shorter than turn_gap() are
 //    the CPU scheduler's, not the freezer's.
 // 2. Overlap is measured on the unmerged runs, since a break within a turn is not a time of
-// running.
+//    running.
 // 3. A change of gang between two successive turns of a node is a switch. The first one begins the
 //    window, which is a whole even number of slices long, so that each of two gangs has the same
 //    number of turns in it.
 // 4. Skew, shares and lost work are taken within the window.
 //
 // A newcomer runs beside the others until its pods have settled and are frozen for the first time.
-// That overlap is intended and counted apart.
+// This overlap is intended and counted apart.
 namespace probe {
 namespace {
 
