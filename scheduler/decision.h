@@ -1,5 +1,5 @@
-// What the scheduler decided, as data. The caller carries decisions out in their order; the
-// ordering rules stand on the types. Same events, same decisions, on every machine.
+// The scheduler's decisions, as data. The caller carries decisions out in their order; the ordering
+// rules stand on the types. Same events, same decisions, on every machine.
 #pragma once
 
 #include <cstdint>

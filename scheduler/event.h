@@ -1,6 +1,6 @@
-// What the scheduler is told. Every event is given to Scheduler::step together with its instant;
-// instants never go back. Events about a job that the scheduler does not know (any more) are
-// ignored.
+// The events that the scheduler is told. Each is given to Scheduler::step together with its
+// instant; instants never go back. Events about a job that the scheduler does not know (any more)
+// are ignored.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What a scheduler is used for.
+// The use that a scheduler is made for.
 #pragma once
 
 namespace sched {

@@ -33,7 +33,7 @@
 
 namespace sched {
 
-// What callers can see of a job.
+// The part of a job that callers can see.
 struct JobView {
   JobId id;
   JobState state = JobState::kPending;
@@ -117,8 +117,8 @@ class Scheduler {
   // without overlaps. A job runs in no other time. A job's runs are settled when others of its
   // component come and go, and when it leaves its nodes.
   std::vector<JobRun> take_runs();
-  // What is not settled yet, of the jobs on their nodes: when they run from then on if nothing more
-  // happens; `to` is kNever.
+  // Returns the runs that are not settled yet, of the jobs on their nodes: when they run from then
+  // on if nothing more happens; `to` is kNever.
   std::vector<JobRun> open_runs();
   // When the allocated job will have run for `work`, if that is by `until` and nothing happens
   // before; otherwise an instant after `until` before which it cannot be, whatever happens.

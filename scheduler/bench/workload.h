@@ -1,5 +1,5 @@
-// What the benchmarks are made of: clusters of equal or of labeled nodes, jobs, a scheduler with
-// the clock of a benchmark, and the measuring of one piece of work.
+// The parts of the benchmarks: clusters of equal or of labeled nodes, jobs, a scheduler with the
+// clock of a benchmark, and the measuring of one piece of work.
 #pragma once
 
 #include <benchmark/benchmark.h>

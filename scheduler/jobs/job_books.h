@@ -136,9 +136,10 @@ class JobBooks {
   std::vector<Decision> take_decisions() { return std::exchange(decisions_, {}); }
   // Nodes, configuration or queue changed so that a waiting job may start.
   void changed() { ++version_; }
-  // What moved since the last forget_moves(). What the engine changes of an allocated job in the
-  // event in which JobBooks changes it is included; a change of its clock alone is told with
-  // moved(). Where jobs take turns, ends follow from the turns, and this says nothing about them.
+  // All that moved since the last forget_moves(). A change that the engine makes to an allocated
+  // job in the event in which JobBooks changes it is included; a change of its clock alone is told
+  // with moved(). Where jobs take turns, ends follow from the turns, and this says nothing about
+  // them.
   const Moves& moves() const { return moves_; }
   void forget_moves();
   void moved(const Job& job);

@@ -77,7 +77,7 @@ struct PartitionPriority {
 
 // Each section of a job has the writers that its heading names. All others read.
 //
-// What a turn, a start and an end touch of a job stands first and close together: where many jobs
+// The fields that a turn, a start and an end touch stand first and close together: where many jobs
 // change at one instant, the time goes into the cache lines of these jobs.
 struct Job {
   // --- JobBooks ---

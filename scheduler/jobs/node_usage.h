@@ -46,7 +46,7 @@ class NodeUsage {
   std::optional<int> pods_left(NodeIndex node) const;
   // The node may take another number of pods.
   void node_changed(NodeIndex node) { show_full(node); }
-  // Whether restrict_to_user() may take nodes away.
+  // Returns true if restrict_to_user() may take nodes away.
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
   // The ranks at which one of the four sets changed.
   const ChangeLog& log() const { return log_; }

@@ -11,11 +11,12 @@
 
 namespace sched {
 
-// What the job asks for: MaxWall, MaxTRES and MinTRES. `wall`: its limit of time; nothing = not
-// given.
+// Compares the job's request with MaxWall, MaxTRES and MinTRES. `wall`: its limit of time; nothing
+// = not given.
 std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCounts& counts,
                                         std::optional<base::Duration> wall);
-// What it would get: the same, and MaxTRESPerNode, which is compared with the mean of its nodes.
+// Compares the resources that it would get: with the same limits, and with MaxTRESPerNode, which
+// holds for the mean of its nodes.
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts);
 
 // The limit of time that counts for the job: MaxWall.

@@ -58,7 +58,7 @@ class ResourceLimits {
     std::map<std::string, Held, std::less<>> by_user;
     std::map<std::string, Held, std::less<>> by_account;
   };
-  // What a job would add.
+  // The resources that a job would add.
   struct Wanted {
     TresCounts counts;
     const std::vector<NodeAllocation>* nodes = nullptr;  // null = not known yet
@@ -72,7 +72,7 @@ class ResourceLimits {
   std::string account_of(const LimitScope& scope) const;
 
   TresCounts asked_by(const JobRequest& request, PartitionIndex partition) const;
-  // What the group would hold with the job.
+  // Returns how much of `kind` the group would hold with the job.
   static std::int64_t with(const Held& used, const Wanted& wanted, Tres kind);
 
   const Held& held(const LimitHolder& holder) const;

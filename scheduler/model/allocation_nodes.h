@@ -27,7 +27,7 @@ inline int count_nodes_in(const Cluster& cluster, const Allocation& allocation,
   return count;
 }
 
-// Whether any node of the allocation is in `nodes`.
+// Returns true if any node of the allocation is in `nodes`.
 inline bool has_node_in(const Cluster& cluster, const Allocation& allocation,
                         const NodeSet& nodes) {
   return std::any_of(allocation.nodes.begin(), allocation.nodes.end(),

@@ -1,5 +1,5 @@
-// Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS.
-// What exists and how it is configured; JobBooks and the selectors know what jobs hold.
+// Cluster: the nodes in their natural order, the partitions resolved to node sets, and the QOS. It
+// knows what exists and how it is configured; JobBooks and the selectors know what jobs hold.
 //
 // NodeIndex is stable while a node exists and may be reused afterwards. A *rank* is a node's
 // position in the natural sort of the names, and changes when a node comes or goes: code that keeps
@@ -9,9 +9,9 @@
 // After the last of a series of changes call settle(); ranks, order and node sets are valid only
 // then.
 //
-// What a node has for jobs beside its hardware (memory, disk, pods, features) and its state change
-// all the time: such a change is no change of topology. It is noted in take_changed_nodes(), and
-// structures that depend on it look at that node alone.
+// A node's memory, disk, pods, features and state, all that it has for jobs beside its hardware,
+// change all the time: such a change is no change of topology. It is noted in take_changed_nodes(),
+// and structures that depend on it look at that node alone.
 //
 // Threads: none. Cost: reading is O(1), by a name O(log nodes); upsert_node and remove_node O(log
 // nodes), configure O(partitions + QOS); settle O(nodes × (partitions + log nodes)) when the
@@ -80,14 +80,15 @@ class Cluster {
   // Changes when a rank, a partition's nodes, the order of partitions or a node's hardware
   // (sockets, cores, threads, CPUs) or weight may have changed.
   std::uint64_t topology_version() const { return topology_version_; }
-  // Whether upsert_node(spec) would change the topology: a new node, or one with other hardware.
+  // Returns true if upsert_node(spec) would change the topology: a new node, or one with other
+  // hardware.
   bool changes_topology(const NodeSpec& spec) const;
   // Changes with the topology and with every configure().
   std::uint64_t configuration_version() const { return configuration_version_ + topology_version_; }
   // Nodes that were told anew since the last call, without a change of topology; a node may be
   // named twice, and may not exist any more.
   std::vector<NodeIndex> take_changed_nodes() { return std::exchange(changed_nodes_, {}); }
-  // Whether there is something to settle or to take.
+  // Returns true if there is something to settle or to take.
   bool has_changes() const { return !settled_ || !changed_nodes_.empty(); }
 
   // --- configuration ---
@@ -108,7 +109,7 @@ class Cluster {
   const std::vector<QosConfig>& qos() const { return qos_; }
   std::optional<QosIndex> find_qos(std::string_view name) const;  // nothing for "": that is none
   const QosConfig& qos(QosIndex index) const { return qos_[index.index()]; }
-  // Whether a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
+  // Returns true if a job of QOS a may take a job of QOS b: `preempt` of a names b (7.2).
   bool qos_may_preempt(QosIndex a, QosIndex b) const;
   const AccountTree& accounts() const { return accounts_; }
 

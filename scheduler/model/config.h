@@ -1,7 +1,7 @@
-// What the administrator configured: the cluster's parameters (1.1), partitions (1.2), QOS
-// (1.4), accounts and users (9.1). Plain values; defaults are Slurm's unless a comment says
-// otherwise. Whether a combination is legal (1.6) is decided by scheduler/model/legality.h before a
-// configuration reaches the scheduler.
+// The administrator's configuration: the cluster's parameters (1.1), partitions (1.2), QOS (1.4),
+// accounts and users (9.1). Plain values; defaults are Slurm's unless a comment says otherwise.
+// scheduler/model/legality.h refuses illegal combinations (1.6) before a configuration reaches the
+// scheduler.
 #pragma once
 
 #include <cstdint>
@@ -79,7 +79,7 @@ struct PriorityParameters {
   friend bool operator==(const PriorityParameters&, const PriorityParameters&) = default;
 };
 
-// What sched/backfill plans, and for how far (8.2). Of the numbers of jobs 0 = any number.
+// Which jobs sched/backfill plans, and for how far (8.2). A number of jobs of 0 means any number.
 struct BackfillParameters {
   base::Duration interval = std::chrono::seconds{30};  // < 0: no backfill
   base::Duration resolution = std::chrono::seconds{60};

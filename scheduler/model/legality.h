@@ -1,6 +1,6 @@
-// Whether a configuration may come into force (1.6): C1 to C20, and the ranges of 1.1, 1.2 and 1.4.
-// Pure; what cannot be expressed in Configuration (unknown tokens, GANG in a partition's mode) is
-// refused where it is read.
+// The rules by which a configuration may come into force (1.6): C1 to C20, and the ranges of 1.1,
+// 1.2 and 1.4. Pure; what cannot be expressed in Configuration (unknown tokens, GANG in a
+// partition's mode) is refused where it is read.
 #pragma once
 
 #include <string>

@@ -6,9 +6,9 @@
 
 namespace sched {
 
-// What the request says, else the partition's default, else the cluster's. Defaults are not merged:
-// a partition that sets one of the two hides both of the cluster. Nothing = all memory of its
-// nodes.
+// Returns the memory that the request names, else the partition's default, else the cluster's.
+// Defaults are not merged: a partition that sets one of the two hides both of the cluster. Nothing
+// = all memory of its nodes.
 MemoryRequest memory_asked(const MemoryRequest& asked, const MemoryLimit& of_partition,
                            const MemoryLimit& of_cluster);
 

@@ -38,7 +38,7 @@ class NodeSet {
   int count() const {
     return base::bits_count(words_.size(), [this](std::size_t i) { return words_[i]; });
   }
-  // Whether there are so many members; stops as soon as it is known.
+  // Returns true if there are so many members; stops as soon as it is known.
   bool has_at_least(int wanted) const {
     for (std::size_t i = 0; i < words_.size() && wanted > 0; ++i) {
       if (words_[i] != 0) wanted -= base::bits_count(words_[i]);

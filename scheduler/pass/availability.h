@@ -29,7 +29,7 @@ class Availability {
   void withhold(NodeSet nodes) { withheld_.push_back(std::move(nodes)); }
   void withhold(PartitionIndex partition) { failed_.push_back(partition); }
 
-  // What a job gets to see in one partition. Valid until the next call of any function.
+  // The nodes that a job gets to see in one partition. Valid until the next call of any function.
   struct View {
     const NodeSet& nodes;  // of all partitions; `up` itself if nothing is withheld or claimed
     int in_partition;      // how many of them are the partition's

@@ -30,7 +30,7 @@
 
 namespace sched {
 
-// What a pass makes happen.
+// The effects of a pass, as the engine carries them out.
 class PassActions {
  public:
   virtual ~PassActions() = default;

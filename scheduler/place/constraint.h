@@ -18,7 +18,7 @@ class Constraint {
   // An empty expression matches everything. kInvalidArgument says where it stopped making sense.
   static base::Result<Constraint> parse(std::string_view expression);
 
-  // Whether a node with these features may be used at all, brackets and counts apart.
+  // Returns true if a node with these features may be used at all, brackets and counts apart.
   bool matches(const std::vector<std::string>& features) const;
   // The same of many nodes at once: those out of `all` that match. `nodes_with(feature)` returns
   // the nodes that have it. Cost: O(nodes / 64) for each feature of the expression.

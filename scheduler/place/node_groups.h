@@ -4,8 +4,8 @@
 // own, and its free memory changes with each pod of others. They are kept node by node, and a
 // change of one node touches that node.
 //
-// What depends on single nodes (the base of a placement) is kept by its owner and brought up to
-// date by the log of changed ranks.
+// A structure that depends on single nodes (the base of a placement) is kept by its owner, who
+// brings it up to date by the log of changed ranks.
 #pragma once
 
 #include <cstddef>
@@ -65,11 +65,11 @@ class NodeGroups {
   ChangeLog log_;
 };
 
-// Whether a node of this hardware can hold its part of the job at all (4.2.2). `memory` is what the
-// job asks for in its partition.
+// Returns true if a node of this hardware can hold its part of the job at all (4.2.2). `memory` is
+// what the job asks for in its partition.
 bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory);
 
-// Whether the node has the memory and the disk that the job asks of each node (4.2.2).
+// Returns true if the node has the memory and the disk that the job asks of each node (4.2.2).
 inline bool capacity_fits(const NodeSpec& node, const JobRequest& request,
                           const MemoryDemand& memory) {
   return request.tmp_disk <= node.tmp_disk && memory.mib <= node.memory.value();

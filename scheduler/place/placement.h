@@ -62,8 +62,9 @@ struct PlacementRequest {
   base::Instant now;
 };
 
-// Whether the job would fit on these nodes with the selector's books as they are: in a trial, as
-// they would be then (WILL_RUN: 3.8). The caller has left out nodes that are not for the job.
+// The question if the job would fit on these nodes with the selector's books as they are: in a
+// trial, as they would be then (WILL_RUN: 3.8). The caller has left out nodes that are not for the
+// job.
 struct WillRunRequest {
   const Job& job;
   PartitionIndex partition;

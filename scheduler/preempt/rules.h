@@ -9,7 +9,7 @@
 
 namespace sched::preempt {
 
-// Whether a PreemptType is configured; plain GANG is not (3.6 step 2).
+// Returns true if a PreemptType is configured; plain GANG is not (3.6 step 2).
 inline bool enabled(const Cluster& cluster) {
   return cluster.parameters().preempt_type != PreemptType::kNone;
 }
@@ -17,7 +17,7 @@ inline bool enabled(const Cluster& cluster) {
 // How the allocated job would be preempted (7.1).
 PreemptMode effective_mode(const Cluster& cluster, const Job& victim);
 
-// Whether the pending job, tried in `partition`, may take the allocated one (7.2).
+// Returns true if the pending job, tried in `partition`, may take the allocated one (7.2).
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
               const Job& victim);
 

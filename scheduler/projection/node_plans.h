@@ -36,7 +36,7 @@ class NodePlans {
   std::optional<base::Instant> next_due() const;
   // The job has begun: what was published of an earlier start of it means other pods.
   void begin(const Job& job);
-  // What stands in the API server (restore).
+  // Takes over the plan that stands in the API server (restore).
   void set_published(NodePlan plan) { published_[plan.node] = std::move(plan); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }
 
@@ -65,8 +65,8 @@ class NodePlans {
   std::set<NodeIndex> outdated_;             // of them: a job that is listed has begun anew
 };
 
-// Whether two plans say the same from `from` on: the same jobs, running at the same times. Order,
-// rows and run times do not count, they follow from the rotation.
+// Returns true if two plans say the same from `from` on: the same jobs, running at the same times.
+// Order, rows and run times do not count, they follow from the rotation.
 bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from);
 
 }  // namespace sched

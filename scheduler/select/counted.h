@@ -17,12 +17,12 @@ enum class CountedPer : std::uint8_t {
   kWholeNode,  // all that the node has, so no other job may hold any (R5.3)
 };
 
-// What a job asks of each of its nodes.
+// The counted resource that a job asks of each of its nodes.
 struct CountedDemand {
   CountedPer per = CountedPer::kNothing;
   std::int64_t amount = 0;  // for each CPU or node
 
-  // What it is charged on a node where it gets so many CPUs.
+  // Returns what it is charged on a node where it gets so many CPUs.
   std::int64_t charge(int cpus, std::int64_t capacity) const {
     switch (per) {
       case CountedPer::kNothing:
@@ -50,7 +50,7 @@ class CountedBook {
   std::int64_t free(int rank) const { return capacity_[index(rank)] - held_[index(rank)]; }
   // A negative amount gives back.
   void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }
-  // Whether a job that gets so many CPUs there finds what it is charged.
+  // Returns true if a job that gets so many CPUs there finds what it is charged.
   bool fits(const CountedDemand& demand, int cpus, int rank) const {
     return demand.per == CountedPer::kNothing || demand.charge(cpus, capacity(rank)) <= free(rank);
   }

@@ -16,11 +16,12 @@
 
 namespace sched {
 
-// What a selector sees of a job, allocated or not. select/ stands below jobs/, so it has a type of
-// its own; and because selectors keep pointers to it while the job is allocated (victims, mates,
-// trials), it is a field of Job and is not made for each call. Most of it points into the job. What
-// is copied there (state, partition, how it is stacked, its part as a victim) is written by
-// JobBooks alone, with the job's own. A job that is tried in a partition has one of the call's own.
+// The part of a job that a selector sees, allocated or not. select/ stands below jobs/, so it has a
+// type of its own; and because selectors keep pointers to it while the job is allocated (victims,
+// mates, trials), it is a field of Job and is not made for each call. Most of it points into the
+// job. What is copied there (state, partition, how it is stacked, its part as a victim) is written
+// by JobBooks alone, with the job's own. A job that is tried in a partition has one of the call's
+// own.
 struct SelectJob {
   JobId id;
   std::int64_t table_order = 0;  // job-table order; breaks ties
@@ -98,12 +99,12 @@ class Selector {
   // for this node. REQUIRES: no trial lives.
   virtual void node_changed(int rank) = 0;
 
-  // What if these jobs were gone? A trial changes the books for the questions that are asked while
-  // it lives; its end restores them exactly. Cost: O(nodes of the removed jobs).
+  // The books as if these jobs were gone. A trial changes the books for the questions that are
+  // asked while it lives; its end restores them exactly. Cost: O(nodes of the removed jobs).
   class Trial {
    public:
-    // What a removed job leaves on its nodes: a job that would be suspended keeps its memory and
-    // its place among the jobs there (R5.4), one that would end leaves nothing.
+    // The resources that a removed job leaves on its nodes: a job that would be suspended keeps its
+    // memory and its place among the jobs there (R5.4), one that would end leaves nothing.
     enum class Keep { kMemory, kNothing };
     virtual ~Trial() = default;
     // REQUIRES: the job was added, and not yet removed in this trial.

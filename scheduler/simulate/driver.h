@@ -1,5 +1,5 @@
-// What every simulation does with a scheduler: tell it the cluster, and each input as an event.
-// What the scheduler decides is the simulation's own business.
+// The part that all simulations share: the scheduler is told the cluster, and each input as an
+// event. How its decisions are carried out is each simulation's own business.
 #pragma once
 
 #include <optional>

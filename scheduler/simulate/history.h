@@ -1,4 +1,4 @@
-// What became of each job in a simulation. Run states between the entries follow from timetables in
+// The history of each job in a simulation. Run states between the entries follow from timetables in
 // closed form, so a history is small however many slices passed.
 #pragma once
 
@@ -53,7 +53,7 @@ struct JobHistory {
 const Placement* placement_at(const JobHistory& job, base::Instant t);
 // Run time of one placement in [from, to).
 base::Duration run_time(const Placement& placement, base::Instant from, base::Instant to);
-// Whether it runs at t. REQUIRES: placement.from <= t < placement.to.
+// Returns true if it runs at t. REQUIRES: placement.from <= t < placement.to.
 bool runs_at(const Placement& placement, base::Instant t);
 
 // The job as squeue would show it at t; nothing when it is not there (yet, any more).

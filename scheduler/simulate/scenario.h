@@ -80,7 +80,7 @@ struct Scenario {
   std::vector<Job> jobs;
   std::vector<Input> inputs;         // in order; their instants do not go back
   std::optional<base::Instant> end;  // nothing happens from here on
-  // What is legal in it but unsafe or without effect (1.6), one sentence each.
+  // Settings that are legal but unsafe or without effect (1.6), one sentence each.
   std::vector<std::string> warnings;
 
   // Timing is told, not simulated, when a pass, a slice or an end is among the inputs, or one that

@@ -1,5 +1,5 @@
-// What if: a scenario without told timing. Virtual time jumps from event to event; the scheduler
-// makes its own passes and slices, jobs end when they have run for their work.
+// The simulation of a scenario without told timing. Virtual time jumps from event to event; the
+// scheduler makes its own passes and slices, jobs end when they have run for their work.
 #pragma once
 
 #include <vector>

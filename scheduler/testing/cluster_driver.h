@@ -40,7 +40,7 @@ class Driver {
 
   // Own timing: how long after its start a job is ready. Nothing = JobReady is told by the test.
   std::optional<base::Duration> ready_after = base::Duration{0};
-  // Whether jobs that were told to end are gone at once.
+  // True: jobs that were told to end are gone at once.
   bool ends_at_once = true;
   // Every event that the scheduler is given, before it is; and what came of it.
   std::function<void(base::Instant, const Event&)> on_event;
@@ -61,7 +61,7 @@ class Driver {
   std::string state(std::int64_t id) const;
   std::vector<Decision> take_log() { return std::exchange(log_, {}); }
   const std::map<NodeIndex, NodePlan>& published() const { return published_; }
-  // What the published plans say about a job on each of its nodes at t: all, none or some.
+  // The published plans let a job run at t on all of its nodes, on none, or on some.
   enum class Says { kRuns, kFrozen, kSplit };
   Says published_says(JobId id, base::Instant t) const;
 

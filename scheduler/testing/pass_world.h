@@ -45,7 +45,7 @@ class PassWorld : public PassActions {
     return cluster.find_partition(partition).value();
   }
   std::string letters(const Allocation& allocation) const;
-  // What a pass does, of `pass.run(now, depth)`.
+  // Makes a pass, `pass.run(now, depth)`, and returns what it did.
   std::string after_pass(base::Instant now, std::optional<int> depth = std::nullopt);
   // Of all jobs that wait or were started since the last look.
   std::string look();

@@ -59,7 +59,7 @@ class SmallWorldPlayer {
   virtual void model_pass() = 0;
   virtual void model_tick() = 0;
   virtual void model_end(int id) = 0;
-  // What differs about the jobs; empty if nothing does.
+  // Returns what differs about the jobs; empty if nothing does.
   virtual std::string differs() const = 0;
 
   bool told() const { return turned_ == Turned::kAsOne; }

@@ -26,8 +26,8 @@ class TrackedGang {
 
   // Jobs that are in one component together: "1 2 | 4 5". Jobs without conflicts are in none.
   std::string groups();
-  // Who runs in `slots` slots from `first` on, read off 15 s after each begins: a line "1 ##.#" for
-  // each job that is there. REQUIRES: that is not before the last event.
+  // Draws which jobs run in `slots` slots from `first` on, read off 15 s after each begins: a line
+  // "1 ##.#" for each job that is there. REQUIRES: that is not before the last event.
   std::string draw(int first, int slots);
   bool runs(std::int64_t id, double t);
   // Nodes whose timetables may have changed since this was last asked, as letters.

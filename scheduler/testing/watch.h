@@ -32,9 +32,9 @@ class Watch {
   void on_event(base::Instant now, const Event& event);
   void on_decisions(const std::vector<Decision>& decisions, base::Instant now);
 
-  // What was found since the last call; empty = nothing.
+  // Returns the findings since the last call; empty = none.
   std::string take_findings() { return std::exchange(findings_, {}); }
-  // Whether all that is to be seen now agrees: jobs, and reasons when no pass is due.
+  // Checks that all that is to be seen now agrees: jobs, and reasons when no pass is due.
   void check_jobs(base::Instant now, bool passed);
 
   // Of jobs that have not ended.

@@ -101,12 +101,12 @@ class Attempt {
   bool may_fit();
 
  private:
-  // What a test found, before cores are picked.
+  // The nodes that a test found, before cores are picked.
   struct Found {
     std::vector<Chosen> nodes;
     CoreView view;
   };
-  // Whether the job may be on the node beside the jobs that are there (4.5.1).
+  // Returns true if the job may be on the node beside the jobs that are there (4.5.1).
   bool compatible(int rank) const;
   bool others_stack_here(int rank) const;
 

@@ -20,8 +20,8 @@ class ConsTresSelector final : public Selector {
     const Shape shape = make_shape(cluster_, request);
     Attempt attempt{cluster_, occupancy_, memo_, request, shape};
     SelectOutcome outcome;
-    // Whether the job could ever run on these nodes, if they were empty: no row, no job and no
-    // victim counts.
+    // The question is if the job could ever run on these nodes, if they were empty: no row, no job
+    // and no victim counts.
     if (request.mode == SelectMode::kTestOnly) {
       outcome.allocation = attempt.test_only();
       return outcome;

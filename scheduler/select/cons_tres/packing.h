@@ -50,7 +50,7 @@ class Packing {
  public:
   explicit Packing(int node_count) : node_count_{node_count} {}
 
-  // Whether there is a packing to replay.
+  // Returns true if there is a packing to replay.
   bool known() const { return known_; }
   void forget();
 
@@ -83,7 +83,7 @@ class Packing {
   Result replay(std::vector<Row>& rows, std::vector<Move>& moves);
 
  private:
-  // What the order of jobs depends on, but for the rows.
+  // The values that the order of jobs depends on, but for the rows.
   struct Key {
     std::int32_t rank, core, cpus;
     friend auto operator<=>(const Key&, const Key&) = default;

@@ -38,7 +38,7 @@ class PartitionRows {
   int count() const { return static_cast<int>(rows_.size()); }
   bool empty() const { return flat_.empty(); }
 
-  // Whether there is a row where these cores are free.
+  // Returns true if there is a row where these cores are free.
   bool has_room(const std::vector<RankCores>& nodes);
   // R4.10: into the first row where it fits. Where Slurm would leave it unrecorded (after a
   // restart, or with fewer rows than before) it gets a row beyond the count, whose cores no

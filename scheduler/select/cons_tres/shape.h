@@ -13,7 +13,7 @@
 
 namespace sched::cons_tres {
 
-// What a job's presence on a node means for others (R4.14, R4.15).
+// The effect of a job's presence on a node on other jobs there (R4.14, R4.15).
 enum class NodeClass : std::uint8_t { kShared, kOneRow, kReserved };
 NodeClass class_of(const Partition& partition, const JobRequest& request);
 

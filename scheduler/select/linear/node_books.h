@@ -35,8 +35,8 @@ class NodeBooks {
   // Nodes where the demand fits if they are empty and all their CPUs are taken. Valid until the
   // next call of any function. Cost: O(1) for one of the last demands, otherwise O(nodes).
   const NodeSet& roomy(const CountedDemand& demand) const;
-  // Whether a job may come to the node when at most so many others may run there and be there
-  // (4.4.2).
+  // Returns true if a job may come to the node when at most so many others may run there and be
+  // there (4.4.2).
   bool admits(int rank, int run_limit, int total_limit) const {
     const Node& node = nodes_[index(rank)];
     return node.exclusive == 0 && node.running <= run_limit && node.total <= total_limit;

@@ -23,7 +23,7 @@ struct Nodes {
   std::uint32_t weight = 1;
 };
 
-// What a test job asks for; only what matters is written down.
+// The request of a test job; a test writes down only what matters to it.
 struct Ask {
   std::string in = "p";  // partition
   int nodes = 0;         // -N n
@@ -48,7 +48,7 @@ class World {
   World(const std::vector<Nodes>& nodes, const std::vector<PartitionConfig>& partitions,
         const ClusterParameters& parameters);
 
-  // What the selector says; nothing changes.
+  // Returns the selector's answer; nothing changes.
   Placed ask(const Ask& ask);
   // The same as if these jobs had never been.
   Placed ask_without(const std::set<std::string>& gone, const Ask& ask);
