@@ -37,6 +37,19 @@ struct Looks {
   std::int64_t played = 0;    // what a job does when the core is played
 };
 
+// One run of random events. Beside the scheduler under test, which the driver owns, there are:
+//
+// * `watch_`, which keeps books of its own from events and decisions and finds contradictions
+//   (watch.h);
+// * `twin_`, which is told the same and never asked anything: decisions and plans must be equal, or
+//   a question has changed something;
+// * `simulated_`, with own timing only, whose run(t) is not published: it works run(t) out lazily
+//   and must decide the same;
+// * new leaders, made now and then from what is published at the moment and thrown away;
+// * a scheduler that is brought to the present by `history_` and then played ahead.
+//
+// Each step moves time, tells one event, and checks. All choices come from one generator, so a seed
+// is a run; a check that makes a choice of its own (check()) is part of it.
 class RandomRun {
  public:
   RandomRun(std::uint64_t seed, SelectType select, bool told, Looks& looks)
@@ -48,6 +61,8 @@ class RandomRun {
         driver_{world_.configuration, world_.nodes, Options{.told_timing = told}},
         watch_{driver_.scheduler()},
         twin_{Options{.told_timing = told}} {
+    // The run tells itself when pods are ready and when victims are gone, at any later time and in
+    // any order.
     driver_.ready_after.reset();
     driver_.ends_at_once = false;
     watch_.on_event({}, Configure{std::make_shared<const Configuration>(world_.configuration)});
@@ -83,6 +98,7 @@ class RandomRun {
                                     << "\ninstead of: " << text_of(decisions);
     };
     driver_.on_plans = [this](base::Instant now, const std::vector<NodePlan>& plans) {
+      // Kept for check_leader_of_a_mixture(): the plan that each node had before its last one.
       for (const NodePlan& plan : plans) {
         const auto before = driver_.published().find(plan.node);
         if (before != driver_.published().end()) older_[plan.node] = before->second;
@@ -117,6 +133,7 @@ class RandomRun {
   // Its own wakes, at which it works out what the other one knows already, decide nothing.
   void step_simulated(base::Instant now, const Event& event) {
     if (!simulated_) return;
+    // Only wakes before `now`: at `now` it is told the event, which may be a wake itself.
     while (const auto due = simulated_->next_due()) {
       if (*due >= now) break;
       simulated_->step(*due, Wake{});
@@ -134,11 +151,14 @@ class RandomRun {
     for (const JobId id : core().jobs()) {
       const auto view = core().job(id, now);
       if (view->allocation == nullptr || view->completing) continue;
+      // Settled runs and the open one together are the run time that the other one says.
       EXPECT_EQ(ran_[id] + open[id], view->run_time) << "job " << to_string(id);
       const base::Instant later = now + seconds(17);
       const base::Duration work = core().job(id, later)->run_time;
       if (work == view->run_time) continue;
       ++looks_.has_run;
+      // The inverse of run time: at that instant the job has run for exactly `work`, and it does
+      // not reach a microsecond more by `later`.
       EXPECT_EQ(core().job(id, simulated_->when_has_run(id, work, later))->run_time, work)
           << "job " << to_string(id);
       EXPECT_GT(simulated_->when_has_run(id, work + base::Duration{1}, later), later)
@@ -212,6 +232,7 @@ class RandomRun {
     driver_.run_until(to);
   }
 
+  // Removes one at random.
   std::optional<JobId> take(std::vector<JobId>& from) {
     if (from.empty()) return std::nullopt;
     const auto index = static_cast<std::size_t>(pick(static_cast<int>(from.size())));
@@ -335,6 +356,7 @@ class RandomRun {
       case 2:
         if (const auto id = any(); id && !allocated(*id)) {
           JobRequest changed = random_request(prng_, *id, world_);
+          // The hold stays as it was: holding and releasing are case 14's.
           changed.hold = watch_.books().at(*id).request.hold;
           tell(Update{changed});
         }
@@ -425,6 +447,8 @@ class RandomRun {
     Scheduler played{Options{}};
     replay(played);
     base::Instant t = driver_.now();
+    // 20 looks over 34 s, a little more than one of the longest slices. Slices of 5, 7 and 30 s are
+    // no multiples of the step, so the looks fall into different parts of slots.
     for (int i = 0; i < 20; ++i) {
       t += seconds(1.7);
       while (const auto due = played.next_due()) {
@@ -455,6 +479,7 @@ class RandomRun {
     RestoredJob from;
     from.request = watch_.books().at(id).request;
     from.state = view.state;
+    // A held job shows priority 0. It is restored with another, and the hold is told beside it.
     from.priority = view.priority.value() == 0 ? Priority{1} : view.priority;
     from.eligible_time = view.eligible_time;
     from.restarts = view.restarts;
@@ -512,6 +537,8 @@ class RandomRun {
     base::Instant settled = now;  // until then what was published stands, and the lists lie ahead
     bool mixed = false;
     for (const auto& [node, plan] : driver_.published()) {
+      // A plan of before may name jobs that have left. The new leader restores only jobs that are
+      // there, so the older plan is taken only if all its jobs are still on the node.
       const auto older = older_.find(node);
       const bool takes_older =
           older != older_.end() && is_of_these_jobs(older->second) && pick(2) == 0;
@@ -546,6 +573,8 @@ class RandomRun {
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
     other.restore_from_published(now, jobs, plans);
+    // A plan that the new leader would write is a difference: it writes only what does not stand
+    // there already.
     for (const NodePlan& plan : other.take_plans(now)) {
       const auto published = driver_.published().find(plan.node);
       ADD_FAILURE() << "differs: " << to_text(plan) << "\npublished: "
@@ -592,6 +621,8 @@ std::int64_t from_environment(const char* name, std::int64_t otherwise) {
   return value == nullptr ? otherwise : std::atoll(value);
 }
 
+// Runs of 100 events, each from a seed of its own: long enough for a world to fill up and change
+// its configuration a few times, short enough for a failure to be read.
 void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   constexpr int kSteps = 100;
   const bool longer = std::getenv("KUBEGANG_LONG") != nullptr;
@@ -605,6 +636,8 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     if (!RandomRun{seed, select, told, looks}.run(kSteps) || only != 0) return;
   }
+  // A random test that never met a case proves nothing about it: so often, at least, there must
+  // have been something to look at.
   if (told || events < 30'000) return;
   EXPECT_GT(looks.later, events);
   EXPECT_GT(looks.has_run, events / 10);
@@ -630,6 +663,8 @@ TEST(RandomEvents, SeedsThatFoundSomething) {
   ASSERT_TRUE((RandomRun{4'001'696, SelectType::kConsTres, true, looks}.run(100)));
 }
 
+// First seeds lie a million apart, and a test with KUBEGANG_LONG uses 10,000 seeds: a seed that is
+// printed belongs to one of the four tests.
 TEST(RandomEvents, Linear) {
   run_many(SelectType::kLinear, false, 1'000'000);
 }

@@ -87,6 +87,8 @@ class Rows {
     for (const CoreJob* job : row) units |= job->units;
     return units;
   }
+  // Slurm's exchange sort, step by step: it is not stable, so the order of equally full rows, and
+  // with it the row that Test 4 tries first, depends on how it swaps.
   static void sort(std::vector<List>& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       for (std::size_t j = i + 1; j < rows.size(); ++j) {
@@ -124,6 +126,18 @@ class Rows {
   bool unpacked_ = false;
 };
 
+// The model. As in small_worlds_test.cc it works everything out from the list of jobs and never
+// asks the scheduler. With 4 cores a set of cores is a number of 4 bits, and all rules are
+// operations on sets:
+//
+// 1. place() is 4.5.2, and Rows the layout that it reads (4.5). Cores depend on rows, and rows on
+//    the order in which jobs came and went, so Rows has to follow Slurm exactly, with its lazy
+//    packing.
+// 2. refill() and rotate() are 6.5 and 6.6; jobs conflict only if they have a core in common.
+// 3. stop() is the point at which preemption comes in: a low job that a high one has put out of the
+//    active row is suspended, or ends, by the mode (6.4).
+// 4. With own timing, merge() and split() keep the groups of jobs that are turned together. A
+//    running job without rivals is in none.
 class CoreModel {
  public:
   CoreModel(int low_share, int high_share, PreemptMode mode, Turned turned)
@@ -184,6 +198,7 @@ class CoreModel {
  private:
   // 4.5.2 for sharing jobs under GANG. Lower tiers' cores are free for the taking (Test 3).
   Units place(const CoreJob& job) {
+    // Test 0 always succeeds here: each shape fits two empty nodes.
     Units all = kAll;
     for (const CoreJob* other : dying_) {
       for (const Units node : kNodes) {
@@ -193,6 +208,8 @@ class CoreModel {
     if (const Units idle = pick(all & ~rows_[0].used() & ~rows_[1].used(), job.shape)) return idle;
     const Units mine = job.high ? all : all & ~rows_[1].used();  // Test 2
     if (pick(mine, job.shape) == 0) return 0;
+    // Test 3 would then avoid lower tiers as well. The high partition has one below it, and
+    // avoiding both leaves the idle cores, on which Test 1 has just failed.
     if (const Units over = pick(mine & ~rows_[job.high].used(), job.shape)) return over;  // 3
     for (const Units row : rows_[job.high].densest_first()) {                             // 4
       if (const Units beside = pick(mine & ~row, job.shape)) return beside;
@@ -208,6 +225,7 @@ class CoreModel {
       ++nodes;
       Units left = free & node;
       for (int i = 0; i < shape.tasks_per_node; ++i) {
+        // The lowest core that is left, and then the others.
         picked |= left & ~(left - 1);
         left &= left - 1;
       }
@@ -251,6 +269,7 @@ class CoreModel {
     return std::any_of(kNodes.begin(), kNodes.end(),
                        [&](Units node) { return (node & a.units) != 0 && (node & b.units) != 0; });
   }
+  // Jobs that have ended hold no cores, so they are no rivals.
   bool has_rivals(const CoreJob& job) const {
     return std::any_of(jobs_.begin(), jobs_.end(), [&](const CoreJob& other) {
       return &other != &job && (other.units & job.units) != 0;
@@ -532,6 +551,8 @@ TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
   one_task.max_nodes.reset();
   one_task.nodes_given = false;
   for (const JobRequest& request : {on_second, one_node}) driver.step(at(1), Submit{request});
+  // Job 1 leaves one core of n2 free; n1 has two. One core suffices for each of the others, and n2
+  // is the tighter node.
   driver.step(at(2), Pass{});
   EXPECT_EQ(driver.nodes_of(2), (std::vector<std::string>{"n2"}));
   driver.step(at(3), JobGone{JobId{2}});
@@ -540,6 +561,7 @@ TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
   EXPECT_EQ(driver.nodes_of(3), (std::vector<std::string>{"n2"}));
 }
 
+// A mode of preemption and a timing: six combinations, each with all of the worlds.
 struct CoreWorldsOf {
   PreemptMode mode;
   Turned turned;
@@ -547,6 +569,8 @@ struct CoreWorldsOf {
 
 class SmallCoreWorlds : public ::testing::TestWithParam<CoreWorldsOf> {};
 
+// Goal and method as in small_worlds_test.cc; compared are the cores of each job, its state, and
+// whether it has ended.
 TEST_P(SmallCoreWorlds, AllOfThemAreAsInTheModel) {
   const auto [mode, turned] = GetParam();
   std::int64_t tried = 0;

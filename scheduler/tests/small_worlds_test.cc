@@ -24,6 +24,8 @@ Nodes join(Nodes a, const Nodes& b) {
   return a;
 }
 
+// A job as the model keeps it. Row is its row in the list of its partition (6.5): kActive was
+// selected at a tick, kFiller came into a hole since, kNone does not run.
 struct ModelJob {
   int id = 0;
   bool high = false;
@@ -36,6 +38,18 @@ struct ModelJob {
   bool runs() const { return placed() && row != Row::kNone; }
 };
 
+// The whole model, in about 250 lines: it keeps no clock and no index, works everything out anew
+// from the list of jobs, and never asks the scheduler. It has two halves:
+//
+// 1. Placement. A pass takes jobs one by one (3.4) and places each by select/linear's rules (4.4).
+//    These count jobs on nodes and do not see which of them run at the moment.
+// 2. Turns. Each partition has a list, and a job runs if it has a row. Starts and ends fill holes
+//    (6.5), ticks rotate (6.6). Jobs on a node conflict as a whole, so that a set of nodes is all
+//    that has to be compared.
+//
+// With told timing one group has all jobs, as in Slurm. With the scheduler's own timing a group is
+// a connected part of the conflicts: it is merged when a job comes and split when one goes.
+// Placement is the same in both.
 class Model {
  public:
   Model(int nodes, int low_share, int high_share, Turned turned)
@@ -61,6 +75,8 @@ class Model {
     }
   }
 
+  // Its nodes are free at once, so holes are filled before the next pass can start a job there
+  // (6.8).
   void end(int id) {
     ModelJob& job = at(id);
     if (!job.placed()) return;
@@ -144,6 +160,7 @@ class Model {
         if (enough != best_enough) return enough;
         return enough ? run.size() < best.size() : run.size() > best.size();
       };
+      // One rank more than a world can have: it is never eligible, and closes the last run.
       for (int node = 0; node <= 3; ++node) {
         if (eligible.contains(node)) {
           run.push_back(node);
@@ -273,6 +290,7 @@ class Model {
     using Row = ModelJob::Row;
     Nodes taken = shadows(group, high);
     for (const Row row : {Row::kActive, Row::kFiller, Row::kNone}) {
+      // Copied first, and every job looked at once: its row changes while the list is gone through.
       std::vector<ModelJob*> these;
       for (ModelJob* job : group.list[high]) {
         if (job->row == row && !seen_.contains(job)) these.push_back(job);
@@ -384,6 +402,10 @@ class NodePlayer final : public SmallWorldPlayer {
 
 class SmallWorlds : public ::testing::TestWithParam<Turned> {};
 
+// Goal: placements and turns follow chapters 3, 4 and 6 in every case that a small world can show,
+// not only in those that a test's author has thought of. Method: all worlds are enumerated, and
+// after every event the nodes and the state of each job are compared with the model's. A world that
+// differs is printed as to_text() writes it.
 TEST_P(SmallWorlds, AllOfThemAreAsInTheModel) {
   std::int64_t tried = 0;
   for (const int low : {1, 2, 3}) {
