@@ -9,6 +9,7 @@
 namespace simulate {
 namespace {
 
+// A visitor made of lambdas, for std::visit.
 template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -28,6 +29,8 @@ Driver::Driver(const Scenario& scenario, sched::Options options)
   for (const sched::NodeSpec& node : nodes_) scheduler_.step({}, sched::NodeUpdate{node});
   // The first configuration decides nothing that a scenario could show.
   scheduler_.take_decisions();
+  // Only for look-ups by name. The scheduler was told the nodes in the scenario's order, and sorts
+  // them in the natural order of their names itself.
   std::sort(nodes_.begin(), nodes_.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
 }
@@ -40,6 +43,7 @@ void Driver::configure(base::Instant now, sched::Configuration configuration) {
 }
 
 void Driver::apply(base::Instant now, const Happening& happening) {
+  // Each happening is one command at most, and its decisions are taken before the next.
   commanded_.reset();
   std::visit(
       Overloaded{
@@ -54,6 +58,8 @@ void Driver::apply(base::Instant now, const Happening& happening) {
           [&](const TellSlice&) { step(now, sched::SliceEnd{}); },
           [&](const TellEnd& end) {
             const bool failed = end.exit_code != 0 || end.signal != 0;
+            // A recording tells how a job ended as the shell would see it: 128 plus the signal that
+            // killed it, else its exit code.
             step(now, sched::JobGone{
                           end.job, failed ? sched::JobState::kFailed : sched::JobState::kCompleted,
                           end.signal != 0 ? 128 + end.signal : end.exit_code});
@@ -97,6 +103,7 @@ void Driver::set_node_state(base::Instant now, const SetNodeState& change) {
     node->state = change.state;
     step(now, sched::NodeUpdate{*node});
     if (change.state != sched::NodeState::kDown) continue;
+    // The scheduler leaves it to its caller to say how jobs on a lost node end.
     for (const sched::JobId id : scheduler_.jobs()) {
       const std::optional<sched::JobView> view = scheduler_.job(id, now);
       if (!view || view->allocation == nullptr) continue;

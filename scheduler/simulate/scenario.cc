@@ -8,6 +8,7 @@ namespace simulate {
 
 bool Scenario::timing_is_told() const {
   return std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
+    // Refused by Slurm: only recordings have such an input.
     if (!input.happening) return true;
     return std::holds_alternative<TellPass>(*input.happening) ||
            std::holds_alternative<TellSlice>(*input.happening) ||

@@ -9,6 +9,10 @@
 namespace simulate {
 namespace {
 
+// A recording says when Slurm made passes, ended slices and finished jobs. The run tells the
+// scheduler exactly these, so that its decisions can be compared with Slurm's one by one, without
+// any timing of its own in between. Pods are ready at once, since a recorded job runs from its
+// start.
 class ToldRun {
  public:
   explicit ToldRun(const Scenario& scenario)
@@ -21,6 +25,7 @@ class ToldRun {
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
+      // Also for an input that Slurm refused, so that each input has its step.
       report_.steps.push_back(
           {.at = now_, .started = {}, .victims = {}, .suspended = {}, .priority = {}});
       if (input.happening) {

@@ -29,6 +29,7 @@ PassWorld::PassWorld(const Configuration& configuration) {
   for (const NodeSpec& spec : nodes_named("abcd")) CHECK(cluster.upsert_node(spec).ok());
   cluster.configure(configuration);
   cluster.settle();
+  // The nodes are new to everything that is built next, so their changes are no news.
   (void)cluster.take_changed_nodes();
   groups.rebuild();
   books.reshape();
@@ -40,6 +41,8 @@ PassWorld::PassWorld(const Configuration& configuration) {
 Job& PassWorld::submit(const JobRequest& request, base::Instant when) {
   Job& job = books.add(request);
   job.submit_time = job.eligible_time = when;
+  // Without a priority of its own a job comes before those of higher numbers, as with
+  // priority/basic.
   job.priority =
       request.priority.value_or(Priority{static_cast<std::uint32_t>(1000 - request.id.value())});
   limits.submitted(job, 1);
@@ -105,6 +108,7 @@ std::string PassWorld::look() {
   for (const auto& [order, job] : books.table().all()) {
     const auto did = did_.find(job->id);
     const bool waits = job->pending() || job->state == JobState::kDeadline;
+    // A job that runs, and did before this pass, is not of interest.
     if (did == did_.end() && !waits) continue;
     text += (text.empty() ? "" : ", ") + to_string(job->id) + " ";
     if (did != did_.end()) {

@@ -47,6 +47,7 @@ World::World(const std::vector<Nodes>& nodes, const std::vector<PartitionConfig>
     }
   }
   for (PartitionConfig& partition : configuration.partitions) {
+    // A test names the nodes of a partition only where it is not all of them.
     if (partition.nodes.empty()) partition.nodes = names;
   }
   cluster_.configure(configuration);
@@ -59,6 +60,7 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   auto job = std::make_unique<Job>();
   JobRequest& request = job->request;
   request.id = JobId{next_id_++};
+  // `-N n` is a range of one; `-N n-m` is `range`.
   if (ask.nodes > 0) request.min_nodes = ask.nodes, request.max_nodes = ask.nodes;
   if (ask.range.first > 0)
     request.min_nodes = ask.range.first, request.max_nodes = ask.range.second;
@@ -104,10 +106,12 @@ SelectOutcome World::select(const Job& job, const Ask& ask) {
                         .nodes = partition.nodes,
                         .required = required,
                         .candidates = candidates};
+  // The least number of nodes that can take the tasks, if each takes no more than `per_node`.
   request.min_nodes = std::max(1, job.request.min_nodes);
   if (ask.tasks > 0 && ask.per_node > 0) {
     request.min_nodes = std::max(request.min_nodes, (ask.tasks + ask.per_node - 1) / ask.per_node);
   }
+  // Slurm's bound for a job that names no maximum (4.1).
   request.max_nodes = job.request.max_nodes.value_or(500'000);
   request.req_nodes = job.request.max_nodes.value_or(request.min_nodes);
   request.whole_nodes = ask.exclusive || partition.max_share == 0;
@@ -144,6 +148,7 @@ std::string World::start(const std::string& name, const Ask& ask) {
   CHECK(!jobs_.contains(name), name);
   auto job = make_job(ask);
   SelectOutcome outcome = select(*job, ask);
+  // A selection that needs victims is no start: a test that wants one asks, ends them, and starts.
   if (!outcome.allocation || !outcome.victims.empty()) return "";
   job->allocation = *std::move(outcome.allocation);
   job->select.allocation = &job->allocation;
@@ -167,6 +172,7 @@ void World::suspend(const std::string& name) {
 
 bool World::resume(const std::string& name) {
   SelectJob& job = jobs_.at(name)->select;
+  // Refused if the cores are in other hands by now; the job stays suspended.
   if (!selector_->user_resume(job)) return false;
   job.user_suspended = false;
   return true;
