@@ -148,6 +148,7 @@ TEST_F(Admission, R1_2_1_PartitionsThatDrainTakeNoNewJobs) {
   begin(one);
   tell(0, Submit{job(1, 1, "p")});
   tell(1, Submit{job(2, 1, "p")});
+  // Job 1 runs and job 2 waits in p while it is closed in both ways.
   for (const PartitionState closed : {PartitionState::kInactive, PartitionState::kDrain}) {
     c_.partitions[0].state = closed;
     tell(2, Configure{std::make_shared<const Configuration>(c_)});

@@ -203,6 +203,7 @@ TEST_F(BackfillRules, R8_1_APassIsMadeEveryInterval) {
   driver.step(at(5), Submit{limited(3, 1, 5)});
   driver.run_until(at(29));
   EXPECT_EQ(driver.state(3), "PD");
+  // The pass at 30 is the first of the backfill after job 3 came.
   driver.run_until(at(31));
   EXPECT_EQ(driver.state(3), "R(1)");
   driver.run_until(at(61));                           // finds nothing more to do

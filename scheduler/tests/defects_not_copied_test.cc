@@ -86,6 +86,7 @@ TEST(P3, ResumedJobIsInTheGangAsWhatItIs) {
   driver.step(at(2), UserResume{JobId{1}});
   EXPECT_EQ(states(driver, {1}), "R");
   run(driver, 3, job(2, 1));
+  // The gang knows that job 1 runs, so job 2 waits for its turn.
   EXPECT_EQ(states(driver, {1, 2}), "RS") << "two jobs on one node at once";
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
@@ -107,6 +108,8 @@ TEST(P4, SuspendAndResumeAreSymmetric) {
     whole.id = JobId{id};
     run(driver, 4, whole);
   }
+  // Each job takes a whole row, and FORCE:2 has two: both are full with jobs 1 and 2. If the resume
+  // had not taken back what the suspend gave, job 3 would have started.
   EXPECT_EQ(states(driver, {3, 4}), "--");
   driver.step(at(5), JobGone{JobId{1}});
   driver.step(at(5), Pass{});
@@ -131,6 +134,7 @@ TEST(P5, SuspensionLeavesMemoryAlone) {
   run(driver, 0, with_memory(1, "low", 3000));
   for (int round = 0; round < 3; ++round) {
     const std::int64_t id = 10 + 2 * round;
+    // 1 MiB more than is left beside job 1; 5,000 fit exactly, in every round.
     run(driver, 10 + round, with_memory(id, "high", 5001));
     EXPECT_EQ(states(driver, {1, id}), "R-") << round;
     driver.step(at(10 + round), Cancel{JobId{id}});
@@ -189,6 +193,7 @@ TEST(P7, KillUnderAShadowHasItsGraceTime) {
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].job, JobId{1});
   EXPECT_EQ(ended[0].verdict, EndingVerdict::kPreempted);
+  // The grace time is over at 30, and SIGKILL follows KillWait later.
   EXPECT_EQ(ended[0].kill_at, at(10) + seconds(20) + c.cluster.kill_wait);
   EXPECT_FALSE(driver.view(1).completing) << "it may go on until the grace is over";
   driver.step(at(31), Pass{});
@@ -303,6 +308,8 @@ TEST(P16, SuspendedJobIsAMateToo) {
   run(driver, 1, on(job(2, 2), {"n2", "n3"}));
   ASSERT_EQ(states(driver, {1, 2}), "RS");
   run(driver, 2, job(3, 2));
+  // n1 has one job, n2 and n3 have two each. Where two jobs may be below, all three nodes are
+  // eligible (4.4.3), and job 2 is an equal-sized mate; best fit would have begun at n1.
   EXPECT_EQ(driver.nodes_of(3), (Names{"n2", "n3"}));
 }
 
@@ -320,6 +327,7 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   for (int tick = 1; tick <= 4; ++tick) driver.step(at(30 * tick), SliceEnd{});
   EXPECT_TRUE(ends(driver).empty());
   // They have taken turns: one of the two was stopped all the time.
+  // From 1 to the last tick at 120 one of them is stopped at each instant: 119 s together.
   EXPECT_GT(driver.view(1).suspend_time + driver.view(2).suspend_time, seconds(60));
 }
 

@@ -36,6 +36,7 @@ class GraceAsRecorded : public RuleTest {
   std::unique_ptr<Driver> replay_;
 };
 
+// The grace time is over at 6, and does not end the victim by itself: slurmctld only moves its end.
 TEST_F(GraceAsRecorded, R7_8_AVictimIsEndedForTheNextJobThatChoosesIt) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   EXPECT_TRUE(ends_of(1, Pass{}).empty()) << "its grace time begins";
@@ -69,6 +70,8 @@ TEST_F(GraceAsRecorded, R7_8_APassThatIsNotToldMayHaveChosenTheVictim) {
   EXPECT_EQ(ends_of(10, Pass{}).size(), 1U) << "a pass 3 s after the last one chose it for job 2";
 }
 
+// At 12 it has passed the end at 6 that the preemption gave it, so Slurm records a timeout; in the
+// next test it goes at 4.
 TEST_F(GraceAsRecorded, R7_8_AVictimThatEndsByItselfAfterItsGraceTimeIsOverItsTime) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   replay_->step(at(1), Pass{});

@@ -36,6 +36,8 @@ TEST_F(Preemption, P14_AClaimEndsWhenThePreemptorStarts) {
   driver_->take_log();
   tell(1, Submit{with_tasks(job(3, 1, "high"), 2)});
   driver_->step(at(2), Submit{with_tasks(job(4, 1, "high"), 2)});
+  // Jobs 3 and 4 want two cores each of a node of four: one victim makes room for both. Job 4 does
+  // not know of it yet, and must not take the other one.
   const std::vector<End> victims = ends();
   ASSERT_EQ(victims.size(), 1U);
   tell(3, JobGone{victims[0].job});
@@ -115,6 +117,8 @@ TEST_F(Preemption, R7_3_ExemptTimeFollowsTheConfiguration) {
     JobRequest high = job(2, 1, "high");
     high.tasks = 4;
     tell(30, Submit{high});
+    // At 30 job 1 has run for 30 s: more than the second of `open`, less than the ten minutes of
+    // `safe`.
     EXPECT_EQ(state(2), was_safe ? JobState::kRunning : JobState::kPending);
   }
 }
@@ -136,6 +140,7 @@ TEST_F(Preemption, T10_ASuspendedVictimHasPriorityZero) {
   JobRequest high = job(2, 1, "high");
   high.memory = low.memory;
   tell(1, Submit{high});
+  // Job 1, of priority 5000, is above the 1000 from which jobs are exempt.
   EXPECT_TRUE(ends().empty());
   tell(2, UserSuspend{JobId{1}});
   const std::vector<End> victims = ends();
@@ -155,6 +160,7 @@ TEST_F(Preemption, R7_8_GraceEndsWithTheJobsOwnTime) {
   tell(100, Submit{job(2, 1, "high")});
   const std::vector<End> victims = ends();
   ASSERT_EQ(victims.size(), 1U);
+  // Its own limit ends at 600, before the grace time at 3,700.
   EXPECT_EQ(victims[0].kill_at, at(600) + c_.cluster.kill_wait);
 }
 

@@ -246,6 +246,7 @@ TEST_F(Reasons, OneWordPerPassOfAJobInTwoPartitions) {
   driver.step(at(2), Submit{both});
   driver.take_log();
   driver.step(at(3), Pass{});
+  // Both partitions are tried in this pass, and one sentence comes of it.
   EXPECT_EQ(driver.take_log().size(), 1U);
   driver.step(at(4), Submit{job(4, 1, "q")});  // another pass is worth making
   driver.take_log();

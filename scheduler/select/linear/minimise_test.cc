@@ -16,6 +16,7 @@
 namespace sched::testing {
 namespace {
 
+// A way to preempt: the mode, with the gang or without it, and how deep partitions are stacked.
 struct Profile {
   const char* name;
   PreemptMode mode;
@@ -37,6 +38,10 @@ Configuration minimising(const Profile& profile, const std::vector<NodeSpec>& al
 
 using Cost = std::tuple<int, int, int>;  // victims, their tiers, their CPUs
 
+// Goal: under MinimisePreemption no other set of victims would have been cheaper. Method: up to
+// four jobs of lower tiers run on two to six nodes, and a job of the highest tier comes. Before it
+// does, the cost of the cheapest set of victims is worked out by trying all sets; afterwards the
+// cost of the victims that were taken must be the same. Sets of equal cost may differ.
 class RandomDuel {
  public:
   RandomDuel(std::uint64_t seed, const Profile& profile)
@@ -151,6 +156,7 @@ TEST(MinimiseLinearExample, TakesOneAndTheIdleNodes) {
   }
   driver.step(at(1), Submit{job(20, 3, "high")});
   driver.step(at(1), Pass{});
+  // Jobs 17 to 19 are on n1 to n3. Two nodes are idle, so one victim is enough; the first is taken.
   EXPECT_EQ(driver.nodes_of(20), (std::vector<std::string>{"n1", "n4", "n5"}));
   EXPECT_EQ(driver.view(18).state, JobState::kRunning);
 }
@@ -179,6 +185,8 @@ TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
         driver.step(at(0), Submit{with_memory(job(3, 1, "mid"), 5000)});
         driver.step(at(0), Pass{});
         driver.take_log();
+        // Job 1 keeps 5,000 of its node's 8,000 MiB and is no candidate, so three nodes with 5,000
+        // cannot come free.
         driver.step(at(1), Submit{with_memory(job(4, 3, "high"), 5000)});
         driver.step(at(1), Pass{});
         EXPECT_EQ(driver.view(4).state, JobState::kPending);
