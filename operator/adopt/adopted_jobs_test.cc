@@ -63,6 +63,7 @@ class AdoptedJobsTest : public testing::Test {
   // The same until nothing but the time brings more.
   std::vector<Effect> all_due() {
     std::vector<Effect> all;
+    // Ten rounds are 30 s, enough for every wait of a test but a back-off.
     for (int i = 0; i < 10; ++i) {
       for (Effect& effect : due()) all.push_back(std::move(effect));
       now_ += seconds{3};  // what only informs is gathered
@@ -127,6 +128,7 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   show();
   answer(made(due(), "one"));
   (void)due();
+  // A creation that was answered and that no watch has shown counts as undone after 30 s.
   now_ += seconds{31};
   show();
   EXPECT_THAT(due(), SizeIs(1));
@@ -303,6 +305,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotWaitForAJobThatIsNeverSeen) {
   batch_.spec.suspend = true;
   show();
   (void)all_due();
+  // The first 30 s are just over now; the second call of all_due() sees it.
   EXPECT_EQ(says(kube::kBatchSuspended), "");
   (void)all_due();
   EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended");

@@ -67,6 +67,7 @@ template <typename T>
 Outcome InstantServer::carry_out(const PatchStatus<T>& effect) {
   const kube::ObjectKey key = kube::key_of(effect.to->metadata);
   const auto found = of<T>().find(key);
+  // A fresh copy of the object, which is read only after a lost race; here nobody else writes.
   const base::Error unused{base::Code::kInternal, ""};
   if (found == of<T>().end()) {
     return StatusPatched<T>{key, effect.from->metadata.uid,

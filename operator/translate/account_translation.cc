@@ -10,6 +10,8 @@ namespace control {
 namespace {
 
 constexpr std::int64_t kSharesMax = 1'000'000;
+// The largest 32-bit number that has no meaning of its own in Slurm: the two above are NO_VAL and
+// INFINITE.
 constexpr std::int64_t kAssociationPriorityMax = 4'294'967'293;
 
 sched::Shares shares_of(const std::optional<std::int32_t>& count,
@@ -24,6 +26,7 @@ void check_shares(const std::string& field, const std::optional<std::int32_t>& c
   problems.add(field + "shares: excludes " + other + "; remove one of the two");
 }
 
+// An object of this name is allowed, for limits that hold for the whole cluster.
 void check_root(const kube::AccountSpec& spec, SpecProblems& problems) {
   if (spec.parent || spec.shares || spec.shares_of_parent || spec.priority) {
     problems.add(
@@ -34,6 +37,9 @@ void check_root(const kube::AccountSpec& spec, SpecProblems& problems) {
 
 }  // namespace
 
+// All that is wrong with the object by itself, each with the path of its field. A parent that does
+// not exist, a circle and a second default account show only beside the other accounts
+// (config_acceptance.cc).
 std::vector<std::string> check_account(const kube::Account& account) {
   SpecProblems problems;
   const kube::AccountSpec& spec = account.spec;
@@ -69,6 +75,7 @@ sched::AccountConfig translate_account(const std::string& name, const kube::Acco
           .limits = translate(spec.limits)};
 }
 
+// A namespace is a user of Slurm's.
 sched::UserConfig translate_namespace(const std::string& account,
                                       const kube::AccountNamespace& entry) {
   return {.name = entry.name,

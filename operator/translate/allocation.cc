@@ -26,6 +26,7 @@ kube::NodeShare encode_share(const sched::NodeAllocation& share,
 
 }  // namespace
 
+// "0-3,8". A set may be full, so the search must not go beyond its last core.
 std::string format_cores(const sched::CoreSet& cores) {
   std::string text;
   for (int first = cores.next(0); first >= 0;) {
@@ -73,6 +74,7 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
 base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& allocation,
                                                   const NodesByName& find) {
   DecodedAllocation decoded;
+  // Until a share turns out to be a part of a node.
   decoded.allocation.whole_nodes = true;
   for (const kube::NodeShare& share : allocation.shares) {
     const auto names = slurm::expand_hostlist(share.hostlist);

@@ -77,6 +77,7 @@ sched::Limits common_of(const Limits& limits) {
     out.node_tres = tres_of(limits.per_job->resources_per_node);
     out.job_wall = limits.per_job->time;
   }
+  // A namespace is a user of Slurm's. Its resources are limited by QOS alone (translate).
   if (limits.per_namespace) {
     out.user_jobs = limits.per_namespace->jobs;
     out.user_submit = limits.per_namespace->submitted_jobs;

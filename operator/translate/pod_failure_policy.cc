@@ -39,6 +39,9 @@ std::size_t count_containers(const kube::BatchJobSpec& spec) {
 
 }  // namespace
 
+// As in the batch group's controller, the first rule that matches decides. Rules about conditions
+// of pods never match: the only ones that are accepted say what holds for every gang
+// (failure_policy_problems).
 FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
   const auto& rules = rules_of(spec);
   for (std::size_t i = 0; i < rules.size(); ++i) {

@@ -42,6 +42,7 @@ PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::strin
     if (bytes != nullptr) add_amount(memory, bytes->bytes().value());
   }
   PodShape shape;
+  // Whole CPUs, rounded up: two containers of 750m are two CPUs, and so is one of 1500m.
   const std::int64_t cpus = kube::Quantity::from_milli(milli_cpus).units();
   if (cpus > kPodCpusMax) {
     problems.push_back(kOfAllContainers + std::to_string(cpus) + " CPUs, more than " +
@@ -73,6 +74,8 @@ kube::MilliCpu cpu_requests_of(const kube::PodSpec& pod) {
 void set_shape(const PodShape& shape, kube::JobSpec& spec) {
   spec.resources.cpus_per_task = static_cast<std::int32_t>(shape.cpus);
   if (shape.memory == 0) return;
+  // Memory for each CPU, in whole MiB and rounded up, so that all CPUs together have at least what
+  // the pod uses.
   const std::int64_t unit = shape.cpus * kBytesPerMiB;
   spec.resources.memory_per_cpu = kube::Bytes{(shape.memory + unit - 1) / unit * kBytesPerMiB};
 }

@@ -9,6 +9,8 @@ namespace {
 using std::chrono::hours;
 using std::chrono::seconds;
 
+// The largest 32-bit and 16-bit numbers that have no meaning of their own in Slurm: the two above
+// each are NO_VAL and INFINITE.
 constexpr std::int64_t kWeightMax = 4'294'967'293;
 constexpr std::int64_t kDampeningMax = 65'533;
 
@@ -30,6 +32,7 @@ sched::UsageReset translate(kube::UsageResetPeriod period) {
   return sched::UsageReset::kNever;
 }
 
+// Slurm's PriorityFlags. Some switch a rule off that holds by default.
 void set_flag(kube::PriorityFlag flag, sched::PriorityParameters& out) {
   switch (flag) {
     case kube::PriorityFlag::kAccrueAlways:
@@ -102,6 +105,7 @@ void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecPro
   problems.range("spec.priority.calcPeriod", priority->calc_period, seconds{1}, hours{24});
 }
 
+// `out` begins with Slurm's defaults, and a field that the spec leaves out keeps its own.
 sched::PriorityParameters translate_priority(const std::optional<kube::PriorityConfig>& priority) {
   sched::PriorityParameters out;
   if (!priority) return out;
@@ -112,6 +116,7 @@ sched::PriorityParameters translate_priority(const std::optional<kube::PriorityC
   out.favor_small = priority->favor_small.value_or(false);
   out.fair_tree = priority->fair_share != kube::FairShareRule::kClassic;
   out.dampening = priority->dampening_factor.value_or(1);
+  // 0 is the scheduler's word, as it is Slurm's, for usage that does not decay.
   out.decay_half_life = priority->usage_decay == kube::UsageDecay::kNever
                             ? base::Duration{0}
                             : priority->decay_half_life.value_or(out.decay_half_life);

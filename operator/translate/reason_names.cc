@@ -49,6 +49,8 @@ sched::JobState state_of(kube::JobState state) {
   CHECK(false);
 }
 
+// Not a table like kStates: a value that is added to an enumeration makes the compiler name each of
+// these switches.
 kube::EndingVerdict verdict_of(sched::EndingVerdict verdict) {
   switch (verdict) {
     case sched::EndingVerdict::kRequeue:
