@@ -39,6 +39,7 @@ void check(const std::string& name, const std::string& text) {
     std::ofstream{path} << text;
     return;
   }
+  // Not EXPECT_EQ: it would print two whole documents.
   EXPECT_TRUE(read(path) == text) << path << " is out of date: run `make reference`";
 }
 
@@ -98,6 +99,7 @@ void add_fields(std::ostream& out, const std::string& path, const YAML::Node& sc
         << cell(scalar(field, "description")) << " |\n";
     if (name == "template") continue;  // a PodTemplateSpec; what is refused of it is said there
     if (field["properties"]) add_fields(out, full, field);
+    // Conditions are Kubernetes' own type; their fields would repeat in every kind.
     if (field["items"] && field["items"]["properties"] && name != "conditions") {
       add_fields(out, full + "[]", field["items"]);
     }
@@ -141,6 +143,7 @@ TEST(Reference, CrdsMdHasEveryFieldOfEveryKind) {
   for (const auto& entry : std::filesystem::directory_iterator{kRoot / "crds"}) {
     if (entry.path().extension() == ".yaml") paths.insert(entry.path());
   }
+  // A folder that was moved would make an empty document, and the test would ask to write it.
   EXPECT_GE(paths.size(), 5U);
   for (const auto& path : paths) out << crd_section(YAML::LoadFile(path.string()));
   check("crds.md", out.str());
@@ -205,11 +208,13 @@ std::map<std::string, Family> families(const std::string& page) {
       (line[2] == 'H' ? found[name].help : found[name].type) = line.substr(end + 1);
       continue;
     }
+    // A sample: its labels are collected, whichever sample shows them.
     const std::size_t open = line.find('{');
     if (open == std::string::npos) continue;
     for (std::size_t at = open; (at = line.find("=\"", at)) != std::string::npos; ++at) {
       const std::size_t begin = line.find_last_of("{,", at) + 1;
       const std::string label = line.substr(begin, at - begin);
+      // `le` is the bucket of a histogram, which every histogram has.
       if (label != "le") found[name].labels.insert(label);
     }
   }
