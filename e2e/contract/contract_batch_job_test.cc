@@ -53,6 +53,8 @@ class BatchJobContract : public ApiServerContract {
   }
 };
 
+// The API server's defaults: the operator takes them out of the template again, so it has to know
+// exactly these (operator/translate/batch_job_translation.cc).
 TEST_P(BatchJobContract, TheTemplateHasTheLabelsOfItsPods) {
   const json made = create(jobs(), batch_job("x", "kubegang.io/job"));
   EXPECT_EQ(made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"], "x");
@@ -68,6 +70,9 @@ TEST_P(BatchJobContract, ManagedByCannotChange) {
   EXPECT_EQ(changed.status, 422) << changed.message();
 }
 
+// Since others may run a Job (managedBy), the API server checks each change of its status, so that
+// no controller can tell the end of a Job in a way that its users would misread. The operator has
+// to know what is allowed in one write; each row of the two tables is one such question.
 TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
   struct Case {
     const char* what;

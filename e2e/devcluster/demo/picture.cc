@@ -8,6 +8,7 @@
 namespace devcluster {
 namespace {
 
+// A strip does not grow with a wide terminal beyond this.
 constexpr std::size_t kStripColumnsMax = 120;
 constexpr const char* kPlain = "\x1b[0m";
 constexpr std::array<const char*, 4> kColours{"\x1b[36m", "\x1b[33m", "\x1b[35m", "\x1b[32m"};
@@ -28,6 +29,8 @@ std::string right(const std::string& text, std::size_t width) {
   return text.size() < width ? std::string(width - text.size(), ' ') + text : text;
 }
 
+// Jobs are told apart by sign and by color, so that a picture without colors (a log, a terminal
+// that has none) can be read too. The fifth job looks like the first.
 std::string mark(std::size_t job, const Terminal& terminal) {
   const std::string sign =
       terminal.unicode ? kBlocks[job % kBlocks.size()] : kLetters[job % kLetters.size()];
@@ -43,6 +46,8 @@ std::string job_line(const std::vector<std::string>& fields) {
 std::string strip_line(const NodeStrip& strip, std::size_t name_width, const Terminal& terminal) {
   std::string line = padded(strip.node, name_width) + " ";
   for (const StripCell& cell : strip.cells) {
+    // Two jobs in one column are the exception that the viewer should see, so it has a sign and a
+    // color of its own.
     if (cell.several) {
       line += terminal.colour ? std::string{"\x1b[31m!"} + kPlain : "!";
     } else {

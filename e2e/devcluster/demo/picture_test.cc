@@ -54,6 +54,7 @@ Report good_report() {
   return report;
 }
 
+// Scripts read them; docs and scripts have to change with them.
 TEST(Report, HasExactlyTheDocumentedKeys) {
   const nlohmann::json json = report_json(good_report());
   std::vector<std::string> keys;
@@ -83,12 +84,14 @@ TEST(Report, FailsOnOneMicrosecondOfOverlap) {
 TEST(Report, FailsWhenNobodySwitchedOrAJobGotMoreThanHalfASliceLess) {
   Report report = good_report();
   report.findings.switches = 0;
+  // 20.0 and 18.9 s are 1.1 s apart; half a slice is 1 s.
   report.findings.jobs[1].run_seconds = 18.9;
   EXPECT_EQ(complaints(report).size(), 2U);
 }
 
 TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
   Report report = good_report();
+  // Above 3 and 20 ms, and above 2 %.
   report.findings.skew_micros = {4000, 30000};
   report.findings.lost_percent = 3;
   ASSERT_EQ(complaints(report).size(), 2U);

@@ -106,6 +106,7 @@ Status BenchApi::clean(const std::string& ns, const std::string& owners_path) {
   const json now{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", 0}};
   const json background{
       {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
+  // One object is enough to know.
   const auto is_empty = [this](const std::string& path) {
     const auto list = call(Method::kGet, path + "?limit=1");
     return list.ok() && (*list)["items"].empty();

@@ -22,6 +22,8 @@ Status make_nodes(BenchApi& api, int count) {
          {"kind", "Node"},
          {"metadata",
           {{"name", name},
+           // KWOK runs the nodes that have this annotation: it makes them Ready and their pods
+           // Running.
            {"annotations", {{"kwok.x-k8s.io/node", "fake"}}},
            {"labels", {{"kubernetes.io/hostname", name}, {"kubernetes.io/os", "linux"}}}}},
          {"status", {{"capacity", capacity}, {"allocatable", capacity}}}});
@@ -32,6 +34,7 @@ Status make_nodes(BenchApi& api, int count) {
     if (!list.ok()) return false;
     return std::all_of((*list)["items"].begin(), (*list)["items"].end(), [](const json& object) {
       const auto node = kube::decode<kube::Node>(object);
+      // New nodes have a taint until they are ready; pods would not be bound to them.
       return node.ok() && kube::is_true(node->status.conditions, "Ready") &&
              node->spec.taints.empty();
     });
