@@ -18,6 +18,8 @@ class Bytes {
  public:
   explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_{bytes} {}
   bool empty() const { return position_ >= bytes_.size(); }
+  // One byte is one choice, whatever its value: each input is a legal run, and a fuzzer that
+  // changes a byte changes one choice.
   int below(int bound) {
     const int byte = empty() ? 0 : bytes_[position_];
     ++position_;
@@ -117,6 +119,8 @@ class Run {
     settle();
   }
 
+  // As a caller that is never late: what follows from an event is told at the same instant, and all
+  // pods are ready at once.
   void settle() {
     constexpr int kRoundsMax = 10'000;
     for (int round = 0; round < kRoundsMax; ++round) {
@@ -149,6 +153,7 @@ class Run {
     }
   }
 
+  // Each node once, up when the job starts, and no cores that it does not have.
   void check_allocation(const Allocation& allocation) const {
     CHECK(!allocation.nodes.empty());
     std::vector<NodeIndex> seen;
@@ -215,6 +220,9 @@ class Run {
     return job;
   }
 
+  // Time goes on by 0 to 7 s, shorter than a slice and than most timers, so that several events
+  // fall between two of them. Commands go to any job that was ever submitted: also to one that has
+  // ended, which must change nothing.
   void event() {
     now_ += std::chrono::seconds{bytes_.below(8)};
     if (!told_) wake();
@@ -266,6 +274,7 @@ class Run {
     step(NodeUpdate{node});
   }
 
+  // Own timing: plans are taken before each wake, as the operator does.
   void wake() {
     constexpr int kWakesMax = 1'000;
     for (int i = 0; i < kWakesMax; ++i) {
@@ -290,6 +299,8 @@ class Run {
 
 }  // namespace
 
+// Two runs with objects at other addresses: an order that depends on pointers shows as a
+// difference.
 void fuzz_events(std::span<const std::uint8_t> bytes) {
   const std::vector<Decision> once = Run{Bytes{bytes}}.decisions();
   const std::vector<Decision> twice = Run{Bytes{bytes}}.decisions();
