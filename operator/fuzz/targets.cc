@@ -73,7 +73,10 @@ void check_job(const kube::Job& job) {
                                            {some_configuration(), kCapacity, {}});
   check_sentences(verdict.problems);
   CHECK(verdict.request.has_value() == verdict.problems.empty());
+  // It is asked of jobs that run, whose spec may be worth nothing by now: any spec must give a
+  // request.
   (void)plain_request(job, sched::JobId{1}, base::Instant{});
+  // Pods are made only from templates without problems.
   if (!facts.problems.empty()) return;
   kube::Job started = job;
   started.status.allocation = kube::Allocation{.hostlist = "n1"};
@@ -104,6 +107,7 @@ void check_batch_job(const kube::BatchJob& batch) {
     CHECK(!verdict.problems.empty() || pod_template_of(batch, left.spec.pod_template).ok());
   }
   if (verdict.problems.empty()) check_job(verdict.job);
+  // A status that is worked out from itself says the same, or the operator would write it for ever.
   const kube::BatchJobStatus status =
       batch_status_after(batch.spec, batch.status, {}, base::Instant{});
   CHECK(status == batch_status_after(batch.spec, status, {}, base::Instant{}));
@@ -158,6 +162,8 @@ void check_policies(const json& object) {
 void fuzz_objects(std::string_view text) {
   const json object = json::parse(text, nullptr, false);
   if (object.is_discarded()) return;
+  // The text is tried as each kind: kinds have many fields in common, so what the fuzzer finds for
+  // one of them serves the others.
   if (const auto job = decoded<kube::Job>(object)) check_job(*job);
   if (const auto batch = decoded<kube::BatchJob>(object)) check_batch_job(*batch);
   if (const auto record = decoded<kube::UsageRecord>(object)) (void)decode_usage(record->spec);
