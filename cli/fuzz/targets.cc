@@ -77,6 +77,7 @@ void fuzz_time_string(std::string_view input) {
     CHECK(slurm::parse_time("t", slurm::format_run_time(whole)).value() ==
           std::optional<base::Duration>{whole});
   }
+  // A fixed present, in January 2027, for words like "tomorrow".
   const base::Instant now{std::chrono::hours{500'000}};
   const auto instant = slurm::parse_instant("b", input, {.instant = now});
   if (!instant) check_message(instant.error());
@@ -105,6 +106,7 @@ void fuzz_sbatch(std::string_view input) {
   }
   slurm::SbatchReader reader{now};
   const base::Status script = reader.add_script(input);
+  // The same text as a batch script, whose options are in #SBATCH lines.
   if (script) {
     const base::Result<slurm::BatchOptions> options = reader.finish();
     if (options) {
@@ -123,6 +125,7 @@ void fuzz_scenario(std::string_view input) {
   const base::Result<simulate::Scenario> scenario = read_scenario(input, "f");
   if (!scenario) return check_message(scenario.error());
   check_nodes(scenario->nodes);
+  // A scenario is played in the order of its file.
   base::Instant last{};
   for (const simulate::Input& happening : scenario->inputs) {
     CHECK(happening.at >= last);
@@ -154,6 +157,7 @@ void fuzz_swf(std::string_view input) {
 void fuzz_import(std::string_view input) {
   std::vector<ImportFile> files;
   while (true) {
+    // Several files in one input, with form feeds between them.
     const std::size_t end = input.find('\f');
     files.push_back({"f" + std::to_string(files.size()), std::string{input.substr(0, end)}});
     if (end == std::string_view::npos) break;

@@ -127,15 +127,18 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
       control::translate_partition("batch", applied.partition("batch")->spec, {});
   EXPECT_THAT(batch.nodes, ElementsAre("n1", "n2", "n3", "n4"));
   EXPECT_TRUE(batch.is_default);
+  // `2-0` is two days and no hours; a bare 60 is minutes.
   EXPECT_EQ(batch.max_time, std::chrono::hours{48});
   EXPECT_EQ(batch.default_time, std::chrono::hours{1});
   EXPECT_EQ(batch.over_subscribe, sched::OverSubscribe::kForce);
   EXPECT_EQ(batch.default_memory.per_cpu, sched::MemoryMiB{2000});
   ASSERT_NE(applied.partition("debug-q"), nullptr);
   const kube::PartitionSpec& debug = applied.partition("debug-q")->spec;
+  // ALL are the nodes of all NodeName lines.
   EXPECT_EQ(debug.nodes.hostlist, "gpu[1-2],n[1-4]");
   EXPECT_EQ(debug.priority_tier, 10);
   EXPECT_EQ(debug.qos, "high");
+  // Mem=0.25G is a quarter for each GiB.
   EXPECT_EQ(debug.billing_weights->milli_per_gibibyte, 250);
   EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
 }
@@ -217,7 +220,9 @@ TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
   EXPECT_EQ(ada.is_default, true);
   EXPECT_EQ(ada.shares, 2);
   EXPECT_EQ(ada.limits->per_namespace->jobs, 5);
+  // A bare number of MaxWall is minutes.
   EXPECT_EQ(ada.limits->per_job->time, std::chrono::minutes{90});
+  // bob_x is listed here too, and has another default account.
   EXPECT_EQ(physics.spec.namespaces[1].is_default, std::nullopt);
   EXPECT_EQ(applied.accounts[2].metadata.name, "chem-lab");
   EXPECT_EQ(applied.accounts[2].spec.shares_of_parent, true);
@@ -259,6 +264,7 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_THAT(high.preempt, ElementsAre("normal"));
   EXPECT_EQ(high.preempt_mode, sched::PreemptMode::kRequeue);
   EXPECT_TRUE(high.deny_on_limit);
+  // A half, in thousandths.
   EXPECT_EQ(high.usage_factor_milli, 500);
   EXPECT_EQ(high.limits.group_tres[sched::Tres::kCpu], 64);
   EXPECT_EQ(high.limits.group_wall, std::chrono::hours{24});
@@ -272,6 +278,7 @@ TEST(Import, MakesATableOfQosIntoQos) {
 TEST(Import, TakesSeveralFiles) {
   const Imported imported = import_slurm({{"slurm.conf", kConf}, {"qos.cfg", kDump}});
   const Applied applied{imported.yaml};
+  // Two partitions and four accounts.
   EXPECT_EQ(applied.partitions.size() + applied.accounts.size(), 6U);
   EXPECT_THAT(imported.remarks, Contains(StartsWith("qos.cfg:2: ")));
 }
