@@ -136,6 +136,7 @@ TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
   std::vector<pid_t> pids;
   for (const std::string& cgroup : cgroups()) pids = os::processes_below(cgroup);
+  // Nobody handles SIGKILL, so another process has to clean up (guardian.h).
   ASSERT_FALSE(pids.empty());
   ::kill(child_->pid, SIGKILL);
   EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));
@@ -164,6 +165,7 @@ TEST_F(Program, ShowsTheLogOfAPodThatRuns) {
     return answer.ok() ? answer->body : answer.error().message;
   };
   EXPECT_TRUE(eventually([&] { return log("") == "one\ntwo\n"; })) << log("");
+  // kubelet's parameters of a log, as far as the devcluster has them.
   EXPECT_EQ(log("?tailLines=1"), "two\n");
   EXPECT_EQ(log("?limitBytes=2"), "on");
   EXPECT_THAT(log("?timestamps=true"), HasSubstr("without times"));
@@ -247,6 +249,7 @@ TEST_F(Program, RefusesADemoThatIsTooShortToSeeAnything) {
 
 TEST(Instances, AreDeadWhenTheirProcessIsGone) {
   EXPECT_FALSE(is_dead_instance(instance_name()));
+  // This process lives, but it has not started at 1: its number was another's before.
   EXPECT_TRUE(is_dead_instance("kubegang-devcluster-" + std::to_string(getpid()) + "-1"));
   EXPECT_TRUE(is_dead_instance("kubegang-devcluster-999999999-1"));
   EXPECT_FALSE(is_dead_instance("system.slice"));

@@ -85,6 +85,7 @@ TEST(PodMachine, TerminatesContainerThatCannotStart) {
   EXPECT_THAT(machine.start_failed(index(0), "StartError", "exec: no", at(0)),
               ElementsAre(WriteStatus{}));
   EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  // As a container runtime reports a container that it could not start.
   EXPECT_EQ(machine.records()[0].exit.exit_code, 128);
 }
 
@@ -154,6 +155,7 @@ TEST(PodMachine, FailsAfterARebootOfItsNode) {
   machine.started(index(0), "a", at(0));
   EXPECT_THAT(machine.node_rebooted(at(9)), ElementsAre(WriteStatus{}));
   EXPECT_EQ(machine.phase(), PodPhase::kFailed);
+  // Nobody has seen it end, so its exit code is not known: kubelet writes 255.
   EXPECT_EQ(machine.records()[0].exit.exit_code, 255);
 }
 

@@ -56,6 +56,7 @@ TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
 TEST_F(Spawn, ReportsTheSignalThatEndedTheProcess) {
   const auto child = spawn(shell("kill -TERM $$"));
   ASSERT_TRUE(child.ok());
+  // 128 + 15, as a shell and kubelet count.
   EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 143, .signal = SIGTERM}));
 }
 
@@ -121,6 +122,8 @@ TEST_P(SpawnIntoCgroup, FrozenProcessesDieWhenTheCgroupIsDestroyed) {
   ASSERT_TRUE(os::make_cgroup(spec.cgroup->path).ok());
   const auto child = spawn(spec);
   ASSERT_TRUE(child.ok()) << child.error().message;
+  // In the freezer of cgroup v1 a frozen process takes no signal, not even SIGKILL, until it is
+  // thawed.
   const bool v1 = root->version == os::CgroupVersion::kV1;
   std::ofstream{root->path + (v1 ? "/pod/freezer.state" : "/pod/cgroup.freeze")}
       << (v1 ? "FROZEN" : "1");
