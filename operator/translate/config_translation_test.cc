@@ -84,7 +84,7 @@ TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
                       "1000 that it names)"});
 }
 
-// Suspended victims need gang to be resumed. The partition runs with that mode, so the new
+// C8: suspended victims need gang to be resumed. The partition runs with that mode, so the new
 // configuration is refused and not the partition, which has not changed.
 TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   const auto good = config_spec({{"gang", true}});
@@ -93,7 +93,7 @@ TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   AcceptanceInput input;
   input.config = {.name = "default", .newest = &bad, .accepted = &good};
   input.partitions = {{.name = "p", .newest = &suspend, .accepted = &suspend}};
-  const Acceptance out = accept(input);  // C8
+  const Acceptance out = accept(input);
   EXPECT_FALSE(out.config.newest_in_force);
   EXPECT_TRUE(out.config.any_in_force);
   EXPECT_FALSE(out.config.problems.empty());

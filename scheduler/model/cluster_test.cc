@@ -78,7 +78,9 @@ TEST(Cluster, ReusesTheIndexOfARemovedNode) {
   EXPECT_EQ(cluster.node_count(), 2);
 }
 
-TEST(Cluster, EncodesOverSubscribe) {  // 1.2.2
+// Slurm's encoding (1.2.2): how many jobs share a unit, and whether they do unasked. YES:1 is NO,
+// and FORCE:1 keeps the bit by which preemption may stack over it.
+TEST(Cluster, EncodesOverSubscribe) {
   Cluster cluster;
   Configuration configuration;
   configuration.partitions = {partition("no", {}), partition("yes1", {}), partition("force1", {}),

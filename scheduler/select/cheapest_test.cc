@@ -18,8 +18,8 @@ ClusterParameters minimising(PreemptMode mode, bool with_gang) {
 }
 
 // Three nodes are wanted; n4 and n5 are idle, so one victim is enough. All three cost the same, and
-// the first one goes.
-TEST(MinimisePreemption, SuspendsOneJobWhereSlurmSuspendsThree) {  // 14.9
+// the first one goes. Slurm's own example of a placement that is not optimal (14.9).
+TEST(MinimisePreemption, SuspendsOneJobWhereSlurmSuspendsThree) {
   World w{{{.last = 5, .cores = 2}},
           {force("active", 1, 1), force("hipri", 1, 2)},
           minimising(PreemptMode::kSuspend, true)};

@@ -58,7 +58,7 @@ struct SelectRequest {
   const NodeSet& nodes;
   const NodeSet& required;
   bool any_required = true;  // false: `required` is empty, which then is not looked at
-  int min_nodes = 1, req_nodes = 1, max_nodes = 1;  // 4.1
+  int min_nodes = 1, req_nodes = 1, max_nodes = 1;  // resolved (4.1)
   // The resolved sharing status (4.3).
   bool whole_nodes = false;
   bool may_stack = false;  // units may be shared with max_share − 1 others

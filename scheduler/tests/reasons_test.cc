@@ -95,7 +95,9 @@ TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
   EXPECT_EQ(driver.nodes_of(3), (std::vector<std::string>{"n2"}));
 }
 
-TEST_F(Reasons, PriorityKeepsASpecificReason) {  // R2.6
+// Job 3 comes first and blocks the partition, so that job 2 is passed over. That says less than the
+// reason it has, so it keeps that (R2.6).
+TEST_F(Reasons, PriorityKeepsASpecificReason) {
   JobRequest needs_down = job(2, 1);
   needs_down.required_nodes = {"n4"};
   Driver driver{c, four, kToldTiming};

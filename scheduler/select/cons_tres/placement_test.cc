@@ -28,7 +28,9 @@ TEST(Placement, FirstNodesTakeMostWhenTasksAreLeftOpen) {
   EXPECT_EQ(w.start("J47", job), "n12:3,7@200 n13:1-5@500 n14:1@100 n15:1@100 n16:1@100");
 }
 
-// 14.4
+// The example of CR_Core_Memory in Slurm's guide (14.4). Two tasks of each node go to one core of
+// each of its two sockets: 0 and 4, 1 and 5, and so on. Four jobs fill the first row; the next ones
+// get the same cores again, in the second row, so that two jobs that take turns overlap exactly.
 TEST(Placement, CoresOfEqualJobsAlignOverRows) {
   World w{{{.first = 12, .last = 16, .sockets = 2, .memory = 16000}},
           {force("p")},
@@ -49,7 +51,8 @@ TEST(Placement, CoresOfEqualJobsAlignOverRows) {
   EXPECT_EQ(w.start("49", job), all("1,5"));
 }
 
-// 14.5
+// CR_CPU, as in the guide's second example (14.5). One task goes to each node first, the others
+// fill the first node.
 TEST(Placement, CpuUnitTakesCoresInBlocks) {
   World w{{{.first = 12, .last = 13, .sockets = 2, .memory = 16000}},
           {force("p")},
@@ -338,8 +341,9 @@ TEST(Placement, OvercommitNeedsOneCpuPerNode) {
 
 // --- memory (5, 1.8) ---
 
-// 3 × 3000 MiB are more than the node's 8000 (R5.2).
-TEST(Memory, StackedJobsMustAllFit) {  // 14.11d
+// 3 × 3000 MiB are more than the node's 8000 (R5.2). Stacked jobs wait for memory although cores
+// could be shared (14.11d).
+TEST(Memory, StackedJobsMustAllFit) {
   ClusterParameters parameters = gang();
   parameters.memory = true;
   World w{{{}}, {force("p")}, parameters};
@@ -351,7 +355,8 @@ TEST(Memory, StackedJobsMustAllFit) {  // 14.11d
   EXPECT_EQ(w.ask({.tasks = 4, .mem = 3000}).where, "n1:0-3@3000");
 }
 
-TEST(Memory, AJobThatNamesNoneGetsAll) {  // R5.3
+// Without a request and without a default a job is charged all memory of its nodes (R5.3).
+TEST(Memory, AJobThatNamesNoneGetsAll) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
   World w{{{.last = 2}}, {no("p")}, parameters};
@@ -383,8 +388,8 @@ TEST(Memory, PerCpuLimitsTheCpusOfANode) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 4, .mem_per_cpu = 3000}).where, "");
 }
 
-// ceil(2500 / 1000) = 3 CPUs for each task, at ceil(2500 / 3) = 834 MiB each: 2502.
-TEST(Memory, MoreThanTheLimitPerCpuTakesMoreCpus) {  // 1.8 step 6
+// ceil(2500 / 1000) = 3 CPUs for each task, at ceil(2500 / 3) = 834 MiB each: 2502. (1.8 step 6)
+TEST(Memory, MoreThanTheLimitPerCpuTakesMoreCpus) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
   parameters.max_memory.per_cpu = MemoryMiB{1000};
@@ -432,7 +437,7 @@ TEST(Memory, WholeNodesAreChargedForAllTheirCpus) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
   World w{{{}}, {no("p")}, parameters};
-  EXPECT_EQ(w.ask({.tasks = 1, .mem = 100, .exclusive = true}).where, "n1:0-3@100");  // R5.6
+  EXPECT_EQ(w.ask({.tasks = 1, .mem = 100, .exclusive = true}).where, "n1:0-3@100");
   EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 100, .exclusive = true}).where, "n1:0-3@400");
 }
 

@@ -42,14 +42,16 @@ TEST(Rows, MixedShapes) {
   EXPECT_EQ(w.start("F", {.nodes = 2, .tasks = 2}), "n1:0 n2:0");
 }
 
-TEST(Rows, ThirdOfThreeEqualWholeNodeJobsWaits) {  // 14.11a
+// FORCE:2 has two rows; the third job waits in the queue and is not suspended on the node (14.11a).
+TEST(Rows, ThirdOfThreeEqualWholeNodeJobsWaits) {
   World w{{{}}, {force("p", 2)}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 4}), "n1:0-3");
   EXPECT_EQ(w.start("B", {.tasks = 4}), "n1:0-3");
   EXPECT_EQ(w.start("C", {.tasks = 4}), "");
 }
 
-TEST(Rows, ExclusiveJobInAForcePartitionIsStacked) {  // R4.1, 14.11j
+// In a FORCE partition --exclusive takes whole nodes, and is stacked all the same (R4.1, 14.11j).
+TEST(Rows, ExclusiveJobInAForcePartitionIsStacked) {
   World w{{{.last = 2}}, {force("p", 2)}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 1, .on = {"n1"}}), "n1:0");
   // A is on core 0, so X, which takes all cores, goes into the second row.
@@ -104,7 +106,8 @@ TEST(Classes, SharingJobsWaitForTheOneThatDoesNot) {
   EXPECT_EQ(w.start("D", {.tasks = 3, .share = true}), "n1:0-2");
 }
 
-TEST(Classes, ForceAndNoNeverMeetOnANode) {  // R4.16
+// Jobs that share and jobs that do not never meet on a node, though cores are idle (R4.16).
+TEST(Classes, ForceAndNoNeverMeetOnANode) {
   for (const ClusterParameters& parameters : {plain(), gang()}) {
     World w{{{.last = 2}}, {force("p1"), no("p2")}, parameters};
     EXPECT_EQ(w.start("P1a", {.in = "p1", .tasks = 2}), "n1:0-1");
@@ -125,8 +128,9 @@ TEST(Classes, TwoNonSharingPartitionsMeetOnANodeNotOnACore) {
   EXPECT_EQ(w.start("P2b", {.in = "p2", .tasks = 1}), "");
 }
 
-// One core: 3 jobs in the rows of p1 and 5 in those of p2.
-TEST(Classes, ForcePartitionsStackEachInItsOwnRows) {  // R4.19, 14.11b
+// One core: 3 jobs in the rows of p1 and 5 in those of p2. Each partition counts its own rows
+// alone, so a core has eight jobs, two of which run at once (R4.19, 14.11b).
+TEST(Classes, ForcePartitionsStackEachInItsOwnRows) {
   World w{{{.cores = 1}}, {force("p1", 3), force("p2", 5)}, gang()};
   int started = 0;
   for (const char* in : {"p1", "p2"}) {
@@ -183,8 +187,8 @@ TEST(Tiers, LowerTierIsStackedUponOnlyWhereNeeded) {
 }
 
 // n1 has a job of mid, n2 of low, n3 of the same tier. Test 3 leaves n3 alone, then also mid, and
-// stops there because without low too nothing is left.
-TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {  // Test 3's walk
+// stops there because without low too nothing is left. (4.5.2)
+TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {
   World w{{{.last = 3}},
           {force("low", 1, 1), force("mid", 1, 2), force("hi", 1, 3)},
           preempting(PreemptMode::kSuspend, true)};
@@ -194,7 +198,10 @@ TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {  // Test 3's walk
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 4}).where, "n2:0-3");
 }
 
-TEST(Tiers, SubOptimalPlacement) {  // 14.9, compat
+// Two idle nodes are too few for three. Test 3 avoids the lower partition as a whole or not at all,
+// so Slurm takes the first three nodes and suspends three jobs where one would do (14.9). The policy
+// Compat copies that; cheapest_test.cc shows the other one.
+TEST(Tiers, SubOptimalPlacement) {
   World w{{{.last = 5, .cores = 2}},
           {force("active", 1, 1), force("hipri", 1, 2)},
           preempting(PreemptMode::kSuspend, true)};
@@ -244,7 +251,9 @@ TEST(Tiers, P20NothingIsStackedOverALowerTierWithoutGang) {
 
 // --- the user's suspension ---
 
-TEST(UserSuspend, GivesCoresBackAndTakesThemAgain) {  // 14.11e
+// A's cores are free for another job while its user has suspended it (14.11e), and it comes back
+// when a row is free.
+TEST(UserSuspend, GivesCoresBackAndTakesThemAgain) {
   World w{{{}}, {force("p", 2)}, gang()};
   for (const char* name : {"A", "B"}) w.start(name, {.tasks = 4});
   w.suspend("A");
@@ -276,7 +285,8 @@ TEST(UserSuspend, ResumeNeverLandsOnANonSharingJob) {
   EXPECT_TRUE(w.resume("A"));
 }
 
-TEST(UserSuspend, ARestartAddsMemoryOnly) {  // R4.13
+// After a restart a job that its user has suspended holds no cores, as before it (R4.13).
+TEST(UserSuspend, ARestartAddsMemoryOnly) {
   World w{{{}}, {no("p")}, plain()};
   w.start("A", {.tasks = 4});
   w.suspend("A");

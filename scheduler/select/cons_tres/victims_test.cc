@@ -31,7 +31,10 @@ Names victims_of(int nodes, const ClusterParameters& parameters) {
   return victims;
 }
 
-TEST(Victims, ReorderFindsTheOneThatSuffices) {  // 14.10, recorded
+// The guide's example of reordering (14.10, recorded). For eight nodes N8 alone suffices, and the
+// candidates that were removed before it are spared. For six, N2 and N4 suffice together, and come
+// first by their order.
+TEST(Victims, ReorderFindsTheOneThatSuffices) {
   EXPECT_EQ(victims_of(8, cancelling()), Names{"N8"});
   EXPECT_EQ(victims_of(8, cancelling(3)), Names{"N8"});
   EXPECT_EQ(victims_of(8, cancelling(1, /*strict=*/true)), Names{"N8"});
@@ -89,7 +92,9 @@ TEST(Victims, TheSearchLeavesNoTrace) {
   EXPECT_EQ(w.ask({.in = "hi", .tasks = 8, .take = {"A", "B", "C"}}).where, "");
 }
 
-TEST(Victims, ClassesThatDoNotMixArePreempted) {  // 14.7: med over low
+// A job of a FORCE partition cannot be stacked over one that does not share, so the one below has
+// to end (14.7: med over low).
+TEST(Victims, ClassesThatDoNotMixArePreempted) {
   ClusterParameters parameters = preempting(PreemptMode::kSuspend, true);
   PartitionConfig low = no("low", 10);
   low.preempt_mode = PreemptMode::kRequeue;
@@ -101,7 +106,9 @@ TEST(Victims, ClassesThatDoNotMixArePreempted) {  // 14.7: med over low
   EXPECT_EQ(placed.victims, Names{"L"});
 }
 
-TEST(Victims, MemoryIsFreedByEndingNotBySuspending) {  // R5.4
+// 6,000 and 4,000 MiB are more than the node's 8,000: a suspended victim would keep its memory, one
+// that ends does not (R5.4).
+TEST(Victims, MemoryIsFreedByEndingNotBySuspending) {
   ClusterParameters parameters = preempting(PreemptMode::kSuspend, true);
   parameters.memory = true;
   World w{{{}}, {force("low", 1, 1), force("hi", 1, 2)}, parameters};
@@ -118,8 +125,8 @@ ClusterParameters by_qos() {
 }
 
 // A, B and C fill the one row of FORCE:1. The extra row is empty, and opens to a job with a
-// candidate.
-TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {  // recorded
+// candidate. (Recorded.)
+TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {
   World w{{{.cores = 8}}, {force("p", 1)}, by_qos()};
   w.start("A", {.tasks = 4});
   w.start("B", {.tasks = 2});
@@ -131,8 +138,9 @@ TEST(QosSuspend, TakesTheExtraRowOverTheVictimsCores) {  // recorded
 }
 
 // H1 fills the extra row, so neither H2 nor B fits. After H1 it is H2's. When A has ended, H2 is
-// packed into the first row, and B finds no room until H2 ends.
-TEST(QosSuspend, OneExtraJobPerUnit) {  // R7.26, 14.8
+// packed into the first row, and B finds no room until H2 ends. A core takes one job more than its
+// share, not one for each preemptor (R7.26, 14.8).
+TEST(QosSuspend, OneExtraJobPerUnit) {
   World w{{{}}, {force("p", 1)}, by_qos()};
   w.start("A", {.tasks = 4});
   EXPECT_EQ(w.start("H1", {.tasks = 4, .take = {"A"}}), "n1:0-3");
