@@ -100,6 +100,8 @@ struct BackfillParameters {
   friend bool operator==(const BackfillParameters&, const BackfillParameters&) = default;
 };
 
+// Times are real durations, not Slurm's seconds or minutes; slurm.conf's units are resolved where
+// it is read.
 struct ClusterParameters {
   // Decides as Slurm 22.05 was recorded to also where this scheduler knows better
   // (docs/design/differences.md): a slurm.conf rules, so its replay must agree.

@@ -14,6 +14,8 @@ namespace sched {
 // A node with more cores is refused when it is added (Scheduler, NodeUpdate).
 inline constexpr int kCoresPerNodeMax = 512;
 
+// Operations look at all 8 words, whatever the node has. Cores are from 0 to kCoresPerNodeMax − 1;
+// only next() may be asked from kCoresPerNodeMax on, which is the end of a walk.
 class CoreSet {
  public:
   // The cores 0 … count − 1.

@@ -75,6 +75,8 @@ constexpr int tasks_of(const JobRequest& request, int nodes_count) {
   return asked_product(request.tasks_per_node.value_or(1), nodes_count);
 }
 
+// The part of an allocation on one node. The order of nodes in an allocation counts: the numbers of
+// tasks follow from it.
 struct NodeAllocation {
   NodeIndex node;
   CoreSet cores;

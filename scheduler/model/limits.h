@@ -9,6 +9,7 @@
 
 namespace sched {
 
+// A limit of 0 is a limit, and lets nothing through. Units are those of PerTres (memory in MiB).
 struct Limits {
   // --- on what its jobs hold together; of an account: also those of the accounts below it ---
   TresLimits group_tres;                     // GrpTRES

@@ -26,6 +26,7 @@ struct PerTres {
 
 using TresCounts = PerTres<std::int64_t>;
 using TresLimits = PerTres<std::optional<std::int64_t>>;  // nothing = unlimited
+// The unit of a weight is its user's: PriorityWeightTRES as it is written, billing in millionths.
 using TresWeights = PerTres<std::int64_t>;
 
 constexpr bool is_limited(const TresLimits& limits) {

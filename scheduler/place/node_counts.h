@@ -6,6 +6,8 @@
 
 namespace sched {
 
+// `min` and `max` are bounds; of the numbers between them `req` is the one that placements aim at.
+// Where neither the job nor a limit names a maximum it is 500,000, as in Slurm.
 struct NodeCounts {
   int min = 1;
   int req = 1;

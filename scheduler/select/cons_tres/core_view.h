@@ -7,6 +7,8 @@
 
 namespace sched::cons_tres {
 
+// A view keeps pointers to what it subtracts and works each node out when it is asked, so it always
+// shows the books of the moment. Cost: free() is O(what was subtracted).
 class CoreView {
  public:
   explicit CoreView(const Occupancy& occupancy) : occupancy_{&occupancy} {}

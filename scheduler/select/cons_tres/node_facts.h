@@ -32,6 +32,8 @@ inline NodeFacts facts_of(NodeIndex index, const NodeSpec& spec) {
   return NodeFacts{.index = index,
                    .sockets = spec.sockets,
                    .cores_per_socket = spec.cores_per_socket,
+                   // Slurm's CPUs= may count cores although there are threads; a core then counts
+                   // as one CPU.
                    .threads = std::max(1, spec.cpus / std::max(1, spec.cores())),
                    .weight = spec.weight,
                    .memory_mib = spec.memory.value(),

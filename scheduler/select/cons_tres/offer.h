@@ -13,6 +13,7 @@
 
 namespace sched::cons_tres {
 
+// CPUs are charged CPUs, from 0 to 65,535. A node that offers 0 is no member of nodes().
 class Offer {
  public:
   explicit Offer(int node_count)
@@ -55,6 +56,7 @@ class Offer {
     for (int rank = begin; rank < end;) {
       if (rank % 64 == 0 && end - rank >= 64) {
         const Block& whole = block(rank / 64);
+        // No node of the block can win: none holds `need`, or none is tighter than the best so far.
         if (whole.most < need || (best >= 0 && whole.least_offer >= best_cpus)) {
           rank += 64;
           continue;
@@ -64,6 +66,7 @@ class Offer {
       if (here >= need && here > 0 && (best < 0 || here < best_cpus)) {
         best = rank;
         best_cpus = here;
+        // Nothing is tighter than that, and the first of equals counts.
         if (here == need) break;
       }
       ++rank;

@@ -199,8 +199,8 @@ TEST(Tiers, LowerPartitionsAreAvoidedFromHighToLow) {
 }
 
 // Two idle nodes are too few for three. Test 3 avoids the lower partition as a whole or not at all,
-// so Slurm takes the first three nodes and suspends three jobs where one would do (14.9). The policy
-// Compat copies that; cheapest_test.cc shows the other one.
+// so Slurm takes the first three nodes and suspends three jobs where one would do (14.9). The
+// policy Compat copies that; cheapest_test.cc shows the other one.
 TEST(Tiers, SubOptimalPlacement) {
   World w{{{.last = 5, .cores = 2}},
           {force("active", 1, 1), force("hipri", 1, 2)},
