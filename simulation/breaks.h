@@ -31,6 +31,7 @@ struct BreakInfo {
   std::string_view name;
 };
 
+// All but kNone, by the names that the command line takes.
 inline constexpr std::array<BreakInfo, 13> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},

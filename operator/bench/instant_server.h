@@ -13,6 +13,7 @@
 
 namespace control {
 
+// Threads: one, the benchmark's.
 class InstantServer final : public Writer {
  public:
   InstantServer(Inbox& inbox, const kube::Clock& clock) : inbox_{inbox}, clock_{clock} {}

@@ -32,6 +32,8 @@ struct StatusAfter {
   WriteUrgency urgency = WriteUrgency::kInforms;
 };
 
+// Each takes the status that was wanted before the decision, which may be not stored yet, and
+// returns the one to want now. A field that a decision does not concern stays as it is.
 StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,

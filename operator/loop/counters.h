@@ -26,6 +26,8 @@ struct StartErrors {
   }
 };
 
+// Totals since the process began, but for the numbers of nodes and jobs and for timetable_lag,
+// which are those of the moment.
 struct LoopCounters {
   std::int64_t steps = 0;
   std::int64_t events = 0;     // told to the scheduler

@@ -20,6 +20,8 @@ namespace control {
 template <typename T>
 using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
 
+// Threads: any may call any function; the loop takes. Cost: O(log changes) under a mutex; take()
+// moves everything out in O(kinds).
 class Inbox {
  public:
   struct Batch {

@@ -56,6 +56,7 @@ struct Acceptance {
   std::vector<SpecVerdict> accounts;
 };
 
+// Cost: for each spec that gives way the whole configuration is translated and checked once more.
 Acceptance accept(const AcceptanceInput& input);
 
 }  // namespace control

@@ -33,6 +33,8 @@ struct Options {
   std::string out;
   std::string network = "None";
   std::string only;  // "shapes", "jobs", "adopted", or empty for all
+  // 10,000 pods, which fill the nodes, in jobs of medium size; then few large ones, and 5,000 pods
+  // as one job and as jobs of one pod each.
   std::vector<Shape> shapes{{500, 20}, {20, 500}, {1, 5000}, {5000, 1}};
   int nodes = 1000;
   int scale = 1;
