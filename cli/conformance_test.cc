@@ -110,6 +110,7 @@ class Recording : public testing::TestWithParam<std::string> {};
 TEST_P(Recording, DecidesAsSlurmDid) {
   const Json want = read_json(kRecordings / "expected" / (GetParam() + ".json"));
   const Json got = simulated(kRecordings / "scenarios" / (GetParam() + ".yaml"));
+  // One step for each input, also for those that Slurm refused.
   ASSERT_EQ(got.at("steps").size(), want.at("steps").size());
   std::set<std::size_t> differing;
   for (std::size_t i = 0; i < want.at("steps").size(); ++i) {

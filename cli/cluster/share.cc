@@ -23,6 +23,7 @@ std::string fraction(std::int64_t ppb) {
 }
 // Whole billing units × seconds.
 std::int64_t billed_seconds(const ShareView& view) {
+  // Usage is counted in thousandths of billing units.
   return view.used.billed / 1000;
 }
 

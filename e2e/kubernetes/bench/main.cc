@@ -1,6 +1,6 @@
 // How fast gangs come to life on many nodes, our Jobs and Jobs of the batch group, beside the same
-// pods without us (launches.h), and what
-// the operator costs by the number of jobs (many_jobs.h). run-bench starts what this needs.
+// pods without us (launches.h), and what the operator costs by the number of jobs (many_jobs.h).
+// run-bench starts what this needs.
 #include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>

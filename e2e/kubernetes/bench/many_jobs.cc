@@ -17,6 +17,7 @@ using kube::Method;
 using nlohmann::json;
 using std::chrono::seconds;
 
+// The first row has none, so that the others show what jobs cost by themselves.
 constexpr int kCounts[] = {0, 1000, 5000, 20'000};
 constexpr seconds kIdle{20};
 constexpr int kLives = 50;  // jobs of one pod that come to life, one wave
@@ -118,6 +119,7 @@ base::Result<json> ManyJobs::run_beside() {
   double before = -1;
   const auto rests = [&] {
     const double now = cpu_seconds(run->pid());
+    // Two ticks of /proc, which counts CPU time in hundredths of a second.
     const bool same = now - std::exchange(before, now) < 0.02;
     std::this_thread::sleep_for(seconds{1});
     return same;

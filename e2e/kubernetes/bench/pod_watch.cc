@@ -37,6 +37,8 @@ void PodWatch::watch(kube::Transport& transport, const std::string& ns, std::sto
       },
       stop);
   if (stop.stop_requested()) return;
+  // After an error nobody knows which events were lost: the next session begins with all pods, and
+  // sets keep each of them from being counted twice.
   if (!ended.ok()) version_.clear();
   {
     const std::lock_guard lock{mu_};
