@@ -29,6 +29,7 @@ class TimetableScenario : public Scenario {
                 {{"containers", {{{"name", "main"}, {"image", "x"}, {"command", kProbe}}}}}}}}}}});
       for (int i = 0; i < 2; ++i) make_pod(name, i);
     }
+    // Without a timetable nothing is frozen, so all four pods run at once.
     wait_until("all pods run", [&] { return runs_now("first") && runs_now("second"); });
   }
 
@@ -117,6 +118,7 @@ TEST_F(TimetableScenario, AnOlderTimetableThatTheServerConfirmsIsObeyedAndANewer
   if (IsSkipped()) return;
   write_timetables(2, 5, json::array({{0}, {1}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("both take turns", [&] { return both_rotate(); }));
+  // An older term; revisions count within a term only, so the higher one changes nothing.
   write_timetables(1, 9, json::array({{0}}));
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "only first runs", [&] { return runs_now("first") && !runs_now("second"); }, seconds{10}));

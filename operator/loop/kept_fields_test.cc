@@ -29,6 +29,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Kind = PodGangVerdict::Kind;
 
+// Objects of these sizes are larger than the 1.5 MB that the API server takes, so each bound is far
+// exceeded.
 constexpr int kEntries = 3'000;
 constexpr int kContainers = 1'000;
 constexpr std::size_t kMega = std::size_t{1} << 20U;
@@ -138,6 +140,7 @@ TEST(KeptFields, OfAPodOfOthersLittleIsKept) {
 // Sums up what it can; a node has less.
 TEST(KeptFields, NoAmountsOfMemoryOverflow) {
   kube::Pod pod = hostile_pod(kContainers);
+  // 2,000 times 8 PB are more than 64 bits hold. The sum stops at 2^46 bytes, 64 TiB.
   for (auto* all : {&pod.spec.containers, &pod.spec.init_containers}) {
     for (kube::Container& one : *all) {
       one.resources.requests["memory"] = *kube::parse_quantity("8P");
@@ -274,6 +277,7 @@ TEST(KeptFields, OfAGatedPodLittleIsKept) {
 TEST(KeptFields, AnAnnotationIsKeptWholeOrRefused) {
   kube::Pod pod = gated_pod();
   std::string& list = pod.metadata.annotations["kubegang.io/partition"];
+  // 32 names of 63 characters and the commas between them: 2,047 characters.
   list = std::string(63, 'a');
   for (int i = 1; i < 32; ++i) list += "," + std::string(63, 'a');
   kube::Pod left = pod;
