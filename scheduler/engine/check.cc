@@ -14,6 +14,7 @@ std::string job_name(const Job& job) {
 }  // namespace
 
 std::string Engine::check_invariants() {
+  turns_->project();
   for (const auto& [order, job] : books_.table().all()) {
     if (std::string broken = check_job(*job); !broken.empty()) return broken;
   }

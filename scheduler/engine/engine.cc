@@ -38,6 +38,11 @@ void Engine::step(base::Instant now, const Event& event) {
                              (node != nullptr && cluster_.changes_topology(node->node));
   turns_->go_to(now, about_cluster);
   now_ = now;
+  // Told slices that follow each other change the jobs' records once, when something else comes.
+  const bool is_slice = std::holds_alternative<SliceEnd>(event) &&
+                        !cluster_.has_changes() &&
+                        topology_version_ == cluster_.topology_version();
+  if (!timing_.wakes && !(is_slice && nothing_is_due())) turns_->project();
   // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
   // depends on all nodes is made anew once, with the first event that is about something else.
   const bool about_nodes =
@@ -49,6 +54,13 @@ void Engine::step(base::Instant now, const Event& event) {
   }
   std::visit([this](const auto& each) { on(each); }, event);
   if (!timing_.wakes) note_for_passes(event);
+}
+
+// Told timing: neither timers nor a period of the priorities.
+bool Engine::nothing_is_due() const {
+  const auto is_due = [this](const std::optional<base::Instant>& at) { return at && *at <= now_; };
+  return !is_due(admission_.next_due()) && !is_due(priorities_.next_due()) &&
+         (grace_timers_.empty() || grace_timers_.begin()->first > now_);
 }
 
 std::vector<JobId> Engine::jobs() const {

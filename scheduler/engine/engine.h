@@ -159,6 +159,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void end_told_periods();
   void set_priorities(bool changed, const std::function<bool(Job&)>& set);
   bool passes_read_priorities() const;
+  bool nothing_is_due() const;
   // Own timing; nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
   void time_out(Job& job);

@@ -134,6 +134,7 @@ void Engine::make_untold_pass(base::Instant now) {
   const base::Instant at = std::max(*pass_wanted_since_, last_pass_ + kBetween);
   if (at + kLate >= now || !has_grace_times(cluster_)) return;
   turns_->go_to(at, false);
+  turns_->project();
   now_ = at;
   settle();
   fire_timers();

@@ -294,6 +294,7 @@ void GangLists::uncast(Entry& entry) {
 // job's entry.
 void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by) {
   if (kills_only_ && kind != ActionKind::kKill) return;
+  if (kind == ActionKind::kKill) has_kills_ = true;
   actions_.push_back({entry.job, kind, by});
   action_slots_.push_back(static_cast<std::int32_t>(&entry - entries_.data()));
 }
@@ -402,6 +403,7 @@ void GangLists::set_held(JobId job, bool held) {
 
 std::vector<Action> GangLists::take_actions() {
   action_slots_.clear();
+  has_kills_ = false;
   return std::exchange(actions_, {});
 }
 

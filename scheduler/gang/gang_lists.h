@@ -38,7 +38,7 @@ enum class Unit { kNode, kCore, kCpuCount, kSocket };
 
 Unit unit_of(const ClusterParameters& parameters);
 
-enum class EntryRow { kNone, kActive, kFiller };
+enum class EntryRow : std::uint8_t { kNone, kActive, kFiller };
 
 // A job as it enters the lists.
 struct Newcomer {
@@ -112,6 +112,9 @@ class GangLists {
   // contains(job).
   std::int32_t slot_of(JobId job) const { return index_of(job); }
   bool runs(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].resumed; }
+  JobId job_at(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].job; }
+  // All slots are below.
+  std::size_t slots_count() const { return entries_.size(); }
   // Whether the job is under a shadow that it conflicts with, so that it does not run at any
   // turn of its own list (R6.34).
   bool shadowed(JobId job) const;
@@ -124,6 +127,20 @@ class GangLists {
   std::vector<Action> take_actions();
   // The same with the last stop or resume of each job only; of kills all.
   std::vector<Action> take_last_actions();
+  // What a tick alone has recorded, at most one action of each job: calls visit(slot, action) for
+  // each, in order; and forgets it. The memory is kept for the next tick.
+  template <typename Visit>
+  void for_each_action(const Visit& visit) const {
+    for (std::size_t i = 0; i < actions_.size(); ++i) visit(action_slots_[i], actions_[i]);
+  }
+  void forget_actions() {
+    actions_.clear();
+    action_slots_.clear();
+    has_kills_ = false;
+  }
+  bool has_actions() const { return !actions_.empty(); }
+  // Whether a kill is among the actions.
+  bool has_kills() const { return has_kills_; }
 
   // I1 to I5 of 6.13; an empty string, or what is broken.
   std::string check_invariants() const;
@@ -219,6 +236,7 @@ class GangLists {
   std::vector<std::pair<NodeIndex, std::int32_t>> local_of_;  // by node
   bool wide_ = false;                                         // some node has more than 64 cores
   bool kills_only_ = false;
+  bool has_kills_ = false;
   std::vector<Action> actions_;
   std::vector<std::int32_t> action_slots_;  // whose they are: indexes into entries_
   std::vector<std::int32_t> turned_;        // of rotate(), which would allocate it each time

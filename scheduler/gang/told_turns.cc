@@ -18,6 +18,7 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
 // The lists are made with the first job, when the unit of the configuration is known.
 void ToldTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
+  catch_up();
   if (!lists_) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
   job.in_gang = true;
   lists_->start(newcomer(job));
@@ -26,6 +27,7 @@ void ToldTurns::start(Job& job) {
 
 void ToldTurns::leave(Job& job) {
   if (!job.in_gang) return;
+  catch_up();
   job.in_gang = false;
   lists_->remove(job.id);
   apply();
@@ -33,6 +35,7 @@ void ToldTurns::leave(Job& job) {
 
 // T11: a job that waits for its turn is only marked. Its cores stay its own.
 bool ToldTurns::hold(Job& job) {
+  catch_up();
   if (!job.suspended()) return false;
   books_.hold_by_user(job);
   if (lists_) lists_->set_held(job.id, true);
@@ -40,6 +43,7 @@ bool ToldTurns::hold(Job& job) {
 }
 
 void ToldTurns::unhold(Job& job) {
+  catch_up();
   books_.unhold_by_user(job);
   books_.set_reason(job, Reason::kTimeslice);
   if (!lists_) return;
@@ -55,13 +59,66 @@ bool ToldTurns::set_held(Job& job, bool held) {
 
 // The phase stays the same. Only the part up to now moves from the running interval into the sums.
 void ToldTurns::charge(Job& job) {
+  catch_up();
   if (job.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
 }
 
+// 1. A job that is on its way out is not told, one that was killed runs on although its list says
+//    otherwise, and the release of a held job may have left actions: then each job is looked at.
+// 2. Otherwise the jobs that run are those that run in the lists, so that what the tick wants done
+//    is what is decided: all Suspends before all Resumes.
 void ToldTurns::end_slice() {
   if (!lists_) return;
+  const bool as_listed = !killed_ && !lists_->has_actions() && !books_.usage().any_completing();
   lists_->tick();
-  apply();
+  if (!lists_->has_actions()) return;
+  if (!as_listed || lists_->has_kills()) {  // 1
+    catch_up();
+    return apply();
+  }
+  behind_.resize(lists_->slots_count());  // 2
+  lists_->for_each_action([this](std::int32_t slot, const Action& action) {
+    if (action.kind != ActionKind::kStop) return;
+    const Reason why = lists_->shadowed(action.job) ? Reason::kPreempted : Reason::kTimeslice;
+    note(slot, false, why);
+    books_.decide(Suspend{action.job, why});
+  });
+  lists_->for_each_action([this](std::int32_t slot, const Action& action) {
+    if (action.kind != ActionKind::kResume) return;
+    note(slot, true, Reason::kNone);
+    books_.decide(Resume{action.job});
+  });
+  lists_->forget_actions();
+  books_.changed();
+}
+
+// Stops and resumes of a job follow each other by turns.
+void ToldTurns::note(std::int32_t slot, bool runs, Reason why) {
+  Behind& job = behind_[static_cast<std::size_t>(slot)];
+  if (!job.is_behind) {
+    job = {.first = now_, .last = now_, .is_behind = true};
+    slots_behind_.push_back(slot);
+  }
+  if (job.runs) job.ran += now_ - job.last;
+  job.last = now_;
+  job.runs = runs;
+  job.why = why;
+}
+
+// The clock knows itself what it counted until the first change.
+void ToldTurns::write_records() {
+  for (const std::int32_t slot : slots_behind_) {
+    Behind& behind = behind_[static_cast<std::size_t>(slot)];
+    behind.is_behind = false;
+    Job& job = *books_.find(lists_->job_at(slot));
+    job.clock.to(JobClock::Phase::kIdle, behind.first);
+    job.clock.run += behind.ran;
+    job.clock.suspended += behind.last - behind.first - behind.ran;
+    job.clock.as_of = behind.last;
+    job.clock.phase = behind.runs ? JobClock::Phase::kRunning : JobClock::Phase::kSuspended;
+    books_.restore_turn(job, behind.runs, behind.why);
+  }
+  slots_behind_.clear();
 }
 
 // The last action of each job counts; all Suspends come before all Resumes.
@@ -79,6 +136,7 @@ void ToldTurns::apply() {
         break;
       // P7: through the same path as every other victim, with its grace time.
       case ActionKind::kKill:
+        killed_ = true;
         events_.must_end(job, action.by);
         break;
     }
@@ -99,6 +157,9 @@ void ToldTurns::apply() {
 
 // Jobs keep the order of the old lists; the others follow in job-table order.
 void ToldTurns::rebuild() {
+  catch_up();
+  behind_.clear();  // the lists share their slots out anew
+  killed_ = false;
   std::vector<Place> places;
   if (lists_) places = lists_->places();
   lists_.reset();
@@ -129,16 +190,19 @@ void ToldTurns::rebuild() {
 
 // A question about an instant before the job's clock was last charged may give less than nothing.
 base::Duration ToldTurns::run_time(const Job& job, base::Instant t) {
+  catch_up();
   return std::max(job.clock.run_at(t), base::Duration{0});
 }
 
 base::Duration ToldTurns::suspend_time(const Job& job, base::Instant t) {
+  catch_up();
   return job.clock.suspended_at(t);
 }
 
 // Ticks to come are not known here, so a job that runs is taken to run on, and one that is stopped
 // to go on at `until`.
 base::Instant ToldTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
+  catch_up();
   const base::Duration left = work - job.clock.run;
   if (job.clock.phase == JobClock::Phase::kRunning) return job.clock.as_of + left;
   return until == base::kNever ? until : until + left;

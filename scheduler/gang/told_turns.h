@@ -1,7 +1,15 @@
 // ToldTurns: one GangLists holds all jobs, and a partition is turned as a whole when the caller
 // says that a slice has ended, as Slurm does it. Recordings of Slurm are played against it.
+//
+// A tick decides who stops and who goes on, and writes that into a few bytes for each of these
+// jobs, which lie next to each other. The jobs' own records (state, reason, clock) and the nodes'
+// counters are all over the memory, and slices may follow each other; so the records are brought up
+// to date when something reads them: in project() or play(), once for all ticks since.
+//
+// Cost: a tick O(jobs × nodes of a job), project() O(jobs that stopped or went on since).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,7 +27,7 @@ class ToldTurns final : public Turns {
 
   void go_to(base::Instant now, bool /*cluster_changes*/) override { now_ = now; }
   void wake() override {}
-  void play() override {}
+  void play() override { catch_up(); }
   void end_slice() override;
   std::optional<base::Instant> next_due() override { return std::nullopt; }
 
@@ -29,7 +37,10 @@ class ToldTurns final : public Turns {
   void unhold(Job& job) override;
   bool set_held(Job& job, bool held) override;
   void charge(Job& job) override;
-  void set_phase(Job& job, JobClock::Phase phase) override { job.clock.to(phase, now_); }
+  void set_phase(Job& job, JobClock::Phase phase) override {
+    catch_up();
+    job.clock.to(phase, now_);
+  }
   void mark_nodes(const Job& /*job*/) override {}
   void begin(const Job& /*job*/) override {}
 
@@ -37,7 +48,7 @@ class ToldTurns final : public Turns {
   void rebuild() override;
   void restore(const std::vector<NodePlan>& /*published*/) override {}
 
-  void project() override {}
+  void project() override { catch_up(); }
   std::optional<Turn> turn_at(const Job& /*job*/, base::Instant /*t*/) override {
     return std::nullopt;
   }
@@ -46,6 +57,7 @@ class ToldTurns final : public Turns {
   base::Instant when_has_run(const Job& job, base::Duration work, base::Instant until) override;
   base::Instant expected_end(const Job& job, base::Duration limit,
                              base::Instant /*until*/) override {
+    catch_up();
     return job.clock.as_of + (limit - job.clock.run);
   }
   std::optional<base::Instant> earliest(const Job& /*job*/, base::Duration more) override {
@@ -58,14 +70,33 @@ class ToldTurns final : public Turns {
   std::string check_invariants() override;
 
  private:
+  // What the record of a job does not show yet: since `first` it ran for `ran` in all until `last`,
+  // the time of its last change, after which it runs or does not.
+  struct Behind {
+    base::Instant first, last;
+    base::Duration ran{};
+    bool is_behind = false;
+    bool runs = false;
+    Reason why = Reason::kNone;
+  };
+
   Newcomer newcomer(const Job& job) const;
   void apply();
+  void note(std::int32_t slot, bool runs, Reason why);
+  void catch_up() {
+    if (!slots_behind_.empty()) write_records();
+  }
+  void write_records();
 
   const Cluster& cluster_;
   JobBooks& books_;
   TurnEvents& events_;
   base::Instant now_{base::Instant::min()};
   std::optional<GangLists> lists_;  // since the first job took part
+  // The lists have killed a job, so a job may run that they have stopped.
+  bool killed_ = false;
+  std::vector<Behind> behind_;  // by the job's slot in the lists
+  std::vector<std::int32_t> slots_behind_;
 };
 
 }  // namespace sched::gang

@@ -103,6 +103,25 @@ TEST_P(TurnsTest, ClocksCountTurns) {
   EXPECT_EQ(turns_->run_time(second, at(160)), seconds(30 + 30));
 }
 
+// The same when no question is asked between the slices, and no job's record is read.
+TEST_P(TurnsTest, ClocksCountTurnsThatWereNotLookedAt) {
+  Job& first = start(0, 1);
+  Job& second = start(0, 2);
+  for (int number = 1; number <= 5; ++number) {
+    turns_->go_to(at(30.0 * number), false);
+    turns_->end_slice();
+  }
+  turns_->go_to(at(160), false);
+  EXPECT_EQ(turns_->run_time(first, at(160)), seconds(30 + 30 + 30 + 10));
+  EXPECT_EQ(turns_->suspend_time(first, at(160)), seconds(30 + 30));
+  EXPECT_EQ(turns_->run_time(second, at(160)), seconds(30 + 30));
+  EXPECT_EQ(turns_->suspend_time(second, at(160)), seconds(30 + 30 + 30 + 10));
+  turns_->play();
+  EXPECT_TRUE(first.running());
+  EXPECT_TRUE(second.suspended());
+  EXPECT_EQ(second.reason, Reason::kTimeslice);
+}
+
 // A hole is filled at once and not at the next tick (6.8).
 TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
   Job& first = start(0, 1);
