@@ -32,6 +32,7 @@ struct Lookahead::Needs {
     const Partition& partition = cluster.partition(index);
     whole = resolve_sharing(cluster.parameters().select, partition, asked.sharing).whole_nodes;
     nodes = counts.min;
+    nodes_max = std::max(counts.min, counts.max);
     const int threads = lookahead.threads_per_core(index);
     const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
     const std::int64_t cpus =
@@ -46,7 +47,7 @@ struct Lookahead::Needs {
 
   bool whole = false;  // all cores of each node
   int of_node = 1;     // else so many
-  int nodes = 1;
+  int nodes = 1, nodes_max = 1;
   std::int64_t cores = 1;  // in all
 };
 
@@ -96,12 +97,21 @@ struct Lookahead::Count {
 struct Lookahead::Search {
   const Question& question;
   const SharingStatus& sharing;
-  std::optional<Count> count;  // nothing where cores cannot be counted
+  std::optional<Count> count;           // nothing where cores cannot be counted
+  std::optional<RowRoom::Count> room{};  // there, if jobs may be stacked
   bool has_victims = false;    // some of ends_ are marked, and taken away from the beginning
   base::Duration window = kFirstWindow;        // of the next batch
   std::optional<base::Instant> windows_begin;  // as recorded
   bool takes_extra_row = false;
   bool is_future = false;
+
+  bool counts() const { return count || room; }
+  void leave(const Job& job) {
+    if (count) count->add(job);
+    if (room) room->leave(job);
+  }
+  // Necessary, not sufficient.
+  bool may_fit() const { return (!count || count->may_fit()) && (!room || room->may_fit()); }
 };
 
 // The most threads that a core of one of the partition's nodes has.
@@ -218,6 +228,7 @@ void Lookahead::read_ends() {
   if (std::exchange(has_ends_, true)) return;
   ends_version_ = books_.version();
   ripenings_.clear();
+  rooms_.clear();
   const bool as_before = ends_configuration_ == cluster_.configuration_version();
   if (books_.moves().all || !as_before || cluster_.parameters().gang) {
     read_all_ends();
@@ -289,6 +300,17 @@ std::string Lookahead::check_invariants() {
   return {};
 }
 
+// As recorded, and of select/linear, which counts jobs and not cores, nothing is known.
+RowRoom* Lookahead::room_in(PartitionIndex partition) {
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (parameters.select != SelectType::kConsTres || parameters.as_recorded) return nullptr;
+  const auto [room, is_new] = rooms_.try_emplace(partition, cluster_, partition);
+  if (is_new) {
+    for (const End& end : ends_) room->second.enter(*end.job);
+  }
+  return &room->second;
+}
+
 // Marks the jobs that the one in question may preempt (7.3).
 bool Lookahead::has_candidates(Search& search) {
   if (!preempt::enabled(cluster_)) return false;
@@ -316,7 +338,7 @@ bool Lookahead::has_candidates(Search& search) {
     if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
       search.takes_extra_row = true;
     }
-    if (search.count) search.count->add(*end->job);
+    search.leave(*end->job);
   }
   return search.has_victims;
 }
@@ -342,7 +364,7 @@ void Lookahead::take_away(std::size_t count) {
 // Asks if the job fits when so many jobs are gone; then it starts at `start`.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
-  if (search.count && !search.count->may_fit()) return std::nullopt;
+  if (!search.may_fit()) return std::nullopt;
   take_away(gone);
   return question_selector(search, search.question.nodes, start);
 }
@@ -534,10 +556,8 @@ Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
       limit = (exact ? batch.first : *search.windows_begin) + search.window;
     }
     batch.end = i + 1;
-    if (search.count) {
-      search.count->add(*ends_[i].job);
-      if (!batch.possible && search.count->may_fit()) batch.possible = i + 1;
-    }
+    search.leave(*ends_[i].job);
+    if (search.counts() && !batch.possible && search.may_fit()) batch.possible = i + 1;
     if (single) break;
   }
   if (limit) batch.next = i < ends_.size() ? ends_[i].at : *limit;
@@ -562,7 +582,8 @@ void Lookahead::widen(Search& search, const Batch& batch) const {
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
 Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
   if (cluster_.parameters().as_recorded) return found;
-  search.count.reset();  // it counts the whole batch
+  search.count.reset();  // they count the whole batch
+  search.room.reset();
   // A binary search between the last count that is too few and the first that is enough. It begins
   // with the first count that free cores allow, which is often the answer.
   std::size_t enough = batch.end;
@@ -601,7 +622,17 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   Search search{.question = question, .sharing = sharing, .count = {}};
   Ripening* const exact = ripening(question.job, question.partition);
   if (exact != nullptr) return when_ripe(search, *exact);
-  if (counts_cores_) search.count.emplace(*this, question);
+  if (counts_cores_) {
+    search.count.emplace(*this, question);
+  } else if (RowRoom* const room = room_in(question.partition)) {
+    const Needs needs{*this, question.job, question.partition};
+    search.room.emplace(*room, question.nodes,
+                        RowRoom::Needs{.nodes_min = needs.nodes,
+                                       .nodes_max = needs.nodes_max,
+                                       .of_node = needs.of_node,
+                                       .whole = needs.whole,
+                                       .cores = needs.cores});
+  }
   if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1
   const auto search_on = [&]() -> Answer {
     if (has_candidates(search)) {  // 2

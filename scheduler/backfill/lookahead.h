@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/backfill/row_room.h"
 #include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/model/cluster.h"
@@ -166,6 +167,7 @@ class Lookahead {
   Answer narrow(Search& search, const Batch& batch, Answer found);
   std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
   void take_away(std::size_t count);
+  RowRoom* room_in(PartitionIndex partition);  // null = nothing is known
   bool has_candidates(Search& search);
   base::Instant guess_end(const End& last) const;
   bool counts_cores() const;
@@ -184,6 +186,7 @@ class Lookahead {
   std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
   std::vector<int> free_cores_;          // by rank, now
   std::map<int, Ripening> ripenings_;    // by the cores needed on a node; 0 = all of them
+  std::map<PartitionIndex, RowRoom> rooms_;  // of ends_
   std::vector<int> threads_;             // by PartitionIndex; 0 = not known
   std::uint64_t threads_version_ = 0;    // of the cluster's configuration
   NodeSet ripe_nodes_;                   // of the last question

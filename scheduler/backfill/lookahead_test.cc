@@ -9,7 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "base/prng.h"
 #include "scheduler/gang/turns.h"
+#include "scheduler/place/placement.h"
+#include "scheduler/place/sharing.h"
 #include "scheduler/testing/no_turn_events.h"
 #include "scheduler/testing/pass_world.h"
 
@@ -184,6 +187,106 @@ TEST_F(PreemptingLookaheadTest, VictimsCountAsGone) {
   EXPECT_EQ(ask(2, 3, 1), "at 90 abc") << "9 is of its own tier";
   EXPECT_EQ(ask(3, 1, 1), "at 60 a") << "a job of the low tier preempts none";
   EXPECT_EQ(ask(1, 2, 1), "at 1 ab") << "no mark of an earlier question is left";
+}
+
+Configuration stacked() {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.select = SelectType::kConsTres;
+  configuration.cluster.gang = true;
+  configuration.partitions = {
+      partition("p", PassWorld::nodes_named("abcd"), OverSubscribe::kForce, 3),
+      partition("q", PassWorld::nodes_named("abcd"), OverSubscribe::kForce, 2)};
+  configuration.partitions.front().is_default = true;
+  return configuration;
+}
+
+class StackedLookaheadTest : public LookaheadTest {
+ protected:
+  StackedLookaheadTest() : LookaheadTest{stacked()} {}
+
+  JobRequest random_request(base::Prng& prng) {
+    JobRequest request = job(++last_id_, 1 + below(prng, 4), below(prng, 4) == 0 ? "q" : "p");
+    request.tasks = request.min_nodes * (1 + below(prng, 4));
+    if (below(prng, 4) == 0) request.tasks = request.min_nodes + below(prng, 3);
+    if (below(prng, 8) == 0) request.sharing = Sharing::kNode;
+    return request;
+  }
+  static int below(base::Prng& prng, std::uint64_t bound) {
+    return static_cast<int>(prng.below(bound));
+  }
+  std::optional<Allocation> fits_now(const Job& job, const NodeSet& nodes) {
+    const PartitionIndex partition = job.queued_in.front().partition;
+    return placement_.will_run(
+        world_.books.selector(),
+        {.job = job,
+         .partition = partition,
+         .nodes = nodes,
+         .now = at(1),
+         .sharing = resolve_sharing(SelectType::kConsTres, world_.cluster.partition(partition),
+                                    job.request.sharing)});
+  }
+  // Runs until 10 s after the one before, if it fits.
+  void start(Job& job) {
+    const auto found = fits_now(job, NodeSet::all(4));
+    const PartitionIndex partition = job.queued_in.front().partition;
+    world_.admission.withdraw(job);
+    if (!found) return world_.books.finish(job, JobState::kCancelled);
+    world_.books.begin(job, partition, *found, {.shares_nodes = true}, at(0));
+    world_.books.set_ready(job, at(0));
+    job.time_limit = seconds(20 + 10 * static_cast<double>(by_end_.size()));
+    by_end_.push_back(&job);
+  }
+  // The selector is asked after each end. nullopt if it refuses after an end what it granted before
+  // it: packing is first fit, so more room can be in rows that do not go together.
+  std::optional<std::string> asked_one_by_one(const Job& job, const NodeSet& nodes) {
+    std::string first = fits_now(job, nodes) ? "at 1" : "never";
+    const auto trial = world_.books.selector().begin_trial();
+    for (const Job* const gone : by_end_) {
+      trial->remove(gone->select, Selector::Trial::Keep::kNothing);
+      const bool fits = fits_now(job, nodes).has_value();
+      if (!fits && first != "never") return std::nullopt;
+      if (fits && first == "never") first = text_of_end(*gone);
+    }
+    return first;
+  }
+  static std::string text_of_end(const Job& job) {
+    return "at " + std::to_string(*job.time_limit / std::chrono::seconds{1});
+  }
+
+  std::int64_t last_id_ = 0;
+  std::vector<Job*> by_end_;
+  Placement placement_{world_.cluster, world_.groups, world_.books.usage(),
+                       world_.books.allocated()};
+};
+
+// Goal: no end is left out after which the selector would grant the start. Method: seeded random
+// jobs stacked on four nodes, and random questions about some of these.
+TEST_F(StackedLookaheadTest, AStackedJobStartsWithTheFirstEndThatTheSelectorGrants) {
+  base::Prng prng{11};
+  int later = 0;
+  for (int round = 0; round < 60; ++round) {
+    for (int i = 0; i < 30; ++i) start(world_.submit(random_request(prng)));
+    for (int i = 0; i < 20; ++i) {
+      Job& asks = world_.submit(random_request(prng));
+      NodeSet nodes = NodeSet::all(4);
+      if (below(prng, 2) == 0) nodes.reset(below(prng, 4));
+      lookahead_.begin(at(1));
+      const Lookahead::Answer answer = lookahead_.will_run(
+          {.job = asks, .partition = asks.queued_in.front().partition, .nodes = nodes});
+      lookahead_.end();
+      const std::string found = text(answer);
+      if (const auto expected = asked_one_by_one(asks, nodes)) {
+        EXPECT_EQ(found.substr(0, found.rfind(' ')), *expected)
+            << "round " << round << ", job " << asks.id.value();
+      }
+      if (answer.kind == Lookahead::Answer::Kind::kStarts && answer.start > at(1)) ++later;
+      world_.admission.withdraw(asks);
+      world_.books.finish(asks, JobState::kCancelled);
+    }
+    for (Job* const job : by_end_) world_.books.end(*job, JobState::kCompleted);
+    by_end_.clear();
+  }
+  EXPECT_GT(later, 300) << "the questions were too easy";
 }
 
 }  // namespace

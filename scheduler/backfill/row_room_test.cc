@@ -1,0 +1,101 @@
+// What nodes have at most for one more job, where jobs are stacked. Nodes a and b of 4 cores, two
+// rows (FORCE:2) in partition p, one in partition q.
+#include "scheduler/backfill/row_room.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/pass_world.h"
+
+namespace sched::testing {
+namespace {
+
+Configuration two_partitions() {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.select = SelectType::kConsTres;
+  configuration.cluster.gang = true;
+  configuration.partitions = {
+      partition("p", PassWorld::nodes_named("ab"), OverSubscribe::kForce, 2),
+      partition("q", PassWorld::nodes_named("ab"), OverSubscribe::kNo, 1)};
+  configuration.partitions.front().is_default = true;
+  return configuration;
+}
+
+class RowRoomTest : public ::testing::Test {
+ protected:
+  RowRoomTest() : nodes_{world_.cluster.no_nodes()} {
+    nodes_.set(0);
+    nodes_.set(1);
+  }
+  // A job on node a, on these of its cores.
+  Job& running(std::int64_t id, const std::string& in, std::initializer_list<int> cores) {
+    Job& job = world_.run(id, "a", in);
+    CoreSet& held = job.allocation.nodes.front().cores;
+    held = CoreSet{};
+    for (const int core : cores) held.set(core);
+    return job;
+  }
+
+  PassWorld world_{two_partitions()};
+  NodeSet nodes_;
+};
+
+TEST_F(RowRoomTest, ACoreThatAJobHoldsInEachRowIsNotOpen) {
+  RowRoom room{world_.cluster, world_.in("p")};
+  room.enter(running(1, "p", {0, 1, 2}));
+  EXPECT_EQ(room.open_cores(0), 4) << "the second row is free";
+  Job& second = running(2, "p", {1, 2, 3});
+  room.enter(second);
+  EXPECT_EQ(room.open_cores(0), 2) << "1 and 2 are held in both rows";
+  EXPECT_EQ(room.open_cores(1), 4);
+  room.enter(running(3, "q", {0, 3}));
+  EXPECT_EQ(room.open_cores(0), 2) << "another partition's rows are others";
+  room.leave(second);
+  EXPECT_EQ(room.open_cores(0), 4);
+}
+
+// Without a second row no other job of the partition may be there.
+TEST_F(RowRoomTest, WithOneRowCoresThatAreHeldAreNotOpen) {
+  RowRoom room{world_.cluster, world_.in("q")};
+  room.enter(running(1, "q", {0}));
+  EXPECT_EQ(room.open_cores(0), 3);
+}
+
+TEST_F(RowRoomTest, AUserSuspendedJobHoldsNoCores) {
+  RowRoom room{world_.cluster, world_.in("q")};
+  Job& stopped = running(1, "q", {0});
+  stopped.user_suspended = true;
+  room.enter(stopped);
+  EXPECT_EQ(room.open_cores(0), 4);
+}
+
+// Node a has two open cores and b four.
+TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
+  RowRoom room{world_.cluster, world_.in("q")};
+  room.enter(running(1, "q", {0, 1}));
+  const auto may_fit = [&](const RowRoom::Needs& needs) {
+    return RowRoom::Count{room, nodes_, needs}.may_fit();
+  };
+  EXPECT_TRUE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 6}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 3, .cores = 6}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 1, .cores = 7}));
+  EXPECT_TRUE(may_fit({.nodes_min = 1, .nodes_max = 1, .cores = 4}));
+  EXPECT_FALSE(may_fit({.nodes_min = 1, .nodes_max = 1, .cores = 5})) << "one node alone";
+  EXPECT_TRUE(may_fit({.nodes_min = 1, .nodes_max = 1, .whole = true}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .whole = true}));
+}
+
+TEST_F(RowRoomTest, JobsThatLeftDuringACountAreBackWhenItEnds) {
+  RowRoom room{world_.cluster, world_.in("q")};
+  Job& holder = running(1, "q", {0, 1, 2});
+  room.enter(holder);
+  {
+    RowRoom::Count count{room, nodes_, {.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 4}};
+    EXPECT_FALSE(count.may_fit());
+    count.leave(holder);
+    EXPECT_TRUE(count.may_fit());
+  }
+  EXPECT_EQ(room.open_cores(0), 1);
+}
+
+}  // namespace
+}  // namespace sched::testing
