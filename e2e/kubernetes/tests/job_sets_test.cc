@@ -1,12 +1,14 @@
-// JobSets whose Jobs say managedBy: kubegang.io/job, with JobSet's own controller and webhooks.
+// JobSets with JobSet's own controller and webhooks: each of their Jobs is a gang if it says
+// managedBy: kubegang.io/job, and all are one if their pods wait behind our scheduling gate.
 #include <algorithm>
+#include <fstream>
 
-#include "e2e/kubernetes/tests/batch_jobs.h"
+#include "e2e/kubernetes/tests/gated_pods.h"
 
 namespace kubernetes {
 namespace {
 
-class JobSets : public BatchJobs {
+class JobSets : public GatedPods {
  protected:
   // A JobSet would make its Jobs anew, and a batch Job ours.
   void TearDown() override {
@@ -17,7 +19,7 @@ class JobSets : public BatchJobs {
       (void)comes_true([&] { return list("/apis/batch/v1/namespaces/" + ns_ + "/jobs").empty(); },
                        kPatience);
     }
-    BatchJobs::TearDown();
+    GatedPods::TearDown();
   }
 
   // Of a JobSet: so many Jobs of so many pods.
@@ -30,6 +32,28 @@ class JobSets : public BatchJobs {
         {"template",
          {{"metadata", {{"annotations", job["metadata"]["annotations"]}}}, {"spec", job["spec"]}}}};
   }
+  // One Job of Kubernetes' own controller; its pods belong to a gang of three of the set's name.
+  json gated_job(const std::string& set, const std::string& name, int pods,
+                 const std::string& script) const {
+    return {{"name", name},
+            {"template",
+             {{"spec",
+               {{"completionMode", "Indexed"},
+                {"parallelism", pods},
+                {"completions", pods},
+                {"backoffLimit", 0},
+                {"template", pod_template(set, 3, script)}}}}}};
+  }
+  // A driver until the test says so, and two workers that run for as long as the driver does.
+  json one_gang(const std::string& name, const json& more = json::object()) const {
+    const std::string until_told = "until [ -e /stamps/end ]; do sleep 0.2; done";
+    json object = job_set(
+        name, {gated_job(name, "driver", 1, until_told), gated_job(name, "workers", 2, "")},
+        {{"successPolicy", {{"operator", "All"}, {"targetReplicatedJobs", {"driver"}}}}});
+    object["spec"].merge_patch(more);
+    return object;
+  }
+  void tell_driver() { std::ofstream{stamps_in_ + "/end"} << ""; }
   json job_set(const std::string& name, const std::vector<json>& replicated_jobs,
                const json& more = json::object()) const {
     json object{{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
@@ -153,6 +177,79 @@ TEST_F(JobSets, AsInTheExampleOfTwoStagesRun) {
   ASSERT_EQ(wait_for_set("pipeline", "Completed").exit_code, 0);
   EXPECT_GE(status("pipeline-train-0")["startTime"].get<std::string>(),
             status("pipeline-prepare-0")["completionTime"].get<std::string>());
+}
+
+// The pods of a driver and of its workers are made by two Jobs of Kubernetes' own controller. All
+// three are one gang, which takes turns with a job of ours. The driver's end is the set's success;
+// JobSet then deletes the workers, and their gang is complete.
+TEST_F(JobSets, TakeTurnsAsOneGang) {
+  ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "other"}));
+  ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));
+  EXPECT_EQ(job_of("train")["spec"]["adopted"].size(), 3U) << "the driver is one of them";
+  ASSERT_NO_FATAL_FAILURE(wait_ready(name_of_job("train")));
+  std::vector<std::string> of_workers;
+  for (const json& pod : pods_of("train-workers-0")) of_workers.push_back(pod["spec"]["nodeName"]);
+  ASSERT_EQ(of_workers.size(), 2U);
+  // Stamps have the names of their pods, which are named after their Job.
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"train-workers-0", "other"}, of_workers));
+  tell_driver();
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Completed"));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("its workers are deleted", [&] { return pods_of("train-workers-0").empty(); }));
+}
+
+// JobSet deletes all child Jobs and makes them anew. Their pods are another gang under the same
+// label: it is queued when the last pod of the first one is gone.
+TEST_F(JobSets, StartAnewAsOneGang) {
+  const std::string fails_once =
+      "sleep 2; [ -e /stamps/failed ] && exit 0; touch /stamps/failed; exit 1";
+  ASSERT_NO_FATAL_FAILURE(apply(job_set("train",
+                                        {gated_job("train", "driver", 1, fails_once),
+                                         gated_job("train", "workers", 2, "sleep 6")},
+                                        {{"failurePolicy", {{"maxRestarts", 2}}}})));
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));
+  const std::string first = name_of_job("train");
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+  EXPECT_EQ(restarts("train"), 1);
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Completed"));
+  EXPECT_NE(name_of_job("train"), first);
+}
+
+// Kubegang ends the pods, their Jobs fail, and a set that may not restart fails with them.
+TEST_F(JobSets, FailWhenTheirOneGangIsCancelled) {
+  ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));
+  ASSERT_NO_FATAL_FAILURE(wait_ready(name_of_job("train")));
+  const Output cancelled = run_shell(kubectl_gang("cancel -n " + ns_ + " " + name_of_job("train")));
+  ASSERT_EQ(cancelled.exit_code, 0) << cancelled.text;
+  ASSERT_EQ(wait_for_set("train", "Failed").exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Cancelled"));
+}
+
+// The pods of all its Jobs go, and the gang's Job with them; other pods queue anew.
+TEST_F(JobSets, HaveNoPodsOfTheirOneGangWhileTheyAreSuspended) {
+  ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));
+  const std::string first = name_of_job("train");
+  patch(path("train"), {{"spec", {{"suspend", true}}}});
+  ASSERT_EQ(wait_for_set("train", "Suspended").exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_until(
+      "its gang is gone", [&] { return list(all_pods()).empty() && job_of("train").is_null(); }));
+  patch(path("train"), {{"spec", {{"suspend", false}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));
+  EXPECT_NE(name_of_job("train"), first);
+  tell_driver();
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+}
+
+TEST_F(JobSets, AsInTheExampleOfOneGangRun) {
+  ASSERT_NO_FATAL_FAILURE(apply_example("job-set-one-gang.yaml"));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));
+  EXPECT_EQ(job_of("train")["spec"]["adopted"].size(), 3U);
+  ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
+  ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Completed"));
 }
 
 }  // namespace
