@@ -3,7 +3,7 @@
 #
 #   images ──────────┐
 #   control-plane ─┬─┴▶ nodes ──────────┬─▶ chart ─▶ in lanes ─▶ one-lane ─▶ alone, one by one
-#                  └▶ contract ─▶ no-crds ┴─▶ jobset, mpi-operator ─▶ JobSets, MpiJobs (in lanes)
+#                  └▶ contract ─▶ no-crds ┴─▶ jobset, mpi-operator, kueue ─▶ JobSets, MpiJobs, Kueue (in lanes)
 #
 # What others need is a fixture; what only comes after them is a dependency. A test takes a lane, which
 # is a resource (run-tests names the lanes): three nodes that no other test touches meanwhile.
@@ -23,7 +23,10 @@ set(one_at_a_time Admission)
 # What else suites need: NAME is a fixture, and NAME-up the step that sets it up.
 set(needed_by_JobSets jobset)
 set(needed_by_MpiJobs mpi-operator)
+set(needed_by_Kueue kueue)
 set(needed_by_Admission jobset mpi-operator)  # it tries the examples
+# Suites whose programs take many minutes to build: only with KUBEGANG_LONG, or if the filter names them.
+set(takes_long_to_build Kueue)
 # Begun first, so that the lanes end at about the same time.
 set(long Rotation Backfill Nodes.ANodeThatIsPoweredOff Nodes.ANodeThatIsNotReady BadManifests LaunchOfAPartialGang)
 
@@ -91,6 +94,11 @@ endif()
 
 # ctest's tests, and of each that is a whole suite the tests in it.
 names_of(${tests} ${filter} names)
+if(filter STREQUAL "*" AND "$ENV{KUBEGANG_LONG}" STREQUAL "")
+  foreach(suite IN LISTS takes_long_to_build)
+    list(FILTER names EXCLUDE REGEX "^${suite}\\.")
+  endforeach()
+endif()
 set(in_lanes)
 set(by_themselves)
 foreach(name IN LISTS names)
