@@ -42,7 +42,7 @@ Status make_nodes(BenchApi& api, int count) {
 }
 
 Status make_objects(BenchApi& api, int nodes_count) {
-  for (const char* ns : {kGang, kLimit, kBatch, kAdopted}) {
+  for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;
   }
   const std::string path = "/apis/kubegang.io/v1alpha1/";
@@ -64,11 +64,20 @@ Status make_objects(BenchApi& api, int nodes_count) {
         .status();
   };
   if (Status s = make_partition(kPartition, "k[1-" + std::to_string(nodes_count) + "]",
-                                {{"policy", "Force"}, {"maxShare", 2}});
+                                {{"policy", "Never"}});
       !s.ok()) {
     return s;
   }
   return make_partition(kNarrowPartition, "k1", {{"policy", "Exclusive"}});
+}
+
+Status allow_turns(BenchApi& api, bool allowed) {
+  const json policy = allowed ? json{{"policy", "Force"}, {"maxShare", 2}}
+                              : json{{"policy", "Never"}, {"maxShare", nullptr}};
+  return api
+      .call(Method::kPatch, std::string{"/apis/kubegang.io/v1alpha1/partitions/"} + kPartition,
+            {{"spec", {{"overSubscribe", policy}}}})
+      .status();
 }
 
 json container(const json& requests) {

@@ -8,18 +8,22 @@
 
 namespace kubernetes_bench {
 
-// Two gangs may share its cores; all nodes.
+// All nodes; whether two gangs may share its cores: allow_turns().
 inline constexpr const char* kPartition = "bench";
 // One node, one job at a time: the second job waits.
 inline constexpr const char* kNarrowPartition = "narrow";
 // A namespace for each of what is measured.
 inline constexpr const char* kGang = "gang";
+inline constexpr const char* kTurns = "turns";
 inline constexpr const char* kLimit = "limit";
+inline constexpr const char* kLimitJobs = "limit-jobs";
 inline constexpr const char* kBatch = "batch";
 inline constexpr const char* kAdopted = "adopted";
 
 base::Status make_nodes(BenchApi& api, int count);
 base::Status make_objects(BenchApi& api, int nodes_count);
+// Two gangs may take turns on each core of kPartition (Force), or none may.
+base::Status allow_turns(BenchApi& api, bool allowed);
 
 // Of a pod; without requests: null.
 nlohmann::json container(const nlohmann::json& requests);

@@ -87,16 +87,16 @@ Status Launches::settle() {
 // and the requests in between. It begins when the control plane rests, so that the one before does
 // not count. The counters are read around it, after the watch has begun, so the watch itself is not
 // in them.
-base::Result<json> Launches::submission(const std::string& ns, const std::string& path,
-                                        const std::vector<json>& objects, std::size_t pods_count,
-                                        pid_t operator_pid) {
+base::Result<json> Launches::submission(const std::string& ns,
+                                        const std::function<Status()>& create,
+                                        std::size_t pods_count, pid_t operator_pid) {
   if (Status is = settle(); !is.ok()) return is.error();
   PodWatch watch{api_.transport(), clock_, ns};
   const auto requests_before = api_.request_counts();
   if (!requests_before.ok()) return requests_before.error();
   const Counts cpu_before = cpu_by_process(operator_pid);
   const Duration began = clock_.monotonic();
-  if (Status made = api_.create_all(path, objects); !made.ok()) return made.error();
+  if (Status made = create(); !made.ok()) return made.error();
   const double submitted = seconds_between(began, clock_.monotonic());
   const auto times = watch.wait_for(pods_count, kPatience);
   if (!times.ok()) return times.error();
@@ -111,11 +111,16 @@ base::Result<json> Launches::submission(const std::string& ns, const std::string
               {"requests", growth(*requests_before, *requests_after)}};
 }
 
-std::vector<json> Launches::gang_jobs(const Shape& shape) const {
+std::function<Status()> Launches::creation_of(const std::string& path,
+                                              const std::vector<json>& objects) {
+  return [this, path, &objects] { return api_.create_all(path, objects); };
+}
+
+std::vector<json> Launches::gang_jobs(const Shape& shape, const char* ns) const {
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
     jobs.push_back(
-        gang_job(kGang, "j" + std::to_string(i),
+        gang_job(ns, "j" + std::to_string(i),
                  {{"partitions", {kPartition}},
                   {"resources", {{"tasks", shape.pods_per_job}, {"cpusPerTask", kCpusPerPod}}},
                   {"podPolicy", "PerTask"},
@@ -139,12 +144,15 @@ base::Result<json> Launches::by_operator(const std::string& ns, const std::strin
   const auto metrics_before = run->metrics();
   if (!metrics_before.ok()) return metrics_before.error();
   const std::int64_t acknowledged_before = agents_.acknowledgements();
-  auto row = submission(ns, path, jobs, pods_count, run->pid());
+  auto row = submission(ns, creation_of(path, jobs), pods_count, run->pid());
   if (!row.ok()) return row;
   const auto metrics_after = run->metrics();
   if (!metrics_after.ok()) return metrics_after.error();
   (*row)["operator"] = OperatorRun::growth(*metrics_before, *metrics_after);
   (*row)["operator"]["peak_rss_mebibytes"] = peak_rss_mebibytes(run->pid());
+  (*row)["operator_cpu_milliseconds_per_pod"] =
+      row->at("cpu_seconds").value("kubegang-operator", 0.0) * 1000 /
+      static_cast<double>(pods_count);
   (*row)["acknowledgements"] = agents_.acknowledgements() - acknowledged_before;
   return row;
 }
@@ -205,7 +213,7 @@ Status Launches::warm_up() {
                      {{"nodeName", "k" + std::to_string(i % options_.nodes + 1)},
                       {"containers", {container(nullptr)}}}}});
   }
-  const auto done = submission(kLimit, pods_path(kLimit), pods, pods.size(), 0);
+  const auto done = submission(kLimit, creation_of(pods_path(kLimit), pods), pods.size(), 0);
   return done.ok() ? api_.clean(kLimit, "") : done.status();
 }
 
@@ -213,76 +221,111 @@ Status Launches::keep(const Shape& shape, const char* name, base::Result<json> f
                       json& row) const {
   if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
   row[name] = std::move(*figures);
+  double control = 0;
+  for (const auto& [process, seconds] : row[name]["cpu_seconds"].items()) {
+    if (process != "kwok") control += seconds.get<double>();  // in place of kubelets
+  }
+  row[name]["control_cpu_seconds"] = control;
   row[name]["requests_per_pod"] = divided(row[name]["requests"], shape.pods());
   if (name != std::string_view{kLimit}) {
     row[name]["requests_per_job"] = divided(row[name]["requests"], shape.jobs);
   }
-  std::printf("%-10s %-7s last bound %8.2f s   last Running %8.2f s\n", shape.name().c_str(), name,
-              row[name]["last_bound_seconds"].get<double>(),
-              row[name]["last_running_seconds"].get<double>());
+  std::printf("%-10s %-10s last bound %8.2f s   last Running %8.2f s   %8.2f s of CPU\n",
+              shape.name().c_str(), name, row[name]["last_bound_seconds"].get<double>(),
+              row[name]["last_running_seconds"].get<double>(), control);
   std::fflush(stdout);
   return {};
 }
 
-Status Launches::compare_with_batch(const Shape& shape, const char* of, const char* other,
-                                    json& row) {
-  const auto pods_count = static_cast<std::size_t>(shape.pods());
-  const std::string theirs = batch_jobs_path(kBatch);
-  if (Status s =
-          keep(shape, kBatch,
-               submission(kBatch, theirs, batch_jobs(shape, kBatch, ""), pods_count, 0), row);
-      !s.ok()) {
-    return s;
-  }
-  for (const char* what : {"last_bound_seconds", "last_running_seconds"}) {
-    for (const char* base : {other, kBatch}) {
-      row["ratios"][std::string{of} + "_to_" + base + "_" + what] =
-          row[of][what].get<double>() / row[base][what].get<double>();
+// Of each of `ways` to each of `bases`, by both times, and by CPU time, which a busy machine spoils
+// less. REQUIRES: all of them are in `row`.
+void Launches::compare(const std::vector<std::string>& ways, const std::vector<std::string>& bases,
+                       json& row) {
+  for (const std::string& way : ways) {
+    for (const std::string& base : bases) {
+      for (const char* what :
+           {"last_bound_seconds", "last_running_seconds", "control_cpu_seconds"}) {
+        row["ratios"][way + "_to_" + base + "_" + what] =
+            row[way][what].get<double>() / row[base][what].get<double>();
+      }
     }
   }
+}
+
+Status Launches::measure_batch(const Shape& shape, json& row) {
+  const auto pods_count = static_cast<std::size_t>(shape.pods());
+  const std::string theirs = batch_jobs_path(kBatch);
+  const auto jobs = batch_jobs(shape, kBatch, "");
+  auto figures = submission(kBatch, creation_of(theirs, jobs), pods_count, 0);
+  if (Status s = keep(shape, kBatch, std::move(figures), row); !s.ok()) return s;
   return api_.clean(kBatch, theirs);
 }
 
-// Three ways for the same pods, one after the other (launches.h). The second one creates the very
-// pods that the operator made.
+// Each Job just before its pods, so that the client is never ahead with the one or the other.
+Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json& row) {
+  const auto pods_count = pods.size();
+  auto figures = submission(kLimit, creation_of(pods_path(kLimit), pods), pods_count, 0);
+  if (Status s = keep(shape, kLimit, std::move(figures), row); !s.ok()) return s;
+  if (Status s = api_.clean(kLimit, ""); !s.ok()) return s;
+  for (json& pod : pods) pod["metadata"]["namespace"] = kLimitJobs;
+  const auto jobs = gang_jobs(shape, kLimitJobs);
+  const auto each = static_cast<std::size_t>(shape.pods_per_job) + 1;
+  const auto create = [&] {
+    return api_.for_each(jobs.size() * each, [&](std::size_t i) -> Status {
+      const std::size_t job = i / each;
+      if (i % each == 0) {
+        return api_.call(Method::kPost, gang_jobs_path(kLimitJobs), jobs[job]).status();
+      }
+      return api_.call(Method::kPost, pods_path(kLimitJobs), pods[i - job - 1]).status();
+    });
+  };
+  figures = submission(kLimitJobs, create, pods_count, 0);
+  if (Status s = keep(shape, kLimitJobs, std::move(figures), row); !s.ok()) return s;
+  return api_.clean(kLimitJobs, gang_jobs_path(kLimitJobs));
+}
+
+// Five ways for the same pods, one after the other (launches.h). The plain client creates the very
+// pods that the operator made where no turns are possible.
 Status Launches::measure(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());
-  const std::string ours = gang_jobs_path(kGang);
-  if (Status s = keep(shape, kGang, by_operator(kGang, ours, gang_jobs(shape), pods_count), row);
-      !s.ok()) {
-    return s;
+  std::vector<json> pods;
+  for (const char* way : {kGang, kTurns}) {
+    const bool turns = way == std::string_view{kTurns};
+    if (Status s = allow_turns(api_, turns); !s.ok()) return s;
+    const std::string ours = gang_jobs_path(way);
+    auto figures = by_operator(way, ours, gang_jobs(shape, way), pods_count);
+    if (Status s = keep(shape, way, std::move(figures), row); !s.ok()) return s;
+    if (!turns) {
+      auto made = made_pods();
+      if (!made.ok()) return made.error();
+      pods = std::move(*made);
+    }
+    if (Status s = api_.clean(way, ours); !s.ok()) return s;
   }
-  const auto pods = made_pods();
-  if (!pods.ok()) return pods.error();
-  if (Status s = api_.clean(kGang, ours); !s.ok()) return s;
-  if (Status s =
-          keep(shape, kLimit, submission(kLimit, pods_path(kLimit), *pods, pods->size(), 0), row);
-      !s.ok()) {
-    return s;
-  }
-  if (Status s = api_.clean(kLimit, ""); !s.ok()) return s;
-  return compare_with_batch(shape, kGang, kLimit, row);
+  if (Status s = measure_limits(shape, std::move(pods), row); !s.ok()) return s;
+  if (Status s = measure_batch(shape, row); !s.ok()) return s;
+  compare({kGang, kTurns}, {kLimit, kLimitJobs, kBatch}, row);
+  return {};
 }
 
 // Our own Jobs once more, so that both are measured on the same cluster within minutes.
 Status Launches::measure_adopted(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());
+  if (Status s = allow_turns(api_, false); !s.ok()) return s;
   const std::string ours = gang_jobs_path(kGang);
-  if (Status s = keep(shape, kGang, by_operator(kGang, ours, gang_jobs(shape), pods_count), row);
-      !s.ok()) {
-    return s;
-  }
+  auto figures = by_operator(kGang, ours, gang_jobs(shape, kGang), pods_count);
+  if (Status s = keep(shape, kGang, std::move(figures), row); !s.ok()) return s;
   if (Status s = api_.clean(kGang, ours); !s.ok()) return s;
   const std::string adopted = batch_jobs_path(kAdopted);
   const auto managed = batch_jobs(shape, kAdopted, std::string{kube::kManagedBy});
-  if (Status s = keep(shape, kAdopted, by_operator(kAdopted, adopted, managed, pods_count), row);
-      !s.ok()) {
-    return s;
-  }
+  figures = by_operator(kAdopted, adopted, managed, pods_count);
+  if (Status s = keep(shape, kAdopted, std::move(figures), row); !s.ok()) return s;
   if (Status s = api_.clean(kAdopted, adopted); !s.ok()) return s;
-  return compare_with_batch(shape, kAdopted, kGang, row);
+  if (Status s = measure_batch(shape, row); !s.ok()) return s;
+  compare({kAdopted}, {kGang, kBatch}, row);
+  return {};
 }
 
 }  // namespace kubernetes_bench

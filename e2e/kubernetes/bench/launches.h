@@ -1,11 +1,14 @@
-// How fast gangs come to life, beside the same pods without us. Each shape is measured three times,
+// How fast gangs come to life, beside the same pods without us. Each shape is measured five times,
 // one after the other on the same API server:
-//   gang   our Jobs, our operator, and fake agents
-//   limit  the very pods that the operator made, with their nodeName, by a plain client
-//   batch  batch/v1 Jobs of the same pods, placed by kube-scheduler
+//   gang        our Jobs, our operator, and fake agents; no two gangs may share a core
+//   turns       the same where any two may take turns: the partition's policy is Force
+//   limit       the very pods that the operator made, with their nodeName, by a plain client
+//   limit-jobs  the same client, which also creates the Job of each gang, as the Jobs' users do
+//   batch       batch/v1 Jobs of the same pods, placed by kube-scheduler
 // And Jobs of the batch group that our operator runs, `adopted`, beside gang and batch.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -34,23 +37,29 @@ class Launches {
   // Figures of one of the ways into `row`, and a line of output.
   base::Status keep(const Shape& shape, const char* name, base::Result<nlohmann::json> figures,
                     nlohmann::json& row) const;
-  // The last part of a row: Jobs of the built-in controller, and what `of` took in relation to
-  // `other` and to them. REQUIRES: these two are in `row`.
-  base::Status compare_with_batch(const Shape& shape, const char* of, const char* other,
-                                  nlohmann::json& row);
+  // Parts of a row: Jobs of the built-in controller, and the plain client's two ways.
+  base::Status measure_batch(const Shape& shape, nlohmann::json& row);
+  base::Status measure_limits(const Shape& shape, std::vector<nlohmann::json> pods,
+                              nlohmann::json& row);
+  static void compare(const std::vector<std::string>& ways, const std::vector<std::string>& bases,
+                      nlohmann::json& row);
   // Until the control plane has done what is left of the last measurement.
   base::Status settle();
   // With our operator, which ends afterwards; the pods stay.
   base::Result<nlohmann::json> by_operator(const std::string& ns, const std::string& path,
                                            const std::vector<nlohmann::json>& jobs,
                                            std::size_t pods_count);
-  std::vector<nlohmann::json> gang_jobs(const Shape& shape) const;
-  base::Result<nlohmann::json> submission(const std::string& ns, const std::string& path,
-                                          const std::vector<nlohmann::json>& objects,
+  std::vector<nlohmann::json> gang_jobs(const Shape& shape, const char* ns) const;
+  // `create` makes what the pods come from.
+  base::Result<nlohmann::json> submission(const std::string& ns,
+                                          const std::function<base::Status()>& create,
                                           std::size_t pods_count, pid_t operator_pid);
+  std::function<base::Status()> creation_of(const std::string& path,
+                                            const std::vector<nlohmann::json>& objects);
   // `managed_by` empty: Kubernetes' own controller.
   static std::vector<nlohmann::json> batch_jobs(const Shape& shape, const char* ns,
                                                 const std::string& managed_by);
+  // As the operator made them in kGang, for another namespace.
   base::Result<std::vector<nlohmann::json>> made_pods();
   Counts cpu_by_process(pid_t operator_pid) const;
 
