@@ -214,6 +214,10 @@ struct JobSpec {
   JobControl control{};
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
+  // How many pods have to succeed in all: when one has, the next takes its place. Absent: the pods
+  // of the gang.
+  std::optional<std::int32_t> completions{};
+  std::string completed_indexes{};  // "0,2-3": of these pods, those that are not run
   // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
   std::vector<AdoptedPod> adopted{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
@@ -329,8 +333,10 @@ struct JobStatus {
   std::optional<JobEnding> ending{};
   std::optional<JobHeld> held{};
   std::optional<std::int32_t> exit_code{};
-  std::string
-      succeeded_indexes{};  // "0,2-3": the pods that had succeeded when successPolicy was met
+  // "0,2-3": the pods that had succeeded when successPolicy was met; with completions those that
+  // have succeeded so far.
+  std::string succeeded_indexes{};
+  std::string member_indexes{};  // "4,7-8": with completions, the pod at each place of the gang
   std::optional<JobObserved> observed{};
   // Accepted from the first judgement on, Ready and Completing from the first start on; Finished,
   // and Complete or Failed, at the end. NeverFrozen where it was true once. None of them vanishes.

@@ -98,6 +98,8 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("control", s.control);
   io.field("podPolicy", s.pod_policy);
   io.field("network", s.network);
+  io.field("completions", s.completions);
+  io.field("completedIndexes", s.completed_indexes);
   io.field("adopted", s.adopted);
   io.field("template", s.pod_template);
 }
@@ -189,6 +191,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("held", s.held);
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
+  io.field("memberIndexes", s.member_indexes);
   io.field("observed", s.observed);
   io.field("conditions", s.conditions);
 }

@@ -156,7 +156,7 @@ json full_job() {
                                                  "succeededCount": 2}]}},
       "control": {"hold": false, "suspend": false, "cancel": false, "requeueRequest": 0,
                   "releaseRequest": 0},
-      "podPolicy": "PerNode", "network": "Service",
+      "podPolicy": "PerNode", "network": "Service", "completions": 6, "completedIndexes": "0-1",
       "template": {"spec": {"containers": [
         {"name": "main", "image": "busybox", "command": ["sleep", "300"]}]}}},
     "status": {
@@ -179,6 +179,7 @@ json full_job() {
                  "since": "2026-01-01T00:00:00.000000Z",
                  "graceEnd": "2026-01-01T00:00:30.000000Z"},
       "held": {"reason": "JobHeldAdmin"}, "exitCode": 0, "succeededIndexes": "0,2",
+      "memberIndexes": "3,5",
       "observed": {"requeueRequest": 0, "releaseRequest": 0},
       "conditions": [{"type": "Ready", "status": "False", "reason": "Starting",
                       "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");

@@ -80,6 +80,12 @@ TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
   };
   const Case cases[] = {
       {"pods run", nullptr, {{"active", 2}, {"ready", 1}, {"startTime", kEarly}}},
+      {"one has succeeded while another runs",
+       {{"active", 2}, {"ready", 2}, {"startTime", kEarly}},
+       {{"active", 1}, {"ready", 1}, {"succeeded", 1}, {"completedIndexes", "1"}}},
+      {"the other is requeued",
+       {{"active", 1}, {"succeeded", 1}, {"completedIndexes", "1"}, {"startTime", kEarly}},
+       {{"active", 0}, {"ready", 0}}},
       {"pods terminate",
        {{"active", 2}, {"ready", 2}, {"startTime", kEarly}},
        {{"active", 0}, {"ready", 0}, {"terminating", 2}}},

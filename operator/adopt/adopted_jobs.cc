@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "operator/gang/gang_observation.h"
+#include "operator/gang/members.h"
 #include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/sentences.h"
 
@@ -62,6 +64,13 @@ int attempt_of(const kube::ObjectMeta& metadata) {
 // A Job of a version without this label: each attempt before it counts.
 int failures_before(const kube::ObjectMeta& metadata) {
   return number_in(metadata, kube::kLabelFailures, attempt_of(metadata));
+}
+
+// The pods that count as done: those of the present start are in its status, together with earlier
+// ones.
+std::string succeeded_in(const kube::JobSpec& spec, const kube::JobStatus& status) {
+  if (!spec.completions) return "";
+  return status.succeeded_indexes.empty() ? spec.completed_indexes : status.succeeded_indexes;
 }
 
 bool is_final(const kube::JobStatus& status) {
@@ -132,9 +141,12 @@ BatchView live_view(const kube::JobStatus& status) {
 
 // Returns true if something waits for this difference: `kubectl wait` and the controllers above (a
 // CronJob's, say) for the conditions, and the next attempt for the count of failures, which would
-// be lost if the failed Job of ours were deleted first. The rest only informs.
-bool is_urgent(const kube::BatchJobStatus& stored, const kube::BatchJobStatus& wanted) {
+// be lost if the failed Job of ours were deleted first. A suspension waits for the count of
+// successes. The rest only informs.
+bool is_urgent(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& stored,
+               const kube::BatchJobStatus& wanted) {
   if (stored.failed != wanted.failed) return true;
+  if (spec.suspend && stored.succeeded != wanted.succeeded) return true;
   for (const std::string_view type :
        {kube::kBatchComplete, kube::kBatchFailed, kube::kBatchSuspended, kube::kBatchAccepted}) {
     const kube::Condition* before = kube::find_condition(stored.conditions, type);
@@ -188,6 +200,7 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
              .attempt = attempt_of(record.object->metadata),
              .failures = failures_before(record.object->metadata),
              .status = record.status.stored(),
+             .succeeded = succeeded_in(record.object->spec, record.status.stored()),
              .version = record.status.version(),
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
@@ -210,6 +223,7 @@ void AdoptedJobs::observe_ended(const kube::Job& object) {
                    .attempt = attempt_of(object.metadata),
                    .failures = failures_before(object.metadata),
                    .status = object.status,
+                   .succeeded = succeeded_in(object.spec, object.status),
                    .version = object.metadata.resource_version});
 }
 
@@ -390,6 +404,29 @@ AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
   return failed;
 }
 
+// Of a batch Job whose pods follow one another, sorted: an index that has succeeded in any attempt
+// is not run again. If the Jobs of attempts are gone, its own status tells. Not Indexed it only has
+// their number, which is enough: such pods do not differ.
+std::vector<int> AdoptedJobs::succeeded_so_far(const Adopted& adopted) {
+  const kube::BatchJobSpec& spec = adopted.object->spec;
+  if (!has_followers(spec)) return {};
+  const kube::BatchJobStatus& told = adopted.status.stored();
+  std::vector<int> all = parse_indexes(told.completed_indexes);
+  for (const auto& [uid, job] : adopted.jobs) {
+    const std::vector<int> more = parse_indexes(job.succeeded);
+    all.insert(all.end(), more.begin(), more.end());
+  }
+  std::ranges::sort(all);
+  const auto repeated = std::ranges::unique(all);
+  all.erase(repeated.begin(), repeated.end());
+  for (int index = 0; static_cast<int>(all.size()) < told.succeeded && index < kCompletionsMax;
+       ++index) {
+    const auto at = std::ranges::lower_bound(all, index);
+    if (at == all.end() || *at != index) all.insert(at, index);
+  }
+  return all;
+}
+
 BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects) {
   const Failed failed = failed_attempts(adopted);
   const kube::BatchJobSpec& spec = adopted.object->spec;
@@ -422,6 +459,9 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     view.terminating = present->terminating;
   }
   view.failed = failed.counted;
+  if (view.succeeded_indexes.empty()) {
+    view.succeeded_indexes = base::format_number_list(succeeded_so_far(adopted));
+  }
   return view;
 }
 
@@ -430,6 +470,8 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
   BatchView view{.phase = Phase::kSuspended};
   // batch/v1: suspending a Job deletes its pods, and resuming it starts them anew. So the Job
   // behind it is deleted, which is asked for again until it is gone.
+  const auto succeeded = static_cast<std::int32_t>(succeeded_so_far(adopted).size());
+  const bool all_counted = adopted.status.stored().succeeded >= succeeded;
   for (auto& [uid, job] : adopted.jobs) {
     // The Job of a failed attempt stays: its pods keep their logs, and its label its number.
     if (is_final(job.status) && !job.deleted) continue;
@@ -438,7 +480,8 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
     // runs.
     view.active += job.active;
     view.terminating += job.terminating;
-    delete_job(uid, job, now, effects);
+    // What has succeeded is counted first: the next one goes on from there.
+    if (all_counted) delete_job(uid, job, now, effects);
   }
   return view;
 }
@@ -468,6 +511,11 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
     if (job.attempt == failed.attempts - 1 && job.status.end_time) {
       attempt.not_before = *job.status.end_time + back_off(failed.attempts);
     }
+  }
+  attempt.succeeded = succeeded_so_far(adopted);
+  if (has_followers(adopted.object->spec) &&
+      static_cast<int>(attempt.succeeded.size()) >= completions_of(adopted.object->spec)) {
+    return {.phase = Phase::kComplete};  // its Jobs are gone, and all that was left is its status
   }
   const auto deadline = deadline_of(adopted.object->spec);
   // The first attempt gets the whole deadline as its time limit and ends with Timeout. Only a later
@@ -520,7 +568,7 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
   }
   if (mirror.is_in_flight()) return;  // its answer touches it
   if (!mirror.may_write(now)) return timers_.set_no_later(uid, mirror.due());
-  if (!is_urgent(mirror.stored(), mirror.wanted())) {
+  if (!is_urgent(adopted.object->spec, mirror.stored(), mirror.wanted())) {
     if (adopted.differs_since == base::kNever) adopted.differs_since = now;
     // Three degrees: what clients wait for goes out at once; numbers of pods are gathered for a
     // moment; mere reasons go through the budget, once a minute for each object.

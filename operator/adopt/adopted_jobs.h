@@ -76,6 +76,7 @@ class AdoptedJobs {
     int attempt = 0;
     int failures = 0;         // attempts before it that count
     kube::JobStatus status;   // as stored
+    std::string succeeded{};  // pods, as stored; where pods follow one another
     std::string version{};    // in which `status` is stored
     bool deleted = false;     // the object is gone, pods are left
     bool is_going = false;    // it is being deleted, something keeps the object
@@ -110,6 +111,7 @@ class AdoptedJobs {
     std::optional<BatchView> verdict;  // podFailurePolicy ends the batch Job
   };
   static Failed failed_attempts(const Adopted& adopted);
+  static std::vector<int> succeeded_so_far(const Adopted& adopted);
   void forget_unseen(Adopted& adopted, base::Instant now);
   void delete_job(const std::string& uid, OurJob& job, base::Instant now,
                   std::vector<Effect>& effects);

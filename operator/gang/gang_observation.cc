@@ -134,6 +134,7 @@ class Observer {
     for (std::size_t i = 0; i < view_.slots.size(); ++i) {
       const PodSlot& slot = view_.slots[i];
       const SlotPod& one = view_.pods[i];
+      if (!slot.has_pod()) continue;
       if (one.pod == nullptr) {
         out_.missing.push_back(slot.index);
         out_.all_finished = out_.all_succeeded = all_running = false;
@@ -271,8 +272,11 @@ class Observer {
   // A failure after the rule is met counts for nothing: workers often fail because their driver has
   // ended. Containers tell whole seconds, so within one of them success wins.
   void check_success() {
-    if (view_.success_policy == nullptr || out_.all_succeeded) return;
-    out_.success = early_success(*view_.success_policy, view_.slots, view_.pods, now_);
+    if (view_.success_policy == nullptr) return;
+    if (view_.members == nullptr && out_.all_succeeded) return;
+    std::vector<int> before;
+    if (view_.members != nullptr) before = view_.members->succeeded();
+    out_.success = early_success(*view_.success_policy, view_.slots, view_.pods, now_, before);
     if (!out_.success || !out_.failure) return;
     if (out_.success->at <= failed_at_) {
       out_.failure.reset();

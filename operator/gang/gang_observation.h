@@ -12,6 +12,7 @@
 
 #include "base/time.h"
 #include "kube/api/pod.h"
+#include "operator/gang/members.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/gang/success_policy.h"
 #include "scheduler/model/job.h"
@@ -87,8 +88,9 @@ struct GangView {
   const std::map<std::string, base::Instant>* failing_since = nullptr;
   base::Duration settle = std::chrono::seconds{2};
   std::optional<base::Instant> start_deadline;  // allocation + startTimeout
-  bool ready = false;                           // JobReady is behind it: nothing fails to launch
+  bool ready = false;  // all of its pods have run: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
+  const Members* members = nullptr;  // null: each slot has one pod and no other
   // Others have made the pods: one that they delete is as good as gone, however it ends then.
   bool are_adopted = false;
 };

@@ -156,12 +156,12 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
   labels[std::string{kube::kLabelJob}] = job.metadata.name;
   labels[std::string{kube::kLabelJobId}] = text(job.status.job_id.value_or(0));
   labels[std::string{kube::kLabelPartition}] = job.status.partition;
-  labels[std::string{kube::kLabelTask}] = text(slot.index);
+  labels[std::string{kube::kLabelTask}] = text(slot.pod_index);
   labels[std::string{kube::kLabelStart}] = text(job.status.starts.value_or(0));
   Json& annotations = metadata["annotations"];
   // A template that has it gets each pod's own, as the pods of an Indexed batch Job have it.
   const std::string index{kube::kBatchCompletionIndex};
-  if (annotations.contains(index)) annotations[index] = labels[index] = text(slot.index);
+  if (annotations.contains(index)) annotations[index] = labels[index] = text(slot.pod_index);
   if (!annotations.contains(std::string{kube::kSafeToEvict})) {
     // Moving one pod of a gang would end the gang, so cluster-autoscaler leaves its node alone,
     // unless the template says otherwise.
@@ -242,12 +242,12 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
     spec["terminationGracePeriodSeconds"] = whole_seconds_up(options.kill_wait);
   }
   if (needs_service(job, gang.pods_count)) {
-    spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.index);
+    spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.pod_index);
     spec["subdomain"] = job.metadata.name;
   } else if (pod["metadata"]["labels"].contains(std::string{kube::kBatchCompletionIndex})) {
     spec["hostname"] =
         pod["metadata"]["labels"].value(std::string{kube::kBatchJobName}, job.metadata.name) + "-" +
-        std::to_string(slot.index);
+        std::to_string(slot.pod_index);
   }
   Json& tolerations = spec["tolerations"];
   if (!tolerations.is_array()) tolerations = Json::array();

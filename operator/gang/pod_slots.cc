@@ -65,7 +65,8 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
       for (int i = 0; i < pods; ++i) {
         PodSlot& slot = slots.emplace_back();
         slot.index = static_cast<int>(slots.size()) - 1;
-        slot.name = pod_name(job.name, job.uid, job.starts, slot.index);
+        slot.pod_index = slot.index;
+        slot.name = pod_name(job.name, job.uid, job.starts, slot.pod_index);
         slot.node = node;
         slot.node_index = node_index;
         slot.tasks = tasks / pods;
@@ -82,15 +83,22 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
   return slots;
 }
 
+std::optional<int> index_in_name(std::string_view name) {
+  const std::size_t dash = name.rfind('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  int index = 0;
+  const auto parsed = std::from_chars(name.data() + dash + 1, name.data() + name.size(), index);
+  if (parsed.ec != std::errc{} || index < 0) return std::nullopt;
+  return index;
+}
+
 const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name) {
   // The index is the last part of a name, so that a slot is found without a search; the name is
   // compared all the same, since pods of earlier starts differ in the hash alone.
-  const std::size_t dash = name.rfind('-');
-  if (dash == std::string_view::npos) return nullptr;
-  std::size_t index = 0;
-  const auto parsed = std::from_chars(name.data() + dash + 1, name.data() + name.size(), index);
-  if (parsed.ec != std::errc{} || index >= slots.size()) return nullptr;
-  return slots[index].name == name ? &slots[index] : nullptr;
+  const auto index = index_in_name(name);
+  if (!index || static_cast<std::size_t>(*index) >= slots.size()) return nullptr;
+  const PodSlot& slot = slots[static_cast<std::size_t>(*index)];
+  return slot.name == name ? &slot : nullptr;
 }
 
 }  // namespace control

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,15 +15,18 @@
 namespace control {
 
 struct PodSlot {
-  std::string name;
+  std::string name;  // of its pod; "": it has none (Members)
   std::string node;
-  int index = 0;       // of the pod in its job, from 0
+  int index = 0;       // of the slot in its start, from 0
+  int pod_index = 0;   // of the pod in its job; the same but for Members
   int node_index = 0;  // SLURM_NODEID
   int first_task = 0;  // SLURM_PROCID of its first task
   int tasks = 1;       // that it stands for
   int cpus = 0;        // 0: not limited
   std::string cores;   // core numbers on its node; "" = all
   std::optional<kube::Bytes> memory;
+
+  bool has_pod() const { return !name.empty(); }
   friend bool operator==(const PodSlot&, const PodSlot&) = default;
 };
 
@@ -41,7 +45,10 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
                                              const kube::Allocation& allocation,
                                              kube::PodPolicy policy);
 
+// The index at the end of a pod's name; nullopt if there is none.
+std::optional<int> index_in_name(std::string_view name);
 // The slot of the pod of that name, or null. The index is in the name, so none is searched for.
+// REQUIRES: the index of each slot's pod is the slot's.
 const PodSlot* find_slot(std::span<const PodSlot> slots, std::string_view name);
 
 }  // namespace control

@@ -10,18 +10,36 @@ namespace {
 
 constexpr int kPodIndexMax = 99'999;
 
+struct Success {
+  int index = 0;
+  base::Instant at{};
+};
+
+// Sorted by index.
+std::vector<Success> successes(std::span<const PodSlot> slots, std::span<const SlotPod> pods,
+                               base::Instant now, std::span<const int> before) {
+  std::vector<Success> all;
+  // When those ended is of no interest: something had to fail before them, and nothing had.
+  for (const int index : before) all.push_back({.index = index});
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (!pods[i].has_succeeded || std::ranges::binary_search(before, slots[i].pod_index)) continue;
+    all.push_back({slots[i].pod_index, pods[i].last_finished.value_or(now)});
+  }
+  std::ranges::sort(all, {}, &Success::index);
+  return all;
+}
+
 // When the rule was met: its count-th pod had ended, of those that it names.
-std::optional<base::Instant> met_at(const kube::SuccessRule& rule, std::span<const PodSlot> slots,
-                                    std::span<const SlotPod> pods, base::Instant now) {
+std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
+                                    std::span<const Success> successes) {
   std::vector<int> named =
       base::parse_number_list(rule.succeeded_indexes, kPodIndexMax).value_or(std::vector<int>{});
   std::sort(named.begin(), named.end());
   std::vector<base::Instant> ends;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (!pods[i].has_succeeded) continue;
+  for (const Success& success : successes) {
     const bool is_named =
-        named.empty() || std::binary_search(named.begin(), named.end(), slots[i].index);
-    if (is_named) ends.push_back(pods[i].last_finished.value_or(now));
+        named.empty() || std::binary_search(named.begin(), named.end(), success.index);
+    if (is_named) ends.push_back(success.at);
   }
   const std::size_t needed =
       rule.succeeded_count ? static_cast<std::size_t>(*rule.succeeded_count) : named.size();
@@ -60,15 +78,15 @@ std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& poli
 
 std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
                                           std::span<const PodSlot> slots,
-                                          std::span<const SlotPod> pods, base::Instant now) {
+                                          std::span<const SlotPod> pods, base::Instant now,
+                                          std::span<const int> before) {
+  const std::vector<Success> all = successes(slots, pods, now, before);
   for (std::size_t i = 0; i < policy.rules.size(); ++i) {
     // The first rule in the order of the list that is met, as in a batch Job's successPolicy.
-    const auto at = met_at(policy.rules[i], slots, pods, now);
+    const auto at = met_at(policy.rules[i], all);
     if (!at) continue;
     std::vector<int> succeeded;
-    for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-      if (pods[slot].has_succeeded) succeeded.push_back(slots[slot].index);
-    }
+    for (const Success& success : all) succeeded.push_back(success.index);
     return EarlySuccess{.at = *at, .rule = i, .succeeded = base::format_number_list(succeeded)};
   }
   return std::nullopt;

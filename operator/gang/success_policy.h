@@ -23,10 +23,12 @@ struct EarlySuccess {
   std::size_t rule = 0;     // that is met
   std::string succeeded{};  // indexes of all pods that have succeeded: "0,2-3"
 };
-// By the first rule that is met. Cost: for each rule the pods, if any pod has succeeded.
+// By the first rule that is met. `before`: indexes of pods that succeeded earlier, sorted; their
+// slots have other pods by now. Cost: for each rule the pods, if any pod has succeeded.
 // REQUIRES: success_policy_problems() finds none.
 std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
                                           std::span<const PodSlot> slots,
-                                          std::span<const SlotPod> pods, base::Instant now);
+                                          std::span<const SlotPod> pods, base::Instant now,
+                                          std::span<const int> before = {});
 
 }  // namespace control

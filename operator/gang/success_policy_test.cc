@@ -19,7 +19,7 @@ constexpr base::Instant kSeenAt{seconds{1'000'000}};
 struct Gang {
   explicit Gang(const std::vector<int>& ended) {
     for (const int ago : ended) {
-      slots.push_back({.index = static_cast<int>(slots.size())});
+      slots.push_back({.pod_index = static_cast<int>(slots.size())});
       SlotPod& pod = pods.emplace_back();
       pod.has_succeeded = ago >= 0;
       if (ago >= 0) pod.last_finished = kSeenAt - seconds{ago};

@@ -60,6 +60,10 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   // 2. the allocation
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
+  if (job.object->spec.completions) {
+    const std::string& succeeded = job.wanted().succeeded_indexes;
+    context.succeeded = succeeded.empty() ? job.object->spec.completed_indexes : succeeded;
+  }
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
@@ -209,7 +213,19 @@ void Decisions::take_slots(JobRecord& job) {
     slots->resize(std::min(slots->size(), adopted.size()));
     for (std::size_t i = 0; i < slots->size(); ++i) (*slots)[i].name = adopted[i].name;
   }
-  job.take_slots(std::move(*slots));
+  if (const auto completions = job.object->spec.completions) {
+    kube::JobStatus& wanted = job.wanted();
+    Members members{*completions,
+                    {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
+                    static_cast<int>(slots->size())};
+    name_slots({job.key.name, job.uid, wanted.starts.value_or(0)}, members, *slots);
+    // Of a start that has just been decided; else as it is stored.
+    wanted.succeeded_indexes = members.succeeded_text();
+    wanted.member_indexes = members.members_text();
+    job.take_slots(std::move(*slots), std::move(members));
+  } else {
+    job.take_slots(std::move(*slots));
+  }
   for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
 }
 

@@ -58,6 +58,7 @@ void GangRunner::run_ending(JobRecord& job) {
   const kube::JobEnding ending = *job.wanted().ending;
   pods_.end_pods(job, ending.grace_end);
   if (pods_.has_pods_left(job) || !job.start.creating.empty()) return;
+  note_successes(job);
   if (job.start.undo) return finish_undo(job);
   // With a grace time it has run on since its ending was shown.
   show_times(job, scheduler_, parts_.now);
@@ -101,9 +102,7 @@ void GangRunner::run_adopted(JobRecord& job) {
   // The gates are removed already, so the start cannot be undone like one of our own pods: a pod
   // without its gate can never be queued again.
   if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
-  if (!seen.settled_at) return;
-  if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
-  become_ready(job);
+  become_ready_when_settled(job, seen);
 }
 
 // REQUIRES: each of its pods has ended or is gone.
@@ -143,7 +142,8 @@ void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) co
 // 2. A pod cannot be started: the start is undone, without its node if that is to blame, otherwise
 //    the job is held, because it would fail in the same way anywhere.
 // 3. A pod has failed: the gang ends.
-// 4. All pods have succeeded, or those that its successPolicy asks for: the job is complete.
+// 4. All pods have succeeded, or those that its successPolicy asks for: the job is complete. With
+//    spec.completions others follow them (run_members).
 // 5. The gang was ready and misses a pod: it has lost a member. Pods are never made a second time
 //    then.
 // 6. The gang is starting and misses pods: they are made.
@@ -167,6 +167,11 @@ void GangRunner::run_started(JobRecord& job) {
   const bool was_ready = is_ready(job);
   // 2. a pod cannot start, which is not a failure of the program. Its node is left out, or, if the
   //    same would happen anywhere, the job is held until a user has looked at it
+  if (seen.launch && was_ready && job.start.members) {
+    return end_by_itself(job, {.exit_code = 1,
+                               .lost_member = seen.launch->node_is_at_fault,
+                               .message = seen.launch->message});
+  }
   if (seen.launch) {
     return undo_start(
         job,
@@ -176,34 +181,115 @@ void GangRunner::run_started(JobRecord& job) {
          .hold = !seen.launch->node_is_at_fault,
          .message = seen.launch->message});
   }
-  if (seen.all_finished || seen.failure || seen.success) note_short_life(job, seen);
+  const bool is_over = seen.all_finished && !job.start.members;
+  if (is_over || seen.failure || seen.success) note_short_life(job, seen);
   // 3. a pod has failed
   if (seen.failure) return end_by_itself(job, *seen.failure);
   // 4. enough pods have succeeded, or all
   if (seen.success) return complete_early(job, *seen.success);
-  if (seen.all_succeeded) {
-    show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
-    scheduler_.tell(
-        sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
-    return;
-  }
+  if (job.start.members) return run_members(job, seen);
+  if (seen.all_succeeded) return complete(job);
   // 5. a ready gang that lacks a pod has lost a member: the processes of the others wait for it,
   //    and a new pod would not know what it did. The gang ends as a whole, and may be requeued
   if (was_ready) {
-    if (seen.missing.empty()) return;
-    const PodSlot& slot = job.start.slots[static_cast<std::size_t>(seen.missing.front())];
-    return end_by_itself(job,
-                         {.state = sched::JobState::kNodeFail,
-                          .lost_member = true,
-                          .message = "pod " + slot.name + " on node " + slot.node + " is gone"});
+    if (!seen.missing.empty()) lose_member(job, seen.missing.front());
+    return;
   }
   // 6. pods are made, also those whose creation has failed before
   if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
-  // 7. some pods do not run yet: a change of one of them brings the loop back here. If all run,
-  //    they settle at a known instant
+  // 7. all pods run, and have settled
+  become_ready_when_settled(job, seen);
+}
+
+// If some pods do not run yet, a change of one of them brings the loop back here. If all run, they
+// settle at a known instant.
+void GangRunner::become_ready_when_settled(JobRecord& job, const GangObservation& seen) {
   if (!seen.settled_at) return;
   if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
   become_ready(job);
+}
+
+void GangRunner::complete(JobRecord& job) {
+  show_times(job, scheduler_, parts_.now);  // the scheduler forgets it with the next line
+  scheduler_.tell(
+      sched::JobGone{.job = job.id, .verdict = sched::JobState::kCompleted, .exit_code = 0});
+}
+
+void GangRunner::lose_member(JobRecord& job, int slot) {
+  const PodSlot& lost = job.start.slots[static_cast<std::size_t>(slot)];
+  end_by_itself(job,
+                {.state = sched::JobState::kNodeFail,
+                 .lost_member = true,
+                 .message = "pod " + lost.name + " on node " + lost.node + " is gone"});
+}
+
+// A job whose pods follow one another (Members). Nothing has failed. The first case that holds
+// decides:
+//
+// 1. All pods that it needs have succeeded: it is complete.
+// 2. The gang is starting: as any other, with its first pods. Whatever succeeds meanwhile is
+//    followed by another when the gang is ready.
+// 3. Pods have succeeded, and there are others to follow them: who has which place is a commit
+//    point. Then timetables name the new pods, then they are made. So no leader makes other ones.
+// 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made:
+//    its name is stored, and whether an earlier leader has made it is told by its name.
+void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
+  note_successes(job);
+  const Members& members = *job.start.members;
+  // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
+  if (members.all_have_succeeded()) {
+    note_short_life(job, seen);
+    return complete(job);
+  }
+  std::vector<int> missing = seen.missing;
+  // A pod whose success is known may go: its log alone is lost.
+  std::erase_if(missing, [&](int slot) {
+    return members.has_succeeded(job.start.slots[static_cast<std::size_t>(slot)].pod_index);
+  });
+  // 2.
+  if (!is_ready(job)) {
+    if (!missing.empty()) return pods_.launch(job, missing);
+    return become_ready_when_settled(job, seen);
+  }
+  // 3.
+  fill_places(job);
+  if (job.status.is_uncommitted()) return;
+  // 4.
+  for (const int slot : missing) {
+    if (job.start.seen.contains(slot)) return lose_member(job, slot);
+  }
+  if (!missing.empty()) pods_.launch(job, missing);
+}
+
+// The timetables are only wanted here: CommitGate holds them back until the places are stored.
+void GangRunner::fill_places(JobRecord& job) {
+  const std::vector<PodSlot> before = job.fill_places();
+  if (before.empty()) return;
+  job.wanted().member_indexes = job.start.members->members_text();
+  parts_.jobs.mark(job, WriteUrgency::kCommit);
+  for (const PodSlot& slot : before) {
+    const PodSlot& now = job.start.slots[static_cast<std::size_t>(slot.index)];
+    timetables_.replace_pod(slot.node, {job.uid, slot.name, now.name});
+  }
+  parts_.report.log("pods follow", job_fields(job) + " members=" + job.wanted().member_indexes +
+                                       " succeeded=" + job.wanted().succeeded_indexes);
+}
+
+// Of a job with members: its pods that have succeeded are done for good, whatever becomes of this
+// start. A pod that we have deleted may have ended well because it was told to end; it counts as
+// not done.
+void GangRunner::note_successes(JobRecord& job) const {
+  if (!job.start.members) return;
+  bool is_news = false;
+  for (std::size_t i = 0; i < job.start.slots.size(); ++i) {
+    const SlotPod& one = job.start.slot_pods[i];
+    if (!one.has_succeeded || one.pod->metadata.deletion_timestamp) continue;
+    is_news = job.start.members->note_success(job.start.slots[i].pod_index) || is_news;
+  }
+  if (!is_news) return;
+  job.wanted().succeeded_indexes = job.start.members->succeeded_text();
+  // With the next commit point at the latest: until then the pods that tell it stay.
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 
 // Also remembers since when which pods have failed, and when to look again.
@@ -212,13 +298,15 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .pods = job.start.slot_pods,
                 .failing_since = &job.start.failing_since,
                 .settle = parts_.policy.parameters().settle,
-                .ready = is_ready(job),
+                // The next pods have yet to start.
+                .ready = is_ready(job) && !job.start.members,
+                .members = job.start.members ? &*job.start.members : nullptr,
                 .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
   const kube::Condition* ready_condition =
       kube::find_condition(job.wanted().conditions, kube::kReady);
-  if (!view.ready && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
+  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
       ready_condition->last_transition_time) {
     // Counted from when Ready turned False, that is from the start. A new leader reads it from the
     // status.
@@ -282,6 +370,7 @@ void GangRunner::become_ready(JobRecord& job) {
 
 // The times are shown first: they end here, and the scheduler forgets them.
 void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
+  note_successes(job);
   show_times(job, scheduler_,
              parts_.now);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = end.state;
@@ -324,6 +413,10 @@ void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
 // leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held,
 // and that may not be requeued, fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
+  // Of a gang that runs, the next pod is refused: it is queued again, with what has succeeded.
+  if (is_ready(job) && job.start.members) {
+    return end_by_itself(job, {.exit_code = 1, .lost_member = true, .message = undo.message});
+  }
   // A hold would leave it waiting for a release, and the release would start it a second time,
   // which its owner has forbidden.
   if (undo.hold && !may_requeue(job)) {

@@ -29,6 +29,12 @@ class GangRunner {
  private:
   void run_ending(JobRecord& job);
   void run_started(JobRecord& job);
+  void run_members(JobRecord& job, const GangObservation& seen);
+  void fill_places(JobRecord& job);
+  void note_successes(JobRecord& job) const;
+  void become_ready_when_settled(JobRecord& job, const GangObservation& seen);
+  void complete(JobRecord& job);
+  void lose_member(JobRecord& job, int slot);
   void run_adopted(JobRecord& job);
   void end_adopted(JobRecord& job, const GangObservation& seen);
   void note_short_life(JobRecord& job, const GangObservation& seen) const;

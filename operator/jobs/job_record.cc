@@ -5,8 +5,10 @@
 
 namespace control {
 
-void JobRecord::take_slots(std::vector<PodSlot> of_start) {
+void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members> members) {
   start.slots = std::move(of_start);
+  start.members = std::move(members);
+  start.seen.clear();
   start.slot_pods.assign(start.slots.size(), {});
   start.nodes.clear();
   for (const PodSlot& slot : start.slots) {  // those of a node stand together
@@ -25,7 +27,8 @@ void JobRecord::clear_start() {
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
   if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
-  } else {
+    if (start.members) start.seen.insert(slot->index);
+  } else if (!is_done(name, *pod)) {
     stale_pods.insert(name);
   }
   pods[name] = std::move(pod);
@@ -39,9 +42,49 @@ void JobRecord::erase_pod(const std::string& name) {
   pods.erase(name);
 }
 
+std::vector<PodSlot> JobRecord::fill_places() {
+  std::vector<PodSlot> before;
+  const std::vector<PodSlot> old = start.slots;
+  const std::vector<int> filled = start.members->fill();
+  name_slots({key.name, uid, wanted().starts.value_or(0)}, *start.members, start.slots);
+  for (const int place : filled) {
+    const auto index = static_cast<std::size_t>(place);
+    before.push_back(old[index]);
+    start.slot_pods[index] = {};
+    start.seen.erase(place);
+    // After a restore of etcd the pod may be there already.
+    const auto there = pods.find(start.slots[index].name);
+    if (there == pods.end()) continue;
+    stale_pods.erase(there->first);
+    put_pod(there->first, there->second);
+  }
+  return before;
+}
+
+// With members the pod of an index that has succeeded, of this start or an earlier one, stays: its
+// log is what users look for, and no other pod will write it again.
+bool JobRecord::is_done(const std::string& name, const kube::Pod& pod) const {
+  if (!start.members || pod.status.phase != kube::PodPhase::kSucceeded) return false;
+  const auto index = index_in_name(name);
+  return index && start.members->has_succeeded(*index);
+}
+
+bool JobRecord::is_of_start(const std::string& name) const {
+  if (is_adopted() || !start.members) return slot_named(name) != nullptr;
+  const auto index = index_in_name(name);
+  return index && pod_name(key.name, uid, wanted().starts.value_or(0), *index) == name;
+}
+
 // The names of our own pods end with their index; the slots of an adopted gang are sorted by name
 // (job_check).
 const PodSlot* JobRecord::slot_named(const std::string& name) const {
+  if (start.members) {
+    const auto index = index_in_name(name);
+    const auto place = index ? start.members->place_of(*index) : std::nullopt;
+    if (!place || static_cast<std::size_t>(*place) >= start.slots.size()) return nullptr;
+    const PodSlot& slot = start.slots[static_cast<std::size_t>(*place)];
+    return slot.name == name ? &slot : nullptr;
+  }
   if (!is_adopted()) return find_slot(start.slots, name);
   const auto found = std::ranges::lower_bound(start.slots, name, {}, &PodSlot::name);
   return found != start.slots.end() && found->name == name ? &*found : nullptr;

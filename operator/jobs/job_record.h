@@ -42,6 +42,8 @@ struct PodsToCreate {
 struct GangStart {
   std::vector<PodSlot> slots;      // of status.wanted.allocation
   std::vector<SlotPod> slot_pods;  // the pod of each
+  std::optional<Members> members;  // of a job with spec.completions
+  std::set<int> seen;              // with members: indexes of slots whose present pod was seen
   std::vector<std::string> nodes;  // of the slots, each once
   bool launching = false;          // its template is being read
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
@@ -98,13 +100,18 @@ struct JobRecord {
 
   base::Instant timer{base::kNever};  // when to look again without a change
 
-  // These functions keep in step: start.slots, start.slot_pods, start.nodes, pods, stale_pods.
-  // Cost: log(pods) each, but take_slots and clear_start, which look at all.
-  void take_slots(std::vector<PodSlot> of_start);
+  // These functions keep in step: start.slots, start.slot_pods, start.nodes, start.members, pods,
+  // stale_pods. Cost: log(pods) each, but take_slots and clear_start, which look at all.
+  void take_slots(std::vector<PodSlot> of_start, std::optional<Members> members = {});
   void clear_start();
+  // The pods at places of members that have succeeded are followed by the next ones; returns the
+  // slots that have another pod now as they were. REQUIRES: start.members. Cost: its places.
+  std::vector<PodSlot> fill_places();
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 
+  // Of a pod's name: it is of the present start, whatever has become of the pod.
+  bool is_of_start(const std::string& name) const;
   // Returns true if the job's tasks are pods that others have made.
   bool is_adopted() const { return object != nullptr && !object->spec.adopted.empty(); }
 
@@ -120,6 +127,7 @@ struct JobRecord {
 
  private:
   const PodSlot* slot_named(const std::string& name) const;
+  bool is_done(const std::string& name, const kube::Pod& pod) const;
 };
 
 }  // namespace control

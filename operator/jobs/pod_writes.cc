@@ -34,6 +34,17 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
          now < *ready->last_transition_time + kAccountPatience;
 }
 
+// Returns true if a place has no pod, and one is to be made for it.
+bool lacks_pods(const JobRecord& job) {
+  const GangStart& start = job.start;
+  for (std::size_t i = 0; i < start.slots.size(); ++i) {
+    const PodSlot& slot = start.slots[i];
+    const bool has_pod = start.slot_pods[i].pod != nullptr;
+    if (slot.has_pod() && !has_pod && !start.members->has_succeeded(slot.pod_index)) return true;
+  }
+  return false;
+}
+
 // The API server will not take the pod as it is, however often it is tried.
 bool is_refused_for_good(base::Code code) {
   switch (code) {
@@ -107,7 +118,8 @@ void PodWrites::keep_template(const kube::Job& answer) {
   JobRecord* job = parts_.jobs.find(answer.metadata.uid);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
   // The template is large; it is kept only for as long as pods are to be made from it.
-  if (!job->pods.empty() || !job->start.creating.empty()) return;
+  const bool has_all = job->start.members ? !lacks_pods(*job) : !job->pods.empty();
+  if (has_all || !job->start.creating.empty()) return;
   job->start.launch_template = answer.spec.pod_template;
 }
 

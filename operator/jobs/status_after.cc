@@ -82,6 +82,7 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
                        const DecisionContext& context) {
   status.ending.reset();
   status.allocation.reset();
+  status.member_indexes.clear();
   status.partition = context.partition;
   status.start_time.reset();
   // Slurm counts the time limit anew for each start, so the times of the start that is over go.
@@ -121,7 +122,8 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.claim.reset();
   // What the previous start left behind must not be read as an outcome of this one.
   status.exit_code.reset();
-  status.succeeded_indexes.clear();
+  status.succeeded_indexes = context.succeeded;
+  status.member_indexes.clear();
   // The start's own: its lastTransitionTime is when it was decided, also after an earlier start.
   // set_condition() keeps the transition time of a condition that was False before.
   std::erase_if(status.conditions, [](const auto& c) { return c.type == kube::kReady; });

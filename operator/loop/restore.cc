@@ -228,7 +228,8 @@ std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::Timetabl
                                                             base::Instant as_of) {
   const JobRecord* job = jobs_.find(pod.job_uid);
   if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
-  if (find_slot(job->start.slots, pod.name) == nullptr) return std::nullopt;
+  // Also of a pod that has another at its place by now, which is stored and not yet published.
+  if (!job->is_of_start(pod.name)) return std::nullopt;
   const bool ready = kube::is_true(job->wanted().conditions, kube::kReady);
   if (ready && job->wanted().start_time.value_or(as_of) > as_of) return std::nullopt;
   return job->id;

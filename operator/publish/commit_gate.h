@@ -1,8 +1,9 @@
 // CommitGate: the order of writes, in one place (architecture.md 3, "Commit points").
 //
 // A commit point is a write of a job's status that says what was decided: its start, its readiness,
-// its claim, its ending, its requeue, its final state. Everything else follows from what is stored,
-// so that a leader that comes after a crash at any point goes on from there:
+// which pod follows which (Members), its claim, its ending, its requeue, its final state.
+// Everything else follows from what is stored, so that a leader that comes after a crash at any
+// point goes on from there:
 //
 //   1. A node's timetable is written only while no commit point of a job that has, had or gets a
 //      share of it is outstanding. So a timetable never runs a job whose start is not stored, and

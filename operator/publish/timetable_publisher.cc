@@ -60,6 +60,16 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
   compare(node, found->second);
 }
 
+void TimetablePublisher::replace_pod(const std::string& node, const Successor& successor) {
+  const auto found = tables_.find(node);
+  if (found == tables_.end() || !found->second.is_planned) return;
+  for (kube::TimetablePod& pod : found->second.mirror.wanted().pods) {
+    const bool is_it = pod.job_uid == successor.job_uid && pod.name == successor.before;
+    if (is_it) pod.name = successor.after;
+  }
+  compare(node, found->second);
+}
+
 // Term and revision do not count as a difference: a new leader writes only the timetables whose
 // plan is another one.
 void TimetablePublisher::compare(const std::string& node, Table& table) {

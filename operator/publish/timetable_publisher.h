@@ -49,6 +49,11 @@ class TimetablePublisher {
   void want(const sched::NodePlan& plan, const std::string& node, const ListedJobs& jobs);
   // The plans go on listing the job, but nothing is to touch its pods.
   void leave_out(const std::string& node, const std::string& job_uid);
+  // Another pod of the job has taken the place of this one, with the same turns.
+  struct Successor {
+    std::string job_uid, before, after;
+  };
+  void replace_pod(const std::string& node, const Successor& successor);
   // Those of nodes of partitions, as counted last, are made where one is needed and there is none;
   // those that are needed no more may go. Cost: all nodes, or these.
   void ensure_all(base::Duration slice, base::Instant now);

@@ -153,16 +153,34 @@ void FakeNode::step(std::int64_t server_version) {
     if (pod->spec.node_name != options_.name) continue;
     if (pod->metadata.ns == options_.agents_namespace) continue;
     seen[pod->metadata.uid] = true;
-    kube::Labels& annotations = annotations_[pod->metadata.uid] = pod->metadata.annotations;
-    const auto only = annotations.find("test/only-pod");
-    const auto index = pod->metadata.labels.find(std::string{kube::kLabelTask});
-    if (only != annotations.end() && index != pod->metadata.labels.end() &&
-        index->second != only->second) {
-      annotations.erase("test/work");
-    }
+    take_annotations(*pod);
     look_at(*pod);
   }
   std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
+}
+
+// What its annotations say of the pod with its index.
+void FakeNode::take_annotations(const kube::Pod& pod) {
+  kube::Labels& annotations = annotations_[pod.metadata.uid] = pod.metadata.annotations;
+  const auto index = pod.metadata.labels.find(std::string{kube::kLabelTask});
+  if (index == pod.metadata.labels.end()) return;
+  const auto names_another = [&](const char* name) {
+    const auto only = annotations.find(name);
+    return only != annotations.end() && only->second != index->second;
+  };
+  if (names_another("test/only-pod")) annotations.erase("test/work");
+  if (names_another("test/refuse-index")) annotations.erase("test/refuse");
+  if (names_another("test/waiting-index")) annotations.erase("test/waiting");
+  const auto others = annotations.find("test/work-of-others");
+  if (others != annotations.end() && index->second != "0") {
+    annotations["test/work"] = others->second;
+  }
+  const auto job = pod.metadata.labels.find(std::string{kube::kLabelJob});
+  const auto fails = annotations.find("test/fails");
+  if (fails != annotations.end() && job != pod.metadata.labels.end() &&
+      fails->second == job->second + ":" + index->second) {
+    annotations["test/exit-code"] = "1";
+  }
 }
 
 void FakeNode::look_at(const kube::Pod& pod) {

@@ -29,8 +29,12 @@ struct FakeNodeOptions {
 //   test/work: "30s"        how long its program runs (default: for ever)
 //   test/exit-code: "3"     with what it ends
 //   test/only-pod: "0"      both are of the pod with this index; the others run for ever
+//   test/fails: "train:3"   of the Job of ours of that name, the pod with this index ends with 1
+//   test/work-of-others: "5s"  the program of all pods but that with index 0 runs for so long
 //   test/refuse: "OutOfcpu" kubelet refuses it with this reason, the first `test/refusals` times
+//   test/refuse-index: "3"     of the pod with this index only
 //   test/waiting: "ErrImagePull"  its container never starts, for this reason
+//   test/waiting-index: "4"    of the pod with this index only
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {
  public:
@@ -72,6 +76,7 @@ class FakeNode {
     bool finished = false;
   };
 
+  void take_annotations(const kube::Pod& pod);
   void look_at(const kube::Pod& pod);
   void start_what_is_due();
   void start(Process& process);

@@ -10,6 +10,7 @@
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
 #include "kube/testing/api_server/empty_cluster.h"
+#include "operator/gang/members.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 
@@ -341,6 +342,7 @@ void World::check_pods() {
   std::map<std::string, Stored<kube::Job>::Ptr> jobs;
   for (const auto& one : jobs_.all()) jobs[one->metadata.uid] = one;
   std::map<std::string, std::set<std::string>> incarnations;  // by job UID
+  std::map<std::string, std::set<int>> members;               // likewise
   for (const auto& pod : pods_.all()) {
     if (pod->status.phase == kube::PodPhase::kSucceeded ||
         pod->status.phase == kube::PodPhase::kFailed || pod->metadata.deletion_timestamp) {
@@ -358,6 +360,18 @@ void World::check_pods() {
     }
     if (!status.allocation || std::to_string(status.starts.value_or(0)) != start) {
       violations_.push_back("pod " + pod->metadata.name + " without an allocation");
+    }
+    // 3. where pods follow one another, each has a place of its own, and none that has succeeded,
+    // as stored, runs again.
+    if (!known->second->spec.completions) continue;
+    const int index = std::stoi(pod->metadata.labels.at(std::string{kube::kLabelTask}));
+    std::set<int>& running = members[known->first];
+    const auto done = parse_indexes(status.succeeded_indexes);
+    if (!running.insert(index).second || std::ranges::binary_search(done, index)) {
+      violations_.push_back("pod " + pod->metadata.name + " runs a second time");
+    }
+    if (static_cast<int>(running.size()) > known->second->spec.resources.tasks) {
+      violations_.push_back("more pods than places of " + known->second->metadata.name);
     }
   }
 }

@@ -89,7 +89,8 @@ class World {
   // Time that the job's first pod of the present start has run.
   base::Duration ran(const std::string& job);
 
-  // Violations seen so far: two incarnations, pods without allocation, overlaps.
+  // Violations seen so far: two incarnations, pods without allocation, overlaps, more pods than
+  // places.
   std::vector<std::string> violations() const;
   std::string log_tail() const;
 

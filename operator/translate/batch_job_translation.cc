@@ -10,6 +10,7 @@
 #include "base/number_list.h"
 #include "kube/api/json_text.h"
 #include "kube/api/pod.h"
+#include "operator/gang/members.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/judged_spec.h"
 #include "operator/translate/pod_failure_policy.h"
@@ -41,22 +42,17 @@ std::string annotation(const kube::BatchJob& batch, std::string_view name) {
 
 // --- what cannot be run ---
 
-// A gang starts and ends as a whole, so everything of batch/v1 that treats pods one by one (work
-// queues, parallelism below completions, limits per index) is refused rather than approximated.
+// A gang starts and ends as a whole, so that of batch/v1 which treats failures of pods one by one
+// (limits per index) is refused rather than approximated.
 void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& problems) {
-  const std::int32_t parallelism = spec.parallelism.value_or(1);
-  if (!spec.completions && parallelism != 1) {
-    problems.emplace_back(
-        "spec.completions: is absent, which makes the Job a work queue; kubegang starts all pods "
-        "of "
-        "a Job together, so set it to the same as spec.parallelism");
-  } else if (parallelism != spec.completions.value_or(1)) {
-    problems.push_back("spec.parallelism: " + std::to_string(parallelism) +
-                       " differs from spec.completions " +
-                       std::to_string(spec.completions.value_or(1)) +
-                       "; kubegang starts all pods of a Job together, so make them equal");
-  } else if (parallelism < 1) {
+  if (spec.parallelism.value_or(1) < 1) {
     problems.emplace_back("spec.parallelism: a gang has at least 1 pod; use spec.suspend to wait");
+  } else if (completions_of(spec) < 1) {
+    problems.emplace_back("spec.completions: a gang has at least 1 pod; use at least 1");
+  } else if (has_followers(spec) && completions_of(spec) > kCompletionsMax) {
+    problems.push_back("spec.completions: " + std::to_string(completions_of(spec)) +
+                       " is more than kubegang counts; use at most " +
+                       std::to_string(kCompletionsMax));
   }
   for (std::string& problem : failure_policy_problems(spec)) {
     problems.push_back(std::move(problem));
@@ -66,6 +62,13 @@ void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& proble
         "spec.backoffLimitPerIndex: is not supported, a gang is restarted as a whole; use "
         "spec.backoffLimit");
   }
+}
+
+// How many pods of it run at once when so many have succeeded; at least 1.
+std::int32_t gang_size(const kube::BatchJobSpec& spec, std::size_t succeeded) {
+  const auto left = std::int64_t{completions_of(spec)} - static_cast<std::int64_t>(succeeded);
+  const std::int64_t parallelism = spec.parallelism.value_or(1);
+  return static_cast<std::int32_t>(std::max<std::int64_t>(std::min(parallelism, left), 1));
 }
 
 // --- names ---
@@ -92,7 +95,7 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
                std::vector<std::string>& problems) {
   const std::string text = annotation(batch, kube::kAnnotationNodes);
   if (text.empty()) return;  // as few as hold its pods
-  const std::int32_t pods = pods_of(batch.spec);
+  const std::int32_t pods = gang_size(batch.spec, 0);
   const char* const end = text.data() + text.size();
   std::int32_t min = 0;
   auto parsed = std::from_chars(text.data(), end, min);
@@ -101,6 +104,8 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
     parsed = std::from_chars(parsed.ptr + 1, end, max);
   }
   if (parsed.ec == std::errc{} && parsed.ptr == end && min >= 1 && max >= min && min <= pods) {
+    const std::int32_t tasks = *spec.resources.tasks;
+    if (min > tasks) min = max = tasks;  // a later attempt, which has fewer pods left
     spec.resources.nodes = kube::JobNodes{.min = min, .max = max};
     return;
   }
@@ -229,10 +234,21 @@ std::string as_batch_writes(const std::vector<int>& indexes) {
   return text;
 }
 
+// Of a batch Job whose pods follow one another. A new leader may know less for a moment than is
+// stored.
+void count_successes(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
+                     const BatchView& view) {
+  const std::vector<int> succeeded = parse_indexes(view.succeeded_indexes);
+  const auto count = static_cast<std::int32_t>(succeeded.size());
+  if (count <= status.succeeded) return;
+  status.succeeded = count;
+  if (is_indexed(spec)) status.completed_indexes = as_batch_writes(succeeded);
+}
+
 void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
                   const BatchView& view, base::Instant now) {
   set_ended(status, view, now);
-  std::vector<int> succeeded(static_cast<std::size_t>(pods_of(spec)));
+  std::vector<int> succeeded(static_cast<std::size_t>(completions_of(spec)));
   std::iota(succeeded.begin(), succeeded.end(), 0);
   if (!view.succeeded_indexes.empty()) {
     succeeded = base::parse_number_list(view.succeeded_indexes, kIndexMax).value_or(succeeded);
@@ -265,8 +281,12 @@ void set_not_waiting(kube::BatchJobStatus& status, const std::string& reason, ba
 
 }  // namespace
 
-std::int32_t pods_of(const kube::BatchJobSpec& spec) {
+std::int32_t completions_of(const kube::BatchJobSpec& spec) {
   return spec.completions.value_or(spec.parallelism.value_or(1));
+}
+
+bool has_followers(const kube::BatchJobSpec& spec) {
+  return completions_of(spec) > spec.parallelism.value_or(1);
 }
 
 std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
@@ -294,6 +314,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   const TemplateFacts facts = check_template(pod_template);
   verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
   kube::JobSpec& spec = verdict.job.spec;
+  spec.resources.tasks = gang_size(batch.spec, attempt.succeeded.size());
   set_nodes(batch, spec, verdict.problems);
   PodShape shape;
   if (const auto pod = kube::decode_template(pod_template); pod.ok()) {
@@ -326,7 +347,10 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   spec.pod_policy = kube::PodPolicy::kPerTask;
   spec.network = kube::JobNetwork::kNone;  // the author's own Service, as with the batch group
   spec.pod_template = pod_template;
-  spec.resources.tasks = pods_of(batch.spec);
+  if (has_followers(batch.spec)) {
+    spec.completions = completions_of(batch.spec);
+    spec.completed_indexes = base::format_number_list(attempt.succeeded);
+  }
   set_shape(shape, spec);
   return verdict;
 }
@@ -361,6 +385,7 @@ kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
   status.active = view.active;
   status.ready = view.ready;
   status.terminating = view.terminating;
+  if (has_followers(spec)) count_successes(spec, status, view);
   if (view.phase == Phase::kRefused) {
     set_condition(status, kube::kBatchAccepted, ConditionStatus::kFalse, view.reason, view.message,
                   now);

@@ -22,6 +22,8 @@ struct Attempt {
   base::Duration ran{0};                      // of the attempts before it; counts for the deadline
   std::optional<base::Instant> not_before{};  // the batch group's back-off between attempts
   bool plain_name = true;                     // false: the batch Job's own name is taken
+  // Of a batch Job whose pods follow one another: the indexes that are not run again, sorted.
+  std::vector<int> succeeded{};
 };
 
 struct BatchVerdict {
@@ -29,7 +31,8 @@ struct BatchVerdict {
   kube::Job job;                      // to be created; of no meaning when there are problems
 };
 
-// A pod is a task: completions becomes tasks, the CPU requests of its containers (limits where
+// A pod is a task: parallelism becomes tasks, or what is left of completions; if more pods than
+// those have to succeed, completions stays that. The CPU requests of its containers (limits where
 // there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes the
 // time limit. The template stays as it is, but for what the API server writes into each
 // (schedulerName, a grace period of 30 s), and gets JOB_COMPLETION_INDEX as the batch group's
@@ -42,8 +45,10 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
 base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
                                             const kube::RawJson& judged);
 
-// How many pods it has, all at once.
-std::int32_t pods_of(const kube::BatchJobSpec& spec);
+// How many pods have to succeed. Of a work queue (no completions): all that it has at once.
+std::int32_t completions_of(const kube::BatchJobSpec& spec);
+// Returns true if they are more than run at once.
+bool has_followers(const kube::BatchJobSpec& spec);
 // activeDeadlineSeconds, at most 100 years; nullopt = it has none.
 std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec);
 
@@ -65,15 +70,18 @@ struct BatchView {
   std::int32_t active = 0;               // pods that have not ended
   std::int32_t ready = 0;                // of them
   std::int32_t terminating = 0;          // pods that are deleted and still there
-  std::string succeeded_indexes{};       // kComplete, by successPolicy: "0,2-3"; else all
+  // "0,2-3". kComplete: empty stands for all. Else those of a batch Job whose pods follow one
+  // another, of all attempts so far.
+  std::string succeeded_indexes{};
   std::int32_t failed = 0;               // attempts that count for backoffLimit
 };
 
 // The status that follows `stored`, so that the API server takes it: startTime changes only with
-// the suspension, the counters of failures and successes never go back (successes are counted at
-// the end), Complete comes with SuccessCriteriaMet, Failed with FailureTarget, neither with active
-// pods. Equal to `stored` if there is nothing new. SOURCE: pkg/registry/batch/job/strategy.go and
-// pkg/apis/batch/validation of Kubernetes; e2e/contract tries it on a real API server.
+// the suspension, the counters of failures and successes never go back (successes of a gang are
+// counted at its end), Complete comes with SuccessCriteriaMet, Failed with FailureTarget, neither
+// with active pods. Equal to `stored` if there is nothing new. SOURCE:
+// pkg/registry/batch/job/strategy.go and pkg/apis/batch/validation of Kubernetes; e2e/contract
+// tries it on a real API server.
 kube::BatchJobStatus batch_status_after(const kube::BatchJobSpec& spec,
                                         const kube::BatchJobStatus& stored, const BatchView& view,
                                         base::Instant now);

@@ -106,6 +106,40 @@ TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   EXPECT_NE(translate_batch_job(object, {.number = 1}).job.metadata.name, again.metadata.name);
 }
 
+// Two at a time of what is left. Those that have succeeded are not run again, and the last attempt
+// needs no more nodes than it has pods.
+TEST(BatchJobTranslation, MorePodsThanRunAtOnceFollowOneAnother) {
+  const kube::BatchJob object =
+      batch({{"metadata", {{"annotations", {{"kubegang.io/nodes", "2-4"}}}}},
+             {"spec", {{"parallelism", 2}, {"completions", 6}}}});
+  const kube::JobSpec first = translate_batch_job(object, {}).job.spec;
+  EXPECT_EQ(first.resources.tasks, 2);
+  EXPECT_EQ(first.completions, 6);
+  EXPECT_EQ(first.completed_indexes, "");
+  EXPECT_EQ(first.resources.nodes, (kube::JobNodes{.min = 2, .max = 4}));
+  const kube::JobSpec last =
+      translate_batch_job(object, {.number = 1, .succeeded = {0, 1, 2, 4, 5}}).job.spec;
+  EXPECT_EQ(last.resources.tasks, 1);
+  EXPECT_EQ(last.completions, 6);
+  EXPECT_EQ(last.completed_indexes, "0-2,4-5");
+  EXPECT_EQ(last.resources.nodes, (kube::JobNodes{.min = 1, .max = 1}));
+}
+
+TEST(BatchJobTranslation, NoMorePodsRunThanHaveToSucceed) {
+  const kube::JobSpec spec =
+      translate_batch_job(batch({{"spec", {{"parallelism", 9}}}}), {}).job.spec;
+  EXPECT_EQ(spec.resources.tasks, 4);
+  EXPECT_FALSE(spec.completions.has_value());
+}
+
+// A work queue: the pods share out the work among themselves, and all of them end when it is done.
+TEST(BatchJobTranslation, WithoutCompletionsAllPodsHaveToSucceed) {
+  const json queue{{"completions", nullptr}, {"parallelism", 3}, {"completionMode", "NonIndexed"}};
+  const kube::BatchJobSpec spec = batch({{"spec", queue}}).spec;
+  EXPECT_EQ(translate_batch_job(batch({{"spec", queue}}), {}).job.spec.resources.tasks, 3);
+  EXPECT_EQ(batch_status_after(spec, {}, {.phase = Phase::kComplete}, kNow).succeeded, 3);
+}
+
 // Names of Jobs of ours become names of hosts: DNS labels that begin with a letter.
 TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   for (const char* name : {"0digit", "with.dots",
@@ -155,8 +189,8 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
     const char* sentence;
   };
   const Case cases[] = {
-      {{{"spec", {{"completions", 8}}}}, nullptr, "differs from spec.completions 8"},
-      {{{"spec", {{"completions", nullptr}}}}, nullptr, "work queue"},
+      {{{"spec", {{"completions", 100'001}}}}, nullptr, "use at most 100000"},
+      {{{"spec", {{"completions", 0}}}}, nullptr, "spec.completions: a gang has at least 1 pod"},
       {{{"spec", {{"completions", 0}, {"parallelism", 0}}}}, nullptr, "spec.suspend"},
       {{{"spec", {{"backoffLimitPerIndex", 1}}}}, nullptr, "spec.backoffLimitPerIndex"},
       {{{"spec", {{"podFailurePolicy", {{"rules", json::array({{{"action", "FailJob"}}})}}}}}},
@@ -245,6 +279,30 @@ TEST(BatchJobTranslation, ASuccessPolicyIsThatOfTheGang) {
   ASSERT_THAT(verdict.problems, IsEmpty());
   EXPECT_EQ(verdict.job.spec.lifecycle.success_policy,
             (kube::SuccessPolicy{{{"0,2-3", {}}, {"", 2}}}));
+}
+
+// Of pods that follow one another. A new leader may know of fewer for a moment.
+TEST(BatchJobStatus, CountsSuccessesWhileItsPodsFollowOneAnother) {
+  kube::BatchJobSpec spec = batch({{"spec", {{"parallelism", 2}, {"completions", 6}}}}).spec;
+  kube::BatchJobStatus status;
+  const auto see = [&](Phase phase, const std::string& succeeded) {
+    status = batch_status_after(
+        spec, status, {.phase = phase, .since = kNow, .succeeded_indexes = succeeded}, kNow);
+  };
+  see(Phase::kRunning, "0-1,3");
+  EXPECT_EQ(status.succeeded, 3);
+  EXPECT_EQ(status.completed_indexes, "0,1,3");
+  see(Phase::kWaiting, "0");
+  EXPECT_EQ(status.succeeded, 3);
+  EXPECT_EQ(status.completed_indexes, "0,1,3");
+  see(Phase::kComplete, "0-5");
+  EXPECT_EQ(status.succeeded, 6);
+  EXPECT_EQ(status.completed_indexes, "0-5");
+  status = {};
+  spec.completion_mode = "NonIndexed";
+  see(Phase::kRunning, "0-1,3");
+  EXPECT_EQ(status.succeeded, 3);
+  EXPECT_EQ(status.completed_indexes, "");
 }
 
 TEST(BatchJobStatus, ByASuccessPolicyCountsThosePodsThatSucceeded) {

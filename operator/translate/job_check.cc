@@ -5,7 +5,9 @@
 #include <optional>
 #include <set>
 
+#include "base/number_list.h"
 #include "kube/api/time_format.h"
+#include "operator/gang/members.h"
 #include "operator/gang/success_policy.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
@@ -43,6 +45,7 @@ class Checker {
     check_partitions();
     check_sizes();
     check_adopted();
+    check_completions();
     check_memory();
     check_times();
     check_success_policy();
@@ -138,6 +141,35 @@ class Checker {
                          ? where + "is listed twice; list each pod once"
                          : where + "must come before \"" + before + "\"; sort the pods by name");
     }
+  }
+
+  // A place that pods follow one another at is a task's.
+  void check_completions() {
+    if (!spec_.completions) {
+      if (!spec_.completed_indexes.empty()) {
+        problem("spec.completedIndexes: needs spec.completions; set that, or remove this");
+      }
+      return;
+    }
+    check_range("spec.completions", spec_.completions, 1, kCompletionsMax);
+    if (!spec_.adopted.empty()) {
+      return problem("spec.completions: pods that others have made have no successors; remove it");
+    }
+    if (spec_.pod_policy != kube::PodPolicy::kPerTask || !spec_.resources.tasks) {
+      return problem(
+          "spec.completions: needs podPolicy PerTask and spec.resources.tasks, the number of pods "
+          "that run at once");
+    }
+    const auto done = base::parse_number_list(spec_.completed_indexes, kCompletionsMax - 1);
+    if (!done || std::ranges::any_of(*done, [&](int i) { return i >= *spec_.completions; })) {
+      return problem("spec.completedIndexes: \"" + spec_.completed_indexes +
+                     "\" must list indexes below spec.completions (example: 0,2-3)");
+    }
+    const std::set<int> distinct{done->begin(), done->end()};
+    const auto left = *spec_.completions - static_cast<std::int64_t>(distinct.size());
+    if (*spec_.resources.tasks <= left) return;
+    problem("spec.resources.tasks: " + std::to_string(*spec_.resources.tasks) + " pods, but only " +
+            std::to_string(left) + " of spec.completions are left; lower tasks");
   }
 
   void check_memory() {
@@ -241,6 +273,10 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   // Which pods a start has follows from it, and those of the present one may exist.
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
+  }
+  if (before.completions != now.completions || before.completed_indexes != now.completed_indexes) {
+    problems.emplace_back(
+        "spec.completions, spec.completedIndexes: cannot change; create another job");
   }
   if (before.adopted != now.adopted) {
     problems.emplace_back("spec.adopted: cannot change; it is the operator's");

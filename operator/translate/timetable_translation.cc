@@ -78,7 +78,8 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
     // alone.
     if (!job) continue;
     for (const PodSlot& slot : job->slots) {
-      if (slot.node != node_name || spec.pods.size() >= timetable::kPodsMax) continue;
+      if (!slot.has_pod() || slot.node != node_name) continue;
+      if (spec.pods.size() >= timetable::kPodsMax) break;
       images[i].push_back(static_cast<std::uint16_t>(spec.pods.size()));
       kube::TimetablePod& pod = spec.pods.emplace_back();
       pod.ns = job->ns;

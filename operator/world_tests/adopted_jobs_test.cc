@@ -345,10 +345,10 @@ TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
 // The first is refused by the translation, before any Job of ours; the second by the operator's
 // check of the Job that was made for it.
 TEST_F(AdoptedJobTest, ThatCannotBeRunSaysSoAndHasNoPods) {
-  create(batch_job("queue", 2, "5s", {{"completions", 5}}));
+  create(batch_job("single", 2, "5s", {{"backoffLimitPerIndex", 1}}));
   world_.run_for(seconds{5});
-  EXPECT_THAT(condition("queue", kube::kBatchAccepted),
-              HasSubstr("False: NotSupported: spec.parallelism: 2 differs"));
+  EXPECT_THAT(condition("single", kube::kBatchAccepted),
+              HasSubstr("False: NotSupported: spec.backoffLimitPerIndex: is not supported"));
   EXPECT_EQ(ours().size(), 0U);
   json elsewhere = batch_job("elsewhere", 2, "5s");
   elsewhere["metadata"]["annotations"]["kubegang.io/partition"] = "nowhere";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 
 namespace kubernetes {
 namespace {
@@ -99,8 +100,54 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
 }
 
+// Two at a time of five. What runs is told while it runs; who has succeeded keeps its log, and an
+// index that fails in the first attempt is the only one of those two that the second runs again.
+TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
+  const std::string script =
+      "echo part $JOB_COMPLETION_INDEX on $(hostname); sleep 2; "
+      "[ $JOB_COMPLETION_INDEX != 3 ] || [ -e /stamps/failed ] || "
+      "{ touch /stamps/failed; exit 1; }";
+  json sweep = batch_job("sweep", 2, script, {{"completions", 5}});
+  json& pod = sweep["spec"]["template"]["spec"];
+  pod["containers"][0]["volumeMounts"] = {{{"name", "stamps"}, {"mountPath", "/stamps"}}};
+  pod["volumes"] = {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}};
+  ASSERT_NO_FATAL_FAILURE(apply(sweep));
+  ASSERT_NO_FATAL_FAILURE(wait_until("some have succeeded", [&] {
+    EXPECT_LE(count("sweep", "active"), 2);
+    return count("sweep", "succeeded") >= 2;
+  }));
+  EXPECT_EQ(condition("sweep", "Complete"), "");
+  ASSERT_EQ(wait_for("sweep", "Complete").exit_code, 0) << status("sweep").dump(1);
+  const json done = status("sweep");
+  EXPECT_EQ(done["succeeded"], 5);
+  EXPECT_EQ(done["completedIndexes"], "0-4");
+  EXPECT_EQ(done.value("failed", 0), 1);
+  std::map<std::string, int> succeeded;  // by index
+  for (const json& each : pods_of("sweep")) {
+    if (each["status"]["phase"] != "Succeeded") continue;
+    ++succeeded[each["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]];
+  }
+  const std::map<std::string, int> once{{"0", 1}, {"1", 1}, {"2", 1}, {"3", 1}, {"4", 1}};
+  EXPECT_EQ(succeeded, once);
+  const Output logs =
+      run_shell(kubectl("logs -n " + ns_ + " -l batch.kubernetes.io/job-name=sweep --tail=-1"));
+  EXPECT_NE(logs.text.find("part 4 on sweep-4"), std::string::npos) << logs.text;
+}
+
+// Its members change and its turns go on.
+TEST_F(BatchJobs, TakeTurnsWhileTheirPodsFollowOneAnother) {
+  ASSERT_NO_FATAL_FAILURE(
+      apply(batch_job("sweep", 2, "sleep 5", {{"completions", 6}, {"backoffLimit", 0}})));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("sweep"));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "other"}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("other"));
+  ASSERT_EQ(wait_for("sweep", "Complete").exit_code, 0) << status("sweep").dump(1);
+  EXPECT_EQ(status("sweep").value("failed", 0), 0);
+  remove(job_path("other"));
+}
+
 TEST_F(BatchJobs, ThatCannotRunSayWhy) {
-  ASSERT_NO_FATAL_FAILURE(apply(batch_job("queue", 2, "true", {{"completions", 5}})));
+  ASSERT_NO_FATAL_FAILURE(apply(batch_job("queue", 2, "true", {{"backoffLimitPerIndex", 1}})));
   ASSERT_NO_FATAL_FAILURE(wait_until("it says what is wrong", [&] {
     return condition("queue", "kubegang.io/Accepted") == "False: NotSupported";
   }));
@@ -248,11 +295,13 @@ TEST_F(BatchJobs, OfANamespaceThatAdoptsThemAreOurs) {
 TEST_F(BatchJobs, AsInTheExamplesRun) {
   ASSERT_NO_FATAL_FAILURE(apply_example("job.yaml"));
   ASSERT_NO_FATAL_FAILURE(apply_example("cron-job.yaml"));
+  ASSERT_NO_FATAL_FAILURE(apply_example("sweep.yaml"));
   const Output made =
       run_shell(kubectl("create job -n " + ns_ + " by-hand --from=cronjob/nightly"));
   ASSERT_EQ(made.exit_code, 0) << made.text;
   EXPECT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
   EXPECT_EQ(wait_for("by-hand", "Complete").exit_code, 0) << status("by-hand").dump(1);
+  EXPECT_EQ(wait_for("sweep", "Complete").exit_code, 0) << status("sweep").dump(1);
 }
 
 // A stand-in is called in place of torchrun, and checks what it is given. Names are not resolved in

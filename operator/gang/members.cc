@@ -1,0 +1,102 @@
+#include "operator/gang/members.h"
+
+#include <algorithm>
+
+#include "base/number_list.h"
+
+namespace control {
+
+std::vector<int> parse_indexes(std::string_view text) {
+  return base::parse_number_list(text, kCompletionsMax - 1).value_or(std::vector<int>{});
+}
+
+Members::Members(int completions, const Stored& stored, int places)
+    : completions_{std::clamp(completions, 0, kCompletionsMax)},
+      succeeded_(static_cast<std::size_t>(completions_)) {
+  for (const int index : parse_indexes(stored.succeeded)) {
+    if (index >= completions_ || has_succeeded(index)) continue;
+    succeeded_[static_cast<std::size_t>(index)] = true;
+    ++succeeded_count_;
+  }
+  for (const int index : parse_indexes(stored.members)) {
+    const int place = static_cast<int>(members_.size());
+    if (index >= completions_ || place >= places || !place_of_.try_emplace(index, place).second) {
+      break;  // not what members_text() writes
+    }
+    members_.push_back(index);
+    next_ = std::max(next_, index + 1);
+  }
+  if (!members_.empty()) return;
+  while (static_cast<int>(members_.size()) < places) {
+    const auto index = take_next();
+    if (!index) break;
+    place_of_[*index] = static_cast<int>(members_.size());
+    members_.push_back(*index);
+  }
+}
+
+std::optional<int> Members::take_next() {
+  while (next_ < completions_ && has_succeeded(next_)) ++next_;
+  if (next_ >= completions_) return std::nullopt;
+  return next_++;
+}
+
+std::optional<int> Members::place_of(int index) const {
+  const auto found = place_of_.find(index);
+  return found == place_of_.end() ? std::nullopt : std::optional{found->second};
+}
+
+bool Members::has_succeeded(int index) const {
+  return index >= 0 && index < completions_ && succeeded_[static_cast<std::size_t>(index)];
+}
+
+bool Members::note_success(int index) {
+  if (has_succeeded(index)) return false;
+  succeeded_[static_cast<std::size_t>(index)] = true;
+  ++succeeded_count_;
+  return true;
+}
+
+std::vector<int> Members::fill() {
+  std::vector<int> filled;
+  for (int place = 0; place < static_cast<int>(members_.size()); ++place) {
+    int& member = members_[static_cast<std::size_t>(place)];
+    if (!has_succeeded(member)) continue;
+    const auto next = take_next();
+    if (!next) break;
+    place_of_.erase(member);
+    place_of_[*next] = place;
+    member = *next;
+    filled.push_back(place);
+  }
+  return filled;
+}
+
+std::vector<int> Members::succeeded() const {
+  std::vector<int> indexes;
+  indexes.reserve(static_cast<std::size_t>(succeeded_count_));
+  for (int index = 0; index < completions_; ++index) {
+    if (has_succeeded(index)) indexes.push_back(index);
+  }
+  return indexes;
+}
+
+std::string Members::succeeded_text() const {
+  return base::format_number_list(succeeded());
+}
+
+std::string Members::members_text() const {
+  return base::format_number_list(members_);
+}
+
+void name_slots(const JobIdentity& job, const Members& members, std::vector<PodSlot>& slots) {
+  const std::vector<int>& at_places = members.at_places();
+  for (std::size_t place = 0; place < slots.size(); ++place) {
+    PodSlot& slot = slots[place];
+    slot.pod_index = place < at_places.size() ? at_places[place] : 0;
+    slot.name = place < at_places.size() ? pod_name(job.name, job.uid, job.starts, slot.pod_index)
+                                         : std::string{};
+  }
+}
+
+}  // namespace control

@@ -1,0 +1,396 @@
+// Jobs whose pods follow one another: batch Jobs with more completions than parallelism, and Jobs
+// of ours with spec.completions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "api/wellknown.h"
+#include "kube/api/batch_job.h"
+#include "operator/gang/members.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+constexpr const char* kTeam = "team-a";
+
+json sweep(const std::string& name, int parallelism, int completions, const std::string& work,
+           const json& more = nullptr, const json& annotations = nullptr) {
+  json notes = annotations.is_object() ? annotations : json::object();
+  if (!work.empty()) notes["test/work"] = work;
+  json object{{"apiVersion", "batch/v1"},
+              {"kind", "Job"},
+              {"metadata", {{"name", name}, {"namespace", kTeam}}},
+              {"spec",
+               {{"managedBy", "kubegang.io/job"},
+                {"completionMode", "Indexed"},
+                {"parallelism", parallelism},
+                {"completions", completions},
+                {"template",
+                 {{"metadata", {{"annotations", notes}}},
+                  {"spec",
+                   {{"restartPolicy", "Never"},
+                    {"containers", json::array({{{"name", "main"}, {"image", "busybox"}}})}}}}}}}};
+  if (more.is_object()) object["spec"].merge_patch(more);
+  return object;
+}
+
+class FollowersTest : public ::testing::Test {
+ protected:
+  FollowersTest() : world_{{}} { furnish(world_); }
+
+  static void furnish(World& world) {
+    json config = linear_config("4s");
+    config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
+    config["spec"]["killWait"] = "2s";
+    world.apply(config);
+    world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  }
+  static void create(World& world, const json& object) {
+    const auto made = world.client().create_json<kube::BatchJob>(kTeam, object);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+  }
+  void create(const json& object) { create(world_, object); }
+  static kube::BatchJob get(World& world, const std::string& name) {
+    const auto job = world.client().get<kube::BatchJob>({kTeam, name});
+    EXPECT_TRUE(job.ok()) << job.error().message;
+    return job.ok() ? *job : kube::BatchJob{};
+  }
+  kube::BatchJob get(const std::string& name) { return get(world_, name); }
+  std::string condition(const std::string& name, std::string_view type) {
+    const kube::BatchJob job = get(name);
+    const kube::Condition* found = kube::find_condition(job.status.conditions, type);
+    if (found == nullptr) return "";
+    return std::string{kube::to_string(found->status)} + ": " + found->reason + ": " +
+           found->message;
+  }
+  bool ends(const std::string& name, base::Duration limit = minutes{10}) {
+    return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
+  }
+  bool have_succeeded(const std::string& name, int count) {
+    return world_.run_until([&] { return get(name).status.succeeded >= count; }, minutes{5});
+  }
+  std::vector<kube::Job> ours() {
+    auto list = world_.client().list<kube::Job>();
+    return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
+  }
+  // How many pods of each index have succeeded.
+  static std::map<int, int> successes(World& world) {
+    std::map<int, int> count;
+    for (const kube::Pod& pod : world.pods()) {
+      if (pod.status.phase != kube::PodPhase::kSucceeded) continue;
+      ++count[std::stoi(pod.metadata.labels.at("kubegang.io/task"))];
+    }
+    return count;
+  }
+  static std::map<int, int> once_each(int completions) {
+    std::map<int, int> count;
+    for (int index = 0; index < completions; ++index) count[index] = 1;
+    return count;
+  }
+
+  World world_;
+};
+
+TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
+  create(sweep("sweep", 2, 6, "10s"));
+  std::int32_t succeeded = 0;
+  std::int32_t active = 0;
+  int rises = 0;
+  const bool ended = world_.run_until(
+      [&] {
+        const kube::BatchJobStatus status = get("sweep").status;
+        EXPECT_GE(status.succeeded, succeeded);
+        EXPECT_LE(status.ready, status.active);
+        if (status.succeeded > succeeded) ++rises;
+        succeeded = status.succeeded;
+        active = std::max(active, status.active);
+        return kube::is_finished(status);
+      },
+      minutes{5});
+  ASSERT_TRUE(ended) << world_.log_tail();
+  EXPECT_EQ(active, 2);
+  EXPECT_GE(rises, 2) << "it is told while the Job runs";
+  const kube::BatchJobStatus done = get("sweep").status;
+  EXPECT_TRUE(kube::is_true(done.conditions, kube::kBatchComplete));
+  EXPECT_EQ(done.succeeded, 6);
+  EXPECT_EQ(done.completed_indexes, "0-5");
+  EXPECT_EQ(done.failed, 0);
+  ASSERT_THAT(ours(), SizeIs(1));
+  const kube::Job job = ours().front();
+  EXPECT_EQ(job.status.starts, 1);
+  EXPECT_EQ(job.status.succeeded_indexes, "0-5");
+  EXPECT_EQ(successes(world_), once_each(6));
+  // Three rounds of 10 s; its run time has not begun again.
+  EXPECT_GE(job.status.run_time->elapsed, seconds{28});
+  for (const kube::Pod& pod : world_.pods()) {
+    const std::string index = pod.metadata.labels.at("kubegang.io/task");
+    EXPECT_EQ(pod.metadata.annotations.at("batch.kubernetes.io/job-completion-index"), index);
+    EXPECT_EQ(pod.spec.hostname, "sweep-" + index);
+    EXPECT_EQ(pod.spec.node_name, world_.pods().front().spec.node_name);
+  }
+  expect_no_violations(world_);
+}
+
+TEST_F(FollowersTest, NeedNoIndexes) {
+  create(sweep("sweep", 3, 7, "5s", {{"completionMode", "NonIndexed"}}));
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(get("sweep").status.succeeded, 7);
+  EXPECT_EQ(get("sweep").status.completed_indexes, "");
+  EXPECT_EQ(successes(world_), once_each(7));
+  for (const kube::Pod& pod : world_.pods()) {
+    EXPECT_FALSE(pod.metadata.labels.contains("batch.kubernetes.io/job-completion-index"));
+  }
+}
+
+// Which pod is done first decides who comes next, at whose place: the lowest index that is left.
+TEST_F(FollowersTest, OfAPodThatTakesLongerWaitForNoOther) {
+  json job = sweep("sweep", 2, 5, "40s", nullptr, {{"test/work-of-others", "5s"}});
+  create(job);
+  ASSERT_TRUE(have_succeeded("sweep", 4)) << world_.log_tail();
+  EXPECT_EQ(get("sweep").status.completed_indexes, "1-4");
+  ASSERT_TRUE(ends("sweep"));
+  EXPECT_EQ(successes(world_), once_each(5));
+  expect_no_violations(world_);
+}
+
+// A failure ends the gang, and the next attempt goes on where it ended: what had succeeded stays.
+TEST_F(FollowersTest, AFailureRunsNothingAgainThatHasSucceeded) {
+  create(sweep("sweep", 2, 6, "10s", nullptr, {{"test/fails", "sweep:3"}}));
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  const kube::BatchJobStatus done = get("sweep").status;
+  EXPECT_TRUE(kube::is_true(done.conditions, kube::kBatchComplete)) << world_.log_tail();
+  EXPECT_EQ(done.failed, 1);
+  EXPECT_EQ(done.succeeded, 6);
+  EXPECT_EQ(done.completed_indexes, "0-5");
+  EXPECT_EQ(successes(world_), once_each(6));
+  EXPECT_THAT(ours(), SizeIs(2));
+  expect_no_violations(world_);
+}
+
+// The count is all that is left if our Job of the failed attempt is deleted.
+TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
+  for (const char* mode : {"Indexed", "NonIndexed"}) {
+    const std::string name = mode == std::string{"Indexed"} ? "first" : "second";
+    create(sweep(name, 2, 8, "10s", {{"completionMode", mode}}));
+    ASSERT_TRUE(have_succeeded(name, 4)) << world_.log_tail();
+    world_.remove_job(name);
+    ASSERT_TRUE(ends(name)) << world_.log_tail();
+    EXPECT_EQ(get(name).status.succeeded, 8);
+    EXPECT_EQ(get(name).status.failed, 0);
+    int pods = 0;
+    for (const auto& [index, count] : successes(world_)) pods += count;
+    EXPECT_LE(pods, 5) << "four were counted; their pods went with the Job";
+    ASSERT_TRUE(world_.client().remove<kube::BatchJob>({kTeam, name}).ok());
+    world_.run_for(seconds{10});
+  }
+  expect_no_violations(world_);
+}
+
+TEST_F(FollowersTest, GoOnAfterASuspension) {
+  create(sweep("sweep", 2, 6, "10s"));
+  ASSERT_TRUE(have_succeeded("sweep", 2));
+  // Two more succeed, and are suspended before their success is told.
+  world_.run_for(seconds{6});
+  const auto patch = [&](bool on) {
+    ASSERT_TRUE(world_.client()
+                    .patch<kube::BatchJob>({kTeam, "sweep"}, {{"spec", {{"suspend", on}}}})
+                    .ok());
+  };
+  patch(true);
+  ASSERT_TRUE(world_.run_until(
+      [&] { return condition("sweep", kube::kBatchSuspended).starts_with("True"); }, minutes{1}))
+      << world_.log_tail();
+  const int counted = get("sweep").status.succeeded;
+  EXPECT_GE(counted, 2);
+  EXPECT_EQ(get("sweep").status.active, 0);
+  patch(false);
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(get("sweep").status.succeeded, 6);
+  int pods = 0;
+  for (const auto& [index, count] : successes(world_)) pods += count;
+  EXPECT_EQ(pods, 6 - counted) << "the others were deleted with the Job before";
+  expect_no_violations(world_);
+}
+
+// Requeued as a lost member requeues any gang; the successes stay.
+TEST_F(FollowersTest, ALostMemberRequeuesTheGangWithWhatIsLeft) {
+  create(sweep("sweep", 2, 6, "10s"));
+  ASSERT_TRUE(have_succeeded("sweep", 2));
+  for (const kube::Pod& pod : world_.pods()) {
+    if (pod.status.phase != kube::PodPhase::kRunning) continue;
+    ASSERT_TRUE(world_.client().remove<kube::Pod>({kTeam, pod.metadata.name}).ok());
+    break;
+  }
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(get("sweep").status.failed, 0);
+  ASSERT_THAT(ours(), SizeIs(1));
+  EXPECT_EQ(ours().front().status.restarts, 1);
+  EXPECT_EQ(successes(world_), once_each(6)) << "logs of all are there, of both starts";
+  expect_no_violations(world_);
+}
+
+// Of its three places two stay empty in the second start. A new leader finds the same.
+TEST_F(FollowersTest, MayBeFewerThanPlacesAfterARequeue) {
+  create(sweep("sweep", 3, 4, "10s"));
+  ASSERT_TRUE(have_succeeded("sweep", 3));
+  for (const kube::Pod& pod : world_.pods()) {
+    if (pod.status.phase != kube::PodPhase::kRunning) continue;
+    ASSERT_TRUE(world_.client().remove<kube::Pod>({kTeam, pod.metadata.name}).ok());
+  }
+  ASSERT_TRUE(world_.run_until([&] { return world_.job("sweep").status.starts == 2; }, minutes{1}))
+      << world_.log_tail();
+  EXPECT_EQ(world_.job("sweep").status.member_indexes, "3");
+  world_.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(successes(world_), once_each(4));
+  expect_no_violations(world_);
+}
+
+// Whose success is stored is done, whatever becomes of its pod.
+TEST_F(FollowersTest, APodThatIsDoneMayBeDeleted) {
+  create(sweep("sweep", 2, 6, "10s"));
+  ASSERT_TRUE(have_succeeded("sweep", 2));
+  for (const kube::Pod& pod : world_.pods()) {
+    if (pod.status.phase != kube::PodPhase::kSucceeded) continue;
+    ASSERT_TRUE(world_.client().remove<kube::Pod>({kTeam, pod.metadata.name}).ok());
+  }
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(ours().front().status.starts, 1);
+  EXPECT_EQ(get("sweep").status.succeeded, 6);
+}
+
+TEST_F(FollowersTest, EndEarlyBySuccessPolicy) {
+  const json policy{{"rules", json::array({{{"succeededCount", 3}}})}};
+  create(sweep("sweep", 2, 9, "10s", {{"successPolicy", policy}}));
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_THAT(condition("sweep", kube::kBatchComplete), HasSubstr("True: SuccessPolicy"));
+  EXPECT_GE(get("sweep").status.succeeded, 3);
+  EXPECT_LE(get("sweep").status.succeeded, 4) << "two run at once";
+}
+
+// The work takes 3 rounds of 10 s, and the limit is for all of them.
+TEST_F(FollowersTest, HaveOneTimeLimitTogether) {
+  create(sweep("sweep", 2, 6, "10s", {{"activeDeadlineSeconds", 25}}));
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_THAT(condition("sweep", kube::kBatchFailed), HasSubstr("True: DeadlineExceeded"));
+  EXPECT_EQ(get("sweep").status.completed_indexes, "0-3");
+}
+
+// Gangs whose members change take turns like any others. The World looks for overlaps.
+TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
+  world_.apply(partition("batch", force()));
+  world_.apply(gang_job("other", 5, "60s"));
+  world_.run_for(seconds{6});
+  create(sweep("sweep", 5, 15, "10s", nullptr, nullptr));
+  json wide = sweep("wide", 5, 10, "9s");
+  wide["metadata"]["annotations"]["kubegang.io/nodes"] = "5";
+  create(wide);
+  ASSERT_TRUE(ends("sweep", minutes{20})) << world_.log_tail();
+  ASSERT_TRUE(ends("wide", minutes{20})) << world_.log_tail();
+  EXPECT_TRUE(
+      world_.run_until([&] { return world_.state("other") == "Completed"; }, minutes{10}));
+  expect_no_violations(world_);
+}
+
+// A gang that runs is requeued if a node has no room for the next pod, and fails if the pod cannot
+// run anywhere.
+TEST_F(FollowersTest, ThatCannotStartEndTheGang) {
+  create(sweep("refused", 2, 6, "10s", {{"backoffLimit", 0}},
+               {{"test/refuse", "OutOfmemory"},
+                {"test/refuse-index", "3"},
+                {"test/refusals", "1"}}));
+  ASSERT_TRUE(ends("refused")) << world_.log_tail();
+  EXPECT_TRUE(kube::is_true(get("refused").status.conditions, kube::kBatchComplete))
+      << world_.log_tail();
+  EXPECT_EQ(ours().front().status.restarts, 1);
+  EXPECT_EQ(get("refused").status.succeeded, 6);
+  create(sweep("stuck", 2, 6, "10s", {{"backoffLimit", 0}},
+               {{"test/waiting", "ErrImagePull"}, {"test/waiting-index", "4"}}));
+  ASSERT_TRUE(ends("stuck")) << world_.log_tail();
+  EXPECT_THAT(condition("stuck", kube::kBatchFailed), HasSubstr("BackoffLimitExceeded"));
+  EXPECT_EQ(get("stuck").status.succeeded, 5);
+  expect_no_violations(world_);
+}
+
+// A Job of ours, without any batch Job.
+TEST_F(FollowersTest, AJobOfOursHasThemToo) {
+  const json spec{{"podPolicy", "PerTask"}, {"completions", 5}, {"completedIndexes", "1"}};
+  json job = gang_job("ours", 1, "10s", spec);
+  job["spec"]["resources"] = {{"tasks", 2}};
+  world_.apply(job);
+  ASSERT_TRUE(world_.run_until([&] { return world_.state("ours") == "Completed"; }, minutes{3}))
+      << world_.log_tail();
+  EXPECT_EQ(world_.job("ours").status.succeeded_indexes, "0-4");
+  std::map<int, int> want = once_each(5);
+  want.erase(1);
+  EXPECT_EQ(successes(world_), want);
+  job["metadata"]["name"] = "wrong";
+  job["spec"]["podPolicy"] = "PerNode";
+  world_.apply(job);
+  world_.run_for(seconds{5});
+  EXPECT_THAT(world_.condition("Job", "wrong", "Accepted"), HasSubstr("needs podPolicy PerTask"));
+}
+
+// Whatever the operator was about to write when it crashed: each index succeeds once, no place has
+// two pods, and all end as they would have.
+TEST(FollowersCrashes, AtAnyWriteRunNothingTwice) {
+  struct Rounds : FollowersTest {
+    using FollowersTest::create;
+    using FollowersTest::furnish;
+    using FollowersTest::get;
+    using FollowersTest::once_each;
+    void TestBody() override {}
+  };
+  int crashes = 0;
+  const std::uint64_t rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 200 : 6;
+  for (std::uint64_t seed = 1; seed <= rounds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World world{{.seed = seed, .crash_per_mille = 60}};
+    Rounds::furnish(world);
+    if (seed % 2 == 0) world.apply(partition("batch", force()));
+    Rounds::create(world, sweep("good", 3, 8, "6s"));
+    Rounds::create(world, sweep("plain", 2, 5, "6s", {{"completionMode", "NonIndexed"}}));
+    Rounds::create(world, sweep("broken", 2, 5, "6s", nullptr, {{"test/fails", "broken:2"}}));
+    world.run_for(seconds{90});
+    crashes += world.crashes();
+    world.set_crash_per_mille(0);
+    const auto over = [&](const char* name) {
+      return kube::is_finished(Rounds::get(world, name).status);
+    };
+    EXPECT_TRUE(world.run_until(
+        [&] { return over("good") && over("plain") && over("broken"); }, minutes{20}))
+        << world.log_tail();
+    EXPECT_EQ(Rounds::get(world, "good").status.completed_indexes, "0-7");
+    EXPECT_EQ(Rounds::get(world, "plain").status.succeeded, 5);
+    EXPECT_EQ(Rounds::get(world, "broken").status.completed_indexes, "0-4");
+    EXPECT_EQ(Rounds::get(world, "broken").status.failed, 1);
+    std::map<std::string, std::map<int, int>> succeeded;  // by batch Job and index
+    for (const kube::Pod& pod : world.pods()) {
+      if (pod.status.phase != kube::PodPhase::kSucceeded) continue;
+      const auto& labels = pod.metadata.labels;
+      ++succeeded[labels.at("batch.kubernetes.io/job-name")]
+                 [std::stoi(labels.at("kubegang.io/task"))];
+    }
+    EXPECT_EQ(succeeded["good"], Rounds::once_each(8)) << world.log_tail();
+    EXPECT_EQ(succeeded["plain"], Rounds::once_each(5));
+    EXPECT_EQ(succeeded["broken"], Rounds::once_each(5));
+    expect_no_violations(world);
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(crashes, 0);
+}
+
+}  // namespace
+}  // namespace control
