@@ -57,9 +57,11 @@ std::int64_t FairShare::effective_usage_ppb(AssociationIndex index) {
   if (association.shares.of_parent) return *(known = effective_usage_ppb(under));
   if (under.value() == 0) return *known;
   const std::int64_t excess = effective_usage_ppb(under) - own;
-  // In steps of a millionth: excess × part, both in billionths, would overflow 64 bits.
-  known = own + excess / 1000 * ppb(association.shares.count, children_shares_[under.index()]) /
-                    (kBillion / 1000);
+  const std::int64_t shares_of_all = children_shares_[under.index()];
+  if (shares_of_all == 0) return *known;
+  // Exact: an only child is counted what its account is, and a billionth more would put its jobs
+  // behind those of users who used nothing. Shares are below 2^32, so this fits 64 bits.
+  known = own + excess * association.shares.count / shares_of_all;
   return *known;
 }
 

@@ -121,6 +121,23 @@ TEST(ClassicFairShare, APartOfWhatSiblingsUsedCountsToo) {
             (Factors{62, 250, 1000}));
 }
 
+// R9.14: a's usage was read before its running jobs were charged: 0. So u1, its only user, is
+// counted 0 as well, though it used a third of all by now (recorded: rnd_fairshare_2005).
+TEST(ClassicFairShare, AnOnlyUserIsCountedExactlyWhatItsAccountIs) {
+  Configuration configuration;
+  configuration.cluster.priority = {.type = PriorityType::kMultifactor, .fair_tree = false};
+  configuration.accounts = {{.name = "a"}, {.name = "b"}};
+  configuration.users = {{.name = "u1", .account = "a"}, {.name = "u2", .account = "b"}};
+  Cluster cluster;
+  cluster.configure(configuration);
+  UsageLedger usage{cluster};
+  usage.configure();
+  FairShare fair_share{cluster, usage};
+  fair_share.configure();
+  usage.restore({.users = {{"a", "u1", Used{.billed = 1000}}, {"b", "u2", Used{.billed = 2000}}}});
+  EXPECT_EQ(fair_share.factor_ppb(*cluster.accounts().find_user("u1", "a")), kBillion);
+}
+
 TEST(ClassicFairShare, NoSharesGiveNothing) {
   EXPECT_EQ(factors({{"a"}, {"b", 0}}, {{"u1", "a"}, {"u2", "b"}}, false), (Factors{1000, 0}));
 }
