@@ -103,10 +103,6 @@ class Ledger final : public ProgramObserver {
     std::string path;
     std::shared_ptr<devcluster::BodyStream> stream;
   };
-  struct Pair {
-    std::string a, b;
-    friend auto operator<=>(const Pair&, const Pair&) = default;
-  };
 
   void read(Stream& stream);
   void take(const std::string& path, const std::string& line);

@@ -13,9 +13,10 @@ using simulation::Breaks;
 using simulation::FoundIn;
 
 // Returns the command that plays the round again, without the events that do not matter.
-std::string command_of(const FoundIn& found, const std::string& broken,
+std::string command_of(const FoundIn& found, const std::string& broken, bool calm,
                        const std::vector<std::size_t>& left_out) {
   std::string command = "build/bin/kubegang-simulation --replay " + std::to_string(found.seed);
+  if (calm) command += " --calm";  // the same seed has another plan without it
   if (!broken.empty()) command += " --break " + broken;
   for (std::size_t i = 0; i < left_out.size(); ++i) {
     command += (i == 0 ? " --without " : ",") + std::to_string(left_out[i]);
@@ -39,7 +40,7 @@ void tell(const FoundIn& found, const Breaks& breaks, const std::string& broken,
     if (std::find(left_out.begin(), left_out.end(), i) != left_out.end()) continue;
     std::printf("  %s\n", to_string(plan.events[i]).c_str());
   }
-  std::printf("  again: %s\n", command_of(found, broken, left_out).c_str());
+  std::printf("  again: %s\n", command_of(found, broken, calm, left_out).c_str());
   std::fflush(stdout);
 }
 

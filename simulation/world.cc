@@ -16,10 +16,7 @@ using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr Time kSampleEvery = milliseconds{100};
-// Kubernetes' node controller takes 40 s by default until a node that is not heard of is not ready.
-// A round lasts a few minutes, so here everything about nodes happens sooner.
 constexpr Time kClusterEvery = seconds{1};
-constexpr Time kNotReadyAfter = seconds{5};
 // Against jobs that never end: far beyond all back-off times of operator, agents and kubelets.
 constexpr Time kAllEndsWithin = minutes{15};  // after the last fault
 constexpr Time kQuietBegins = seconds{110};   // after the last job has ended

@@ -72,7 +72,6 @@ class FakeNode {
     base::Instant accepted_at{};
     std::optional<base::Instant> started_at;
     base::Duration ran{};
-    std::optional<base::Instant> deleted_at;
     bool finished = false;
   };
 
@@ -102,7 +101,6 @@ class FakeNode {
   std::map<std::string, base::Duration> ran_;
   std::map<std::string, int> refusals_;  // by job UID
   std::optional<kube::NodeTimetable> table_;
-  bool reported_ = false;
   std::string open_reason_;  // "" = it slices
   base::Instant ready_since_{};
   std::vector<std::string> overlaps_;
