@@ -81,6 +81,34 @@ bool same_priority(const Json& want, const Json& got) {
   return std::abs(priority - got.value("priority", 0.0)) <= std::max(1.0, 0.02 * priority);
 }
 
+// When the jobs that wait were expected to start, as squeue --start would show it after a step.
+class ExpectedStarts {
+ public:
+  // The step told them anew; jobs that it started wait no longer.
+  void take(const Json& step) {
+    const Json told = step.value("expected", Json::object());
+    for (const auto& [job, start] : told.items()) starts_[job] = start;
+    for (const Json& start : step.value("start", Json::array())) {
+      starts_.erase(start.at("job").get<std::string>());
+    }
+  }
+  // Empty, or a job of the recorded step whose start is another one. Slurm's clock has whole
+  // seconds, ours begins with the scenario.
+  std::string differing(const Json& recorded) const {
+    const Json told = recorded.value("expected", Json::object());
+    for (const auto& [job, start] : told.items()) {
+      const auto here = starts_.find(job);
+      const bool known = here != starts_.end() && !here->second.is_null();
+      if (known == start.is_null()) return job;
+      if (known && std::abs(here->second.get<double>() - start.get<double>()) > 1.5) return job;
+    }
+    return {};
+  }
+
+ private:
+  std::map<std::string, Json> starts_;
+};
+
 Json read_json(const std::filesystem::path& path) {
   const base::Result<std::string> text = read_file(path.string(), std::size_t{1} << 26U);
   EXPECT_TRUE(text.ok()) << path;
@@ -113,10 +141,14 @@ TEST_P(Recording, DecidesAsSlurmDid) {
   // One step for each input, also for those that Slurm refused.
   ASSERT_EQ(got.at("steps").size(), want.at("steps").size());
   std::set<std::size_t> differing;
+  ExpectedStarts expected;
   for (std::size_t i = 0; i < want.at("steps").size(); ++i) {
     const Json wanted = comparable(want["steps"][i]);
     const Json decided = comparable(got["steps"][i]);
     EXPECT_TRUE(same_priority(want["steps"][i], got["steps"][i]))
+        << "step " << i << ": " << want["steps"][i] << " " << got["steps"][i];
+    expected.take(got["steps"][i]);
+    EXPECT_EQ(expected.differing(want["steps"][i]), "")
         << "step " << i << ": " << want["steps"][i] << " " << got["steps"][i];
     if (wanted == decided) continue;
     differing.insert(i);

@@ -7,11 +7,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+double seconds_of(base::Instant at) {
+  return static_cast<double>(base::micros_since_epoch(at)) / 1e6;
+}
+
 // One step in the form of the recordings: what it started and where, whom it preempted, the
-// priority that a submission got, and the jobs that are suspended after it.
+// priority that a submission got, the jobs that are suspended after it, and the expected starts
+// that were told anew.
 Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
-  Json out = {{"t", static_cast<double>(base::micros_since_epoch(step.at)) / 1e6}};
+  Json out = {{"t", seconds_of(step.at)}};
   for (const simulate::StartedJob& start : step.started) {
     Json nodes = Json::object();
     for (const simulate::PlacedNode& node : start.nodes) {
@@ -27,6 +32,9 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   if (step.priority) out["priority"] = step.priority->value();
   out["suspended"] = Json::array();
   for (const sched::JobId id : step.suspended) out["suspended"].push_back(label(id));
+  for (const simulate::ExpectedStart& expected : step.expected) {
+    out["expected"][label(expected.job)] = expected.at ? Json(seconds_of(*expected.at)) : Json();
+  }
   return out;
 }
 

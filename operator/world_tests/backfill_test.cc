@@ -87,6 +87,7 @@ TEST_F(BackfillTest, AHeldJobExpectsNothing) {
 }
 
 // The same gap; without backfill the head of the queue is waited for, however short the others are.
+// When they will start is estimated all the same.
 TEST_F(BackfillTest, BuiltinStartsNothingOutOfTurn) {
   json config = linear_config();
   config["spec"]["schedulerType"] = "Builtin";
@@ -94,6 +95,11 @@ TEST_F(BackfillTest, BuiltinStartsNothingOutOfTurn) {
   world_.apply(gang_job("short", 1, "1m", limited("5m")));
   world_.run_for(minutes{3});
   EXPECT_EQ(world_.state("short"), "Pending");
+  const auto wide = world_.job("wide").status.expected_start_time;
+  const auto behind = world_.job("short").status.expected_start_time;
+  ASSERT_TRUE(wide && behind) << world_.log_tail();
+  EXPECT_LE(std::chrono::abs(*wide - runs_until_), seconds{1});
+  EXPECT_EQ(*behind, *wide + minutes{10}) << "when the time limit of wide is over";
 }
 
 // An estimate that moves a little is not written, however often the plan is made.

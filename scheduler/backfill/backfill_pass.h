@@ -63,6 +63,9 @@ class BackfillPass {
   // pass ended, and an instant.
   std::uint64_t passed_version() const { return passed_version_; }
   base::Instant passed_until() const { return passed_until_; }
+  // For another pass of the same kind of scheduler: JobBooks::moves() has one reader. REQUIRES: not
+  // active(), as long as it is used.
+  Lookahead& lookahead() { return lookahead_; }
   // Empty, or what is inconsistent; for tests.
   std::string check_invariants() { return lookahead_.check_invariants(); }
 

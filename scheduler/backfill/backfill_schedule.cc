@@ -11,22 +11,33 @@ constexpr int kRecordsPerStep = 64;
 }  // namespace
 
 std::optional<base::Instant> BackfillSchedule::next_due(base::Instant now) const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  if (parameters.scheduler != SchedulerType::kBackfill) return std::nullopt;
-  if (parameters.backfill.interval.count() < 0) return std::nullopt;
-  if (pass_.active()) return now;
-  if (queue_.size() == 0) return std::nullopt;
-  // Something changed, or the last pass did not see all: a pass is due when the interval is over.
-  if (books_.version() != pass_.passed_version()) return std::max(next_, now);
-  if (pass_.passed_until() == base::kNever) return std::nullopt;
-  return std::max({next_, pass_.passed_until(), now});
+  // A negative interval turns both of them off.
+  if (cluster_.parameters().backfill.interval.count() < 0) return std::nullopt;
+  return estimates_only() ? next_due_of(estimates_, now) : next_due_of(pass_, now);
 }
 
+template <typename Pass>
+std::optional<base::Instant> BackfillSchedule::next_due_of(const Pass& pass,
+                                                           base::Instant now) const {
+  if (pass.active()) return now;
+  if (queue_.size() == 0) return std::nullopt;
+  // Something changed, or the last pass did not see all: a pass is due when the interval is over.
+  if (books_.version() != pass.passed_version()) return std::max(next_, now);
+  if (pass.passed_until() == base::kNever) return std::nullopt;
+  return std::max({next_, pass.passed_until(), now});
+}
+
+// From the end of the pass: one that takes long in many steps leaves time between passes all the
+// same.
 void BackfillSchedule::run(base::Instant now) {
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (estimates_only()) {
+    if (!estimates_.active()) estimates_.begin(now);
+    if (estimates_.step(now, kRecordsPerStep)) next_ = now + estimates_interval(parameters);
+    return;
+  }
   if (!pass_.active()) pass_.begin(now);
-  // From the end of the pass: one that takes long in many steps leaves time between passes all the
-  // same.
-  if (pass_.step(now, kRecordsPerStep)) next_ = now + cluster_.parameters().backfill.interval;
+  if (pass_.step(now, kRecordsPerStep)) next_ = now + parameters.backfill.interval;
 }
 
 }  // namespace sched

@@ -1,12 +1,13 @@
-// BackfillSchedule: when a pass of the backfill is made under the scheduler's own timing: every
-// bf_interval, if anything may have changed. A pass is made in steps; between two of them the
-// caller gets to do what is more urgent.
+// BackfillSchedule: when a pass of the backfill, or with sched/builtin the estimates of starts, are
+// made under the scheduler's own timing: every bf_interval, if anything may have changed. A pass is
+// made in steps; between two of them the caller gets to do what is more urgent.
 #pragma once
 
 #include <optional>
 
 #include "base/time.h"
 #include "scheduler/backfill/backfill_pass.h"
+#include "scheduler/backfill/start_estimates.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/queue/job_queue.h"
 
@@ -16,8 +17,8 @@ class BackfillSchedule {
  public:
   // The arguments must outlive this object.
   BackfillSchedule(const Cluster& cluster, const JobBooks& books, const JobQueue& queue,
-                   BackfillPass& pass)
-      : cluster_{cluster}, books_{books}, queue_{queue}, pass_{pass} {}
+                   BackfillPass& pass, StartEstimates& estimates)
+      : cluster_{cluster}, books_{books}, queue_{queue}, pass_{pass}, estimates_{estimates} {}
 
   // When the next step is due, not before now; nullopt = none is unless something changes.
   std::optional<base::Instant> next_due(base::Instant now) const;
@@ -29,10 +30,18 @@ class BackfillSchedule {
   void run(base::Instant now);
 
  private:
+  bool estimates_only() const {
+    return cluster_.parameters().scheduler == SchedulerType::kBuiltin;
+  }
+  // `pass`: BackfillPass or StartEstimates.
+  template <typename Pass>
+  std::optional<base::Instant> next_due_of(const Pass& pass, base::Instant now) const;
+
   const Cluster& cluster_;
   const JobBooks& books_;
   const JobQueue& queue_;
   BackfillPass& pass_;
+  StartEstimates& estimates_;
   base::Instant next_{base::Instant::min()};  // no pass begins before
 };
 

@@ -635,7 +635,7 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   }
   if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1
   const auto search_on = [&]() -> Answer {
-    if (has_candidates(search)) {  // 2
+    if (!question.estimates_only && has_candidates(search)) {  // 2
       if (auto answer = ask(search, 0, now_)) return *std::move(answer);
     }
     if (question.now_only) return {.kind = Kind::kLater};
@@ -659,7 +659,8 @@ Lookahead::Answer Lookahead::will_run(const Question& question) {
   const SelectType select = cluster_.parameters().select;
   const SharingStatus own = resolve_sharing(select, partition, question.job.request.sharing);
   // A job that may be stacked prefers nodes of its own; FORCE leaves it no choice.
-  if (own.may_stack && (select == SelectType::kLinear || !partition.force)) {
+  const bool tries_alone = select == SelectType::kLinear || !partition.force;
+  if (own.may_stack && tries_alone && !question.estimates_only) {
     SharingStatus alone = own;
     alone.may_stack = false;
     alone.max_share = 1;

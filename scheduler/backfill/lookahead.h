@@ -75,6 +75,9 @@ class Lookahead {
     bool now_only = false;
     // A start after this instant is of no use; nullopt = any is.
     std::optional<base::Instant> until;
+    // The question of sched/builtin (8.3): no job is preempted, and the job shares its nodes as it
+    // may, without a try to have them alone.
+    bool estimates_only = false;
   };
   struct Answer {
     enum class Kind { kStarts, kLater, kNever };  // kLater: after Question::until, or not now

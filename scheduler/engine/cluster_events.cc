@@ -9,6 +9,7 @@ namespace sched {
 // configuration says of them.
 void Engine::on(const Configure& event) {
   const bool gang_before = gang::is_on(cluster_);
+  const SchedulerType scheduler_before = cluster_.parameters().scheduler;
   cluster_.configure(*event.configuration);
   cluster_.settle();
   topology_version_ = cluster_.topology_version();
@@ -17,6 +18,7 @@ void Engine::on(const Configure& event) {
   priorities_.begin(now_);
   rebuild();
   admission_.release_bad_constraints(now_);
+  if (scheduler_before != cluster_.parameters().scheduler) forget_plans();
   turns_->configure();
   if (gang_before || gang::is_on(cluster_)) turns_->rebuild();
   // Tiers decide which jobs are frozen beside a job that is still starting, so its nodes may need
@@ -25,6 +27,13 @@ void Engine::on(const Configure& event) {
     if (!job->ready) turns_->mark_nodes(*job);
   }
   books_.changed();
+}
+
+// What one kind of scheduler has planned or estimated the other one does not know of.
+void Engine::forget_plans() {
+  for (const auto& [order, job] : books_.table().all()) {
+    if (job->pending()) books_.set_plan(*job, std::nullopt);
+  }
 }
 
 void Engine::on(const NodeUpdate& event) {

@@ -16,7 +16,9 @@ Engine::Engine(Options options)
       pass_{cluster_, groups_, books_, resource_limits_, admission_, *this},
       pass_schedule_{cluster_, books_, admission_.queue(), pass_},
       backfill_{cluster_, groups_, books_, resource_limits_, admission_, limits_, *turns_, *this},
-      backfill_schedule_{cluster_, books_, admission_.queue(), backfill_} {
+      estimates_{cluster_,   groups_, books_,  resource_limits_,
+                 admission_, limits_, backfill_.lookahead()},
+      backfill_schedule_{cluster_, books_, admission_.queue(), backfill_, estimates_} {
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
   if (options.publishes) priorities_.keep_ends();

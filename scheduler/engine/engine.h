@@ -20,6 +20,7 @@
 
 #include "scheduler/backfill/backfill_pass.h"
 #include "scheduler/backfill/backfill_schedule.h"
+#include "scheduler/backfill/start_estimates.h"
 #include "scheduler/decision.h"
 #include "scheduler/engine/timing.h"
 #include "scheduler/event.h"
@@ -106,6 +107,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void settle();
   // Makes node groups, books and queue anew from the cluster and the job table.
   void rebuild();
+  void forget_plans();
   // Removes the nodes of NodeRemove events that have no jobs any longer.
   void remove_empty_nodes();
 
@@ -178,6 +180,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   MainPass pass_;
   PassSchedule pass_schedule_;
   BackfillPass backfill_;
+  StartEstimates estimates_;  // with sched/builtin, instead
   BackfillSchedule backfill_schedule_;
 
   std::set<std::pair<base::Instant, JobId>> grace_timers_;

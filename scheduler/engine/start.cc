@@ -59,18 +59,9 @@ base::Duration age_of_slurmctld(const Cluster& cluster) {
   return parameters.time_slice + milliseconds{has_accounting ? 100 : 700};
 }
 
-// When the thread of sched/builtin that estimates starts runs next. Its interval is read from the
-// first key of SchedulerParameters that ends so.
+// When the thread of sched/builtin that estimates starts runs next.
 base::Instant next_estimates(const Cluster& cluster, base::Instant now) {
-  const ClusterParameters& parameters = cluster.parameters();
-  // The defaults stand for keys that are not set.
-  base::Duration interval = std::chrono::seconds{30};
-  if (parameters.queue.sched_interval != QueueParameters{}.sched_interval) {
-    interval = parameters.queue.sched_interval;
-  } else if (parameters.backfill.interval != BackfillParameters{}.interval) {
-    interval = parameters.backfill.interval;
-  }
-  interval = std::max<base::Duration>(interval, std::chrono::seconds{1});
+  const base::Duration interval = estimates_interval(cluster.parameters());
   const base::Duration age = age_of_slurmctld(cluster);
   return base::slot_begin(base::slot_of(now + age, interval) + 1, interval) - age;
 }

@@ -76,19 +76,22 @@ void Engine::end_told_periods() {
 }
 
 // A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
-// its second thread only estimates starts, so that the main pass stands in for it.
+// its second thread only estimates starts (8.3).
 void Engine::on(const Pass& event) {
   // A recording tells the check as a pass. What it ends, a true pass there would not see yet.
   if (end_noticed()) return;
   if (event.main) pass_.run(now_, std::nullopt);
   if (!event.backfill) return;
-  if (cluster_.parameters().scheduler == SchedulerType::kBuiltin) {  // it has none
-    if (!event.main) pass_.run(now_, std::nullopt);
-    return;
-  }
-  backfill_.begin(now_);
   // In a recording a pass is one input, so all its steps are made at once.
-  while (!backfill_.step(now_, std::numeric_limits<int>::max())) {
+  const auto run = [&](auto& pass) {
+    pass.begin(now_);
+    while (!pass.step(now_, std::numeric_limits<int>::max())) {
+    }
+  };
+  if (cluster_.parameters().scheduler == SchedulerType::kBuiltin) {
+    run(estimates_);
+  } else {
+    run(backfill_);
   }
 }
 

@@ -26,8 +26,12 @@ class ToldRun {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
       // Also for an input that Slurm refused, so that each input has its step.
-      report_.steps.push_back(
-          {.at = now_, .started = {}, .victims = {}, .suspended = {}, .priority = {}});
+      report_.steps.push_back({.at = now_,
+                               .started = {},
+                               .victims = {},
+                               .suspended = {},
+                               .priority = {},
+                               .expected = {}});
       if (input.happening) {
         driver_.apply(now_, *input.happening);
         if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
@@ -92,7 +96,9 @@ class ToldRun {
   }
   void note(const sched::Claim&) {}
   void note(const sched::Waits&) {}
-  void note(const sched::Planned&) {}
+  void note(const sched::Planned& planned) {
+    report_.steps.back().expected.push_back({.job = planned.job, .at = planned.start});
+  }
   void note(const sched::SubmitRefused&) {}
   void note(const sched::CommandRefused&) {}
 

@@ -32,6 +32,13 @@ struct Victim {
   friend bool operator==(const Victim&, const Victim&) = default;
 };
 
+// When a job that waits is expected to start.
+struct ExpectedStart {
+  sched::JobId job;
+  std::optional<base::Instant> at;  // nullopt = it is not known any longer
+  friend bool operator==(const ExpectedStart&, const ExpectedStart&) = default;
+};
+
 struct Step {
   base::Instant at{};
   std::vector<StartedJob> started;      // in the order of the decisions
@@ -39,6 +46,7 @@ struct Step {
   std::vector<sched::JobId> suspended;  // after the step, by whatever
   // Multifactor: what the job got that this step submitted.
   std::optional<sched::Priority> priority;
+  std::vector<ExpectedStart> expected;  // what was told anew
   friend bool operator==(const Step&, const Step&) = default;
 };
 

@@ -1,0 +1,150 @@
+#include "scheduler/backfill/start_estimates.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "scheduler/place/node_counts.h"
+
+namespace sched {
+namespace {
+
+constexpr base::Instant kNotTaken = base::Instant::min();
+
+// The default of bf_max_job_test stands for a key that is not set. Slurm looks at one more
+// (recorded).
+std::size_t most_records(const ClusterParameters& parameters) {
+  const int tested = parameters.backfill.max_job_test;
+  const int most = tested == BackfillParameters{}.max_job_test ? kEstimatesMax : tested;
+  return static_cast<std::size_t>(most) + (parameters.as_recorded ? 1 : 0);
+}
+
+}  // namespace
+
+base::Duration estimates_interval(const ClusterParameters& parameters) {
+  // The defaults stand for keys that are not set.
+  base::Duration interval = std::chrono::seconds{30};
+  if (parameters.queue.sched_interval != QueueParameters{}.sched_interval) {
+    interval = parameters.queue.sched_interval;
+  } else if (parameters.backfill.interval != BackfillParameters{}.interval) {
+    interval = parameters.backfill.interval;
+  }
+  return std::max<base::Duration>(interval, std::chrono::seconds{1});
+}
+
+// One record of each job: the first of the queue.
+void StartEstimates::begin(base::Instant now) {
+  lookahead_.changed();
+  plan_.emplace();
+  Plan& plan = *plan_;
+  plan.now = std::chrono::floor<std::chrono::seconds>(now);
+  plan.previous_end = kNotTaken;
+  plan.configuration = cluster_.configuration_version();
+  plan.taken_until.assign(static_cast<std::size_t>(cluster_.node_count()), kNotTaken);
+  const std::size_t most = most_records(cluster_.parameters());
+  std::set<JobId> seen;
+  admission_.queue().walk([&](const QueueRecord& record) {
+    if (seen.insert(record.job).second) plan.records.push_back({record.job, record.partition});
+    return plan.records.size() < most;
+  });
+}
+
+bool StartEstimates::step(base::Instant now, int records) {
+  Plan& plan = *plan_;
+  // Nodes are known by rank, and ranks may be others now. The next estimates begin anew.
+  if (plan.configuration != cluster_.configuration_version()) {
+    plan_.reset();
+    passed_version_ = 0;
+    return true;
+  }
+  lookahead_.begin(plan.now);
+  for (; records > 0 && plan.next < plan.records.size(); --records) {
+    estimate(plan.records[plan.next++], now);
+  }
+  lookahead_.end();
+  return plan.next == plan.records.size() && finish();
+}
+
+bool StartEstimates::finish() {
+  passed_until_ = plan_->valid_until;
+  passed_version_ = books_.version();
+  tell_plans();
+  plan_.reset();
+  return true;
+}
+
+// A job that has no estimate any longer loses the one that it was told.
+void StartEstimates::tell_plans() {
+  for (const JobId id : std::exchange(told_, {})) {
+    Job* const job = books_.find(id);
+    if (job == nullptr || !job->pending() || plan_->expected.contains(id)) continue;
+    books_.set_plan(*job, std::nullopt);
+  }
+  for (auto& [id, expected] : plan_->expected) {
+    Job* const job = books_.find(id);
+    if (job == nullptr || !job->pending() || job->queued_in.empty()) continue;
+    books_.set_plan(*job, std::move(expected));
+    told_.insert(id);
+  }
+}
+
+// Nodes that are up and ever fit the job, without those that have refused it a moment ago.
+NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, base::Instant now) {
+  NodeSet nodes{cluster_.node_count()};
+  nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
+  if (now < job.avoid_until) {
+    plan_->valid_until = std::min(plan_->valid_until, job.avoid_until);
+    for (const NodeIndex node : job.avoid_nodes) {
+      if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
+    }
+  }
+  return nodes;
+}
+
+void StartEstimates::estimate(const Record& record, base::Instant now) {
+  Plan& plan = *plan_;
+  const Job* const job = books_.find(record.job);
+  if (job == nullptr || !job->pending() || job->held || job->queued_in.empty()) return;
+  // Nothing says when a limit lets it start.
+  if (limits_on_resources_.over_before(*job, record.partition)) return;
+  const NodeSet nodes = usable_nodes(*job, record.partition, now);
+  if (!nodes.has_at_least(node_counts(cluster_, job->request, record.partition).min)) return;
+  if (!nodes.contains(cluster_.named(job->request.required_nodes))) return;
+  Lookahead::Answer answer = lookahead_.will_run({.job = *job,
+                                                  .partition = record.partition,
+                                                  .nodes = nodes,
+                                                  .until = std::nullopt,
+                                                  .estimates_only = true});
+  if (answer.kind != Lookahead::Answer::Kind::kStarts) return;
+  const base::Instant start = put_off(record.partition, answer);
+  const base::Instant end =
+      start + limits_.limit_of(*job, record.partition, now).value_or(kUnlimitedTime);
+  plan.previous_end = end;
+  plan.last_start[record.partition] = start;
+  // Behind that instant it would be overdue, and the estimates are made anew.
+  if (start > plan.now) plan.valid_until = std::min(plan.valid_until, start);
+  Job::Plan expected{.start = start, .nodes = {}};
+  for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
+    expected.nodes.push_back(cluster_.node_at(rank));
+    base::Instant& taken = plan.taken_until[static_cast<std::size_t>(rank)];
+    taken = std::max(taken, end);
+  }
+  plan.expected.emplace(job->id, std::move(expected));
+}
+
+// When the job is expected, given those before it.
+base::Instant StartEstimates::put_off(PartitionIndex partition,
+                                      const Lookahead::Answer& answer) const {
+  base::Instant taken_until = kNotTaken;
+  for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
+    taken_until = std::max(taken_until, plan_->taken_until[static_cast<std::size_t>(rank)]);
+  }
+  if (cluster_.parameters().as_recorded) {
+    return taken_until == kNotTaken ? answer.start : std::max(answer.start, plan_->previous_end);
+  }
+  const auto ahead = plan_->last_start.find(partition);
+  const base::Instant first = ahead == plan_->last_start.end() ? kNotTaken : ahead->second;
+  return std::max({answer.start, taken_until, first});
+}
+
+}  // namespace sched

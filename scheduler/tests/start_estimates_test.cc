@@ -1,0 +1,170 @@
+// When jobs are expected to start with sched/builtin (8.3); the recordings est_builtin_* show more.
+#include "scheduler/testing/rule_test.h"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sched::testing {
+namespace {
+
+class StartEstimateRules : public RuleTest {
+ protected:
+  StartEstimateRules() { c_.cluster.scheduler = SchedulerType::kBuiltin; }
+
+  void begin_with(int nodes_count) {
+    const auto all = nodes("n", 1, nodes_count);
+    add("p", all);
+    begin(all);
+  }
+  static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
+                            const std::string& partition = {}) {
+    JobRequest request = job(id, nodes_count, partition);
+    request.time_limit = std::chrono::minutes{minutes};
+    return request;
+  }
+  void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
+  void pass(double t) { driver_->step(at(t), Pass{}); }
+  void estimate(double t) { driver_->step(at(t), Pass{.main = false, .backfill = true}); }
+  // In seconds; -1 = no start is expected.
+  std::int64_t expected(std::int64_t id) const {
+    const auto start = driver_->view(id).expected_start;
+    return start ? (*start - at(0)) / std::chrono::seconds{1} : -1;
+  }
+};
+
+// 1 has two of four nodes until 120. 2 needs all of them then, and 3 two of them when 2 has ended.
+TEST_F(StartEstimateRules, R8_3_JobsAreExpectedOneAfterTheOther) {
+  begin_with(4);
+  submit(0, limited(1, 2, 2));
+  pass(0);
+  submit(1, limited(2, 4, 3));
+  submit(1, limited(3, 2, 1));
+  pass(2);
+  EXPECT_EQ(expected(2), -1) << "the main pass estimates nothing";
+  estimate(3);
+  EXPECT_EQ(expected(2), 120);
+  EXPECT_EQ(expected(3), 120 + 180);
+  EXPECT_EQ(driver_->view(2).planned_nodes.size(), 4U);
+  EXPECT_EQ(state(3), JobState::kPending) << "nothing starts";
+}
+
+// 3 could run beside 2 on the nodes that it leaves, but does not overtake it. 4 is in a partition
+// of its own, whose nodes are free.
+TEST_F(StartEstimateRules, R8_3_NoJobIsExpectedBeforeOneAheadInItsPartition) {
+  const auto all = nodes("n", 1, 4);
+  add("p", {all[0], all[1], all[2]});
+  add("q", {all[3]});
+  begin(all);
+  submit(0, limited(1, 2, 2, "p"));
+  pass(0);
+  submit(1, limited(2, 2, 3, "p"));
+  submit(1, limited(3, 1, 1, "p"));
+  submit(1, limited(4, 1, 1, "q"));
+  estimate(3);
+  EXPECT_EQ(expected(2), 120);
+  EXPECT_GE(expected(3), 120);
+  EXPECT_EQ(expected(4), 3);
+}
+
+// As recorded: a job whose nodes another gets is put off to the end of the job before it in the
+// queue, here 3 on n2, though n1 is taken for longer.
+TEST_F(StartEstimateRules, R8_3_AsRecordedTheJobBeforeSaysHowLong) {
+  for (const bool as_recorded : {false, true}) {
+    c_ = gang_linear({});
+    c_.cluster.gang = false;
+    c_.cluster.scheduler = SchedulerType::kBuiltin;
+    c_.cluster.as_recorded = as_recorded;
+    begin_with(2);
+    submit(0, limited(1, 2, 1));
+    pass(0);
+    submit(1, on(limited(2, 1, 10), {"n1"}));
+    submit(1, on(limited(3, 1, 2), {"n2"}));
+    submit(1, on(limited(4, 1, 1), {"n1"}));
+    estimate(2);
+    EXPECT_EQ(expected(3), 60);
+    EXPECT_EQ(expected(4), as_recorded ? 60 + 120 : 60 + 600);
+  }
+}
+
+// No victims are counted on: 2 may end 1, and is expected when 1 ends by itself.
+TEST_F(StartEstimateRules, R8_3_NoPreemptionIsExpected) {
+  const auto two = nodes("n", 1, 2);
+  preempt_by_tier(PreemptMode::kCancel, two);
+  begin(two);
+  submit(0, limited(1, 2, 5, "low"));
+  pass(0);
+  submit(1, limited(2, 2, 1, "high"));
+  estimate(2);
+  EXPECT_EQ(expected(2), 300);
+}
+
+// 50 records, or as many as bf_max_job_test says.
+TEST_F(StartEstimateRules, R8_3_AtMostFiftyJobs) {
+  for (const int asked : {500, 3}) {
+    c_ = gang_linear({});
+    c_.cluster.gang = false;
+    c_.cluster.scheduler = SchedulerType::kBuiltin;
+    c_.cluster.backfill.max_job_test = asked;
+    begin_with(1);
+    submit(0, limited(1, 1, 1));
+    pass(0);
+    for (std::int64_t id = 2; id <= 60; ++id) submit(1, limited(id, 1, 1));
+    estimate(2);
+    const int most = asked == 3 ? 3 : 50;
+    EXPECT_EQ(expected(1 + most), 60 * most);
+    EXPECT_EQ(expected(2 + most), -1);
+  }
+}
+
+// What was estimated is taken back when nothing is known any longer, and with another scheduler.
+TEST_F(StartEstimateRules, R8_3_AnEstimateThatHoldsNoLongerIsTakenBack) {
+  begin_with(2);
+  submit(0, limited(1, 2, 1));
+  pass(0);
+  submit(1, limited(2, 2, 1));
+  estimate(2);
+  ASSERT_EQ(expected(2), 60);
+  NodeSpec down = nodes("n", 1, 1).front();
+  down.state = NodeState::kDown;
+  driver_->step(at(3), NodeUpdate{down});
+  estimate(4);
+  EXPECT_EQ(expected(2), -1);
+
+  down.state = NodeState::kUp;
+  driver_->step(at(5), NodeUpdate{down});
+  estimate(6);
+  ASSERT_EQ(expected(2), 60);
+  c_.cluster.scheduler = SchedulerType::kBackfill;
+  driver_->step(at(7), Configure{std::make_shared<const Configuration>(c_)});
+  EXPECT_EQ(expected(2), -1);
+}
+
+// Own timing: every 30 s if anything has changed, and not at all if nothing has.
+TEST_F(StartEstimateRules, R8_3_AreMadeAtIntervals) {
+  const auto four = nodes("n", 1, 4);
+  add("p", four);
+  c_.cluster.backfill.interval = seconds(30);
+  Driver driver{c_, four};
+  RuleTest::submit(driver, 0, limited(1, 4, 2));
+  RuleTest::submit(driver, 1, limited(2, 4, 1));
+  driver.run_until(at(1));
+  const auto starts = [&](std::int64_t id) { return driver.view(id).expected_start.has_value(); };
+  RuleTest::submit(driver, 2, limited(3, 1, 1));
+  driver.run_until(at(20));
+  EXPECT_FALSE(starts(3)) << "the interval is not over";
+  driver.run_until(at(40));
+  EXPECT_TRUE(starts(2));
+  EXPECT_TRUE(starts(3));
+  driver.take_log();
+  driver.run_until(at(100));
+  for (const Decision& decision : driver.take_log()) {
+    EXPECT_FALSE(std::holds_alternative<Planned>(decision)) << "nothing has changed";
+  }
+}
+
+}  // namespace
+}  // namespace sched::testing
