@@ -18,8 +18,8 @@ namespace base {
 
 }  // namespace base
 
-// Always on, in every build type; the place is the file's name without its folder, so that a program is
-// the same wherever it was built. CHECK(cond) or CHECK(cond, std::string with the values).
+// Always on, in every build type. The place is a file name without its folder, so that a program
+// is the same wherever it was built. CHECK(cond) or CHECK(cond, std::string with the values).
 #define CHECK(condition, ...)                                                              \
   do {                                                                                     \
     if (!(condition)) [[unlikely]]                                                         \

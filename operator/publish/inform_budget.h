@@ -1,7 +1,7 @@
 // InformBudget: writes that only inform (a reason, an expected start, run times) share a budget, so
 // that thousands of jobs that wait cost no more than twenty writes per second, and two while starts
-// and ends wait for their turn. The head of the queue goes first. Each job is written once a minute;
-// partitions and the like are few and are what administrators look at, so each is written once in 5 s.
+// and ends wait for their turn. The head of the queue goes first. A job is written once a minute;
+// partitions and the like, few and what administrators look at, are each written once in 5 s.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace control {
 class InformBudget {
  public:
   static constexpr base::Duration kObjectPeriod = std::chrono::minutes{1};  // of one job
-  static constexpr base::Duration kPolicyPeriod = std::chrono::seconds{5};  // of one partition, QOS, …
+  static constexpr base::Duration kPolicyPeriod = std::chrono::seconds{5};  // of a partition, …
   static constexpr base::Duration kLookAgain = std::chrono::milliseconds{50};
 
   struct Order {

@@ -1,6 +1,6 @@
 // StatusPublisher: when statuses are written. Commit points and base states at once, in the order
-// that CommitGate asks for; what only informs as far as its budget goes, each job once a minute, each
-// partition, QOS and the like once in 5 s.
+// that CommitGate asks for; what only informs as far as its budget goes, each job once a minute,
+// each partition, QOS and the like once in 5 s.
 //
 // While the API server is slow there is not room for all of them. Then commit points go first,
 // since timetables and pods wait for them; base states, and readiness for which nothing waits, have
