@@ -55,7 +55,7 @@ std::vector<json> batch_jobs(const json& object) {
   return jobs;
 }
 
-// Our server knows none of Kueue's kinds; its tests apply them (e2e/kubernetes/tests/kueue_test.cc).
+// Our server knows none of Kueue's kinds; kueue_test.cc applies them to a real one.
 bool is_of_kueue(const json& object) {
   return object["apiVersion"].get<std::string>().starts_with("kueue.x-k8s.io/");
 }

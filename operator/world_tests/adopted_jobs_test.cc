@@ -7,7 +7,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
-#include "operator/testing/world.h"
+#include "operator/testing/batch_job_fixture.h"
 #include "operator/translate/batch_job_translation.h"
 
 namespace control {
@@ -22,74 +22,21 @@ using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr const char* kNamespace = "team-a";
-
 json batch_job(const std::string& name, int pods, const std::string& work,
                const json& more = nullptr, const json& annotations = nullptr) {
-  json notes = annotations.is_object() ? annotations : json::object();
-  if (!work.empty()) notes["test/work"] = work;
-  json object{{"apiVersion", "batch/v1"},
-              {"kind", "Job"},
-              {"metadata", {{"name", name}, {"namespace", kNamespace}}},
-              {"spec",
-               {{"managedBy", "kubegang.io/job"},
-                {"completionMode", "Indexed"},
-                {"parallelism", pods},
-                {"completions", pods},
-                {"template",
-                 {{"metadata", {{"annotations", notes}}},
-                  {"spec",
-                   {{"restartPolicy", "Never"},
-                    {"containers", json::array({{{"name", "main"}, {"image", "busybox"}}})}}}}}}}};
-  if (more.is_object()) object["spec"].merge_patch(more);
-  return object;
+  return make_batch_job(name, {.parallelism = pods, .completions = pods}, work, more, annotations);
 }
 
 // Goal: a Job of the batch group whose managedBy is ours has the life, the status and the pods that
 // it would have under Kubernetes' own controller, while one of our Jobs runs it as a gang. Method:
 // create the batch Job as a user does, let time pass, and read its status; conditions are compared
-// as "True: Reason: message". Five nodes for one job each; delays are short, so that a restart
-// takes seconds.
-class AdoptedJobTest : public ::testing::Test {
+// as "True: Reason: message".
+class AdoptedJobTest : public BatchJobFixture {
  protected:
-  AdoptedJobTest() : world_{{}} { furnish(world_); }
-
-  static void furnish(World& world) {
-    json config = linear_config("4s");
-    config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
-    config["spec"]["killWait"] = "2s";
-    world.apply(config);
-    world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
-  }
-  static void create(World& world, const json& object) {
-    const auto made = world.client().create_json<kube::BatchJob>(kNamespace, object);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-  }
-  void create(const json& object) { create(world_, object); }
-  static kube::BatchJob get(World& world, const std::string& name) {
-    const auto job = world.client().get<kube::BatchJob>({kNamespace, name});
-    EXPECT_TRUE(job.ok()) << job.error().message;
-    return job.ok() ? *job : kube::BatchJob{};
-  }
-  kube::BatchJob get(const std::string& name) { return get(world_, name); }
-  std::string condition(const std::string& name, std::string_view type) {
-    const kube::BatchJob job = get(name);
-    const kube::Condition* found = kube::find_condition(job.status.conditions, type);
-    if (found == nullptr) return "";
-    return std::string{kube::to_string(found->status)} + ": " + found->reason + ": " +
-           found->message;
-  }
-  bool ends(const std::string& name, base::Duration limit = minutes{5}) {
-    return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
-  }
   void suspend(const std::string& name, bool on) {
     const auto patched =
-        world_.client().patch<kube::BatchJob>({kNamespace, name}, {{"spec", {{"suspend", on}}}});
+        world_.client().patch<kube::BatchJob>({kTeam, name}, {{"spec", {{"suspend", on}}}});
     ASSERT_TRUE(patched.ok()) << patched.error().message;
-  }
-  std::vector<kube::Job> ours() {
-    auto list = world_.client().list<kube::Job>();
-    return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
   }
   // Pods that are not finished.
   std::size_t live_pods() {
@@ -101,8 +48,6 @@ class AdoptedJobTest : public ::testing::Test {
     }
     return count;
   }
-
-  World world_;
 };
 
 // Labels, annotations, host names and owner as of Indexed Jobs: programs and tools find a pod's
@@ -320,7 +265,7 @@ TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
   const json spec{
       {"suspend", false},
       {"template", {{"spec", {{"nodeSelector", {{"kubernetes.io/hostname", "n14"}}}}}}}};
-  ASSERT_TRUE(world_.client().patch<kube::BatchJob>({kNamespace, "train"}, {{"spec", spec}}).ok());
+  ASSERT_TRUE(world_.client().patch<kube::BatchJob>({kTeam, "train"}, {{"spec", spec}}).ok());
   ASSERT_TRUE(world_.run_until([&] { return ours().size() == 1; }, minutes{1}));
   const json made = ours().front().spec.pod_template.json();
   EXPECT_EQ(made["spec"].value("nodeSelector", json()), json({{"kubernetes.io/hostname", "n14"}}));
@@ -331,7 +276,7 @@ TEST_F(AdoptedJobTest, TakesItsTemplateFromWhenItIsResumed) {
 TEST_F(AdoptedJobTest, IsMadeAnewUnderItsNameAtOnce) {
   for (int round = 0; round < 2; ++round) {
     if (round > 0) {
-      ASSERT_TRUE(world_.client().remove<kube::BatchJob>({kNamespace, "train"}).ok());
+      ASSERT_TRUE(world_.client().remove<kube::BatchJob>({kTeam, "train"}).ok());
     }
     create(batch_job("train", 2, "5s"));
     ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{2}))
@@ -385,7 +330,7 @@ TEST_F(AdoptedJobTest, IsCalledOtherwiseIfItsNameIsTaken) {
 TEST_F(AdoptedJobTest, GoesWithItsJobAndPods) {
   create(batch_job("train", 2, ""));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
-  EXPECT_TRUE(world_.client().remove<kube::BatchJob>({kNamespace, "train"}).ok());
+  EXPECT_TRUE(world_.client().remove<kube::BatchJob>({kTeam, "train"}).ok());
   world_.run_for(minutes{1});
   EXPECT_EQ(ours().size(), 0U);
   EXPECT_EQ(world_.pods().size(), 0U);
@@ -397,7 +342,7 @@ TEST_F(AdoptedJobTest, GoesOnAsAJobOfOursWhenItIsOrphaned) {
   create(batch_job("train", 2, "20s"));
   ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
   EXPECT_TRUE(world_.client()
-                  .remove<kube::BatchJob>({kNamespace, "train"},
+                  .remove<kube::BatchJob>({kTeam, "train"},
                                           {.propagation = kube::Propagation::kOrphan})
                   .ok());
   EXPECT_TRUE(world_.run_until([&] { return world_.state("train") == "Completed"; }, minutes{2}))

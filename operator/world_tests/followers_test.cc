@@ -11,7 +11,7 @@
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
 #include "operator/gang/members.h"
-#include "operator/testing/world.h"
+#include "operator/testing/batch_job_fixture.h"
 
 namespace control {
 namespace {
@@ -23,67 +23,19 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-constexpr const char* kTeam = "team-a";
-
 json sweep(const std::string& name, int parallelism, int completions, const std::string& work,
            const json& more = nullptr, const json& annotations = nullptr) {
-  json notes = annotations.is_object() ? annotations : json::object();
-  if (!work.empty()) notes["test/work"] = work;
-  json object{{"apiVersion", "batch/v1"},
-              {"kind", "Job"},
-              {"metadata", {{"name", name}, {"namespace", kTeam}}},
-              {"spec",
-               {{"managedBy", "kubegang.io/job"},
-                {"completionMode", "Indexed"},
-                {"parallelism", parallelism},
-                {"completions", completions},
-                {"template",
-                 {{"metadata", {{"annotations", notes}}},
-                  {"spec",
-                   {{"restartPolicy", "Never"},
-                    {"containers", json::array({{{"name", "main"}, {"image", "busybox"}}})}}}}}}}};
-  if (more.is_object()) object["spec"].merge_patch(more);
-  return object;
+  return make_batch_job(name, {.parallelism = parallelism, .completions = completions}, work, more,
+                        annotations);
 }
 
-class FollowersTest : public ::testing::Test {
+class FollowersTest : public BatchJobFixture {
  protected:
-  FollowersTest() : world_{{}} { furnish(world_); }
-
-  static void furnish(World& world) {
-    json config = linear_config("4s");
-    config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
-    config["spec"]["killWait"] = "2s";
-    world.apply(config);
-    world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
-  }
-  static void create(World& world, const json& object) {
-    const auto made = world.client().create_json<kube::BatchJob>(kTeam, object);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-  }
-  void create(const json& object) { create(world_, object); }
-  static kube::BatchJob get(World& world, const std::string& name) {
-    const auto job = world.client().get<kube::BatchJob>({kTeam, name});
-    EXPECT_TRUE(job.ok()) << job.error().message;
-    return job.ok() ? *job : kube::BatchJob{};
-  }
-  kube::BatchJob get(const std::string& name) { return get(world_, name); }
-  std::string condition(const std::string& name, std::string_view type) {
-    const kube::BatchJob job = get(name);
-    const kube::Condition* found = kube::find_condition(job.status.conditions, type);
-    if (found == nullptr) return "";
-    return std::string{kube::to_string(found->status)} + ": " + found->reason + ": " +
-           found->message;
-  }
   bool ends(const std::string& name, base::Duration limit = minutes{10}) {
-    return world_.run_until([&] { return kube::is_finished(get(name).status); }, limit);
+    return BatchJobFixture::ends(name, limit);
   }
   bool have_succeeded(const std::string& name, int count) {
     return world_.run_until([&] { return get(name).status.succeeded >= count; }, minutes{5});
-  }
-  std::vector<kube::Job> ours() {
-    auto list = world_.client().list<kube::Job>();
-    return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
   }
   // How many pods of each index have succeeded.
   static std::map<int, int> successes(World& world) {
@@ -99,8 +51,6 @@ class FollowersTest : public ::testing::Test {
     for (int index = 0; index < completions; ++index) count[index] = 1;
     return count;
   }
-
-  World world_;
 };
 
 TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
