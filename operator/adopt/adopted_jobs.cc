@@ -417,8 +417,7 @@ std::vector<int> AdoptedJobs::succeeded_so_far(const Adopted& adopted) {
     all.insert(all.end(), more.begin(), more.end());
   }
   std::ranges::sort(all);
-  const auto repeated = std::ranges::unique(all);
-  all.erase(repeated.begin(), repeated.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   for (int index = 0; static_cast<int>(all.size()) < told.succeeded && index < kCompletionsMax;
        ++index) {
     const auto at = std::ranges::lower_bound(all, index);

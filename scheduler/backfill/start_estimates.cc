@@ -35,9 +35,7 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
 // One record of each job: the first of the queue.
 void StartEstimates::begin(base::Instant now) {
   lookahead_.changed();
-  plan_.emplace();
-  Plan& plan = *plan_;
-  plan.now = std::chrono::floor<std::chrono::seconds>(now);
+  Plan& plan = plan_.emplace(std::chrono::floor<std::chrono::seconds>(now));
   plan.previous_end = kNotTaken;
   plan.configuration = cluster_.configuration_version();
   plan.taken_until.assign(static_cast<std::size_t>(cluster_.node_count()), kNotTaken);

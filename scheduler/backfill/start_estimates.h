@@ -70,7 +70,9 @@ class StartEstimates {
   };
   // Estimates under way.
   struct Plan {
-    base::Instant now{};  // in whole seconds, as all instants of the plan are
+    explicit Plan(base::Instant begun) : now{begun} {}
+
+    base::Instant now;  // in whole seconds, as all instants of the plan are
     std::vector<Record> records;
     std::size_t next = 0;
     std::map<JobId, Job::Plan> expected;
