@@ -2,6 +2,7 @@
 // own timing. The tests are for rules that no recording shows; each is named after its rule.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -124,6 +125,14 @@ class RuleTest : public ::testing::Test {
     driver_->ends_at_once = false;
     return *driver_;
   }
+  // Begins with one partition of so many nodes of 4 CPUs.
+  void begin_with(int nodes_count) {
+    const auto all = nodes("n", 1, nodes_count);
+    add("p", all);
+    begin(all);
+  }
+  // Nothing passes until the test says so.
+  void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
   void tell(double t, Event event) {
     driver_->step(at(t), std::move(event));
     driver_->step(at(t), Pass{});
@@ -135,6 +144,12 @@ class RuleTest : public ::testing::Test {
       if (const auto* end = std::get_if<End>(&decision)) found.push_back(*end);
     }
     return found;
+  }
+  static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
+                            const std::string& partition = {}) {
+    JobRequest request = job(id, nodes_count, partition);
+    request.time_limit = std::chrono::minutes{minutes};
+    return request;
   }
   static JobRequest on(JobRequest request, std::vector<std::string> names) {
     request.required_nodes = std::move(names);

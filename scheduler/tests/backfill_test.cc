@@ -17,19 +17,6 @@ class BackfillRules : public RuleTest {
     c_.cluster.scheduler = SchedulerType::kBackfill;
     c_.cluster.backfill.resolution = seconds(1);
   }
-  // One partition of so many nodes of 4 CPUs.
-  void begin_with(int nodes_count) {
-    const auto all = nodes("n", 1, nodes_count);
-    add("p", all);
-    begin(all);
-  }
-  static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
-                            const std::string& partition = {}) {
-    JobRequest request = job(id, nodes_count, partition);
-    request.time_limit = std::chrono::minutes{minutes};
-    return request;
-  }
-  void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
   void pass(double t) { driver_->step(at(t), Pass{.main = true, .backfill = true}); }
   bool runs(std::int64_t id) const { return state(id) == JobState::kRunning; }
 };

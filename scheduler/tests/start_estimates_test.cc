@@ -15,18 +15,6 @@ class StartEstimateRules : public RuleTest {
  protected:
   StartEstimateRules() { c_.cluster.scheduler = SchedulerType::kBuiltin; }
 
-  void begin_with(int nodes_count) {
-    const auto all = nodes("n", 1, nodes_count);
-    add("p", all);
-    begin(all);
-  }
-  static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
-                            const std::string& partition = {}) {
-    JobRequest request = job(id, nodes_count, partition);
-    request.time_limit = std::chrono::minutes{minutes};
-    return request;
-  }
-  void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
   void pass(double t) { driver_->step(at(t), Pass{}); }
   void estimate(double t) { driver_->step(at(t), Pass{.main = false, .backfill = true}); }
   // In seconds; -1 = no start is expected.
