@@ -158,8 +158,9 @@ function(kubegang_test_as_shipped name)
     $<$<CONFIG:Release>:LINKER:--whole-archive${files},--no-whole-archive>)
 endfunction()
 
+# With SHARDS the program's tests are run as so many of ctest's, name, name.2, …, side by side.
 function(kubegang_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;SHARDS" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   kubegang_as_a_test(${name})
@@ -168,13 +169,26 @@ function(kubegang_test name)
   target_compile_definitions(${name} PRIVATE KUBEGANG_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
                                              KUBEGANG_BINARY_DIR="${CMAKE_BINARY_DIR}")
   add_test(NAME ${name} COMMAND ${name})
+  set(tests ${name})
+  if(arg_SHARDS)
+    foreach(shard RANGE 2 ${arg_SHARDS})
+      add_test(NAME ${name}.${shard} COMMAND ${name})
+      list(APPEND tests ${name}.${shard})
+    endforeach()
+    set(index 0)
+    foreach(test IN LISTS tests)
+      set_tests_properties(${test} PROPERTIES
+        ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index}")
+      math(EXPR index "${index} + 1")
+    endforeach()
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
   # The part is the top folder: `make dev PART=operator` builds and runs its quick tests.
   string(REGEX REPLACE "^${CMAKE_SOURCE_DIR}/([^/]*).*" "\\1" part ${CMAKE_CURRENT_SOURCE_DIR})
   # What may take long begins first, also where ctest has no times of earlier runs.
-  set_tests_properties(${name} PROPERTIES
+  set_tests_properties(${tests} PROPERTIES
     TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS};part_${part}")
   if(NOT TARGET ${part}_unit_tests)
     add_custom_target(${part}_unit_tests)
@@ -186,7 +200,7 @@ function(kubegang_test name)
     add_dependencies(threaded_tests ${name})
   endif()
   if(arg_SERIAL)
-    set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
+    set_tests_properties(${tests} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
 
