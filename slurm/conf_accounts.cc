@@ -10,6 +10,9 @@
 namespace slurm {
 namespace {
 
+// The two kinds of association have the same keys and differ only in what names them, so every
+// action here is a template over AccountConfig and UserConfig.
+
 using sched::AccountConfig;
 using sched::Limits;
 using sched::UserConfig;
@@ -26,6 +29,7 @@ base::Status shares(T& t, std::string_view key, std::string_view value) {
   return set_integer(t.shares.count, key, value, {.min = 0, .max = kUint32Max});
 }
 
+// The association's priority is a term of the jobs' priorities, by PriorityWeightAssoc (R9.3).
 template <typename T>
 base::Status priority(T& t, std::string_view key, std::string_view value) {
   return set_integer(t.priority, key, value, {.min = 0, .max = kUint32Max});
@@ -37,7 +41,8 @@ base::Status of_association(T& t, std::string_view key, std::string_view value) 
   return action(t.limits, key, value);
 }
 
-// The keys that accounts and users have in common: shares and limits.
+// The keys that accounts and users have in common: shares and limits. A limit has up to three
+// names: those of `sacctmgr modify`, and the shorter ones of dumps and listings.
 template <typename T>
 constexpr std::array kAssociationKeys = {
     ConfKey<T>{"Fairshare", shares<T>},
@@ -60,8 +65,8 @@ constexpr std::array kAssociationKeys = {
     ConfKey<T>{"MaxSubmit", of_association<T, count_limit<&Limits::user_submit>>},
 };
 
-// The keys of its own, then those.
-// At compile time, so that the tables of accounts and users are plain arrays like the others.
+// Returns a table of the keys of `own` and the keys that all associations have. It is made at
+// compile time, so the tables of accounts and users are plain arrays like the others.
 template <typename T, std::size_t count>
 constexpr auto with_association_keys(const std::array<ConfKey<T>, count>& own) {
   constexpr std::size_t kAssociationCount = kAssociationKeys<T>.size();
@@ -86,6 +91,8 @@ constexpr auto kUserKeys = with_association_keys(std::array{
 
 }  // namespace
 
+// Whether the parent exists, and whether accounts form a tree (9.1), is known only when all of them
+// are read; the scheduler checks it then.
 base::Result<sched::AccountConfig> read_account_keys(std::span<const KeyValue> keys) {
   AccountConfig account;
   const base::Status status = apply_keys(account, keys, kAccountKeys, "an account");
@@ -94,6 +101,7 @@ base::Result<sched::AccountConfig> read_account_keys(std::span<const KeyValue> k
   return account;
 }
 
+// A user without an Account is left to the caller: in a dump the account stands on a line before.
 base::Result<sched::UserConfig> read_user_keys(std::span<const KeyValue> keys) {
   UserConfig user;
   const base::Status status = apply_keys(user, keys, kUserKeys, "a user");

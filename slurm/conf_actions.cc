@@ -4,10 +4,13 @@
 
 namespace slurm {
 
+// One sentence for all features that Slurm has and kubegang does not, so that users can tell them
+// from mistakes and know what to do.
 base::Error not_supported(const std::string& what) {
   return base::invalid_argument(what + ": not supported yet; leave it out");
 }
 
+// The message lists the allowed words, so that a misspelling can be mended without the manual.
 base::Error unknown_word(std::string_view what, std::string_view word,
                          std::span<const std::string_view> allowed) {
   std::string message = std::string{what} + " " + in_quotes(word) + ": unknown; allowed are ";
@@ -76,7 +79,8 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
   return modes;
 }
 
-// Zero and UNLIMITED take back what a DEFAULT line has set.
+// Zero and UNLIMITED take back what a DEFAULT line has set. Zero is also Slurm's default: no limit,
+// or all memory of a node (1.1).
 base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
                               const std::optional<sched::MemoryMiB>& other, std::string_view key,
                               std::string_view value) {

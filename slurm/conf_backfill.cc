@@ -19,6 +19,7 @@ using sched::BackfillParameters;
 constexpr std::int64_t kMonthSeconds = 30 * 24 * 3600;
 constexpr int kJobsMax = 1'000'000;
 
+// Off unless they are named.
 struct BackfillFlag {
   std::string_view name;
   bool BackfillParameters::*field;
@@ -29,6 +30,7 @@ constexpr std::array<BackfillFlag, 4> kBackfillFlags = {
      {"bf_one_resv_per_job", &BackfillParameters::one_resv_per_job},
      {"bf_running_job_reserve", &BackfillParameters::running_job_reserve}}};
 
+// Numbers of jobs, nodes or places in a table.
 struct BackfillNumber {
   std::string_view name;
   int BackfillParameters::*field;
@@ -72,7 +74,8 @@ constexpr std::array<std::string_view, 3> kLockTimes = {"bf_max_time", "bf_yield
 }  // namespace
 
 // One table for each type of value. An option that is in none of them is refused: it would change
-// what the backfill does.
+// what the backfill does. Options of features that are missing (licenses, heterogeneous jobs) end
+// here, too, so the message says that they are not supported.
 base::Status read_backfill_option(BackfillParameters& backfill, std::string_view key,
                                   std::string_view option) {
   const auto [name, value] = split_option(option);

@@ -23,12 +23,17 @@ base::Status select_type(ClusterParameters& c, std::string_view key, std::string
                  {"select/cons_tres", sched::SelectType::kConsTres}});
 }
 
+// With sched/builtin only the main pass starts jobs, in the order of the queue; with sched/backfill
+// jobs behind may start if they delay none before them (chapter 8).
 base::Status scheduler_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.scheduler, key, value,
                 {{"sched/builtin", sched::SchedulerType::kBuiltin},
                  {"sched/backfill", sched::SchedulerType::kBackfill}});
 }
 
+// The type says which jobs may be preempted by which: by the tiers of their partitions, or by their
+// QOS. Whether it goes with the cluster's PreemptMode (C2, C3) is checked by the scheduler once all
+// keys are read.
 base::Status preempt_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.preempt_type, key, value,
                 {{"preempt/none", sched::PreemptType::kNone},
@@ -36,7 +41,8 @@ base::Status preempt_type(ClusterParameters& c, std::string_view key, std::strin
                  {"preempt/qos", sched::PreemptType::kQos}});
 }
 
-// YES is the old spelling of ALL.
+// YES is the old spelling of ALL. With NO a job that breaks a partition's limits is accepted and
+// waits.
 base::Status enforce_part_limits(ClusterParameters& c, std::string_view key,
                                  std::string_view value) {
   return choose(c.enforce_part_limits, key, value,
@@ -90,6 +96,7 @@ base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
                       {"min_exempt_priority", "reorder_count", "strict_order", "youngest_first"});
 }
 
+// Empty parts of the list are unknown words and are refused like them.
 base::Status preempt_parameters(ClusterParameters& c, std::string_view key,
                                 std::string_view value) {
   for (const std::string& option : split(value, ',')) {
@@ -143,6 +150,7 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
                        "requeue_delay", "sched_interval", "sched_max_job_start"});
 }
 
+// Later options of the list overwrite earlier ones.
 base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,
                                   std::string_view value) {
   for (const std::string& option : split(value, ',')) {
@@ -152,6 +160,8 @@ base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,
   return {};
 }
 
+// In seconds. A slice must also be much longer than the grace time of a suspension, which is the
+// node's matter (2.3).
 base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_view value) {
   base::Duration slice{};
   const base::Status status = set_seconds(slice, key, value);
@@ -165,6 +175,8 @@ base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_
   return {};
 }
 
+// How long a job runs at least before it may be preempted. Exact to the second: unlike time limits
+// it is not rounded up to minutes (1.7).
 base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_time(key, value);
   if (!time) return time.error();
@@ -172,7 +184,8 @@ base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string
   return {};
 }
 
-// nullopt is UNLIMITED: jobs are not ended for their limits.
+// In whole minutes, beyond the time limit. nullopt is UNLIMITED: jobs are not ended for their
+// limits.
 base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);
   if (!time) return time.error();
@@ -230,7 +243,8 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"BurstBufferType", absent_feature<ClusterParameters>},
 };
 
-// CR_CPU, CR_Core, CR_Socket with and without _Memory.
+// The words of SelectTypeParameters that name the unit in which nodes are given away (1.1).
+// `memory`: jobs are charged memory, too, and wait for it.
 struct UnitWord {
   std::string_view name;
   sched::SelectUnit unit;
@@ -243,6 +257,7 @@ constexpr std::array<UnitWord, 6> kUnitWords = {
      {"CR_Core_Memory", sched::SelectUnit::kCore, true},
      {"CR_Socket", sched::SelectUnit::kSocket, false},
      {"CR_Socket_Memory", sched::SelectUnit::kSocket, true}}};
+// Words that stand beside a unit, or alone with linear, and switch something on.
 struct FlagWord {
   std::string_view name;
   bool ClusterParameters::*field;
@@ -263,7 +278,8 @@ base::Status unknown_select_parameter(std::string_view key, std::string_view wor
 }
 
 // 1.1: cons_tres must have exactly one unit (Slurm's start-up is fatal otherwise); linear has none,
-// because it gives whole nodes. Memory is managed only if a word says so.
+// because it gives whole nodes. Memory is managed only if a word says so. A word that was given
+// before keeps its effect: there are no words that switch something off.
 base::Status select_parameters(ClusterParameters& c, std::string_view value) {
   const std::string key = "SelectTypeParameters";
   const auto wrong = [&](const std::string& what) {
@@ -306,7 +322,9 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 //    that: CR_Core_Memory for cons_tres, nothing for linear.
 //
 // `as_recorded`: a cluster that is described by a slurm.conf is compared with Slurm 22.05. Where a
-// recording of that version and the documentation differ, the recording counts.
+// recording of that version and the documentation differ, the recording counts. No key is required.
+// Whether the values fit each other is only checked where one reader sees both sides; the scheduler
+// checks the rest (1.6).
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none

@@ -24,7 +24,8 @@ bool begins_with(const Line& line, std::string_view key) {
 }
 
 // The keys of a line after those of the DEFAULT lines before it. Readers apply keys from front to
-// back.
+// back. So a key of the line wins over the same key of a DEFAULT line without a merge. The name
+// DEFAULT itself is not among them (take_default).
 std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const Line& line) {
   std::vector<KeyValue> keys = defaults;
   keys.insert(keys.end(), line.keys.begin(), line.keys.end());
@@ -32,7 +33,8 @@ std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const
 }
 
 // "NodeName=DEFAULT …" says what the lines behind it have unless they say otherwise; several such
-// lines add up. Keys are applied in order, so the line's own come last and win.
+// lines add up. Keys are applied in order, so the line's own come last and win. Returns false if
+// the line is an ordinary one. Unlike Slurm's other words, DEFAULT must be in upper case.
 bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
   if (line.keys.front().value != "DEFAULT") return false;
   defaults.insert(defaults.end(), line.keys.begin() + 1, line.keys.end());
@@ -41,7 +43,7 @@ bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
 
 // A line may name many nodes ("n[1-1000]"), so the bound counts nodes and not lines, and is checked
 // before the nodes are copied. DEFAULT lines hold for the lines after them only, hence one pass in
-// the order of the file.
+// the order of the file. Nodes that two lines name are not looked for here.
 base::Status read_nodes(const std::vector<Line>& lines, std::vector<sched::NodeSpec>& nodes) {
   constexpr std::size_t kNodesMax = 65'536;
   std::vector<KeyValue> defaults;
@@ -81,6 +83,8 @@ base::Status read_partitions(const std::vector<Line>& lines, SlurmConf& conf) {
 //    SelectType). They are collected, tried one by one for the line number of a mistake, and then
 //    read together.
 // 3. Nodes, then partitions, each with the DEFAULT lines before it.
+// Keys without effect on scheduling are skipped by is_foreign_key() before any reader sees them, so
+// that an existing file can be read as it is.
 base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
   if (text.size() > kSlurmConfBytesMax) {
     return base::invalid_argument("slurm.conf: larger than " + std::to_string(kSlurmConfBytesMax) +

@@ -42,7 +42,9 @@ base::Result<std::vector<KeyValue>> read_keys(const std::string& line) {
   return keys;
 }
 
-// The parts between ':' outside quotes, without the quotes.
+// The parts between ':' outside quotes, without the quotes. sacctmgr quotes values that hold its
+// separators, as descriptions often do. A backslash within quotes has no meaning. A quote that is
+// not closed lasts to the line's end.
 std::vector<std::string> split_dump(std::string_view text) {
   std::vector<std::string> parts{""};
   char quote = 0;
@@ -80,7 +82,10 @@ std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text
 
 // A line that is continued counts by the number of its first line, which is where a user looks for
 // a mistake in it. A line that cannot be read does not stop the others, so that a caller can report
-// all mistakes at once.
+// all mistakes at once. Three rules of slurm.conf(5) decide the order of the steps for each line:
+// 1. '#' begins a comment, wherever it stands. Quotes do not protect it.
+// 2. A backslash at the end of what is left joins the next line, with a blank between them.
+// 3. Only a whole line is split into words, because quotes may span a continuation.
 ConfLines read_conf_lines(std::string_view text) {
   ConfLines read;
   std::string joined;
@@ -110,6 +115,7 @@ ConfLines read_conf_lines(std::string_view text) {
   return read;
 }
 
+// Lines that sacctmgr writes for people, "# To edit this file…", begin with '#' and are skipped.
 DumpLines read_dump_lines(std::string_view text) {
   DumpLines read;
   for_each_line(text, [&](std::size_t number, std::string_view line) {

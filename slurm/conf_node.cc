@@ -33,6 +33,7 @@ base::Status features(NodeSpec& n, std::string_view, std::string_view value) {
   return {};
 }
 
+// In MiB. A node without the key has 1 MiB, Slurm's default (1.3).
 base::Status real_memory(NodeSpec& n, std::string_view key, std::string_view value) {
   return set_memory(n.memory, key, value);
 }
@@ -43,6 +44,9 @@ base::Status node_count(NodeSpec& n, std::string_view key, std::string_view valu
   return set_integer(n.*field, key, value, {.min = 1, .max = 65'533});
 }
 
+// Keys that concern the network are ignored. Features that would make fewer cores usable than there
+// are (core specialization, boards, GRES) are refused unless they are off: a job would get cores
+// that Slurm keeps back.
 using NodeKey = ConfKey<NodeSpec>;
 constexpr std::array kNodeKeys = {
     NodeKey{"NodeName", string_key<&NodeSpec::name>},
@@ -81,7 +85,8 @@ constexpr std::array kNodeKeys = {
 // 1. Sockets, if they are not given, follow from the CPUs.
 // 2. CPUs, if they are not given, are all threads. If they are given they must be the cores or the
 //    threads: any other number leaves open what a CPU of this node is.
-// 3. MemSpecLimit is taken off the memory.
+// 3. MemSpecLimit is taken off the memory. The products are made in 64 bits, because each of the
+//    three counts has up to 16.
 base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
   const auto given = [&](std::string_view key) {
     return std::any_of(keys.begin(), keys.end(),
@@ -121,6 +126,8 @@ base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
 
 }  // namespace
 
+// The line is read once, into the shape that all its nodes share. The name is then expanded: one
+// shape, as many nodes as the hostlist names.
 base::Result<std::vector<sched::NodeSpec>> read_node_keys(std::span<const KeyValue> keys) {
   NodeSpec shape;
   base::Status status = apply_keys(shape, keys, kNodeKeys, "a node");

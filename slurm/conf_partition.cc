@@ -16,7 +16,8 @@ namespace {
 using sched::PartitionConfig;
 
 // 1.2.2: NO, YES[:n], FORCE[:n], EXCLUSIVE, with n = 4 by default. YES:1 shares with no job and is
-// NO; FORCE:1 is kept apart, since it may be stacked by preemption.
+// NO; FORCE:1 is kept apart, since it may be stacked by preemption. The number says how many jobs
+// may be stacked on one resource.
 base::Status over_subscribe(PartitionConfig& p, std::string_view key, std::string_view value) {
   const std::size_t colon = value.find(':');
   const std::string_view word = value.substr(0, colon);
@@ -55,7 +56,8 @@ base::Status partition_state(PartitionConfig& p, std::string_view key, std::stri
                  {"INACTIVE", sched::PartitionState::kInactive}});
 }
 
-// Unlike the cluster's, it may be OFF: then the partition's jobs are never preempted (C7).
+// Unlike the cluster's, it may be OFF: then the partition's jobs are never preempted (C7). Without
+// the key the cluster's mode counts.
 base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
                                     std::string_view value) {
   const base::Result<PreemptModes> modes = parse_preempt_modes(key, value);
@@ -74,7 +76,8 @@ base::Status partition_preempt_mode(PartitionConfig& p, std::string_view key,
   return {};
 }
 
-// `Priority=` of old configurations.
+// `Priority=` of old configurations. Slurm still reads the key; a file that has PriorityTier as
+// well is settled by the order of the keys.
 base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::string_view value) {
   const base::Status status =
       set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
@@ -83,7 +86,9 @@ base::Status legacy_priority(PartitionConfig& p, std::string_view key, std::stri
   return status;
 }
 
-// One of its values takes the place of another: NO takes USER and NODE back.
+// One of its values takes the place of another: NO takes USER and NODE back. It shares a field with
+// OverSubscribe=EXCLUSIVE, the older spelling of NODE, so a change must leave the other values of
+// that field alone.
 base::Status exclusive(PartitionConfig& p, std::string_view key, std::string_view value) {
   // Slurm ignores USER beside TOPO (C15).
   if (same_word(value, "USER,TOPO") || same_word(value, "TOPO,USER")) {
@@ -121,6 +126,8 @@ base::Status limit_key(PartitionConfig& p, std::string_view key, std::string_vie
   return {};
 }
 
+// In the partition's field, nullopt stands for "the cluster's value". UNLIMITED must differ from
+// that, so it is stored as a duration that no job reaches.
 base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
                                        std::string_view value) {
   const base::Status status = limit_key<&PartitionConfig::over_time_limit>(p, key, value);
@@ -128,6 +135,8 @@ base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
   return status;
 }
 
+// A count that may be UNLIMITED; nullopt is no limit. The field is reset first, so that a DEFAULT
+// line's number can be taken back.
 template <std::optional<int> PartitionConfig::*field>
 base::Status count_key(PartitionConfig& p, std::string_view key, std::string_view value) {
   p.*field = std::nullopt;
@@ -137,6 +146,8 @@ base::Status count_key(PartitionConfig& p, std::string_view key, std::string_vie
   return read.status();
 }
 
+// One row for each key. AllowQos wins over DenyQos if both are given (1.2); the scheduler decides
+// that.
 using PartitionKey = ConfKey<PartitionConfig>;
 constexpr std::array kPartitionKeys = {
     PartitionKey{"PartitionName", string_key<&PartitionConfig::name>},
@@ -189,7 +200,8 @@ constexpr std::array kPartitionKeys = {
 
 }  // namespace
 
-// Nodes comes last, because "ALL" is what it is without the key, too.
+// Nodes comes last, because "ALL" is what it is without the key, too. Nodes= with an empty value is
+// a partition without nodes, which is legal (1.2).
 base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValue> keys,
                                                          std::span<const std::string> all_nodes) {
   PartitionConfig partition;

@@ -11,6 +11,8 @@ namespace {
 
 using sched::PriorityParameters;
 
+// Basic gives each new job a lower number than the one before (R9.2); multifactor adds up the terms
+// of R9.3.
 base::Status priority_type(PriorityParameters& p, std::string_view key, std::string_view value) {
   return choose(p.type, key, value,
                 {{"priority/basic", sched::PriorityType::kBasic},
@@ -24,6 +26,7 @@ base::Status weight(PriorityParameters& p, std::string_view key, std::string_vie
   return set_integer(p.*field, key, value, {.min = 0, .max = kUint32Max});
 }
 
+// A weight for each resource; those that are not named have 0.
 base::Status weight_tres(PriorityParameters& p, std::string_view key, std::string_view value) {
   const base::Result<sched::TresWeights> read = parse_tres_weights(key, value);
   if (!read) return read.error();
@@ -40,6 +43,7 @@ base::Status time(PriorityParameters& p, std::string_view key, std::string_view 
   return {};
 }
 
+// When the usage that fair share counts is set back to zero.
 base::Status usage_reset(PriorityParameters& p, std::string_view key, std::string_view value) {
   using sched::UsageReset;
   if (same_word(value, "NOW")) {
@@ -56,7 +60,8 @@ base::Status usage_reset(PriorityParameters& p, std::string_view key, std::strin
                  {"YEARLY", UsageReset::kYearly}});
 }
 
-// Flags are named by what they switch off in Slurm ("NO_…") and kept as what is on.
+// Flags are named by what they switch off in Slurm ("NO_…") and kept as what is on. Flags add up
+// over the list. NO_NORMAL_ALL is four of them at once.
 base::Status flags(PriorityParameters& p, std::string_view key, std::string_view value) {
   struct Flag {
     std::string_view name;
@@ -97,6 +102,7 @@ base::Status flags(PriorityParameters& p, std::string_view key, std::string_view
   return {};
 }
 
+// One row for each key; conf_cluster.cc looks here first.
 using Key = ConfKey<PriorityParameters>;
 constexpr std::array kKeys = {
     Key{"PriorityType", priority_type},

@@ -65,7 +65,8 @@ base::Status qos_exempt_time(QosConfig& q, std::string_view key, std::string_vie
   return {};
 }
 
-// In thousandths; finer factors are cut off.
+// In thousandths; finer factors are cut off. The factor multiplies the usage that a job of this QOS
+// is charged (R9.4): 0 makes it free.
 base::Status usage_factor(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<std::int64_t> read = parse_millionths(key, value);
   if (!read) return read.error();
@@ -80,6 +81,8 @@ base::Status of_qos(QosConfig& q, std::string_view key, std::string_view value) 
   return action(q.limits, key, value);
 }
 
+// The key Preempt names the QOS that jobs of this one may preempt. The names are not checked here,
+// because a listing may show a QOS before those that it names.
 using QosKey = ConfKey<QosConfig>;
 constexpr std::array kQosKeys = {
     QosKey{"Name", string_key<&QosConfig::name>},

@@ -26,10 +26,12 @@ namespace {
 // More digits than this would overflow, and no cluster counts so far.
 constexpr std::size_t kDigitsMax = 18;
 
+// ASCII only. std::isdigit() would depend on the locale, and a node's name must not.
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// Everything that a DNS name may hold, and '_'. Brackets and commas have a meaning in the grammar.
 bool is_name_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
          c == '_';
@@ -46,6 +48,7 @@ std::string padded(std::uint64_t number, std::size_t width) {
 // one.
 class Reader {
  public:
+  // `text` must outlive the reader; names are copied out of it.
   explicit Reader(std::string_view text) : text_{text} {}
 
   // The bound on names is checked before they are made, element by element: "n[0-999]m[0-999]" must
@@ -68,6 +71,7 @@ class Reader {
   }
 
  private:
+  // Every message shows the text, since a configuration holds many lists.
   base::Error wrong(const std::string& what) const {
     constexpr std::size_t kShownMax = 60;
     std::string shown{text_.substr(0, kShownMax)};
@@ -76,9 +80,11 @@ class Reader {
     // goes to.
     return base::invalid_argument("hostlist \"" + shown + "\": " + what);
   }
+  // Counted from 1, as editors count columns.
   std::string here() const { return " at character " + std::to_string(position_ + 1); }
 
-  // One element between commas: text and bracketed groups, at most `names_max` names.
+  // One element between commas: text and bracketed groups, at most `names_max` names. Each round of
+  // the loop multiplies the names so far by the values of one part.
   base::Result<std::vector<std::string>> read_element(std::size_t names_max) {
     std::vector<std::string> names{""};
     const std::size_t begin = position_;
@@ -105,6 +111,8 @@ class Reader {
     return names;
   }
 
+  // The whole bound and not the rest of it: a user cannot see how many names the elements before
+  // had.
   base::Error too_many() const {
     return wrong("more than " + std::to_string(kHostlistNamesMax) + " names");
   }
@@ -126,6 +134,8 @@ class Reader {
     return all;
   }
 
+  // Ends before a comma, a bracket or the text's end. Any other character is a mistake, also a
+  // blank behind a comma.
   base::Result<std::string> read_literal() {
     const std::size_t begin = position_;
     while (position_ < text_.size() && is_name_character(text_[position_])) ++position_;
@@ -136,7 +146,9 @@ class Reader {
     return std::string{text_.substr(begin, position_ - begin)};
   }
 
-  // "[1-3,7]": the numbers as text.
+  // "[1-3,7]": the numbers as text. Slurm writes the width once, at the first number: "[08-10]" has
+  // the width 2, so 8 becomes "08". The width of the second number says nothing. The loop ends at
+  // the bracket, or at the text's end with a message about the bracket that opened the group.
   base::Result<std::vector<std::string>> read_group(std::size_t names_max) {
     const std::size_t open = position_++;
     std::vector<std::string> numbers;
@@ -210,7 +222,8 @@ Split split_at_last_number(std::string_view name) {
   return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
 }
 
-// At most kDigitsMax digits, as split_at_last_number sees to it, so nothing overflows.
+// At most kDigitsMax digits, as split_at_last_number() ensures, so the sum does not overflow: 10^18
+// is below 2^63.
 std::uint64_t number_of(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');
@@ -220,6 +233,8 @@ std::uint64_t number_of(std::string_view digits) {
 // Names [begin, end) that share prefix and suffix, as "prefix[1-3,7]suffix".
 // A run goes on as long as the next name is the number plus one, padded as the first of the run:
 // 08, 09, 10 are a run; 8 and 09 are not, since expanding pads a range as its first number is.
+// The shape without brackets for a single name matters: "n[1]" would be read back as "n1", but
+// users compare what a status shows with the names of their nodes.
 std::string write_group(std::span<const Split> group) {
   std::string ranges;
   bool several = false;
@@ -244,12 +259,18 @@ std::string write_group(std::span<const Split> group) {
 
 }  // namespace
 
+// Cost: one pass over the text and one string per name.
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   return Reader{text}.read();
 }
 
 // 1. Sort in natural order and drop repetitions, so that equal sets have equal texts.
 // 2. Join neighbors that share prefix and suffix into one group of ranges.
+// The order of the sort is the order of an allocation's nodes, and the ranks of a job's tasks
+// follow from it. Joining n1-a and n2-a across n1-b would be shorter but would change that order,
+// so only neighbors are joined.
+//
+// Cost: n log n comparisons of names, and one padded number per name.
 std::string compress_hostlist(std::span<const std::string> names) {
   std::vector<std::string_view> sorted{names.begin(), names.end()};
   std::sort(sorted.begin(), sorted.end(), base::natural_less);

@@ -15,6 +15,8 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// The greatest count that is read. A hundred years in seconds is about 3.2 × 10^9: in microseconds
+// that is 3.2 × 10^15, so sums of several still fit the 64 bits of a Duration.
 constexpr std::int64_t kFieldMax = 100LL * 365 * 24 * 60 * 60;  // seconds of kUnlimited
 
 // A count without a sign and without a unit. Bounded, so that multiplying it by a unit of up to a
@@ -69,12 +71,15 @@ std::optional<base::Duration> read_time(std::string_view text) {
   return std::min(sum, kUnlimited);
 }
 
-// The spellings of "no limit" (1.7).
+// The spellings of "no limit" (1.7). 0 is not among them: it means "no limit" to sbatch alone,
+// which looks for it (sbatch.cc).
 bool is_unlimited(std::string_view text) {
   return text == "-1" || same_word(text, "infinite") || same_word(text, "unlimited");
 }
 
-// "10", "10minutes": the count with its unit.
+// "10", "10minutes": the count with its unit. Without a unit these are seconds, as sbatch(1) has it
+// for --begin. An offset beyond kUnlimited is cut to it, since adding a larger one to an instant
+// would overflow.
 std::optional<base::Duration> read_offset(std::string_view text) {
   std::size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
@@ -102,7 +107,8 @@ std::optional<base::Duration> read_offset(std::string_view text) {
 }
 
 // "14:30", "14:30:10": time since midnight. Slurm's "teatime", "elevenses" and 12-hour clock are
-// not read.
+// not read. The fields must be in range, unlike those of a duration: "25:00" is refused, because
+// the next day would hardly be what its author means.
 std::optional<base::Duration> read_time_of_day(std::string_view text) {
   if (same_word(text, "midnight")) return base::Duration{0};
   if (same_word(text, "noon")) return hours{12};
@@ -113,7 +119,9 @@ std::optional<base::Duration> read_time_of_day(std::string_view text) {
   return hours{(*fields)[0]} + minutes{(*fields)[1]} + seconds{second};
 }
 
-// "2026-01-31", with or without "T" and a time of day: local time as if it were UTC.
+// "2026-01-31", with or without "T" and a time of day: local time as if it were UTC. The two dashes
+// at fixed places tell a date from a time of day. A day that the month does not have, such as
+// 2026-02-30, is refused.
 std::optional<base::Instant> read_date(std::string_view text) {
   constexpr std::size_t kDateBytes = 10;
   if (text.size() < kDateBytes || text[4] != '-' || text[7] != '-') return std::nullopt;
@@ -136,7 +144,8 @@ std::optional<base::Instant> read_date(std::string_view text) {
 
 // Times of day and dates are the user's local ones. They are worked out as if local time were UTC,
 // and shifted at the end by the zone that holds at that time: across a change to summer time it is
-// not that of now.
+// not that of now. The forms are tried from the most special to the most general; no text has two
+// of them.
 std::optional<base::Instant> read_instant(std::string_view text, Now now) {
   if (same_word(text, "now")) return now.instant;
   if (text.size() > 4 && same_word(text.substr(0, 4), "now+")) {
@@ -162,6 +171,8 @@ std::optional<base::Instant> read_instant(std::string_view text, Now now) {
 
 }  // namespace
 
+// Two results that look alike are different: an error if the text is not a time, and a value
+// without a duration if it says that there is no limit.
 base::Result<std::optional<base::Duration>> parse_time(std::string_view what,
                                                        std::string_view text) {
   if (is_unlimited(text)) return std::optional<base::Duration>{};
@@ -183,12 +194,15 @@ base::Result<std::optional<base::Duration>> parse_limit(std::string_view what,
   return std::optional<base::Duration>{std::chrono::ceil<minutes>(**time)};
 }
 
+// Unlike parse_time(), a plain number is seconds here and not minutes: keys such as KillWait have
+// that unit.
 base::Result<base::Duration> parse_seconds(std::string_view what, std::string_view text) {
   const base::Result<std::int64_t> count = parse_integer(what, text, {.min = 0, .max = kFieldMax});
   if (!count) return count.error();
   return base::Duration{seconds{*count}};
 }
 
+// The result may lie in the past ("--begin=2020-01-01"); the job is then eligible at once.
 base::Result<base::Instant> parse_instant(std::string_view what, std::string_view text, Now now) {
   const std::optional<base::Instant> instant = read_instant(text, now);
   if (!instant) {
@@ -200,7 +214,8 @@ base::Result<base::Instant> parse_instant(std::string_view what, std::string_vie
 }
 
 // Worked out in KiB, the smallest unit, and rounded up to MiB: a job must not get less than it
-// asked for.
+// asked for. Fractions are refused as in Slurm. The bound of an exbibyte is checked before the
+// product is made.
 base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_view text) {
   std::string_view digits = text;
   std::int64_t kib_per_unit = 1024;
@@ -235,7 +250,7 @@ base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_v
 }
 
 // Fields in front that are 0 are left out, down to the minutes; what follows a larger field has two
-// digits.
+// digits. Seconds are rounded down: a job shows 1:00 only after a whole minute.
 std::string format_run_time(base::Duration duration) {
   const std::int64_t total = std::chrono::floor<seconds>(duration).count();
   const auto field = [](std::int64_t value, const char* format) {

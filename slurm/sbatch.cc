@@ -9,13 +9,29 @@
 #include "slurm/text.h"
 
 namespace slurm {
+
+// sbatch's options, from argv or #SBATCH words to one sched::JobRequest.
+//
+// Every option is one row of kOptions: its name, its letter, the way it takes a value, and the
+// action that stores it. The reader walks over the words once:
+// 1. split a word into option and value as getopt_long() does (add_long, add_letters);
+// 2. look the option up and run its action, which checks the value by itself and overwrites what an
+//    earlier option stored, so the last one wins;
+// 3. after the last word, finish() settles what several options decide together. It cannot be done
+//    earlier, because an option that comes later may change either side.
+//
+// An action never reads another option's field, with one exception: --mem and --mem-per-cpu exclude
+// each other, and the message should name the place where both stand.
+
 constexpr int kCountMax = 1'000'000;  // nodes, tasks or CPUs of one job
 
 // An option that may take a value takes it only in the same word ("--nice=5"), as getopt_long() has
 // it.
 enum class Takes { kNothing, kValue, kMaybeValue };
 
-// The action of each option; `name` is as shown to the user, with its dashes.
+// The action of each option; `name` is as shown to the user, with its dashes. It is a friend of the
+// reader, so that the table can hold plain function pointers. An action that needs no value ignores
+// `value`; `has_value` tells "--nice" from "--nice=".
 struct SbatchOptionActions {
   using Self = SbatchReader&;
   using Text = std::string_view;
@@ -31,11 +47,14 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // Zero is refused: a job of no tasks or no CPUs would hold nothing and could be started anywhere.
   template <std::optional<int> sched::JobRequest::*field>
   static base::Status count_of(Self self, Text name, Text value, bool) {
     return count<1>(self.options_.request.*field, name, value);
   }
 
+  // A flag of the script cannot be taken back on the command line: sbatch has no option that
+  // switches one off. The exceptions, such as --no-requeue, have actions of their own.
   template <bool sched::JobRequest::*field>
   static base::Status set(Self self, Text, Text, bool) {
     self.options_.request.*field = true;
@@ -49,12 +68,14 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // May be empty, because the scheduler never reads these texts.
   template <std::optional<std::string> BatchOptions::*field>
   static base::Status text_of(Self self, Text, Text value, bool) {
     self.options_.*field = std::string{value};
     return {};
   }
 
+  // An empty name stands for the user's default account, so it is not refused.
   static base::Status account(Self self, Text, Text value, bool) {
     self.options_.request.account = std::string{value};
     return {};
@@ -77,6 +98,8 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // The field is a plain int with the default 1, unlike the other counts: a job always has CPUs per
+  // task.
   static base::Status cpus_per_task(Self self, Text name, Text value, bool) {
     std::optional<int> read;
     base::Status status = count<1>(read, name, value);
@@ -84,6 +107,8 @@ struct SbatchOptionActions {
     return status;
   }
 
+  // `Kind` says what the amount is per: node or CPU. --mem=0 is legal and asks for all memory of
+  // each node (1.8).
   template <typename Kind>
   static base::Status memory(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
@@ -98,6 +123,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // In MiB. It only filters nodes; no node's disk is ever charged (1.3).
   static base::Status tmp_disk(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
@@ -144,6 +170,9 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // An empty value is refused: in the request an empty string means that the option was not given,
+  // and a script whose variable is unset ("-q $QOS") would run with a default that its author did
+  // not want.
   template <std::string sched::JobRequest::*field>
   static base::Status word(Self self, Text name, Text value, bool) {
     if (value.empty()) return base::invalid_argument(std::string{name} + ": a value is missing");
@@ -162,6 +191,8 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // Relative times count from the instant of the submission, which the reader was given, so a
+  // scenario that is replayed later has the same instants.
   template <std::optional<base::Instant> sched::JobRequest::*field>
   static base::Status instant(Self self, Text name, Text value, bool) {
     const base::Result<base::Instant> read = parse_instant(name, value, self.now_);
@@ -170,6 +201,7 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // A positive value lowers the job's priority, a negative one raises it (R9.6).
   static base::Status nice(Self self, Text name, Text value, bool has_value) {
     constexpr std::int32_t kNiceDefault = 100;  // --nice without a value (R9.6)
     constexpr std::int64_t kNiceMax = 2'147'483'645;
@@ -182,7 +214,8 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // The two values above the greatest one mean "not given" and "infinite" to Slurm.
+  // The two values above the greatest one mean "not given" and "infinite" to Slurm. A priority that
+  // an administrator sets is absolute: it is kept and no longer computed (R9.1).
   static base::Status priority(Self self, Text name, Text value, bool) {
     constexpr std::int64_t kPriorityMax = 4'294'967'293;
     const base::Result<std::int64_t> read =
@@ -196,7 +229,8 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // -B sockets[:cores[:threads]], "*" = any.
+  // -B sockets[:cores[:threads]], "*" = any. Each part is a least size of the node's topology. A
+  // part that is left out keeps what an earlier option said.
   static base::Status extra_node_info(Self self, Text name, Text value, bool) {
     const std::vector<std::string> parts = split(value, ':');
     if (parts.empty() || parts.size() > 3) {
@@ -243,6 +277,7 @@ struct SbatchOptionActions {
   }
 };
 
+// A row of the table.
 struct SbatchOption {
   std::string_view name;  // long
   char letter;            // 0 = none
@@ -340,6 +375,8 @@ constexpr std::array kOptions = {
     Option{"use-min-nodes", 0, Takes::kNothing, A::set<&R::use_min_nodes>},
 };
 
+// Full names only: getopt_long() also takes an unambiguous beginning ("--part"), which is an
+// unknown option here.
 const Option* find_long(std::string_view name) {
   for (const Option& option : kOptions) {
     if (option.name == name) return &option;
@@ -347,6 +384,7 @@ const Option* find_long(std::string_view name) {
   return nullptr;
 }
 
+// Most options have no letter. Their 0 must not match a NUL byte in an argument.
 const Option* find_letter(char letter) {
   for (const Option& option : kOptions) {
     if (letter != 0 && option.letter == letter) return &option;
@@ -388,11 +426,14 @@ base::Status SbatchReader::add(std::span<const std::string> arguments, const std
   return {};
 }
 
+// The second character tells both forms apart; that there is one is the caller's duty.
 base::Status SbatchReader::add_option(std::span<const std::string> arguments, std::size_t& i) {
   return arguments[i][1] == '-' ? add_long(arguments, i) : add_letters(arguments, i);
 }
 
-// "--nodes=2", or "--nodes" with its value in the next word.
+// "--nodes=2", or "--nodes" with its value in the next word. The value may be empty ("--wrap="):
+// the action decides whether that is a mistake. The message names the option with its dashes, as
+// the user wrote it.
 base::Status SbatchReader::add_long(std::span<const std::string> arguments, std::size_t& i) {
   const std::string_view word = arguments[i];
   const std::size_t equals = word.find('=');
@@ -408,7 +449,8 @@ base::Status SbatchReader::add_long(std::span<const std::string> arguments, std:
   return add_without_value(*option, name, arguments, i);
 }
 
-// "-N2", "-N" with its value in the next word, or several letters that take no value: "-sHN2".
+// "-N2", "-N" with its value in the next word, or several letters that take no value: "-sHN2". A
+// letter that takes a value ends the word, since the rest of it is the value.
 base::Status SbatchReader::add_letters(std::span<const std::string> arguments, std::size_t& i) {
   const std::string_view word = arguments[i];
   for (std::size_t at = 1; at < word.size(); ++at) {
@@ -448,7 +490,9 @@ base::Status SbatchReader::add_script(std::string_view script) {
 }
 
 // As sbatch reads a script: comments and blank lines may stand between directives; the first
-// command ends them, and a directive behind it is an ordinary comment.
+// command ends them, and a directive behind it is an ordinary comment. A bound on the script's size
+// keeps a file that is not a script, such as a core dump, from being searched; Slurm has the same
+// one.
 base::Status SbatchReader::add_directives(std::string_view script) {
   if (script.size() > kBatchScriptBytesMax) {
     return base::invalid_argument("the batch script is larger than " +
@@ -478,6 +522,8 @@ base::Status SbatchReader::add_directives(std::string_view script) {
 // 2. Tasks bound the number of nodes: a task does not span nodes.
 // 3. Required nodes raise the minimum, and must not be more than the maximum.
 // 4. The least time limit is not above the limit.
+// Numbers that Slurm takes although they contradict each other lead to a warning, not to an error:
+// the script runs there, so it must run here.
 base::Result<BatchOptions> SbatchReader::finish() const {
   BatchOptions options = options_;
   sched::JobRequest& request = options.request;
@@ -527,6 +573,7 @@ base::Result<BatchOptions> SbatchReader::finish() const {
   return options;
 }
 
+// For scenarios, whose jobs are written as the words behind `sbatch` with a shell's quotes.
 base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now) {
   const base::Result<std::vector<std::string>> words = split_words(line);
   if (!words) return words.error();

@@ -10,12 +10,14 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
+// The carriage return belongs to them, so that files with the line ends of Windows can be read.
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 }  // namespace
 
+// Bytes above 127 stay as they are, so text in UTF-8 is not damaged.
 std::string lower_case(std::string_view text) {
   std::string out{text};
   for (char& c : out) c = lower(c);
@@ -77,6 +79,7 @@ base::Result<std::int64_t> parse_integer(std::string_view what, std::string_view
   return number;
 }
 
+// A misspelling is refused: it must not mean NO in silence.
 base::Result<bool> parse_boolean(std::string_view what, std::string_view text) {
   for (const std::string_view yes : {"yes", "true", "1"}) {
     if (same_word(text, yes)) return true;
@@ -88,7 +91,9 @@ base::Result<bool> parse_boolean(std::string_view what, std::string_view text) {
 }
 
 // Quotes group and are dropped; a backslash takes the next character as it is, but not within
-// single quotes. '' is an empty word. Nothing is expanded: no variables, no patterns.
+// single quotes. '' is an empty word. Nothing is expanded: no variables, no patterns. A quote that
+// is not closed is an error and not the end of the text: the rest of the line would become one word
+// in silence.
 base::Result<std::vector<std::string>> split_words(std::string_view line, HashWord hash) {
   std::vector<std::string> words;
   bool in_word = false;

@@ -21,7 +21,9 @@ constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
      {"node", sched::Tres::kNode},
      {"billing", sched::Tres::kBilling}}};
 
-// Of each "kind=value" what read(kind, value) returns, a Result.
+// Of each "kind=value" what read(kind, value) returns, a Result. A kind that is named twice has its
+// last value. Kinds that are not named keep the default of `Values`, which for limits is none and
+// for weights zero.
 template <typename Values, typename Read>
 base::Result<Values> parse_each(std::string_view what, std::string_view text, const Read& read) {
   Values values;
@@ -48,7 +50,8 @@ base::Result<Values> parse_each(std::string_view what, std::string_view text, co
 
 }  // namespace
 
-// -1 takes a limit back, memory is in MiB unless it has a unit, everything else is a count.
+// -1 takes a limit back, memory is in MiB unless it has a unit, everything else is a count. A limit
+// of 0 is not "no limit": it keeps every job out.
 base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::string_view text) {
   using Limit = base::Result<std::optional<std::int64_t>>;
   return parse_each<sched::TresLimits>(
@@ -65,6 +68,8 @@ base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::st
       });
 }
 
+// The weight multiplies the job's part of the partition's total (R9.3), so it has no unit and
+// memory takes no suffix.
 base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::string_view text) {
   return parse_each<sched::TresWeights>(what, text, [&](sched::Tres, std::string_view value) {
     return parse_integer(what, value, {.min = 0, .max = kUint32Max});
@@ -72,7 +77,7 @@ base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::
 }
 
 // Without floating point, so that a weight is the same number on every machine. Digits behind the
-// sixth place are cut off.
+// sixth place are cut off. A part that is missing counts as 0, so "1." and ".5" are read, too.
 base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_view text) {
   if (text.starts_with('-')) {  // -0.5 has no negative part that is an integer
     return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
@@ -94,7 +99,8 @@ base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_v
 }
 
 // Memory=0.25G is a quarter of a unit for each GiB. Memory is counted in MiB, so the weight for a
-// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB.
+// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB. What a division cuts off is below
+// a millionth per MiB.
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text) {
   return parse_each<sched::TresWeights>(
