@@ -53,6 +53,7 @@ Words submit_options() {
   return words;
 }
 
+// Long names only; a single letter needs no completion.
 Words options_of(const CLI::App& command) {
   if (command.get_name() == "submit") return submit_options();
   Words words;

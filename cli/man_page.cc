@@ -50,6 +50,7 @@ std::string option_item(const CLI::Option& option) {
   return ".TP\n\\fB" + roff(name) + "\\fR" + value + "\n" + roff(option.get_description()) + "\n";
 }
 
+// Positional arguments are among them: CLI11 treats them as options without dashes.
 std::string options_section(const CLI::App& command) {
   std::string text = ".SH OPTIONS\n";
   for (const CLI::Option* option : command.get_options()) text += option_item(*option);
@@ -88,6 +89,8 @@ std::string overview(CLI::App& app) {
 
 }  // namespace
 
+// "" if there is no such command. The pages are made from the table of commands, so they cannot say
+// other than --help.
 std::string man_page(CLI::App& app, const std::string& name) {
   if (name.empty()) return overview(app);
   const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };

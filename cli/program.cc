@@ -69,7 +69,8 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
 }
 
 // -o json. Only formats that the command has are accepted: an unknown one must not fall back to the
-// table, which a program would try to parse.
+// table, which a program would try to parse. In the style of kubectl, with -o, and not as --json:
+// users know the option already.
 void add_json(CLI::App& command, bool& wanted) {
   command
       .add_option_function<std::string>(
@@ -80,7 +81,8 @@ void add_json(CLI::App& command, bool& wanted) {
 
 // Each add_… declares one command and notes what it does once the command line is known to be
 // right: the callback runs within CLI11's parse(), so it only stores a function that run_program()
-// calls with a session. The options are in `commands`, which outlives both.
+// calls with a session. The options are in `commands`, which outlives both. `queue` has an -o of
+// its own, because it has a second format.
 void add_queue(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
   add_connection(command, commands.connect);
@@ -124,6 +126,7 @@ void add_info(CLI::App& app, Commands& commands, Output output) {
   });
 }
 
+// One job only: the text is long, and two of them would be hard to tell apart.
 void add_explain(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
   add_connection(command, commands.connect);
@@ -217,7 +220,8 @@ void add_import(CLI::App& app, Commands& commands) {
       ->required();
 }
 
-// A wrong command line: the sentence, the way to help, exit code 2.
+// A wrong command line: the sentence, the way to help, exit code 2. The second line can be copied
+// into the shell as it is.
 int usage(Output output, const char* command, const base::Error& error) {
   output.err << "kubectl-gang " << command << ": " << error.message << "\n"
              << "Run kubectl-gang " << command << " --help.\n";
@@ -264,7 +268,7 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
 }
 
 // The table of commands. --help, completion and the manual pages are all made from it, in this
-// order.
+// order. A command line without a command is not an error of CLI11; run_program() says what to do.
 void add_commands(CLI::App& app, Commands& commands, Output output) {
   app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
   app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
@@ -286,6 +290,9 @@ void add_commands(CLI::App& app, Commands& commands, Output output) {
 // 2. what only scripts call: completion and manual pages
 // 3. the command line, by CLI11; its errors and --help end here
 // 4. the command that was chosen: import, simulate, or one on a cluster
+//
+// Exit codes: 0; 2 if the command line is wrong, before anything is read or sent; else the
+// command's own.
 int run_program(std::span<const std::string> arguments, const WithSession& with_session,
                 Output output) {
   if (!arguments.empty() && arguments.front() == "submit") {

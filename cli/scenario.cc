@@ -76,6 +76,10 @@ class Reader {
   std::map<std::string, Place> partition_places_;
 };
 
+// 1. take the top of the file apart and refuse unknown keys, before any section is read
+// 2. the sections that every scenario needs
+// 3. name, end, and the defaults of an absent conf
+// 4. the sections in the order in which they refer to each other
 base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const base::Result<Entries> all = file_.entries(root, "a scenario");
   if (!all) return all.error();
@@ -118,7 +122,8 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   return std::move(scenario_);
 }
 
-// name and end; what is not there yet; the defaults of an absent conf.
+// name and end; what is not there yet; the defaults of an absent conf. An absent conf is read like
+// an empty one, so that the defaults of recordings are in one place.
 Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
     return at(topology->second->place, slurm::not_supported("topology"));
@@ -136,6 +141,7 @@ Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   return by_key.count("conf") == 0 ? read_conf(YAML::Node{YAML::NodeType::Map}) : Status{};
 }
 
+// At least one: without nodes no job could ever start, so the file is not finished.
 Status Reader::read_nodes(const YAML::Node& list) {
   if (!list.IsSequence() || list.size() == 0) {
     return at(file_.place(list), "nodes: must be a list of at least one node");
@@ -213,6 +219,7 @@ Status Reader::read_node(const YAML::Node& map) {
   return {};
 }
 
+// The cluster's keys, spelled as in slurm.conf. Those of the file come after the defaults and win.
 Status Reader::read_conf(const YAML::Node& map) {
   // The recordings were made with these values if a scenario says nothing.
   const std::vector<slurm::KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
@@ -240,7 +247,8 @@ Status Reader::read_conf(const YAML::Node& map) {
 
 // The partitions, each in the keys of a PartitionName line. The keys are kept as they were written:
 // `scontrol update` later in the file changes some of them, and the rest stays (see
-// ScenarioInputs).
+// ScenarioInputs). The configuration is complete after the last of them, so legality is checked
+// here.
 Status Reader::read_partitions(const YAML::Node& list) {
   if (!list.IsSequence() || list.size() == 0) {
     return at(file_.place(list), "partitions: must be a list of at least one partition");
@@ -264,7 +272,8 @@ Status Reader::read_partitions(const YAML::Node& list) {
 }
 
 // Asks the scheduler what it would refuse or warn of, once the configuration is complete. Returns
-// the first error, at the line of the object that it is about, and keeps all warnings.
+// the first error, at the line of the object that it is about, and keeps all warnings. An issue of
+// an account has no place of its own and gets the line of the partitions.
 Status Reader::check_configuration(const YAML::Node& partitions) {
   for (const sched::ConfigIssue& issue : sched::check(scenario_.configuration)) {
     if (issue.severity == sched::IssueSeverity::kWarning) {
@@ -399,7 +408,7 @@ Status Reader::read_user(const YAML::Node& map) {
 }
 
 // From here on only these users, and root, may submit. A name alone is a user without an account
-// unless the file has accounts.
+// unless the file has accounts. The same user may be listed once for each account.
 Status Reader::read_users(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
   users_ = std::set<std::string>{"root"};
@@ -423,6 +432,7 @@ Status Reader::read_inputs(const YAML::Node& list) {
   return ScenarioInputs{file_, scenario_, partition_keys_, users_}.read(list);
 }
 
+// In the order of the file, with all hostlists expanded.
 std::vector<std::string> Reader::node_names() const {
   std::vector<std::string> names;
   names.reserve(scenario_.nodes.size());

@@ -29,6 +29,8 @@ std::vector<std::string_view> companions(std::string_view kind) {
 
 }  // namespace
 
+// The node names are kept as a list, for partitions with all nodes, and as a set, for look-ups: a
+// scenario may have a million inputs.
 ScenarioInputs::ScenarioInputs(const YamlFile& file, simulate::Scenario& scenario,
                                PartitionKeys partition_keys,
                                std::optional<std::set<std::string>> users)
@@ -130,7 +132,8 @@ base::Status ScenarioInputs::read(const YAML::Node& list) {
 }
 
 // Reads an input by its kind. The six commands and timeLimit have nothing but a job, and share one
-// reader.
+// reader. `slice: true` has no arguments; any other value is refused, so that `slice: false` does
+// not count as a slice.
 base::Result<simulate::Happening> ScenarioInputs::happening(const RawInput& input) {
   if (input.kind == "submit") return submit(input);
   if (input.kind == "pass") return pass(input);
@@ -181,7 +184,10 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   return simulate::Happening{submitted};
 }
 
-// Reads the keys that stand beside `submit`.
+// Reads the keys that stand beside `submit`. `args` are sbatch's words, in which {LABEL} stands for
+// the number of an earlier job; `run` is how long the job's program works; `mode: ignoreterm` makes
+// it ignore SIGTERM, so it ends only when its kill wait is over. The users of recordings are root
+// unless they say otherwise.
 base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job) {
   if (const auto args = input.fields.find("args"); args != input.fields.end()) {
     const base::Result<std::string> text = word(args->second);
@@ -220,7 +226,8 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
 }
 
 // A reference to something that does not exist is an error of the file, not a refusal by the
-// scheduler: a misspelled partition would otherwise be a scenario without a job.
+// scheduler: a misspelled partition would otherwise be a scenario without a job. It also fills in
+// what sacctmgr would have: in the recordings every user had the QOS `normal` if there was one.
 base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& job) const {
   const auto named = [](const auto& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(),
@@ -287,6 +294,8 @@ base::Result<simulate::Happening> ScenarioInputs::end(const RawInput& input) con
   return simulate::Happening{simulate::TellEnd{*id, *exit_code, *signal}};
 }
 
+// An input that names only a job: one of six commands, or timeLimit, which is the instant at which
+// Slurm noticed that the job had used up its limit.
 base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input) const {
   const base::Result<sched::JobId> id = job(input.fields.at(input.kind));
   if (!id) return id.error();
@@ -305,7 +314,8 @@ base::Result<simulate::Happening> ScenarioInputs::command(const RawInput& input)
 }
 
 // `scontrol update NodeName=… State=…`, for a hostlist of nodes. RESUME is Slurm's word for taking
-// a state back that an administrator has set.
+// a state back that an administrator has set. The hostlist is expanded here, so the simulation gets
+// names only.
 base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& input) const {
   const Entry& entry = input.fields.at("node");
   const base::Result<std::string> text = word(entry);
@@ -366,7 +376,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
   return read;
 }
 
-// slurm.conf is read again: what was updated since is as it was.
+// slurm.conf is read again: what was updated since is as it was. Requests are not reset: what was
+// updated of a job belongs to the job and not to the file.
 simulate::Happening ScenarioInputs::reconfigure() {
   partition_keys_ = keys_at_first_;
   configuration_ = scenario_.configuration;
@@ -397,7 +408,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
 }
 
 // The scheduler takes whole requests, so the input is the job's present one with the fields
-// changed.
+// changed. The number must be that of a job above in the file.
 base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     const std::vector<slurm::KeyValue>& keys) {
   const base::Result<std::int64_t> number = slurm::parse_integer(
@@ -420,7 +431,9 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
 }
 
 // One KEY=VALUE of `scontrol update JobId`. 4294967293 is Slurm's largest priority: the two numbers
-// above it mean "not set" and "infinite".
+// above it mean "not set" and "infinite". The keys are those of the recordings; any other is
+// refused with their list. Names are checked against the configuration of this instant, with all
+// updates before it.
 base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
                                         sched::JobRequest& request) const {
   const auto there_is = [&](const auto& all, const std::string& name) {

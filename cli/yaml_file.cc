@@ -13,6 +13,7 @@ base::Error at(const Place& place, const std::string& message) {
   return at(place, base::invalid_argument(message));
 }
 
+// In the order of the file. `what` names the map in messages: "a node".
 base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string& what) const {
   if (!map.IsMap()) return at(place(map), what + ": must be a map of keys and values");
   Entries all;
@@ -29,12 +30,14 @@ base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string
   return all;
 }
 
+// The text of a scalar, whatever YAML takes it for: "1:30" and "yes" stay as they are written.
 base::Result<std::string> word(const Entry& entry) {
   if (!entry.value.IsScalar()) return at(entry.place, entry.key + ": must be a single value");
   return entry.value.Scalar();
 }
 
 // A hundred years is far from the end of the clock, so that sums of times cannot overflow.
+// Fractions are rounded to microseconds.
 base::Result<base::Duration> seconds(const Entry& entry) {
   constexpr double kSecondsMax = 100.0 * 365 * 24 * 3600;
   const base::Result<std::string> text = word(entry);
@@ -48,6 +51,8 @@ base::Result<base::Duration> seconds(const Entry& entry) {
   return base::Duration{std::llround(value * 1e6)};
 }
 
+// `first` are defaults: they stand before the keys of the map, and readers let the last key of a
+// name win.
 base::Result<std::vector<slurm::KeyValue>> YamlFile::key_values(
     const YAML::Node& map, const std::string& what, std::vector<slurm::KeyValue> first) const {
   const base::Result<Entries> all = entries(map, what);

@@ -8,6 +8,7 @@
 namespace cli {
 namespace {
 
+// For the line that says what was done, in kubectl's manner: "job.kubegang.io/a suspended".
 const char* past_tense(ControlVerb verb) {
   switch (verb) {
     case ControlVerb::kSuspend:
@@ -41,7 +42,9 @@ std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done)
 }
 
 // Returns the change of spec.control, or why it makes no sense in the job's state (R2.3, 13.2). The
-// operator would refuse or ignore it, too, but only here the user is still there to read it.
+// operator would refuse or ignore it, too, but only here the user is still there to read it. The
+// result is a merge patch of spec.control. A release takes back both kinds of hold: the user's by
+// the field, the operator's by a request.
 base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
@@ -79,7 +82,8 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
 }
 
 // Reads the job, works out the change, and writes it on the condition that the job has not changed
-// in between. After a conflict it starts anew.
+// in between. After a conflict it starts anew. The UID is a condition as well: a job that was
+// deleted and made anew under its name is another job, and the user did not mean it.
 base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
                                    const std::string& name, Output output) {
   // The counters are relative, so a change in between is read again.
@@ -101,6 +105,8 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
 
 }  // namespace
 
+// Every job is tried, also after one has failed: `cancel a b c` with a misspelled b must not leave
+// c running. The exit code tells that one failed.
 int run_control(const Session& session, ControlVerb verb, const std::vector<std::string>& jobs,
                 Output output) {
   int code = kExitOk;

@@ -82,7 +82,8 @@ void add_unusable(std::string& out, const kube::Job& job, const kube::Partition&
   }
 }
 
-// Returns the partitions that the job is in, or waits for: the status lists those with commas.
+// Returns the partitions that the job is in, or waits for: the status lists those with commas. A
+// job that runs is in one of them.
 std::vector<std::string> partitions_of(const kube::Job& job) {
   std::vector<std::string> names;
   std::istringstream list{job.status.partition};
@@ -94,6 +95,8 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 
 // In the order in which a person asks: which job, what does it do, where, why not, since when, and
 // at last the conditions and events for those who look closer. Lines without a value are left out.
+// `now` is the instant for which turns and run time are worked out; the caller reads the clock
+// once, so all lines agree.
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
@@ -197,7 +200,8 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
 
 // Reads everything about one job: the job, its partitions, its events, other jobs if it waits, and
 // the timetables of its nodes. Whatever the user has no right to is left out with a sentence, or,
-// for partitions, without: the rest is still worth showing.
+// for partitions, without: the rest is still worth showing. The text is made before the status of
+// the timetables is looked at: only then all of them have been read.
 int run_explain(const Session& session, const std::string& name, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang explain: " << error.message << "\n";

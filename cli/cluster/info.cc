@@ -19,7 +19,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Returns the CPUs that running and suspended jobs hold on each node, by its name. Jobs that take
-// turns on the same cores are counted each, so a sum may exceed the node.
+// turns on the same cores are counted each, so a sum may exceed the node. A pending or ended job
+// has no CPUs, whatever its allocation was.
 std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
   std::map<std::string, std::int64_t> cpus;
   for (const kube::Job& job : jobs) {
@@ -52,6 +53,9 @@ std::set<std::string> unusable_nodes(const kube::Partition& partition) {
 // 1. down: kubelet does not report the node as ready
 // 2. drng, drain: it takes no new jobs, and has some, or none any more
 // 3. idle, alloc, mix: none, all or some of its CPUs are held
+//
+// The order of the tests is the order of importance: a node that is down is not called idle, even
+// if it holds nothing. A node whose CPUs are not known counts as full as soon as a job is on it.
 std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t allocated) {
   if (!kube::is_true(node.status.conditions, "Ready")) return "down";
   if (node.spec.unschedulable || is_unusable) return allocated > 0 ? "drng" : "drain";
@@ -61,6 +65,7 @@ std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t al
   return full ? "alloc" : "mix";
 }
 
+// sinfo's words, which are shorter than slurm.conf's.
 const char* partition_state(kube::PartitionState state) {
   switch (state) {
     case kube::PartitionState::kUp:
@@ -75,7 +80,8 @@ const char* partition_state(kube::PartitionState state) {
   return "?";
 }
 
-// A partition names its nodes by a selector of labels or by a hostlist, never by both.
+// A partition names its nodes by a selector of labels or by a hostlist, never by both. `listed` are
+// the names of the hostlist, expanded once for all nodes of the cluster.
 bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& listed,
               const kube::Node& node) {
   if (spec.nodes.selector) return kube::matches(*spec.nodes.selector, node.metadata.labels);
@@ -87,6 +93,9 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
 // 1. the CPUs that jobs hold on each node
 // 2. partitions by name; one that was refused from the beginning has a line without nodes
 // 3. the nodes of each partition, by state; a node may be in several partitions
+// A partition stands in a line for each state that its nodes have, as in sinfo, so the number of
+// lines depends on the states and not on the number of nodes. Nodes of one state become one
+// hostlist, in natural order.
 std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                                  const std::vector<kube::Node>& nodes,
                                  const std::vector<kube::Job>& jobs) {
@@ -176,6 +185,7 @@ std::string format_reasons(const std::vector<kube::Partition>& partitions) {
 
 namespace {
 
+// The groups as the operator has published them, both for people and for programs.
 void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json, Output output) {
   if (!as_json) {
     output.out << format_reasons(partitions);
@@ -196,6 +206,8 @@ void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json,
 
 }  // namespace
 
+// Three lists, and no watch: the table is one picture. The nodes and jobs are not read if only
+// reasons are asked for, because few users may list nodes.
 int run_info(const Session& session, const InfoOptions& options, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang info: " << error.message << "\n";

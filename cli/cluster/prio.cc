@@ -15,7 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sched::Tres;
 
-// One factor of priority: what it is called, its weight, its value.
+// One factor of priority: what it is called, its weight, its value. A factor is in parts per
+// billion, so that it is an integer; 0 to 10^9 unless a NO_NORMAL_… flag is set (R9.3).
 struct Term {
   const char* title;
   const char* name;  // in JSON
@@ -31,7 +32,8 @@ struct Term {
 };
 
 // The factors in sprio's order, each with its weight. Factors are in parts per billion, weights are
-// as in the configuration.
+// as in the configuration. With factors of zero the result still has the titles and the weights,
+// which is all that --weights needs.
 std::vector<Term> terms_of(const sched::PriorityParameters& parameters,
                            const sched::PriorityFactors& factors) {
   const auto tres = [&](const char* title, const char* name, Tres kind) {
@@ -57,7 +59,9 @@ struct PrioLine {
 };
 
 // A line for each waiting job and each of its partitions, the highest priority first. The scheduler
-// computes them: `standing` has one that was made from the same objects as the operator's.
+// computes them: `standing` has one that was made from the same objects as the operator's. A job
+// that waits in several partitions has a priority in each (R9.5), hence several lines. Jobs of
+// equal priority keep the order of their numbers.
 std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   std::vector<PrioLine> lines;
   const sched::PriorityParameters& parameters = standing.configuration.cluster.priority;
@@ -75,7 +79,8 @@ std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   return lines;
 }
 
-// Columns of what has a weight, as sprio.
+// Columns of what has a weight, as sprio. A term without a weight adds nothing to any job, so its
+// column would be zeros.
 void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParameters& parameters,
                  bool only_weights, Output output) {
   std::vector<Column> columns = {{"JOBID", 8}, {"PARTITION", 9}, {"USER", 8}, {"PRIORITY", 10}};
@@ -104,6 +109,7 @@ void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParame
   output.out << format_table(columns, rows);
 }
 
+// The same terms under the names of the API. Without lines the array is empty, not missing.
 void print_json(const std::vector<PrioLine>& lines, Output output) {
   Json all = Json::array();
   for (const PrioLine& line : lines) {

@@ -37,6 +37,7 @@ int state_rank(const std::string& code) {
   return static_cast<int>(std::find(kOrder.begin(), kOrder.end(), code) - kOrder.begin());
 }
 
+// The partition as the operator has set it, or as the user has asked for it.
 std::string partition_of(const kube::Job& job) {
   if (!job.status.partition.empty()) return job.status.partition;
   std::string names;  // no operator has seen it yet
@@ -94,6 +95,7 @@ Json text_or_null(const std::string& text) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+// Seconds since the epoch with microseconds, which a double keeps until the year 2200.
 Json seconds_or_null(const std::optional<base::Instant>& at) {
   return at ? Json(static_cast<double>(base::micros_since_epoch(*at)) / 1e6) : Json(nullptr);
 }
@@ -251,6 +253,8 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
 
 }  // namespace
 
+// By partition, then in the order in which the scheduler looks at jobs, as far as the statuses
+// tell: state, priority, age.
 std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
                                    const TimetableOf& timetable_of, base::Instant now) {
   std::vector<QueueLine> lines;
@@ -279,6 +283,7 @@ std::string format_queue(const std::vector<QueueLine>& lines,
   return format_narrow(squeue_columns(), queue_rows(lines), columns_max);
 }
 
+// squeue's columns with the priority before the last one, and nothing is cut.
 std::string format_wide_queue(const std::vector<QueueLine>& lines) {
   const auto narrow = squeue_columns();
   std::vector<Column> columns{narrow.begin(), narrow.end()};
@@ -290,6 +295,7 @@ std::string format_wide_queue(const std::vector<QueueLine>& lines) {
   return format_table(columns, rows);
 }
 
+// By the expected start; jobs without one come last, in the order of the queue.
 std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max) {
   std::stable_sort(lines.begin(), lines.end(), [](const QueueLine& a, const QueueLine& b) {
     return a.expected_start.value_or(base::kNever) < b.expected_start.value_or(base::kNever);

@@ -13,7 +13,8 @@
 namespace cli {
 namespace {
 
-// The number of the attempt at a batch Job that this job is; 0 without the label.
+// The number of the attempt at a batch Job that this job is; 0 without the label. A label that is
+// not a number counts as 0, too: the operator writes it, and a user may have edited it.
 int attempt_of(const kube::Job& job) {
   const auto label = job.metadata.labels.find(std::string{kube::kLabelAttempt});
   int attempt = 0;
@@ -33,12 +34,15 @@ std::string after_kind(std::string_view text, std::span<const std::string_view> 
   return found == kinds.end() ? "" : std::string{text.substr(slash + 1)};
 }
 
+// The ways in which kubectl lets users write the two kinds. "job" alone is Kubernetes' own, as in
+// kubectl.
 constexpr std::array<std::string_view, 4> kBatch{"job", "jobs", "job.batch", "jobs.batch"};
 constexpr std::array<std::string_view, 4> kOurs{"gjob", "gjobs", "job.kubegang.io",
                                                 "jobs.kubegang.io"};
 
 // Returns the text as a job's number (status.jobID); an error if it is not a number. Names of Jobs
-// begin with a letter (a rule of the CRD), so a number is never a name.
+// begin with a letter (a rule of the CRD), so a number is never a name. The bound is 2^53, the
+// largest integer that every reader of JSON keeps exact.
 base::Result<std::int64_t> read_number(const std::string& text) {
   return slurm::parse_integer("job", text, {.min = 1, .max = std::int64_t{1} << 53U});
 }
@@ -62,7 +66,7 @@ base::Error no_job_of(const Session& session, const std::string& name) {
 }
 
 // One batch Job may have several Jobs of ours, one for each attempt. The highest attempt is the
-// present one.
+// present one. The whole namespace is listed: the API cannot select by owner.
 base::Result<kube::Job> find_job_of_batch(const Session& session, const std::string& name,
                                           Output output) {
   const base::Result<std::vector<kube::Job>> jobs =
@@ -79,6 +83,7 @@ base::Result<kube::Job> find_job_of_batch(const Session& session, const std::str
 
 }  // namespace
 
+// A warning and not an error: everything but the turns can be shown without timetables.
 void tell_no_timetables(const base::Error& refusal, Output output) {
   output.err << "kubectl-gang: timetables may not be read, so turns are not shown: "
              << refusal.message << "\n";
@@ -89,7 +94,9 @@ TimetableOf TimetableReader::lookup() {
 }
 
 // A few gets for a few nodes, then one list for all the rest: on a large cluster a list for one job
-// would be thousands of objects, and a get for each node of a long queue as many calls.
+// would be thousands of objects, and a get for each node of a long queue as many calls. nullptr
+// means that no timetable lists anything on this node, or that reading failed; status() tells the
+// two apart.
 const kube::NodeTimetable* TimetableReader::find(const std::string& node) {
   if (!status_) return nullptr;
   auto found = read_.find(node);
@@ -104,6 +111,7 @@ const kube::NodeTimetable* TimetableReader::find(const std::string& node) {
   return found == read_.end() || !found->second ? nullptr : &*found->second;
 }
 
+// A node without a timetable is remembered, too, so that it is asked for once.
 void TimetableReader::read_one(const std::string& node) {
   base::Result<kube::NodeTimetable> one =
       session_.client.get<kube::NodeTimetable>({.ns = "", .name = node});
@@ -169,7 +177,8 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
 }
 
 // Returns true if find_job() could mean this job by that name, by the same rules. A batch Job's
-// name fits all of its attempts, not only the present one.
+// name fits all of its attempts, not only the present one. The names are those of the command line,
+// so this decides which jobs `queue NAME` shows.
 bool is_called(const kube::Job& job, const std::string& name_or_number) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
     return batch_job_of(job) == batch;
@@ -180,6 +189,8 @@ bool is_called(const kube::Job& job, const std::string& name_or_number) {
   return number.ok() && job.status.job_id == *number;
 }
 
+// The controller among the owners, in any version of the batch group; "" if the job stands for
+// itself.
 std::string batch_job_of(const kube::Job& job) {
   const kube::OwnerReference* owner = kube::controller_of(job.metadata);
   const bool is_batch = owner != nullptr && owner->api_version.starts_with("batch/");

@@ -15,7 +15,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sched::ShareView;
 
-// Parts per billion as a fraction with six digits, as sshare prints it: 0.333333.
+// Parts per billion as a fraction with six digits, as sshare prints it: 0.333333. For display only:
+// the comparison of shares is the scheduler's, in integers.
 std::string fraction(std::int64_t ppb) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.6f", static_cast<double>(ppb) / 1e9);
@@ -27,12 +28,15 @@ std::int64_t billed_seconds(const ShareView& view) {
   return view.used.billed / 1000;
 }
 
+// A line of the table; `depth` is the number of accounts above it and becomes the indentation.
 struct Row {
   const ShareView* view = nullptr;
   std::size_t depth = 0;
 };
 
-// The namespaces of an account come before the accounts below it.
+// The namespaces of an account come before the accounts below it. Sorted by name within each, so
+// that two calls give the same table. An account that is its own parent is skipped, or the walk
+// would not end.
 void add_below(const std::vector<ShareView>& shares, const std::string& account, std::size_t depth,
                std::vector<Row>& rows) {
   std::vector<const ShareView*> below;
@@ -87,7 +91,8 @@ std::string format_shares(const std::vector<ShareView>& shares) {
   return format_table(columns, rows);
 }
 
-// Reads no jobs and no nodes, so users who may read policies and usage may ask.
+// Reads no jobs and no nodes, so users who may read policies and usage may ask. The scheduler that
+// works the shares out has no jobs: shares depend on usage alone.
 int run_share(const Session& session, const ShareOptions& options, Output output) {
   const base::Result<Standing> standing = read_standing(session, std::nullopt, output);
   if (!standing) {

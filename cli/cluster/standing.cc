@@ -20,7 +20,8 @@
 namespace cli {
 namespace {
 
-// Returns the specs that the operator has accepted, the oldest first: the order of ties.
+// Returns the specs that the operator has accepted, the oldest first: the order of ties. Each is
+// its own newest spec, so acceptance has nothing to choose.
 template <typename Spec, typename T>
 std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects) {
   std::vector<control::SpecCandidate<Spec>> all;
@@ -97,7 +98,8 @@ bool counts_nodes(const sched::PriorityParameters& priority) {
   return priority.weight_job_size > 0 || priority.weight_tres != sched::TresWeights{};
 }
 
-// Usage as the operator has recorded it.
+// Usage as the operator has recorded it. Without a record nothing has been used yet, which is not
+// an error.
 base::Status restore_usage(const Session& session, Standing& standing, Output output) {
   const auto records = list_all<kube::UsageRecord>(session, "", output);
   if (!records) return records.error();

@@ -211,6 +211,7 @@ base::Status check_fields(const sched::JobRequest& request) {
 }
 
 // sbatch's unit of memory is MiB.
+// In bytes, as Kubernetes has quantities; a shift by 20 is × 1,048,576.
 kube::Bytes bytes(sched::MemoryMiB amount) {
   return kube::Bytes{amount.value() << 20U};
 }
@@ -283,6 +284,8 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
 }
 
 // Returns true if the server cannot be asked now and the same question may be answered later.
+// Everything else is an answer, such as "forbidden" or "not found", and waiting would not change
+// it.
 bool is_outage(const base::Error& error) {
   return error.code == base::Code::kUnavailable || error.code == base::Code::kTimeout;
 }
@@ -405,6 +408,8 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   return request;
 }
 
+// The pod template has one container, which runs on each of the job's nodes. It asks for no
+// resources: the operator puts in the CPUs and the memory of the allocation once it is known.
 base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns) {
   const sched::JobRequest& asked = request.options.request;
   const base::Status fields = check_fields(asked);

@@ -27,6 +27,7 @@ namespace {
 using slurm::KeyValue;
 using slurm::same_word;
 
+// The remark about a key that Slurm's reader takes and the API has no field for.
 constexpr std::string_view kNoField = "kubegang has no such parameter";
 
 // Something that was read, and where.
@@ -50,7 +51,8 @@ CanTake comes_back(const Read& read, const Back& back) {
   };
 }
 
-// Kubernetes' names: lower case letters, digits and '-'.
+// Kubernetes' names: lower case letters, digits and '-'. Two names may become one ("a_b" and
+// "a.b"); drop_illegal() finds that. "" if no character is left.
 std::string kube_name(std::string_view name) {
   std::string result = slurm::lower_case(name);
   for (char& c : result) {
@@ -71,6 +73,7 @@ base::Result<sched::ClusterParameters> read_cluster(std::span<const KeyValue> ke
   return read;
 }
 
+// Renames the entries of a list of names, if there is a list.
 template <typename Rename>
 void rename_all(std::optional<std::vector<std::string>>& names, const Rename& rename) {
   if (!names) return;
@@ -169,16 +172,20 @@ std::string Importer::named(FilePlace place, const std::string& name) {
   return result;
 }
 
+// Lines that could not be taken apart into keys. The rest of the file is still imported.
 void Importer::tell_errors(const std::vector<slurm::LineError>& errors) {
   for (const slurm::LineError& error : errors) remarks_.add(at(error.number), error.message);
 }
 
+// The keys of one line, each with the place that a remark about it must name.
 std::vector<PlacedKey> Importer::placed(std::size_t line, const std::vector<KeyValue>& keys) const {
   std::vector<PlacedKey> all;
   for (const KeyValue& key : keys) all.push_back({at(line), key});
   return all;
 }
 
+// `name` is the least that the object needs. The keys are then tried one by one in the order of the
+// file, because the meaning of a key may depend on one before it.
 template <typename Read, typename Back>
 auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
                      std::span<const PlacedKey> keys, const Read& read, const Back& back)
@@ -192,7 +199,8 @@ auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
 }
 
 // Reads a file by the kind that its first line with content shows: titles between | (`sacctmgr show
-// qos -P`), "Kind - 'name'" (`sacctmgr dump`), or slurm.conf.
+// qos -P`), "Kind - 'name'" (`sacctmgr dump`), or slurm.conf. The names of files say nothing: users
+// pipe the output of sacctmgr into files of any name.
 void Importer::read(std::string_view text) {
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -236,7 +244,8 @@ void Importer::read_conf(std::string_view text) {
 }
 
 // Nodes are Kubernetes' own objects; only their names matter, for partitions of ALL and for the
-// comment.
+// comment. So the sizes of nodes are not read: in Kubernetes the kubelet reports them. A hostlist
+// that cannot be read is told once and leaves its nodes out.
 void Importer::read_node_line(const slurm::ConfLine& line) {
   const std::string& hostlist = line.keys.front().value;
   if (hostlist == "DEFAULT") return;
@@ -251,6 +260,8 @@ void Importer::read_node_line(const slurm::ConfLine& line) {
 // 1. the keys of the DEFAULT lines before it, then its own, which win
 // 2. another DEFAULT line only adds to the defaults
 // 3. keys that can be taken, names of QOS as they are called here, the object
+//
+// A partition without nodes is left out: the operator would accept no job for it.
 void Importer::read_partition_line(const slurm::ConfLine& line) {
   const FilePlace place = at(line.number);
   std::vector<PlacedKey> keys = partition_defaults_;
@@ -289,7 +300,9 @@ void Importer::read_partition_line(const slurm::ConfLine& line) {
   partitions_.push_back({place, std::move(object)});
 }
 
-// SelectType first: it decides which SelectTypeParameters there are.
+// SelectType first: it decides which SelectTypeParameters there are. No key is needed: a slurm.conf
+// without any of them becomes a SchedulerConfig that spells out Slurm's defaults where they differ
+// from ours.
 void Importer::read_cluster_lines() {
   if (!has_conf_) return;
   std::stable_partition(cluster_keys_.begin(), cluster_keys_.end(), [](const PlacedKey& placed) {
@@ -333,6 +346,8 @@ void Importer::read_qos_table(std::string_view text) {
   }
 }
 
+// The keys of a QOS come from a table or a dump. Preempt refers to other QOS, perhaps to some that
+// are read later, so the names in it are only renamed here and checked at the end.
 void Importer::read_qos(std::size_t line, const std::string& name,
                         const std::vector<KeyValue>& keys) {
   const auto back = [](const sched::QosConfig& qos) {
@@ -379,7 +394,8 @@ void Importer::read_dump(std::string_view text) {
   }
 }
 
-// An account of the dump below `parent`. Parents come first in a dump.
+// An account of the dump below `parent`. Parents come first in a dump. The root account always
+// exists; it becomes an object only if it has limits.
 void Importer::read_account(const slurm::DumpLine& line, const std::string& parent) {
   const auto back = [](const sched::AccountConfig& account) {
     return control::translate_account(account.name, spec_of(account));
@@ -394,7 +410,9 @@ void Importer::read_account(const slurm::DumpLine& line, const std::string& pare
   account_configs_.push_back({at(line.number), std::move(*account)});
 }
 
-// A user becomes a namespace. Slurm's root is an administrator and needs none.
+// A user becomes a namespace. Slurm's root is an administrator and needs none. DefaultAccount is a
+// property of the user and stands in each of the user's lines; here it marks the one entry of the
+// account that it names.
 void Importer::read_user(const slurm::DumpLine& line, const std::string& account) {
   if (line.name == kube::kRootAccount) return;
   Placed<User> user{at(line.number), {}};
@@ -421,7 +439,8 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
 
 // --- objects ---
 
-// Users are entries of their account's object, so all accounts must be known first.
+// Users are entries of their account's object, so all accounts must be known first. A user in an
+// account without a line has no object to be put into, and is told.
 void Importer::make_accounts() {
   std::map<std::string, std::size_t> index_of;
   for (const Placed<sched::AccountConfig>& config : account_configs_) {
@@ -446,7 +465,9 @@ void Importer::make_accounts() {
   }
 }
 
-// A partition with a QOS that is not there would be refused.
+// A partition with a QOS that is not there would be refused. Leaving out the partition instead
+// would lose its nodes and limits for a name alone. Without a file of QOS the limits of that QOS
+// are not known, so the remark says that it has none.
 void Importer::make_missing_qos() {
   for (const Placed<kube::Partition>& partition : partitions_) {
     const auto& name = partition.value.spec.qos;
@@ -469,7 +490,9 @@ std::string joined(const std::vector<std::string>& problems) {
   return all;
 }
 
-// Also those whose name was taken before.
+// Leaves out the objects that `check` finds wrong by themselves, and those whose name was taken by
+// an earlier one. The first of a name stays, as `kubectl apply` would let the last one overwrite it
+// in silence.
 template <typename T, typename Check>
 void Importer::drop_illegal(std::vector<Placed<T>>& objects, const Check& check) {
   std::set<std::string> seen;
@@ -544,6 +567,8 @@ void Importer::drop_refused() {
   drop(accounts_, accepted.accounts);
 }
 
+// One object as a document of YAML. An empty status would only make the reader wonder, and a
+// missing spec would be refused by the API server.
 template <typename T>
 std::string document(const T& object) {
   nlohmann::json json = kube::encode(object);

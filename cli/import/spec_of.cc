@@ -34,11 +34,14 @@ std::optional<Group> unless_empty(Group group) {
   return group;
 }
 
+// Slurm's sizes are in MiB, the API's in bytes. nullopt stays nullopt: no limit.
 std::optional<kube::Bytes> bytes_of(const std::optional<sched::MemoryMiB>& memory) {
   if (!memory) return std::nullopt;
   return control::bytes_of(*memory);
 }
 
+// DefMemPer… and MaxMemPer…, of the cluster or of a partition. Slurm allows one of the two forms at
+// a level (C16); both fields exist here because either may be the one.
 std::optional<kube::MemoryLimits> memory_of(const sched::MemoryLimit& defaults,
                                             const sched::MemoryLimit& maxima) {
   return unless_empty(kube::MemoryLimits{.default_per_cpu = bytes_of(defaults.per_cpu),
@@ -47,6 +50,7 @@ std::optional<kube::MemoryLimits> memory_of(const sched::MemoryLimit& defaults,
                                          .max_per_node = bytes_of(maxima.per_node)});
 }
 
+// nullopt says that a partition or QOS has no mode of its own, which is different from Off.
 std::optional<kube::PreemptMode> mode_of(const std::optional<sched::PreemptMode>& mode) {
   if (!mode) return std::nullopt;
   return control::preempt_mode_of(*mode);
@@ -54,6 +58,7 @@ std::optional<kube::PreemptMode> mode_of(const std::optional<sched::PreemptMode>
 
 // --- SchedulerConfig ---
 
+// The type is always written, since all other fields of the group depend on it.
 kube::SelectConfig select_of(const sched::ClusterParameters& c,
                              const sched::ClusterParameters& usual) {
   // The arrays of this file are in the order of the scheduler's enumerations, which index them.
@@ -71,7 +76,8 @@ kube::SelectConfig select_of(const sched::ClusterParameters& c,
   return select;
 }
 
-// The words of SchedulerParameters that begin with bf_.
+// The words of SchedulerParameters that begin with bf_. Numbers and times go over as they are:
+// their units were resolved when slurm.conf was read.
 kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
                                  const sched::BackfillParameters& usual) {
   kube::BackfillConfig spec;
@@ -95,7 +101,8 @@ kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
   return spec;
 }
 
-// The words of SchedulerParameters that are about preemption.
+// The words of SchedulerParameters that are about preemption. The time between the two signals of a
+// suspension is not among them: it is the nodes' matter.
 kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   const sched::PreemptParameters usual;
   kube::PreemptParameters spec;
@@ -107,6 +114,8 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
 }
 
 // The PriorityWeight… keys. A weight of 0 is the default and means that the factor does not count.
+// Billing has no weight in the API. A slurm.conf that gives it one does not come back, and the
+// importer tells.
 kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   kube::PriorityWeights spec;
   set_unless(spec.age, p.weight_age, 0U);
@@ -122,7 +131,7 @@ kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
 }
 
 // PriorityFlags. Some of Slurm's flags (NO_NORMAL_…) switch something off that is on otherwise; the
-// scheduler keeps what is on.
+// scheduler keeps what is on. NO_FAIR_TREE is missing here: in the API it is the field fairShare.
 std::vector<kube::PriorityFlag> flags_of(const sched::PriorityParameters& p) {
   using kube::PriorityFlag;
   const std::array<std::pair<bool, PriorityFlag>, 9> all = {
@@ -142,6 +151,7 @@ std::vector<kube::PriorityFlag> flags_of(const sched::PriorityParameters& p) {
   return flags;
 }
 
+// PriorityType, the weights, and what usage is and how long it lasts (chapter 9).
 kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
   constexpr std::array kResets = {
       kube::UsageResetPeriod::kNever,     kube::UsageResetPeriod::kDaily,
@@ -171,7 +181,8 @@ kube::PriorityConfig priority_of(const sched::PriorityParameters& p) {
 
 // --- limits ---
 
-// Limits of TRES; an absent one is no limit.
+// Limits of TRES; an absent one is no limit. Memory is in MiB there and in bytes here; the other
+// kinds are counts.
 kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   kube::ResourceAmounts amounts{.cpus = tres[Tres::kCpu],
                                 .memory = {},
@@ -181,7 +192,8 @@ kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
   return amounts;
 }
 
-// Returns the limits that QOS and accounts have in common.
+// Returns the limits that QOS and accounts have in common. Groups without a limit are left out as a
+// whole, so that an account without limits has no empty maps in its YAML.
 template <typename Limits>
 Limits common_of(const sched::Limits& limits) {
   Limits spec;
@@ -205,6 +217,7 @@ std::optional<kube::AccountLimits> account_limits_of(const sched::Limits& limits
   return unless_empty(std::move(spec));
 }
 
+// A QOS limits each account, too, and may ask for a least size of its jobs, which accounts cannot.
 std::optional<kube::QosLimits> qos_limits_of(const sched::Limits& limits) {
   auto spec = common_of<kube::QosLimits>(limits);
   spec.min_per_job = unless_empty(amounts_of(limits.min_tres));
@@ -221,7 +234,8 @@ std::optional<kube::QosLimits> qos_limits_of(const sched::Limits& limits) {
 
 // --- Partition ---
 
-// OverSubscribe=FORCE:4 and the like; NO is the default and is left out.
+// OverSubscribe=FORCE:4 and the like; NO is the default and is left out. A number of jobs belongs
+// to OnRequest and Force only (1.2.2).
 std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfig& p) {
   constexpr std::array kPolicies = {
       kube::OverSubscribePolicy::kNever, kube::OverSubscribePolicy::kOnRequest,
@@ -233,7 +247,8 @@ std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfi
 }
 
 // TRESBillingWeights. The scheduler has millionths per CPU, MiB and node; the API thousandths per
-// CPU, GiB and node.
+// CPU, GiB and node. A weight that is finer than a thousandth is cut off here, so it does not come
+// back and is told.
 std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWeights>& micro) {
   if (!micro) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
@@ -251,6 +266,9 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
 
 }  // namespace
 
+// The cluster as the one SchedulerConfig. Type, mode and gang of preemption are always written:
+// they decide together what happens to victims (1.6), and a reader should not have to know the
+// defaults of all three.
 kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   constexpr std::array kPreemptTypes = {
       kube::PreemptType::kNone, kube::PreemptType::kPartitionPriority, kube::PreemptType::kQos};
@@ -289,6 +307,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   return spec;
 }
 
+// A partition. Its nodes are written as a hostlist, since the file has no labels to select by.
 kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   constexpr std::array kStates = {kube::PartitionState::kUp, kube::PartitionState::kDown,
                                   kube::PartitionState::kDrain, kube::PartitionState::kInactive};
@@ -320,6 +339,7 @@ kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   return spec;
 }
 
+// A QOS. Its Preempt list is copied as it is; the importer renames the names in it.
 kube::QosSpec spec_of(const sched::QosConfig& q) {
   using kube::QosFlag;
   const sched::QosConfig usual;
@@ -350,6 +370,7 @@ kube::QosSpec spec_of(const sched::QosConfig& q) {
   return spec;
 }
 
+// An account without its users. One share is the default of both sides.
 kube::AccountSpec spec_of(const sched::AccountConfig& account) {
   kube::AccountSpec spec;
   set_unless(spec.parent, account.parent, std::string{});
@@ -363,6 +384,7 @@ kube::AccountSpec spec_of(const sched::AccountConfig& account) {
   return spec;
 }
 
+// A user in an account becomes an entry for the namespace of that name.
 kube::AccountNamespace namespace_of(const sched::UserConfig& user) {
   kube::AccountNamespace spec;
   spec.name = user.name;

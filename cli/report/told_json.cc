@@ -13,7 +13,8 @@ double seconds_of(base::Instant at) {
 
 // One step in the form of the recordings: what it started and where, whom it preempted, the
 // priority that a submission got, the jobs that are suspended after it, and the expected starts
-// that were told anew.
+// that were told anew. Parts without content are left out, except `suspended`: an empty list says
+// that nothing is suspended, which a comparison needs to know.
 Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
   Json out = {{"t", seconds_of(step.at)}};
@@ -40,6 +41,7 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
 
 }  // namespace
 
+// A line for each step, so that a difference between two runs is a difference of lines.
 std::string told_json(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
   Json jobs = Json::object();
   for (std::size_t i = 0; i < report.outcomes.size(); ++i) {

@@ -9,7 +9,8 @@
 namespace cli {
 
 // Only changes are told. A step has the set of suspended jobs after it, so the lines about
-// suspension are the differences from the step before.
+// suspension are the differences from the step before. At the end stands how each job ended, in the
+// order of the file.
 std::string told_text(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
   std::string text;
   std::vector<sched::JobId> before;

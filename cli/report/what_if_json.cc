@@ -9,6 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// JSON has seconds with fractions; the simulation counts microseconds.
 double seconds(base::Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
@@ -21,6 +22,8 @@ Json seconds_or_null(const std::optional<base::Instant>& t) {
 
 // A job's history: each placement with the time that it really ran there, which is less than its
 // length if jobs took turns. A placement that has not ended when the simulation does has no `to`.
+// runSeconds of the job is the sum over its placements. Reason and message are those of the last
+// wait, and only of a job that waits at the end.
 Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& job,
               base::Instant end) {
   Json placements = Json::array();
@@ -49,7 +52,7 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
   return json;
 }
 
-// The queue as it was at t.
+// The queue as it was at t. A job that has no nodes at t has an empty nodeList.
 Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                 base::Instant t) {
   Json jobs = Json::array();
@@ -86,6 +89,8 @@ Json slowdown_json(const simulate::Totals::Slowdown& milli) {
 
 }  // namespace
 
+// Jobs are keyed by their labels, which are unique in a scenario. Keys stand in the order in which
+// they are written here, so two runs can be compared as text.
 std::string what_if_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                          std::span<const base::Instant> at) {
   Json json = {{"scenario", scenario.name}, {"jobs", Json::object()}, {"queues", Json::array()}};

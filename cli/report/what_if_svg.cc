@@ -12,6 +12,8 @@
 namespace cli {
 namespace {
 
+// The picture's measures, in pixels: names of nodes on the left, a line of times at the top, one
+// row for each node below it.
 constexpr double kLabelWidth = 90;
 constexpr double kTop = 30;
 constexpr double kRowHeight = 18;
@@ -24,6 +26,8 @@ constexpr std::size_t kLegendJobsMax = 28;
 constexpr double kLegendWidth = 150;  // of an entry
 constexpr double kLegendHeight = 16;
 
+// The four characters that XML gives a meaning in text or attributes. Labels of jobs come from a
+// file and may have any of them.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -52,12 +56,12 @@ const PaletteColor& color_of(std::size_t job) {
 bool is_striped(std::size_t job) {
   return job != kOthers && job / kPalette.size() % 2 == 1;
 }
-// Returns the value of `fill`.
+// Returns the value of `fill`. A plain color, or the pattern that stripes() defines under this id.
 std::string paint(std::size_t job) {
   if (!is_striped(job)) return std::string{color_of(job).fill};
   return "url(#s" + std::to_string(job % kPalette.size()) + ")";
 }
-// The stripes of each color, for paint().
+// The stripes of each color, for paint(). They are only written if a job needs them.
 std::string stripes() {
   std::string svg = "<defs>\n";
   for (std::size_t i = 0; i < kPalette.size(); ++i) {
@@ -70,7 +74,8 @@ std::string stripes() {
   return svg + "</defs>\n";
 }
 
-// Returns the smallest round time that fits at most `count_max` times into `span`.
+// Returns the smallest round time that fits at most `count_max` times into `span`. Beyond the
+// table, that is after about 13 years, the marks are no longer at round times.
 base::Duration round_step(base::Duration span, std::int64_t count_max) {
   using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   constexpr std::array<base::Duration, 26> kRound = {
@@ -88,7 +93,8 @@ base::Duration round_step(base::Duration span, std::int64_t count_max) {
 // A mark of this share, in thousandths of a row, is one pixel high.
 constexpr std::int64_t kPixelShare = 1'000 / static_cast<std::int64_t>(kRowHeight);
 
-// One job's mark in one column of one node; shares are in thousandths of the row.
+// One job's mark in one column of one node; shares are in thousandths of the row. Integers, so that
+// sums do not depend on the order in which they are made.
 struct Mark {
   std::size_t job;
   std::int64_t share;
@@ -102,12 +108,14 @@ struct Stretch {
   Cell mean;
 };
 
+// The shares may differ: a stretch shows their mean.
 bool same_jobs(const Cell& a, const Cell& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](const Mark& x, const Mark& y) { return x.job == y.job; });
 }
 
 // Returns the cell as the picture shows it: jobs with less than `share_min` become one of others.
+// Their shares add up, so the row keeps its height whatever is merged.
 Cell seen(const Cell& cell, std::int64_t share_min) {
   Cell seen;
   std::int64_t others = 0;
@@ -123,7 +131,8 @@ Cell seen(const Cell& cell, std::int64_t share_min) {
 }
 
 // Joins neighboring columns that show the same jobs. Shares are summed while a stretch grows and
-// divided by its length at the end.
+// divided by its length at the end. The jobs are compared after seen(), because two columns that
+// differ only in jobs too small to show look the same.
 std::vector<Stretch> stretches_of(const std::vector<Cell>& cells, std::int64_t share_min) {
   std::vector<Stretch> stretches;
   for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -196,6 +205,7 @@ class Picture {
     }
   }
 
+  // From back to front: the ground, the rows, the times, the legend.
   std::string text() const {
     const double bottom = kTop + static_cast<double>(rows_) * (kRowHeight + kRowGap);
     const std::vector<std::size_t> shown = jobs_shown();
@@ -223,7 +233,8 @@ class Picture {
  private:
   // The instant at which a column begins, and the column in which an instant lies. Rounding may put
   // an instant on the edge of two columns into either; the shares of both are computed from the
-  // edges.
+  // edges. The span is divided before it is multiplied, and the remainder apart, so that no span
+  // overflows and the last edge is the end exactly.
   base::Instant edge(std::int64_t column) const {
     const std::int64_t span = std::max<std::int64_t>(1, result_.end.time_since_epoch().count());
     return base::Instant{
@@ -270,7 +281,7 @@ class Picture {
     }
   }
 
-  // Halves the number of columns.
+  // Halves the number of columns. REQUIRES: an even number of columns.
   static void coarsen(std::vector<std::vector<Cell>>& cells) {
     for (std::vector<Cell>& row : cells) {
       std::vector<Cell> coarser;
@@ -282,7 +293,8 @@ class Picture {
   }
 
   // Makes the stretches of all rows, with jobs below share_min as others. Returns false if that
-  // gives too many marks.
+  // gives too many marks. Each call begins anew from the cells, since a stretch cannot be taken
+  // apart again.
   bool join(const std::vector<std::vector<Cell>>& cells, std::int64_t share_min) {
     joined_.clear();
     column_width_ = static_cast<double>(columns_) /
@@ -317,7 +329,8 @@ class Picture {
   }
 
   // The marks of a stretch, stacked from the bottom. A title is what a browser shows under the
-  // mouse.
+  // mouse. Marks of one row never leave it: the sum of their shares is scaled to the row's height
+  // if it is above 1,000.
   std::string cell_svg(const Cell& cell, double x, double width, double y) const {
     std::string svg;
     // Where jobs overlap (partitions of one tier, 6.11) the marks are squeezed into the row.
@@ -339,7 +352,8 @@ class Picture {
     return svg;
   }
 
-  // The job's name in the middle of its mark; nothing if there is no room.
+  // The job's name in the middle of its mark; nothing if there is no room. The width of the letters
+  // is a guess from the font's size, because a program without a font cannot measure them.
   std::string name_svg(std::size_t job, double x, double y, double width, double height) const {
     if (job == kOthers || height < kNameSize) return "";
     const std::string& name = scenario_.jobs[job].label;
@@ -419,7 +433,8 @@ class Picture {
     return line.data() + escaped(text) + "</text>\n";
   }
 
-  // Round times, with a line through all rows for each.
+  // Round times, with a line through all rows for each. The first is 0; the last is the greatest
+  // multiple of the step that fits.
   std::string axis(double bottom) const {
     const base::Duration span = std::max(base::Duration{1}, result_.end - base::Instant{});
     const base::Duration step = round_step(span, kTimeMarksMax);

@@ -32,7 +32,9 @@ std::string partition_asked(const Scenario& scenario, const simulate::Job& job) 
   return "(default)";
 }
 
-// A row for squeue_columns(). Jobs are numbered in the order of the file, as Slurm numbers them.
+// A row for squeue_columns(). Jobs are numbered in the order of the file, as Slurm numbers them. A
+// job that waits has no nodes, so the last column has its reason, in parentheses as squeue shows
+// it, and the number of nodes is the least that it asks for.
 std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
                                     const simulate::QueueRow& row) {
   const simulate::Job& job = scenario.jobs[index];
@@ -56,7 +58,8 @@ std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
 
 // Returns what a job does in [from, to), as one character: a blank before it is submitted and after
 // it has ended, "." while it waits, "-" if it has nodes and does not run, and a shade for the part
-// of the time in which it runs.
+// of the time in which it runs. `to` must be after `from`. A job that was requeued has several
+// placements, and the cell may touch more than one.
 std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant to) {
   if (!job.submitted || *job.submitted >= to || (job.ended && *job.ended <= from)) return " ";
   base::Duration runs{0};
@@ -83,6 +86,8 @@ std::string axis(base::Instant end, std::size_t label_width, std::size_t columns
   return line + std::string(blanks, ' ') + last + "\n";
 }
 
+// Mean, median, the value that 95 % do not exceed, and the largest: a mean alone would hide the few
+// jobs that wait very long.
 std::string spread_line(const char* what, const simulate::Totals::Spread& spread) {
   std::array<char, 160> line{};
   std::snprintf(
@@ -94,6 +99,7 @@ std::string spread_line(const char* what, const simulate::Totals::Spread& spread
 
 }  // namespace
 
+// In node order, as Slurm prints an allocation.
 std::string node_list(const Scenario& scenario, const Placement& placement) {
   std::vector<std::string> names;
   for (const Placement::Part& part : placement.parts) {
@@ -102,6 +108,7 @@ std::string node_list(const Scenario& scenario, const Placement& placement) {
   return slurm::compress_hostlist(names);
 }
 
+// Only jobs that were submitted and have not ended at t have a row.
 std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Instant t) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
@@ -152,7 +159,9 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   return text + "█ runs  ▓▒░ takes turns  - suspended  . waits\n";
 }
 
-// Utilization is the part of all CPU seconds, from 0 to the end, that jobs used.
+// Utilization is the part of all CPU seconds, from 0 to the end, that jobs used. Wait is the time
+// until a job first has nodes, response the time until it ends, and slowdown the response divided
+// by the run time, of at least 10 s.
 std::string totals_text(const Scenario& scenario, const WhatIf& result) {
   const simulate::Totals& totals = result.totals;
   std::array<char, 160> line{};

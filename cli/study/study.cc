@@ -26,7 +26,7 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-// The value that 95 % of all are not above.
+// The value that 95 % of all are not above. Always one of the values: nothing is interpolated.
 double p95(std::vector<double> values) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -34,7 +34,8 @@ double p95(std::vector<double> values) {
 }
 
 // The figures of one simulation. Utilization counts all jobs until the last submission, because
-// behind it the machine runs empty; the other figures leave the jobs of the warm-up out.
+// behind it the machine runs empty; the other figures leave the jobs of the warm-up out. Every job
+// of such a simulation ends, hence the CHECK.
 Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
                    const simulate::WhatIf& result) {
   const base::Instant last = scenario.inputs.back().at;
@@ -62,7 +63,8 @@ Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenari
           .utilization = used / (model.processors * seconds(last - base::Instant{}))};
 }
 
-// "45 s", "12 min", "3.4 h".
+// "45 s", "12 min", "3.4 h". Seconds and minutes have two digits, so the columns of a table stay
+// narrow.
 std::string time_text(double seconds) {
   std::array<char, 32> text{};
   if (seconds < 100) {
@@ -78,7 +80,7 @@ std::string time_text(double seconds) {
 }  // namespace
 
 // One CPU per node, so that a processor of the model is a node: the models know nothing of nodes
-// with several processors.
+// with several processors. Without inputs: the jobs come from a trace.
 std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
   return "nodes:\n- {name: 'n[1-" + std::to_string(model.processors) +
          "]', cores: 1, memory: 1000}\nconf: {SelectType: select/linear, SchedulerType: " +
@@ -88,7 +90,7 @@ std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
 }
 
 // The mean over the seeds: in the trace of a single seed one large job at a bad moment moves the
-// figures.
+// figures. The seeds are fixed, so the document's tables can be made again to the digit.
 Figures study(const WorkloadModel& model, const Policy& policy, double load) {
   Figures sum;
   for (const std::uint64_t seed : kSeeds) {
@@ -128,6 +130,8 @@ std::string study_row(const Studied& studied) {
   return line.data();
 }
 
+// One row for each load and policy, in the order in which they were worked out. The text is
+// Markdown.
 std::string study_table(const std::vector<Studied>& all) {
   std::string text =
       "| Load | Scheduler | Mean response | Bounded slowdown | Utilization | 95 % wait, short "

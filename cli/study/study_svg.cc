@@ -12,6 +12,7 @@ namespace {
 constexpr double kPanelWidth = 300, kPanelHeight = 180;
 constexpr double kMarginLeft = 60, kMarginTop = 40, kGapX = 90, kGapY = 60;
 
+// One of the four figures of a study, drawn over the load.
 struct Panel {
   const char* title;
   double Figures::*value;
@@ -38,7 +39,9 @@ std::string text_at(double x, double y, const char* anchor, const std::string& t
          "</text>\n";
 }
 
-// A panel with a logarithmic axis: whole powers of ten around its values.
+// A panel with a logarithmic axis: whole powers of ten around its values. The axis is logarithmic
+// because waits of policies differ by factors of ten and more; a linear one would show the worst
+// policy alone.
 class PanelPicture {
  public:
   PanelPicture(const Panel& panel, const std::vector<Studied>& all, double left, double top)
@@ -73,12 +76,15 @@ class PanelPicture {
     const double value = studied.figures.*panel_.value;
     return std::max(0.01, panel_.is_time ? value / 3'600 : value);
   }
+  // The load grows linearly from the left edge to the right one, and the value logarithmically from
+  // the bottom to the top.
   double x_of(double load) const {
     return left_ + (load - kLoads.front()) / (kLoads.back() - kLoads.front()) * kPanelWidth;
   }
   double y_of(double value) const {
     return top_ + kPanelHeight * (1 - (std::log10(value) - low_) / (high_ - low_));
   }
+  // One line through all loads, in the policy's color and dashes.
   std::string line_of(std::size_t policy) const {
     std::string points;
     for (const Studied& studied : all_) {

@@ -10,6 +10,8 @@
 
 namespace cli {
 
+// The real CRDs, so that a command that writes an object which they do not allow fails here, and
+// two namespaces as users of a cluster have.
 ProgramTest::ProgramTest() {
   const base::Status crds = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
   EXPECT_TRUE(crds.ok()) << crds.error().message;
@@ -37,6 +39,8 @@ ProgramTest::Ran ProgramTest::run(const std::vector<std::string>& arguments) {
   return {code, out.str(), err.str()};
 }
 
+// A job as it is stored after the operator has written its status. `metadata` may carry labels and
+// owners.
 kube::Job ProgramTest::add_job(const std::string& ns, const std::string& name, kube::JobSpec spec,
                                kube::JobStatus status, const kube::ObjectMeta& metadata) {
   kube::Job job{.metadata = metadata};
@@ -55,6 +59,7 @@ kube::Job ProgramTest::add_job(const std::string& ns, const std::string& name, k
   return *written;
 }
 
+// A Job of Kubernetes' batch group, without a Job of ours for it.
 kube::BatchJob ProgramTest::add_batch_job(const std::string& ns, const std::string& name,
                                           const std::string& managed_by) {
   kube::BatchJob batch;
@@ -80,6 +85,7 @@ kube::ObjectMeta ProgramTest::attempt_at(const kube::BatchJob& batch, const std:
   return metadata;
 }
 
+// Nodes of 8 CPUs that the kubelet reports as ready.
 void ProgramTest::add_nodes(const std::string& hostlist) {
   const auto names = slurm::expand_hostlist(hostlist);
   ASSERT_TRUE(names.ok()) << hostlist;

@@ -48,17 +48,19 @@ enum Field : std::size_t {
   kQueue = 14
 };
 
-// Larger numbers are mistakes: 95 years in seconds, a pebibyte in KiB.
+// Larger numbers are mistakes: 95 years in seconds, a pebibyte in KiB. They also keep sums of times
+// within 64 bits, in microseconds.
 constexpr std::int64_t value_max(std::size_t field) {
   return field == kSubmit || field == kRun || field == kTime ? kSwfSecondsMax : 1'000'000'000'000;
 }
+// The numbers of a line as they are written; some archives have fractions of seconds.
 using Fields = std::array<double, kFieldsCount>;
 
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
 
-// The words of the line up to a comment.
+// The words of the line up to a comment. A line that is only a comment has none.
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find(';'));
   std::vector<std::string_view> words;
@@ -104,7 +106,8 @@ std::optional<base::Duration> time_of(double seconds) {
   return base::Duration{std::llround(seconds * 1e6)};
 }
 
-// The same for counts and numbers; larger ones than the type holds are cut to its largest.
+// The same for counts and numbers; larger ones than the type holds are cut to its largest. A
+// fraction is cut off.
 template <typename Integer>
 std::optional<Integer> number_of(double value) {
   if (value < 0) return std::nullopt;
@@ -113,7 +116,8 @@ std::optional<Integer> number_of(double value) {
   return static_cast<Integer>(value);
 }
 
-// Returns the fields of a line that a scenario needs. Only the submit time must be known.
+// Returns the fields of a line that a scenario needs. Only the submit time must be known. Run time
+// 0 is kept: such jobs exist, and add_trace() decides what to make of them.
 base::Result<SwfJob> job_of(const Fields& fields) {
   const std::optional<base::Duration> submit = time_of(fields[kSubmit]);
   if (!submit) return base::invalid_argument("field 2 (submit time): is missing");
@@ -145,6 +149,9 @@ std::string text_of(const std::optional<base::Duration>& time) {
 
 }  // namespace
 
+// An error names the line and the field and ends the reading: a trace with one job missing would
+// give other results without a word. The bound on jobs counts jobs, not lines, because archives
+// have long headers.
 base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) {
   SwfTrace trace;
   std::size_t number = 0;
@@ -170,6 +177,8 @@ base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) 
   return trace;
 }
 
+// The inverse of read_swf(), with whole seconds. Fields that a SwfJob does not have are -1. Each
+// line of `comment` becomes a comment of the file.
 std::string write_swf(const SwfTrace& trace, std::string_view comment) {
   std::string text = "; Version: 2.2\n";
   for (const std::string& line : slurm::split(comment, '\n')) text += "; " + line + "\n";

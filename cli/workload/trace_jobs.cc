@@ -16,6 +16,8 @@ namespace {
 using sched::Configuration;
 using simulate::Scenario;
 
+// Traces name users and groups by number, so a scenario says which of them it knows by names such
+// as "user7" and "group3".
 template <typename List>
 bool has_name(const List& list, const std::string& name) {
   return std::any_of(list.begin(), list.end(), [&](const auto& each) { return each.name == name; });
@@ -61,14 +63,15 @@ class TraceJobs {
 
  private:
   // The partition that a queue of the trace is played in: queue7 if the scenario has it, else the
-  // default one.
+  // default one. "" if the scenario has none: the request then names no partition.
   std::string partition_of(const SwfJob& job) const {
     if (!job.queue) return default_;
     const std::string name = "queue" + std::to_string(*job.queue);
     return cpus_of_partition_.count(name) != 0 ? name : default_;
   }
 
-  // Returns true if the job can be played; else counts why not.
+  // Returns true if the job can be played; else counts why not. A job that never fits its partition
+  // would wait until the end of the simulation and spoil every mean.
   bool is_played(const SwfJob& job) {
     const auto leave_out = [this](const char* why) {
       ++left_out_[why];
@@ -85,7 +88,9 @@ class TraceJobs {
   }
 
   // Load is work divided by what all CPUs could do from time 0 to the last submission, so
-  // stretching all submit times by one factor meets any load and keeps the pattern of arrivals.
+  // stretching all submit times by one factor meets any load and keeps the pattern of arrivals. 1
+  // leaves the trace as it is. Work counts CPUs × seconds of the jobs that are played, so jobs that
+  // are left out do not change the load that was asked for.
   base::Result<double> factor_for(const SwfTrace& jobs, double load) const {
     double work = 0;
     for (const SwfJob& job : jobs) {
@@ -115,6 +120,7 @@ class TraceJobs {
   }
 
   // Makes a job of the scenario, as an input of the file would: a request, work, and a submission.
+  // Run times below a second become one: a job that ends in the instant of its start would be none.
   base::Status submit(const SwfJob& traced, double factor) {
     const Configuration& configuration = scenario_.configuration;
     simulate::Job job;
