@@ -256,8 +256,9 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
   kube::BillingWeights spec;
   set_unless(spec.milli_per_cpu, (*micro)[Tres::kCpu] / kMicroPerMilli, std::int64_t{0});
   const std::int64_t per_gib = (*micro)[Tres::kMemory] * kMibPerGib;
-  // Rounded up, because the operator rounds down when it translates back: 1 GiB is 1024 MiB, and
-  // with both roundings each weight per MiB comes back unchanged.
+  // Rounded up to thousandths per GiB, so that the smallest weight does not vanish. The operator
+  // rounds to the nearest millionth per MiB when it translates back, so some weights come back
+  // larger by one; such a key is told and left out.
   set_unless(spec.milli_per_gibibyte, (per_gib + kMicroPerMilli - 1) / kMicroPerMilli,
              std::int64_t{0});
   set_unless(spec.milli_per_node, (*micro)[Tres::kNode] / kMicroPerMilli, std::int64_t{0});

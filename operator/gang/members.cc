@@ -6,6 +6,7 @@
 
 namespace control {
 
+// Empty if the text is not a list: it comes from a status, which another version may have written.
 std::vector<int> parse_indexes(std::string_view text) {
   return base::parse_number_list(text, kCompletionsMax - 1).value_or(std::vector<int>{});
 }
@@ -13,6 +14,10 @@ std::vector<int> parse_indexes(std::string_view text) {
 Members::Members(int completions, const Stored& stored, int places)
     : completions_{std::clamp(completions, 0, kCompletionsMax)},
       succeeded_(static_cast<std::size_t>(completions_)) {
+  // 1. the indexes that have succeeded, as stored
+  // 2. the members that were stored, in the order of their places, so that a new leader finds the
+  //    same pod at each place
+  // 3. without stored members, the lowest indexes that have not succeeded
   for (const int index : parse_indexes(stored.succeeded)) {
     if (index >= completions_ || has_succeeded(index)) continue;
     succeeded_[static_cast<std::size_t>(index)] = true;
@@ -35,6 +40,8 @@ Members::Members(int completions, const Stored& stored, int places)
   }
 }
 
+// The next index that was never given to a place; nullopt if none is left. Indexes are given in
+// ascending order, as the batch group's controller gives them.
 std::optional<int> Members::take_next() {
   while (next_ < completions_ && has_succeeded(next_)) ++next_;
   if (next_ >= completions_) return std::nullopt;
@@ -50,6 +57,7 @@ bool Members::has_succeeded(int index) const {
   return index >= 0 && index < completions_ && succeeded_[static_cast<std::size_t>(index)];
 }
 
+// Returns false if it was known already.
 bool Members::note_success(int index) {
   if (has_succeeded(index)) return false;
   succeeded_[static_cast<std::size_t>(index)] = true;
@@ -57,6 +65,8 @@ bool Members::note_success(int index) {
   return true;
 }
 
+// Returns the places that have a new member: those whose member has succeeded, as long as indexes
+// are left.
 std::vector<int> Members::fill() {
   std::vector<int> filled;
   for (int place = 0; place < static_cast<int>(members_.size()); ++place) {
@@ -89,6 +99,7 @@ std::string Members::members_text() const {
   return base::format_number_list(members_);
 }
 
+// A slot beyond the members has no pod and so no name.
 void name_slots(const JobIdentity& job, const Members& members, std::vector<PodSlot>& slots) {
   const std::vector<int>& at_places = members.at_places();
   for (std::size_t place = 0; place < slots.size(); ++place) {

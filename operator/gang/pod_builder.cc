@@ -21,7 +21,8 @@ std::string text(std::int64_t value) {
   return std::to_string(value);
 }
 
-// SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES".
+// SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES". So programs and launchers that were
+// written for Slurm find out where they run.
 std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::Job& job,
                                                                    const PodSlot& slot,
                                                                    const GangLayout& gang) {
@@ -140,6 +141,7 @@ bool is_adopted(const kube::Job& job) {
   return owner != nullptr && owner->api_version.starts_with("batch/");
 }
 
+// The pod's name, labels and owner, by which it is found again and deleted with its job.
 void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const PodOptions& options) {
   Json metadata = Json::object();
   // Only labels and annotations of the template are taken over: a name, an owner or finalizers of
@@ -181,6 +183,7 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
 
 }  // namespace
 
+// In Slurm's notation: {2, 2, 1} is "2(x2),1".
 std::string per_node_list(std::span<const int> values) {
   std::string list;
   for (std::size_t first = 0; first < values.size();) {
@@ -193,6 +196,7 @@ std::string per_node_list(std::span<const int> values) {
   return list;
 }
 
+// Worked out once for all pods of a start: each of them gets the same lists.
 GangLayout gang_layout(std::span<const PodSlot> slots) {
   GangLayout gang{.pods_count = slots.size()};
   std::vector<int> tasks_per_node;
@@ -267,11 +271,13 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   return pod;
 }
 
+// One pod has no member to look up.
 bool needs_service(const kube::Job& job, std::size_t pods_count) {
   return pods_count > 1 &&
          job.spec.network.value_or(kube::JobNetwork::kService) == kube::JobNetwork::kService;
 }
 
+// A headless service: it only gives the pods names in DNS.
 kube::Service build_service(const kube::Job& job) {
   kube::Service service;
   service.metadata.name = job.metadata.name;

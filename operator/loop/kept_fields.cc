@@ -49,6 +49,7 @@ std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax)
   return std::string{base::head_of(text, bytes_max)};
 }
 
+// Moves the entries of these names out of `all`; the rest is dropped with it.
 kube::Labels only(kube::Labels& all, Names names) {
   kube::Labels kept;
   for (auto at = all.begin(); at != all.end();) {
@@ -76,6 +77,7 @@ void replace(T& object, T kept) {
   object = std::move(kept);
 }
 
+// Of all owners only the controller is read: it says to which job a pod belongs.
 std::vector<kube::OwnerReference> only_controller(const kube::ObjectMeta& metadata) {
   const kube::OwnerReference* controller = kube::controller_of(metadata);
   if (controller == nullptr) return {};
@@ -87,6 +89,7 @@ std::vector<kube::OwnerReference> only_controller(const kube::ObjectMeta& metada
            .block_owner_deletion = controller->block_owner_deletion}};
 }
 
+// Names, UIDs and versions are moved, because they are bounded by the API server already.
 kube::ObjectMeta identity_of(kube::ObjectMeta& metadata) {
   return {.name = std::move(metadata.name),
           .ns = std::move(metadata.ns),
@@ -104,6 +107,7 @@ std::size_t message_bytes_max(const kube::Condition& condition) {
   return condition.type == "PodScheduled" ? kMessageBytesMax : 0;
 }
 
+// Of a condition the reason and the times are kept, and as much of the message as is read.
 kube::Conditions only(const kube::Conditions& all, Names types) {
   kube::Conditions kept;
   for (const kube::Condition& condition : all) {
@@ -118,6 +122,7 @@ kube::Conditions only(const kube::Conditions& all, Names types) {
   return kept;
 }
 
+// A container is running, waiting or terminated; the exit code and the times decide about the gang.
 kube::ContainerState short_state(const kube::ContainerState& state) {
   kube::ContainerState kept{.running = state.running};
   if (const auto& waiting = state.waiting) {
@@ -134,6 +139,7 @@ kube::ContainerState short_state(const kube::ContainerState& state) {
   return kept;
 }
 
+// Further containers than a legal pod has are dropped.
 std::vector<kube::ContainerStatus> short_states(const std::vector<kube::ContainerStatus>& all) {
   std::vector<kube::ContainerStatus> kept;
   kept.reserve(std::min(all.size(), kContainersMax));
@@ -248,6 +254,9 @@ kube::Labels labels_of_node(kube::Labels& all) {
 
 }  // namespace
 
+// 1. a pod behind our gate: what makes it part of a gang
+// 2. a pod of a job of ours
+// 3. any other pod: its memory and its node
 void keep_what_is_read(kube::Pod& pod) {
   kube::Pod kept{.metadata = identity_of(pod.metadata)};
   kept.status.phase = pod.status.phase;
@@ -261,6 +270,8 @@ void keep_what_is_read(kube::Pod& pod) {
 }
 
 void keep_what_is_read(kube::BatchJob& job) {
+  // The template stays as far as it is judged; pods are made of the whole one, which is read again
+  // then.
   kube::ObjectMeta kept = identity_of(job.metadata);
   kept.annotations =
       only_short(job.metadata.annotations,
@@ -272,6 +283,7 @@ void keep_what_is_read(kube::BatchJob& job) {
   if (job.spec.success_policy) shorten(*job.spec.success_policy);
 }
 
+// The spec is small and stays; of the status only capacities and readiness are read.
 void keep_what_is_read(kube::Node& node) {
   kube::Node kept{.metadata = identity_of(node.metadata), .spec = std::move(node.spec)};
   kept.metadata.labels = labels_of_node(node.metadata.labels);
@@ -282,10 +294,12 @@ void keep_what_is_read(kube::Node& node) {
   replace(node, std::move(kept));
 }
 
+// Everything that users can make large goes.
 void keep_identity(kube::ObjectMeta& metadata) {
   replace(metadata, identity_of(metadata));
 }
 
+// For Jobs of ours, whose spec and status stay whole.
 void keep_what_jobs_need(kube::ObjectMeta& metadata) {
   kube::ObjectMeta kept = identity_of(metadata);
   kept.labels =

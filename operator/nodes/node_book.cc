@@ -17,6 +17,7 @@ std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
 
 }  // namespace
 
+// `node` is null if the object is gone; the record stays as long as something is known of the node.
 NodeBook::Change NodeBook::observe(const std::string& name,
                                    std::shared_ptr<const kube::Node> node) {
   // Three questions about one change: is the node lost or back (jobs are touched), may partitions
@@ -53,6 +54,7 @@ void NodeBook::observe_agent(const std::string& name,
   if (!same || record.node == nullptr) changed_.insert(name);
 }
 
+// A pod on a node that is not known makes no record.
 void NodeBook::observe_agent_pod(const std::string& name) {
   if (nodes_.contains(name)) changed_.insert(name);
 }
@@ -81,6 +83,7 @@ void NodeBook::enter(const std::string& name, const std::string& job_uid) {
   nodes_[name].jobs.insert(job_uid);
 }
 
+// The job's pods are gone from this node. Nothing is said to the scheduler: it knows.
 void NodeBook::leave(const std::string& name, const std::string& job_uid) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end()) return;
@@ -90,12 +93,15 @@ void NodeBook::leave(const std::string& name, const std::string& job_uid) {
   stop_asking(name, job_uid);
 }
 
+// A user has suspended the job: the node needs an agent and a timetable for it, even if no jobs
+// take turns there.
 void NodeBook::ask_to_stop(const std::string& name, const std::string& job_uid) {
   if (!nodes_[name].asked.insert(job_uid).second) return;
   changed_.insert(name);
   asked_changed_.insert(name);
 }
 
+// The reverse. A job that was not asked to stop changes nothing.
 void NodeBook::stop_asking(const std::string& name, const std::string& job_uid) {
   const auto found = nodes_.find(name);
   if (found == nodes_.end() || found->second.asked.erase(job_uid) == 0) return;
@@ -111,6 +117,9 @@ void NodeBook::observe_policy() {
   is_uncounted_ = selects_anew_ = true;
 }
 
+// 1. a node that is there is judged anew; the scheduler hears of it if its spec has changed
+// 2. a node that is gone stays as long as jobs are booked on it; they are ended first
+// 3. then it is removed, and forgotten when nothing else is known of it
 NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
                                    const OperatorParameters& parameters) {
   News news;
@@ -144,6 +153,7 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
   return news;
 }
 
+// The facts that do not need a walk over the node's pods.
 NodeFacts NodeBook::facts_of(const std::string& name, const Record& record) const {
   NodeFacts facts;
   facts.node = record.node.get();
@@ -152,6 +162,7 @@ NodeFacts NodeBook::facts_of(const std::string& name, const Record& record) cons
   return facts;
 }
 
+// A log line is written only if the verdict has changed: nodes report all the time.
 sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
                                 const OperatorParameters& parameters) {
   NodeFacts facts = facts_of(name, record);
@@ -202,6 +213,7 @@ bool NodeBook::count(const sched::Configuration& configuration) {
   return std::exchange(selects_anew_, false) || capacity_ != before;
 }
 
+// 0 for a partition that was not counted.
 std::int32_t NodeBook::cpus_of(const std::string& partition) const {
   const auto found = cpus_.find(partition);
   return found == cpus_.end() ? 0 : found->second;
@@ -230,6 +242,8 @@ const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
   return *facts_;
 }
 
+// A node needs a timetable if jobs may take turns there by the configuration, or if one job is to
+// stand still.
 bool NodeBook::needs_timetable(const std::string& name) const {
   return turns_.need_timetable(name) || !asked_on(name).empty();
 }
@@ -290,6 +304,8 @@ const sched::NodeSpec* NodeBook::told(const std::string& name) const {
   return record == nullptr || record->told.name.empty() ? nullptr : &record->told;
 }
 
+// A node that is gone, or that an administrator has declared out of service: nothing runs there any
+// more, so its jobs have lost a member.
 bool NodeBook::is_lost(const std::string& name) const {
   const kube::Node* node = object(name);
   return node == nullptr || is_out_of_service(*node);

@@ -22,6 +22,7 @@ std::vector<PolicyEntry<T>*> by_age(PolicyEntries<T>& entries) {
   return sorted;
 }
 
+// The spec of an object as acceptance weighs it: what is asked now beside what is in force.
 template <typename T>
 auto candidate_of(const PolicyEntry<T>& entry) {
   using Spec = decltype(T::spec);
@@ -34,6 +35,7 @@ auto candidate_of(const PolicyEntry<T>& entry) {
       .problems = PolicyKind<T>::check(*entry.object)};
 }
 
+// The condition Accepted of an object. A refusal says whether an older spec is still in force.
 kube::Condition accepted_condition(const SpecVerdict& verdict, std::int64_t generation) {
   kube::Condition condition{.type = std::string{kube::kAccepted},
                             .observed_generation = generation};
@@ -107,6 +109,8 @@ void PolicyBook::show_preempt_modes() {
   }
 }
 
+// Writes the verdict into the object's status, and notes a refusal for the log. Nothing is written
+// if nothing has changed.
 template <typename T>
 void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::Instant now,
                       Decided& decided) {
@@ -133,6 +137,7 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   }
 }
 
+// As accepted: a spec that was refused must not taint nodes.
 bool PolicyBook::taints_nodes(const std::string& partition) const {
   const auto found = entries<kube::Partition>().find(partition);
   if (found == entries<kube::Partition>().end()) return false;

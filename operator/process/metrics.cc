@@ -33,6 +33,7 @@ constexpr CounterField kCounters[] = {
      &LoopCounters::write_failures},
 };
 
+// The jobs by state are one metric with a label, as Prometheus recommends for parts of a sum.
 struct GaugeField {
   const char* state;
   std::int64_t LoopCounters::*field;
@@ -43,6 +44,8 @@ constexpr GaugeField kJobGauges[] = {{"pending", &LoopCounters::jobs_pending},
 
 }  // namespace
 
+// The registry owns the metrics; the pointers are for the updates. `last` are the counters of the
+// update before.
 struct Metrics::Families {
   prometheus::Registry registry;
   std::vector<prometheus::Counter*> counters;
@@ -56,6 +59,8 @@ struct Metrics::Families {
   LoopCounters last;
 };
 
+// Everything is registered at the beginning, so a metric is there with 0 before anything has
+// happened.
 Metrics::Metrics() : families_{std::make_unique<Families>()} {
   prometheus::Registry& registry = families_->registry;
   for (const CounterField& field : kCounters) {

@@ -35,6 +35,7 @@ constexpr base::Duration kLongestWait = std::chrono::seconds{10};
 // Many threads, few of them busy: their own arenas would only cost memory.
 constexpr int kMallocArenas = 2;
 
+// An error before there is a log: one sentence for the terminal. Returns the exit code.
 int sentence(const std::string& message) {
   std::fprintf(stderr, "kubegang-operator: %s\n", message.c_str());
   return kFailed;
@@ -114,6 +115,10 @@ class Process {
     if (options.adopt_pods) loop_.adopt_pods();
   }
 
+  // 1. health and signals, which work from the beginning
+  // 2. wait for the Lease; a signal may come first
+  // 3. lead until a signal
+  // 4. end in order
   int run() {
     auto health = serve_health();
     if (!health.ok()) return sentence(health.error().with_context("--metrics-address").message);
@@ -127,6 +132,7 @@ class Process {
  private:
   bool leads() const { return !options_.leader_elect || elector_.is_leader(); }
 
+  // The seed spreads the tries of several stand-bys over time.
   kube::LeaderElectionOptions election_options() const {
     return {.lease = options_.lease(),
             .identity = options_.identity.empty() ? unique_identity(clock_) : options_.identity,
@@ -153,6 +159,8 @@ class Process {
             [](const base::Error& error) { spdlog::warn("lease error=\"{}\"", error.message); }};
   }
 
+  // The way from the loop to the outside: logs, events, and the end of the process. The loop itself
+  // does no I/O.
   LoopHooks hooks() {
     return {.log = [](const std::string& message,
                       const std::string& fields) { spdlog::info("{} {}", message, fields); },
@@ -171,6 +179,8 @@ class Process {
                 }};
   }
 
+  // Alive as long as the process answers; ready unless it leads and has not finished its first
+  // step.
   base::Status serve_health() {
     auto server = kube::HealthServer::create(
         {.address = options_.metrics_host, .port = options_.metrics_port},
@@ -217,6 +227,9 @@ class Process {
     return leading_ && !stopping_;
   }
 
+  // 1. the loop learns its term
+  // 2. informers, events and writers get their threads
+  // 3. wait until the informers have complete lists, from which the loop's first step restores
   void start_leading() {
     leading_ = true;
     loop_.lead(transitions_);
@@ -309,6 +322,8 @@ void block_signals() {
 
 }  // namespace
 
+// Everything that can be wrong with the surroundings is found here, before any thread runs: the
+// variable for crash tests, the kubeconfig, the connection's files.
 int run_process(const Options& options) {
   ::mallopt(M_ARENA_MAX, kMallocArenas);
   block_signals();

@@ -31,10 +31,13 @@ constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template
 // number of seconds. No gang runs for a hundred years, so that is as good as more.
 constexpr base::Duration kDeadlineMax = std::chrono::hours{24 * 365 * 100};
 
+// Indexed Jobs give each pod a number that its program can read; NonIndexed is the default of
+// batch/v1.
 bool is_indexed(const kube::BatchJobSpec& spec) {
   return spec.completion_mode == "Indexed";
 }
 
+// "" if it is absent.
 std::string annotation(const kube::BatchJob& batch, std::string_view name) {
   const auto found = batch.metadata.annotations.find(std::string{name});
   return found == batch.metadata.annotations.end() ? "" : found->second;
@@ -73,6 +76,7 @@ std::int32_t gang_size(const kube::BatchJobSpec& spec, std::size_t succeeded) {
 
 // --- names ---
 
+// A name that a Job of ours may have (the CRD's rule), and that has no dot.
 bool is_job_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameMax && name[0] >= 'a' && name[0] <= 'z' &&
          name.find('.') == std::string_view::npos;
@@ -91,6 +95,8 @@ std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
 
 // --- what its pods need ---
 
+// A range of nodes from the annotation, "2" or "2-4". A gang of n pods can never use more than n
+// nodes, so a larger minimum is a mistake.
 void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
                std::vector<std::string>& problems) {
   const std::string text = annotation(batch, kube::kAnnotationNodes);
@@ -124,6 +130,7 @@ void set_success_policy(const kube::BatchJobSpec& batch, kube::JobSpec& spec) {
   spec.lifecycle.success_policy = std::move(policy);
 }
 
+// Empty entries are left out.
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -158,7 +165,8 @@ void add_completion_index(Json& spec) {
 }
 
 // `decoded` is batch.spec.pod_template, whose known fields therefore have the types that they
-// should; ours is made of the JSON, which keeps the others.
+// should; ours is made of the JSON, which keeps the others. The result is what the operator's pods
+// are made of, so each difference from the author's template has its reason here.
 Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& decoded) {
   const Json from = batch.spec.pod_template.json();
   Json made{{"metadata", Json::object()}, {"spec", kube::object_at(from, "spec")}};
@@ -184,6 +192,8 @@ Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& d
 
 // --- the status ---
 
+// A condition keeps its time as long as its status does not change; kube::set_condition() sees to
+// that.
 void set_condition(kube::BatchJobStatus& status, std::string_view type, ConditionStatus value,
                    std::string reason, std::string message, base::Instant now) {
   kube::set_condition(status.conditions,
@@ -214,6 +224,8 @@ void set_started(kube::BatchJobStatus& status, base::Instant at) {
   if (!status.start_time) status.start_time = whole_seconds(at);
 }
 
+// What all ends have in common: no pod is left, and a Job that never started has a start time all
+// the same, because the API server refuses an end without one.
 void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
   status.active = 0;
   status.ready = 0;
@@ -245,6 +257,7 @@ void count_successes(const kube::BatchJobSpec& spec, kube::BatchJobStatus& statu
   if (is_indexed(spec)) status.completed_indexes = as_batch_writes(succeeded);
 }
 
+// Without a list of successes, all completions have succeeded: a gang ends as a whole.
 void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
                   const BatchView& view, base::Instant now) {
   set_ended(status, view, now);
@@ -268,6 +281,8 @@ void set_complete(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
   }
 }
 
+// FailureTarget and Failed at once, as with success: the API server refuses the second without the
+// first.
 void set_failed(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
   set_ended(status, view, now);
   for (const std::string_view type : {kube::kBatchFailureTarget, kube::kBatchFailed}) {
@@ -281,14 +296,17 @@ void set_not_waiting(kube::BatchJobStatus& status, const std::string& reason, ba
 
 }  // namespace
 
+// The defaults of batch/v1: as many as run at once, and one if nothing is said.
 std::int32_t completions_of(const kube::BatchJobSpec& spec) {
   return spec.completions.value_or(spec.parallelism.value_or(1));
 }
 
+// Returns true if more pods must succeed than run at once, so that pods follow one another.
 bool has_followers(const kube::BatchJobSpec& spec) {
   return completions_of(spec) > spec.parallelism.value_or(1);
 }
 
+// nullopt if there is none. It counts run time here, across all attempts (Attempt::ran).
 std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
   if (!spec.active_deadline_seconds) return std::nullopt;
   constexpr std::chrono::seconds kNone{0};

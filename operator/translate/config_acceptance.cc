@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kMissingBytesMax = 1'000;
 constexpr std::size_t kMissingNamesShown = 20;
 
-// "n[12-14]", or the first names of a list that is long however it is written.
+// "n[12-14]", or the first names of a list that is long however it is written. It ends with "..."
+// if names are missing.
 std::string short_hostlist(const std::vector<std::string>& names) {
   std::string text = slurm::compress_hostlist(names);
   if (text.size() <= kMissingBytesMax) return text;
@@ -29,6 +30,8 @@ std::string short_hostlist(const std::vector<std::string>& names) {
 // Which spec of an object is tried.
 enum class Choice { kNewest, kAccepted, kNone };
 
+// An object on its way through the rounds: which of its specs is tried now, and everything that was
+// said against the others.
 template <typename Spec>
 struct Weighing {
   const SpecCandidate<Spec>* candidate = nullptr;
@@ -121,6 +124,8 @@ class Acceptor {
   }
 
  private:
+  // The whole configuration of the specs that are tried now. It is made anew in each round: a spec
+  // that retreats may change what others mean.
   void build() {
     out_.configuration = {};
     const kube::SchedulerConfigSpec* spec = config_ ? config_->spec() : nullptr;
@@ -157,7 +162,8 @@ class Acceptor {
     std::move(others.begin(), others.end(), std::back_inserter(out_.configuration.users));
   }
 
-  // Two default partitions: the older one wins, ties by name; the other's spec is refused.
+  // Two default partitions: the older one wins, ties by name; the other's spec is refused. Returns
+  // true if one has retreated, so that the caller begins a new round.
   bool refuse_second_default() {
     const SpecCandidate<kube::PartitionSpec>* winner = nullptr;
     const auto is_default = [](const auto& trial) {
@@ -210,6 +216,7 @@ class Acceptor {
     });
   }
 
+  // A sentence is told once, though several rounds may find it.
   void add_warning(const std::string& partition, std::string sentence) {
     for (auto& trial : partitions_) {
       if (trial.candidate->name != partition) continue;
@@ -220,6 +227,7 @@ class Acceptor {
     }
   }
 
+  // Warnings are for the object that the issue names. They change nothing about what is in force.
   void warn(const sched::ConfigIssue& issue) {
     const std::string sentence = sentence_of(issue);
     switch (issue.object) {

@@ -17,7 +17,8 @@ using std::chrono::seconds;
 constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 
-// SOURCE: slurm.conf.5, the bounds of bf_… (rule book 8.2).
+// SOURCE: slurm.conf.5, the bounds of bf_… (rule book 8.2). 0 stands for "no limit" in Slurm; here
+// the field is left out for that, so most bounds begin at 1.
 void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems) {
   using std::chrono::hours;
   using std::chrono::minutes;
@@ -58,6 +59,8 @@ void check_conditions(const kube::SchedulerConfigSpec& spec, SpecProblems& probl
   }
 }
 
+// Without `select` the cluster shares cores and manages memory, which is Slurm's default, too
+// (1.1).
 void translate_select(const kube::SelectConfig& select, sched::ClusterParameters& cluster) {
   cluster.select = select.type == kube::SelectType::kLinear ? sched::SelectType::kLinear
                                                             : sched::SelectType::kConsTres;
@@ -79,6 +82,7 @@ void translate_select(const kube::SelectConfig& select, sched::ClusterParameters
   cluster.core_default_dist_block = select.block_distribution.value_or(false);
 }
 
+// A field that is absent keeps the scheduler's default, so both sides need not agree on numbers.
 void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParameters& to) {
   to.interval = from.interval.value_or(to.interval);
   to.window = from.window.value_or(to.window);
@@ -100,6 +104,7 @@ void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParamet
   to.running_job_reserve = from.running_job_reserve.value_or(to.running_job_reserve);
 }
 
+// Types and modes have the same values on both sides; the switch makes the compiler find a new one.
 sched::PreemptType translate(kube::PreemptType type) {
   switch (type) {
     case kube::PreemptType::kNone:
@@ -130,6 +135,8 @@ sched::EnforcePartLimits translate(kube::EnforcePartitionLimits limits) {
   return sched::EnforcePartLimits::kNone;
 }
 
+// The delay is how long a requeued job waits before it may start again; the number is how often a
+// job may be requeued before it is held (1.1).
 void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParameters& cluster) {
   if (spec.requeue) {
     cluster.requeue_default = spec.requeue->by_default.value_or(true);
@@ -230,6 +237,8 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   return cluster;
 }
 
+// The part of the configuration that the scheduler does not know: how much memory of a node is kept
+// back, and how the operator deals with clocks and agents.
 OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec) {
   OperatorParameters parameters;
   if (spec.node_reserve) {

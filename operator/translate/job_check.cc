@@ -35,7 +35,8 @@ constexpr std::array<std::string_view, 7> kMutableWhileAllocated = {
 
 // Checks what the object says by itself. What depends on partitions, nodes and accounts is in
 // translate_job. The CRD refuses much of it already, but an object may be older than the CRD's
-// rules.
+// rules. Every sentence names the field, its value and a way out, and all of them are collected, so
+// that a user need not find the mistakes one by one.
 class Checker {
  public:
   explicit Checker(const kube::Job& job) : job_{job}, spec_{job.spec} {}
@@ -57,6 +58,7 @@ class Checker {
  private:
   void problem(std::string sentence) { problems_.push_back(std::move(sentence)); }
 
+  // A field that is absent is in range.
   template <typename T>
   void check_range(std::string_view field, const std::optional<T>& value, std::int64_t min,
                    std::int64_t max) {
@@ -65,6 +67,8 @@ class Checker {
             std::to_string(min) + " to " + std::to_string(max));
   }
 
+  // The name becomes the beginning of the names of pods, hosts and a service, so it obeys the
+  // strictest of their rules.
   void check_name() {
     const std::string& name = job_.metadata.name;
     const auto legal = [](char c) {
@@ -80,6 +84,7 @@ class Checker {
             "create the job under another name");
   }
 
+  // A partition that is named twice would give the job two records there.
   void check_partitions() {
     std::set<std::string> seen;
     if (spec_.partitions.size() > kPartitionsMax) {
@@ -94,6 +99,7 @@ class Checker {
     }
   }
 
+  // The bounds keep every product of two of these counts within 64 bits.
   void check_sizes() {
     if (spec_.resources.nodes) {
       check_range("spec.resources.nodes.min", std::optional{spec_.resources.nodes->min}, 1,
@@ -130,7 +136,8 @@ class Checker {
     }
   }
 
-  // A pod is looked up among the slots of its job by its name (JobRecord).
+  // A pod is looked up among the slots of its job by its name (JobRecord). The order makes the
+  // look-up a binary search, so it is checked here instead of being made.
   void check_adopted() {
     for (std::size_t i = 1; i < spec_.adopted.size(); ++i) {
       const std::string& before = spec_.adopted[i - 1].name;
@@ -143,7 +150,9 @@ class Checker {
     }
   }
 
-  // A place that pods follow one another at is a task's.
+  // A place that pods follow one another at is a task's. Such a job has fewer pods at a time than
+  // completions, and a pod that succeeds is followed by one of the next index. So the number of
+  // pods must not exceed the completions that are left: a place without an index would have no pod.
   void check_completions() {
     if (!spec_.completions) {
       if (!spec_.completed_indexes.empty()) {
@@ -172,6 +181,8 @@ class Checker {
             std::to_string(left) + " of spec.completions are left; lower tasks");
   }
 
+  // Slurm knows memory per CPU or per node (1.5). Zero is refused, since Slurm's own spelling for
+  // all memory of a node has a field of its own here.
   void check_memory() {
     if (spec_.resources.memory_per_cpu && spec_.resources.memory_per_node) {
       problem(
@@ -196,6 +207,7 @@ class Checker {
     check_at_least("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
   }
 
+  // A limit of 0 would end the job at once; the other times may be 0.
   void check_times() {
     const auto check_positive = [&](std::string_view field,
                                     const std::optional<base::Duration>& value, bool zero_is_legal,
@@ -220,6 +232,7 @@ class Checker {
     }
   }
 
+  // The sentences come with their field already.
   void check_success_policy() {
     if (!spec_.lifecycle.success_policy) return;
     for (std::string& sentence : success_policy_problems(*spec_.lifecycle.success_policy)) {
@@ -227,6 +240,7 @@ class Checker {
     }
   }
 
+  // Which of the nodes exist depends on the cluster and is checked in translate_job().
   void check_node_lists() {
     const auto check = [&](std::string_view field, const std::optional<std::string>& list) {
       if (!list) return;
@@ -244,6 +258,7 @@ class Checker {
     }
   }
 
+  // The counters only grow (check_change), so a negative one is a mistake.
   void check_requests() {
     check_range("spec.schedule.priority", spec_.schedule.priority, 1, kPriorityMax);
     check_range("spec.schedule.nice", spec_.schedule.nice, -kNiceMax, kNiceMax);

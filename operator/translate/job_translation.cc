@@ -25,7 +25,8 @@ bool tolerates(const std::vector<kube::Toleration>& tolerations, const kube::Tai
   });
 }
 
-// Empty for a list that is absent or does not parse (check_job says so).
+// Empty for a list that is absent or does not parse (check_job says so). In natural order and
+// without repetitions, as the scheduler's own order of nodes is.
 std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   if (!hostlist) return {};
   auto names = slurm::expand_hostlist(*hostlist);
@@ -49,6 +50,7 @@ sched::Sharing translate(kube::JobSharing sharing) {
   return sched::Sharing::kAny;
 }
 
+// nullptr if there is none.
 const sched::PartitionConfig* find_partition(const sched::Configuration& configuration,
                                              const std::string& name) {
   for (const auto& partition : configuration.partitions) {
@@ -64,6 +66,7 @@ const sched::PartitionConfig* default_partition(const sched::Configuration& conf
   return nullptr;
 }
 
+// For messages: users see at once what they could have written.
 std::string names_of_partitions(const sched::Configuration& configuration) {
   std::string names;
   for (const auto& partition : configuration.partitions) {
@@ -92,7 +95,9 @@ std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& 
   return found;
 }
 
-// Returns why the job can never run in a partition of this size; empty if it may.
+// Returns why the job can never run in a partition of this size; empty if it may. Only sizes that
+// can never fit count; whether nodes are free, down or reserved is the scheduler's question. A
+// partition without known CPUs is not judged by them.
 std::string why_too_small(const sched::JobRequest& request, const std::string& partition,
                           const PartitionCapacity& has) {
   if (request.min_nodes > has.nodes) {
@@ -133,6 +138,9 @@ void check_capacity(const sched::JobRequest& request,
   if (!problem.empty()) problems.push_back(std::move(problem));
 }
 
+// The template beside the fields of the job and its partitions: how long a pod may take to end, and
+// memory limits that contradict the memory that the scheduler reserves. A pod that used more than
+// was reserved would take the memory of a job that is frozen beside it.
 void check_template_against(const kube::JobSpec& spec, const TemplateFacts& facts,
                             const std::vector<const sched::PartitionConfig*>& partitions,
                             const JobContext& context, std::vector<std::string>& problems) {
@@ -171,6 +179,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
                                      "; leave the limits out or make them equal"));
 }
 
+// Lists that contradict each other or the number of nodes. The job could wait for ever otherwise.
 void check_node_list(const sched::JobRequest& request, std::vector<std::string>& problems) {
   for (const std::string& name : request.required_nodes) {
     const auto& excluded = request.excluded_nodes;
@@ -219,6 +228,7 @@ bool is_state_taint(const kube::Taint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.key == kube::kTaintManaged;
 }
 
+// As the status shows them: separated by commas, or the default partition's name.
 std::string partition_names(const kube::JobSpec& spec, const sched::Configuration& configuration) {
   std::string names;
   for (const std::string& name : spec.partitions) names += (names.empty() ? "" : ",") + name;
@@ -227,6 +237,8 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
   return partition == nullptr ? "" : partition->name;
 }
 
+// Field by field, without any check. It is used for jobs that were accepted before, too, so a
+// request that is restored must come out as it was.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time) {
   const kube::JobSpec& spec = job.spec;
   sched::JobRequest request;
@@ -285,6 +297,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
 }
 
 // PreferNoSchedule is a wish, which kube-scheduler weighs and we do not.
+// The nodes that the scheduler must not use for this template: their labels do not match its
+// nodeSelector, or it does not tolerate their taints.
 std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
                                         std::span<const NodeSelectorFacts> nodes) {
   std::vector<std::string> unusable;

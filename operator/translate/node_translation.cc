@@ -14,6 +14,7 @@ namespace {
 // 64 TiB, more than any node has: a hundred thousand pods of a node sum up without an overflow.
 constexpr std::int64_t kSummedMemoryMax = std::int64_t{1} << 46U;
 
+// 0 if the node does not report the resource.
 std::int64_t quantity_units(const kube::ResourceList& list, const std::string& name) {
   const auto found = list.find(name);
   // Rounded down: half a CPU is none that could be given away whole.
@@ -31,6 +32,8 @@ sched::MemoryMiB tmp_disk_of(const kube::ResourceList& list) {
   return found == list.end() ? sched::MemoryMiB{0} : whole_mib_of(found->second.bytes());
 }
 
+// The weight by which the scheduler prefers nodes: lower first (1.3). A label that is not a number
+// counts as the default, since a node cannot be refused for it.
 std::uint32_t weight_of(const kube::Labels& labels) {
   const auto label = labels.find(std::string{kube::kLabelWeight});
   std::uint32_t weight = 1;
@@ -58,6 +61,7 @@ std::int64_t cpus_of(const kube::NodeStatus& status) {
   return all > 0 ? all : quantity_units(status.allocatable, "cpu");
 }
 
+// A core set holds at most kCoresPerNodeMax cores; a larger machine is cut to that.
 void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
   const auto cpus = static_cast<int>(
       std::clamp<std::int64_t>(cpus_of(facts.node->status), 1, sched::kCoresPerNodeMax));
@@ -81,6 +85,8 @@ void set_processors(const NodeFacts& facts, sched::NodeSpec& spec) {
   spec.cpus = spec.cores() * spec.threads_per_core;
 }
 
+// The memory that kubelet gives to pods, less that of foreign pods and the reserve of the
+// configuration; in whole MiB, rounded down.
 sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   const std::int64_t allocatable = memory_of(facts.node->status.allocatable).value();
   // Divided first, so that it cannot overflow.
@@ -181,6 +187,8 @@ std::optional<NodeProblem> agent_problem(const NodeFacts& facts) {
   return problem(kube::kNodeAgentNotReady, "has an agent that says " + ready->reason);
 }
 
+// Everything about the node except its state is worked out first: the scheduler keeps a node that
+// is down, with its size, so that jobs can wait for it.
 NodeVerdict translate_node(const NodeFacts& facts) {
   NodeVerdict verdict;
   sched::NodeSpec& spec = verdict.spec;
@@ -202,6 +210,8 @@ NodeVerdict translate_node(const NodeFacts& facts) {
   return verdict;
 }
 
+// Returns true if the pods of the node run all at the same time although their jobs should take
+// turns: the agent does not run, or it has thawed everything for a reason of its own.
 bool is_unsliced(const kube::NodeTimetable* table, std::optional<AgentPod> agent_pod) {
   const kube::Condition* ready =
       table == nullptr ? nullptr : kube::find_condition(table->status.conditions, kube::kReady);

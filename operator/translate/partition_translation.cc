@@ -31,6 +31,8 @@ sched::PartitionState translate(kube::PartitionState state) {
   return sched::PartitionState::kUp;
 }
 
+// The API says in words what Slurm's option says in capitals: OnRequest is YES, Never is NO
+// (1.2.2).
 sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
   switch (policy) {
     case kube::OverSubscribePolicy::kNever:
@@ -46,7 +48,8 @@ sched::OverSubscribe translate(kube::OverSubscribePolicy policy) {
 }
 
 // The API has thousandths per GiB, the scheduler millionths per MiB: integers on both sides, so
-// that the billing of a job is the same on every machine.
+// that the billing of a job is the same on every machine. A partition without weights counts one
+// unit for each CPU (nullopt), which differs from weights that are all zero.
 std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWeights>& milli) {
   if (!milli) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
@@ -87,6 +90,8 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
 }  // namespace
 
 // Checks what the object says by itself, like check_config().
+// Two partitions that are both the default, and a QOS that does not exist, show only beside the
+// other objects (config_acceptance.h).
 std::vector<std::string> check_partition(const kube::Partition& partition) {
   SpecProblems problems;
   const kube::PartitionSpec& spec = partition.spec;
@@ -154,6 +159,8 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
   return problems.take();
 }
 
+// An absent field gets Slurm's default (1.2). `nodes` are all nodes of the cluster, for partitions
+// that select theirs by labels; so the result changes when nodes or their labels do.
 sched::PartitionConfig translate_partition(const std::string& name, const kube::PartitionSpec& spec,
                                            std::span<const kube::Node* const> nodes) {
   sched::PartitionConfig partition;

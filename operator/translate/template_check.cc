@@ -46,6 +46,7 @@ void check_launchers(const kube::Container& container, const std::string& where,
                      " to start more; run the program itself, it starts once per pod");
 }
 
+// A container that kubelet restarts by itself would come back without its gang.
 void check_container(const kube::Container& container, const std::string& where,
                      Sentences& problems) {
   for (const FreezeHazard& hazard : freeze_hazards(container)) {
@@ -59,6 +60,7 @@ void check_container(const kube::Container& container, const std::string& where,
   check_launchers(container, where, problems);
 }
 
+// `names` has those of all lists so far: init containers and containers share one set of names.
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
                       std::set<std::string>& names, Sentences& problems) {
   if (containers.size() > kTemplateContainersMax) {
@@ -125,7 +127,8 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
 
 }  // namespace
 
-// These lists are kept for each waiting job, so they have a bound (faults.md, section 5).
+// These lists are kept for each waiting job, so they have a bound (faults.md, section 5). Larger
+// ones are refused (check_pod), so nothing that counts is lost.
 bool is_small(const kube::Labels& node_selector) {
   if (node_selector.size() > kTemplateListMax) return false;
   std::size_t bytes = 0;
@@ -142,6 +145,8 @@ bool is_small(const std::vector<kube::Toleration>& tolerations) {
   return bytes <= kTemplateListBytesMax;
 }
 
+// nullopt if none is called. The words are looked for in the command and its arguments alone: the
+// text of a script in the image cannot be seen from here.
 std::optional<std::string_view> launcher_of(const kube::Container& container) {
   for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
     for (const auto* arguments : {&container.command, &container.args}) {

@@ -15,6 +15,8 @@ namespace {
 
 using nlohmann::json;
 
+// In the form in which the API server stores it, so that a note which is there already compares
+// equal.
 json encode_note(const kube::Condition& note) {
   return {{"type", note.type},
           {"status", kube::to_string(note.status)},
@@ -97,6 +99,7 @@ class CarryOut {
     return outcome;
   }
 
+  // Only the version that the loop has seen: a table that was written since may list pods.
   Outcome operator()(const DeleteTimetable& effect) const {
     return TimetableDeleted{effect.node,
                             client_.remove<kube::NodeTimetable>(
@@ -104,6 +107,8 @@ class CarryOut {
                                 {.uid = effect.uid, .resource_version = effect.version})};
   }
 
+  // Like a timetable: created or patched under the version that the loop knows, and read again
+  // after a failure.
   Outcome operator()(const PutUsage& effect) const {
     const kube::UsageRecord& object = *effect.object;
     const kube::ObjectKey key = kube::key_of(object.metadata);
@@ -116,10 +121,13 @@ class CarryOut {
     return outcome;
   }
 
+  // Templates are by far the largest part of a Job, so the loop has them read when it needs them.
   Outcome operator()(const ReadTemplate& effect) const {
     return TemplateRead{effect.uid, client_.get<kube::Job>(effect.job)};
   }
 
+  // A pod that could not be built is told apart (was_built): to try again would give the same
+  // error.
   Outcome operator()(const CreatePod& effect) const {
     const kube::Job& job = *effect.job;
     PodCreated outcome{.job_uid = job.metadata.uid,
@@ -142,6 +150,7 @@ class CarryOut {
     return outcome;
   }
 
+  // The UID keeps a pod safe that was made under the same name since.
   Outcome operator()(const DeletePod& effect) const {
     return PodDeleted{effect.uid, effect.job_uid,
                       client_.remove<kube::Pod>(
@@ -187,6 +196,8 @@ class CarryOut {
     return PodDeleted{effect.uid, effect.job_uid, stop_pod(client_, effect.key, effect.uid)};
   }
 
+  // The name is the job's, so another job, or a user, may have taken it. Only a service that the
+  // job owns counts as made.
   Outcome operator()(const CreateService& effect) const {
     const kube::Service& service = *effect.service;
     auto result = client_.create(service);
@@ -203,6 +214,8 @@ class CarryOut {
     return ServiceCreated{effect.job_uid, result.status()};
   }
 
+  // Asks the API server to check a pod of the job without storing it (dry run), so that a template
+  // which it would refuse is told while the job still waits, and not when nodes are given to it.
   Outcome operator()(const TryPod& effect) const {
     PodTried outcome{effect.uid, {}};
     auto object = client_.get<kube::Job>(effect.job);
@@ -225,6 +238,8 @@ class CarryOut {
     return outcome;
   }
 
+  // Job numbers are reserved in blocks, before any of them is given to a job: a leader that dies
+  // loses the rest of its block, but no number is given twice.
   Outcome operator()(const ReserveIds& effect) const {
     using Config = kube::SchedulerConfig;
     const kube::ObjectKey key{.ns = "", .name = std::string{kube::kSchedulerConfigName}};
@@ -255,6 +270,8 @@ class CarryOut {
     return outcome;
   }
 
+  // Under the version that was read: a taint that an administrator sets at the same moment must not
+  // be lost.
   Outcome operator()(const SetTaints& effect) const {
     kube::Node node;
     node.spec.taints = effect.taints;
@@ -324,6 +341,8 @@ class CarryOut {
     return outcome;
   }
 
+  // In the background: its pods go by their owner, and the operator does not wait for them.
+  // `version` is empty if any version may be deleted.
   Outcome operator()(const DeleteJob& effect) const {
     kube::DeleteOptions options{.uid = effect.uid, .propagation = kube::Propagation::kBackground};
     if (!effect.version.empty()) options.resource_version = effect.version;
@@ -362,6 +381,8 @@ class CarryOut {
   }
 
  private:
+  // The template of a batch Job, if that is still the one of this UID and its template is the one
+  // that was judged.
   base::Result<kube::RawJson> read_template(const CreateJob::TemplateOf& of,
                                             const std::string& uid) const {
     const auto batch = client_.get<kube::BatchJob>(of.batch_job);
