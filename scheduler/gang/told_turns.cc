@@ -25,6 +25,7 @@ void ToldTurns::start(Job& job) {
   apply();
 }
 
+// The lists give the job's place to others at once.
 void ToldTurns::leave(Job& job) {
   if (!job.in_gang) return;
   catch_up();
@@ -42,6 +43,8 @@ bool ToldTurns::hold(Job& job) {
   return true;
 }
 
+// The job goes on with its next turn and not at once, so until then its reason is that of the
+// rotation.
 void ToldTurns::unhold(Job& job) {
   catch_up();
   books_.unhold_by_user(job);
@@ -92,7 +95,8 @@ void ToldTurns::end_slice() {
   books_.changed();
 }
 
-// Stops and resumes of a job follow each other by turns.
+// Stops and resumes of a job follow each other by turns. Cheap, because a tick may touch all jobs
+// of a cluster: the jobs' own records are written later, by write_records().
 void ToldTurns::note(std::int32_t slot, bool runs, Reason why) {
   Behind& job = behind_[static_cast<std::size_t>(slot)];
   if (!job.is_behind) {
@@ -105,7 +109,8 @@ void ToldTurns::note(std::int32_t slot, bool runs, Reason why) {
   job.why = why;
 }
 
-// The clock knows itself what it counted until the first change.
+// The clock knows itself what it counted until the first change. What ran and what stood still
+// since then are sums of note().
 void ToldTurns::write_records() {
   for (const std::int32_t slot : slots_behind_) {
     Behind& behind = behind_[static_cast<std::size_t>(slot)];
@@ -194,6 +199,7 @@ base::Duration ToldTurns::run_time(const Job& job, base::Instant t) {
   return std::max(job.clock.run_at(t), base::Duration{0});
 }
 
+// The time that the job stood still since its start, its turns off and the suspensions of its user.
 base::Duration ToldTurns::suspend_time(const Job& job, base::Instant t) {
   catch_up();
   return job.clock.suspended_at(t);

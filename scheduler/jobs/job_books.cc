@@ -6,6 +6,7 @@
 namespace sched {
 namespace {
 
+// One of the two for the whole cluster: SelectType.
 std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
   return cluster.parameters().select == SelectType::kLinear ? make_linear_selector(cluster)
                                                             : make_cons_tres_selector(cluster);
@@ -61,8 +62,8 @@ void JobBooks::moved(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) moves_.nodes.push_back(use.node);
 }
 
-// The order of the steps is part of the contract: the books know the job before anyone hears of it,
-// and the decision stands before whatever the listeners decide.
+// The order of the steps is part of the contract: the books know the job before any listener hears
+// of it, and the decision stands before whatever the listeners decide.
 void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
                      SharingStatus sharing, base::Instant now) {
   changed();
@@ -156,6 +157,7 @@ void JobBooks::reshape() {
   changed();
 }
 
+// The decision is what reserves the nodes: the caller stores it, so a new leader has the claim too.
 void JobBooks::set_claim(Job& job, Allocation claim, base::Instant until) {
   restore_claim(job, std::move(claim), until);
   decide(Claim{job.id, job.claim, until});
@@ -199,6 +201,7 @@ void JobBooks::resume(Job& job) {
   decide(Resume{job.id});
 }
 
+// A turn of the rotation, told or restored: the state and its reason go together.
 void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
   set_state(job, runs ? JobState::kRunning : JobState::kSuspended);
   job.reason = why;
@@ -213,6 +216,7 @@ void JobBooks::give_cores_back(Job& job) {
   job.select.user_suspended = true;
 }
 
+// The state first, so that the reason that follows is one of a suspended job.
 void JobBooks::suspend_by_user(Job& job) {
   set_state(job, JobState::kSuspended);
   decide(Suspend{job.id, Reason::kUser});

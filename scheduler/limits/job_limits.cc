@@ -45,10 +45,12 @@ constexpr std::array<ReasonRow, 6> kReasons = {{
      {{kNo, kNo, kNo, kNo}}},
 }};
 
+// Rounded up, as limits are (1.7).
 std::string minutes(base::Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
 }
 
+// "asks for 8 CPUs per node; ": the part of the message that is the job's.
 std::string asks(std::int64_t wanted, Tres kind, const char* each) {
   return "asks for " + std::to_string(wanted) + " " + unit_of(kind) + each + "; ";
 }
@@ -134,6 +136,8 @@ std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCount
   return std::nullopt;
 }
 
+// The limits on each job once its nodes are known: those of the job, and those per node. The time
+// limit was looked at before.
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts) {
   if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
   const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);
@@ -148,6 +152,7 @@ std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const Tr
   return std::nullopt;
 }
 
+// The limit that a job without one of its own gets (13.6): the first holder's that sets one.
 std::optional<base::Duration> max_wall(const LimitScope& scope) {
   return scope.first(
       [](const Limits& limits) -> const auto& { return limits.job_wall; }, true,

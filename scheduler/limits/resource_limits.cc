@@ -34,6 +34,8 @@ bool limits_nodes(const Limits& limits) {
 
 }  // namespace
 
+// What is counted follows the books by listeners: nothing can start or end without being counted,
+// whichever part of the scheduler decides it.
 ResourceLimits::ResourceLimits(const Cluster& cluster, JobBooks& books, const UsageLedger& usage)
     : cluster_{cluster}, books_{books}, usage_{usage} {
   books_.on_begin([this](Job& job) { count(job, *job.partition, What::kAllocated, 1); });
@@ -70,6 +72,8 @@ void ResourceLimits::submitted(const Job& job, int by) {
   if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by);
 }
 
+// `by` is +1 or −1. The scope is worked out anew when the job leaves, so a change of the
+// configuration in between is followed by recount().
 void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, int by) {
   if (!any_) return;
   const LimitScope scope = scope_of(job, partition);
@@ -89,6 +93,7 @@ void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, 
   });
 }
 
+// What is held is what the allocation has, not what the request asked for.
 void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partition, What what,
                               int by) const {
   if (what == What::kSubmitted) {
@@ -127,6 +132,7 @@ std::string ResourceLimits::account_of(const LimitScope& scope) const {
   return cluster_.accounts()[*cluster_.accounts()[*scope.association].parent].name;
 }
 
+// The sums of the holder itself: of all jobs of the QOS, or of everything below the association.
 const ResourceLimits::Held& ResourceLimits::held(const LimitHolder& holder) const {
   return holder.qos != nullptr ? qos_[index_of(*holder.qos)].all
                                : associations_[holder.association->index()];
@@ -185,6 +191,7 @@ Hit ResourceLimits::over_jobs(const LimitScope& scope, const std::string& user) 
       });
 }
 
+// GrpWall: the run time that the group has used, which decays like all usage (R9.11).
 Hit ResourceLimits::over_wall(const LimitScope& scope) const {
   return scope.groups(
       [](const Limits& of) -> const auto& { return of.group_wall; },
@@ -329,7 +336,8 @@ std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
       });
 }
 
-// Of several partitions one that takes the job is enough.
+// Of several partitions one that takes the job is enough. The first partition that takes the job
+// decides, and the message is of the first that does not.
 std::optional<std::string> ResourceLimits::refused_at_submit(const JobRequest& request) const {
   if (!any_) return std::nullopt;
   std::optional<std::string> why;

@@ -66,6 +66,7 @@ void Cluster::configure(const Configuration& configuration) {
   ++configuration_version_;
 }
 
+// Returns true if the books have to be made anew for this node: it is new, or has other hardware.
 bool Cluster::changes_topology(const NodeSpec& spec) const {
   const auto known = find_node(spec.name);
   return !known || !same_hardware(node(*known), spec);
@@ -130,6 +131,7 @@ void Cluster::settle() {
   ++topology_version_;
 }
 
+// nullopt for a name that is not a node now; indexes of removed nodes are given away again.
 std::optional<NodeIndex> Cluster::find_node(std::string_view name) const {
   const auto at = node_by_name_.find(name);
   if (at == node_by_name_.end()) return std::nullopt;
@@ -158,6 +160,7 @@ PartitionIndex Cluster::known_partition(const std::string& name) {
   return at->second;
 }
 
+// nullopt also for one that was removed: it keeps its index, but no job may be sent there.
 std::optional<PartitionIndex> Cluster::find_partition(std::string_view name) const {
   const auto at = partition_by_name_.find(name);
   if (at == partition_by_name_.end() || !exists(at->second)) return std::nullopt;

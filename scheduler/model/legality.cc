@@ -15,6 +15,7 @@ using std::chrono::seconds;
 constexpr int kShareMax = 32767;  // 1.2: OverSubscribe's count is a 15-bit number
 constexpr int kTierMax = 65533;
 
+// Slurm's words: messages speak of the configuration as an administrator wrote it.
 std::string_view to_string(PreemptMode mode) {
   switch (mode) {
     case PreemptMode::kOff:
@@ -31,7 +32,12 @@ std::string_view to_string(PreemptMode mode) {
 
 // One function for each object. An issue names its rule ("C1" to "C20" of 1.6, a chapter or a
 // pitfall), "range" or "name". Errors are what cannot work; warnings are what works otherwise than
-// it looks.
+// it looks. The whole configuration is checked at once and all issues are collected, because the
+// caller decides what happens with them: a slurm.conf with an error is refused, and the operator
+// lets one object after the other retreat until the rest is legal.
+//
+// Each rule asks as little as possible of the others, so the order in which they run only decides
+// the order of the messages.
 class Check {
  public:
   explicit Check(const Configuration& configuration) : all_{configuration} {}
@@ -50,6 +56,7 @@ class Check {
     IssueObject object = IssueObject::kCluster;
     std::string name;
   };
+  // The fields name Slurm's keys; the operator turns them into its own spelling.
   void issue(IssueSeverity severity, const Where& where, std::string rule, std::string field,
              std::string message) {
     issues_.push_back({severity, std::move(rule), where.object, where.name, std::move(field),
@@ -63,7 +70,8 @@ class Check {
   }
 
   // Rules on the cluster's parameters alone (C1, C2, C3, C5, C9, C17). Each message says what to
-  // change.
+  // change. The modes are looked at in pairs: a mode that suspends needs the gang, which resumes
+  // (C1); a type needs a mode and a mode a type (C2, C3); two conditions exclude the gang (C5).
   void cluster() {
     const ClusterParameters& p = all_.cluster;
     const Where here;
@@ -123,7 +131,8 @@ class Check {
           "preempt/qos cannot suspend under select/linear: use select/cons_tres");
   }
 
-  // C11, for the mode of the cluster, of a partition or of a QOS.
+  // C11, for the mode of the cluster, of a partition or of a QOS. Suspension frees CPUs only. If
+  // memory is not managed, the preemptor starts on a node whose memory its victim still fills.
   void suspends(const Where& here, std::optional<PreemptMode> mode, const char* field) {
     if (mode != PreemptMode::kSuspend || all_.cluster.memory) return;
     warn(here, "C11", field,
@@ -162,6 +171,8 @@ class Check {
     }
   }
 
+  // C16: per CPU and per node are two ways to say the same limit, and nothing says which of them
+  // would count.
   void memory(const Where& where, const MemoryLimit& defaults, const MemoryLimit& maxima) {
     if (defaults.per_cpu && defaults.per_node) {
       error(where, "C16", "DefMemPerCPU", "and DefMemPerNode exclude each other: keep one");
@@ -177,7 +188,8 @@ class Check {
     }
   }
 
-  // Names and ranges of each partition, and its mode against the cluster's (C8, C11).
+  // Names and ranges of each partition, and its mode against the cluster's (C8, C11). A QOS of the
+  // partition must exist, since its limits would silently not hold otherwise.
   void partition(const PartitionConfig& p) {
     const Where here{IssueObject::kPartition, p.name};
     if (p.name.empty()) error(here, "name", "PartitionName", "must not be empty");
@@ -222,6 +234,10 @@ class Check {
   }
 
   // Legal settings that do something else than most administrators expect.
+  // 1. FORCE stacks jobs, and only the gang lets them take turns (C14).
+  // 2. A victim that is suspended stays on its CPUs, so the preemptor must be stacked upon it.
+  //    OverSubscribe=NO allows no stacking, and what happens then depends on more than this setting
+  //    (C13).
   void sharing(const Where& here, const PartitionConfig& p) {
     const ClusterParameters& cluster = all_.cluster;
     const bool stacks = p.over_subscribe == OverSubscribe::kForce && p.max_share > 1;
@@ -237,6 +253,7 @@ class Check {
     }
   }
 
+  // A walk over the list: a configuration has few QOS, and it is checked when it changes.
   bool has_qos(const std::string& name) const {
     return std::any_of(all_.qos.begin(), all_.qos.end(),
                        [&](const QosConfig& qos) { return qos.name == name; });
@@ -290,7 +307,8 @@ class Check {
     if (negative) error(here, "range", "limits", "must not be negative");
   }
 
-  // A parent that is not there may come, and its going must not take the accounts below with it.
+  // A parent that is not there may come, and its going must not take the accounts below with it. So
+  // a missing parent is only a warning, and a circle is an error.
   void accounts() {
     std::map<std::string_view, const AccountConfig*> by_name;
     for (const AccountConfig& account : all_.accounts) {
@@ -323,7 +341,8 @@ class Check {
       limits({IssueObject::kAccount, user.account}, user.limits);
   }
 
-  // C10: the gang suspends for a QOS only within a partition or for a higher tier.
+  // C10: the gang suspends for a QOS only within a partition or for a higher tier. True if some QOS
+  // may preempt another one whose jobs are then suspended.
   bool suspends_by_qos() const {
     const ClusterParameters& cluster = all_.cluster;
     if (cluster.preempt_type != PreemptType::kQos) return false;
@@ -336,7 +355,8 @@ class Check {
     });
   }
 
-  // C10, C12 and P20: partitions on common nodes.
+  // C10, C12 and P20: partitions on common nodes. Nodes are compared by name, since the
+  // configuration may name nodes that do not exist yet.
   void overlaps() {
     for (std::size_t i = 0; i < all_.partitions.size(); ++i) {
       const PartitionConfig& a = all_.partitions[i];
@@ -352,6 +372,11 @@ class Check {
   }
 
   // The second of the two gets the warning, and it names the first and a node that they share.
+  // 1. Without preemption, jobs of two partitions of one tier never take turns with each other, so
+  //    they run at the same time on common nodes (C12).
+  // 2. Between tiers, a QOS suspends upwards only (C10).
+  // 3. FORCE partitions of two tiers without gang: the higher one is stacked over the lower one
+  //    (P20).
   void overlap(const PartitionConfig& a, const PartitionConfig& b, const std::string& node) {
     const ClusterParameters& cluster = all_.cluster;
     const Where here{IssueObject::kPartition, b.name};
@@ -391,6 +416,7 @@ std::vector<ConfigIssue> check(const Configuration& configuration) {
   return Check{configuration}.run();
 }
 
+// Warnings are legal.
 bool is_legal(const std::vector<ConfigIssue>& issues) {
   return std::none_of(issues.begin(), issues.end(), [](const ConfigIssue& issue) {
     return issue.severity == IssueSeverity::kError;

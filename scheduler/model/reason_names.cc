@@ -78,6 +78,7 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
 
 }  // namespace
 
+// Linear searches: names are made for users and stored in statuses, not within a pass.
 std::string_view name_of(Reason reason) {
   for (const auto& [value, name] : kNames) {
     if (value == reason) return name;
@@ -85,6 +86,7 @@ std::string_view name_of(Reason reason) {
   return "Unknown";
 }
 
+// Exactly as it is spelled above; nullopt for the reason of another version.
 std::optional<Reason> parse_reason(std::string_view name) {
   for (const auto& [value, known] : kNames) {
     if (known == name) return value;

@@ -13,7 +13,8 @@ constexpr int kPodRoundsMax = 16;
 
 }  // namespace
 
-// State of one call of place().
+// State of one call of place(). `base` are the nodes that could ever hold the job, `outcome` is
+// filled as the attempt goes, and `mode` says which of the selector's questions (3.8) is asked now.
 struct Placement::Attempt {
   Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster,
           const Base& a_base)
@@ -52,6 +53,12 @@ struct Placement::Wish {
   bool requires_nodes;  // `required` is not empty
 };
 
+// Where the job can start now (3.6), in this order, each step only if the one before has found
+// nothing:
+// 1. what can never be, or needs a required node that is not to be had, is answered at once
+// 2. on the usable nodes, without victims
+// 3. the same with victims, if preemption is on (R3.2)
+// 4. why it cannot start (classify), for the reason that users see
 PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& request) {
   const Job& job = request.job;
   find_base(job, request.partition);
@@ -93,6 +100,8 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   return std::move(attempt.outcome);
 }
 
+// The same question about the future: the books are a trial's, from which jobs that will have ended
+// have been taken. There is no second try with victims, and no reason to give to users.
 std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunRequest& asked) {
   find_base(asked.job, asked.partition);
   const PlacementRequest request{
@@ -184,6 +193,8 @@ const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
   return kept;
 }
 
+// The usable nodes if the question is about all nodes that are up, which is the common case. Few
+// nodes change between two such questions.
 const Placement::Kept& Placement::usable_of_up(bool only_idle) {
   return bring_up_to_date(
       only_idle ? usable_idle_ : usable_up_,
@@ -200,6 +211,7 @@ const Placement::Kept& Placement::usable_of_up(bool only_idle) {
       });
 }
 
+// For classify() and the message: which nodes of the base are up, and which of these are idle.
 const Placement::Kept& Placement::up_of_base() {
   return bring_up_to_date(
       up_, [&](NodeSet& nodes) { nodes.assign_and(base_.nodes, groups_.up()); },
@@ -214,6 +226,8 @@ const Placement::Kept& Placement::idle_of_up() {
       });
 }
 
+// The kept sets know how many they have; a set that was made for this question stops counting at
+// `wanted`.
 bool Placement::has_at_least(const NodeSet& nodes, int wanted) const {
   for (const Kept* kept : {&usable_idle_, &usable_up_, &up_}) {
     if (&nodes == &kept->nodes) return kept->count >= wanted;
@@ -362,6 +376,8 @@ bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usa
                         usable & groups_.nodes_with(attempt.constraint.alternative(alternative)));
 }
 
+// So cheap nodes are used up before expensive ones are touched (1.3: a low weight first), but a job
+// that needs both kinds gets both.
 bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const {
   const std::vector<NodeGroup>& groups = groups_.all();
   if (groups.size() == 1) {  // nothing to divide

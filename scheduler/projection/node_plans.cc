@@ -60,6 +60,8 @@ void simplify(timetable::Timetable& timetable, base::Instant before) {
 
 }  // namespace
 
+// Returns true if both plans let the same jobs run at every instant from `from` on. Then what was
+// published still holds and no write is needed.
 bool same_from(const NodePlan& a, const NodePlan& b, base::Instant from) {
   const auto pods = same_jobs(a, b);
   return pods && timetable::same_from(a.timetable, b.timetable, *pods, from);
@@ -224,6 +226,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
   return plans;
 }
 
+// When a node that has changed is to be looked at; its plan may turn out to be the same.
 std::optional<base::Instant> NodePlans::next_due() const {
   return components_.dirty_nodes().next();
 }

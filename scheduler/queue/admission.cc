@@ -10,7 +10,8 @@
 namespace sched {
 namespace {
 
-// When the job may start at the earliest: its begin time, or the end of its requeue delay.
+// When the job may start at the earliest: its begin time, or the end of its requeue delay. A job
+// that waits for an instant is in no queue, so it blocks none behind it.
 base::Instant eligible_from(const Job& job) {
   return std::max(job.request.begin_time.value_or(job.submit_time),
                   job.not_before.value_or(base::Instant::min()));
@@ -38,6 +39,8 @@ Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
 
 // 1. Partitions that drain or are inactive take no new jobs (1.2.1).
 // 2. EnforcePartLimits: a limit of the partition turns the job away instead of letting it wait.
+//
+// ANY takes a job that one of its partitions would take; ALL wants all of them to (1.1).
 std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
   const auto takes_none = [&](PartitionIndex partition) {
@@ -89,6 +92,7 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
           .record = &job};
 }
 
+// A job may have a priority for each of its partitions (R9.5); without one it has its own.
 Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
   for (const PartitionPriority& each : job.priority_in) {
     if (each.partition == partition) return each.priority;
@@ -116,6 +120,7 @@ bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
   });
 }
 
+// Takes the job out of the queue in all its partitions.
 void Admission::withdraw(Job& job) {
   for (const QueueRecord& record : job.queued_in) queue_.erase(record, cluster_);
   job.queued_in.clear();
@@ -196,7 +201,8 @@ void Admission::admit(Job& job, base::Instant now) {
   }
 }
 
-// The queue has forgotten its records (configure), so the jobs must not take theirs out.
+// The queue has forgotten its records (configure), so the jobs must not take theirs out. All
+// waiting jobs anew, in job-table order, after a change of the configuration.
 void Admission::admit_all(base::Instant now) {
   queue_.configure(cluster_);
   for (const auto& [order, job] : books_.table().all()) {
@@ -205,6 +211,7 @@ void Admission::admit_all(base::Instant now) {
   }
 }
 
+// Returns true if the job has ended with state Deadline (13.3).
 bool Admission::end_if_too_late(Job& job, base::Instant now) {
   const auto latest = latest_start(job.request);
   if (!latest || now <= *latest) return false;
@@ -238,6 +245,7 @@ bool Admission::has_timer(JobId id) const {
                      [id](const auto& timer) { return timer.second == id; });
 }
 
+// Other reasons for a hold come with a message of their own, which stays.
 std::string Admission::held_message(const Job& job) const {
   if (job.held == Reason::kJobHeldUser) return "held by its user until it is released";
   if (job.held == Reason::kJobHeldAdmin) return "held by an administrator until it is released";

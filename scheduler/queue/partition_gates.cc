@@ -29,7 +29,9 @@ std::vector<PartitionIndex> partitions_of(const Cluster& cluster, const JobReque
 
 namespace {
 
-// The input of the gates.
+// The input of the gates: one job in one of its partitions. A gate returns why the job must not
+// enter the partition's queue, or nullopt. No gate looks at nodes that are free or at other jobs,
+// so the answer holds until the job, the configuration or the nodes themselves change.
 struct Entry {
   const Cluster& cluster;
   const JobRequest& request;
@@ -80,6 +82,7 @@ std::optional<Refusal> open_to_user(const Entry& entry) {
   return Refusal{Reason::kPartitionConfig, entry.where() + " is not open to " + user};
 }
 
+// A partition that lists QOS is closed to jobs without one.
 std::optional<Refusal> open_to_qos(const Entry& entry) {
   const PartitionConfig& config = entry.config;
   const std::string& qos = entry.request.qos;
@@ -183,6 +186,7 @@ constexpr Gate kGates[] = {
 
 }  // namespace
 
+// The first gate that refuses gives the reason; the others are not asked.
 std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobRequest& request,
                                             PartitionIndex partition) {
   const QosConfig* const qos = qos_named(cluster, request.qos);

@@ -6,6 +6,8 @@
 
 namespace simulate {
 
+// A recording says when slurmctld passed, sliced and ended jobs, and is replayed in these steps; in
+// any other scenario the scheduler's own timers decide.
 bool Scenario::timing_is_told() const {
   return std::any_of(inputs.begin(), inputs.end(), [](const Input& input) {
     // Refused by Slurm: only recordings have such an input.
@@ -17,6 +19,7 @@ bool Scenario::timing_is_told() const {
   });
 }
 
+// Slurm's names, as recordings and `scontrol show job` have them.
 std::string_view state_name(sched::JobState state) {
   switch (state) {
     case sched::JobState::kPending:
@@ -45,6 +48,7 @@ std::string_view state_name(sched::JobState state) {
   return "UNKNOWN";
 }
 
+// The compact states of squeue's ST column.
 std::string_view state_code(sched::JobState state) {
   switch (state) {
     case sched::JobState::kPending:

@@ -75,7 +75,7 @@ class WhatIfRun {
   };
 
   // Step 1. Without a job that runs, the scheduler may be due for ever (passes, periods) without
-  // anything coming of it; kPatience ends that.
+  // anything coming of it; kPatience ends that. nullopt ends the simulation.
   std::optional<base::Instant> next_instant() {
     std::optional<base::Instant> next = driver_.scheduler().next_due();
     // Wakes alone change nothing for ever when no job is left that they could help.
@@ -114,6 +114,8 @@ class WhatIfRun {
     return driver_.scheduler().when_has_run(job, *scenario_.job(job).work, until);
   }
 
+  // The version of a job rises whenever an earlier bound of it no longer holds; bounds in the heap
+  // are never searched.
   bool is_void(const Bound& end) const { return end.version != end_version_[end.job.index() - 1]; }
   void wait_for_until(base::Instant t) { helpful_until_ = std::max(helpful_until_, t); }
 
@@ -141,6 +143,7 @@ class WhatIfRun {
     }
   }
 
+  // The inputs of this instant, in the order of the file.
   void apply_inputs() {
     while (next_input_ < scenario_.inputs.size() && scenario_.inputs[next_input_].at <= now_) {
       const Input& input = scenario_.inputs[next_input_++];
@@ -184,6 +187,8 @@ class WhatIfRun {
     CHECK(false, "an instant of the simulation does not settle");
   }
 
+  // Each run is a span of the job's present placement. Runs are told with their timetable and not
+  // slice by slice, so a week of turns costs one span.
   void note_runs(std::vector<sched::JobRun> runs) {
     for (sched::JobRun& run : runs) {
       add_span(
@@ -235,6 +240,8 @@ class WhatIfRun {
                   .killed = true});
   }
 
+  // A change to pending is a requeue: the job leaves its nodes and waits again, and its history
+  // goes on.
   void note(const sched::StateChange& change, Events&) {
     JobHistory& job = history(change.job);
     if (job.state != sched::JobState::kPending) leave_nodes(change.job);
@@ -249,6 +256,7 @@ class WhatIfRun {
     wait_for_until(now_);
   }
 
+  // Suspensions by turns are part of the runs; only a preemption is noted.
   void note(const sched::Suspend& suspend, Events&) {
     if (suspend.cause == sched::Reason::kPreempted) history(suspend.job).was_preempted = true;
   }
@@ -286,6 +294,7 @@ class WhatIfRun {
 
 }  // namespace
 
+// A job that never ends is legal only in a scenario with an end.
 base::Result<WhatIf> run_what_if(const Scenario& scenario) {
   CHECK(!scenario.timing_is_told());
   for (const Job& job : scenario.jobs) {

@@ -215,6 +215,8 @@ std::vector<Chosen> busy_first(const Offer& offer, const ChoiceRequest& request)
   return std::move(taker).result();
 }
 
+// A node as CR_LLN compares it. Weights come first; a node with 3 of 4 cores free is before one
+// with 5 of 8.
 struct Load {
   int rank;
   std::uint32_t weight;

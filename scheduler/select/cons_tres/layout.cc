@@ -8,6 +8,7 @@
 namespace sched::cons_tres {
 namespace {
 
+// Cores are numbered socket by socket.
 CoreSet socket_cores(const NodeFacts& node, int socket) {
   return core_range(socket * node.cores_per_socket, (socket + 1) * node.cores_per_socket);
 }
@@ -64,6 +65,7 @@ class CyclicPicker {
     cpus_ -= per_core_;
     return true;
   }
+  // In CPUs that the job can use: of a core with two threads, one or both.
   int free_cpus(int socket) const {
     return (free_ & socket_cores(node_, socket)).count() * per_core_;
   }

@@ -9,6 +9,8 @@ namespace sched::cons_tres {
 
 namespace {
 
+// By rank. The facts are what the selector needs of a node's hardware, without its name and
+// features.
 std::vector<NodeFacts> all_facts(const Cluster& cluster) {
   std::vector<NodeFacts> facts;
   facts.reserve(static_cast<std::size_t>(cluster.node_count()));
@@ -27,6 +29,7 @@ std::vector<std::int64_t> memory_of(const std::vector<NodeFacts>& facts) {
 
 }  // namespace
 
+// `weight_changes_` marks the ranks at which a run of neighbors of one weight ends (4.8).
 Occupancy::Occupancy(const Cluster& cluster)
     : cluster_{cluster},
       facts_{all_facts(cluster)},
@@ -122,6 +125,8 @@ void Occupancy::touch(int rank) {
   log_.push_back(rank);
 }
 
+// The hardware is the same, or the books would be made anew. Of what counts here only memory can
+// differ.
 void Occupancy::node_changed(int rank) {
   NodeFacts& node = facts_[index(rank)];
   node.memory_mib = cluster_.spec_at(rank).memory.value();
@@ -129,6 +134,7 @@ void Occupancy::node_changed(int rank) {
   touch(rank);
 }
 
+// A user-suspended job is added without cores, as after a restore.
 void Occupancy::add(const SelectJob& job) {
   CHECK(job.allocation != nullptr && !in_trial_);
   const auto [added, is_new] = jobs_.emplace(job.id, Held{.job = &job, .cores = std::nullopt});

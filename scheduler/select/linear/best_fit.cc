@@ -17,6 +17,11 @@ struct Run {
   int first_required = -1;
 };
 
+// 4.4.4. The aim is to leave large runs of free neighbors to later jobs: a job goes into the
+// smallest run that holds it, and only a job that fits into none is spread over several.
+//
+// `rem_nodes_` and `rem_cpus_` are what is still missing of the wish, and may become negative;
+// `room_` is how many more nodes the job may have.
 class BestFit {
  public:
   BestFit(const CpuSums& cpus, const BestFitRequest& request)
@@ -192,6 +197,7 @@ class BestFit {
 
 }  // namespace
 
+// Prefix sums, so the CPUs of any run cost two look-ups.
 CpuSums::CpuSums(const std::vector<int>& cpus_by_rank) {
   sums_.reserve(cpus_by_rank.size() + 1);
   for (const int cpus : cpus_by_rank) {

@@ -9,6 +9,8 @@
 
 namespace sched::linear {
 
+// Sums of CPUs by rank, and the ranks by weight. Both change only with the nodes' hardware, and
+// then the selector is made anew.
 Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   std::vector<int> cpus;
   for (const NodeIndex node : cluster.order()) cpus.push_back(cluster.node(node).cpus);
@@ -25,6 +27,7 @@ Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   }
 }
 
+// Nothing is counted if memory is not a consumable resource.
 CountedDemand Linear::memory_of(const SelectJob& job) const {
   return memory_demand(cluster_.parameters(), cluster_.partition(job.partition).config,
                        job.request->memory)
@@ -266,6 +269,8 @@ Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) c
   return allocation;
 }
 
+// The three questions of 3.8: could it ever run, could it run when some jobs have gone, and where
+// does it run now.
 SelectOutcome Linear::select(const SelectRequest& request) {
   SelectOutcome outcome;
   if (request.mode == SelectMode::kTestOnly) {
