@@ -10,13 +10,16 @@ using std::chrono::seconds;
 
 using Keys = std::vector<KeyValue>;
 
+// Returns the message with which these keys of the cluster are refused; "" and a failure if they
+// are not.
 std::string cluster_refusal(const Keys& keys) {
   const base::Result<sched::ClusterParameters> read = read_cluster_keys(keys);
   EXPECT_FALSE(read.ok()) << keys.front().key;
   return read.ok() ? "" : read.error().message;
 }
 
-// Two of our fields have defaults that differ from those of slurm.conf.
+// Two of our fields have defaults that differ from those of slurm.conf. A file that leaves a key
+// out means Slurm's value and not that of our API.
 TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   sched::ClusterParameters want;
   want.task_affinity = false;  // TaskPlugin defaults to task/none
@@ -97,7 +100,7 @@ TEST(ClusterKeys, ReadsEachKey) {
 }
 
 // select/cons_tres manages memory unless it is told a unit without _Memory; its default is
-// CR_Core_Memory.
+// CR_Core_Memory. Managed by mistake, memory would keep jobs waiting that Slurm starts.
 TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
   EXPECT_FALSE(read_cluster_keys(Keys{{"SelectType", "select/linear"}})->memory);
   EXPECT_TRUE(read_cluster_keys(
@@ -106,6 +109,9 @@ TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
   EXPECT_FALSE(read_cluster_keys(Keys{{"SelectTypeParameters", "CR_Core"}})->memory);
 }
 
+// Each message names the key, the value and what is allowed. The rule that forbids it stands behind
+// the line; the last case is a key that does not exist, with the list of those that do. A mistake
+// that is accepted runs a cluster by other rules than its administrator wrote.
 TEST(ClusterKeys, RefusesWithASentence) {
   const std::vector<std::pair<Keys, std::string>> cases = {
       {{{"SelectType", "select/cons_res"}},
@@ -158,7 +164,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
 }
 
 // As for the cluster: every field differs from its default. UNLIMITED and ALL are no limit and no
-// list.
+// list. Values are in each field's own unit: DefaultTime in minutes, memory in MiB, GraceTime in
+// seconds.
 TEST(PartitionKeys, ReadsEachKey) {
   const Keys keys = {
       {"PartitionName", "low"},
@@ -211,6 +218,9 @@ TEST(PartitionKeys, ReadsEachKey) {
   EXPECT_EQ(*read, want);
 }
 
+// Pairs of the policy and the number of jobs on one resource. YES:1 shares with no job, so it must
+// come out as NO, or jobs would be offered rows that do not exist. FORCE:1 stays apart from NO,
+// because jobs may be stacked on it by preemption.
 TEST(PartitionKeys, SharingDefaultsToFourAndYesOfOneIsNo) {  // 1.2.2
   const auto share = [](const char* value) {
     const Keys keys = {{"PartitionName", "p"}, {"OverSubscribe", value}};
@@ -226,7 +236,8 @@ TEST(PartitionKeys, SharingDefaultsToFourAndYesOfOneIsNo) {  // 1.2.2
 }
 
 // Keys are applied in order, as a line's own come behind those of DEFAULT lines. Each pair: for one
-// user, for one job.
+// user, for one job. If the first one counted, no partition could take back what its DEFAULT line
+// says.
 TEST(PartitionKeys, TheLastExclusiveCounts) {
   const auto read = [](std::vector<std::string> values) {
     Keys keys = {{"PartitionName", "p"}};
@@ -242,6 +253,9 @@ TEST(PartitionKeys, TheLastExclusiveCounts) {
   EXPECT_EQ(read({"NODE", "NO"}), std::pair(false, false));
 }
 
+// One wrong key each, beside a name. Two of them are legal for the cluster and wrong for a
+// partition only: GANG and WITHIN. A sentence about a hostlist names the partition, since the list
+// may stand in any of its lines.
 TEST(PartitionKeys, RefusesWithASentence) {
   const std::vector<std::pair<KeyValue, std::string>> cases = {
       {{"OverSubscribe", "FORCE:0"}, "OverSubscribe \"0\": must be from 1 to 65533"},
@@ -276,7 +290,8 @@ TEST(P8, APartitionHasNoUnitOfItsOwn) {
       << read.error().message;
 }
 
-// 2 × 4 cores of 2 threads are 16 CPUs; 16000 − 1000 MiB are left for jobs.
+// 2 × 4 cores of 2 threads are 16 CPUs; 16000 − 1000 MiB are left for jobs. MemSpecLimit is what
+// Slurm keeps for its own daemons.
 TEST(NodeKeys, MakesOneNodePerName) {
   const Keys keys = {{"NodeName", "n[1-2]"},  {"Sockets", "2"},        {"CoresPerSocket", "4"},
                      {"ThreadsPerCore", "2"}, {"RealMemory", "16000"}, {"MemSpecLimit", "1000"},
@@ -296,7 +311,8 @@ TEST(NodeKeys, MakesOneNodePerName) {
   EXPECT_EQ(read->back(), want);
 }
 
-// 1.3. Without Sockets the CPUs say how many there are: six CPUs of one core each.
+// 1.3. Without Sockets the CPUs say how many there are: six CPUs of one core each. Any other number
+// leaves open whether a CPU is a core or a thread, and jobs would be charged by guess.
 TEST(NodeKeys, CpusAreCoresOrThreads) {
   const auto read = [](const char* cpus) {
     return read_node_keys(Keys{{"NodeName", "n1"},
@@ -311,7 +327,9 @@ TEST(NodeKeys, CpusAreCoresOrThreads) {
   EXPECT_EQ(read_node_keys(Keys{{"NodeName", "n1"}, {"CPUs", "6"}})->front().sockets, 6);
 }
 
-// Names as sacctmgr takes them; the limits share their readers with accounts.
+// Names as sacctmgr takes them; the limits share their readers with accounts. Every field differs
+// from its default. A QOS comes from sacctmgr and not from slurm.conf, so its keys have other names
+// for the same things.
 TEST(QosKeys, ReadsEachKey) {
   const Keys keys = {{"name", "high"},
                      {"Priority", "100"},
@@ -338,7 +356,8 @@ TEST(QosKeys, ReadsEachKey) {
   EXPECT_EQ(*read, want);
 }
 
-// A half-life of 0 means no decay, and a calculation period of "2" is two minutes (1.7).
+// A half-life of 0 means no decay, and a calculation period of "2" is two minutes (1.7). The flags
+// that begin with NO_ switch something off, and NO_NORMAL_ALL is four of them.
 TEST(ClusterKeys, ReadsPriorities) {
   const base::Result<sched::ClusterParameters> read =
       read_cluster_keys(Keys{{"PriorityType", "priority/multifactor"},
@@ -368,7 +387,8 @@ TEST(ClusterKeys, ReadsPriorities) {
   EXPECT_TRUE(read->priority == want);
 }
 
-// mem is in MiB, -1 sets no limit, and MaxWall of a minute and a half rounds up to two (1.7).
+// mem is in MiB, -1 sets no limit, and MaxWall of a minute and a half rounds up to two (1.7). A
+// user whose Fairshare is "parent" has no shares of its own.
 TEST(AccountKeys, ReadSharesAndLimits) {
   const base::Result<sched::AccountConfig> account =
       read_account_keys(Keys{{"name", "lab"},
@@ -394,7 +414,7 @@ TEST(AccountKeys, ReadSharesAndLimits) {
 }
 
 // n3 overrides the memory of the DEFAULT line and keeps its CPUs. Partition a has no Nodes, which
-// means all of them.
+// means all of them. A line that is continued counts as one, and what stands behind a # is no key.
 TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
   const base::Result<SlurmConf> conf = read_slurm_conf(
       "ClusterName=test  # not ours\n"
@@ -416,6 +436,7 @@ TEST(SlurmConf, ReadsAFileWithDefaultsCommentsAndContinuations) {
   EXPECT_EQ(conf->configuration.partitions[1].over_subscribe, sched::OverSubscribe::kForce);
 }
 
+// The line after the backslash does not exist. The keys before it must not be lost with it.
 TEST(SlurmConf, ABackslashMayEndTheLastLine) {
   const base::Result<SlurmConf> conf = read_slurm_conf("NodeName=n1 \\\nCPUs=4 \\");
   ASSERT_TRUE(conf.ok()) << conf.error().message;
@@ -423,13 +444,15 @@ TEST(SlurmConf, ABackslashMayEndTheLastLine) {
   EXPECT_EQ(conf->nodes[0].cpus, 4);
 }
 
+// The integer part of -0.5 is 0, which has no sign: read by parts, the weight would become +0.5.
 TEST(SlurmConf, AWeightBelowZeroIsRefusedAlsoWithoutAWholePart) {
   EXPECT_EQ(
       read_slurm_conf("NodeName=n1\nPartitionName=p TRESBillingWeights=CPU=-0.5\n").error().message,
       "line 2: TRESBillingWeights \"-0.5\": must not be negative");
 }
 
-// Blank lines count. Include cannot be followed, as the text comes without a directory.
+// Blank lines count. Include cannot be followed, as the text comes without a directory. Without the
+// line a mistake in a file of a thousand lines would have to be searched.
 TEST(SlurmConf, NamesTheLine) {
   EXPECT_EQ(read_slurm_conf("\n\nSchedulerTimeSlice=x\n").error().message,
             "line 3: SchedulerTimeSlice \"x\": not a whole number");

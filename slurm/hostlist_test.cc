@@ -15,7 +15,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// A range is padded as its first number is, groups count like digits, and repetitions stay.
+// A range is padded as its first number is, groups count like digits, and repetitions stay. The
+// order of the names is the order of the text, because the ranks of tasks may depend on it.
 TEST(Hostlist, ExpandsRangesPaddingGroupsAndSuffixes) {
   const std::vector<std::pair<std::string, Names>> cases = {
       {"", {}},
@@ -38,7 +39,8 @@ TEST(Hostlist, ExpandsRangesPaddingGroupsAndSuffixes) {
 }
 
 // Characters count from 1. The bounds hold before any name is made: 1000 × 1000 names are refused
-// at once.
+// at once. The long number has more digits than 64 bits hold; it must be refused while it is read,
+// not after an overflow.
 TEST(Hostlist, SaysWhereTheTextIsWrong) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"n[1-2", "hostlist \"n[1-2\": no ']' for the '[' at character 2"},
@@ -66,7 +68,7 @@ TEST(Hostlist, SaysWhereTheTextIsWrong) {
 }
 
 // A DNS name has 253 characters at most. That holds for every name, not for the first alone: the
-// second number is longer by one.
+// second number is longer by one. The third case grows in front of the name instead of behind it.
 TEST(Hostlist, NoNameIsLongerThanAHostsNameMayBe) {
   const std::string head(252, 'n');
   EXPECT_TRUE(expand_hostlist(head + "[1-9]").ok());
@@ -74,7 +76,8 @@ TEST(Hostlist, NoNameIsLongerThanAHostsNameMayBe) {
   EXPECT_FALSE(expand_hostlist("n[1-10]" + head).ok());
 }
 
-// n1 and n01 are different names. Of r1n1 the last number is bracketed.
+// n1 and n01 are different names. Of r1n1 the last number is bracketed. Numbers that are only equal
+// as numbers must not be joined: the list would name other nodes.
 TEST(Hostlist, CompressesRunsInNaturalOrder) {
   const std::vector<std::pair<Names, std::string>> cases = {
       {{}, ""},
@@ -89,7 +92,9 @@ TEST(Hostlist, CompressesRunsInNaturalOrder) {
   for (const auto& [names, want] : cases) EXPECT_EQ(compress_hostlist(names), want);
 }
 
-// Goal: the writer and the reader are inverse. Method: random sets of names of mixed shapes.
+// Goal: the writer and the reader are inverse. Method: random sets of names of mixed shapes. The
+// shapes are chosen to be mean: two letters only, so that prefixes repeat; numbers with and without
+// leading zeros; names without any number; up to three numbers in a name.
 TEST(Hostlist, ExpandOfCompressGivesTheSortedNamesBack) {
   constexpr std::uint64_t kSeed = 20;
   base::Prng prng{kSeed};

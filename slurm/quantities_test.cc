@@ -14,6 +14,8 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// The six forms of 1.7, the three words for "no limit", and a number of minutes beyond a hundred
+// years.
 TEST(TimeString, ReadsEachForm) {
   const std::vector<std::pair<std::string, std::optional<base::Duration>>> cases = {
       {"5", minutes{5}},
@@ -46,12 +48,15 @@ TEST(TimeString, RefusesWhatIsNoTime) {
   }
 }
 
+// 1.7. Rounded down, a job that asks for half a minute would have no time at all.
 TEST(TimeString, LimitsRoundUpToMinutes) {
   EXPECT_EQ(*parse_limit("-t", "0:30"), std::optional<base::Duration>{minutes{1}});
   EXPECT_EQ(*parse_limit("-t", "2"), std::optional<base::Duration>{minutes{2}});
 }
 
-// Goal: what format_run_time writes with hours is read back. Method: random durations.
+// Goal: what format_run_time writes with hours is read back. Method: random durations. Up to 20
+// days, so that all forms with and without days occur. M:SS alone is read back as minutes and
+// seconds.
 TEST(TimeString, ReadsBackWhatItPrints) {
   base::Prng prng{5};
   for (int round = 0; round < 1'000; ++round) {
@@ -61,7 +66,8 @@ TEST(TimeString, ReadsBackWhatItPrints) {
   }
 }
 
-// 98 s are 1 min 38 s. The leading field has as many digits as it needs, all others two.
+// 98 s are 1 min 38 s. The leading field has as many digits as it needs, all others two. Scripts
+// that parse squeue's columns must go on to work.
 TEST(RunTime, PrintsAsSqueueDoes) {
   EXPECT_EQ(format_run_time(seconds{0}), "0:00");
   EXPECT_EQ(format_run_time(seconds{98}), "1:38");
@@ -70,6 +76,9 @@ TEST(RunTime, PrintsAsSqueueDoes) {
   EXPECT_EQ(format_limit(std::nullopt), "UNLIMITED");
 }
 
+// The clock stands at noon, local time, two hours ahead of UTC. A time of day that is past means
+// tomorrow; dates are local, too. At the end, what must not be taken for an instant: a unit that
+// does not exist, an hour 25, a month 13, and a blank in place of the T.
 TEST(InstantString, ReadsEachForm) {
   // 1970-01-03 10:00 UTC, in a zone two hours east.
   const base::Instant now{hours{58}};
@@ -98,7 +107,8 @@ TEST(InstantString, ReadsEachForm) {
   }
 }
 
-// 1025 KiB are one KiB more than a MiB, and round up to 2.
+// 1025 KiB are one KiB more than a MiB, and round up to 2. At the end, what is not a size: no
+// number, a sign, a fraction, an unknown unit, and more than an exbibyte.
 TEST(MemorySize, ReadsUnitsAndRoundsUp) {
   const std::vector<std::pair<std::string, std::int64_t>> cases = {
       {"0", 0}, {"100", 100}, {"100M", 100}, {"1025K", 2}, {"2g", 2'048}, {"1T", 1'048'576}};

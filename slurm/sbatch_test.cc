@@ -8,20 +8,24 @@ namespace {
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// 1,000 s after the epoch, in UTC: what now+… counts from.
 const Now kNow{.instant = base::Instant{seconds{1'000}}};
 
+// Returns the request that a line of options becomes; a failure if it is refused.
 sched::JobRequest read(std::string_view line) {
   const base::Result<BatchOptions> options = read_sbatch_line(line, kNow);
   EXPECT_TRUE(options.ok()) << line << ": " << (options.ok() ? "" : options.error().message);
   return options.ok() ? options->request : sched::JobRequest{};
 }
 
+// Returns the message with which the line is refused; "" and a failure if it is not.
 std::string refusal(std::string_view line) {
   const base::Result<BatchOptions> options = read_sbatch_line(line, kNow);
   EXPECT_FALSE(options.ok()) << line;
   return options.ok() ? "" : options.error().message;
 }
 
+// A line without options must not set anything: partitions and QOS have defaults of their own.
 TEST(Sbatch, LeavesDefaultsWhereNothingIsSaid) {
   EXPECT_EQ(read(""), sched::JobRequest{});
 }
@@ -47,6 +51,8 @@ TEST(Sbatch, TaskCountAloneLeavesTheNodeCountOpen) {
   EXPECT_EQ(read("-n4"), want);
 }
 
+// The rules that need several options (finish()). Slurm starts a job on fewer nodes than it asks
+// for if it has fewer tasks; without that, nodes would be given to a job that never uses them.
 TEST(Sbatch, TasksPerNodeMakeTasksAndTasksBoundNodes) {
   // 2 nodes × 4 tasks. Two tasks need at most two of up to four nodes; tasks that follow from tasks
   // per node bound nothing.
@@ -105,7 +111,9 @@ TEST(Sbatch, ReadsEveryOptionOfTheRequest) {
             want);
 }
 
-// Later options win over earlier ones; -w names three nodes, so three is the minimum.
+// Later options win over earlier ones; -w names three nodes, so three is the minimum. Options with
+// several spellings, with an optional value, or with a value that has a meaning of its own (0,
+// UNLIMITED).
 TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-s").sharing, sched::Sharing::kOverSubscribe);
   EXPECT_EQ(read("--exclusive").sharing, sched::Sharing::kNode);
@@ -127,7 +135,9 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-N1 -N2").min_nodes, 2);  // the later wins
 }
 
-// Each message names the option as the user wrote it, the value, and what to do.
+// Each message names the option as the user wrote it, the value, and what to do. Options that would
+// change how the job runs and that kubegang lacks are refused, never ignored: a job without its GPU
+// or its dependency would do harm.
 TEST(Sbatch, RefusesWithASentence) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"-N0", "-N \"0\": must be from 1 to 1000000"},
@@ -157,7 +167,7 @@ TEST(Sbatch, RefusesWithASentence) {
 }
 
 // The directive behind `hostname` does not count, and the command line is added to the script's
-// options.
+// options. The comment behind -N2 is cut, the '#' in quotes is not.
 TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
   SbatchReader reader{kNow};
   ASSERT_TRUE(reader
@@ -173,7 +183,8 @@ TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
   EXPECT_EQ(options->request.partitions, std::vector<std::string>{"hi"});
 }
 
-// 1.5: at one place they contradict each other; the command line may overrule the script.
+// 1.5: at one place they contradict each other; the command line may overrule the script. The last
+// expectation has both kinds in one script.
 TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
   SbatchReader reader{kNow};
   ASSERT_TRUE(reader.add_script("#!/bin/sh\n#SBATCH --mem=2G\n#SBATCH --mem=3G\n").ok());
@@ -186,7 +197,7 @@ TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {
                    .ok());
 }
 
-// Lines count from 1, blank ones too.
+// Lines count from 1, blank ones too. A word without dashes in a directive is no option either.
 TEST(SbatchScript, NamesTheLine) {
   SbatchReader reader{kNow};
   const base::Status status = reader.add_script("#!/bin/sh\n\n#SBATCH --nodes=many\n");

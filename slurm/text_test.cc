@@ -5,7 +5,9 @@
 namespace slurm {
 namespace {
 
-// Quotes within a word join what they enclose to it; a backslash outside of them keeps a blank.
+// Quotes within a word join what they enclose to it; a backslash outside of them keeps a blank. An
+// empty pair of quotes is a word. A quote that is not closed is refused: the rest of the line would
+// be one word.
 TEST(SplitWords, SplitsAsAShellDoes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {"", {}},
@@ -22,6 +24,8 @@ TEST(SplitWords, SplitsAsAShellDoes) {
   EXPECT_FALSE(split_words("a 'b").ok());
 }
 
+// As sbatch reads directives. A '#' within a word, in quotes or behind a backslash stays; without
+// the option it always does.
 TEST(SplitWords, ACommentIsAWordThatBeginsOutsideQuotes) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
       {" -N2 # two", {"-N2"}},        {" -N2\t# two", {"-N2"}},   {"# all", {}},
@@ -47,6 +51,7 @@ TEST(ParseInteger, NamesTheRange) {
   EXPECT_FALSE(parse_integer("--nodes", "", {}).ok());
 }
 
+// A word that is neither must not count as NO.
 TEST(ParseBoolean, KnowsSlurmsSpellings) {
   EXPECT_TRUE(*parse_boolean("Default", "YES"));
   EXPECT_FALSE(*parse_boolean("Default", "0"));
