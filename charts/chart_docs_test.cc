@@ -27,6 +27,8 @@ void flatten(const json& values, const std::string& prefix, std::map<std::string
   }
 }
 
+// The table of the README is parsed and compared with values.yaml as a whole: neither may have a
+// value that the other lacks.
 TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
   std::map<std::string, json> values;
   flatten(read_yaml(std::string{kChart} + "/values.yaml"), "", values);
@@ -53,18 +55,21 @@ void expect_descriptions(const json& properties, const std::string& prefix) {
   }
 }
 
+// The schema is also what refuses a misspelled value.
 TEST_F(Chart, TheSchemaDescribesEveryValue) {
   const json schema = json::parse(read(std::string{kChart} + "/values.schema.json"));
   expect_descriptions(schema["properties"], "");
 }
 
-// The package has no files but the chart's.
+// The package has no files but the chart's. NOTES.txt is printed after an installation, to users
+// who have the package alone.
 TEST_F(Chart, NotesNameNoFileOfTheRepository) {
   const std::string notes = read(std::string{kChart} + "/templates/NOTES.txt");
   EXPECT_THAT(notes, testing::Not(testing::HasSubstr("examples/")));
   EXPECT_THAT(notes, testing::HasSubstr("kind: Partition"));
 }
 
+// As text, since no image is built in this test.
 TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
   const std::string text = read(KUBEGANG_SOURCE_DIR "/Dockerfile");
   // The user that the operator's pod has, and no shell in either image.
@@ -77,6 +82,11 @@ TEST_F(Chart, TheDockerfileMakesTheImagesOfTheChart) {
                                        "ENTRYPOINT [\"/kubegang-agent\"]\n"));
 }
 
+// 1. the version of the chart, of the build and of every image that a document names is the same
+// 2. every --set of a document is rendered, so a value that was renamed is found where people copy
+//    it
+//
+// The least count of images keeps the pattern from matching nothing.
 TEST_F(Chart, DocsNameImagesAndValuesThatExist) {
   const std::string version =
       read_yaml(std::string{kChart} + "/Chart.yaml")["appVersion"].get<std::string>();

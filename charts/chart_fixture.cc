@@ -9,6 +9,7 @@
 
 namespace charts {
 
+// Skipped without Helm, since the templates can be rendered by nothing else.
 void Chart::SetUp() {
   if (helm_program().empty()) {
     GTEST_SKIP() << "there is no Helm: e2e/kubernetes/build-tools helm builds one (needs Go)";
@@ -89,6 +90,7 @@ std::vector<std::string> all_switches() {
 }
 
 // 1. Each object is rendered once, is complete, and bears the chart's label.
+// What must hold for every rendering, whatever its values are:
 void check_whole(const Objects& objects, const std::string& options) {
   SCOPED_TRACE(options);
   std::set<std::string> ids;
@@ -132,6 +134,7 @@ void check_whole(const Objects& objects, const std::string& options) {
   EXPECT_TRUE(policies.empty()) << "not bound: " << *policies.begin();
 }
 
+// The text of a file; a failure of the test if it cannot be read.
 std::string read(const std::string& path) {
   std::ifstream file{path};
   EXPECT_TRUE(file) << path;
@@ -140,6 +143,7 @@ std::string read(const std::string& path) {
   return text.str();
 }
 
+// The first document of a YAML file.
 json read_yaml(const std::string& path) {
   const auto documents = devcluster::read_yaml_file(path);
   EXPECT_TRUE(documents.ok()) << documents.error().message;

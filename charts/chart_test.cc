@@ -16,6 +16,8 @@
 namespace charts {
 namespace {
 
+// The chart's CRDs are copies of those in crds/, but for labels and the annotation that keeps them.
+// A copy that lags behind would drop fields of objects that users write.
 TEST_F(Chart, CrdsAreOursAndStay) {
   const Objects objects = render();
   for (const char* name : {"accounts", "jobs", "nodetimetables", "partitions", "qos",
@@ -55,6 +57,8 @@ TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
   EXPECT_EQ(parsed.options.metrics_port, 8080);
 }
 
+// The value has brackets, as in a URL. The operator takes address and port apart, the agent does
+// not.
 TEST_F(Chart, BothProgramsListenOnIpv6WhereThatIsAskedFor) {
   const Objects objects = render(set({"metrics.address=[::]"}));
   const auto of_operator =
@@ -84,6 +88,8 @@ std::map<std::string, json> pod_specs(const Objects& objects) {
           {"test", find(objects, "Pod/kubegang-test")["spec"]}};
 }
 
+// A registry with a port, a tag for both programs, and a digest for the operator alone. `helm test`
+// must run the operator's image by the digest, too, or it would test another program.
 TEST_F(Chart, ADigestNamesTheImageInsteadOfTheTag) {
   const std::string of_operator = std::string{"registry.example:5000/kubegang/operator@"} + kDigest;
   const Objects objects =
@@ -100,6 +106,7 @@ TEST_F(Chart, ADigestNamesTheImageInsteadOfTheTag) {
   }
 }
 
+// A selector of the values is added to the chart's own and must not replace it.
 TEST_F(Chart, PodsStandOnLinuxNodesOnly) {
   for (const auto& [name, pod] : pod_specs(render())) {
     EXPECT_EQ(pod["nodeSelector"], json::parse(R"({"kubernetes.io/os": "linux"})")) << name;
@@ -112,6 +119,8 @@ TEST_F(Chart, PodsStandOnLinuxNodesOnly) {
             json::parse(R"({"kubernetes.io/os": "linux", "pool": "batch"})"));
 }
 
+// The test's pod needs the operator's tolerations: on a cluster whose nodes are all tainted it
+// could not run otherwise. Further arguments come last, so they win.
 TEST_F(Chart, PodsGoAndRunAsTheValuesSay) {
   const Objects objects = render(
       set({"operator.tolerations[0].operator=Exists", "operator.affinity.nodeAffinity.any=thing",
@@ -125,7 +134,8 @@ TEST_F(Chart, PodsGoAndRunAsTheValuesSay) {
   EXPECT_EQ(pods["agent"]["containers"][0]["args"].back(), "--log-level=warn");
 }
 
-// Another version of the chart alone restarts no agent.
+// Another version of the chart alone restarts no agent. A label with the version would change the
+// pod template of the DaemonSet, and the agents of all nodes would be replaced one after the other.
 TEST_F(Chart, PodsHaveNoLabelButTheirSelectors) {
   const Objects objects = render();
   for (const char* id : {"Deployment/kubegang-operator", "DaemonSet/kubegang-agent"}) {
@@ -136,6 +146,8 @@ TEST_F(Chart, PodsHaveNoLabelButTheirSelectors) {
   }
 }
 
+// Some clusters allow system priority classes only in namespaces with such a quota. If it misses a
+// class, the API server refuses the pods of that program.
 TEST_F(Chart, TheQuotaAdmitsThePriorityClassesOfOurPods) {
   const Objects objects = render(set({"resourceQuota.enabled=true"}));
   const json scope =
@@ -148,6 +160,8 @@ TEST_F(Chart, TheQuotaAdmitsThePriorityClassesOfOurPods) {
   }
 }
 
+// An administrator has not opened partitions to all users. `helm test` must still be able to submit
+// its job.
 TEST_F(Chart, TheTestMayUsePartitionsWhoeverElseMay) {
   const json binding =
       find(render(set({"rbac.bindUseToAuthenticated=false"})), "ClusterRoleBinding/kubegang-test");
@@ -156,7 +170,8 @@ TEST_F(Chart, TheTestMayUsePartitionsWhoeverElseMay) {
                              "namespace": "kubegang-system"}])"));
 }
 
-// The policies know these three by their names.
+// The policies know these three by their names. An account that is missing from the policy's list
+// could not protect its own tokens.
 TEST_F(Chart, PodsHaveTheirOwnServiceAccounts) {
   const Objects objects = render();
   for (const auto& [name, pod] : pod_specs(objects)) {
@@ -173,6 +188,8 @@ TEST_F(Chart, PodsHaveTheirOwnServiceAccounts) {
   }
 }
 
+// One account is made under another name, the other one exists already and must not be made. Every
+// place that names an account follows, or the program would start without its rights.
 TEST_F(Chart, AServiceAccountOfAnotherNameIsBoundAndKnownToThePolicies) {
   const Objects objects = render(
       set({"operator.serviceAccount.name=decider", "operator.serviceAccount.annotations.cloud=role",
@@ -193,6 +210,7 @@ TEST_F(Chart, AServiceAccountOfAnotherNameIsBoundAndKnownToThePolicies) {
   }
 }
 
+// One of the common labels has the name of the chart's own, which must win: selectors depend on it.
 TEST_F(Chart, LabelsAnnotationsAndVariablesReachThePods) {
   const Objects objects = render(
       set({"commonLabels.team=hpc", "commonLabels.app\\.kubernetes\\.io/name=other",
@@ -212,7 +230,8 @@ TEST_F(Chart, LabelsAnnotationsAndVariablesReachThePods) {
   EXPECT_EQ(parsed.options.writers, 4);
 }
 
-// Only times and thresholds are values: a probe that asks elsewhere would restart what works.
+// Only times and thresholds are values: a probe that asks elsewhere would restart what works. The
+// defaults are compared as a whole, and then each changed number by itself.
 TEST_F(Chart, ProbesKeepTheirHandlersWhateverTheValuesSay) {
   const auto probes_of = [](const Objects& objects, const std::string& name) {
     const json pod = pod_specs(objects).at(name);
@@ -235,6 +254,8 @@ TEST_F(Chart, ProbesKeepTheirHandlersWhateverTheValuesSay) {
   EXPECT_EQ(probes_of(changed, "agent").first["timeoutSeconds"], 5);
 }
 
+// The chart's own volumes are read from a rendering without values, so that the comparison holds
+// whatever they are. The history limit goes through the same values.
 TEST_F(Chart, VolumesOfTheValuesStandBesideTheChartsOwn) {
   std::vector<std::string> values;
   for (const std::string program : {"operator", "agent"}) {
@@ -262,7 +283,9 @@ TEST_F(Chart, VolumesOfTheValuesStandBesideTheChartsOwn) {
 }
 
 // A managed configuration is an object of the release, which Helm patches. It is there from when
-// its kind is known; otherwise the first installation makes it by a hook.
+// its kind is known; otherwise the first installation makes it by a hook. Three renderings: managed
+// before the kind exists, managed after it, and not managed, where Helm makes the object once and
+// never touches it again.
 TEST_F(Chart, AManagedSchedulerConfigBelongsToTheRelease) {
   const std::string managed = set({"schedulerConfig.manage=true"});
   for (const json& object : render(managed)) EXPECT_NE(object["kind"], "SchedulerConfig");
@@ -273,7 +296,8 @@ TEST_F(Chart, AManagedSchedulerConfigBelongsToTheRelease) {
   EXPECT_EQ(own["helm.sh/hook"], "post-install");
 }
 
-// It needs nothing of its node.
+// It needs nothing of its node. The whole security contexts are compared, so that no field can be
+// added in silence.
 TEST_F(Chart, OperatorIsConfined) {
   const json deployment = find(render(), "Deployment/kubegang-operator");
   const json pod = deployment["spec"]["template"]["spec"];
@@ -287,7 +311,9 @@ TEST_F(Chart, OperatorIsConfined) {
 }
 
 // uid 0 owns the freeze files; no capability is needed for them (freezer.md 5.6). SYS_NICE is for
-// SCHED_FIFO, IPC_LOCK for memory that stays resident.
+// SCHED_FIFO, IPC_LOCK for memory that stays resident. A CPU limit would throttle the agent in the
+// moment of a switch. It must run on every node of a partition, whatever its taints, and replacing
+// all agents at once would stop all turns.
 TEST_F(Chart, AgentIsConfined) {
   for (const bool realtime : {true, false}) {
     const json daemon_set =
@@ -317,7 +343,8 @@ TEST_F(Chart, AgentIsConfined) {
       "10%");
 }
 
-// The findings of the agents come from the API server: the pod needs no right on any node.
+// The findings of the agents come from the API server: the pod needs no right on any node. A lower
+// hook weight runs first. The two pods differ in nothing but their container.
 TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
   const Objects objects = render(set({"rbac.bindLookToAuthenticated=false"}));
   const json nodes = find(objects, "Pod/kubegang-test-nodes");
@@ -342,7 +369,8 @@ TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
   EXPECT_EQ(binding["subjects"][0]["name"], "kubegang-test");
 }
 
-// Gives this process the variables of a container, for as long as it lives.
+// Gives this process the variables of a container, for as long as it lives. The parser reads them
+// as the program does in the container.
 class Variables {
  public:
   explicit Variables(const json& container) {
@@ -363,7 +391,8 @@ class Variables {
 };
 
 // A container of its own: another memory cgroup and another restart. Not a second one in
-// `containers`: it begins before the agent, and ends after it.
+// `containers`: it begins before the agent, and ends after it. An init container that restarts
+// always is a sidecar. Its arguments and variables are read by the agent's own parser.
 TEST_F(Chart, TheGuardStandsBesideTheAgent) {
   const json pod = find(render(set({"agent.logLevel=warn"})),
                         "DaemonSet/kubegang-agent")["spec"]["template"]["spec"];
@@ -396,7 +425,9 @@ TEST_F(Chart, InspectInTheAgentsContainerFindsTheHostsCgroups) {
   EXPECT_EQ(parsed.options.run_directory, "/run/kubegang");
 }
 
-// The mount is where the agent looks for it.
+// The mount is where the agent looks for it. With two cgroup drivers and three roots: if the mount
+// and the agent disagree, the agent finds no pod and freezes nothing. It must not see the cgroups
+// of the host's services.
 TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
   for (const std::string kubelet_root : {"", "/kubelet", "/a-b/c"}) {
     const std::vector<std::string> paths =
@@ -423,6 +454,8 @@ TEST_F(Chart, AgentGetsTheCgroupsOfPodsOnly) {
   }
 }
 
+// Two replicas on one node would fail together. The budget lets pods that are not ready be evicted
+// at any time, so a broken operator keeps no node from being drained.
 TEST_F(Chart, SeveralOperatorsAreSpreadAndKeptFromEviction) {
   const Objects objects = render(set({"operator.replicas=2"}));
   const json deployment = find(objects, "Deployment/kubegang-operator");
@@ -438,6 +471,7 @@ TEST_F(Chart, SeveralOperatorsAreSpreadAndKeptFromEviction) {
   for (const json& object : render()) EXPECT_NE(object["kind"], "PodDisruptionBudget");
 }
 
+// The policy must select all three pods, and name a port that they have.
 TEST_F(Chart, TheNetworkPolicyLetsMetricsInAndTheApiServerOut) {
   const Objects objects =
       render(set({"networkPolicy.enabled=true", "networkPolicy.apiServerPorts={6443}",
@@ -463,6 +497,9 @@ TEST_F(Chart, TheNetworkPolicyLetsMetricsInAndTheApiServerOut) {
   EXPECT_TRUE(selects(find(objects, "Pod/kubegang-test")["metadata"]["labels"]));
 }
 
+// The chart is rendered into another namespace, where no policy may speak of the default one: it
+// would protect accounts that do not exist. "Fail" refuses a request if the policy itself cannot be
+// evaluated. A new policy must be counted here.
 TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   const HelmRun run = run_template("", "elsewhere");
   EXPECT_EQ(run.output.find("kubegang-system"), std::string::npos)
@@ -481,6 +518,9 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   EXPECT_EQ(policies, 17);
 }
 
+// Four renderings: an API server that is too old, adoption of namespaces without that of batch
+// Jobs, the switch off, and the two versions of the API. A policy in a version that the API server
+// lacks would fail the whole installation.
 TEST_F(Chart, NamespacesAreAdoptedWhereTheApiServerCanDoIt) {
   const std::string switched = set({"adoption.namespaces=true"});
   const std::string elsewhere =
@@ -508,7 +548,8 @@ TEST_F(Chart, NamespacesAreAdoptedWhereTheApiServerCanDoIt) {
 }
 
 // 350,000 units a question, 1,000,000 an expression.
-// SOURCE: Kubernetes, apiserver/pkg/apis/cel and pkg/cel/library.
+// SOURCE: Kubernetes, apiserver/pkg/apis/cel and pkg/cel/library. An expression beyond its budget
+// fails at run time, and with "Fail" that refuses every such request.
 TEST_F(Chart, NoExpressionAsksTheAuthorizerMoreThanTwice) {
   for (const json& object : render(set({"adoption.pods=true"}))) {
     if (object["kind"] != "ValidatingAdmissionPolicy") continue;

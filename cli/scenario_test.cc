@@ -19,6 +19,7 @@ std::string file_with(const std::string& inputs) {
          inputs;
 }
 
+// Returns the message with which the file is refused; "" and a failure if it is not.
 std::string refusal(const std::string& text) {
   const base::Result<simulate::Scenario> read = read_scenario(text, "f");
   EXPECT_FALSE(read.ok()) << text;
@@ -51,13 +52,16 @@ TEST(ScenarioFile, ReadsWhatHappens) {
   EXPECT_FALSE(read->timing_is_told());
 }
 
+// A file that says when the scheduler passes is replayed; any other plays by itself.
 TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
   for (const char* input : {"- {t: 1, pass: main}\n", "- {t: 1, slice: true}\n"}) {
     EXPECT_TRUE(read_scenario(file_with(input), "f")->timing_is_told()) << input;
   }
 }
 
-// Every message has the place, the wrong word, and what would be right. "f" is the file's name.
+// Every message has the place, the wrong word, and what would be right. "f" is the file's name. The
+// cases go from the top of a file to its inputs: unknown keys, missing sections, values that
+// Slurm's own readers refuse, names that nothing has, and text that is not YAML or not UTF-8.
 TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nodes: []\npartitions: []\ninput: []\n",
@@ -202,7 +206,8 @@ TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   EXPECT_EQ(read->configuration.partitions[0].max_share, 4);
 }
 
-// As in Slurm: updates are not written to slurm.conf, and reading it again forgets them.
+// As in Slurm: updates are not written to slurm.conf, and reading it again forgets them. The last
+// update must not bring the share of the first one back.
 TEST(ScenarioFile, ReconfigureTakesUpdatesBack) {
   const base::Result<simulate::Scenario> read =
       read_scenario(file_with("- {t: 2, scontrol: 'update PartitionName=p OverSubscribe=FORCE:3'}\n"
@@ -216,6 +221,8 @@ TEST(ScenarioFile, ReconfigureTakesUpdatesBack) {
   EXPECT_EQ(later.configuration.partitions[0].max_share, 4);
 }
 
+// R9.1, by scontrol. Another priority is not a command but a change of the request, which also
+// takes the hold of --hold back.
 TEST(ScenarioFile, PriorityZeroHolds) {
   const base::Result<simulate::Scenario> read =
       read_scenario(file_with("- {t: 0, submit: A, args: --hold, run: 5}\n"
@@ -228,7 +235,8 @@ TEST(ScenarioFile, PriorityZeroHolds) {
   EXPECT_FALSE(std::get<simulate::UpdateJob>(*read->inputs[2].happening).request.hold);
 }
 
-// The program's own run time does not matter if the file says when it ends.
+// The program's own run time does not matter if the file says when it ends. Without told timing the
+// simulation would not know how long such a job runs, and the file is refused.
 TEST(ScenarioFile, AnUnknownProgramIsFineWhereTimingIsTold) {
   EXPECT_TRUE(
       read_scenario(file_with("- {t: 0, submit: A, mode: batch}\n- {t: 1, pass: main}\n"), "f")

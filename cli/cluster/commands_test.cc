@@ -98,6 +98,8 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
 }
 
 // "job/NAME" as kubectl means it: a Job of the batch group. The command changes the Job of ours.
+// Two attempts exist, of which the second is the present one. A batch Job of another controller,
+// and one that the operator has not seen yet, have their own messages.
 TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
   const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
   for (const char* attempt : {"0", "1"}) {
@@ -157,7 +159,8 @@ TEST_F(ClusterCommands, QueueShowsTheJobsThatAreNamed) {
 }
 
 // With rbac.lookersReadTimetables: false users may not read timetables. Both jobs are then shown as
-// running, with the run times of their statuses.
+// running, with the run times of their statuses. A queue without turns is better than no queue, but
+// the user must be told.
 TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
   add_two_gangs();
   server_.fail_next("get", "nodetimetables", 403);
@@ -226,7 +229,7 @@ TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
 }
 
 // Errors that a new try cannot mend end the command; a screen that stands still would look like a
-// quiet queue.
+// quiet queue. The second client has been stopped, so its first list fails at once.
 TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
@@ -257,7 +260,8 @@ TEST_F(ClusterCommands, WatchWithoutTheRightToTimetablesShowsWhatTheStatusesSay)
 }
 
 // A few nodes are asked for by name; beyond kSingleReadsMax one list is cheaper. Pointers that were
-// given out stay valid when the list is read: the caller may still hold them.
+// given out stay valid when the list is read: the caller may still hold them. The hundred nodes
+// without a timetable use the single reads up.
 TEST_F(ClusterCommands, TimetablesAreReadOneByOneOrAllAtOnce) {
   add_two_gangs();
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = ""};
@@ -360,6 +364,8 @@ TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {
   EXPECT_THAT(ran.err, HasSubstr("kubectl-gang queue: "));
 }
 
+// The job is asked for by its number. The message is the scheduler's, as the operator has stored
+// it; lines without a value are left out.
 TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
   add_job("default", "big", {.resources = {.nodes = kube::JobNodes{.min = 3}}},
           {.state = kube::JobState::kPending,
@@ -384,7 +390,7 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
   EXPECT_EQ(none.err, "kubectl-gang explain: there is no job 8 in namespace default\n");
 }
 
-// Kubegang's own roles give no right to events.
+// Kubegang's own roles give no right to events. So for most users this is the usual case.
 TEST_F(ClusterCommands, ExplainWithoutTheRightToEventsShowsTheRest) {
   add_job("default", "big", {}, {.state = kube::JobState::kPending, .reason = "Resources"});
   server_.fail_next("list", "events", 403);
@@ -396,7 +402,8 @@ TEST_F(ClusterCommands, ExplainWithoutTheRightToEventsShowsTheRest) {
 
 // `runs` has n12 and n13 since 60 s and may run for 600: it ends in 540 s at the latest, when
 // `first` is expected to start. `first` may run for 300 s, so `second` is expected after 840 s. The
-// blockers of `second` are both of them, the one that leaves last first.
+// blockers of `second` are both of them, the one that leaves last first. `unknown` has no plan and
+// comes last.
 TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
   add_job("team-a", "runs", {.schedule = {.time_limit = seconds{600}}},
           {.state = kube::JobState::kRunning,
@@ -464,7 +471,8 @@ TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
                 at + ", in 9:00 by its time limit\n");
 }
 
-// The operator has refused the new default time of an hour: ten minutes are in force.
+// The operator has refused the new default time of an hour: ten minutes are in force. With the time
+// limit of the refused spec the blocker would be said to run for an hour.
 TEST_F(ClusterCommands, ExplainReckonsWithThePartitionThatIsInForce) {
   kube::Partition partition;
   partition.metadata.name = "batch";
@@ -494,7 +502,7 @@ TEST_F(ClusterCommands, ExplainReckonsWithThePartitionThatIsInForce) {
 
 // Each command changes one field of spec.control. Requests are counters that only grow, and the two
 // refusals come from the command: the job is running, so there is nothing to hold, and its user has
-// resumed it already.
+// resumed it already. The other fields of spec.control must stay, or a suspend would undo a cancel.
 TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   add_job("default", "j", {},
           {.state = kube::JobState::kRunning,
@@ -543,7 +551,8 @@ TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
 }
 
 // One line per partition and state, as in sinfo. n1 has 8 CPUs and a job of 8: alloc. n2 is free,
-// n3 does not report, n4 is cordoned.
+// n3 does not report, n4 is cordoned. The states are in alphabetical order of the states' names, as
+// by_state sorts them: alloc, down, drain, idle.
 TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
   kube::Partition partition;
   partition.metadata.name = "batch";
@@ -572,7 +581,8 @@ TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
 }
 
 // Goal: a node that is Ready to Kubernetes and gets no jobs is not shown as idle, and both commands
-// say why.
+// say why. n1 and n2 take no jobs; n2 still runs one, so it is draining. Explain names all such
+// nodes to a job that waits, and only its own to a job that runs.
 TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
   kube::Partition partition;
   partition.metadata.name = "batch";
@@ -610,7 +620,8 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
 }
 
 // A partition that was refused from the beginning has nothing in force: no nodes, and no job gets
-// it by default, although its spec asks for both.
+// it by default, although its spec asks for both. Its asterisk and its node would make users wait
+// for a partition that does not exist.
 TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
   kube::Partition partition;
   partition.metadata.name = "second";
@@ -631,7 +642,8 @@ TEST_F(ClusterCommands, InfoShowsThatARefusedPartitionIsNotThere) {
             "second    inact        n/a      0    n/a \n");
 }
 
-// Exit code 1 always comes with a sentence.
+// Exit code 1 always comes with a sentence. An empty YAML and exit code 0 would be applied by a
+// script.
 TEST_F(ClusterCommands, ImportOfNothingSaysSo) {
   const Ran ran = run({"import", "/dev/null"});
   EXPECT_EQ(ran.code, kExitFailed);

@@ -45,6 +45,8 @@ class Submit : public ProgramTest {
   std::filesystem::path directory_;
 };
 
+// The options that most scripts have, in the short and the long form. The object's name begins with
+// the program's.
 TEST_F(Submit, CommandBecomesAJob) {
   const Ran ran = run({"submit", "-N2-4", "-n4", "-p", "batch,low", "-t", "5", "--mem=1G",
                        "--exclusive", "-w", "n[1-2]", "--nice=5", "--image", "busybox:1",
@@ -67,6 +69,8 @@ TEST_F(Submit, CommandBecomesAJob) {
   EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
 }
 
+// The options that filter nodes. An option that is forgotten lets the job start on nodes that it
+// cannot use.
 TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   const Ran ran =
       run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
@@ -94,6 +98,7 @@ TEST_F(Submit, MemoryOfZeroIsAllOfTheNodes) {
   EXPECT_NE(wrong.err.find("use --mem 0"), std::string::npos) << wrong.err;
 }
 
+// Kubernetes' notation, since the option is not one of sbatch's.
 TEST_F(Submit, TtlAfterFinishedIsADuration) {
   ASSERT_EQ(run({"submit", "--ttl-after-finished=1m", "--", "x"}).code, kExitOk);
   EXPECT_EQ(only_job().spec.lifecycle.ttl_after_finished, minutes{1});
@@ -150,6 +155,7 @@ TEST_F(Submit, WaitEndsWithTheJobAndExitsAsItDid) {
   EXPECT_THAT(ran.out, HasSubstr(" Failed\n"));
 }
 
+// The short form of the option.
 TEST_F(Submit, WaitExitsWithZeroWhenTheJobCompletes) {
   EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
   session_sleeper_ = &sleeper;
@@ -175,6 +181,7 @@ TEST_F(Submit, WaitOutlivesAnOutageOfTheServer) {
   EXPECT_EQ(ran.err.find("still waiting"), ran.err.rfind("still waiting")) << "told once";
 }
 
+// There would be no job to wait for.
 TEST_F(Submit, WaitAndDryRunExcludeEachOther) {
   EXPECT_EQ(run({"submit", "-W", "--dry-run", "--", "true"}).code, kExitUsage);
 }
@@ -193,6 +200,7 @@ TEST_F(Submit, WrapIsAShellCommand) {
             (Words{"/bin/sh", "-c", "#!/bin/sh\nhostname; date", "wrap"}));
 }
 
+// On the client nothing is sent; the server checks the object and stores nothing.
 TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   const Ran ran = run({"submit", "-N1", "--dry-run", "-o", "yaml", "--", "true"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
@@ -203,7 +211,8 @@ TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
 }
 
-// The printed YAML can be applied: a reader gets the same script.
+// The printed YAML can be applied: a reader gets the same script. Some of the texts do not fit a
+// block of YAML: they begin with a blank or an empty line, or have control characters.
 TEST_F(Submit, DryRunPrintsAScriptThatYamlReadsBack) {
   for (const char* text :
        {"#!/bin/sh\nif true; then\n  date\nfi\n", "  date\nhostname\n", "\n  date\nhostname\n",
@@ -234,6 +243,8 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   }
 }
 
+// Exit code 1: the command line was right, but the file, an expression in it, or the server was
+// not.
 TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   EXPECT_EQ(run({"submit", "/does/not/exist.sh"}).err,
             "kubectl-gang submit: read /does/not/exist.sh: No such file or directory\n");
@@ -270,6 +281,8 @@ TEST_F(Submit, OutputFileIsAWarning) {
             "pods\n");
 }
 
+// srun does not exist in the pods, so such a job would fail in its first second. A script that only
+// mentions it must not be refused.
 TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
   const auto refused = [](const std::string& script) {
     return !script_command(script, "s", {}).ok();

@@ -22,7 +22,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
 
-// The configuration that the operator makes of the YAML; every object is legal.
+// The configuration that the operator makes of the YAML; every object is legal. A field that the
+// kind does not have is a failure: the API server would drop it in silence.
 struct Applied {
   explicit Applied(const std::string& yaml) {
     const auto documents = devcluster::yaml_documents(yaml);
@@ -93,6 +94,7 @@ PartitionName=Debug_Q Nodes=ALL PriorityTier=10 OverSubscribe=FORCE:1 QOS=high \
 PartitionName=none Nodes=
 )";
 
+// One file of this text.
 Imported import_text(const std::string& name, const std::string& text) {
   return import_slurm({{name, text}});
 }
@@ -160,6 +162,8 @@ TEST(Import, TellsWhatItCannotTranslateLineByLine) {
                   "slurm.conf:28: PartitionName=none: is left out: it has no nodes"));
 }
 
+// Five wrong lines among good ones: an Include, a hostlist, and three values. Everything else must
+// still be imported.
 TEST(Import, ALineThatCannotBeReadCostsNoOther) {
   const Imported imported = import_text("s", R"(include other.conf
 NodeName=n[1-
@@ -178,7 +182,8 @@ PartitionName=a Nodes=n[1-2] MaxTime=never
   }
 }
 
-// The operator would refuse the combination.
+// The operator would refuse the combination. SUSPEND without GANG, for the cluster and for a
+// partition. Each is legal as an object by itself.
 TEST(Import, LeavesOutWhatTheOperatorWouldRefuse) {
   const Imported imported = import_text("s",
                                         "PreemptMode=SUSPEND\nNodeName=n1\n"
@@ -203,6 +208,8 @@ Parent - 'chem_lab'
 User - 'bob_x':DefaultAccount='chem_lab'
 )";
 
+// Four accounts: root for the limits of the cluster, and three below. Users become namespaces of
+// the accounts that list them, and DefaultAccount marks one of these.
 TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
   const Imported imported = import_text("qos.cfg", kDump);
   const Applied applied{imported.yaml};
@@ -235,7 +242,7 @@ TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
   }
 }
 
-// Found by the fuzzer: it ended the program.
+// Found by the fuzzer: it ended the program. A YAML object without a name cannot be applied.
 TEST(Import, WhatHasNoNameIsLeftOut) {
   for (const char* line : {"Account - '':Fairshare=1\n", "Account - :x':Fairshare=1\n",
                            "User - '':Fairshare=1\n", "QOS - '':Priority=1\n"}) {
@@ -247,7 +254,8 @@ TEST(Import, WhatHasNoNameIsLeftOut) {
               Contains(StartsWith("s:2: is left out: ")));
 }
 
-// `sacctmgr -P show qos`.
+// `sacctmgr -P show qos`. Times and factors have other forms there than in a dump, PreemptMode
+// "cluster" means that nothing is set, and a GRES limit is told.
 TEST(Import, MakesATableOfQosIntoQos) {
   const Imported imported = import_text(
       "qos.txt",
@@ -274,7 +282,7 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES=gres/gpu=4: ")));
 }
 
-// Both files at once: a partition's QOS is there.
+// Both files at once: a partition's QOS is there. Remarks name their file.
 TEST(Import, TakesSeveralFiles) {
   const Imported imported = import_slurm({{"slurm.conf", kConf}, {"qos.cfg", kDump}});
   const Applied applied{imported.yaml};
