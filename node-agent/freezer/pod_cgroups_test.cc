@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUid = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
+// The same UID as systemd's unit names have it: '-' would separate slices there.
 constexpr std::string_view kUnitUid = "0b2d5f1a_77c0_4b7e_9f1e_0123456789ab";
 
 // A directory as kubelet makes it, with the files of a v2 cgroup.
@@ -52,7 +53,8 @@ TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheCgroupfsDriver) {
   }
 }
 
-// As CRI-O lays it out with conmon_cgroup = "pod"; by default the monitor is elsewhere.
+// As CRI-O lays it out with conmon_cgroup = "pod"; by default the monitor is elsewhere. A pod that
+// holds it must never be frozen, since the runtime would hang with it.
 TEST_F(PodCgroupsTest, SeesCriOsMonitorInThePod) {
   const std::string pod = "kubepods/pod" + std::string{kUid};
   make_v2(root() / pod);
@@ -65,6 +67,7 @@ TEST_F(PodCgroupsTest, SeesCriOsMonitorInThePod) {
   }
 }
 
+// The names of the parents are repeated in each unit's name.
 TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheSystemdDriver) {
   const std::string uid{kUnitUid};
   for (const auto& [qos, path] : std::vector<std::pair<QosClass, std::string>>{
@@ -79,6 +82,7 @@ TEST_F(PodCgroupsTest, FindsEveryQosClassOfTheSystemdDriver) {
   }
 }
 
+// kubelet's option --cgroup-root, with and without a slash in front.
 TEST_F(PodCgroupsTest, AddsKubeletsCgroupRootInBothSpellings) {
   const std::string plain = "kubelet/kubepods/burstable/pod" + std::string{kUid};
   make_v2(root() / plain);
@@ -91,6 +95,7 @@ TEST_F(PodCgroupsTest, AddsKubeletsCgroupRootInBothSpellings) {
   EXPECT_EQ(path_found(QosClass::kBurstable, "/kubelet"), unit);
 }
 
+// For kubelets and runtimes that lay their trees out in another way.
 TEST_F(PodCgroupsTest, ScansForTheUidWhereTheNamesDiffer) {
   // Neither layout of kubelet, but a directory on the way has "kubepods" in its name.
   const std::string path = "outer/x.kubepods.y/other/pod" + std::string{kUid};
@@ -107,6 +112,8 @@ TEST_F(PodCgroupsTest, DoesNotScanOutsideOfTheKubepodsTreeNorInsideOfAnotherPod)
   EXPECT_EQ(find(QosClass::kBurstable).error().code, base::Code::kNotFound);
 }
 
+// The pod is there, behind more directories than are looked at. The agent must not stand still for
+// a scan.
 TEST_F(PodCgroupsTest, GivesUpAScanThatWouldTakeTooLong) {
   for (std::size_t i = 0; i < kScanDirectoriesMax; ++i) {
     fs::create_directories(root() / "kubepods" / ("a" + std::to_string(i)));
@@ -128,7 +135,8 @@ TEST_F(PodCgroupsTest, RefusesSymbolicLinks) {
   EXPECT_EQ(find(QosClass::kBurstable).error().code, base::Code::kPermissionDenied);
 }
 
-// Paths come from the journal, which could have been changed.
+// Paths come from the journal, which could have been changed. A path to another cgroup would freeze
+// the wrong processes.
 TEST_F(PodCgroupsTest, RefusesAPathThatLeavesTheRootOrDoesNotNameTheUid) {
   make_v2(root() / ("kubepods/pod" + std::string{kUid}));
   make_v2(root() / "inner/kubepods");
@@ -140,6 +148,7 @@ TEST_F(PodCgroupsTest, RefusesAPathThatLeavesTheRootOrDoesNotNameTheUid) {
   EXPECT_EQ(cgroups->at("kubepods/pod1", "../../x").error().code, base::Code::kInvalidArgument);
 }
 
+// Found out at the start, with a sentence, and not as a failure of each pod.
 TEST_F(PodCgroupsTest, RefusesAKubeletRootBelowWhichNoPathIsShortEnough) {
   std::string deep;
   for (int i = 0; i < 60; ++i)
@@ -152,6 +161,7 @@ TEST_F(PodCgroupsTest, RefusesAKubeletRootBelowWhichNoPathIsShortEnough) {
   EXPECT_TRUE(PodCgroups::open(root(), "/a/b/c/d").ok());
 }
 
+// On a hybrid machine both versions exist. Which of them a pod has shows in its files.
 TEST_F(PodCgroupsTest, OpensTheFreezerOfTheVersionThatThePodHas) {
   const std::string v2 = "kubepods/burstable/pod" + std::string{kUid};
   make_v2(root() / v2);

@@ -58,6 +58,8 @@ class AgentConfinementTest : public AgentProcessFixture {
 };
 
 // Neither a container (the runtime's to freeze) nor a cgroup above the pod (others are in it).
+// freezer.md 4, rule 1: a container that is frozen by another program than its runtime confuses the
+// runtime.
 TEST_P(AgentConfinementTest, FreezesAtPodLevelOnly) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{0}}, kSlice);
@@ -75,7 +77,8 @@ TEST_P(AgentConfinementTest, FreezesAtPodLevelOnly) {
   EXPECT_TRUE(moves(inside));
 }
 
-// The others take their turns all the while, and the pod joins them once it may be written.
+// The others take their turns all the while, and the pod joins them once it may be written. The
+// freeze file of c belongs to another user.
 TEST_P(AgentConfinementTest, APodWhoseFreezerItMayNotWriteRunsAndTheStatusSaysSo) {
   constexpr uid_t kNobody = 65534;
   two_gangs();
@@ -113,6 +116,8 @@ TEST_P(AgentConfinementTest, AListedPodThatSomebodyElseFrozeIsReportedAndLeftAlo
   EXPECT_TRUE(frozen("b"));
 }
 
+// The metric and the log are compared with the kernel's own answer: an agent that believed to have
+// SCHED_FIFO would hide why switches are late.
 TEST_P(AgentConfinementTest, SaysWhichPolicyItsSwitchingThreadHasWhetherItWasGrantedOrRefused) {
   two_gangs();
   for (const bool capable : {true, false}) {
@@ -137,7 +142,8 @@ TEST_P(AgentConfinementTest, SaysWhichPolicyItsSwitchingThreadHasWhetherItWasGra
   }
 }
 
-// With everything locked at once it would be resident at once.
+// With everything locked at once it would be resident at once. The bound compares the two numbers
+// of the kernel: what is locked as address space, and what is resident.
 TEST_P(AgentConfinementTest, LocksOnlyTheMemoryThatItTouches) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "SKIPPED: a sanitizer's mlockall does nothing";

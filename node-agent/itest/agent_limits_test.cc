@@ -18,14 +18,17 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Odd, so that there is one in the middle.
 constexpr int kTimes = 5;
 
 class AgentLimitsTest : public AgentProcessFixture {
  protected:
+  // Notes a time; a failure if the thing has not happened at all.
   void took(std::optional<base::Duration> time) {
     ASSERT_TRUE(time.has_value());
     times_.push_back(*time);
   }
+  // The time in the middle. All of them are printed, for people who look at a slow machine.
   base::Duration usual() {
     std::sort(times_.begin(), times_.end());
     for (const base::Duration time : times_) {
@@ -37,6 +40,7 @@ class AgentLimitsTest : public AgentProcessFixture {
   std::vector<base::Duration> times_;
 };
 
+// The grace time runs from the deletion, and a program in a frozen pod cannot use it.
 TEST_P(AgentLimitsTest, ADeletedPodIsThawedWithin100Milliseconds) {
   std::vector<std::string> pods = {"a"};
   node_->add_pod("a", "a");
@@ -55,6 +59,7 @@ TEST_P(AgentLimitsTest, ADeletedPodIsThawedWithin100Milliseconds) {
   EXPECT_LE(usual(), milliseconds{100});
 }
 
+// By the Node object, as an administrator throws it.
 TEST_P(AgentLimitsTest, TheKillSwitchThawsEverythingWithin1Second) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
@@ -68,6 +73,7 @@ TEST_P(AgentLimitsTest, TheKillSwitchThawsEverythingWithin1Second) {
   EXPECT_LE(usual(), seconds{1});
 }
 
+// Both pods are off for ever, so only the stop can thaw them.
 TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
@@ -95,6 +101,7 @@ TEST_P(AgentLimitsTest, AStopOfAWorkerThatStandsStillEndsWithin2SecondsToo) {
   EXPECT_LE(usual(), seconds{2});
 }
 
+// While no process is there, the timetable lets both pods run; the new agent must find out and act.
 TEST_P(AgentLimitsTest, ARestartedContainerRepairsWithin1Second) {
   two_gangs();
   for (int i = 0; i < kTimes; ++i) {

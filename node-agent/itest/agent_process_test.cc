@@ -60,7 +60,8 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   EXPECT_TRUE(node_->server().writes_since(since).empty());
 }
 
-// The memory that a list takes does not grow with the pods of the node.
+// The memory that a list takes does not grow with the pods of the node. Sixty pods of others are on
+// the node, and the lists that the agent asks for are counted.
 TEST_P(AgentProcessTest, ReadsThePodsInSmallPages) {
   two_gangs();
   kube::Pod pod;
@@ -95,6 +96,8 @@ TEST_P(AgentProcessTest, ThawsAPodThatIsDeletedWhileItIsFrozen) {
   EXPECT_TRUE(moves(node_->progress("b")));
 }
 
+// A program that ignores SIGTERM must not run in the turns of others for longer than its grace
+// time.
 TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
   node_->add_pod("a", "a");
   // A second of grace and kubelet's lag of five: on v2 it takes its turns again some six seconds
@@ -110,6 +113,8 @@ TEST_P(AgentProcessTest, FreezesAPodAgainThatOutlivesItsGracePeriodOnV2) {
   EXPECT_EQ(again, GetParam() == CgroupVersion::kV2);
 }
 
+// An agent that is stopped has nothing behind it that thaws: a pod that stayed frozen would be an
+// outage.
 TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
   ASSERT_TRUE(two_frozen_gangs());
   const base::Duration told = clock_.monotonic();
@@ -120,6 +125,7 @@ TEST_P(AgentProcessTest, StopsWithin2SecondsAndThawsEverything) {
 }
 
 // Its last act, after the thaw: the operator need not find out that this node is not switched.
+// Twice, since the second start must take the condition back.
 TEST_P(AgentProcessTest, SaysThatItHasStoppedAndThatItIsBack) {
   two_gangs();
   const auto ready = [&](kube::ConditionStatus status, const std::string& reason) {
@@ -138,6 +144,7 @@ TEST_P(AgentProcessTest, SaysThatItHasStoppedAndThatItIsBack) {
   }
 }
 
+// The last word is a write to an API server that answers after 5 s.
 TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
   two_gangs();
   node_->start();
@@ -161,6 +168,7 @@ TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
   EXPECT_TRUE(all_run());
 }
 
+// An administrator switches slicing off for this node, and on again.
 TEST_P(AgentProcessTest, TheKillSwitchOnTheNodeThawsWithin1Second) {
   two_gangs();
   node_->start();
@@ -179,7 +187,8 @@ TEST_P(AgentProcessTest, TheKillSwitchOnTheNodeThawsWithin1Second) {
 }
 
 // An older timetable is obeyed if it is the API server itself that has gone back, as after etcd was
-// restored from a backup.
+// restored from a backup. The invalid ones come first; each time the gangs must go on by the last
+// valid one.
 TEST_P(AgentProcessTest, ObeysNoInvalidTimetableAndSaysSoAndAnOlderOneIfItIsWhatTheServerHas) {
   two_gangs();
   node_->publish(2, 5, {"a", "b"}, {{0}, {1}}, kSlice);
@@ -213,6 +222,7 @@ TEST_P(AgentProcessTest, ObeysNoInvalidTimetableAndSaysSoAndAnOlderOneIfItIsWhat
   EXPECT_TRUE(all_run_for(milliseconds{500}));
 }
 
+// A plan comes before the cycle as long as it lasts, here not at all and for a thousand years.
 TEST_P(AgentProcessTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{1}}, kSlice,
@@ -226,6 +236,8 @@ TEST_P(AgentProcessTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   EXPECT_TRUE(eventually([&] { return !both_frozen(); }));
 }
 
+// The journal has all that turns need. An agent that waited for the API server would let both gangs
+// run, and one that failed open at once would, too.
 TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
   two_gangs();
   node_->start();
@@ -243,6 +255,7 @@ TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
   EXPECT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }, seconds{30}));
 }
 
+// No operator renews the Lease any more, so the timetable may be wrong: the node runs everything.
 TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs) {
   node_->set_fail_open_after(seconds{2});
   two_gangs();
@@ -265,7 +278,8 @@ TEST_P(AgentProcessTest, FailsOpenWhenTheLeaseIsNotRenewedAndSlicesAgainWhenItIs
   EXPECT_TRUE(takes_turns_soon());
 }
 
-// An administrator's decision holds for the next worker too, even if no API server answers it.
+// An administrator's decision holds for the next worker too, even if no API server answers it. The
+// journal keeps it.
 TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   two_gangs();
   node_->start();
@@ -284,6 +298,8 @@ TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   EXPECT_TRUE(goes_on_taking_turns());
 }
 
+// The new worker cannot ask how long the Lease has been silent. Counting from its own start would
+// freeze pods by a timetable that was given up already.
 TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) {
   node_->set_fail_open_after(seconds{2});
   two_gangs();
@@ -302,6 +318,7 @@ TEST_P(AgentProcessTest, TheFailOpenLimitHoldsAfterARestartWithoutTheApiServer) 
   EXPECT_TRUE(goes_on_taking_turns());
 }
 
+// All processes are killed while both pods are frozen, and the timetable changes meanwhile.
 TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAnyMore) {
   ASSERT_TRUE(two_frozen_gangs());
   node_->signal(SIGKILL);
@@ -317,6 +334,7 @@ TEST_P(AgentProcessTest, RepairsWithin1SecondOfARestartAndThawsWhatIsNotListedAn
   tell("repaired_after_restart_ms", since);
 }
 
+// freezer.md 5.4: with a damaged journal the API server decides which pods are ours.
 TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeignFreezesAlone) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);
@@ -337,6 +355,7 @@ TEST_P(AgentProcessTest, RepairsAfterARestartWithADamagedJournalAndLeavesForeign
   EXPECT_TRUE(node_->cgroups().is_asked_frozen(foreign));
 }
 
+// Each answer takes 3 s, which is many slices. Turns must not wait for any of them.
 TEST_P(AgentProcessTest, ASlowApiServerHoldsUpNoTurn) {
   two_gangs();
   node_->start();
@@ -367,6 +386,7 @@ TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervi
   EXPECT_TRUE(takes_turns_soon(seconds{10}));
 }
 
+// The mask in hexadecimal, as the kernel shows it.
 std::string effective_capabilities(pid_t process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string word; status >> word;) {
@@ -375,7 +395,8 @@ std::string effective_capabilities(pid_t process) {
   return {};
 }
 
-// freezer.md 5.6: SYS_NICE and IPC_LOCK make it faster, nothing more.
+// freezer.md 5.6: SYS_NICE and IPC_LOCK make it faster, nothing more. Every way of thawing is
+// tried: a turn, a deletion, the supervisor's, and the stop.
 TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   two_gangs();
   node_->drop_capabilities();
@@ -395,6 +416,8 @@ TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   EXPECT_TRUE(all_run());
 }
 
+// Without the API server the agent is alive and not ready: kubelet must not restart it, and a
+// rolling update must wait.
 TEST_P(AgentProcessTest, ServesHealthReadinessAndMetrics) {
   two_gangs();
   node_->stop_server();
@@ -416,6 +439,9 @@ TEST_P(AgentProcessTest, ServesHealthReadinessAndMetrics) {
   })) << get("/metrics");
 }
 
+// With an agent, without one, with a journal that is damaged, one that cannot be read, and in a
+// directory that no agent has used. A person calls it when something is wrong, so it must work in
+// each of these.
 TEST_P(AgentProcessTest, InspectShowsTheNode) {
   two_gangs();
   node_->start();
@@ -456,7 +482,8 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   EXPECT_EQ(run_program("inspect default/a").exit_code, 2);
 }
 
-// On one node by looking, and of all nodes by asking the API server.
+// On one node by looking, and of all nodes by asking the API server. Two more calls take something
+// away: the run directory, and the cgroups.
 TEST_P(AgentProcessTest, CheckSaysWhatTheNodeGrantsAndItsExitCodeWhetherThatIsEnough) {
   two_gangs();
   node_->start();
@@ -493,6 +520,7 @@ TEST_P(AgentProcessTest, InspectFindsTheCgroupsOfItsContainersEnvironment) {
   EXPECT_THAT(said.text, HasSubstr("  running  "));
 }
 
+// Two agents would thaw what the other one has frozen.
 TEST_P(AgentProcessTest, ASecondAgentInTheSameRunDirectoryRefusesToStart) {
   two_gangs();
   node_->start();

@@ -34,6 +34,7 @@ class FakePlace {
   testing::FakeKernel kernel_{clock_};
 };
 
+// A pod's cgroup below a kubepods tree of the test's own.
 template <testing::CgroupVersion kVersion>
 class RealPlace {
  public:
@@ -58,6 +59,7 @@ class RealPlace {
   std::string pod_;
 };
 
+// A test sees only the interface, so it cannot tell which of them it has.
 template <typename Place>
 class FreezerContract : public ::testing::Test {
  protected:
@@ -84,6 +86,7 @@ TYPED_TEST_SUITE(FreezerContract, Places);
 constexpr AskedState kFrozen{.result = IoResult::kOk, .request = FreezeRequest::kFrozen};
 constexpr AskedState kThawed{.result = IoResult::kOk, .request = FreezeRequest::kThawed};
 
+// As kubelet makes a pod's cgroup.
 TYPED_TEST(FreezerContract, BeginsThawed) {
   EXPECT_EQ(this->freezer_->asked(), kThawed);
   EXPECT_EQ(this->freezer_->observe(), (Observation{.result = IoResult::kOk, .frozen = false}));
@@ -123,6 +126,7 @@ TYPED_TEST(FreezerContract, SeesAnAncestorsFreezeThatIsNotItsOwn) {
   EXPECT_TRUE(this->becomes_frozen(false));
 }
 
+// The switcher waits on that descriptor instead of looking again and again.
 TYPED_TEST(FreezerContract, TellsOfAFreezeWhereItSaysThatItTells) {
   const std::optional<int> changes = this->freezer_->changes_fd();
   EXPECT_EQ(changes.has_value(), TypeParam::kTells);
@@ -136,7 +140,8 @@ TYPED_TEST(FreezerContract, TellsOfAFreezeWhereItSaysThatItTells) {
   EXPECT_TRUE(this->freezer_->observe().frozen);
 }
 
-// The descriptors are still open: the kernel answers ENODEV to reads and writes.
+// The descriptors are still open: the kernel answers ENODEV to reads and writes. Gone is not an
+// error: the pod has ended, and the other pods of the switch go on.
 TYPED_TEST(FreezerContract, ARemovedCgroupIsGone) {
   ASSERT_EQ(this->freezer_->request(FreezeRequest::kFrozen), IoResult::kOk);
   this->place_->remove();

@@ -90,7 +90,7 @@ std::string status_line(pid_t process, const std::string& field) {
   return {};
 }
 
-// One pod, and a cgroup beside it.
+// One pod, and a cgroup beside it. Each test runs on cgroup v2 and on v1.
 class FrozenTasksTest : public PitfallsTest {
  protected:
   void SetUp() override {
@@ -115,7 +115,8 @@ class FrozenTasksTest : public PitfallsTest {
   std::string pod_;
 };
 
-// Of all threads of this process, the switcher's too (glibc does that).
+// Makes this process another user for as long as it lives: all of its threads, the switcher's too
+// (glibc does that).
 class AsNobody {
  public:
   AsNobody() { CHECK(::seteuid(kNobody) == 0); }
@@ -128,7 +129,8 @@ class AsNobody {
 };
 
 // The kernel checks rights when a file is opened. So a pod that was opened once can be thawed
-// whatever happens to rights later.
+// whatever happens to rights later. The file loses all its rights, and the process becomes another
+// user.
 TEST_P(FrozenTasksTest, AHandleThatIsOpenNeedsNoRightAnyMore) {
   Progress& progress = cgroups_->spawn_counter(pod_, milliseconds{1});
   const char* file = is_v2() ? "cgroup.freeze" : "freezer.state";
@@ -175,6 +177,8 @@ TEST_P(FrozenTasksTest, TwoHundredOfThemAreNoLoad) {
   EXPECT_LT(load() - before, kTasks / 12.0 / 2);
 }
 
+// The metric of frozen seconds is read from there, so the number must not count the time before the
+// freeze or after it.
 TEST_P(FrozenTasksTest, TheKernelCountsForHowLongTheyStood) {
   if (!is_v2()) GTEST_SKIP() << "SKIPPED: cgroup v1 does not count the time of a frozen cgroup";
   if (::access(file_of_pod("cgroup.stat.local").c_str(), F_OK) != 0) {
@@ -200,7 +204,8 @@ TEST_P(FrozenTasksTest, TheKernelCountsForHowLongTheyStood) {
   EXPECT_EQ(frozen_time(), counted);
 }
 
-// The kernel has taken the signal and delivers it after the thaw: it is not lost.
+// The kernel has taken the signal and delivers it after the thaw: it is not lost. Users who look
+// for a signal that seems to be lost find it there.
 TEST_P(FrozenTasksTest, APendingSigtermIsSeenInProc) {
   SharedWords words;
   const pid_t task = cgroups_->spawn(pod_, [&words] {
@@ -222,7 +227,9 @@ TEST_P(FrozenTasksTest, APendingSigtermIsSeenInProc) {
   EXPECT_TRUE(eventually([&] { return !is_pending(); }));
 }
 
-// As the first process of a container without a handler of its own.
+// As the first process of a container without a handler of its own. The kernel drops signals for
+// which the first process has no handler, frozen or not, so a freeze must not change that. SIGKILL
+// from outside ends it, on v1 only after the thaw.
 TEST_P(FrozenTasksTest, ThePidNamespacesFirstProcessIgnoresSigtermAndSigkillEndsIt) {
   SharedWords words;
   constexpr std::int64_t kRefused = -1;
@@ -262,7 +269,8 @@ TEST_P(FrozenTasksTest, ThePidNamespacesFirstProcessIgnoresSigtermAndSigkillEnds
   ::kill(maker, SIGKILL);
 }
 
-// As a runtime does that makes a process right in the container's cgroup.
+// As a runtime does that makes a process right in the container's cgroup. A task that ran even for
+// a moment would run in another gang's turn.
 TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   if (!is_v2()) GTEST_SKIP() << "SKIPPED: cgroup v1 knows no fork into another cgroup";
   freeze();
@@ -297,7 +305,8 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
   EXPECT_TRUE(eventually([&] { return words[1].load() > 1; }));
 }
 
-// Their time runs out while they stand still, and they end as soon as they are thawed.
+// Their time runs out while they stand still, and they end as soon as they are thawed. One waits by
+// a relative time and one by an absolute one.
 TEST_P(FrozenTasksTest, ASleepIsNotMadeLongerByAFreeze) {
   constexpr seconds kSleep{2};
   SharedWords words;
@@ -358,12 +367,14 @@ class Waiting {
   std::atomic<std::int64_t>& word_;
 };
 
+// The minute is for a test that fails: no call may wait for ever.
 bool waits_for_a_semaphore(int semaphore) {
   sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0};
   const timespec limit{.tv_sec = 60, .tv_nsec = 0};
   return ::semtimedop(semaphore, &down, 1, &limit) == 0;
 }
 
+// It tells its process ID, so that the test can send the signal.
 bool waits_for_a_signal(SharedWords& words) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -385,7 +396,8 @@ bool waits_for_events() {
 }
 
 // The calls that pitfalls_waiting_test.cc does not have: a pipe and select go on; those that
-// docs/operations.md names may say EINTR, and nothing else.
+// docs/operations.md names may say EINTR, and nothing else. A call that says something else would
+// break programs that users were told are safe.
 TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -450,7 +462,8 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   ::semctl(semaphore, 0, IPC_RMID);
 }
 
-// The kernel takes what fits into its buffers and no more; nothing of it is lost.
+// The kernel takes what fits into its buffers and no more; nothing of it is lost. The sender fills
+// the buffers until the kernel takes no more, and the bytes are counted on both sides.
 TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
   os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};

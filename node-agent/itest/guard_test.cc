@@ -62,6 +62,7 @@ TEST_P(GuardTest, ThawsEverythingWhenSupervisorAndWorkerAreKilledAtOnce) {
               static_cast<long long>(longest.count() / 1000));
 }
 
+// A guard that thawed beside a living agent would let gangs overlap at every mistake.
 TEST_P(GuardTest, DoesNothingWhileTheAgentTakesTurnsAlsoWhenItIsKilledItself) {
   two_gangs_with_a_guard();
   EXPECT_TRUE(goes_on_taking_turns());
@@ -77,7 +78,8 @@ TEST_P(GuardTest, DoesNothingWhileTheAgentTakesTurnsAlsoWhenItIsKilledItself) {
   EXPECT_TRUE(all_run_within(kLimit));
 }
 
-// Both containers are killed, and kubelet brings the guard back first.
+// Both containers are killed, and kubelet brings the guard back first. It was not there when the
+// agent died.
 TEST_P(GuardTest, ThawsAtItsStartWhatADeadAgentLeft) {
   ASSERT_TRUE(two_frozen_gangs());
   kill_container();
@@ -142,6 +144,7 @@ TEST_P(GuardTest, EndsAfterTheAgentAndThawsIfThatWasKilled) {
   EXPECT_TRUE(all_run());
 }
 
+// The chart gives it none.
 TEST_P(GuardTest, NeedsNoCapability) {
   two_gangs();
   node_->drop_capabilities();

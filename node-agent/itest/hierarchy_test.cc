@@ -42,6 +42,7 @@ int in_own_mounts(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+// As the container runtime mounts a host path into a container.
 bool bind_mount(const std::string& from, const fs::path& to, bool read_only = false) {
   fs::create_directories(to);
   if (::mount(from.c_str(), to.c_str(), nullptr, MS_BIND, nullptr) != 0) return false;
@@ -49,6 +50,7 @@ bool bind_mount(const std::string& from, const fs::path& to, bool read_only = fa
          ::mount(nullptr, to.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0;
 }
 
+// A real kubepods tree and an empty directory to mount it into.
 class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
  protected:
   void SetUp() override {
@@ -86,6 +88,7 @@ class MountedKubepodsTest : public ::testing::TestWithParam<CgroupVersion> {
     EXPECT_EQ(got, 0);                                                         \
   }
 
+// The root itself is not a cgroup file system then, as in the agent's container.
 TEST_P(MountedKubepodsTest, IsAcceptedBelowAPlainDirectoryAndItsPodsAreFound) {
   const fs::path place = fs::path{directory_.path()} / "kubepods";
   EXPECT_HELD(check([&] { return bind_mount(kubepods(), place); }, "",
@@ -99,6 +102,7 @@ TEST_P(MountedKubepodsTest, IsAcceptedBelowAPlainDirectoryAndItsPodsAreFound) {
                     }));
 }
 
+// The two places in which kubelets of other configurations have their pods.
 TEST_P(MountedKubepodsTest, IsAcceptedInSystemdsSpellingAndBelowKubeletsOwnRoot) {
   const fs::path root = directory_.path();
   EXPECT_HELD(check([&] { return bind_mount(kubepods(), root / "kubepods.slice"); }, "",
@@ -107,6 +111,8 @@ TEST_P(MountedKubepodsTest, IsAcceptedInSystemdsSpellingAndBelowKubeletsOwnRoot)
                     [](const base::Status& status) { return status.ok(); }));
 }
 
+// Three mistakes in a DaemonSet's mounts. Each sentence must name the mistake, for the agent will
+// not start.
 TEST_P(MountedKubepodsTest, IsRefusedWhenItIsReadOnlyMissingOrPlain) {
   const fs::path place = fs::path{directory_.path()} / "kubepods";
   EXPECT_HELD(check([&] { return bind_mount(kubepods(), place, /*read_only=*/true); }, "",
@@ -137,6 +143,7 @@ class OtherCgroup {
   const std::string path_;
 };
 
+// On v1 each controller has a tree of its own, and all of them have a kubepods.
 TEST_P(MountedKubepodsTest, OfAnotherControllerHasNoFreezer) {
   if (!fs::is_directory("/sys/fs/cgroup/pids") || !fs::is_directory("/sys/fs/cgroup/freezer")) {
     GTEST_SKIP() << "SKIPPED: no cgroup v1 hierarchy of the controller pids is mounted here";

@@ -21,6 +21,8 @@ using testing::moves;
 using testing::Progress;
 using testing::stands_still;
 
+// One task that computes all the time and one that sleeps most of it: the kernel stops them in
+// different ways.
 TEST_P(PitfallsTest, BusyAndSleepingTasksStopAndGoOn) {
   const std::string pod = add_pod();
   Progress& busy = cgroups_->spawn_counter(pod);
@@ -106,6 +108,7 @@ TEST_P(PitfallsTest, AForkBombFreezes) {
   for (int round = 0; round < 5; ++round) expect_freeze_and_thaw(progress);
 }
 
+// The other pod's turn begins after the barrier, not when the slow freeze is done.
 TEST_P(PitfallsTest, TasksInLongSystemCallsAreLateAndNothingElseIs) {
   // Two processes that populate 256 MiB again and again: a freeze waits for the call to end.
   const std::string slow = add_pod();
@@ -127,6 +130,7 @@ TEST_P(PitfallsTest, TasksInLongSystemCallsAreLateAndNothingElseIs) {
   EXPECT_TRUE(has_state(0, FreezeState::kFrozen, seconds{10}));
 }
 
+// As many as a large node may have. Only a few of them have a task, since the switch writes to all.
 TEST_P(PitfallsTest, TwoHundredPodsTakeTurns) {
   std::vector<Progress*> progress;
   timetable::PodSet even;

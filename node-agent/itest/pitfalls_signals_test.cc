@@ -158,7 +158,8 @@ TEST_P(PitfallsTest, ATracerThatComesToAFrozenTaskStopsItOnV2AtOnceAndOnV1AfterT
   ::ptrace(PTRACE_DETACH, attached, nullptr, nullptr);
 }
 
-// A limit of the memory of the processes that join it: a cgroup of v1's memory controller.
+// A limit of the memory of the processes that join it: a cgroup of v1's memory controller. It is
+// another controller's hierarchy, so the processes stay in the pod's freezer.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::size_t bytes) {
@@ -194,6 +195,7 @@ class MemoryLimit {
   bool there_ = false;
 };
 
+// Takes memory that is really there, not only promised, and says when it has it.
 [[noreturn]] void occupy(std::size_t bytes, std::atomic<int>& done) {
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
@@ -201,6 +203,8 @@ class MemoryLimit {
   for (;;) ::pause();
 }
 
+// A frozen task still has its memory. The kernel must be able to take it back, or a frozen pod
+// could bring the node down; and the pod must not count as thawed for it.
 TEST_P(PitfallsTest, AFrozenTaskThatTheKernelKillsForItsMemoryIsGoneAndItsPodGoesOn) {
   constexpr std::size_t kMebibyte = 1U << 20U;
   const MemoryLimit limit{64 * kMebibyte};

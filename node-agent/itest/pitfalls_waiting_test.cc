@@ -43,7 +43,8 @@ using testing::Progress;
 using testing::RealCgroups;
 using testing::stands_still;
 
-// A small file system of its own that stands still while the test wants it.
+// A small file system of its own that stands still while the test wants it. An image in a temporary
+// directory, mounted by a loop device.
 class FrozenFileSystem {
  public:
   explicit FrozenFileSystem(const std::string& directory) : mount_{directory + "/mount"} {
@@ -123,7 +124,7 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
 }
 
 // Processes of the pod that wait in one system call each. Their words are in memory that they share
-// with the test: 0 when it ended well, else the errno.
+// with the test: 0 when it ended well, else the errno. A call that waits still has −1.
 class WaitingCalls {
  public:
   static constexpr int kStillThere = -1;
@@ -158,6 +159,7 @@ class WaitingCalls {
     });
     return index;
   }
+  // True if every process has begun its call and none has returned from it.
   bool all_wait() const {
     if (shared_->begun.load() != static_cast<int>(ends_.size())) return false;
     for (std::size_t i = 0; i < ends_.size(); ++i) {
@@ -165,6 +167,7 @@ class WaitingCalls {
     }
     return true;
   }
+  // Ends all calls in the ordinary way: by a byte, or by the semaphore.
   void release() {
     for (const Ends& ends : ends_) CHECK(::write(ends.theirs.get(), "x", 1) == 1);
     ::sem_post(&shared_->semaphore);
@@ -192,6 +195,7 @@ class WaitingCalls {
 };
 
 // No signal comes, and still some calls end with EINTR after a thaw; docs/operations.md names them.
+// The other test of this kind is in frozen_tasks_test.cc.
 TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) {
   WaitingCalls calls{*cgroups_, add_pod()};
   constexpr int kMillisMax = 60'000;
@@ -250,6 +254,7 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   }
 }
 
+// A client with a time limit of 200 ms for each answer.
 class TcpClient {
  public:
   explicit TcpClient(const sockaddr_in& server)
@@ -272,7 +277,8 @@ class TcpClient {
 };
 
 // The kernel completes handshakes and takes data for a process that stands still, so clients see a
-// slow server and not a dead one.
+// slow server and not a dead one. One client is connected before the freeze, and one connects
+// during it.
 TEST_P(PitfallsTest, AFrozenTcpServerIsConnectedToAndItsConnectionsSurvive) {
   const std::string pod = add_pod();
   os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};

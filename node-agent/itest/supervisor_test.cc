@@ -19,6 +19,7 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// The agent's own limit for a stop (freezer.md 5.4).
 constexpr base::Duration kStops = seconds{2};
 
 class SupervisorTest : public AgentProcessFixture {
@@ -49,6 +50,8 @@ class SupervisorTest : public AgentProcessFixture {
                                                 milliseconds{30}, milliseconds{100}};
 };
 
+// A signal may come before a handler is there, while the worker is being made, or before it knows
+// anything. Each time the program must end, with 0.
 TEST_P(SupervisorTest, ToldToStopInItsFirstMomentsItEndsWell) {
   two_gangs();
   for (const base::Duration moment : kMoments) {
@@ -128,6 +131,8 @@ class HeldWorkerTest : public AgentProcessFixture {
   std::unique_ptr<RealCgroups> holder_;
 };
 
+// A second worker beside the first would freeze what the first one thaws as soon as the kernel lets
+// it go.
 TEST_P(HeldWorkerTest, ItsPodsAreThawedWithin6SecondsAndItsEndIsWaitedFor) {
   two_gangs();
   node_->start();
@@ -167,6 +172,7 @@ TEST_P(HeldWorkerTest, ToldToStopWhileTheWorkerBeforeStillEndsItThawsWhatThatOne
   EXPECT_TRUE(all_run());
 }
 
+// The supervisor thaws and ends, though its worker cannot be killed.
 TEST_P(HeldWorkerTest, AStopThawsItsPodsWithin2Seconds) {
   ASSERT_TRUE(two_frozen_gangs());
   const std::optional<pid_t> worker = node_->worker();

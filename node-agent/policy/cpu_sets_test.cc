@@ -28,12 +28,15 @@ using ::testing::HasSubstr;
 
 constexpr char kUid[] = "0b2d5f1a-77c0-4b7e-9f1e-0123456789ab";
 
+// The first line of a file, without blanks in front.
 std::string text_of(const fs::path& path) {
   std::string line;
   std::getline(std::ifstream{path} >> std::ws, line);
   return line;
 }
 
+// The order of a list is kept, since it says which CPUs belong together. 8192 is beyond the highest
+// CPU number that is read.
 TEST(CpuList, ReadsAndWritesTheKernelsFormat) {
   EXPECT_THAT(*os::parse_cpu_list("0-2,8"), ElementsAre(0, 1, 2, 8));
   EXPECT_THAT(*os::parse_cpu_list("4,0"), ElementsAre(4, 0));
@@ -56,6 +59,7 @@ class CpusetFileTest : public ::testing::Test {
       std::ofstream{place / "cpuset.cpus"} << "\n";
     }
   }
+  // Finds the pod as the agent does and sets its CPUs.
   base::Status bind(const std::string& cpus) {
     const base::Result<PodCgroups> tree = PodCgroups::open(root_.path(), "");
     const base::Result<PodCgroup> cgroup = tree->find(kUid, kube::QosClass::kBurstable);
@@ -85,6 +89,8 @@ TEST_F(CpusetFileTest, WritesOnlyWhatDiffers) {
   EXPECT_EQ(text_of(pod_ / "cpuset.cpus"), "0,1");
 }
 
+// An empty list means the CPUs of the cgroup above; "0-7" would pin the pod to what the machine had
+// on that day.
 TEST_F(CpusetFileTest, EmptiesTheListWhenItIsTakenBack) {
   ASSERT_TRUE(bind("2-3").ok());
   const base::Result<PodCgroups> tree = PodCgroups::open(root_.path(), "");
@@ -97,11 +103,15 @@ TEST_F(CpusetFileTest, EmptiesTheListWhenItIsTakenBack) {
   EXPECT_EQ(line, "");
 }
 
+// The kernel takes the list and grants less, when another program has restricted kubepods. The pod
+// would run on fewer CPUs than its job was given.
 TEST_F(CpusetFileTest, SaysWhatTheCgroupsAboveLeave) {
   std::ofstream{pod_ / "cpuset.cpus.effective"} << "0\n";
   EXPECT_THAT(message("0-1"), HasSubstr("leave 0"));
 }
 
+// Three nodes on which a set cannot be applied, each with its own sentence, since what an
+// administrator can do differs.
 TEST_F(CpusetFileTest, SaysThatThereIsNoControllerOrNoCgroupV2) {
   fs::remove(pod_ / "cpuset.cpus");
   EXPECT_THAT(message("0"), HasSubstr("no cpuset controller"));
@@ -111,6 +121,7 @@ TEST_F(CpusetFileTest, SaysThatThereIsNoControllerOrNoCgroupV2) {
   EXPECT_EQ(bind("0").error().code, base::Code::kNotFound);
 }
 
+// A node of CPUs 0 to 3 and a pod that is on in every second slot.
 class CpuSetsTest : public ::testing::Test {
  protected:
   CpuSetsTest() {
@@ -125,6 +136,7 @@ class CpuSetsTest : public ::testing::Test {
     if (!cpus.empty()) annotations["kubegang.io/cpuset"] = cpus;
     node_.step();
   }
+  // The complaint about the pod's set; "" if there is none.
   std::string note() const {
     const auto& notes = node_.cpu_notes();
     return notes.contains("default/a") ? notes.at("default/a") : "";
@@ -203,7 +215,8 @@ TEST_F(CpuSetsTest, BindsNothingThatTheJournalCannotName) {
   EXPECT_EQ(node_.cgroup("a").cpus, "0");
 }
 
-// A set that another program overwrites is made again at the next look.
+// A set that another program overwrites is made again at the next look. A cgroup that is not there
+// yet is no complaint.
 TEST_F(CpuSetsTest, KeepsItThereAndWaitsForItsCgroup) {
   node_.cgroup("a").removed = true;
   bring("1");
@@ -232,6 +245,7 @@ TEST_F(CpuSetsTest, SaysWhichCpusDoNotExistAndTheSwitchGoesOn) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// Anyone who may write pods can write the annotation.
 TEST_F(CpuSetsTest, DoesNotTouchAPodThatIsNotOurs) {
   node_.pod("a").metadata.owner_references[0].kind = "ReplicaSet";
   bring("1");

@@ -53,6 +53,8 @@ TEST_F(NodePolicyTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// No descriptor is free for a moment, say. Forgotten, b would stay frozen for ever; taken for
+// foreign, it would, too.
 TEST_F(NodePolicyTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
   two_gangs();
   node_.step();
@@ -73,6 +75,7 @@ TEST_F(NodePolicyTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorT
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// The timetable has changed while no agent was there.
 TEST_F(NodePolicyTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   two_gangs();
   node_.step();
@@ -110,6 +113,7 @@ TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   EXPECT_EQ(node_.cgroup("alien").writes, 0U);
 }
 
+// Starting without a journal would take b for foreign and leave it frozen.
 TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   two_gangs();
   node_.step();
@@ -130,6 +134,7 @@ TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
+// Nothing says which frozen pods are ours, so nothing is written until the pods are known.
 TEST_F(NodePolicyTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   two_gangs();
   node_.step();
@@ -152,6 +157,8 @@ TEST_F(NodePolicyTest, WithADamagedJournalWaitsForTheApiServerToNameThePods) {
   EXPECT_NE(node_.runs("a"), node_.runs("b"));
 }
 
+// An agent that replaced the journal by an empty one would hide the damage from the next, which
+// would then take b for foreign.
 TEST_F(NodePolicyTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournalToTheNext) {
   two_gangs();
   node_.step();
@@ -166,6 +173,7 @@ TEST_F(NodePolicyTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournal
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// The rule on top: a pod is frozen only after the journal names it, also if it becomes ours later.
 TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -190,6 +198,8 @@ TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNames
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
+// The run directory is full, say. Gangs overlap then, which is slow; a frozen pod that nothing can
+// thaw would be an outage.
 TEST_F(NodePolicyTest, FreezesNothingThatTheJournalCannotName) {
   std::filesystem::create_directory(node_.directory() + "/journal.next");  // the write fails
   two_gangs();

@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Three seconds are longer than a pod settles and longer than the audit's period.
 TEST_F(NodePolicyTest, DoesNotTouchAPodThatIsNotListed) {
   node_.add_pod("a", "a");
   node_.publish(node_.timetable({}, {{}}));
@@ -27,6 +28,8 @@ TEST_F(NodePolicyTest, DoesNotTouchAPodThatIsNotListed) {
   EXPECT_THAT(journaled(), IsEmpty());
 }
 
+// A pod that is frozen while its runtime still starts a container cannot start it, and kubelet
+// would give up. The settling time counts from the start of the last container.
 TEST_F(NodePolicyTest, WaitsUntilEveryContainerHasSettled) {
   node_.add_pod("a", "a");
   kube::Pod& pod = node_.pod("a");
@@ -51,7 +54,8 @@ TEST_F(NodePolicyTest, WaitsUntilEveryContainerHasSettled) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-// kubectl debug: the container could not start in a frozen cgroup.
+// kubectl debug: the container could not start in a frozen cgroup. An ephemeral container that has
+// ended does not thaw the pod again.
 TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -75,6 +79,8 @@ TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// The timetable names a pod, but the pod of that name has another owner, or is bound elsewhere.
+// Freezing it would stop a stranger.
 TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   two_gangs();
   node_.pod("a").metadata.owner_references[0].uid = "job-recreated";
@@ -89,7 +95,8 @@ TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {
   EXPECT_THAT(node_.view("a").note, HasSubstr("not controlled by a kubegang Job"));
 }
 
-// A pod that others have made has another controller; the operator's label names its Job.
+// A pod that others have made has another controller; the operator's label names its Job. The label
+// counts only if it is that of the job which the timetable lists.
 TEST_F(NodePolicyTest, SwitchesAPodThatTheOperatorHasLabelled) {
   two_gangs();
   kube::ObjectMeta& metadata = node_.pod("a").metadata;
@@ -115,6 +122,7 @@ TEST_F(NodePolicyTest, RefusesAPodOfAJobWhoseUidIsNone) {
   EXPECT_THAT(journaled(), ElementsAre("uid-b"));
 }
 
+// The cost and the writes depend on the listed pods alone.
 TEST_F(NodePolicyTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   two_gangs();
   for (int i = 0; i < 10'000; ++i) node_.add_pod("other-" + std::to_string(i), "other");
@@ -126,6 +134,8 @@ TEST_F(NodePolicyTest, TenThousandOtherPodsOnTheNodeAreNotTouched) {
   EXPECT_THAT(node_.log(), ElementsAre("freeze uid-b", "freeze uid-a", "thaw uid-b"));
 }
 
+// Both kinds of refusal, at opening and at writing, end in the status of the node; when they are
+// gone both pods take their turns.
 TEST_F(NodePolicyTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
   two_gangs();
   node_.cgroup("b").unreadable = true;
@@ -142,6 +152,8 @@ TEST_F(NodePolicyTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
   EXPECT_FALSE(node_.view("a").denied || node_.view("b").denied);
 }
 
+// Rule 5 of freezer.md 4. A pod that outlives its grace time must not run in the turns of others
+// for ever.
 TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -176,7 +188,9 @@ TEST_F(NodePolicyTest, ThawsADeletedPodAsKubeletCountsAndNotFromWhenItHeardOfIt)
   EXPECT_FALSE(node_.runs("b"));
 }
 
-// A second delete with a shorter grace time moves the timestamp.
+// A second delete with a shorter grace time moves the timestamp. The timestamp comes from the API
+// server's clock and is compared with the node's; here the two differ by an hour, in both
+// directions.
 TEST_F(NodePolicyTest, AShorterGraceTimeCountsAtOnceAndAWrongClockNeverMakesItLonger) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -197,6 +211,7 @@ TEST_F(NodePolicyTest, AShorterGraceTimeCountsAtOnceAndAWrongClockNeverMakesItLo
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// Two minutes are long after the grace time. Frozen again, it could never be killed.
 TEST_F(NodePolicyTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
   two_gangs();
   node_.cgroup("b").kill_works_while_frozen = false;
@@ -208,6 +223,7 @@ TEST_F(NodePolicyTest, KeepsADeletedPodOfCgroupV1ThawedUntilItIsGone) {
   EXPECT_TRUE(node_.runs("b"));
 }
 
+// An eviction is announced by a condition, and the deletion follows.
 TEST_F(NodePolicyTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -225,6 +241,7 @@ TEST_F(NodePolicyTest, ThawsADisruptedPodAndGivesTheDeletionAGracePeriodOfItsOwn
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// The deletion has no grace time, and the pod stays for a minute all the same.
 TEST_F(NodePolicyTest, DoesNotFreezeAPodThatIsDeletedWhileItStarts) {
   two_gangs();
   node_.pod("b").metadata.deletion_timestamp = node_.clock().wall();
@@ -265,6 +282,8 @@ TEST_F(NodePolicyTest, LooksAgainAtAForeignPodThatIsBeingDeletedAndCouldNotBeRea
   EXPECT_TRUE(node_.runs("b"));
 }
 
+// A pod that has failed and a pod whose object is gone: both may still have processes, which would
+// stay frozen and keep the cgroup from being removed.
 TEST_F(NodePolicyTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
   two_gangs();
   node_.add_pod("c", "c");
@@ -279,6 +298,7 @@ TEST_F(NodePolicyTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
+// b was frozen before it was listed, so the journal does not name it.
 TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
   two_gangs();
   node_.cgroup("b").request = FreezeRequest::kFrozen;
@@ -320,6 +340,7 @@ TEST_F(NodePolicyTest, ThawsSuchAPodThatTheAgentBeforeHasFrozen) {
   EXPECT_EQ(node_.view("b").standing, PodStanding::kRefused);
 }
 
+// The pod's object exists before kubelet has made its cgroup.
 TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {
   two_gangs();
   node_.cgroup("b").removed = true;
@@ -331,6 +352,7 @@ TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// As if kubelet had made the pod's cgroup anew. The descriptors of the old cgroup are dead.
 TEST_F(NodePolicyTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -345,6 +367,7 @@ TEST_F(NodePolicyTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   EXPECT_EQ(node_.view("b").state, FreezeState::kFrozen);
 }
 
+// The new pod settles by itself, and what is left of the old one is thawed, not switched.
 TEST_F(NodePolicyTest, TreatsARecreatedPodOfTheSameNameAsANewOne) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));

@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Two gangs take turns of a second; a is on first. Both are journaled, since both will be frozen.
 TEST_F(NodePolicyTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   two_gangs();
   node_.step();
@@ -33,6 +34,8 @@ TEST_F(NodePolicyTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   EXPECT_EQ(node_.view("a").state, FreezeState::kFrozen);
 }
 
+// A cache, or an operator that has lost its Lease, may still show an older timetable. Each offer
+// says that a is off, so obeying it would show.
 TEST_F(NodePolicyTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
   node_.add_pod("a", "a");
   const kube::NodeTimetable old = node_.timetable({"a"}, {{}});
@@ -76,6 +79,8 @@ TEST_F(NodePolicyTest, AHigherTermBeginsWithAnyRevision) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
+// The cluster was installed anew, so terms begin at 1 again. A watch alone cannot tell that from a
+// cache that is behind; the quorum read can.
 TEST_F(NodePolicyTest, ObeysAnOlderTimetableOnceAQuorumReadSaysTheSame) {
   node_.add_pod("a", "a");
   kube::NodeTimetable older = node_.timetable({"a"}, {{}});
@@ -102,7 +107,8 @@ TEST_F(NodePolicyTest, ObeysAnOlderTimetableOnceAQuorumReadSaysTheSame) {
   EXPECT_EQ(node_.policy().timetable_complaint(), "");
 }
 
-// A status write brings the same timetable in a new object.
+// A status write brings the same timetable in a new object. A counter that rises with each status
+// write would look like a fault that goes on.
 TEST_F(NodePolicyTest, CountsATimetableThatItDoesNotObeyOnce) {
   two_gangs();
   node_.step();
@@ -115,6 +121,7 @@ TEST_F(NodePolicyTest, CountsATimetableThatItDoesNotObeyOnce) {
   }
 }
 
+// Stopping all turns for one bad write would be worse than going on by the timetable before.
 TEST_F(NodePolicyTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   two_gangs();
   node_.step();
@@ -205,6 +212,8 @@ TEST_F(NodePolicyTest, APlanInThePastOrTheFarFutureIsAsGoodAsAny) {
   EXPECT_TRUE(node_.runs("a") && !node_.runs("b"));
 }
 
+// The operator has deleted it, or the Partition: pods that stayed frozen would have nothing to thaw
+// them.
 TEST_F(NodePolicyTest, ThawsEverythingWhenTheTimetableIsGone) {
   two_gangs();
   node_.step();
@@ -233,6 +242,8 @@ TEST_F(NodePolicyTest, RunsEverythingWhileFailedOpenOrKilled) {
 }
 
 // How long a pod settles, and whether anything may be frozen here at all, has to be known before.
+// The agent has just started and has not read the SchedulerConfig. The journal keeps what it reads,
+// for an agent that starts without the API server.
 TEST_F(NodePolicyTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsThem) {
   two_gangs();
   node_.inputs().rules_known = false;
@@ -251,6 +262,7 @@ TEST_F(NodePolicyTest, TakesNoPodUnderControlBeforeTheRulesAreKnownAndJournalsTh
             (Rules{.settings = {.settle = seconds{9}}, .kill_switch = true}));
 }
 
+// b never has a turn.
 TEST_F(NodePolicyTest, AFreezeOfDaysIsNoFault) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -262,6 +274,8 @@ TEST_F(NodePolicyTest, AFreezeOfDaysIsNoFault) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// The journal must be empty in the end: a name that stayed would make the next agent thaw what
+// another program has frozen.
 TEST_F(NodePolicyTest, ThawsAllOfOursWhenItStops) {
   two_gangs();
   node_.step();
@@ -296,6 +310,7 @@ TEST_F(NodePolicyTest, IsNotDoneWithStoppingBeforeTheSwitcherHasHeardOfIt) {
   EXPECT_THAT(journaled(), IsEmpty());
 }
 
+// The parts of the long test below; each draws from the one generator, so a seed is a whole run.
 class NodePolicyRandomTest : public NodePolicyTest {
  protected:
   // Lists most of the pods, and `last`, with any cycle.

@@ -20,6 +20,7 @@ using std::chrono::seconds;
 constexpr int kEntries = 3'000;
 const std::string kLong(300, 'x');
 
+// A container in which every text is long.
 kube::Container container(const std::string& name) {
   kube::Container one{.name = name, .image = kLong, .command = {kLong}, .args = {kLong}};
   one.env = {{.name = "A", .value = kLong}};
@@ -56,6 +57,8 @@ kube::Pod hostile_pod(int containers) {
   return pod;
 }
 
+// The facts must be the same before and after: a field that is dropped and still read would change
+// them.
 void expect_little_is_kept(const kube::Pod& pod, std::size_t bytes_max) {
   ASSERT_GT(kube::encode(pod).dump().size(), std::size_t{1} << 20);
   kube::Pod kept = pod;
@@ -64,10 +67,12 @@ void expect_little_is_kept(const kube::Pod& pod, std::size_t bytes_max) {
   EXPECT_LE(kube::encode(kept).dump().size(), bytes_max);
 }
 
+// Most pods of a node are of others, and their authors choose how large they are.
 TEST(PodFacts, OfAPodOfOthersLittleIsKept) {
   expect_little_is_kept(hostile_pod(kEntries), 1'024);
 }
 
+// A pod of ours that has ended is switched no more, so its containers do not matter.
 TEST(PodFacts, OfARefusedPodLittleIsKept) {
   kube::Pod pod = hostile_pod(kEntries);
   pod.metadata.labels[std::string{kube::kLabelJobUid}] = "0f5b3d6e-6c3f-4d0e-9a51-6c1a5e0d7c11";
@@ -75,7 +80,7 @@ TEST(PodFacts, OfARefusedPodLittleIsKept) {
   expect_little_is_kept(pod, 1'024);
 }
 
-// A template has up to 32 containers.
+// A template has up to 32 containers. Their start decides when the pod has settled.
 TEST(PodFacts, OfAPodOfAJobItsContainersStatesAreKept) {
   kube::Pod pod = hostile_pod(32);
   pod.metadata.labels[std::string{kube::kLabelJobUid}] = "0f5b3d6e-6c3f-4d0e-9a51-6c1a5e0d7c11";

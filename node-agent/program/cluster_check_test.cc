@@ -9,6 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using enum kube::ConditionStatus;
 
+// A node of which the agent has reported these conditions.
 kube::NodeTimetable node(const std::string& name, std::vector<kube::Condition> conditions) {
   kube::NodeTimetable object;
   object.metadata.name = name;
@@ -21,6 +22,8 @@ kube::Condition condition(const std::string& type, kube::ConditionStatus status,
   return {.type = type, .status = status, .reason = reason, .message = message};
 }
 
+// The kill switch and a weak grant are decisions of people, so they are shown and do not fail the
+// check.
 TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
   const ClusterCheck check =
       check_cluster({node("n1", {condition("Ready", kTrue, "Obeying"),
@@ -33,6 +36,9 @@ TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
             "n2: KillSwitch, Limited\n    a person said so\n    FIFO: refused\n");
 }
 
+// A good node beside one that has not reported, lacks a grant, or has stopped. `helm test` fails by
+// that, so a gang is not started on such a cluster. A cluster without any timetable has no node to
+// check, which is a failure, too.
 TEST(ClusterCheck, FailsForASingleNode) {
   const kube::NodeTimetable good =
       node("n1", {condition("Ready", kTrue, "Obeying"), condition("Granted", kTrue, "AllGranted")});

@@ -15,6 +15,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+// Both spellings of a flag. Options that are not named keep their defaults.
 TEST(Options, TakesTheNodeFromTheFlag) {
   const ParsedOptions parsed =
       parse_options({"--node-name", "n1", "--run-dir=/run/x", "--lease", "ns/lease", "--no-fifo"});
@@ -69,6 +70,7 @@ TEST(Options, SplitsHostAndPort) {
   }
 }
 
+// It reads files alone, so a person may call it without any option.
 TEST(Options, InspectNeedsNoNode) {
   const ParsedOptions parsed = parse_options({"inspect", "--run-dir", "/run/y"});
   EXPECT_EQ(parsed.exit_code, std::nullopt) << parsed.text;
@@ -76,6 +78,7 @@ TEST(Options, InspectNeedsNoNode) {
   EXPECT_EQ(parsed.options.run_directory, "/run/y");
 }
 
+// The sentence names the option, since the default may be what is wrong.
 TEST(Hierarchy, RefusesADirectoryThatIsNoCgroupWithASentence) {
   EXPECT_THAT(check_cgroup_root("/proc").error().message, HasSubstr("not a cgroup file system"));
   EXPECT_THAT(check_cgroup_root("/nowhere").error().message, HasSubstr("--cgroup-root"));

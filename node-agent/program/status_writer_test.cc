@@ -97,6 +97,7 @@ TEST_F(StatusWriterTest, WritesTheFirstReportAtOnceAndTheSameOneNeverAgain) {
   EXPECT_EQ(writes(), 0) << "what the watch brings is what was written";
 }
 
+// A state that flips would otherwise be a write at each step, on thousands of nodes.
 TEST_F(StatusWriterTest, WritesAChangeNoSoonerThanTheIntervalAllows) {
   offer(false);
   writer_.step();
@@ -123,6 +124,7 @@ TEST_F(StatusWriterTest, WritesAgainWhatARestoreHasForgotten) {
   EXPECT_NE(ready(), "");
 }
 
+// A later report of the loop must not take it back while the process ends.
 TEST_F(StatusWriterTest, ItsLastWordIsThatItHasStopped) {
   offer(false);
   writer_.step();

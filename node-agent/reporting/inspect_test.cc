@@ -48,6 +48,7 @@ class DeadAgentTest : public ::testing::Test {
     std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
     std::ofstream{path / "cgroup.events"} << events;
   }
+  // What the pod's cgroup was asked for last: "0" or "1".
   std::string freeze_file(const std::string& pod) {
     std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
     std::string line;
@@ -89,7 +90,8 @@ TEST_F(DeadAgentTest, InspectShowsEveryListedPod) {
                 "       ns/c\n"));
 }
 
-// Its longest words, and no name.
+// Its longest words, and no name. A cycle of 64 slots, a cgroup that cannot be read, and the
+// longest standing.
 TEST_F(DeadAgentTest, InspectKeepsWithin80Columns) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   ASSERT_TRUE(cgroups.ok());
@@ -121,13 +123,15 @@ TEST_F(DeadAgentTest, InspectSaysWhetherAnAgentHasTheRunDirectory) {
   EXPECT_TRUE(agent_runs(root_.path()));
 }
 
+// With an empty journal, and with one that an agent has left.
 TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   EXPECT_THAT(inspect(Journal{}, {}, *cgroups, {}), HasSubstr("none"));
   EXPECT_THAT(inspect(journal_, {}, *cgroups, {}), HasSubstr("frozen"));
 }
 
-// And no others: those belong to another program.
+// The supervisor's and the guard's way out. It thaws every pod that the journal names and no other:
+// those belong to another program.
 TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   write("podforeign", "1", "populated 1\nfrozen 1\n");
@@ -144,6 +148,7 @@ TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   EXPECT_THAT(result.failed, ::testing::IsEmpty());
 }
 
+// The file may be of another version of the agent; inspect shows what it understands.
 TEST(ShownPods, LinesOfAnotherFormAreLeftOut) {
   EXPECT_THAT(parse_shown_pods(""), ::testing::IsEmpty());
   EXPECT_THAT(parse_shown_pods("nonsense\n\nns/a settling\nns/b settling x\nns/c refused"),

@@ -47,6 +47,7 @@ TEST(Metrics, CountsAPodThatCouldNotBeReadForAWhileOnlyOnce) {
   EXPECT_THAT(metrics.render(), HasSubstr(std::string{kFrozenOfA} + "5\n"));
 }
 
+// One series for each policy, of which one is 1, so that an alert can name the policy it wants.
 TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
   Metrics metrics;
   metrics.set_policy(ThreadPolicy::kCfs);
@@ -54,6 +55,8 @@ TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
   EXPECT_THAT(metrics.render(), HasSubstr("kubegang_agent_switcher_policy{policy=\"fifo\"} 0\n"));
 }
 
+// A switch that an assignment caused has no instant at which it was due, so it must not count as
+// late.
 TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;
   // Lateness is counted at boundaries only; confirmations of freezes after any switch.

@@ -45,6 +45,7 @@ class NodeCheckTest : public ::testing::Test {
   NodeCheckInputs inputs_;
 };
 
+// A good grant has no advice, and the check passes.
 TEST_F(NodeCheckTest, ANodeThatGrantsEverythingHasNothingToChange) {
   make_kubepods("kubepods.slice", "cgroup.freeze");
   give_controllers("cpuset cpu io memory");
@@ -71,7 +72,8 @@ TEST_F(NodeCheckTest, WithoutKubepodsGangsCannotBeSwitched) {
   }
 }
 
-// cgroup v1 counts as such: it works, but tells of no changes.
+// cgroup v1 counts as such: it works, but tells of no changes. The agent works there, so the check
+// must pass, but it says what could be better.
 TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
   make_kubepods("kubepods", "freezer.state");
   inputs_.fifo = false;
@@ -98,6 +100,7 @@ TEST_F(NodeCheckTest, SeesAKubepodsThatAnotherDriverHasLeft) {
   EXPECT_EQ(grade("driver"), Grade::kWeak);
 }
 
+// Without it there is no journal, and so no freeze.
 TEST_F(NodeCheckTest, TheRunDirectoryMustBeThere) {
   make_kubepods("kubepods.slice", "cgroup.freeze");
   inputs_.run_directory = root_.path() + "/none";

@@ -32,6 +32,7 @@ AgentReport good() {
               .sockets = 1, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-1"}};
 }
 
+// The operator reads from here which timetable the node obeys.
 TEST(NodeStatus, SaysWhatIsInForce) {
   const kube::NodeTimetableStatus status = node_status({}, good(), kNow);
   EXPECT_EQ(status.observed_term, 3);
@@ -54,14 +55,16 @@ TEST(NodeStatus, IsWorthNoWriteWhenOnlyTheClocksErrorMoved) {
   EXPECT_EQ(kube::find_condition(after.conditions, "ClockSynchronized")->reason, "ErrorTooLarge");
 }
 
-// A twentieth of the slice, 100 ms at most.
+// A twentieth of the slice, 100 ms at most. Nodes of one gang switch by their own clocks: an error
+// of that size is the part of a slice in which two gangs overlap across nodes.
 TEST(NodeStatus, TheClockMustBeBetterForShorterSlices) {
   EXPECT_EQ(clock_error_limit(seconds{30}), milliseconds{100});
   EXPECT_EQ(clock_error_limit(seconds{1}), milliseconds{50});
   EXPECT_EQ(clock_error_limit(milliseconds{100}), milliseconds{5});
 }
 
-// Five pods, one for each list and one that belongs in none: a pod that takes its turns.
+// Five pods, one for each list and one that belongs in none: a pod that takes its turns. A refused
+// pod counts as exempt: it takes no turns.
 TEST(NodeStatus, NamesStuckExemptAndForeignPods) {
   AgentReport report = good();
   const auto pod = [](std::string name, PodStanding standing, std::optional<FreezeState> state) {
@@ -94,6 +97,8 @@ TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
   EXPECT_EQ(ready_condition(report).reason, "Stopped");
 }
 
+// Three reasons, from the best to the worst; the worst grant decides. Only a missing one makes the
+// condition false.
 TEST(NodeStatus, SaysWhatTheNodeGrants) {
   AgentReport report = good();
   // Without grants the node has not been checked yet, and the condition says nothing.
@@ -117,6 +122,8 @@ TEST(NodeStatus, SaysWhatTheNodeGrants) {
   EXPECT_EQ(granted_condition(report).status, kube::ConditionStatus::kFalse);
 }
 
+// Turns do not depend on CPU sets, so a set that cannot be applied must not take the node away from
+// the gangs.
 TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   AgentReport report = good();
   report.pods = {PodView{.name = "ns/a", .standing = PodStanding::kControlled}};
@@ -127,7 +134,8 @@ TEST(NodeStatus, SaysWhichPodIsNotBoundToItsCpusAndIsReadyAllTheSame) {
   EXPECT_EQ(ready.message, "pod ns/b: its CPU set 9 is not there");
 }
 
-// From the narrowest reason to the widest: each one added hides those before.
+// From the narrowest reason to the widest: each one added hides those before. One reason is shown,
+// and it must be the one that explains the others.
 TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   const auto reason = [](const AgentReport& report) { return ready_condition(report).reason; };
   AgentReport report = good();
@@ -154,6 +162,7 @@ TEST(NodeStatus, IsNotReadyForEachReasonThatKeepsItFromSlicing) {
   EXPECT_EQ(reason(report), "StaleTimetable");
 }
 
+// CPUs may be taken offline and come back while the agent runs.
 TEST(Topology, IsReadAgainWhenOtherCpusAreOnline) {
   const testing::TemporaryDirectory directory;
   TopologyWatch watch{directory.path()};
@@ -167,6 +176,8 @@ TEST(Topology, IsReadAgainWhenOtherCpusAreOnline) {
   EXPECT_EQ(watch.read()->cores_per_socket, 4);
 }
 
+// A fake /sys tree. The list of CPUs has the threads of a core beside each other, in the order of
+// cores, because the scheduler's cores are counted in that order.
 TEST(Topology, CountsPackagesCoresAndThreads) {
   const testing::TemporaryDirectory directory;
   std::ofstream{directory.path() + "/online"} << "0-7\n";
@@ -191,6 +202,7 @@ TEST(Topology, CountsPackagesCoresAndThreads) {
   EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);
 }
 
+// Against the machine's own clock, whatever its state is.
 TEST(ClockCheck, SaysWhatTheKernelSays) {
   const ClockReading reading = read_clock_state();
   timex state{};

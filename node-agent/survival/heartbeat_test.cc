@@ -11,6 +11,7 @@
 namespace agent {
 namespace {
 
+// Supervisor and worker map one file. The supervisor clears it for the next worker.
 TEST(Heartbeat, IsSharedByAllThatMapTheFile) {
   const testing::TemporaryDirectory directory;
   const std::string path = directory.path() + "/heartbeat";

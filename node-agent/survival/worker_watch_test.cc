@@ -8,6 +8,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The supervisor's judgement without processes: two counters and a clock of the test.
 class WorkerWatchTest : public ::testing::Test {
  protected:
   WorkerWatchTest() { start_again(); }
@@ -32,10 +33,13 @@ class WorkerWatchTest : public ::testing::Test {
   std::uint64_t switcher_ = 0;
 };
 
+// For a minute, in which no look may call it hung.
 TEST_F(WorkerWatchTest, LetsABeatingWorkerLive) {
   EXPECT_EQ(hangs_after(true, true), std::nullopt);
 }
 
+// The limit is 5 s from the last beat, and looks come every 500 ms. A worker in which one loop
+// beats on is hung all the same.
 TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
   EXPECT_EQ(hangs_after(true, true), std::nullopt);
   EXPECT_LE(hangs_after(true, false).value(), seconds{6});
@@ -49,6 +53,7 @@ TEST_F(WorkerWatchTest, NoticesThatEitherLoopHangsWithin6Seconds) {
   EXPECT_GE(both, kHangAfter);
 }
 
+// It must load, read the journal and open the cgroups of all pods before its loops begin.
 TEST_F(WorkerWatchTest, GivesANewWorker30SecondsForItsFirstBeats) {
   const base::Duration none = hangs_after(false, false).value();
   EXPECT_GE(none, seconds{30});
@@ -58,6 +63,8 @@ TEST_F(WorkerWatchTest, GivesANewWorker30SecondsForItsFirstBeats) {
   EXPECT_GE(hangs_after(false, true).value(), seconds{30});
 }
 
+// The machine was suspended for an hour, or the supervisor was stopped: nothing beat because
+// nothing ran.
 TEST_F(WorkerWatchTest, DoesNotBlameTheWorkerForItsOwnSleep) {
   EXPECT_FALSE(watch_.hangs(++main_, ++switcher_, now_ += milliseconds{500}));
   EXPECT_FALSE(watch_.hangs(main_, switcher_, now_ += seconds{3600}));

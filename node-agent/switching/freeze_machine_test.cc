@@ -13,11 +13,15 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kT0 = std::chrono::hours{5};
+// The two things that a look reads: what the cgroup was asked for last, by any program, and what
+// its tasks do.
 constexpr AskedState kAskedFrozen{.result = IoResult::kOk, .request = FreezeRequest::kFrozen};
 constexpr AskedState kAskedThawed{.result = IoResult::kOk, .request = FreezeRequest::kThawed};
 constexpr Observation kFrozen{.result = IoResult::kOk, .frozen = true};
 constexpr Observation kRunning{.result = IoResult::kOk, .frozen = false};
 
+// A write that succeeds only says that the kernel has begun. Calling the pod frozen before a look
+// has seen it would let gangs overlap unnoticed.
 TEST(FreezeMachine, IsFrozenWhenALookConfirmsTheWrite) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   EXPECT_TRUE(machine.needs_write(FreezeRequest::kFrozen));
@@ -33,6 +37,8 @@ TEST(FreezeMachine, IsFrozenWhenALookConfirmsTheWrite) {
   EXPECT_EQ(machine.confirmed_after(), milliseconds{1});
 }
 
+// The first looks come after milliseconds, since most freezes take no longer; later ones must not
+// load the node.
 TEST(FreezeMachine, LooksAtLateFreezesLessAndLessOftenAndCallsThemStuckAfterTwoSeconds) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
@@ -57,6 +63,7 @@ TEST(FreezeMachine, LooksAtLateFreezesLessAndLessOftenAndCallsThemStuckAfterTwoS
   EXPECT_EQ(machine.state(), FreezeState::kFrozen);
 }
 
+// A stuck pod keeps its turns: the task that does not stop must be able to go on and end its call.
 TEST(FreezeMachine, ThawsAStuckPodAtItsOwnSlotAsUsual) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
@@ -68,6 +75,7 @@ TEST(FreezeMachine, ThawsAStuckPodAtItsOwnSlotAsUsual) {
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
+// A pod that has ended is no fault, and nothing may be tried again.
 TEST(FreezeMachine, TreatsMissingCgroupAsGoneNotError) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kGone, kT0);
@@ -76,6 +84,7 @@ TEST(FreezeMachine, TreatsMissingCgroupAsGoneNotError) {
   EXPECT_FALSE(machine.needs_write(FreezeRequest::kThawed));
 }
 
+// The look finds that the cgroup is asked to run, which we did not ask.
 TEST(FreezeMachine, WritesAgainWhenSomebodyElseThawedWhatWeFroze) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_write(FreezeRequest::kFrozen, IoResult::kOk, kT0);
@@ -88,6 +97,7 @@ TEST(FreezeMachine, WritesAgainWhenSomebodyElseThawedWhatWeFroze) {
   EXPECT_EQ(machine.due(audit), Action::kFreezeAgain);
 }
 
+// The pod ran when the machine began, and then stands still without a write of ours.
 TEST(FreezeMachine, LeavesAForeignFreezeAloneUntilItsOwnerThawsIt) {
   FreezeMachine machine = FreezeMachine::found_running(kT0);
   machine.on_look(kAskedFrozen, kFrozen, kT0 + seconds{1});
@@ -114,6 +124,9 @@ TEST(FreezeMachine, ThawsADeletedPodTwiceAndVerifies) {
   EXPECT_EQ(machine.state(), FreezeState::kThawed);
 }
 
+// Both looks find the pod standing still after our thaw. The request tells the two cases apart:
+// still thawed means that the kernel, or an ancestor, holds it up; frozen means that another
+// program has asked.
 TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   FreezeMachine machine = FreezeMachine::found_frozen_by_us(kT0);
   machine.on_write(FreezeRequest::kThawed, IoResult::kOk, kT0);
@@ -162,6 +175,7 @@ TEST(FreezeMachine, AnAncestorsFreezeThatOurThawCannotEndIsForeign) {
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
 }
 
+// A machine in this state, brought there by the shortest way.
 FreezeMachine machine_in(FreezeState state) {
   if (state == FreezeState::kForeign) return FreezeMachine::found_foreign(kT0);
   FreezeMachine machine = FreezeMachine::found_running(kT0);

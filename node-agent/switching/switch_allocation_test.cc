@@ -37,6 +37,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// A cgroup that does at once what it is asked, without memory of its own.
 class PlainFreezer final : public Freezer {
  public:
   IoResult request(FreezeRequest wanted) override {
@@ -54,6 +55,8 @@ class PlainFreezer final : public Freezer {
   FreezeRequest asked_ = FreezeRequest::kThawed;
 };
 
+// Two hundred pods in three slots, and six boundaries. Everything that needs memory must have
+// happened in obey() and prepare().
 TEST(SwitchAllocation, ASwitchAndTheLooksAfterItAllocateNothing) {
   constexpr std::uint16_t kPods = 200;
   const base::Instant start{seconds{1'000'000}};

@@ -22,16 +22,22 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr Instant kStart{seconds{1'000'000}};  // a boundary of every slice used here
+// Short, so that many turns pass in a test; a and b each have every second slot.
 constexpr Duration kSlice = seconds{1};
 
+// Exchanges the cycle of an assignment, whose table is shared and constant.
 void set_cycle(Assignment& assignment, std::vector<timetable::PodSet> cycle) {
   timetable::Timetable table = *assignment.table;
   table.cycle = std::move(cycle);
   assignment.table = std::make_shared<const timetable::Timetable>(std::move(table));
 }
 
+// The core without its thread: a fake clock that only the test moves, and a kernel in memory that
+// says what was written, in which order, and how long a freeze takes.
 class SwitchCoreTest : public ::testing::Test {
  protected:
+  // The control of the pod of this name, the same one each time: assignments that follow one
+  // another list the same object. `found` counts at its first use only.
   std::shared_ptr<PodControl> control(const std::string& name,
                                       AdoptedAs found = AdoptedAs::kRunning) {
     auto& known = controls_[name];
@@ -62,6 +68,7 @@ class SwitchCoreTest : public ::testing::Test {
     }
     return assignment;
   }
+  // The core keeps a reference to what it obeys, so the assignment must live as long as the test.
   void obey(Assignment assignment) {
     assignments_.push_back(std::make_unique<Assignment>(std::move(assignment)));
     core_.obey(*assignments_.back());
@@ -89,6 +96,7 @@ class SwitchCoreTest : public ::testing::Test {
   std::uint64_t number_ = 0;
 };
 
+// Freezes come before thaws in each switch: the other order would let both gangs run for a moment.
 TEST_F(SwitchCoreTest, ObeysAtOnceAndFreezesBeforeItThaws) {
   obey(two_gangs());
   EXPECT_THAT(kernel_.take_log(), ElementsAre("freeze b"));  // a runs and was never touched
@@ -101,6 +109,7 @@ TEST_F(SwitchCoreTest, ObeysAtOnceAndFreezesBeforeItThaws) {
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawed);
 }
 
+// A freeze takes 8 ms. The report of the switch says when its first and its last write took place.
 TEST_F(SwitchCoreTest, WaitsForSlowFreezesUpToTheBarrierSoThatNothingOverlaps) {
   kernel_.cgroup("a").freeze_takes = milliseconds{8};
   obey(two_gangs());
@@ -117,6 +126,8 @@ TEST_F(SwitchCoreTest, WaitsForSlowFreezesUpToTheBarrierSoThatNothingOverlaps) {
   EXPECT_GE(report->last_write - report->first_write, milliseconds{8});
 }
 
+// A freeze takes longer than the barrier. Waiting on would cost the incoming gang its turn, so both
+// run for a while, and the metric must say for how long.
 TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap) {
   kernel_.cgroup("a").freeze_takes = milliseconds{70};
   obey(two_gangs());
@@ -131,6 +142,7 @@ TEST_F(SwitchCoreTest, LetsTheIncomingGangOnWhenATaskIsStuckAndCountsTheOverlap)
   EXPECT_EQ(counters_.stuck.load(), 0U);
 }
 
+// Only a freeze that is remarkable becomes a warning, with its duration, and for its pod alone.
 TEST_F(SwitchCoreTest, TellsOfAFreezeThatTookLong) {
   // Late, but below kSlowFreeze (100 ms): no warning.
   kernel_.cgroup("a").freeze_takes = milliseconds{30};
@@ -144,6 +156,7 @@ TEST_F(SwitchCoreTest, TellsOfAFreezeThatTookLong) {
   EXPECT_EQ(controls_["b"]->slow_freezes.load(), 0U);
 }
 
+// Five refusals at 10 ms each keep a running into b's turn for about 50 ms.
 TEST_F(SwitchCoreTest, CountsTheOverlapOfAPodWhoseFreezeIsRefused) {
   obey(two_gangs());
   kernel_.cgroup("a").fail_next.assign(5, IoResult::kDenied);  // tried again every 10 ms
@@ -155,7 +168,8 @@ TEST_F(SwitchCoreTest, CountsTheOverlapOfAPodWhoseFreezeIsRefused) {
   EXPECT_LE(counters_.overlap_micros.load(), 110'000U);
 }
 
-// The revision before froze b, and no pod came on, so it did not look back.
+// The revision before froze b, and no pod came on, so it did not look back. c comes on in the
+// revision after it, and must still wait until b has stopped.
 TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsForTheFreezesOfTheOneBeforeIt) {
   obey(always({"a", "b", "c"}, {0, 1}));
   run_until(clock_.wall() + milliseconds{100});
@@ -169,6 +183,8 @@ TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsForTheFreezesOfTheOneBeforeIt) {
   EXPECT_EQ(counters_.overlap_micros.load(), 0U);
 }
 
+// The freeze of b is 30 ms old when the next revision comes, so its barrier of 20 ms is over: c
+// must not wait once more.
 TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsNoLongerThanTheBarrierOfTheFirstFreeze) {
   obey(always({"a", "b", "c"}, {0, 1}));
   run_until(clock_.wall() + milliseconds{100});
@@ -186,6 +202,8 @@ TEST_F(SwitchCoreTest, ASupersedingRevisionWaitsNoLongerThanTheBarrierOfTheFirst
   EXPECT_GE(counters_.overlap_micros.load(), 39'000U);
 }
 
+// Another program has frozen a cgroup above the pod. The pod's own file says thawed and the pod
+// stands still; calling it thawed would hide why the job makes no progress.
 TEST_F(SwitchCoreTest, AThawThatAnAncestorHoldsUpIsNotVerifiedAndSaidToBeForeign) {
   obey(two_gangs());
   kernel_.cgroup("b").ancestor_frozen = true;
@@ -198,6 +216,8 @@ TEST_F(SwitchCoreTest, AThawThatAnAncestorHoldsUpIsNotVerifiedAndSaidToBeForeign
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kForeign);
 }
 
+// News lead to a report, and a report perhaps to a write to the API server. Turns must not, on
+// thousands of nodes.
 TEST_F(SwitchCoreTest, TurnsAreNoNewsAndWhateverElseHappensIs) {
   obey(two_gangs());
   EXPECT_TRUE(core_.take_changed());  // an assignment was obeyed
@@ -221,7 +241,8 @@ TEST_F(SwitchCoreTest, TurnsAreNoNewsAndWhateverElseHappensIs) {
   EXPECT_TRUE(core_.take_changed());  // gone
 }
 
-// Between the look that finds tasks still running and the write that it asks for.
+// Between the look that finds tasks still running and the write that it asks for. The pod does not
+// count as freezing then, and b must wait for it all the same.
 TEST_F(SwitchCoreTest, WaitsForAFreezeThatIsAboutToBeWrittenAgain) {
   kernel_.cgroup("a").freeze_takes = milliseconds{5};
   obey(always({"a", "b"}, {}));
@@ -245,6 +266,7 @@ TEST_F(SwitchCoreTest, CountsAPodThatNeverFreezesAsStuck) {
   EXPECT_EQ(counters_.stuck.load(), 1U);
 }
 
+// b is no longer listed while it is frozen. Nothing else would ever thaw it.
 TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
   obey(two_gangs());
   kernel_.take_log();
@@ -258,6 +280,8 @@ TEST_F(SwitchCoreTest, ThawsAPodThatTheNewAssignmentDropsInTheSameSwitch) {
   EXPECT_FALSE(controls_["b"]->controlled.load());  // verified and let go
 }
 
+// c is dropped, cannot be thawed at once, and is listed again. If the core held it twice, the entry
+// that lets it go would thaw it in the turns of others.
 TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
   obey(always({"a", "b", "c"}, {0}));
   kernel_.cgroup("c").ancestor_frozen = true;  // its thaw cannot be verified
@@ -272,6 +296,7 @@ TEST_F(SwitchCoreTest, APodThatIsListedAgainWhileItIsBeingLetGoIsHeldOnlyOnce) {
   EXPECT_TRUE(controls_["c"]->controlled.load());
 }
 
+// Rule 5 of freezer.md 4: the second thaw comes 100 ms after the first, whatever the first one did.
 TEST_F(SwitchCoreTest, ThawsADeletedPodTwiceAndItComesUnderTheTimetableAgainAfterwards) {
   obey(two_gangs());
   kernel_.take_log();
@@ -302,6 +327,8 @@ TEST_F(SwitchCoreTest, ThawsAPodThatIsDeletedWhileItFreezes) {
   EXPECT_EQ(controls_["b"]->state.load(), FreezeState::kThawed);
 }
 
+// Another program has frozen b, for a checkpoint perhaps. A thaw of ours would break that; only a
+// deletion, which would hang otherwise, may.
 TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   kernel_.cgroup("b").request = FreezeRequest::kFrozen;
   control("b", AdoptedAs::kForeign);
@@ -315,6 +342,7 @@ TEST_F(SwitchCoreTest, NeverWritesAForeignPodUntilItIsDeleted) {
   EXPECT_TRUE(runs("b"));
 }
 
+// The timetable says that b is off, so it is frozen as soon as it is ours to freeze.
 TEST_F(SwitchCoreTest, TakesUpAPodWhoseForeignFreezeEnded) {
   Assignment assignment = two_gangs();
   set_cycle(assignment, {{0}});
@@ -326,6 +354,7 @@ TEST_F(SwitchCoreTest, TakesUpAPodWhoseForeignFreezeEnded) {
   EXPECT_FALSE(runs("b"));
 }
 
+// The audit finds it. Until then b runs in a's turn, so it must not take longer than two seconds.
 TEST_F(SwitchCoreTest, FreezesAgainWhatSomebodyElseThawed) {
   Assignment assignment = two_gangs();
   set_cycle(assignment, {{0}});
@@ -347,6 +376,8 @@ TEST_F(SwitchCoreTest, AdoptsWhatItsPredecessorFroze) {
   EXPECT_FALSE(runs("b"));
 }
 
+// The thread was kept from its CPU for nearly seven slices. Replaying the switches would let gangs
+// run at the wrong time.
 TEST_F(SwitchCoreTest, SkipsBoundariesThatItSleptThroughAndActsOnNow) {
   obey(two_gangs());
   kernel_.take_log();
@@ -376,6 +407,8 @@ TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
   EXPECT_EQ(counters_.clock_steps.load(), 5U);
 }
 
+// A false step would make the core switch at once and count a clock problem that administrators
+// would look for.
 TEST_F(SwitchCoreTest, TakesALostCpuForNoStepOfTheClock) {
   obey(two_gangs());
   run_until(kStart + milliseconds{300});
@@ -389,6 +422,8 @@ TEST_F(SwitchCoreTest, TakesALostCpuForNoStepOfTheClock) {
   EXPECT_EQ(counters_.clock_steps.load(), 1U);
 }
 
+// The boundary of the switch that was just made lies ahead again for a moment. Waking for it would
+// be a busy loop until the quarter of a slice is over.
 TEST_F(SwitchCoreTest, SleepsUntilTheNextBoundaryAfterAClockThatWentBackForAMoment) {
   obey(two_gangs());
   run_until(kStart + kSlice + milliseconds{10});
@@ -404,6 +439,7 @@ TEST_F(SwitchCoreTest, SleepsUntilTheNextBoundaryAfterAClockThatWentBackForAMome
   EXPECT_TRUE(!wake.look || *wake.look > clock_.monotonic());
 }
 
+// Without the bound a clock that jumps to and fro would freeze and thaw all pods in a loop.
 TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
   obey(two_gangs());
   kernel_.take_log();
@@ -417,6 +453,7 @@ TEST_F(SwitchCoreTest, SwitchesAtMostEveryQuarterSliceWhateverTheClockDoes) {
   EXPECT_LE(counters_.switches.load() - before, 5U);
 }
 
+// The way out for fail-open, the kill switch and the end of the agent: no timetable holds any more.
 TEST_F(SwitchCoreTest, RunsEverythingWhenToldTo) {
   Assignment all = two_gangs();
   set_cycle(all, {{}});

@@ -12,6 +12,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// A pod's cgroup that the switcher's thread writes and the test reads.
 class SharedFreezer final : public Freezer {
  public:
   IoResult request(FreezeRequest wanted) override {
@@ -92,6 +93,7 @@ TEST_F(SwitcherTest, ObeysAndTakesTurnsAndBeats) {
   EXPECT_GE(boundary->last_write, boundary->first_write);
 }
 
+// Assignments are handed over by a pointer, without a lock.
 TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
   ASSERT_TRUE(switcher_.start().ok());
   // Most are replaced before the thread sees them, and their memory must live until then.
@@ -104,7 +106,8 @@ TEST_F(SwitcherTest, TheNewestOfManySubmissionsWins) {
   EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
 }
 
-// The kill switch, say.
+// The kill switch, say. It comes while the thread waits for a task that does not stop; it must not
+// be lost.
 TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
   ASSERT_TRUE(switcher_.start().ok());
   switcher_.submit(assignment({{0}}));
@@ -126,6 +129,7 @@ TEST_F(SwitcherTest, WhatIsSubmittedWhileItWaitsForAFreezeIsObeyedAfterwards) {
   EXPECT_TRUE(eventually([&] { return switcher_.everything_runs(); }));
 }
 
+// The destructor joins the thread: a thread that missed the stop would hang the test.
 TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
   for (int round = 0; round < 10; ++round) {
     Switcher other{clock_, beat_, SwitcherOptions{.try_fifo = round % 2 == 0}};
@@ -137,6 +141,8 @@ TEST_F(SwitcherTest, StopsWhileItIsSpinningAndSleeping) {
   }
 }
 
+// How long before a boundary the thread wakes. One late wake-up must count at once; an early one is
+// no reason to trust the next.
 TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
   Lateness lateness{milliseconds{100}};
   lateness.saw(milliseconds{20});
@@ -148,6 +154,7 @@ TEST(Lateness, GoesUpAtOnceAndDownSlowly) {
   EXPECT_NEAR(static_cast<double>(lateness.value().count()), 20'000, 10);
 }
 
+// Not asked for SCHED_FIFO, it must not claim it.
 TEST_F(SwitcherTest, SaysWhichPolicyItGot) {
   Switcher modest{clock_, beat_, SwitcherOptions{.try_fifo = false}};
   ASSERT_TRUE(modest.start().ok());
