@@ -11,7 +11,9 @@ using base::Code;
 using std::chrono::seconds;
 
 // Each status as a real server sends it, with the reason in the Status. 409 has two meanings, which
-// only the reason tells apart; 302 is no answer of an API server at all.
+// only the reason tells apart; 302 is no answer of an API server at all. The code decides between a
+// retry (kUnavailable), a look at the object (kConflict), a new list (kGone) and an error for a
+// person. 429 is a retry, too: the server was only busy.
 TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
   const struct {
     int status;
@@ -43,7 +45,8 @@ TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
   }
 }
 
-// A proxy in between has its own pages; quoting one shows where the answer is from.
+// A proxy in between has its own pages; quoting one shows where the answer is from. The code then
+// follows from the status alone.
 TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
   EXPECT_EQ(error_from_response({502, {}, "<html>bad gateway"}),
             (base::Error{Code::kUnavailable, "HTTP status 502: <html>bad gateway"}));

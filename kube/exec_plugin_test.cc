@@ -18,6 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Each test writes its plugin as a file and runs it as a real process: environment, pipes and exit
+// codes are what these tests are about.
 class ExecPluginTest : public testing::Test {
  protected:
   ExecPluginTest() {
@@ -29,6 +31,7 @@ class ExecPluginTest : public testing::Test {
   }
   ~ExecPluginTest() override { fs::remove_all(directory_); }
 
+  // Makes `script` the plugin; a plugin that was there is replaced.
   void write_plugin(const std::string& script) {
     std::ofstream{config_.exec->command} << "#!/bin/sh\n" << script;
     fs::permissions(config_.exec->command, fs::perms::owner_all);
@@ -40,6 +43,7 @@ class ExecPluginTest : public testing::Test {
                  "\n\"status\": " + status + "}\nEOF\n");
   }
   std::string runs_file() const { return (directory_ / "runs").string(); }
+  // How often a plugin of write_answer() has been run.
   std::size_t runs() const {
     std::ifstream file{runs_file()};
     return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>{file}, {}, '\n'));
@@ -57,7 +61,8 @@ class ExecPluginTest : public testing::Test {
 };
 
 // HOME is ours and the configuration's: the latter wins. "a b" is one argument, since no shell is
-// between.
+// between. KUBERNETES_EXEC_INFO has the cluster only because provideClusterInfo is set; its
+// certificate authority is base64 ("Q0E=" is "CA"), as the plugin protocol wants it.
 TEST_F(ExecPluginTest, GetsArgumentsEnvironmentAndTheCluster) {
   config_.exec->arguments = {"get-token", "a b"};
   config_.exec->environment = {{"PROFILE", "research"}, {"HOME", "/elsewhere"}};
@@ -108,7 +113,9 @@ TEST_F(ExecPluginTest, SaysWhatWentWrong) {
   }
 }
 
-// The manual clock begins at 2026-01-01T00:00, ten minutes before the first token expires.
+// The manual clock begins at 2026-01-01T00:00, ten minutes before the first token expires. A plugin
+// often starts a login over the network: run for each request, it would be slower than all requests
+// together.
 TEST_F(ExecPluginTest, RunsOnceUntilItsAnswerExpires) {
   write_answer(R"({"token": "one", "expirationTimestamp": "2026-01-01T00:10:00Z"})");
   Credentials credentials{config_, clock_};

@@ -10,6 +10,7 @@
 namespace kube {
 namespace {
 
+// The server on a free port of the loopback, in a thread of its own that ends with the fixture.
 class HealthServerTest : public testing::Test {
  protected:
   void start(HealthServer::Probes probes) {
@@ -32,7 +33,8 @@ class HealthServerTest : public testing::Test {
   RunLoop loop_;
 };
 
-// Without a probe the answer is yes: /healthz has none here.
+// Without a probe the answer is yes: /healthz has none here. The probe's sentence is the body, for
+// people who ask with curl: kubelet looks at the status alone.
 TEST_F(HealthServerTest, AnswersWhatTheProbesSay) {
   start({.ready = [] {
     return base::Status{base::Error{base::Code::kUnavailable, "not synced yet"}};

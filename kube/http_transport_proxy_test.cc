@@ -13,6 +13,8 @@ namespace {
 
 using base::Code;
 
+// A TLS server of the test's own authority; a TestProxy stands between it and the transport and
+// notes the targets that it was asked for.
 class TlsProxyTest : public TlsFixture {};
 
 // The name api.internal is in no DNS: only the proxy can resolve it, so a request that arrives went
@@ -52,7 +54,8 @@ TEST_F(TlsProxyTest, ProxiesCarryTls) {
   }
 }
 
-// The proxy is asked for the address, TLS for the name.
+// The proxy is asked for the address, TLS for the name. The address leads nowhere from here; the
+// proxy of this test connects every target to the test's server.
 TEST_F(TlsProxyTest, ProxyAndTlsServerNameTogether) {
   serve({.host = "DNS:api.internal"});
   const TestProxy proxy{TestProxy::Kind::kHttp, server_->port()};
@@ -65,7 +68,8 @@ TEST_F(TlsProxyTest, ProxyAndTlsServerNameTogether) {
   EXPECT_EQ(proxy.asked(), std::vector<std::string>{"10.0.0.1:6443"});
 }
 
-// On port 1 nothing listens.
+// On port 1 nothing listens. A sentence that named the API server would send the reader to the
+// wrong machine.
 TEST_F(TlsProxyTest, ProxyThatIsNotThereIsNamed) {
   serve({});
   TransportConfig behind = config();

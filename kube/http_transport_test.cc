@@ -43,6 +43,8 @@ class Gate {
 };
 
 // The path is sent as it is: it is escaped already, and escaping it again would make %252F of %2F.
+// The server's address may have a path (a proxy of several clusters), which stands before that of
+// the request. Names of headers in answers are in lower case.
 TEST(HttpTransport, CarriesMethodPathBodyAndHeadersBothWays) {
   TestServer server;
   const auto echo = [](const httplib::Request& request, httplib::Response& response) {
@@ -85,6 +87,8 @@ TEST(HttpTransport, CarriesMethodPathBodyAndHeadersBothWays) {
   EXPECT_EQ(response->headers.at("x-seen"), "GET /prefix/api/v1/pods   Bearer secret");
 }
 
+// A connection of its own for each call would add a TLS handshake to each, which costs both sides
+// more than most calls.
 TEST(HttpTransport, CallsShareAConnection) {
   TestServer server;
   std::set<int> ports;
@@ -138,7 +142,8 @@ TEST(HttpTransport, NobodyListeningIsUnavailable) {
       Code::kUnavailable);
 }
 
-// The handler waits for the gate, which opens only after the time-out.
+// The handler waits for the gate, which opens only after the time-out. A timeout is not
+// kUnavailable: the server may have done what it was asked for.
 TEST(HttpTransport, AnswerThatDoesNotComeIsATimeout) {
   Gate gate;
   TestServer server;
@@ -191,6 +196,7 @@ TEST(HttpTransport, StreamDeliversLinesAcrossChunks) {
   EXPECT_EQ(lines, (std::vector<std::string>{"one", "two", "three"}));
 
   int lines_count = 0;
+  // A consumer that has had enough after one line ends the stream, and that is no error.
   const auto first = [&](std::string_view) { return ++lines_count < 1; };
   EXPECT_TRUE(transport->stream({.path = "/"}, first, {}).ok());
   EXPECT_EQ(lines_count, 1);
@@ -208,7 +214,9 @@ void serve_quiet_stream(TestServer& server, Gate& gate) {
   });
 }
 
-// With a time-out of 60 s this test would hang if stop() did not reach the read that waits.
+// With a time-out of 60 s this test would hang if stop() did not reach the read that waits. A watch
+// is quiet most of the time, and a process that is told to end has seconds, or is killed with its
+// lease held.
 TEST(HttpTransport, StopEndsAQuietStreamAtOnce) {
   Gate gate;
   TestServer server;
@@ -252,6 +260,7 @@ TEST(HttpTransport, StopBeforeTheStreamBeginsEndsItToo) {
 }
 
 // A watch that brings nothing for its idle time-out may be dead (a firewall forgot the connection).
+// The line that came before is not lost.
 TEST(HttpTransport, QuietStreamIsATimeout) {
   Gate gate;
   TestServer server;
@@ -286,7 +295,8 @@ TEST(HttpTransport, StreamThatBreaksIsUnavailable) {
   EXPECT_EQ(ended.error().code, Code::kUnavailable) << ended.error().message;
 }
 
-// The body of the refusal is a Status and no line of events.
+// The body of the refusal is a Status and no line of events. The informer has to see kGone and to
+// list again; as a line it would be an event that cannot be read.
 TEST(HttpTransport, StreamRefusedIsTheServersError) {
   TestServer server;
   server->Get("/", [](const httplib::Request&, httplib::Response& response) {
@@ -300,7 +310,8 @@ TEST(HttpTransport, StreamRefusedIsTheServersError) {
   EXPECT_EQ(ended.error(), (base::Error{Code::kGone, "too old"}));
 }
 
-// Both before any connection: nothing listens on port 1.
+// Both before any connection: nothing listens on port 1. Code kInvalidArgument tells the caller
+// that no retry helps. The last URL shows that brackets, a port and a path alone are no mistake.
 TEST(HttpTransport, MalformedRequestsAreOurOwnFault) {
   const SystemClock clock;
   const auto transport = transport_to({.server = "http://127.0.0.1:1"});
@@ -334,7 +345,8 @@ TEST(HttpTransport, RefusedTokenIsReadAgain) {
   std::filesystem::remove_all(directory);
 }
 
-// A slash is not allowed in a header's name and is encoded.
+// A slash is not allowed in a header's name and is encoded. A list of groups is one header for
+// each: a comma in a single header would be part of a name.
 TEST(HttpTransport, SaysAsWhomItActs) {
   std::multimap<std::string, std::string> seen;
   TestServer server;

@@ -17,6 +17,7 @@ using base::Code;
 
 class TlsTest : public TlsFixture {};
 
+// The base of all other tests here: what they refuse is due to the one thing that they change.
 TEST_F(TlsTest, TrustsTheAuthorityOfTheConfiguration) {
   serve({});
   const auto response = get(config());
@@ -63,7 +64,8 @@ TEST_F(TlsTest, ExpiredServerCertificateSaysSo) {
                              " is not trusted: certificate has expired (kubeconfig test)"}));
 }
 
-// Signed by the right authority, for a host that is not the one that was asked for.
+// Signed by the right authority, for a host that is not the one that was asked for. Each holder of
+// any certificate of that authority could otherwise stand in for the API server.
 TEST_F(TlsTest, CertificateForAnotherHostIsRefused) {
   serve({.common_name = "elsewhere", .host = "DNS:elsewhere"});
   const auto response = get(config());

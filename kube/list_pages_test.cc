@@ -20,6 +20,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Returns the number of the parameter `name` in a URL, 0 without it.
 int number_in(const std::string& path, const std::string& name) {
   const auto at = path.find(name + "=");
   return at == std::string::npos ? 0 : std::stoi(path.substr(at + name.size() + 1));
@@ -54,6 +55,8 @@ class ListPages : public ::testing::Test {
 };
 
 // 10 objects, 3 in an answer at most: 8 and 4 are refused, 2 works and stays, so five pages of 2.
+// If the size went up again after each page, the refused answers would be sent in vain again and
+// again.
 TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
   serve(10, 3);
   int items = 0;
@@ -64,7 +67,8 @@ TEST_F(ListPages, AreHalvedUntilAnAnswerHoldsThem) {
   EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
 }
 
-// No page holds even one object: halving ends at 1.
+// No page holds even one object: halving ends at 1. The list fails as a whole: a list without that
+// object would look like its deletion.
 TEST_F(ListPages, OneObjectThatIsTooLargeIsAnError) {
   serve(10, 0);
   int items = 0;

@@ -7,7 +7,8 @@
 namespace kube {
 namespace {
 
-// The machine's own variables must not take part.
+// The machine's own variables must not take part. They are set in developers' shells and in CI, and
+// would change the results there only.
 class ProxyEnvironment : public testing::Test {
  protected:
   ProxyEnvironment() { clear(); }
@@ -18,6 +19,7 @@ class ProxyEnvironment : public testing::Test {
       unsetenv(name);
     }
   }
+  // Returns the proxy's URL, "" without one.
   static std::string proxy_of(const char* server) {
     return proxy_from_environment(parse_url(server).value());
   }
@@ -44,7 +46,8 @@ TEST_F(ProxyEnvironment, LocalAddressesUseNone) {
 }
 
 // 10.128.0.1 differs from 10.0.0.0 in the ninth bit. 33 bits are more than an IPv4 address has:
-// such an entry covers nothing.
+// such an entry covers nothing. A name covers its subdomains, but not names that merely end alike;
+// with a leading dot it covers the subdomains only.
 TEST_F(ProxyEnvironment, NoProxyCoversHostsAddressesAndNetworks) {
   setenv("HTTPS_PROXY", "http://proxy:3128", 1);
   const struct {

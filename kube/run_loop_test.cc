@@ -19,7 +19,8 @@ TEST(RunLoop, StepsUntilStopped) {
   EXPECT_EQ(steps, 3);
 }
 
-// The longest possible wait; the test hangs if the stop does not end it.
+// The longest possible wait; the test hangs if the stop does not end it. It is also the sum that
+// overflows if "now + wait" is computed without care.
 TEST(RunLoop, StopEndsAWaitAtOnce) {
   std::atomic<bool> stepped{false};
   RunLoop loop;
@@ -32,7 +33,8 @@ TEST(RunLoop, StopEndsAWaitAtOnce) {
   loop.join();
 }
 
-// Each step asks for an hour. The wake may come before the loop waits, and must count then, too.
+// Each step asks for an hour. The wake may come before the loop waits, and must count then, too. A
+// wake that were lost would let a change wait for the next regular step.
 TEST(RunLoop, WakeEndsAWait) {
   std::atomic<int> steps{0};
   Waker waker;

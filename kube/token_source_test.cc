@@ -11,6 +11,7 @@
 namespace kube {
 namespace {
 
+// A token file as kubelet mounts it into a pod, and a clock that stands still.
 class TokenSourceTest : public testing::Test {
  protected:
   TokenSourceTest() { std::filesystem::create_directories(directory_); }
@@ -23,7 +24,8 @@ class TokenSourceTest : public testing::Test {
   ManualClock clock_;
 };
 
-// The newline of the first token is not a part of it.
+// The newline of the first token is not a part of it. kubelet replaces the token long before the
+// old one expires, so a minute is early enough, and a read for each request would be too much.
 TEST_F(TokenSourceTest, ReadsTheFileAgainWhenItIsAMinuteOld) {
   write("first\n");
   TokenSource source{"", file_, clock_};
@@ -45,6 +47,8 @@ TEST_F(TokenSourceTest, KeepsTheLastTokenWhenTheFileIsGone) {
   EXPECT_EQ(*source.token(), "first");
 }
 
+// A request without a token would be one of an anonymous user, and its refusal would name a missing
+// right instead of the missing file.
 TEST_F(TokenSourceTest, FileThatWasNeverThereIsAnError) {
   TokenSource source{"", file_, clock_};
   EXPECT_EQ(source.token().error().code, base::Code::kUnauthenticated);
@@ -52,6 +56,8 @@ TEST_F(TokenSourceTest, FileThatWasNeverThereIsAnError) {
   EXPECT_EQ(source.token().error().message, "the token file " + file_ + " is empty");
 }
 
+// refresh() says false, so that the caller hands on the server's refusal and does not repeat the
+// request.
 TEST_F(TokenSourceTest, FixedTokenStaysAndCannotBeRefreshed) {
   TokenSource source{"fixed", "", clock_};
   EXPECT_EQ(*source.token(), "fixed");

@@ -14,6 +14,7 @@ namespace {
 
 using base::Code;
 
+// Reads `text` as if it stood in /etc/kube/config: relative paths in it begin at /etc/kube.
 base::Result<TransportConfig> parse(const std::string& text,
                                     const ConfigOverrides& overrides = {}) {
   return parse_kubeconfig(text, "/etc/kube/config", "/etc/kube", overrides);
@@ -56,7 +57,8 @@ TEST(ParseKubeconfig, ReadsTheCurrentContext) {
                                       .origin = "kubeconfig /etc/kube/config, context dev"}));
 }
 
-// The named context wins over current-context, and the user of dev does not leak into it.
+// The named context wins over current-context, and the user of dev does not leak into it. A token
+// that went along to another cluster would be given away.
 TEST(ParseKubeconfig, ReadsANamedContextWithoutUser) {
   const auto config =
       parse(config_with(kServer + ", insecure-skip-tls-verify: true", "token: secret"),
@@ -67,6 +69,8 @@ TEST(ParseKubeconfig, ReadsANamedContextWithoutUser) {
   EXPECT_EQ(config->ns, "default");
 }
 
+// As kubectl has it. The file's content is not read here: a token that is rotated has to be read
+// again while the program runs.
 TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
   EXPECT_EQ(parse(config_with(kServer, "tokenFile: secrets/token"))->token_file,
             "/etc/kube/secrets/token");
@@ -74,7 +78,9 @@ TEST(ParseKubeconfig, TokenFileIsRelativeToTheKubeconfig) {
 }
 
 // Fields that are not supported are refused rather than ignored: without them the user or the
-// connection would be another than the file says.
+// connection would be another than the file says. Each sentence names the file, and the cluster or
+// user within it, because kubeconfigs are long and merged by tools. An empty `context` stands for
+// current-context.
 TEST(ParseKubeconfig, SaysWhatIsWrong) {
   const struct {
     std::string text;
@@ -121,7 +127,8 @@ TEST(ParseKubeconfig, SaysWhatIsWrong) {
   }
 }
 
-// As `aws eks update-kubeconfig` writes it.
+// As `aws eks update-kubeconfig` writes it. The names are ARNs, with colons and slashes; the plugin
+// has no interactiveMode, since v1beta1 does not demand one.
 TEST(ParseKubeconfig, ReadsWhatEksWrites) {
   const auto config = parse(R"(
 apiVersion: v1
@@ -165,7 +172,7 @@ users:
                                       .environment = {{"AWS_PROFILE", "research"}}}));
 }
 
-// As `gcloud container clusters get-credentials` writes it.
+// As `gcloud container clusters get-credentials` writes it. Lists that are null are empty ones.
 TEST(ParseKubeconfig, ReadsWhatGkeWrites) {
   const auto config = parse(config_with(kServer, R"(exec: {
     apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin,
@@ -199,7 +206,8 @@ std::string with_extension(const std::string& value) {
       "exec: {apiVersion: client.authentication.k8s.io/v1, command: p}");
 }
 
-// The byte becomes U+FFFD, whose UTF-8 form is EF BF BD.
+// The byte becomes U+FFFD, whose UTF-8 form is EF BF BD. The extension is handed to the plugin as
+// JSON, which has no other bytes.
 TEST(ParseKubeconfig, AnExtensionNeedNotBeUtf8) {
   const auto config = parse(with_extension("{a: \xff}"));
   ASSERT_TRUE(config.ok()) << config.error().message;
@@ -241,7 +249,8 @@ TEST(ParseKubeconfig, ReadsImpersonationProxyAndTheCertificatesName) {
 }
 
 // In turn: server, token and impersonation; a cluster that mends context lost; a user that does not
-// exist.
+// exist. If the file's plugin still ran, the request could be sent as another user than the one
+// that was asked for.
 TEST(ParseKubeconfig, WhatTheCommandLineSaysWins) {
   const std::string text = config_with(kServer,
                                        "exec: {apiVersion: "
@@ -259,6 +268,8 @@ TEST(ParseKubeconfig, WhatTheCommandLineSaysWins) {
             "kubeconfig /etc/kube/config: user \"nobody\" is not in users");
 }
 
+// A folder of its own for each process, with files that a test writes; the variables of a pod are
+// unset again at the end, since other tests share the process.
 class ConfigFilesTest : public testing::Test {
  protected:
   ConfigFilesTest() { std::filesystem::create_directories(directory_); }
@@ -289,12 +300,14 @@ TEST_F(ConfigFilesTest, KubeconfigReadsFilesBesideIt) {
   EXPECT_EQ(config->client_key_pem, "KEY");
 }
 
+// Not kInvalidArgument: a caller may go on and look for another configuration.
 TEST_F(ConfigFilesTest, MissingKubeconfigIsNotFound) {
   const auto config = load_kubeconfig((directory_ / "none").string());
   EXPECT_EQ(config.error().code, Code::kNotFound);
 }
 
-// As kubectl reads KUBECONFIG=one/config:none:two/config.
+// As kubectl reads KUBECONFIG=one/config:none:two/config. Both files have a context dev and a user
+// u, and they differ; clusters are in the second file only.
 class KubeconfigListTest : public ConfigFilesTest {
  protected:
   KubeconfigListTest() {
@@ -328,7 +341,9 @@ users:
 };
 
 // Whole entries count, they are not merged: user u is the first file's, without the tokenFile of
-// the second. Relative paths are relative to the file that they stand in.
+// the second. Relative paths are relative to the file that they stand in. Empty entries and files
+// that do not exist are passed over, and are not in the origin. In the other order, context dev is
+// the second file's.
 TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
   const auto config = load_kubeconfigs(one_ + "::" + path("none") + ":" + two_);
   ASSERT_TRUE(config.ok()) << config.error().message;
@@ -367,7 +382,7 @@ TEST_F(KubeconfigListTest, MistakesNameTheFileThatTheyAreIn) {
 }
 
 // Neither the variables nor the files alone make a cluster. An IPv6 address needs brackets in a
-// URL.
+// URL. The token is kept as the name of its file: kubelet rotates it.
 TEST_F(ConfigFilesTest, InClusterReadsTheServiceAccount) {
   EXPECT_EQ(in_cluster_config(directory_.string()).error().code, Code::kNotFound);
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);

@@ -15,6 +15,7 @@
 namespace kube {
 namespace {
 
+// The queue's own invariants are checked at the end of each test, whatever it did.
 class WorkQueueTest : public testing::Test {
  protected:
   ~WorkQueueTest() override { queue_.check_invariants(); }
@@ -22,7 +23,8 @@ class WorkQueueTest : public testing::Test {
   WorkQueue<int> queue_;
 };
 
-// The second addition of 2 changes nothing: 2 keeps its place in front.
+// The second addition of 2 changes nothing: 2 keeps its place in front. Else a key that changes
+// often would be put off for ever.
 TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
   queue_.add(2);
   queue_.add(1);
@@ -34,7 +36,8 @@ TEST_F(WorkQueueTest, GivesEachKeyOnceInTheOrderOfAddition) {
 }
 
 // A key is never handed out twice at a time. Additions while it is processed are one more run after
-// done(), because the run under way may have read the state before them.
+// done(), because the run under way may have read the state before them. Two additions are one run:
+// a key stands for "look at its state", and a look sees all changes before it.
 TEST_F(WorkQueueTest, AddDuringProcessingRunsKeyOnceMore) {
   queue_.add(1);
   EXPECT_EQ(queue_.try_get(), 1);
@@ -64,7 +67,8 @@ TEST_F(WorkQueueTest, WaitingGetEndsAtAnAdditionAndAtStop) {
   EXPECT_EQ(second, std::nullopt);
 }
 
-// The same contract, written down as plainly as possible.
+// The same contract, written down as plainly as possible. A key is in at most one of waiting_ and
+// held_, and in again_ only while it is held. Linear searches are good enough for five keys.
 class ModelQueue {
  public:
   void add(int key) {
@@ -137,6 +141,9 @@ TEST(WorkQueue, LosesNoAdditionBetweenThreads) {
   std::array<std::atomic<int>, kKeys> wanted{};
   std::array<std::atomic<int>, kKeys> seen{};
   std::stop_source stop;
+  // The value of a key is a count that rises before the key is added. A worker copies the count, as
+  // a controller reads the state of an object, so seen == wanted means that no last change was
+  // missed.
   const auto produce = [&](int offset) {
     for (int i = 0; i < kAdditions; ++i) {
       const auto key = static_cast<std::size_t>((i + offset) % kKeys);

@@ -47,7 +47,8 @@ TEST(ParseQuantity, RefusesWithTheText) {
   }
 }
 
-// 1000 bytes have no binary unit. 1024 CPUs must not become "1Ki".
+// 1000 bytes have no binary unit. 1024 CPUs must not become "1Ki". Users compare these texts with
+// those of kubectl.
 TEST(FormatQuantity, UsesTheUsualSpellingOfTheResource) {
   EXPECT_EQ(format_quantity("memory", Quantity::from_units(512LL << 20U)), "512Mi");
   EXPECT_EQ(format_quantity("memory", Quantity::from_units(1000)), "1000");

@@ -15,6 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 
+// Returns a pod with one container; without a node it is not bound.
 json pod(const std::string& name, const std::string& node = "") {
   json object = {{"apiVersion", "v1"},
                  {"kind", "Pod"},
@@ -24,8 +25,11 @@ json pod(const std::string& name, const std::string& node = "") {
   return object;
 }
 
+// The server without any network: each call is handled before call() returns, and time stands still
+// until a test moves the clock.
 class ApiServerTest : public testing::Test {
  protected:
+  // Returns the answer, of whatever status. Only a broken connection is a failure of the test.
   kube::Response call(kube::Method method, const std::string& path, const json& body = nullptr,
                       const std::string& content_type = "application/json") {
     kube::Request request;
@@ -53,6 +57,7 @@ class ApiServerTest : public testing::Test {
     for (std::string line; std::getline(input, line);) lines.push_back(json::parse(line));
     return lines;
   }
+  // Returns the body of a watch, to be read with drain(). `path` has "watch=true".
   std::shared_ptr<BodyStream> watch(const std::string& path) {
     ApiRequest request;
     request.http.path = path;
@@ -65,6 +70,8 @@ class ApiServerTest : public testing::Test {
   StreamState last_state_ = StreamState::kOpen;
 };
 
+// One collection per kind, and each is served and empty. A schema of ours that this server could
+// not read would make all tests of the operator fail, far away from the cause.
 TEST_F(ApiServerTest, ServesTheProjectsCrds) {
   const base::Status status = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
   ASSERT_TRUE(status.ok()) << status.error().message;
@@ -77,6 +84,8 @@ TEST_F(ApiServerTest, ServesTheProjectsCrds) {
 // The unfinished jobs of the cluster are what kubectl and plugins ask for.
 TEST_F(ApiServerTest, SelectsJobsByTheirState) {
   ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
+  // Two Jobs, one of each state, in the same partition. The selector excludes the finished one; the
+  // state is in the status, so the fields are those that the CRD declares as selectable.
   const std::string jobs = "/apis/kubegang.io/v1alpha1/namespaces/default/jobs";
   for (const char* state : {"Running", "Completed"}) {
     const std::string name = state[0] == 'R' ? "runs" : "done";
@@ -99,6 +108,8 @@ TEST_F(ApiServerTest, SelectsJobsByTheirState) {
   EXPECT_EQ(found["items"][0]["metadata"]["name"], "runs");
 }
 
+// A folder is a person's option of the command line: the sentence has to show the text that was
+// mistyped.
 TEST_F(ApiServerTest, LoadingCrdsNamesTheFolderThatIsMissing) {
   const base::Status status = server_.load_crds("/does/not/exist");
   ASSERT_FALSE(status.ok());
@@ -117,6 +128,8 @@ TEST_F(ApiServerTest, FailNextRefusesOnceWithCodeAndRetryAfter) {
   EXPECT_EQ(call(kube::Method::kPost, kPods, pod("a")).status, 201);
 }
 
+// The hardest case for a client: the pod exists, and the client cannot know. A program that simply
+// creates again has to expect that the name is taken.
 TEST_F(ApiServerTest, ResetAfterDoesTheWorkButGivesNoAnswer) {
   Fault fault;
   fault.kind = Fault::Kind::kResetAfter;
@@ -145,7 +158,8 @@ TEST_F(ApiServerTest, SlowBeyondTheTimeOutIsATimeOut) {
   EXPECT_EQ(response.error().code, base::Code::kTimeout);
 }
 
-// The store has the change; only the watches miss it.
+// The store has the change; only the watches miss it. An informer that relies on the watch alone
+// would never hear of pod a; only its next list shows it.
 TEST_F(ApiServerTest, LostEventIsSeenByNobodyButTheNextOneIs) {
   const auto stream = watch(std::string{kPods} + "?watch=true");
   server_.lose_next_event("pods");
@@ -156,6 +170,8 @@ TEST_F(ApiServerTest, LostEventIsSeenByNobodyButTheNextOneIs) {
   EXPECT_EQ(events[0]["object"]["metadata"]["name"], "b");
 }
 
+// Two ends that a client has to tell apart: kEnd is the regular end of a session, kReset a broken
+// connection.
 TEST_F(ApiServerTest, DroppedWatchEndsAndResetWatchBreaks) {
   auto stream = watch(std::string{kPods} + "?watch=true");
   server_.drop_watches("pods");
@@ -180,6 +196,9 @@ TEST_F(ApiServerTest, WatchFromBeforeCompactionGetsGone) {
   EXPECT_EQ(last_state_, StreamState::kEnd);
 }
 
+// Pod a is in the backup; since then a has been deleted and b created. Versions go on from above
+// all that were ever given: if an old one came a second time, a client would take the objects that
+// it holds for the current ones.
 TEST_F(ApiServerTest, RestoreBringsTheOldObjectsUnderNewVersions) {
   call(kube::Method::kPost, kPods, pod("a"));
   const auto backup = server_.back_up();
@@ -203,6 +222,8 @@ TEST_F(ApiServerTest, RestoreBringsTheOldObjectsUnderNewVersions) {
   EXPECT_EQ(events[0]["object"]["code"], 410);
 }
 
+// A bookmark is due each 60 s, and this watch ends after 90 s; both by the manual clock, so that a
+// test of a watch of an hour takes no hour.
 TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
   const auto stream =
       watch(std::string{kPods} + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90");
@@ -235,6 +256,8 @@ TEST_F(ApiServerTest, CountsRequestsByVerbResourceSubresourceAndUserAgent) {
   EXPECT_TRUE(server_.writes_since(clock_.wall() + std::chrono::seconds{1}).empty());
 }
 
+// A process that is not a C++ test reaches the knobs in this way. One fault is used up by one
+// request. A mistyped key is refused, or a test would pass without the failure that it is about.
 TEST_F(ApiServerTest, KnobsWorkOverTheDebugPaths) {
   EXPECT_EQ(call(kube::Method::kPost, "/debug/faults",
                  {{"kind", "Status"}, {"resource", "nodes"}, {"code", 503}})
@@ -261,11 +284,14 @@ json parse_json(const char* text) {
   return json::parse(text);
 }
 
+// An object named "p", and the collection that it is posted to.
 struct Sample {
   std::string collection;
   json object;
 };
 
+// Returns objects of several kinds, with fields of every type: texts, numbers, maps, lists of
+// objects. The server has rules of its own for pods, nodes and namespaces; CRDs bring theirs.
 std::vector<Sample> samples() {
   return {
       {kPods, parse_json(R"({"apiVersion": "v1", "kind": "Pod",
@@ -315,7 +341,9 @@ std::vector<Sample> samples() {
 }
 
 // A value of another type anywhere is refused or ignored; it never stays behind to break later
-// calls.
+// calls. Each field of each sample is replaced by each of eleven values, and the result goes
+// through all verbs. A value that is stored must not break the table and the list that come after
+// it. The finalizers go before the deletion, so that the next round begins without the object.
 TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
   ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
   const std::vector<json> wrong = {nullptr,
@@ -366,6 +394,8 @@ TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
   }
 }
 
+// A recursive parser needs a part of the stack for each of the 100,000 levels, and would end the
+// whole process, which has other tests to run.
 TEST_F(ApiServerTest, DeepNestingIsRefused) {
   std::string deep = R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"p"},"data":)";
   deep += std::string(100'000, '[') + std::string(100'000, ']') + "}";

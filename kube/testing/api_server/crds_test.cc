@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 
+// Returns the CRDs of the folder crds/, each from a file of its own that is named after it.
 std::vector<json> all_crds() {
   std::vector<json> crds;
   for (const auto& entry : std::filesystem::directory_iterator{KUBEGANG_SOURCE_DIR "/crds"}) {
@@ -47,6 +48,9 @@ const json& schema_of(const json& crd) {
   return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
 }
 
+// A short name that two kinds have would make kubectl choose one of them. The status subresource is
+// there exactly for kinds with a status: without it, each write of the object could change the
+// status, too.
 TEST(Crds, AreValidAndNamedConsistently) {
   const std::vector<json> crds = all_crds();
   ASSERT_EQ(crds.size(), 7U);
@@ -68,6 +72,7 @@ TEST(Crds, AreValidAndNamedConsistently) {
   }
 }
 
+// The schema is the reference that users have at hand: `kubectl explain` prints these texts.
 TEST(Crds, DescribeEveryFieldAndColumn) {
   for (const json& crd : all_crds()) {
     walk(
@@ -112,6 +117,8 @@ TEST(Crds, BoundEveryListAndText) {
   }
 }
 
+// YAML reads an unquoted `No` as a boolean, and the API server would refuse a manifest that looks
+// right.
 TEST(Crds, SpellEnumsInCamelCaseThatYamlLeavesAlone) {
   const std::set<std::string> yaml_words = {"Yes", "No", "On", "Off", "True", "False", "Null"};
   for (const json& crd : all_crds()) {
@@ -127,6 +134,8 @@ TEST(Crds, SpellEnumsInCamelCaseThatYamlLeavesAlone) {
   }
 }
 
+// As a map by type, two writers of different conditions do not undo each other's. UsageRecord has
+// no status, so it has no conditions.
 TEST(Crds, ConditionsAreMapsByType) {
   for (const json& crd : all_crds()) {
     const json& properties = schema_of(crd)["properties"];
