@@ -12,13 +12,16 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Members, BeginWithTheLowestIndexesThatAreLeft) {
+  // Six completions at three places; 0 and 2 have succeeded before. Without stored members the
+  // lowest are taken, in their order, so each leader comes to the same.
   const Members members{6, {.succeeded = "0,2", .members = ""}, 3};
   EXPECT_THAT(members.at_places(), ElementsAre(1, 3, 4));
   EXPECT_EQ(members.place_of(3), 1);
   EXPECT_FALSE(members.place_of(0).has_value());
 }
 
-// A gang that is requeued has as many places as before, and fewer pods.
+// A gang that is requeued has as many places as before, and fewer pods. The pod's name follows from
+// its index and not from its place.
 TEST(Members, LeavePlacesEmptyIfFewerAreLeft) {
   const Members members{5, {.succeeded = "0-3", .members = ""}, 3};
   EXPECT_THAT(members.at_places(), ElementsAre(4));
@@ -29,6 +32,8 @@ TEST(Members, LeavePlacesEmptyIfFewerAreLeft) {
   EXPECT_FALSE(slots[1].has_pod());
 }
 
+// fill() gives the places that have a new index; the pods at the others run on. When no index is
+// left a place stays as it is.
 TEST(Members, FollowEachOtherAtTheirPlaces) {
   Members members{5, {}, 2};
   EXPECT_THAT(members.fill(), IsEmpty());
@@ -77,7 +82,8 @@ TEST(Members, AreTheSameToANewLeader) {
   }
 }
 
-// Not ours, or written by hand.
+// Not ours, or written by hand. There is no index 9, so the second list is none of ours either. The
+// gang then begins from the start: some work is done twice, and none is lost.
 TEST(Members, ReadNothingFromWhatIsNoList) {
   const Members members{3, {.succeeded = "a", .members = "9,1"}, 2};
   EXPECT_THAT(members.at_places(), ElementsAre(0, 1));

@@ -16,7 +16,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 
 // Twelve slots, so that indexes have one and two digits. A name of another start has the same index
-// and another hash.
+// and another hash. The name is the only link from an answer of the API server to the slot.
 TEST(Pods, AreFoundByTheirNames) {
   const kube::Allocation allocation{.hostlist = "n[1-12]", .shares = {{.hostlist = "n[1-12]"}}};
   const auto slots = pod_slots({"load", "uid", 2}, allocation, kube::PodPolicy::kPerNode).value();
@@ -31,6 +31,7 @@ TEST(Pods, AreFoundByTheirNames) {
 }
 
 // Two nodes with 4 CPUs, 2 KiB and two tasks each: per node a pod has all of that, per task a half.
+// Names are short, since they become host names.
 TEST(Pods, OnePerNodeOrOnePerTask) {
   kube::Allocation allocation{.hostlist = "n[1-2]", .cpus = 8};
   allocation.shares = {
@@ -101,6 +102,8 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
 }
 
+// The variables that srun would set, in Slurm's notation: "2,1(x2)" is 2 on the first node and 1 on
+// each of the two others. Programs compute their rank and the size of the job from them.
 TEST(Pods, AreToldOfEachOther) {
   kube::Job job = job_of_spec(json::object());
   job.status.allocation = kube::Allocation{.hostlist = "n[1-3]", .cpus = 8};

@@ -9,7 +9,8 @@ namespace {
 
 using nlohmann::json;
 
-// An ephemeral volume makes a claim with the pod; an emptyDir needs none.
+// An ephemeral volume makes a claim with the pod; an emptyDir needs none. All other pods are bound
+// by the operator itself, which saves a second opinion about the node.
 TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
   EXPECT_FALSE(has_claims(json::object()));
   EXPECT_FALSE(has_claims({{"volumes", json::array({{{"name", "a"}, {"emptyDir", {}}}})}}));
@@ -22,7 +23,7 @@ TEST(PodPin, OnlyPodsWithClaimsGoThroughKubeScheduler) {
 }
 
 // A name with a dot: the pin matches the node's name and not the label kubernetes.io/hostname,
-// which may differ from it.
+// which may differ from it. Affinity of another form is its author's and pins nothing.
 TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   kube::Pod pod;
   EXPECT_EQ(node_of(pod), std::nullopt);
@@ -35,7 +36,8 @@ TEST(PodPin, APodIsWhereItIsBoundElseWhereItIsPinned) {
   EXPECT_EQ(node_of(other), std::nullopt);
 }
 
-// With another program's gate beside ours the pod is not yet to be decided on.
+// With another program's gate beside ours the pod is not yet to be decided on. Pinned then, it
+// would still not start, and its gang would hold nodes meanwhile.
 TEST(PodPin, OnlyOurGateByItselfCounts) {
   const auto with = [](const json& gates) {
     kube::Pod pod;

@@ -25,6 +25,7 @@ struct Gang {
       if (ago >= 0) pod.last_finished = kSeenAt - seconds{ago};
     }
   }
+  // The verdict under this rule alone.
   std::optional<EarlySuccess> under(const kube::SuccessRule& rule) const {
     return early_success({{rule}}, slots, pods, kSeenAt);
   }
@@ -32,6 +33,8 @@ struct Gang {
   std::vector<SlotPod> pods;
 };
 
+// A failed or running pod that is not named does not matter. Others that have succeeded are told
+// too: pod 3 here.
 TEST(SuccessPolicy, OfIndexesAsksForAllOfThem) {
   EXPECT_FALSE(Gang({-1, 5, 5}).under({"0", {}}).has_value());
   EXPECT_FALSE(Gang({5, -1, 9}).under({"0-1", {}}).has_value());
@@ -41,6 +44,8 @@ TEST(SuccessPolicy, OfIndexesAsksForAllOfThem) {
   EXPECT_EQ(met->succeeded, "0-1,3");
 }
 
+// The end is that of the pod that made the number full: of those that ended 9, 7 and 5 s ago the
+// second one. A count above the number of pods is never met.
 TEST(SuccessPolicy, OfACountAsksForSoManyOfThoseThatItNames) {
   EXPECT_EQ(Gang({9, 5, 7, -1}).under({"", 2})->at, kSeenAt - seconds{7});
   EXPECT_EQ(Gang({9, 5, 7, -1}).under({"1-3", 2})->at, kSeenAt - seconds{5});
@@ -48,6 +53,7 @@ TEST(SuccessPolicy, OfACountAsksForSoManyOfThoseThatItNames) {
   EXPECT_FALSE(Gang({9, 5, 7}).under({"", 4}).has_value());
 }
 
+// The order of the rules decides, as in the batch group; rule 0 is not met, and rule 2 would be.
 TEST(SuccessPolicy, TheFirstRuleThatIsMetCounts) {
   const Gang gang{{-1, 5}};
   const auto met = early_success({{{"0", {}}, {"1", {}}, {"", 1}}}, gang.slots, gang.pods, kSeenAt);
@@ -55,6 +61,8 @@ TEST(SuccessPolicy, TheFirstRuleThatIsMetCounts) {
   EXPECT_EQ(met->rule, 1U);
 }
 
+// A rule that is legal by the schema and can never hold would let the gang wait for ever. The first
+// rule is sound, so sentences have to name the second, rules[1].
 TEST(SuccessPolicy, RulesThatCannotBeMetAreNamed) {
   const auto problems_of = [](const kube::SuccessRule& rule) {
     return success_policy_problems({{{"0", {}}, rule}});

@@ -14,7 +14,9 @@ using JobUids = std::set<std::string>;
 
 class DecisionsTest : public JobPartsFixture {};
 
-// Two things are left over from an earlier start, to see that the new one begins without them.
+// Two things are left over from an earlier start, to see that the new one begins without them. The
+// slots say which pod belongs on which node; the books of the nodes know the job at once, before
+// any pod exists, because timetables wait for its commit.
 TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   reserve_numbers();
   JobRecord& job = see(object("train", 2));
@@ -70,7 +72,8 @@ TEST_F(DecisionsTest, ARequeueForgetsTheStartAndLeavesItsNodes) {
   EXPECT_TRUE(nodes.jobs_on("n1").empty());
 }
 
-// Its pods never ran: it waits again, and that is not a requeue.
+// Its pods never ran: it waits again, and that is not a requeue. It is no event for its user
+// either, and it leaves the counts of restarts alone.
 TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
   JobRecord& job = started();
   scheduler.tell(sched::StartRefused{.job = job.id, .avoid_for = std::chrono::minutes{1}});
@@ -79,7 +82,8 @@ TEST_F(DecisionsTest, AStartThatIsRefusedIsNotARequeue) {
   EXPECT_EQ(told(), "");
 }
 
-// The scheduler's knowledge of its times is shown when it stops, ends and waits again.
+// The scheduler's knowledge of its times is shown when it stops, ends and waits again. Between
+// these moments it is shown by writes that only inform, which may come late.
 TEST_F(DecisionsTest, TimesAreShownWhereTheyStand) {
   JobRecord& job = started();
   scheduler.tell(sched::JobReady{job.id});
@@ -98,6 +102,7 @@ TEST_F(DecisionsTest, TimesAreShownWhereTheyStand) {
   EXPECT_EQ(shown(), std::chrono::seconds{180});
 }
 
+// squeue --start. A plan that is given up must go, or users would wait for a time that passes by.
 TEST_F(DecisionsTest, APlanIsShownAndForgotten) {
   reserve_numbers();
   JobRecord& job = see(object());
@@ -124,7 +129,9 @@ TEST_F(DecisionsTest, AFinalStateLeavesTheNodesAndIsTold) {
   EXPECT_EQ(told(), "Failed");
 }
 
-// The victim's ending waits for the commit of the one that preempts it, and says who that is.
+// The victim's ending waits for the commit of the one that preempts it, and says who that is. An
+// undo of the victim's start was under way; the preemption replaces it, so that the victim is not
+// started again in between.
 TEST_F(DecisionsTest, AnEndingByPreemptionWaitsForThePreemptor) {
   JobRecord& victim = started(object("victim", 2));
   JobRecord& preemptor = see(object("preemptor", 2));
@@ -142,6 +149,8 @@ TEST_F(DecisionsTest, AnEndingByPreemptionWaitsForThePreemptor) {
   EXPECT_EQ(told(), "Ending");
 }
 
+// By a limit on submissions, say, which another job's end lifts. The record counts as not
+// submitted, so the next look submits it again.
 TEST_F(DecisionsTest, ASubmissionThatIsTurnedAwayMayBeTriedAgain) {
   reserve_numbers();
   JobRecord& job = see(object());
@@ -156,7 +165,8 @@ TEST_F(DecisionsTest, ASubmissionThatIsTurnedAwayMayBeTriedAgain) {
   EXPECT_EQ(told(), "Refused");
 }
 
-// A turn of the rotation is neither an event nor a change of the base state.
+// A turn of the rotation is neither an event nor a change of the base state. Turns come every few
+// seconds; an event for each would bury all others.
 TEST_F(DecisionsTest, ASuspensionIsToldUnlessItIsATurn) {
   JobRecord& job = started();
   job.status.unmark();
@@ -173,6 +183,7 @@ TEST_F(DecisionsTest, ASuspensionIsToldUnlessItIsATurn) {
   EXPECT_EQ(told(), "Resumed");
 }
 
+// Alerts are made of warnings. A job that was canceled has ended as its user wanted.
 TEST_F(DecisionsTest, OnlyAnEndThatWasNotAskedForIsAWarning) {
   JobRecord& failed = started(object("failed", 1));
   JobRecord& completed = started(object("completed", 1));
@@ -187,6 +198,8 @@ TEST_F(DecisionsTest, OnlyAnEndThatWasNotAskedForIsAWarning) {
   EXPECT_EQ(warned(), "");
 }
 
+// The start comes 3 s after the estimate. A start without an estimate is no estimate of 0 and
+// counts nothing.
 TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
   reserve_numbers();
   JobRecord& job = see(object());
@@ -199,7 +212,8 @@ TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
   EXPECT_EQ(counters.start_errors.sum, 3);
 }
 
-// Its eligible time says until when it waits; the sentence says why.
+// Its eligible time says until when it waits; the sentence says why. Once it waits for resources,
+// the refusal is no longer the reason, although it is still remembered.
 TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   reserve_numbers();
   JobRecord& job = see(object());
@@ -211,6 +225,8 @@ TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   EXPECT_EQ(job.wanted().message, "needs 2 nodes");
 }
 
+// The claim names the nodes whose jobs are ended for it. A new leader has to find it, and also that
+// it was given up.
 TEST_F(DecisionsTest, AClaimIsACommitPointAndSoIsItsEnd) {
   reserve_numbers();
   JobRecord& job = see(object());
@@ -227,6 +243,8 @@ TEST_F(DecisionsTest, AClaimIsACommitPointAndSoIsItsEnd) {
   }
 }
 
+// The job was deleted while the scheduler decided: its decision comes too late and concerns no
+// record.
 TEST_F(DecisionsTest, ADecisionTouchesItsJobAndOneOfAnUnknownJobIsLeft) {
   JobRecord& job = started();
   (void)jobs.take_touched();

@@ -13,6 +13,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kStart{seconds{1'000}};
 
+// A Job as its user has just created it; `version` is its resourceVersion.
 kube::Job job_object(const std::string& name, const std::string& version) {
   kube::Job job;
   job.metadata.name = name;
@@ -23,6 +24,7 @@ kube::Job job_object(const std::string& name, const std::string& version) {
   return job;
 }
 
+// A Job that has completed as number `id`.
 kube::Job ended_job(const std::string& name, const std::string& version, std::int64_t id) {
   kube::Job job = job_object(name, version);
   job.status.state = kube::JobState::kCompleted;
@@ -39,6 +41,7 @@ struct JobBookTest : testing::Test {
     }
     return book.observe(changes);
   }
+  // The watch shows that the Job was deleted.
   JobBook::Seen see_gone(const std::string& name) {
     Changes<kube::Job> changes;
     changes[{"team-a", name}] = nullptr;
@@ -51,7 +54,8 @@ struct JobBookTest : testing::Test {
   JobBook book{now, templates, pods};
 };
 
-// The time of creation first; of those of one second what was stored first.
+// The time of creation first; of those of one second what was stored first. Numbers are given in
+// this order, and users expect a file's jobs to be numbered as they stand there.
 TEST_F(JobBookTest, JobsComeInTheOrderInWhichTheyWereMade) {
   book.restored();
   kube::Job late = job_object("a", "10");
@@ -84,7 +88,8 @@ TEST_F(JobBookTest, FindsJobsByNumberAndByUid) {
 }
 
 // Pods and timetables wait for a commit point, so the job is looked at again; a reason concerns
-// nothing else.
+// nothing else. "Touched" jobs are looked at in the next step of the loop, "marked" ones have a
+// status to write.
 TEST_F(JobBookTest, MarksAreTakenOnceAndCommitPointsTouch) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -98,6 +103,8 @@ TEST_F(JobBookTest, MarksAreTakenOnceAndCommitPointsTouch) {
   EXPECT_EQ(job.status.urgency(), WriteUrgency::kCommit);
 }
 
+// The status is the operator's alone, and the next leader restores the queue from it. A hand that
+// edits it, or a leader that has not noticed its end, must not decide about jobs.
 TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
   see({job_object("one", "1")});
   kube::Job stolen = job_object("one", "2");
@@ -109,6 +116,8 @@ TEST_F(JobBookTest, AStatusThatAnotherWriterChangedIsWrittenAgain) {
   EXPECT_EQ(book.find("uid-one")->wanted().message, "");
 }
 
+// A job has one timer for all its reasons to be looked at: coming too early costs one look, coming
+// too late could leave a pod running.
 TEST_F(JobBookTest, TheEarlierTimerCounts) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -125,6 +134,8 @@ TEST_F(JobBookTest, TheEarlierTimerCounts) {
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 
+// Clusters keep tens of thousands of finished Jobs; a record for each would be most of the
+// operator's memory. A pod that still exists brings the record back until it is done with.
 TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
   EXPECT_EQ(see({ended_job("done", "1", 3)}).ended.size(), 1U);
   EXPECT_EQ(book.put_away_count(), 1);
@@ -155,7 +166,8 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
   EXPECT_EQ(book.put_away_count(), 1);
 }
 
-// Whatever of the record does not follow from its object: it would be lost.
+// Whatever of the record does not follow from its object: it would be lost. Each case changes one
+// thing in a record that could be put away otherwise.
 TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
   const std::vector<std::pair<std::string, std::function<void(JobRecord&)>>> cases{
       {"unwritten", [&](JobRecord& job) { book.mark(job, WriteUrgency::kInforms); }},
@@ -191,7 +203,8 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
   }
 }
 
-// Nothing is left of its record: no timer, no mark, no number, no template.
+// Nothing is left of its record: no timer, no mark, no number, no template. A timer that stayed
+// would look for a record that is gone.
 TEST_F(JobBookTest, AJobThatIsPutAwayLeavesNothingButItsObject) {
   see({ended_job("done", "1", 3)});
   templates.learn("uid-done", {});
@@ -208,7 +221,8 @@ TEST_F(JobBookTest, AJobThatIsPutAwayLeavesNothingButItsObject) {
   EXPECT_EQ(book.peek("uid-done"), nullptr);
 }
 
-// A watch that lags behind shows an older spec: it does not count. A newer one is judged.
+// A watch that lags behind shows an older spec: it does not count. A newer one is judged. The job
+// may run by the newer spec already; judged by the older one it would be taken back.
 TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
   kube::Job first = job_object("one", "2");
   first.metadata.generation = 2;
@@ -230,7 +244,8 @@ TEST_F(JobBookTest, OnlyANewerSpecIsJudged) {
   EXPECT_EQ(book.take_touched(), std::vector<std::string>{"uid-one"});
 }
 
-// The informer has told something new of its template, which no job may change.
+// The informer has told something new of its template, which no job may change. The Job's own
+// object comes without its template, so a change shows only beside it.
 TEST_F(JobBookTest, ATemplateThatChangedIsJudged) {
   templates.learn("uid-one", kube::RawJson{nlohmann::json{{"spec", 1}}});
   see({job_object("one", "1")});
@@ -245,6 +260,8 @@ TEST_F(JobBookTest, ATemplateThatChangedIsJudged) {
   EXPECT_EQ(job.pod_template, templates.find("uid-one"));
 }
 
+// A deletion that is under way is remembered by the pod's UID, so that it is not asked for twice;
+// another pod under the same name is one that was not asked to end.
 TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -281,6 +298,8 @@ TEST_F(JobBookTest, APodOfAJobThatHasEndedIsNotAnOrphanInItsNamespaceOnly) {
   EXPECT_EQ(book.put_away_count(), 1);
 }
 
+// Its pods may still run, and its nodes are not free before they are gone. A new Job of the same
+// name may come meanwhile, and the two must not be mixed up.
 TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   see({job_object("one", "1")});
   (void)book.take_touched();
@@ -309,6 +328,7 @@ TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 
+// The caller then keeps its node free of jobs, since the pod is in no gang's turn.
 TEST_F(JobBookTest, APodOfAJobThatIsNotKnownIsAnOrphan) {
   EXPECT_FALSE(book.put_pod({"team-a", "p"}, {.node = "n1", .job_uid = "uid-gone"}));
 }

@@ -5,6 +5,8 @@
 namespace control {
 namespace {
 
+// A job of QOS "normal" in that state; it has nodes unless it is pending. `partition` may be a
+// list.
 JobRecord job_in(const std::string& uid, kube::JobState state, const std::string& partition) {
   JobRecord job;
   job.uid = uid;
@@ -46,6 +48,8 @@ TEST(JobCounts, FollowEachJobFromOneStateToTheNext) {
   EXPECT_TRUE(counts.take_changed());
 }
 
+// A deleted job is not in the queue, even if its record stays until its pods are gone. To be
+// forgotten twice must not count below zero.
 TEST(JobCounts, LeaveOutWhatIsDeletedOrNotAccepted) {
   JobCounts counts;
   JobRecord job = job_in("a", kube::JobState::kRunning, "batch");

@@ -11,10 +11,12 @@ using std::chrono::milliseconds;
 
 constexpr base::Instant kNumbersAt{std::chrono::seconds{1'000}};
 
+// The answer to a write that was done.
 IdsReserved stored(const ReserveIds& asked) {
   return {asked.first, asked.end, kube::SchedulerConfig{}, std::nullopt};
 }
 
+// The answer to a write that another leader was faster with: the next free number is `stored_next`.
 IdsReserved refused(const ReserveIds& asked, std::int64_t stored_next) {
   kube::SchedulerConfig fresh;
   fresh.status.next_job_id = stored_next;
@@ -22,7 +24,7 @@ IdsReserved refused(const ReserveIds& asked, std::int64_t stored_next) {
 }
 
 // Numbers are given only from a block that is stored: a leader that crashes before that has given
-// none.
+// none. A number that were given twice would mix up the logs and the accounting of two jobs.
 TEST(JobNumbers, AJobWaitsUntilABlockIsReserved) {
   JobNumbers numbers;
   numbers.restore(7);
@@ -41,6 +43,8 @@ TEST(JobNumbers, AJobWaitsUntilABlockIsReserved) {
   EXPECT_EQ(numbers.next_due(kNumbersAt), base::kNever);
 }
 
+// More jobs at once than a block has numbers: the block grows, so that the last of them does not
+// wait for several writes, one after the other.
 TEST(JobNumbers, ABlockIsEnoughForAllThatWait) {
   JobNumbers numbers;
   numbers.restore(1);

@@ -8,6 +8,7 @@
 namespace control {
 namespace {
 
+// The slots of a start: pods 0 and 1 on n0, 2 and 3 on n1, and so on.
 std::vector<PodSlot> slots_of_start(int start, int count) {
   std::vector<PodSlot> slots;
   for (int i = 0; i < count; ++i) {
@@ -18,6 +19,8 @@ std::vector<PodSlot> slots_of_start(int start, int count) {
   return slots;
 }
 
+// The invariant: each pod is known by its name; one that has a slot of the present start is known
+// there as well, in the same version, and each other one is stale. Nodes are listed once each.
 void expect_in_step(const JobRecord& job) {
   ASSERT_EQ(job.start.slot_pods.size(), job.start.slots.size());
   std::vector<std::string> nodes;
@@ -38,6 +41,9 @@ void expect_in_step(const JobRecord& job) {
   for (const std::string& name : job.stale_pods) EXPECT_TRUE(job.pods.contains(name)) << name;
 }
 
+// Method: 20,000 random steps of pods that come, change and go, and of starts, in any order.
+// Watches bring pods of an old start late and those of a new one early; a pod that were in neither
+// list would never be ended.
 TEST(JobRecord, KeepsItsPodsByNameAndBySlotInStep) {
   std::mt19937 random{1};
   const auto below = [&](int bound) {

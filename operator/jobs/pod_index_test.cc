@@ -13,6 +13,8 @@ using testing::IsEmpty;
 
 constexpr base::Instant kAnswered{seconds{1'000}};
 
+// A pod of "job" on n1 that the answer to its creation has brought, 30 s before a watch must have
+// shown it.
 class PodIndexTest : public testing::Test {
  protected:
   PodIndexTest() {
@@ -28,7 +30,8 @@ class PodIndexTest : public testing::Test {
   PodIndex index_;
 };
 
-// It was made and deleted before the answer to its creation was heard, so no watch tells again.
+// It was made and deleted before the answer to its creation was heard, so no watch tells again. Its
+// node would stay taken for ever by a pod that does not exist.
 TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
   EXPECT_EQ(index_.next_due(), kAnswered + seconds{30});
   EXPECT_THAT(index_.take_unseen(kAnswered + seconds{29}), IsEmpty());
@@ -37,6 +40,8 @@ TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
   EXPECT_EQ(index_.next_due(), base::kNever);
 }
 
+// From then on the watch tells when it goes. The second half is the other order: the deletion is
+// seen first of all.
 TEST_F(PodIndexTest, WaitsNoLongerOnceAWatchHasShownIt) {
   (void)index_.observe(key_, pod_);
   EXPECT_EQ(index_.next_due(), base::kNever);

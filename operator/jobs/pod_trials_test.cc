@@ -9,6 +9,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kTrialsAt{seconds{1'000}};
 
+// "big" with two nodes, the default; "empty" without any.
 sched::Configuration two_partitions() {
   sched::Configuration configuration;
   configuration.cluster.kill_wait = seconds{7};
@@ -17,6 +18,7 @@ sched::Configuration two_partitions() {
   return configuration;
 }
 
+// A job in the queue that asks for 1 MiB on each node.
 JobRecord waiting(const std::string& uid) {
   JobRecord job;
   job.key = {"team-a", "job-" + uid};
@@ -28,6 +30,8 @@ JobRecord waiting(const std::string& uid) {
   return job;
 }
 
+// A trial is a dry run: the API server says whether it would take a pod of the job (quota,
+// admission), long before the job starts. Three jobs wait for theirs, in the order a, b, c.
 struct PodTrialsTest : testing::Test {
   PodTrialsTest() {
     for (const char* uid : {"a", "b", "c"}) {
@@ -65,7 +69,8 @@ TEST_F(PodTrialsTest, TriesInTheOrderOfSubmissionAsFarAsTheBudgetGoes) {
   EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever);
 }
 
-// a has nodes, b is forgotten, c is deleted.
+// a has nodes, b is forgotten, c is deleted. A trial costs the API server as much as a creation, so
+// none is spent on an answer without use.
 TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
   jobs["a"].wanted().allocation.emplace();
   jobs.erase("b");
@@ -75,7 +80,8 @@ TEST_F(PodTrialsTest, LeavesOutWhatWaitsNoMore) {
   EXPECT_EQ(due(kTrialsAt), "d") << "the others cost nothing";
 }
 
-// Of 20 jobs of one template one is tried.
+// Of 20 jobs of one template one is tried. An array of thousands of jobs would otherwise keep the
+// budget for an hour.
 TEST_F(PodTrialsTest, JobsThatAreAlikeShareATrial) {
   const auto add_alike = [this] {
     for (int i = 0; i < 20; ++i) {
@@ -105,6 +111,8 @@ TEST_F(PodTrialsTest, JobsThatAreAlikeShareATrial) {
   EXPECT_EQ(trials.next_due(kTrialsAt), base::kNever);
 }
 
+// One CPU: a quota that refuses the smallest pod refuses each pod of the job, while a larger one
+// might be refused without need. Admission may depend on the node, so one is named.
 TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
   JobRecord& job = jobs["a"];
   auto effect = trial_of(job, configuration);
@@ -121,7 +129,8 @@ TEST_F(PodTrialsTest, TheSmallestPodOnANodeOfTheFirstPartition) {
   EXPECT_FALSE(trial_of(job, configuration));
 }
 
-// An API server that is away says nothing about the pods.
+// An API server that is away says nothing about the pods. A warning on its account would send the
+// user to look for a mistake that does not exist.
 TEST(PodTrials, OnlyARefusalSaysSomething) {
   const auto said = [](base::Status status) { return refusal_of({"a", std::move(status)}); };
   EXPECT_EQ(said({}), "");

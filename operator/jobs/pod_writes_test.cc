@@ -49,17 +49,20 @@ struct PodWritesTest : testing::Test {
     }
     return text;
   }
+  // The API server's answer to a read of the job's template.
   void read_template() {
     kube::Job answer = *job->object;
     answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
     pods.answered(TemplateRead{"uid", answer});
   }
+  // The answer to the creation of the pod of this slot, in the first start.
   PodCreated refused(int index, base::Code code) {
     return {.job_uid = "uid",
             .starts = 1,
             .slot = job->start.slots[static_cast<std::size_t>(index)],
             .result = base::Error{code, "no"}};
   }
+  // A pod that is bound to that node, with a UID after it.
   kube::Pod pod(const std::string& node) {
     kube::Pod pod;
     pod.metadata.uid = "pod-on-" + node;
@@ -87,6 +90,9 @@ struct PodWritesTest : testing::Test {
 };
 
 // 1. before the commit nothing is asked for; 2. then the template is read, once; 3. then the pods.
+//
+// A pod that existed before its start is stored would be an orphan after a crash: the next leader
+// would give its node to another job.
 TEST_F(PodWritesTest, PodsAreMadeAfterTheCommitAndOnce) {
   is_stored = false;
   pods.launch(*job, {0, 1});
@@ -152,6 +158,8 @@ TEST_F(PodWritesTest, PodsThatWaitForRoomAreNotMadeOnceTheJobEnds) {
   EXPECT_EQ(asked(), "");
 }
 
+// The pods exist already, behind the gate, and are pinned instead of created. Those that are not
+// pinned when the job ends have to keep their gate, because a pin cannot be taken back.
 TEST_F(PodWritesTest, PodsOfOthersArePinnedAsFarAsThereIsRoomAndNotOnceTheJobEnds) {
   kube::Job object = *job->object;
   object.spec.adopted = {{.name = "mpi-0", .uid = "u0"}, {.name = "mpi-1", .uid = "u1"}};
@@ -189,7 +197,9 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   EXPECT_FALSE(pods.answered(refused(1, base::Code::kPermissionDenied))) << "of another start";
 }
 
-// The answer to the start's commit has it, so that it need not be read.
+// The answer to the start's commit has it, so that it need not be read. It is large, so it is kept
+// only as long as pods can be made of it: not while they are being made, not when the job ends, and
+// not longer than one launch.
 TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
   kube::Job answer = *job->object;
   answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
@@ -216,7 +226,7 @@ TEST_F(PodWritesTest, TheTemplateOfTheCommitsAnswerIsKeptForALaunch) {
 }
 
 // A template that comes too late (the job ends), or of another job under the same name, is not
-// used.
+// used. Its pods would run a program that the scheduler has not judged.
 TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "template-read");
@@ -238,7 +248,9 @@ TEST_F(PodWritesTest, ATemplateThatCannotBeReadIsReadAgainLater) {
   EXPECT_TRUE(job->start.launch_template.empty());
 }
 
-// Whatever has its name, or cannot be built, would be in the way of the next start too.
+// Whatever has its name, or cannot be built, would be in the way of the next start too. Without a
+// hold the job would be started and undone for ever. The sentence says which pod a person has to
+// delete.
 TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
   PodCreated taken = refused(0, base::Code::kInternal);
   taken.result = pod("n1");  // of no job
@@ -256,7 +268,9 @@ TEST_F(PodWritesTest, AStartThatWouldFailAgainIsHeld) {
   EXPECT_FALSE(pods.answered(unbuilt)) << "it ends already";
 }
 
-// A namespace that was made a moment ago gets its service account soon.
+// A namespace that was made a moment ago gets its service account soon. Undoing the start at once
+// would cost the job its place for a delay of a second; a refusal for another reason, or one that
+// lasts, undoes it.
 TEST_F(PodWritesTest, AMissingServiceAccountIsWaitedForAtFirst) {
   job->set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting", "", now);
   PodCreated early = refused(0, base::Code::kPermissionDenied);
@@ -297,7 +311,8 @@ TEST_F(PodWritesTest, TheGangsServiceIsMadeOnceAndSaysOnceWhyItIsNot) {
   EXPECT_EQ(asked(), "");
 }
 
-// While its job ends, a finished pod stays for its log; the next start removes it.
+// While its job ends, a finished pod stays for its log; the next start removes it. A job that waits
+// has no nodes to clear, so its old pods are left, and their logs with them.
 TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   kube::Pod done = pod("n1");
   done.status.phase = kube::PodPhase::kSucceeded;
@@ -315,7 +330,9 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   EXPECT_EQ(asked(), "pod-delete");
 }
 
-// Nodes of a job are given away when this says that nothing of it is left.
+// Nodes of a job are given away when this says that nothing of it is left. Said too early, it would
+// give the nodes to another gang beside the old pods; never said, it would let a lost node keep the
+// job alive for ever.
 TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
   EXPECT_FALSE(pods.has_pods_left(*job));
   kube::Pod done = pod("n1");
@@ -327,6 +344,9 @@ TEST_F(PodWritesTest, APodIsLeftUntilItIsFinishedOrItsNodeIsGone) {
   EXPECT_TRUE(pods.has_pods_left(*job));
 }
 
+// The end was due 5 s ago, so the grace period would be negative. Its pod may be deleted meanwhile,
+// by another hand, or replaced (the UID of the request does not match): both answers are no
+// failures.
 TEST_F(PodWritesTest, APodThatIsGoneIsNotDeletedAgain) {
   kube::Pod going = pod("n1");
   going.metadata.deletion_timestamp = now;

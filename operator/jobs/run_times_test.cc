@@ -11,6 +11,8 @@ namespace {
 
 using std::chrono::seconds;
 
+// A job of two pods, and the scheduler that keeps its clock. "Marked" means that a status is to be
+// written.
 class RunTimesTest : public JobPartsFixture {
  protected:
   RunTimesTest() { times_.restore(now); }
@@ -24,6 +26,7 @@ class RunTimesTest : public JobPartsFixture {
     times_.observe(job);
     return job;
   }
+  // Lets time pass and shows the times that are due.
   void pass(base::Duration time) {
     now += time;
     times_.refresh(jobs, scheduler, now);
@@ -33,6 +36,8 @@ class RunTimesTest : public JobPartsFixture {
   RunTimes times_;
 };
 
+// A write for each running job and second would be most of the load on the API server. With the
+// elapsed time stands the instant that it is as of, so readers can add the rest.
 TEST_F(RunTimesTest, AreShownOnceAMinuteOfAJobThatRuns) {
   JobRecord& job = ready();
   EXPECT_EQ(times_.next_due(), now + seconds{60});
@@ -59,7 +64,8 @@ TEST_F(RunTimesTest, AreNotShownOfAJobThatIsNotReady) {
   EXPECT_FALSE(job.wanted().run_time.has_value());
 }
 
-// A status that would say the same is not written.
+// A status that would say the same is not written. The suspension is written by its own decision
+// and must not be followed by a write each minute.
 TEST_F(RunTimesTest, AreLeftAsTheyAreWhileTheJobStandsStill) {
   JobRecord& job = ready();
   pass(seconds{60});
@@ -72,6 +78,7 @@ TEST_F(RunTimesTest, AreLeftAsTheyAreWhileTheJobStandsStill) {
   EXPECT_EQ(job.wanted().run_time, shown);
 }
 
+// The ending writes the final times. A later refresh would count on while the pods stop.
 TEST_F(RunTimesTest, AreNotShownOfAJobThatEndsOrIsForgotten) {
   JobRecord& job = ready();
   job.wanted().ending = kube::JobEnding{};

@@ -17,6 +17,7 @@ using std::chrono::seconds;
 constexpr base::Instant kDecidedAt{std::chrono::seconds{1'000}};
 const std::string kNode = "n1";
 
+// The job's generation is 3, and each node is called n1.
 DecisionContext context() {
   return {.now = kDecidedAt,
           .generation = 3,
@@ -87,6 +88,8 @@ void expect_status(const kube::JobStatus& got, kube::JobStatus want) {
   EXPECT_EQ(got, want);
 }
 
+// From a status in which every field is set to what it must be after a start, compared as a whole.
+// An old exit code or start time would be told of a run that has just begun.
 TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
   DecisionContext in = context();
   in.partition = "batch";
@@ -110,7 +113,8 @@ TEST(StatusAfter, AStartForgetsWhatWasOfEarlierOnes) {
             kDecidedAt);
 }
 
-// Users look at these for long after the end; plans, claims and holds would be of no meaning.
+// Users look at these for long after the end; plans, claims and holds would be of no meaning. The
+// conditions are those that `kubectl wait` knows: Complete, and Finished for either end.
 TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
   const sched::StateChange change{.job = sched::JobId{7},
                                   .state = sched::JobState::kCompleted,
@@ -135,7 +139,9 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
             "Finished True Completed, NeverFrozen True Before, Ready False Completed");
 }
 
-// As after its first submission, but for its number, its starts and what it was told to do.
+// As after its first submission, but for its number, its starts and what it was told to do. With
+// two of the three reasons the system holds the job, so that a person has to look at it; the hold
+// is stored, or the next leader would start the job again.
 TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
   for (const sched::Reason reason : {sched::Reason::kBeginTime, sched::Reason::kJobHoldMaxRequeue,
                                      sched::Reason::kLaunchFailedRequeuedHeld}) {
@@ -173,7 +179,8 @@ TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
   }
 }
 
-// The claim goes with the same write, and the exit code of the start before is not this one's.
+// The claim goes with the same write, and the exit code of the start before is not this one's. No
+// start time yet: it is that of readiness, since the limit counts from there.
 TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   kube::JobStatus before;
   before.state = kube::JobState::kPending;
@@ -202,7 +209,8 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
 }
 
 // Turns come every few seconds and follow from the timetable: a new leader needs no status for
-// them. Other suspensions it knows from the status only.
+// them. Other suspensions it knows from the status only. A write for each turn of each job would be
+// more than the API server bears.
 TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
   for (const auto& [cause, want] : {std::pair{sched::Reason::kTimeslice, WriteUrgency::kInforms},
                                     std::pair{sched::Reason::kPreempted, WriteUrgency::kUrgent},
@@ -220,7 +228,7 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
 }
 
 // A new leader goes on with the ending by what is stored: why, since when, until when the pods have
-// time.
+// time. The allocation stays, because the pods still use the nodes.
 TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
   DecisionContext in = context();
   in.preemptor = kube::JobReference{.ns = "team-b", .name = "urgent", .uid = "u"};
@@ -239,8 +247,8 @@ TEST(StatusAfter, AnEndingNamesItsVerdictAndThePreemptor) {
   EXPECT_TRUE(status.allocation) << "until its pods are gone";
 }
 
-// A claim that is forgotten would be a preemption for nothing; one that stays would hold nodes for
-// nobody.
+// A claim that is forgotten would be a preemption for nothing; one that stays would keep nodes
+// empty for a job that does not need them any more.
 TEST(StatusAfter, AClaimIsACommitPointAlsoWhenItIsGivenUp) {
   sched::Claim claim{.job = sched::JobId{7}, .claim = sched::Allocation{}, .until = kDecidedAt};
   claim.claim->nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
@@ -276,7 +284,8 @@ TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
 }
 
 // A requeued job counts as submitted again (T7). A start that was undone is not the job's doing, so
-// it keeps its age.
+// it keeps its age. Its age is a part of its priority: it would lose its place in the queue by a
+// fault of the cluster.
 TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot) {
   for (const bool requeued : {true, false}) {
     const sched::StateChange change{.job = sched::JobId{7},
@@ -314,7 +323,8 @@ TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
 }
 
 // The tolerance is 5 s: 4 s are below it, 5 s are not, in both directions; another node always
-// counts.
+// counts. Plans move by a second or two with each pass of the backfill scheduler, and each move
+// would be a write for each job that waits.
 TEST(StatusAfter, APlanThatMovesByLessThanTheToleranceStaysAsItIsStored) {
   kube::JobStatus stored;
   stored.state = kube::JobState::kPending;

@@ -9,6 +9,8 @@ namespace {
 
 using std::chrono::seconds;
 
+// A job of two pods, a and b. A note is a condition of the pod; its reason is that of the
+// suspension.
 class SuspensionNotesTest : public testing::Test {
  protected:
   static constexpr base::Instant kSuspendedAt{seconds{1'000}};
@@ -17,6 +19,7 @@ class SuspensionNotesTest : public testing::Test {
   SuspensionNotesTest() {
     for (const char* name : {"a", "b"}) put(name, {});
   }
+  // A watch shows the pod, with this note or without one.
   void put(const std::string& name, const std::string& note) {
     kube::Pod pod;
     pod.metadata.name = name;
@@ -45,6 +48,7 @@ class SuspensionNotesTest : public testing::Test {
     }
     return text;
   }
+  // The answer to the write of that pod's note.
   void stored(const std::string& name, const base::Status& status) {
     notes_.answered({.uid = "uid-" + name, .job_uid = "job", .status = status}, kLong);
   }
@@ -54,6 +58,9 @@ class SuspensionNotesTest : public testing::Test {
 
 // 1. not before kNotedAfter; 2. both pods, once; 3. nothing more while it lasts; 4. removed when it
 //    ends.
+//
+// To kubelet a frozen pod is one that runs and is ready; the note is the only sign on the pod
+// itself.
 TEST_F(SuspensionNotesTest, PodsSayThatTheirJobIsSuspendedForLong) {
   suspend("User");
   EXPECT_EQ(notes_.next_due(kSuspendedAt), kLong);
@@ -70,7 +77,8 @@ TEST_F(SuspensionNotesTest, PodsSayThatTheirJobIsSuspendedForLong) {
   EXPECT_EQ(written(kLong + seconds{60}), "-a -b");
 }
 
-// It ends before kNotedAfter, so no pod was ever written.
+// It ends before kNotedAfter, so no pod was ever written. Written at once, it would be two writes
+// for each pod of a gang of thousands.
 TEST_F(SuspensionNotesTest, AShortSuspensionCostsNothing) {
   suspend("Preempted");
   notes_.observe("job", std::nullopt, kSuspendedAt + seconds{20});
@@ -116,7 +124,8 @@ TEST(SuspensionOf, IsOfJobsThatAreSuspendedAndNotEnding) {
   EXPECT_FALSE(suspension_of(job));
 }
 
-// A pod that ends takes its note along.
+// A pod that ends takes its note along. a has ended, b is being deleted: a write to either would be
+// in vain.
 TEST_F(SuspensionNotesTest, PodsThatEndAreLeft) {
   suspend("User");
   kube::Pod done = *pods_["a"];
@@ -141,7 +150,8 @@ TEST_F(SuspensionNotesTest, AnotherReasonIsNotedWhenItHasLasted) {
   EXPECT_EQ(written(kLong + SuspensionNotes::kNotedAfter), "+a:User +b:User");
 }
 
-// As a new leader finds it: its predecessor wrote the note, and the job was resumed since.
+// As a new leader finds it: its predecessor wrote the note, and the job was resumed since. Left
+// there, it would say of a running pod that it is suspended.
 TEST_F(SuspensionNotesTest, ANoteOfAJobThatRunsIsTakenAway) {
   put("b", "User");
   EXPECT_EQ(written(kLong), "-b");

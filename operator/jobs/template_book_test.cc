@@ -9,11 +9,13 @@
 namespace control {
 namespace {
 
+// A template that differs by its image alone.
 kube::RawJson template_of(const std::string& image) {
   const nlohmann::json container{{"name", "main"}, {"image", image}};
   return kube::RawJson{nlohmann::json{{"spec", {{"containers", {container}}}}}};
 }
 
+// Only the judged facts are kept, a few hundred bytes of each template.
 TEST(TemplateBook, KnowsATemplateUntilItIsForgotten) {
   TemplateBook book;
   EXPECT_EQ(book.find("uid"), nullptr);

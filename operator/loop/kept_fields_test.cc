@@ -37,12 +37,15 @@ constexpr std::size_t kMega = std::size_t{1} << 20U;
 const std::string kLong(kMega / 2, 'x');
 const std::string kValue(63, 'x');
 
+// All with our own prefix: of a node these are kept before the labels of others.
 kube::Labels labels() {
   kube::Labels all;
   for (int i = 0; i < kEntries; ++i) all["kubegang.io/" + std::to_string(i)] = kValue;
   return all;
 }
 
+// Metadata as an author could write it to use up the operator's memory: each part alone is too
+// large.
 void fill(kube::ObjectMeta& metadata) {
   metadata = {.name = "huge", .generate_name = kLong, .ns = "team-a", .uid = "u"};
   metadata.resource_version = "7";
@@ -53,6 +56,8 @@ void fill(kube::ObjectMeta& metadata) {
   }
 }
 
+// A container that requests 1 KiB of memory, and a resource of its own name, so that names add up,
+// too.
 kube::Container container(const std::string& name) {
   kube::Container one{.name = name, .image = kValue, .command = {kValue}, .args = {kValue}};
   one.env = {{.name = "A", .value = kValue}};
@@ -61,6 +66,8 @@ kube::Container container(const std::string& name) {
   return one;
 }
 
+// Running since hour 1. The state before and the image are of no use to the operator and have to
+// go.
 kube::ContainerStatus running(const std::string& name) {
   kube::ContainerStatus status{.name = name, .image = kValue, .image_id = kValue};
   status.state.running = kube::ContainerRunning{base::Instant{std::chrono::hours{1}}};
@@ -68,6 +75,7 @@ kube::ContainerStatus running(const std::string& name) {
   return status;
 }
 
+// A pod on n1 that is as large as it can be, of no job and without a gate.
 kube::Pod hostile_pod(int containers) {
   kube::Pod pod;
   fill(pod.metadata);
@@ -89,12 +97,14 @@ kube::Pod hostile_pod(int containers) {
   return pod;
 }
 
+// Bytes in use: those of the arenas and those of large blocks, which are mapped one by one.
 std::size_t heap_bytes() {
   const struct mallinfo2 info = mallinfo2();
   return info.uordblks + info.hblkhd;
 }
 
-// Returns how many bytes stay in memory of each of `count` such objects, after `keep`.
+// Returns how many bytes stay in memory of each of `count` such objects, after `keep`. The size of
+// the JSON would not tell: a string that was shortened in place keeps its whole buffer.
 template <typename T, typename Keep>
 std::size_t bytes_of(const T& object, int count, Keep keep) {
   std::vector<std::shared_ptr<const T>> all;
@@ -126,6 +136,8 @@ T kept(const T& object, std::size_t bytes_max) {
   return one;
 }
 
+// Such pods are most of a cluster's. All that counts of them is the memory that they take on their
+// node, and the sum survives although the containers do not.
 TEST(KeptFields, OfAPodOfOthersLittleIsKept) {
   const kube::Pod pod = hostile_pod(kContainers);
   const kube::Pod left = kept(pod, 3'072);
@@ -154,6 +166,8 @@ TEST(KeptFields, NoAmountsOfMemoryOverflow) {
   EXPECT_EQ(memory_request(left), memory_request(pod));
 }
 
+// An agent's pod is a pod of others as well. If its labels or its readiness were dropped, the
+// operator would take each node for one without an agent.
 TEST(KeptFields, AnAgentsPodSaysTheSame) {
   kube::Pod pod = hostile_pod(2);
   pod.metadata.labels[std::string{kube::kLabelName}] = kube::kLabelNameValue;
@@ -168,6 +182,7 @@ TEST(KeptFields, AnAgentsPodSaysTheSame) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kReady);
 }
 
+// The same, with a Job of ours as its controller. The other owners are still there.
 kube::Pod pod_of_job(int containers) {
   kube::Pod pod = hostile_pod(containers);
   pod.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
@@ -178,6 +193,8 @@ kube::Pod pod_of_job(int containers) {
   return pod;
 }
 
+// The states decide whether the gang has started, has failed, or is stuck, and a container's probe
+// whether it may ever be frozen. Messages are cut, codes and reasons are not.
 TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
   kube::Pod pod = pod_of_job(32);
   const kube::RawJson probe{json{{"exec", {{"command", {kLong}}}}}};
@@ -200,12 +217,16 @@ TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
   EXPECT_EQ(left.status.container_statuses[4].state.waiting->reason, "ErrImagePull");
 }
 
-// More than a template may have: nobody but its own author has made it.
+// More than a template may have: nobody but its own author has made it. Its claim to be of a job
+// must not buy it a thousand containers of room.
 TEST(KeptFields, OfAPodThatSaysItIsOfAJobNotAllContainersAreKept) {
   const kube::Pod left = kept(pod_of_job(kContainers), 196'608);
   EXPECT_EQ(left.spec.containers.size(), 64U);
 }
 
+// Until kube-scheduler binds the pod, only the affinity says which node it is meant for. The
+// author's own affinity beside it goes. The message about the claim is read, so its beginning
+// stays.
 TEST(KeptFields, APinnedPodKeepsItsPin) {
   kube::Pod pod = pod_of_job(1);
   pod.spec.node_name.reset();
@@ -222,11 +243,13 @@ TEST(KeptFields, APinnedPodKeepsItsPin) {
   EXPECT_TRUE(binding_problem(left)->about_claims);
 }
 
+// What becomes of a gang that has this one pod.
 PodGangVerdict verdict_of(const kube::Pod& pod) {
   const std::vector pods{std::make_shared<const kube::Pod>(pod)};
   return translate_pod_gang(pods);
 }
 
+// A gang of one pod that waits behind our gate, with each annotation that is read.
 kube::Pod gated_pod() {
   kube::Pod pod;
   pod.metadata = {.name = "p", .ns = "team-a", .uid = "u"};
@@ -238,6 +261,8 @@ kube::Pod gated_pod() {
   return pod;
 }
 
+// The verdict on the cut pod is that on the whole one, to the last field of the job. So no field is
+// cut that the translation reads.
 TEST(KeptFields, AGatedPodBecomesTheSameJob) {
   kube::Pod pod = gated_pod();
   pod.spec.containers = {
@@ -257,6 +282,8 @@ TEST(KeptFields, AGatedPodBecomesTheSameJob) {
   EXPECT_TRUE(has_gang_gate(left));
 }
 
+// Each annotation holds half a megabyte. The refusal quotes values; if it quoted them whole, the
+// megabytes would come back in the message and go into a status.
 TEST(KeptFields, OfAGatedPodLittleIsKept) {
   kube::Pod pod = hostile_pod(kContainers);
   const kube::Pod gated = gated_pod();
@@ -273,7 +300,8 @@ TEST(KeptFields, OfAGatedPodLittleIsKept) {
   EXPECT_EQ(verdict_of(pod).kind, Kind::kRefused);
 }
 
-// The longest list of partitions is kept as it is; a longer one stays refused.
+// The longest list of partitions is kept as it is; a longer one stays refused. A list that was
+// merely cut at the bound would be legal, and the job would run elsewhere.
 TEST(KeptFields, AnAnnotationIsKeptWholeOrRefused) {
   kube::Pod pod = gated_pod();
   std::string& list = pod.metadata.annotations["kubegang.io/partition"];
@@ -301,6 +329,8 @@ TEST(KeptFields, OurNoteIsKeptWhole) {
   }
 }
 
+// The template's arguments are judged (mpirun has to be refused), its annotations are not. The
+// success policy is the largest that the API server takes: 20 rules of 64 KiB.
 TEST(KeptFields, OfABatchJobLittleIsKept) {
   kube::BatchJob job;
   fill(job.metadata);
@@ -321,6 +351,8 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
   EXPECT_EQ(left.spec.completions, 2);
 }
 
+// 3,000 labels are above the 64 KiB that are kept, so most are dropped; the weight is a label of
+// ours and has to survive. Of all resources only those that the scheduler knows stay.
 TEST(KeptFields, OfANodeLittleIsKept) {
   kube::Node node;
   fill(node.metadata);
@@ -348,7 +380,8 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   EXPECT_EQ(after.spec.state, before.spec.state);
 }
 
-// Of a Job of ours the CRD bounds the spec, and the template is dropped.
+// Of a Job of ours the CRD bounds the spec, and the template is dropped. The attempt's label and
+// the controller stay: by them a batch Job finds its attempts.
 TEST(KeptFields, OfTheMetadataOfAJobLittleIsKept) {
   kube::Job job;
   fill(job.metadata);

@@ -10,6 +10,7 @@ namespace {
 const kube::ObjectKey kFirst{"system", "agent-1"};
 const kube::ObjectKey kSecond{"system", "agent-2"};
 
+// An agent's pod on n1, whose container runs or not, and which kubelet calls ready or not.
 kube::Pod agent(bool runs, bool ready) {
   kube::Pod pod;
   pod.metadata.labels = {{"app.kubernetes.io/name", "kubegang"},
@@ -27,6 +28,7 @@ kube::Pod agent(bool runs, bool ready) {
 
 struct AgentPodsTest : testing::Test {
   AgentPodsTest() { agents.expect_in("system"); }
+  // Shows the pod; returns what is then known of the agent on n1.
   AgentPod after(const kube::Pod& pod) {
     EXPECT_EQ(agents.observe(kFirst, &pod), "n1");
     return agents.on("n1").value();
@@ -34,6 +36,8 @@ struct AgentPodsTest : testing::Test {
   AgentPods agents;
 };
 
+// kubelet's word, which comes also when the agent can say nothing any more: that it has crashed,
+// say. The readiness may lag behind the container, so the container counts first.
 TEST_F(AgentPodsTest, SayWhetherTheAgentRunsAndIsReady) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kMissing);
   EXPECT_EQ(after(agent(false, false)), AgentPod::kNotRunning);
@@ -45,7 +49,8 @@ TEST_F(AgentPodsTest, SayWhetherTheAgentRunsAndIsReady) {
   EXPECT_EQ(agents.on("n1"), AgentPod::kMissing);
 }
 
-// A DaemonSet's update: the old pod ends while the new one starts.
+// A DaemonSet's update: the old pod ends while the new one starts. With the worst, each update
+// would drain all nodes in turn.
 TEST_F(AgentPodsTest, TheBestOfSeveralCounts) {
   kube::Pod old = agent(true, true);
   EXPECT_EQ(after(old), AgentPod::kReady);

@@ -11,6 +11,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kTaintsAt{std::chrono::seconds{1'000}};
 
+// The taint that keeps other pods off the nodes of a partition with taintNodes.
 kube::Taint ours() {
   return {.key = std::string{kube::kTaintManaged},
           .effect = std::string{kube::kTaintManagedEffect}};
@@ -38,7 +39,8 @@ struct Nodes {
 const kube::Taint kOther{.key = "other", .effect = "NoExecute"};
 
 // Three nodes: to be tainted, tainted already, and no longer in any partition. The resourceVersion
-// goes along, since the write replaces the whole list.
+// goes along, since the write replaces the whole list. Without it a taint that another controller
+// has set meanwhile would be lost.
 TEST(NodeTaints, WritesOnlyWhatDiffersAndKeepsTheTaintsOfOthers) {
   Nodes nodes{{{"bare", node("bare", {kOther})},
                {"done", node("done", {ours()})},
@@ -68,6 +70,8 @@ TEST(NodeTaints, TriesAgainAfterAFailureAndForgetsWhatTheWatchConfirms) {
   EXPECT_EQ(taints.next_due(kTaintsAt + seconds{20}), base::kNever);
 }
 
+// The Node was deleted before its taint was written. There is nothing to write, and nothing to come
+// back to.
 TEST(NodeTaints, ForgetsANodeThatIsGone) {
   Nodes nodes{{{"bare", node("bare", {})}}};
   NodeTaints taints;

@@ -7,6 +7,8 @@ namespace {
 
 using std::chrono::seconds;
 
+// A version is {term, revision}. see() says which one is stored, which one the agent obeys, and
+// when that was seen. oldest() is the longest wait of the nodes that count, an alert's metric.
 constexpr base::Instant kStart{};
 bool any(const std::string&) {
   return true;
@@ -22,6 +24,7 @@ TEST(ObservedLag, CountsFromTheFirstRevisionThatIsNotObeyed) {
   EXPECT_EQ(lag.oldest(kStart + seconds{30}, any), seconds{20});
 }
 
+// An agent that follows all the time, always one revision behind, is not ill.
 TEST(ObservedLag, StartsAnewWithEachRevisionThatIsReached) {
   ObservedLag lag;
   lag.see("n1", {1, 8}, TimetableVersion{1, 7}, kStart);
@@ -31,6 +34,7 @@ TEST(ObservedLag, StartsAnewWithEachRevisionThatIsReached) {
   EXPECT_EQ(lag.oldest(kStart + seconds{60}, any), seconds{0});
 }
 
+// A node whose agent never came up must not look like one without a lag.
 TEST(ObservedLag, AgentThatHasSaidNothingIsBehind) {
   ObservedLag lag;
   lag.see("n1", {1, 1}, std::nullopt, kStart);
@@ -66,6 +70,7 @@ TEST(ObservedLag, TheSameRevisionOfAnotherTermIsAnotherOne) {
   EXPECT_EQ(lag.oldest(kStart + seconds{3}, any), seconds{3});
 }
 
+// A node that is down has no agent that could obey; its wait would hide the lag of the others.
 TEST(ObservedLag, OnlyNodesThatCount) {
   ObservedLag lag;
   lag.see("down", {1, 2}, TimetableVersion{1, 1}, kStart);

@@ -28,6 +28,8 @@ struct TurnsTest : testing::Test {
   sched::ClusterParameters& cluster = configuration.cluster;
 };
 
+// There no agent is needed: clusters that use none of this can do without the DaemonSet. With
+// select/cons_tres jobs share a node, but never a core.
 TEST_F(TurnsTest, AreNotPossibleWhereEachJobHasItsNodesAlone) {
   EXPECT_FALSE(possible());
   a().over_subscribe = OverSubscribe::kNo;
@@ -50,7 +52,8 @@ TEST_F(TurnsTest, ArePossibleInAPartitionThatStacksJobs) {
   EXPECT_FALSE(possible()) << "nothing would stop them";
 }
 
-// Rule 3, one condition after the other.
+// Rule 3, one condition after the other. A node that is left out wrongly would run two gangs at
+// once; one too many costs a timetable.
 TEST_F(TurnsTest, ArePossibleBetweenTiersWhereTheHigherStopsTheLower) {
   b().priority_tier = 2;
   EXPECT_FALSE(possible());
@@ -91,6 +94,8 @@ TEST_F(TurnsTest, ArePossibleWhereCpusAreCountedAndNotBound) {
   EXPECT_TRUE(possible());
 }
 
+// An agent binds pods to cores, and tells through the timetable's status which cores there are.
+// With gang off nothing is frozen, but the cores have to be known all the same.
 TEST_F(TurnsTest, AgentsAndTimetablesAreNeededForThemAndForCores) {
   const auto needs = [this] {
     const Turns turns{configuration};

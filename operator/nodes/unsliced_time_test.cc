@@ -12,6 +12,7 @@ using std::chrono::seconds;
 
 constexpr base::Instant kOpened{seconds{1'000}};
 
+// A timetable whose agent said at kOpened that it is ready, or not, and why.
 kube::NodeTimetable saying(bool ready, std::string_view reason) {
   kube::NodeTimetable table;
   table.status.conditions = {
@@ -22,6 +23,8 @@ kube::NodeTimetable saying(bool ready, std::string_view reason) {
   return table;
 }
 
+// An agent that ends lets all pods run, and its last word may still be "Obeying": then kubelet's
+// word about its pod counts. Where no agent has ever said anything, nothing was ever sliced.
 TEST(IsUnsliced, ByTheAgentsWordOrByItsPod) {
   const kube::NodeTimetable obeying = saying(true, "Obeying");
   EXPECT_FALSE(is_unsliced(&obeying, std::nullopt));
@@ -69,6 +72,8 @@ class UnslicedTimeTest : public testing::Test {
   seconds reported_{0};
 };
 
+// Pods of all gangs run then, and use their limit up: a job that is off by its timetable would
+// otherwise run on for free. `run_time` is what the scheduler's clock has counted by itself.
 TEST_F(UnslicedTimeTest, ReportsTheTimeOffWhileTheNodeDoesNotSlice) {
   EXPECT_EQ(counted(seconds{0}, seconds{100}), seconds{0});
   EXPECT_EQ(time_.next_due(), base::kNever);

@@ -16,6 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// Three ready nodes, and no scheduler: what is looked at is the configuration that it would get.
 class PolicyBookTest : public testing::Test {
  protected:
   PolicyBookTest() {
@@ -40,17 +41,20 @@ class PolicyBookTest : public testing::Test {
     changes[{"", object.metadata.name}] = std::make_shared<const T>(object);
     book_.observe(changes);
   }
+  // The watch shows that the object was deleted.
   template <typename T>
   void gone(const std::string& name) {
     Changes<T> changes;
     changes[{"", name}] = nullptr;
     book_.observe(changes);
   }
+  // Decides about all objects as they were last seen, with the nodes that there are.
   PolicyBook::Decided decide() {
     std::vector<const kube::Node*> nodes;
     for (const auto& node : nodes_) nodes.push_back(node.get());
     return book_.decide(nodes, kube::ManualClock::kStart);
   }
+  // A partition of these nodes that is legal as it is.
   static kube::PartitionSpec on(const std::string& hostlist) {
     kube::PartitionSpec spec;
     spec.nodes.hostlist = hostlist;
@@ -59,6 +63,7 @@ class PolicyBookTest : public testing::Test {
         kube::OverSubscribe{.policy = kube::OverSubscribePolicy::kForce, .max_share = 1};
     return spec;
   }
+  // "batch: n1 n2" for each partition that is in force.
   std::vector<std::string> partitions() const {
     std::vector<std::string> names;
     for (const auto& each : book_.configuration().partitions) {
@@ -84,6 +89,8 @@ class PolicyBookTest : public testing::Test {
   base::Instant created_ = kube::ManualClock::kStart;
 };
 
+// The verdict is urgent, because a person waits for it; a second decision without news must neither
+// change the configuration nor write.
 TEST_F(PolicyBookTest, WhatIsLegalIsInForceAndIsSaidOnce) {
   see<kube::Partition>("batch", on("n[1-2]"));
   EXPECT_TRUE(book_.is_dirty());
@@ -100,7 +107,8 @@ TEST_F(PolicyBookTest, WhatIsLegalIsInForceAndIsSaidOnce) {
   EXPECT_EQ(status.urgency(), WriteUrgency::kClean) << "that was said";
 }
 
-// The watch repeats objects, and statuses change all the time.
+// The watch repeats objects, and statuses change all the time. A decision looks at all objects
+// together and rebuilds the configuration, so it must not follow from the operator's own writes.
 TEST_F(PolicyBookTest, OnlyAChangedSpecHasToBeDecided) {
   see<kube::Partition>("batch", on("n1"));
   (void)decide();
@@ -133,6 +141,7 @@ TEST_F(PolicyBookTest, AnIllegalSpecLeavesTheLastAcceptedOneInForce) {
   EXPECT_THAT(decide().refused, IsEmpty()) << "a log line once, not at each decision";
 }
 
+// There is nothing to fall back to: jobs that name it are refused, as if it did not exist.
 TEST_F(PolicyBookTest, AnIllegalSpecThatWasNeverAcceptedIsNotInForce) {
   kube::PartitionSpec wrong = on("n1");
   wrong.limits = kube::PartitionLimits{.min_nodes = 5, .max_nodes = 2};
@@ -142,6 +151,7 @@ TEST_F(PolicyBookTest, AnIllegalSpecThatWasNeverAcceptedIsNotInForce) {
   EXPECT_FALSE(book_.find_status<kube::Partition>("batch")->wanted().accepted.has_value());
 }
 
+// A deletion is a change like an edit. Seen twice, it is not decided twice.
 TEST_F(PolicyBookTest, ADeletedPolicyIsOutOfForce) {
   see<kube::Partition>("batch", on("n1"));
   (void)decide();
@@ -170,7 +180,8 @@ TEST_F(PolicyBookTest, AnObjectOfTheSameNameBeginsAnew) {
   EXPECT_EQ(book_.find_status<kube::Partition>("batch")->uid(), "another");
 }
 
-// A partition that follows nodes has a new verdict with each node that comes: that only informs.
+// A partition that follows nodes has a new verdict with each node that comes: that only informs. No
+// person has edited anything, and a cluster that starts would bring one write for each node.
 TEST_F(PolicyBookTest, AVerdictThatFollowsNodesOnlyInforms) {
   see<kube::Partition>("batch", on("n[1-4]"));
   (void)decide();
@@ -185,7 +196,8 @@ TEST_F(PolicyBookTest, AVerdictThatFollowsNodesOnlyInforms) {
   EXPECT_EQ(status.urgency(), WriteUrgency::kInforms);
 }
 
-// Any other object of the kind is told that it counts for nothing.
+// Any other object of the kind is told that it counts for nothing. Two configurations at once could
+// contradict each other, and silence would let its author believe that it is in force.
 TEST_F(PolicyBookTest, OnlyTheSchedulerConfigOfItsNameCounts) {
   kube::SchedulerConfigSpec spec;
   spec.gang = false;
@@ -198,6 +210,7 @@ TEST_F(PolicyBookTest, OnlyTheSchedulerConfigOfItsNameCounts) {
   EXPECT_FALSE(book_.configuration().cluster.gang);
 }
 
+// They do not concern the scheduler, which would otherwise be reconfigured for them.
 TEST_F(PolicyBookTest, ParametersOfTheOperatorAreToldApart) {
   (void)decide();
   kube::SchedulerConfigSpec spec;

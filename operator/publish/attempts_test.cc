@@ -10,6 +10,8 @@ using std::chrono::seconds;
 
 constexpr base::Instant kTriedAt{std::chrono::seconds{1'000}};
 
+// Two writes of one object could arrive in the wrong order. A race that was lost to another writer
+// is no failure: the next try has the newer version and need not wait.
 TEST(Attempts, OneIsUnderWayAtATime) {
   Attempts attempts;
   EXPECT_TRUE(attempts.may_begin(kTriedAt));
@@ -20,6 +22,8 @@ TEST(Attempts, OneIsUnderWayAtATime) {
   EXPECT_TRUE(attempts.may_begin(kTriedAt));
 }
 
+// An API server that is overloaded gets room to recover; the maximum bounds how late the first
+// write after that is. A success ends the row.
 TEST(Attempts, EachFailureInARowDoublesTheWaitUpToItsMaximum) {
   Attempts attempts{{.first = milliseconds{50}, .max = milliseconds{150}}};
   for (const auto wait :
@@ -36,6 +40,8 @@ TEST(Attempts, EachFailureInARowDoublesTheWaitUpToItsMaximum) {
   EXPECT_EQ(attempts.due(), kTriedAt + seconds{1} + milliseconds{50}) << "counted anew";
 }
 
+// For writes that only a watch confirms: without the rest the object would look unwritten for a
+// moment, and be written a second time.
 TEST(Attempts, MayBeToldToRest) {
   Attempts attempts;
   attempts.rest_until(kTriedAt + seconds{1});

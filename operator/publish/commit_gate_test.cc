@@ -18,6 +18,8 @@ enum class Life { kWaits, kClaims, kStarted, kEnding, kEnded };
 enum Who : std::size_t { kLow, kHigh };
 const std::array<std::string, 2> kUids{"low", "high"};
 
+// A state of the small world, reached by some order of steps. Two orders that lead to the same
+// state go on alike, so each state is looked at once.
 struct History {
   std::array<Life, 2> decided{Life::kWaits, Life::kWaits};
   std::array<Life, 2> stored{Life::kWaits, Life::kWaits};
@@ -28,6 +30,7 @@ struct History {
   bool publishing = false;           // a write of the timetable is under way
   std::array<bool, 2> to_publish{};  // what that write says
 
+  // What the gate asks for and what is wanted follow from the state, as they do in the operator.
   bool is_uncommitted(Who who) const { return decided[who] != stored[who]; }
   bool is_allocated(Who who) const {
     return decided[who] == Life::kStarted || decided[who] == Life::kEnding;
@@ -41,6 +44,7 @@ struct History {
   bool operator<(const History& other) const { return as_tuple() < other.as_tuple(); }
 };
 
+// The timetable of the node, as far as the gate reads it: which jobs have pods in it.
 kube::NodeTimetableSpec spec_of(const std::array<bool, 2>& listed) {
   kube::NodeTimetableSpec spec;
   for (const Who who : {kLow, kHigh}) {
@@ -50,6 +54,8 @@ kube::NodeTimetableSpec spec_of(const std::array<bool, 2>& listed) {
 }
 
 // With a view that lies, some rule has to break: otherwise this test could not see it.
+// kAllIsStored: the gate believes that each decision is stored at once; kAllIsPublished: the same
+// of timetables.
 enum class Lie { kNone, kAllIsStored, kAllIsPublished };
 
 CommitGate gate_of(const History& now, Lie lie) {
@@ -158,6 +164,8 @@ std::vector<std::string> broken_rules(const History& before, const History& now)
   return broken;
 }
 
+// What was found in all histories. all_go_on: in no state did the gate leave nothing to do before
+// high runs.
 struct Tried {
   std::set<std::string> broken;  // rules, by their numbers
   std::size_t histories = 0;
@@ -165,7 +173,8 @@ struct Tried {
   bool all_go_on = true;
 };
 
-// Depth first through all histories that can be reached; `seen` makes it end.
+// Depth first through all histories that can be reached; `seen` makes it end. A rule is looked at
+// for each step, also for one that leads to a state that is known already.
 Tried try_all(Lie lie) {
   Tried tried;
   std::set<History> seen{History{}};
@@ -189,6 +198,8 @@ Tried try_all(Lie lie) {
   return tried;
 }
 
+// A gate that lets nothing through breaks no rule either: so high has to get its pods in the end,
+// from every state that can be reached.
 TEST(CommitGate, HoldsItsRulesInAllSmallHistoriesAndStopsNone) {
   const Tried tried = try_all(Lie::kNone);
   EXPECT_EQ(tried.broken, std::set<std::string>{});
@@ -198,6 +209,8 @@ TEST(CommitGate, HoldsItsRulesInAllSmallHistoriesAndStopsNone) {
   EXPECT_GT(tried.histories, 90U);
 }
 
+// With a gate that believes too much, each rule has to break in some order: so each is needed, and
+// this test can see a break of each.
 TEST(CommitGate, EachRuleIsBrokenSomewhereWithoutIt) {
   EXPECT_EQ(try_all(Lie::kAllIsStored).broken, (std::set<std::string>{"1", "2", "3", "4"}));
   EXPECT_EQ(try_all(Lie::kAllIsPublished).broken, (std::set<std::string>{"2"}));

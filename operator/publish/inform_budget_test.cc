@@ -10,12 +10,15 @@ using std::chrono::seconds;
 
 constexpr base::Instant kBudgetAt{std::chrono::seconds{1'000}};
 
+// Spends all tokens; returns how many there were.
 int spend_all(InformBudget& budget) {
   int spent = 0;
   for (; budget.has_one(); ++spent) budget.spend_one();
   return spent;
 }
 
+// A token is one write that only informs. Two remain under load, so that reasons do not stand still
+// for as long as it lasts. A new leader begins with none: it has all reasons to compare at once.
 TEST(InformBudget, GivesTwentyPerSecondAndTwoWhileMoreImportantWritesWait) {
   InformBudget budget;
   budget.restore(kBudgetAt);
@@ -29,7 +32,7 @@ TEST(InformBudget, GivesTwentyPerSecondAndTwoWhileMoreImportantWritesWait) {
 }
 
 // By priority, then by number. One that was written half a minute ago waits, whatever its priority
-// is.
+// is. Users look at the jobs that are to start next.
 TEST(InformBudget, TheHeadOfTheQueueGoesFirstAndSomeHaveToWait) {
   InformBudget budget;
   budget.queue({.priority = 1, .id = sched::JobId{1}, .uid = "low"}, kBudgetAt, kBudgetAt);

@@ -15,6 +15,7 @@ using Table = Mirror<kube::NodeTimetable, &kube::NodeTimetable::spec, IfGone::kC
 
 constexpr base::Instant kMirrorAt{std::chrono::seconds{1'000}};
 
+// A QOS as the API server stores it: its version, and a count in its status.
 kube::Qos qos(const std::string& version, int running, const std::string& uid = "u") {
   kube::Qos object;
   object.metadata.name = "gold";
@@ -34,6 +35,8 @@ StatusMirror<kube::Qos> writing(WriteUrgency how = WriteUrgency::kCommit) {
   return mirror;
 }
 
+// The plain case. The version of the answer is the basis of the next write, so that no watch has to
+// be waited for.
 TEST(Mirror, AWriteThatIsStoredEndsTheDifference) {
   auto mirror = writing();
   EXPECT_TRUE(mirror.is_in_flight());
@@ -77,6 +80,8 @@ TEST(Mirror, WhatWasDeletedDuringItsWriteIsGoneWhateverTheAnswerSays) {
   EXPECT_TRUE(mirror.exists());
 }
 
+// Another writer was faster. The answer brought the newest version along, so nothing is gained by a
+// back-off.
 TEST(Mirror, AfterAConflictTheNextTryIsOnWhatIsStoredAndNeedNotWait) {
   auto mirror = writing();
   EXPECT_EQ(mirror.answered(Error{Code::kConflict, "409"}, qos("9", 3), kMirrorAt),
@@ -87,6 +92,8 @@ TEST(Mirror, AfterAConflictTheNextTryIsOnWhatIsStoredAndNeedNotWait) {
   EXPECT_EQ(mirror.wanted().running, 5);
 }
 
+// The write was done, and the mirror cannot know. The second try meets its own first one, finds
+// that all is as wanted, and must not take it for another writer's.
 TEST(Mirror, AnAnswerThatWasLostShowsItselfAsAConflictOfTheNextTry) {
   auto mirror = writing();
   // It was stored as version 8, but the connection broke.
@@ -127,6 +134,8 @@ TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
   }
 }
 
+// A timetable is the operator's own object, unlike a user's: a hand that deletes it does not end
+// the need for it.
 TEST(Mirror, OurOwnObjectThatIsGoneIsMadeAgain) {
   kube::NodeTimetable object;
   object.metadata.name = "n1";
@@ -160,6 +169,8 @@ TEST(Mirror, AWatchIsHeardWhenItIsNewerAndNoWriteIsUnderWay) {
   EXPECT_EQ(busy.version(), "7");
 }
 
+// The rest between two writes that only inform counts from there. Other writes do not count, so
+// none of them puts off the next one that informs.
 TEST(Mirror, RemembersWhenItWasLastWrittenOnlyToInform) {
   EXPECT_EQ(writing(WriteUrgency::kInforms).informed_at(), kMirrorAt);
   EXPECT_EQ(writing(WriteUrgency::kUrgent).informed_at(), base::Instant{});

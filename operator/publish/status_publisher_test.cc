@@ -13,8 +13,10 @@ constexpr base::Instant kAtFirst{seconds{1'000}};
 constexpr std::int64_t kTerm = 3;
 constexpr std::size_t kRoom = 100;
 
+// No API server: effects are looked at, and a test answers them with stored() in the order that it
+// wants.
 struct StatusPublisherTest : testing::Test {
-  // Of jobs that wait, of that priority.
+  // A job of that number and priority that waits, as a watch would show it.
   JobRecord& job(const std::string& name, std::int64_t id, std::int64_t priority) {
     kube::Job object;
     object.metadata.name = name;
@@ -28,6 +30,7 @@ struct StatusPublisherTest : testing::Test {
     (void)jobs.observe(changes);
     return *jobs.find(name);
   }
+  // Changes the wanted status of the job, and says how urgent that is.
   void mark(JobRecord& job, WriteUrgency how, const std::string& message) {
     job.wanted().message = message;
     jobs.mark(job, how);
@@ -42,6 +45,7 @@ struct StatusPublisherTest : testing::Test {
     }
     return text;
   }
+  // All statuses that are written now, if `room` writes may be handed over.
   std::string due(std::size_t room = kRoom) {
     auto effects = statuses.due(now, kTerm, room);
     for (Effect& effect : statuses.due_rest(now, kTerm, room - effects.size())) {
@@ -53,6 +57,7 @@ struct StatusPublisherTest : testing::Test {
     budget.refill(now, true);  // two in a second
     return text(statuses.due_informing_jobs(now, kTerm));
   }
+  // The API server has stored the wanted status, and answers with the object.
   void stored(JobRecord& job) {
     kube::Job object = job.status.object_with(job.wanted());
     // A newer version: ten times the number before.
@@ -74,6 +79,8 @@ struct StatusPublisherTest : testing::Test {
   StatusPublisher statuses{{jobs, policy, gate, budget}};
 };
 
+// The term is part of each status: a leader that was replaced without knowing it is recognized by
+// its lower one. One write of an object at a time, or an older state could arrive last.
 TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "say this");
@@ -92,7 +99,8 @@ TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   EXPECT_EQ(due(), "a:status");
 }
 
-// Rule 4 of CommitGate.
+// If the ending were stored first and the operator crashed, the next leader would end the victim
+// and know of no job that needed its nodes: a preemption for nothing.
 TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {
   JobRecord& victim = job("a-victim", 1, 0);
   JobRecord& preemptor = job("b-preemptor", 2, 0);
@@ -134,6 +142,8 @@ TEST_F(StatusPublisherTest, WhatInformsGoesByPriorityWithinItsBudgetAndOnceAMinu
 }
 
 // A new leader computes the reasons of all jobs; most are what its predecessor has written.
+// Thousands of writes without content at each change of leaders would hold up those that start
+// jobs.
 TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   budget.restore(now);
   JobRecord& a = job("a", 1, 0);
@@ -147,7 +157,8 @@ TEST_F(StatusPublisherTest, WhatIsStoredAlreadyIsNotWrittenAgain) {
   EXPECT_EQ(due(), "a:status");
 }
 
-// The name of a commit point follows from the state that it writes.
+// The name of a commit point follows from the state that it writes. Tests and the crash points of
+// the operator select writes by these names.
 TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
   JobRecord& a = job("a", 1, 0);
   const auto written = [&](const char* what) {
@@ -170,7 +181,8 @@ TEST_F(StatusPublisherTest, NamesTheCommitPointByWhatItWrites) {
   EXPECT_EQ(written("has ended"), "a:final");
 }
 
-// An ending whose preemptor is not known any more waits for nothing.
+// An ending whose preemptor is not known any more waits for nothing. It would wait for ever, and
+// its nodes with it.
 TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   JobRecord& victim = job("victim", 1, 0);
   victim.wanted().allocation.emplace();
@@ -182,6 +194,7 @@ TEST_F(StatusPublisherTest, AnEndingDoesNotWaitForAJobThatIsGone) {
   EXPECT_FALSE(victim.start.commit_after.has_value());
 }
 
+// Nothing else marks the job again, so the failure alone has to bring it back into the line.
 TEST_F(StatusPublisherTest, AFailedWriteIsDueAgainAfterItsBackOff) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "say this");
@@ -196,7 +209,9 @@ TEST_F(StatusPublisherTest, AFailedWriteIsDueAgainAfterItsBackOff) {
   EXPECT_EQ(due(), "a:status");
 }
 
-// Policies: what a verdict says at once, what it only adds within the budget.
+// Policies: what a verdict says at once, what it only adds within the budget. Counts of jobs change
+// with each start, so a QOS is written once in 5 s at most, and out of the same budget as the
+// reasons of jobs.
 TEST_F(StatusPublisherTest, WritesTheStatusesOfPoliciesToo) {
   budget.restore(now);
   kube::Qos gold;
@@ -254,6 +269,8 @@ TEST_F(StatusPublisherTest, WritesNoMoreThanThereIsRoomFor) {
   EXPECT_EQ(std::get<PatchStatus<kube::Job>>(effects[0]).to->status.message, "second");
 }
 
+// Ten jobs, five with a state to tell and five with a commit point. Commit points free nodes and
+// start pods; but if they had all of the room, users would see no states while the load lasts.
 TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
   for (const char* name : {"a", "b", "c", "d", "e"}) {
     mark(job(name, 1, 0), WriteUrgency::kUrgent, "waits");
@@ -271,6 +288,8 @@ TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
   EXPECT_EQ(due(100), "");
 }
 
+// Eight jobs have become ready. On nodes whose jobs take turns the timetables wait for that; where
+// they do not (late_readiness) only the job's own end does, and it may be told late.
 TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsGoesWithTheStates) {
   const auto ready = [this](const char* name, bool late) {
     JobRecord& one = job(name, 1, 0);
@@ -304,6 +323,7 @@ TEST_F(StatusPublisherTest, WhatMayNotBeWrittenWhenItsTurnComesIsLookedAtAgain) 
   EXPECT_EQ(due(), "a-victim:requeued");
 }
 
+// The write would only fail, and its failure would be tried again.
 TEST_F(StatusPublisherTest, AJobThatIsGoneIsNotWritten) {
   JobRecord& a = job("a", 1, 0);
   mark(a, WriteUrgency::kUrgent, "too late");

@@ -11,6 +11,7 @@ constexpr base::Instant kAt{seconds{1'000}};
 constexpr base::Duration kSlice = seconds{30};
 constexpr std::size_t kTablesRoom = 100;
 
+// A Node with a name and a UID, which is all that its timetable needs of it.
 std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
   kube::Node node;
   node.metadata.name = name;
@@ -18,6 +19,7 @@ std::shared_ptr<const kube::Node> bare_node(const std::string& name) {
   return std::make_shared<const kube::Node>(std::move(node));
 }
 
+// The object that the API server has after this write, under that version.
 kube::NodeTimetable stored(const PutTimetable& effect, const std::string& version) {
   kube::NodeTimetable object = *effect.object;
   object.metadata.uid = "table";
@@ -25,6 +27,7 @@ kube::NodeTimetable stored(const PutTimetable& effect, const std::string& versio
   return object;
 }
 
+// The outcome of a write. Only a lost race reads the object afresh, so `fresh` is an error here.
 TimetablePut answer(const PutTimetable& effect, base::Result<kube::NodeTimetable> result) {
   return {.node = effect.object->metadata.name,
           .spec = effect.object->spec,
@@ -32,6 +35,7 @@ TimetablePut answer(const PutTimetable& effect, base::Result<kube::NodeTimetable
           .fresh = base::Error{base::Code::kInternal, ""}};
 }
 
+// One partition of n1 and n2, of which n1 exists. The configuration needs timetables on its nodes.
 struct TimetablePublisherTest : testing::Test {
   TimetablePublisherTest() {
     sched::Configuration configuration;
@@ -58,7 +62,8 @@ struct TimetablePublisherTest : testing::Test {
 };
 
 // n2 is of the partition too, but its Node does not exist. The Node owns its timetable, so
-// Kubernetes collects it with the node.
+// Kubernetes collects it with the node. Until the first one is stored no pod may start there, since
+// the agent would not know of it.
 TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
   EXPECT_TRUE(tables.is_published("n1")) << "nothing is planned for it";
   tables.ensure_all(kSlice, kAt);
@@ -77,7 +82,8 @@ TEST_F(TimetablePublisherTest, MakesOneForEachNodeOfAPartition) {
   EXPECT_EQ(tables.next_due(kAt), base::kNever);
 }
 
-// Rule 1 of CommitGate.
+// A job on the node has a status that is not stored yet. A timetable from before that could name a
+// start that a new leader would never hear of.
 TEST_F(TimetablePublisherTest, WaitsForTheCommitsOfJobsOnTheNode) {
   publish();
   nodes.enter("n1", "job");
@@ -129,7 +135,8 @@ TEST_F(TimetablePublisherTest, GoesOnWhereThereWasNoRoom) {
   EXPECT_EQ(next(), "");
 }
 
-// It was deleted by hand; the node needs one, so it is created again and not patched.
+// It was deleted by hand; the node needs one, so it is created again and not patched. Without one
+// the agent would leave all its pods running at once.
 TEST_F(TimetablePublisherTest, MakesADeletedOneAgainAndTriesAFailedOneLater) {
   publish();
   tables.observe("n1", nullptr);
@@ -192,7 +199,9 @@ TEST_F(TimetablePublisherTest, TakesNoOlderObjectAndKnowsNoUnknownNode) {
   EXPECT_EQ(tables.stored("n7"), nullptr);
 }
 
-// The agent's word about the first revision is there before the answer to its write.
+// The agent's word about the first revision is there before the answer to its write. Then the node
+// needs no timetable any more. The deletion names the version that the agent's status made, and not
+// the one of our own write: with that it would be refused.
 TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
   tables.ensure_all(kSlice, kAt);
   const auto first = tables.due(kAt, 1, kTablesRoom);
@@ -216,7 +225,8 @@ TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
 }
 
 // The node goes while its timetable is being written: the answer must find no trace of it
-// afterwards.
+// afterwards. Nodes of cloud clusters come and go under new names, so each trace that stayed would
+// be memory for ever.
 TEST_F(TimetablePublisherTest, ForgetsANodeWhenTheLastWriteIsAnswered) {
   tables.ensure_all(kSlice, kAt);
   const auto effects = tables.due(kAt, 1, kTablesRoom);

@@ -26,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// An object as the API server would have it, from the JSON of its spec.
 template <typename T>
 T object_of(const std::string& name, const json& spec) {
   return kube::decode<T>({{"metadata", {{"name", name}}}, {"spec", spec}}).value();
@@ -35,7 +36,8 @@ kube::AccountSpec account_spec(const json& spec) {
 }
 
 // Each limit has a value of its own, so two that are mixed up are seen. A limit of 0
-// (perAccount.jobs) is a limit and not the absence of one.
+// (perAccount.jobs) is a limit and not the absence of one. Namespaces are the scheduler's users.
+// Memory is in MiB there: 1Gi is 1024.
 TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   const auto object = object_of<kube::Qos>("gold", json::parse(R"({
       "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9},
@@ -67,7 +69,8 @@ TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
   EXPECT_EQ(qos.usage_factor_milli, 1500);
 }
 
-// Each flag alone: it sets its field and no other.
+// Each flag alone: it sets its field and no other. A flag that is lost here would show as a limit
+// that does not hold, much later.
 TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
   using sched::QosConfig;
   const std::vector<std::pair<std::string, bool QosConfig::*>> flags{
@@ -87,6 +90,8 @@ TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
   }
 }
 
+// Physics below science, guests beside them. team-b is in two accounts, and its jobs are of guests
+// unless they name another one. Limits per namespace are the scheduler's limits per user.
 TEST(AccountTranslation, ATreeOfAccountsAndTheirNamespaces) {
   const auto science = account_spec({{"shares", 10}});
   const auto physics = account_spec(json::parse(R"({
@@ -126,6 +131,8 @@ TEST(AccountTranslation, ATreeOfAccountsAndTheirNamespaces) {
   EXPECT_EQ(users[2].limits.group_jobs, 1);
 }
 
+// Each case has one problem, and the sentence begins with the field. Limits of root hold for the
+// whole cluster and are legal; shares are of a parent, which root does not have.
 TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
   const auto problems = [](const std::string& name, const json& spec) {
     return check_account(object_of<kube::Account>(name, spec));
@@ -142,7 +149,8 @@ TEST(AccountTranslation, AnAccountSaysWhatIsWrongWithIt) {
 }
 
 // A parent may be created later, so its absence is a warning. Of the two that form a ring the one
-// that is in force stays, and the new one is refused.
+// that is in force stays, and the new one is refused. A ring in force would send each walk up the
+// tree round for ever.
 TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
   const auto below_b = account_spec({{"parent", "b"}});
   const auto below_a = account_spec({{"parent", "a"}});
@@ -159,6 +167,8 @@ TEST(AccountTranslation, AnAccountBelowItselfIsRefusedAndAMissingParentIsNot) {
   EXPECT_THAT(out.accounts[1].problems, ElementsAre(HasSubstr("spec.parent: account")));
 }
 
+// By age and not by name, so that a new account cannot take over the jobs of a namespace: "a" comes
+// before "b", but was made later.
 TEST(AccountTranslation, TheOlderOfTwoDefaultAccountsOfANamespaceWins) {
   const auto spec = account_spec({{"namespaces", {{{"name", "team-a"}, {"default", true}}}}});
   AcceptanceInput input;
@@ -171,6 +181,8 @@ TEST(AccountTranslation, TheOlderOfTwoDefaultAccountsOfANamespaceWins) {
               ElementsAre(HasSubstr("account \"b\" is the default of namespace \"team-a\"")));
 }
 
+// Each number is another one, and no value is the default's, so a field that is left out or mixed
+// up with its neighbor is seen. The flags NoNormal... are the scheduler's normal_... turned round.
 TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
   const auto translated = [](const json& spec) {
     const auto config = object_of<kube::SchedulerConfig>("default", spec);
@@ -228,7 +240,8 @@ TEST(PriorityTranslation, UsageThatNeverDecaysIsAWordAndNotAHalfLifeOfZero) {
                   "set spec.priority.usageDecay to Never"));
 }
 
-// 512 thousandths per GiB are 512,000 millionths per 1,024 MiB.
+// 512 thousandths per GiB are 512,000 millionths per 1,024 MiB. The scheduler bills whole MiB,
+// users think in GiB.
 TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
   const auto object = object_of<kube::Partition>(
       "p", {{"nodes", {{"hostlist", "n1"}}},

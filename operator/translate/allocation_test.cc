@@ -6,6 +6,9 @@
 namespace control {
 namespace {
 
+// A new leader knows from the status alone which cores and how much memory a running job has. Any
+// difference would give the same core to two jobs. Nodes with equal shares are written as one
+// hostlist, since gangs have thousands of nodes: n12 and n13 have 2 cores each, n14 has 3.
 TEST(Allocation, ComesBackExactly) {
   sched::Allocation allocation;
   for (const int node : {0, 1, 2}) {

@@ -19,8 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Phase = BatchView::Phase;
 
+// 2026-01-01T00:00:00Z.
 constexpr base::Instant kNow{base::Duration{seconds{1'767'225'600}}};
 
+// As the API server stores it: with the defaults that it writes into each template.
 json pod_spec() {
   return {{"restartPolicy", "Never"},
           {"schedulerName", "default-scheduler"},
@@ -31,6 +33,8 @@ json pod_spec() {
                          {"resources", {{"requests", {{"cpu", "1500m"}, {"memory", "1Gi"}}}}}}})}};
 }
 
+// Four pods, all at once, each with 1.5 CPUs and 1 GiB. `more` is merged into the object,
+// `more_of_pod` into the spec of its template; a null takes a field out.
 kube::BatchJob batch(const json& more = nullptr, const json& more_of_pod = nullptr) {
   json object{{"apiVersion", "batch/v1"},
               {"kind", "Job"},
@@ -84,6 +88,7 @@ TEST(BatchJobTranslation, APodIsATask) {
   EXPECT_EQ(pod["spec"]["containers"][0]["env"][0]["name"], "JOB_COMPLETION_INDEX");
 }
 
+// A number or a range, as sbatch --nodes has it. The batch API has no field for it.
 TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
   for (const auto& [text, nodes] : {std::pair{"2", kube::JobNodes{2, 2}}, {"2-4", {2, 4}}}) {
     const json more{{"metadata", {{"annotations", {{"kubegang.io/nodes", text}}}}}};
@@ -91,7 +96,8 @@ TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
   }
 }
 
-// Of the deadline of 90 s the attempts before have used 30 s.
+// Of the deadline of 90 s the attempts before have used 30 s. The number is part of the name, so
+// the objects of two attempts exist side by side. The back-off becomes a begin time.
 TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {
   const kube::BatchJob object = batch({{"spec", {{"activeDeadlineSeconds", 90}}}});
   const kube::Job again =
@@ -125,6 +131,8 @@ TEST(BatchJobTranslation, MorePodsThanRunAtOnceFollowOneAnother) {
   EXPECT_EQ(last.resources.nodes, (kube::JobNodes{.min = 1, .max = 1}));
 }
 
+// Nine at once, but four to succeed: a gang of nine would wait for nodes on which five pods have no
+// work.
 TEST(BatchJobTranslation, NoMorePodsRunThanHaveToSucceed) {
   const kube::JobSpec spec =
       translate_batch_job(batch({{"spec", {{"parallelism", 9}}}}), {}).job.spec;
@@ -140,7 +148,9 @@ TEST(BatchJobTranslation, WithoutCompletionsAllPodsHaveToSucceed) {
   EXPECT_EQ(batch_status_after(spec, {}, {.phase = Phase::kComplete}, kNow).succeeded, 3);
 }
 
-// Names of Jobs of ours become names of hosts: DNS labels that begin with a letter.
+// Names of Jobs of ours become names of hosts: DNS labels that begin with a letter. 52 characters
+// leave room for what is added for pods. The last line is for a name that a Job of ours has
+// already, which is not of this batch Job.
 TEST(BatchJobTranslation, NamesThatOursMayNotHaveGetAnother) {
   for (const char* name : {"0digit", "with.dots",
                            "a-name-of-sixty-three-characters-which-is-the-longest-that-there"}) {
@@ -165,6 +175,8 @@ json containers(const char* resource, const std::vector<std::string>& amounts) {
   return {{"containers", list}};
 }
 
+// The bounds themselves are legal: 65,535 CPUs as the sum of two containers, and 8Pi, which is 2^53
+// bytes. Amounts above them are in the table of refusals below.
 TEST(BatchJobTranslation, APodMayHaveAsManyCpusAsAJobCanSay) {
   const auto cpus = translate_batch_job(batch(nullptr, containers("cpu", {"65534", "1"})), {});
   ASSERT_THAT(cpus.problems, IsEmpty());
@@ -182,7 +194,8 @@ TEST(BatchJobTranslation, ADeadlineBeyondAllTimeIsALongOne) {
   EXPECT_GT(verdict.job.spec.schedule.time_limit, std::chrono::hours{24 * 365});
 }
 
-// Each case has exactly one problem, so no check answers for another.
+// Each case has exactly one problem, so no check answers for another. Sums are the danger: 9P and
+// 9P are above 64 bits, and 4,294,967,297 is 1 in 32 bits.
 TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
   struct Case {
     json more, more_of_pod;
@@ -215,7 +228,8 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
 }
 
 // A gang that loses a member to a disruption is requeued and has not failed, with or without this
-// rule.
+// rule. Many Jobs that were written for other clusters have this rule; refused, they would have to
+// be edited.
 TEST(BatchJobTranslation, RulesAboutDisruptionsChangeNothing) {
   const json rule{{"action", "Ignore"},
                   {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}};
@@ -225,6 +239,7 @@ TEST(BatchJobTranslation, RulesAboutDisruptionsChangeNothing) {
 
 // --- the status ---
 
+// The types of all conditions that are true, in their order, each with a space after it.
 std::string said(const kube::BatchJobStatus& status) {
   std::string text;
   for (const kube::Condition& condition : status.conditions) {
@@ -233,6 +248,8 @@ std::string said(const kube::BatchJobStatus& status) {
   return text;
 }
 
+// A whole life: it waits, runs, is preempted and requeued, runs again and completes. All steps
+// together have to be changes that the API server takes.
 TEST(BatchJobStatus, FollowsTheGang) {
   const kube::BatchJobSpec spec = batch().spec;
   kube::BatchJobStatus status;
@@ -272,6 +289,7 @@ TEST(BatchJobStatus, FollowsTheGang) {
   EXPECT_EQ(said(status), "SuccessCriteriaMet Complete ") << "never changes again";
 }
 
+// In the order of the rules: the batch group takes the first one that is met.
 TEST(BatchJobTranslation, ASuccessPolicyIsThatOfTheGang) {
   const json rules = json::array({{{"succeededIndexes", "0,2-3"}}, {{"succeededCount", 2}}});
   const BatchVerdict verdict =
@@ -281,7 +299,9 @@ TEST(BatchJobTranslation, ASuccessPolicyIsThatOfTheGang) {
             (kube::SuccessPolicy{{{"0,2-3", {}}, {"", 2}}}));
 }
 
-// Of pods that follow one another. A new leader may know of fewer for a moment.
+// Of pods that follow one another. A new leader may know of fewer for a moment. The API server
+// refuses a count that goes back, and with it the whole status. The indexes are told of an Indexed
+// Job only.
 TEST(BatchJobStatus, CountsSuccessesWhileItsPodsFollowOneAnother) {
   kube::BatchJobSpec spec = batch({{"spec", {{"parallelism", 2}, {"completions", 6}}}}).spec;
   kube::BatchJobStatus status;
@@ -305,6 +325,7 @@ TEST(BatchJobStatus, CountsSuccessesWhileItsPodsFollowOneAnother) {
   EXPECT_EQ(status.completed_indexes, "");
 }
 
+// Index 0 alone was asked for; the two others that had succeeded by then are told as well.
 TEST(BatchJobStatus, ByASuccessPolicyCountsThosePodsThatSucceeded) {
   const json rules = json::array({{{"succeededIndexes", "0"}}});
   const kube::BatchJobSpec spec = batch({{"spec", {{"successPolicy", {{"rules", rules}}}}}}).spec;
@@ -316,6 +337,7 @@ TEST(BatchJobStatus, ByASuccessPolicyCountsThosePodsThatSucceeded) {
   EXPECT_EQ(status.completed_indexes, "0,2,3") << "as the batch group writes two in a row";
 }
 
+// It never ran, so the start time is that of the end. A completion time would call it a success.
 TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {
   kube::BatchJobStatus status = batch_status_after(
       batch().spec, {},
@@ -364,6 +386,8 @@ TEST(BatchJobStatus, CountsReadyAndTerminatingPodsFromTheBeginning) {
   EXPECT_EQ(status.terminating, 3);
 }
 
+// The sentence is at a place where the user looks: the object that the user has written. It is
+// taken back once a Job of ours runs.
 TEST(BatchJobStatus, SaysWhyNoJobCanBeMade) {
   kube::BatchJobStatus status = batch_status_after(
       batch().spec, {},

@@ -16,6 +16,8 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
+// Specs from JSON, with the defaults that decoding fills in. A partition has n[1-2] unless `spec`
+// says otherwise.
 kube::SchedulerConfigSpec config_spec(const json& spec) {
   return kube::decode<kube::SchedulerConfig>({{"metadata", {{"name", "default"}}}, {"spec", spec}})
       .value()
@@ -27,7 +29,8 @@ kube::PartitionSpec partition_spec(const json& spec) {
   return kube::decode<kube::Partition>({{"metadata", {{"name", "x"}}}, {"spec", all}}).value().spec;
 }
 
-// Without any object: what the CRD's defaults would say.
+// Without any object: what the CRD's defaults would say. A cluster whose administrator has written
+// nothing yet has to schedule as one with an empty object.
 TEST(Acceptance, DefaultsAreTheApisOwn) {
   const Acceptance out = accept({});
   const sched::ClusterParameters& cluster = out.configuration.cluster;
@@ -38,6 +41,8 @@ TEST(Acceptance, DefaultsAreTheApisOwn) {
   EXPECT_EQ(out.parameters.settle, seconds{2});
 }
 
+// A job that names no partition needs exactly one. By age, so that a new partition cannot draw the
+// jobs of a cluster to itself.
 TEST(Acceptance, TheOlderOfTwoDefaultPartitionsWins) {
   const auto spec = partition_spec({{"default", true}});
   AcceptanceInput input;
@@ -53,6 +58,8 @@ TEST(Acceptance, TheOlderOfTwoDefaultPartitionsWins) {
   EXPECT_TRUE(accept(input).partitions[1].newest_in_force);
 }
 
+// Only n1 exists. The partition is in force all the same: nodes may join later. The warning goes
+// into a status, so its length has a bound whatever the list is.
 TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
   const auto warnings = [](const std::string& hostlist) {
     const auto spec = partition_spec({{"nodes", {{"hostlist", hostlist}}},
@@ -84,8 +91,9 @@ TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
                       "1000 that it names)"});
 }
 
-// C8: suspended victims need gang to be resumed. The partition runs with that mode, so the new
-// configuration is refused and not the partition, which has not changed.
+// Suspended victims are resumed by gang scheduling, so preemptMode Suspend needs it. The partition
+// runs with that mode, so the new configuration is refused and not the partition, which has not
+// changed.
 TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   const auto good = config_spec({{"gang", true}});
   const auto bad = config_spec({{"gang", false}, {"preemptMode", "Cancel"}});
@@ -101,6 +109,7 @@ TEST(Acceptance, AConfigurationThatIsIllegalWithWhatRunsChangesNothing) {
   EXPECT_TRUE(out.configuration.cluster.gang);
 }
 
+// One administrator's mistake must not stop the partitions of the others: "good" is in force.
 TEST(Acceptance, APartitionThatIsIllegalIsLeftOutAloneAndSaysWhy) {
   const auto config = config_spec({{"gang", false}});
   const auto plain = partition_spec(json::object());
@@ -119,7 +128,7 @@ TEST(Acceptance, APartitionThatIsIllegalIsLeftOutAloneAndSaysWhy) {
                 "PreemptMode, which resumes the victims"});
 }
 
-// In Slurm's natural order: n2 before n10.
+// In Slurm's natural order: n2 before n10. n8 lacks the label.
 TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
   EXPECT_EQ(
       translate_partition("p", partition_spec({{"nodes", {{"hostlist", "n[2,1],n10"}}}}), {}).nodes,
@@ -134,6 +143,8 @@ TEST(ConfigTranslation, PartitionsTakeTheirNodesFromAHostlistOrFromLabels) {
   EXPECT_EQ(translate_partition("p", spec, nodes).nodes, (std::vector<std::string>{"n9"}));
 }
 
+// At a switch the pods that come on wait that long for those that are slow to freeze, while the
+// node stands idle. 0s is legal (no wait); the first value above the bound is refused.
 TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
   const auto problems_of = [](const char* barrier) {
     kube::SchedulerConfig config;
@@ -147,6 +158,8 @@ TEST(ConfigTranslation, ABarrierHoldsUpAnAgentForASecondAtMost) {
               ::testing::ElementsAre(::testing::HasSubstr("spec.timetable.barrier")));
 }
 
+// Each of the three kinds of objects can set them, and the scheduler combines them; here they only
+// have to arrive, and no flag that was not set.
 TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
   const auto cluster = translate_config(config_spec(
       {{"gang", false},
@@ -169,6 +182,7 @@ TEST(ConfigTranslation, ConditionsOfPreemptionAreToldToTheScheduler) {
   EXPECT_FALSE(qos.preempt_priority);
 }
 
+// Every parameter with a number of its own, compared as a whole: two that are mixed up are seen.
 TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
   const auto defaults = translate_config({});
   EXPECT_EQ(defaults.scheduler, sched::SchedulerType::kBackfill);
@@ -213,6 +227,8 @@ TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
   EXPECT_EQ(told.backfill, expected);
 }
 
+// First three values at a bound, then for each field one beyond it. Each case has one problem, and
+// it names the field.
 TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
   const auto problems_of = [](const json& backfill) {
     kube::SchedulerConfig config;
@@ -237,7 +253,7 @@ TEST(ConfigTranslation, BackfillHasSlurmsBounds) {
 }
 
 // The last accepted spec is read from a status, which no schema checks: another version of the
-// operator, or a hand, may have written it.
+// operator, or a hand, may have written it. A crash here would come again at each restart.
 TEST(TranslatePartition, AnAcceptedHostlistThatCannotBeExpandedHasNoNodes) {
   kube::PartitionSpec spec;
   spec.nodes.hostlist = "n[1-";

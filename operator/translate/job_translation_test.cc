@@ -17,7 +17,8 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
-// Partition batch (default) of five nodes of 8 CPUs, QOS high.
+// Partition batch (default) of five nodes of 8 CPUs, QOS high. Namespace team-a belongs to account
+// "ours" and may not use "theirs".
 struct Cluster {
   sched::Configuration configuration;
   std::map<std::string, PartitionCapacity> capacity{{"batch", {5, 8}}};
@@ -34,6 +35,7 @@ struct Cluster {
   }
 };
 
+// One row: a name for the test, and a spec with a single mistake.
 struct BadJob {
   const char* name;
   json spec;
@@ -52,6 +54,7 @@ TEST_P(BadJobs, AreRefusedWithASentenceThatNamesTheField) {
       << verdict.problems.front();
 }
 
+// A spec whose template has one container with these fields, or a pod with these fields.
 json container(const json& more) {
   json one{{"name", "main"}};
   one.update(more);
@@ -119,6 +122,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& one) { return std::string{one.param.name}; });
 
 // Compared as a whole, so a field that the translation forgets, or sets for no reason, is seen.
+// This one has the fields of every day; the next but one those of the nodes' hardware.
 TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec(
       {{"partitions", {"batch"}},
@@ -158,6 +162,8 @@ TEST(JobTranslation, AllMemoryIsSlurmsZero) {
             sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{0}}});
 }
 
+// min and max nodes differ, so max_nodes is not simply min_nodes. Each field of the hardware has a
+// value of its own.
 TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources",
                                                            {{"nodes", {{"min", 1}, {"max", 3}}},
@@ -193,6 +199,8 @@ TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
 }
 
 // n2 lacks the label, n3 has a taint that is not tolerated; PreferNoSchedule only prefers.
+// kube-scheduler would refuse the pod on such a node, after the gang had been given it: a start in
+// vain, again and again.
 TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   const kube::Labels fast{{"disk", "ssd"}};
   const kube::Labels slow{{"disk", "hdd"}};
@@ -210,7 +218,9 @@ TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
 
 // Goal: while a job has nodes exactly the same fields may change for the operator and for the CRD.
 // Method: a spec with every field against an empty one; the CRD's rule compares each refused field,
-// or its group as a whole, and none of the others.
+// or its group as a whole, and none of the others. If they differed, a user would see an edit taken
+// and then ignored, or refused without need. The difference of the two counts is written down, so
+// that a new field has to be decided about.
 TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
   const kube::JobSpec full = job_of_spec(json::parse(R"({
         "partitions": ["a"], "podPolicy": "PerTask", "network": "None",
@@ -248,7 +258,8 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
 }
 
 // 42 tasks are more than the 40 CPUs of the five nodes of "batch", but fit on the one node of
-// "fat", which has 64. The message names the partition with the most nodes.
+// "fat", which has 64. The message names the partition with the most nodes. One partition that
+// could run the job is enough to let it wait for it.
 TEST(JobTranslation, AJobIsRefusedForItsSizeOnlyIfNoneOfItsPartitionsCanHoldIt) {
   Cluster cluster;
   cluster.configuration.partitions.push_back({.name = "fat"});
@@ -265,6 +276,7 @@ TEST(JobTranslation, AJobIsRefusedForItsSizeOnlyIfNoneOfItsPartitionsCanHoldIt) 
       << none.problems[0];
 }
 
+// In the order in which they are named. Without a default partition there is none to show.
 TEST(PartitionNames, AreThoseThatItNamesOrTheDefault) {
   const Cluster cluster;
   const auto names = [&](const kube::JobSpec& spec) {

@@ -22,6 +22,7 @@ using ::testing::IsEmpty;
 
 const std::string kLong(40'000, 'x');
 
+// A template of one container, with these fields of the pod's spec and of the container.
 kube::RawJson template_with(const json& spec, const json& container = nullptr) {
   json main{{"name", "main"}, {"image", "busybox"}};
   if (container.is_object()) main.update(container);
@@ -30,6 +31,7 @@ kube::RawJson template_with(const json& spec, const json& container = nullptr) {
   return kube::RawJson{object};
 }
 
+// Lists of `count` entries, each of them as large or as small as the case needs it.
 json numbered_containers(std::size_t count) {
   json all = json::array();
   for (std::size_t i = 0; i < count; ++i) {
@@ -50,6 +52,9 @@ json selector(std::size_t count, const std::string& value) {
   return all;
 }
 
+// The operator keeps the judged part only. A template that is refused as a whole and legal in its
+// part would start pods that cannot be frozen; the other way round, a legal job would be refused.
+// Each template is near some check, with texts that are far too long wherever one may stand.
 TEST(JudgedSpec, IsJudgedAsTheWhole) {
   const json probe{{"exec", {{"command", {kLong}}}}};
   const std::vector<kube::RawJson> templates{
@@ -119,6 +124,7 @@ TEST(JudgedSpec, LongListsAreRefusedAndNotKept) {
   EXPECT_THAT(facts.tolerations, IsEmpty());
 }
 
+// A batch Job of two pods with that template.
 kube::BatchJob batch_job(const kube::RawJson& pod_template) {
   kube::BatchJob batch;
   batch.metadata.name = "train";
@@ -127,6 +133,8 @@ kube::BatchJob batch_job(const kube::RawJson& pod_template) {
   return batch;
 }
 
+// The judged part has lost the long argument. The Job of ours is made from the whole template,
+// which is read once more; all its other fields are the same as if it had never been cut.
 TEST(JudgedSpec, AJobGetsTheWholeTemplate) {
   const kube::RawJson whole = template_with(
       {}, {{"args", json::array({kLong})}, {"resources", {{"requests", {{"cpu", "2"}}}}}});
@@ -142,7 +150,8 @@ TEST(JudgedSpec, AJobGetsTheWholeTemplate) {
   EXPECT_EQ(of_judged.job, of_whole.job);
 }
 
-// As long as a batch Job is suspended its author may change its template.
+// As long as a batch Job is suspended its author may change its template. Its pods would need 2
+// CPUs each, and the tasks of the Job of ours were computed from less.
 TEST(JudgedSpec, AChangedTemplateIsNotTaken) {
   const json two{{"resources", {{"requests", {{"cpu", "2"}}}}}};
   const kube::RawJson judged = judged_template(template_with({}));

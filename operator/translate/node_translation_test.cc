@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 
+// A ready node of 8 CPUs and 1000 MiB, with two labels; `more` is merged into it.
 kube::Node ready_node(const json& more = json::object()) {
   json node{{"metadata", {{"name", "n12"}, {"labels", {{"gpu", "true"}, {"disk", "ssd"}}}}},
             {"status",
@@ -18,12 +19,15 @@ kube::Node ready_node(const json& more = json::object()) {
   node.merge_patch(more);
   return kube::decode<kube::Node>(node).value();
 }
+// The word of an agent that obeys its timetable.
 kube::NodeTimetableStatus ready_agent() {
   kube::NodeTimetableStatus status;
   status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
   return status;
 }
 
+// kubelet counts memory as well: a job that was placed by more than foreign pods and the reserve
+// leave would be refused there at its start. Labels become features, with and without their value.
 TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
   const kube::Node node = ready_node();
   const auto agent = ready_agent();
@@ -36,6 +40,8 @@ TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
   EXPECT_EQ(verdict.spec.features, (std::vector<std::string>{"disk", "disk=ssd", "gpu"}));
 }
 
+// kubelet refuses a pod above its limit after the gang has been started. More foreign pods than the
+// limit leave none, and not a negative number.
 TEST(NodeTranslation, PodsAreWhatForeignPodsLeaveOfKubeletsLimit) {
   const auto agent = ready_agent();
   const kube::Node limited = ready_node({{"status", {{"allocatable", {{"pods", "110"}}}}}});
@@ -75,7 +81,8 @@ TEST(NodeTranslation, TopologyAndWeightComeFromAgentAndLabel) {
   EXPECT_EQ(verdict.spec.weight, 5U);
 }
 
-// kubelet's word is the newer one when an agent has died.
+// kubelet's word is the newer one when an agent has died. Its own last word would say "ready" for
+// ever. Without knowledge of its pod the word alone counts.
 TEST(NodeTranslation, TakesNothingNewWithoutAReadyAgentByItsPodOrItsWord) {
   const auto agent = ready_agent();
   auto stopped = ready_agent();

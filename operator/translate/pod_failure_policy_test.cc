@@ -13,6 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+// A rule about exit codes: what to do if the code is one of the values ("In"), or none ("NotIn").
 json on_codes(const char* action, const char* op, const json& values) {
   return {{"action", action}, {"onExitCodes", {{"operator", op}, {"values", values}}}};
 }
@@ -26,7 +27,8 @@ kube::BatchJobSpec with_rules(const json& rules, int others = 0) {
   return kube::decode<kube::BatchJob>({{"metadata", {{"name", "a"}}}, {"spec", spec}})->spec;
 }
 
-// -1 is the default, to count; NotIn matches no success.
+// -1 is the default, to count; NotIn matches no success. The first rule is about disruptions and
+// matches no exit code, but it counts in the numbering.
 TEST(PodFailurePolicy, TheFirstRuleThatMatchesDecides) {
   const kube::BatchJobSpec spec = with_rules(
       {{{"action", "Ignore"}, {"onPodConditions", json::array({{{"type", "DisruptionTarget"}}})}},
@@ -48,6 +50,7 @@ TEST(PodFailurePolicy, TheFirstRuleThatMatchesDecides) {
   EXPECT_EQ(judge_failure(spec, 0).rule, -1) << "a container that succeeded is no failure";
 }
 
+// As in the batch group: each failure uses up one of backoffLimit.
 TEST(PodFailurePolicy, WithoutOneEveryFailureCounts) {
   EXPECT_EQ(judge_failure({}, 1).action, FailureAction::kCount);
   EXPECT_THAT(failure_policy_problems({}), IsEmpty());

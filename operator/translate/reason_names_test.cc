@@ -6,6 +6,8 @@
 namespace control {
 namespace {
 
+// A new leader restores held jobs and endings by the names in their statuses: two reasons of one
+// name, or one without a name, would come back as another.
 TEST(Names, EveryReasonComesBack) {
   for (int i = 1; i <= static_cast<int>(sched::Reason::kUser); ++i) {
     const auto reason = static_cast<sched::Reason>(i);

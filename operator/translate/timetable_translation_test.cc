@@ -8,6 +8,9 @@ namespace {
 
 using std::chrono::seconds;
 
+// The scheduler plans with jobs, the agent switches pods: indexes of jobs become indexes of pods
+// and back. A new leader reads its predecessor's plan from the timetable, so that turns go on where
+// they were.
 TEST(Timetables, ComeBackAndNamePods) {
   sched::NodePlan plan;
   plan.node = sched::NodeIndex{0};

@@ -18,6 +18,7 @@ using nlohmann::json;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
 
+// An object of the cluster as its administrator writes it.
 json policy(const std::string& kind, const std::string& name, const json& spec) {
   return {{"apiVersion", "kubegang.io/v1alpha1"},
           {"kind", kind},
@@ -27,6 +28,7 @@ json policy(const std::string& kind, const std::string& name, const json& spec) 
 json account(const std::string& name, const json& spec) {
   return policy("Account", name, spec);
 }
+// The part of a Job's spec that names its account, or its QOS.
 json in_account(const std::string& name) {
   return {{"schedule", {{"account", name}}}};
 }
@@ -34,6 +36,7 @@ json of_qos(const std::string& name) {
   return {{"schedule", {{"qos", name}}}};
 }
 
+// Five nodes that are not shared, so that a job that waits does so for a limit or for room.
 struct Accounts : testing::Test {
   Accounts() {
     world.apply(linear_config());
@@ -59,7 +62,9 @@ TEST_F(Accounts, AJobIsOfAnAccountThatListsItsNamespace) {
   expect_no_violations(world);
 }
 
-// The namespace's default, and the limits of accounts on the way up.
+// The namespace's default, and the limits of accounts on the way up. "first" was submitted before
+// the accounts existed and counts all the same. Of science at most two nodes are used at once, so
+// "third" waits; physics takes three submissions, so "fourth" is refused.
 TEST_F(Accounts, AJobWithoutAnAccountIsOfTheDefaultOneAndItsLimitsHold) {
   world.apply(gang_job("first", 1, ""));
   world.run_for(seconds{2});
@@ -84,7 +89,8 @@ TEST_F(Accounts, AJobWithoutAnAccountIsOfTheDefaultOneAndItsLimitsHold) {
 }
 
 // One job runs (a), a second waits (b), a third is more than may be submitted (c). DenyOnLimit
-// turns away what could never run instead of letting it wait.
+// turns away what could never run instead of letting it wait. The reasons are Slurm's, in which a
+// user is what a namespace is here.
 TEST_F(Accounts, LimitsOfAQosKeepJobsWaitingOrTurnThemAway) {
   world.apply(
       policy("QOS", "few", {{"limits", {{"perNamespace", {{"jobs", 1}, {"submittedJobs", 2}}}}}}));
@@ -103,7 +109,8 @@ TEST_F(Accounts, LimitsOfAQosKeepJobsWaitingOrTurnThemAway) {
   EXPECT_THAT(world.condition("Job", "wide", "Accepted"), HasSubstr("QOS small allows 1"));
 }
 
-// Only the size counts: the wide job overtakes the small one, which was submitted first.
+// Only the size counts: the wide job overtakes the small one, which was submitted first. With
+// "runs" on all nodes both wait, and its end lets the priorities decide.
 TEST_F(Accounts, UnderMultifactorPrioritiesFollowFromTheWeights) {
   json config = linear_config();
   config["spec"]["priority"] = {{"type", "Multifactor"}, {"weights", {{"jobSize", 1000}}}};
@@ -157,6 +164,7 @@ TEST_F(Accounts, AWaitingJobShowsItsPriority) {
 
 // --- usage ---
 
+// Usage is counted and kept for ever, and recorded once in each `period`.
 json multifactor(const std::string& period) {
   json config = linear_config("4s");
   config["spec"]["priority"] = {{"type", "Multifactor"},
@@ -167,7 +175,8 @@ json multifactor(const std::string& period) {
 }
 
 // Nothing decays, so that usage is the sum of what the jobs' statuses say: whole seconds of run
-// time on nodes of 8 CPUs.
+// time on nodes of 8 CPUs. "billed" is in thousandths of CPU seconds. The parameter is the kind of
+// write after which the operator crashes.
 struct Usage : testing::TestWithParam<WritePoint> {
   Usage() {
     world.apply(multifactor("10s"));
@@ -181,10 +190,12 @@ struct Usage : testing::TestWithParam<WritePoint> {
         world.client().get<kube::UsageRecord>({"", std::string{kube::kUsageRecordName}});
     return record.ok() ? record->spec : kube::UsageRecordSpec{};
   }
+  // What is billed to the one namespace, -1 if the record does not have exactly one.
   std::int64_t recorded() {
     const kube::UsageRecordSpec spec = record();
     return spec.namespaces.size() == 1 ? spec.namespaces[0].billed : -1;
   }
+  // What these jobs should have been billed, by their own statuses.
   std::int64_t ran(const std::vector<std::string>& jobs) {
     std::int64_t sum = 0;
     for (const std::string& name : jobs) {
@@ -201,7 +212,8 @@ struct Usage : testing::TestWithParam<WritePoint> {
 };
 
 // A crash at the same kind of write in each phase: while jobs start, take turns, are cancelled and
-// have ended. The record must be what the statuses of the jobs say, to the second.
+// have ended. The record must be what the statuses of the jobs say, to the second. Counted twice, a
+// crash would cost users their share; lost, it would give it away.
 TEST_P(Usage, IsTheSameAfterACrashAtAnyWrite) {
   const std::vector<std::string> jobs = {"first", "second", "third", "fourth"};
   world.crash_after(GetParam());
@@ -243,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Points, Usage,
 // The next tests need the fixture and no crash: the parameter has one value that nobody reads.
 struct UsageWrites : Usage {};
 INSTANTIATE_TEST_SUITE_P(Once, UsageWrites, testing::Values(WritePoint::kUsage));
-// 60 s have six periods of 10 s.
+// 60 s have six periods of 10 s. Each switch changes the usage, but none is a reason to write.
 TEST_P(UsageWrites, AreOneForEachPeriodWhileNothingEnds) {
   world.apply(gang_job("long", 1, ""));
   world.run_for(seconds{60});
@@ -292,6 +304,7 @@ TEST_P(UsageWrites, ThatAreLostCostTheRestOfARequeuedRun) {
   EXPECT_EQ(recorded(), before + ran({"again"}));
 }
 
+// The leader has the sums in memory, so a deletion by hand loses nothing.
 TEST_P(UsageWrites, MakeARecordAgainThatWasDeleted) {
   world.run_for(seconds{20});
   const std::int64_t before = recorded();

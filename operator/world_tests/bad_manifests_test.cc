@@ -15,6 +15,8 @@ using std::chrono::seconds;
 
 class BadManifests : public testing::TestWithParam<contract::BadManifest> {};
 
+// Returns those that the operator has to refuse. The same files are tried on a real API server,
+// which evaluates the rules, by the contract tests: so both refuse the same things.
 std::vector<contract::BadManifest> table() {
   auto loaded = contract::load_bad_manifests(KUBEGANG_SOURCE_DIR "/e2e/contract/bad_manifests");
   if (!loaded.ok()) return {};
@@ -29,6 +31,9 @@ std::vector<contract::BadManifest> table() {
   return ours;
 }
 
+// `before` are objects that have to exist first, such as the other one of a pair that is illegal
+// together. A partition is added where the manifest has none, so that its absence is not what is
+// refused.
 TEST_P(BadManifests, AreRefusedByTheOperator) {
   World world{{.nodes = {"n1", "n2"}}};
   bool has_partition = false;
@@ -74,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(Table, BadManifests, testing::ValuesIn(table()), [](con
   return name;
 });
 
+// A folder that moved would leave an empty table, and no test above would run or fail.
 TEST(BadManifestTable, IsThere) {
   EXPECT_GE(table().size(), 15U);
 }

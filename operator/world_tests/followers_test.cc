@@ -23,17 +23,21 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
+// A batch Job of `completions` pods, each of which works for `work` ("10s"), `parallelism` of them
+// at once.
 json sweep(const std::string& name, int parallelism, int completions, const std::string& work,
            const json& more = nullptr, const json& annotations = nullptr) {
   return make_batch_job(name, {.parallelism = parallelism, .completions = completions}, work, more,
                         annotations);
 }
 
+// A "round" below is one pod of each place: its work, and the time until the next pod runs there.
 class FollowersTest : public BatchJobFixture {
  protected:
   bool ends(const std::string& name, base::Duration limit = minutes{10}) {
     return BatchJobFixture::ends(name, limit);
   }
+  // Lets time pass until the status tells at least `count` successes.
   bool have_succeeded(const std::string& name, int count) {
     return world_.run_until([&] { return get(name).status.succeeded >= count; }, minutes{5});
   }
@@ -46,6 +50,8 @@ class FollowersTest : public BatchJobFixture {
     }
     return count;
   }
+  // What successes() returns if each index has succeeded exactly once, which is the aim of all
+  // tests here.
   static std::map<int, int> once_each(int completions) {
     std::map<int, int> count;
     for (int index = 0; index < completions; ++index) count[index] = 1;
@@ -53,6 +59,8 @@ class FollowersTest : public BatchJobFixture {
   }
 };
 
+// Two places, six pods: three rounds in one start of one Job of ours, on one node. A requeue
+// between the rounds would give the nodes away and let the queue come in between.
 TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
   create(sweep("sweep", 2, 6, "10s"));
   std::int32_t succeeded = 0;
@@ -93,6 +101,8 @@ TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
   expect_no_violations(world_);
 }
 
+// The batch group promises no index in this mode, so programs must not see one. We still count by
+// index: the label kubegang.io/task is ours.
 TEST_F(FollowersTest, NeedNoIndexes) {
   create(sweep("sweep", 3, 7, "5s", {{"completionMode", "NonIndexed"}}));
   ASSERT_TRUE(ends("sweep")) << world_.log_tail();
@@ -105,6 +115,7 @@ TEST_F(FollowersTest, NeedNoIndexes) {
 }
 
 // Which pod is done first decides who comes next, at whose place: the lowest index that is left.
+// Pod 0 works for 40 s, the others for 5 s: four of them run beside it, one after the other.
 TEST_F(FollowersTest, OfAPodThatTakesLongerWaitForNoOther) {
   json job = sweep("sweep", 2, 5, "40s", nullptr, {{"test/work-of-others", "5s"}});
   create(job);
@@ -116,6 +127,7 @@ TEST_F(FollowersTest, OfAPodThatTakesLongerWaitForNoOther) {
 }
 
 // A failure ends the gang, and the next attempt goes on where it ended: what had succeeded stays.
+// Pod 3 fails once. Two Jobs of ours: the attempt that failed and the one that ended the work.
 TEST_F(FollowersTest, AFailureRunsNothingAgainThatHasSucceeded) {
   create(sweep("sweep", 2, 6, "10s", nullptr, {{"test/fails", "sweep:3"}}));
   ASSERT_TRUE(ends("sweep")) << world_.log_tail();
@@ -129,7 +141,8 @@ TEST_F(FollowersTest, AFailureRunsNothingAgainThatHasSucceeded) {
   expect_no_violations(world_);
 }
 
-// The count is all that is left if our Job of the failed attempt is deleted.
+// The count is all that is left if our Job of the failed attempt is deleted. Of an Indexed Job the
+// status says which indexes are done, of a NonIndexed one only how many.
 TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
   for (const char* mode : {"Indexed", "NonIndexed"}) {
     const std::string name = mode == std::string{"Indexed"} ? "first" : "second";
@@ -148,6 +161,8 @@ TEST_F(FollowersTest, ADeletedJobOfOursTakesNothingBack) {
   expect_no_violations(world_);
 }
 
+// A suspension deletes the Job of ours with its pods; a success that was not told by then is lost
+// and has to be run again. None that was told may be.
 TEST_F(FollowersTest, GoOnAfterASuspension) {
   create(sweep("sweep", 2, 6, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2));
@@ -174,7 +189,8 @@ TEST_F(FollowersTest, GoOnAfterASuspension) {
   expect_no_violations(world_);
 }
 
-// Requeued as a lost member requeues any gang; the successes stay.
+// Requeued as a lost member requeues any gang; the successes stay. A deleted pod is no failure of
+// the batch Job: backoffLimit is untouched, and it is the same attempt.
 TEST_F(FollowersTest, ALostMemberRequeuesTheGangWithWhatIsLeft) {
   create(sweep("sweep", 2, 6, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2));
@@ -191,7 +207,9 @@ TEST_F(FollowersTest, ALostMemberRequeuesTheGangWithWhatIsLeft) {
   expect_no_violations(world_);
 }
 
-// Of its three places two stay empty in the second start. A new leader finds the same.
+// Of its three places two stay empty in the second start. A new leader finds the same. The one
+// index that is left is written down with the start (memberIndexes); a leader that computed it
+// again from the pods could come to another result.
 TEST_F(FollowersTest, MayBeFewerThanPlacesAfterARequeue) {
   create(sweep("sweep", 3, 4, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 3));
@@ -208,7 +226,8 @@ TEST_F(FollowersTest, MayBeFewerThanPlacesAfterARequeue) {
   expect_no_violations(world_);
 }
 
-// Whose success is stored is done, whatever becomes of its pod.
+// A success that is stored counts, whatever becomes of its pod: users and clean-up controllers
+// delete finished pods.
 TEST_F(FollowersTest, APodThatIsDoneMayBeDeleted) {
   create(sweep("sweep", 2, 6, "10s"));
   ASSERT_TRUE(have_succeeded("sweep", 2));
@@ -221,6 +240,8 @@ TEST_F(FollowersTest, APodThatIsDoneMayBeDeleted) {
   EXPECT_EQ(get("sweep").status.succeeded, 6);
 }
 
+// Three of nine are enough. The pod that runs beside the third may succeed in the same moment and
+// then counts, too; no further one is started.
 TEST_F(FollowersTest, EndEarlyBySuccessPolicy) {
   const json policy{{"rules", json::array({{{"succeededCount", 3}}})}};
   create(sweep("sweep", 2, 9, "10s", {{"successPolicy", policy}}));
@@ -230,7 +251,8 @@ TEST_F(FollowersTest, EndEarlyBySuccessPolicy) {
   EXPECT_LE(get("sweep").status.succeeded, 4) << "two run at once";
 }
 
-// The work takes 3 rounds of 10 s, and the limit is for all of them.
+// The work takes 3 rounds of 10 s, and the limit is for all of them. The third round is cut, and
+// what had succeeded before stays told.
 TEST_F(FollowersTest, HaveOneTimeLimitTogether) {
   create(sweep("sweep", 2, 6, "10s", {{"activeDeadlineSeconds", 25}}));
   ASSERT_TRUE(ends("sweep")) << world_.log_tail();
@@ -238,7 +260,9 @@ TEST_F(FollowersTest, HaveOneTimeLimitTogether) {
   EXPECT_EQ(get("sweep").status.completed_indexes, "0-3");
 }
 
-// Gangs whose members change take turns like any others. The World looks for overlaps.
+// Gangs whose members change take turns like any others. The World looks for overlaps. The
+// timetable names pods, so it has to follow each change of members: a pod that was missing in it
+// would run in the time of another gang.
 TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
   world_.apply(partition("batch", force()));
   world_.apply(gang_job("other", 5, "60s"));
@@ -255,7 +279,8 @@ TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
 }
 
 // A gang that runs is requeued if a node has no room for the next pod, and fails if the pod cannot
-// run anywhere.
+// run anywhere. "refused": kubelet turns pod 3 away once. "stuck": the image of pod 4 cannot be
+// had, and backoffLimit 0 makes that final.
 TEST_F(FollowersTest, ThatCannotStartEndTheGang) {
   create(sweep("refused", 2, 6, "10s", {{"backoffLimit", 0}},
                {{"test/refuse", "OutOfmemory"},
@@ -274,7 +299,8 @@ TEST_F(FollowersTest, ThatCannotStartEndTheGang) {
   expect_no_violations(world_);
 }
 
-// A Job of ours, without any batch Job.
+// A Job of ours, without any batch Job. Index 1 is given as done already, so it is not run. Pods
+// per node have no indexes that could follow one another, so that policy is refused.
 TEST_F(FollowersTest, AJobOfOursHasThemToo) {
   const json spec{{"podPolicy", "PerTask"}, {"completions", 5}, {"completedIndexes", "1"}};
   json job = gang_job("ours", 1, "10s", spec);
@@ -294,7 +320,9 @@ TEST_F(FollowersTest, AJobOfOursHasThemToo) {
 }
 
 // Whatever the operator was about to write when it crashed: each index succeeds once, no place has
-// two pods, and all end as they would have.
+// two pods, and all end as they would have. Three Jobs at once: one that succeeds, one without
+// indexes, and one whose pod 2 fails once. With even seeds they share the nodes in time. A round
+// that never crashed would prove nothing, so crashes are counted.
 TEST(FollowersCrashes, AtAnyWriteRunNothingTwice) {
   struct Rounds : FollowersTest {
     using FollowersTest::create;

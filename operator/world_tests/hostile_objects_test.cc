@@ -18,9 +18,12 @@ namespace {
 
 using nlohmann::json;
 
+// Each object below is above 1.5 MB as it is created. What is handed on is measured as JSON.
 constexpr std::size_t kKeptBytesMax = 4'096;
 const std::string kLong(1'500'000, 'x');
 
+// The real informers against the API server, up to the inbox from which the loop takes objects:
+// here it shows if a kind was forgotten, or is cut only after it was handed on.
 class HostileObjects : public ::testing::Test {
  protected:
   // Expects that little is handed on of an object that was created so. It has no owners: one whose
@@ -43,6 +46,7 @@ class HostileObjects : public ::testing::Test {
     EXPECT_LE(kube::encode(*found->second).dump().size(), kKeptBytesMax);
   }
 
+  // A pod whose argument and environment are as long as they may be.
   static json pod_spec() {
     return {
         {"containers", json::array({{{"name", "main"},
@@ -64,6 +68,7 @@ class HostileObjects : public ::testing::Test {
                        }};
 };
 
+// Each user of the cluster may create such pods, also without any right on Jobs of ours.
 TEST_F(HostileObjects, OfAPodOfOthersLittleIsHandedOn) {
   json spec = pod_spec();
   spec["nodeName"] = "n12";
@@ -76,6 +81,7 @@ TEST_F(HostileObjects, OfAGatedPodLittleIsHandedOn) {
   expect_little<kube::Pod>({{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", spec}});
 }
 
+// The template is the large part of a Job; it is dropped at once and read again for a start.
 TEST_F(HostileObjects, OfAJobLittleIsHandedOn) {
   json job = gang_job("huge", 1, "5s");
   job["metadata"]["namespace"] = "team-a";

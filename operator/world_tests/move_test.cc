@@ -71,7 +71,7 @@ class Move : public testing::Test {
 };
 
 // The statuses are copied too: they hold the numbers, the places in the queue, and which jobs had
-// nodes.
+// nodes. Programs of users have written the numbers down, in file names and logs.
 TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Qos>(old_, fresh_));
@@ -113,7 +113,8 @@ TEST_F(Move, JobsKeepTheirNumbersAndPlacesAndLostGangsAreRequeued) {
   expect_no_violations(fresh_);
 }
 
-// The record of usage is copied like the rest; the operator comes when all objects are there.
+// The record of usage is copied like the rest; the operator comes when all objects are there. Begun
+// at zero, the new cluster would favor those that have used the most.
 TEST_F(Move, FairShareGoesOnFromTheUsageOfTheOldCluster) {
   nlohmann::json config = linear_config();
   config["spec"]["priority"] = {
@@ -152,7 +153,8 @@ TEST_F(Move, FairShareGoesOnFromTheUsageOfTheOldCluster) {
   EXPECT_GT(after->spec.namespaces[0].billed, used);
 }
 
-// As a tool does that copies specs only.
+// As a tool does that copies specs only. A known limit (docs/operations.md): a status is the only
+// sign that a job is done.
 TEST_F(Move, WithoutStatusesEveryJobRunsAgain) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_, false));
   ASSERT_NO_FATAL_FAILURE(copy<kube::Partition>(old_, fresh_, false));

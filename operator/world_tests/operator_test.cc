@@ -53,7 +53,8 @@ TEST(Operator, RunsAJobFromSubmissionToItsEnd) {
   expect_no_violations(world);
 }
 
-// The time as of the end, not as of the last refresh of what runs.
+// The time as of the end, not as of the last refresh of what runs. Turns of other jobs would make
+// it shorter than the time between the two stamps, and nothing makes it longer.
 TEST(Operator, AJobThatHasEndedSaysHowLongItRan) {
   World world{{}};
   world.apply(linear_config());
@@ -87,7 +88,9 @@ TEST(Operator, JobsAreNumberedInTheOrderOfTheirCreation) {
   }
 }
 
-// Two jobs that fill the nodes take turns, and nothing is written for it (14.1).
+// Two jobs that fill the nodes take turns, and nothing is written for it (14.1). Turns follow from
+// the timetables that the agents have: with a write for each turn the API server would set the
+// limit for how short a slice can be.
 TEST(Operator, TwoFullSizeJobsTakeTurns) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -136,7 +139,7 @@ TEST(Operator, AHighTierSuspendsALowOneAndGivesBack) {
 }
 
 // The same with PreemptMode Requeue: the low job is ended and starts a second time when its nodes
-// are free again.
+// are free again. It begins anew, so its work of the first start is lost: two starts, one restart.
 TEST(Operator, AHighTierRequeuesALowOne) {
   World world{{}};
   json config = linear_config("4s");
@@ -160,7 +163,8 @@ TEST(Operator, AHighTierRequeuesALowOne) {
 }
 
 // The exit code is that of the failed container; a kill for memory is a state of its own, since
-// such a job would fail again wherever it runs.
+// such a job would fail again wherever it runs. The other pods would wait for the failed one for
+// ever, and keep their nodes.
 TEST(Operator, TheFirstFailureEndsTheGang) {
   World world{{}};
   world.apply(linear_config());
@@ -209,7 +213,8 @@ TEST(Operator, CancelHoldSuspendAndRequeueAreObeyed) {
   expect_no_violations(world);
 }
 
-// The next job needs all nodes. It must not start while pods of the deleted one may still run.
+// The next job needs all nodes. It must not start while pods of the deleted one may still run. The
+// partition does not share its nodes, so "next" has no other way to start.
 TEST(Operator, ADeletedJobFreesItsNodesWhenItsPodsAreGone) {
   World world{{}};
   world.apply(linear_config());
@@ -241,7 +246,9 @@ TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
       << world.log_tail();
 }
 
-// It never was in the queue: the operator ends it without the scheduler, for good.
+// It never was in the queue: the operator ends it without the scheduler, for good. Three reasons
+// why a job can be outside the queue: no such partition, a partition that drains, a size that no
+// partition has. That they could run later must not bring them back.
 TEST(Operator, ARefusedJobThatIsCancelledEnds) {
   World world{{}};
   world.apply(linear_config());
@@ -291,7 +298,8 @@ TEST(Operator, AJobThatTheSchedulerTurnsAwayIsSubmittedAgainOnceItsPartitionTake
       << world.log_tail();
 }
 
-// A command that cannot be obeyed is answered in the status, and the job goes on as it was.
+// A command that cannot be obeyed is answered in the status, and the job goes on as it was. The
+// number of the request is noted as observed, so the request is not repeated when the job runs.
 TEST(Operator, ACommandThatTheSchedulerRefusesIsAnsweredAndChangesNothing) {
   World world{{}};
   world.apply(linear_config());
@@ -330,7 +338,8 @@ TEST(Operator, ACancelDuringARequeueStands) {
 }
 
 // Its timetable is of the time before it was ready. The new leader finds the job resumed, needs no
-// timetable there and withdraws the old one, which keeps the pod frozen.
+// timetable there and withdraws the old one, which keeps the pod frozen. If the old timetable
+// stayed, the pod would be frozen for ever, and no state would say so.
 TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {
   World world{{.nodes = {"n12"}}};
   world.apply(linear_config());

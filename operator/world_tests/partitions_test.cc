@@ -16,7 +16,9 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// 1.2.1: what is queued may start there, what is new may not even wait there.
+// State Drain (slurm-semantics.md, 1.2.1): a job that is queued may start there, a new one may not
+// even wait there. The refusal must survive a new leader, which judges the job again; and it ends
+// with the drain, without any act of the user.
 TEST(Operator, APartitionThatDrainsTakesNoNewJobs) {
   World world{{}};
   world.apply(linear_config());
@@ -37,6 +39,8 @@ TEST(Operator, APartitionThatDrainsTakesNoNewJobs) {
 }
 
 // Slurm refuses a partition with unknown nodes; here nodes come and go, so that it only informs.
+// When a cluster starts, nodes join by the hundreds within seconds: each would change the sentence,
+// and a write for each would be a load without use.
 TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
   World world{{.nodes = {"n1"}}};
   const auto accepted = [&] { return world.condition("Partition", "batch", "Accepted"); };
@@ -77,7 +81,9 @@ std::vector<std::string> taints_of(World& world, const std::string& name) {
   return taints;
 }
 
-// architecture.md 4: taintNodes keeps other pods off; our own job runs there all the same.
+// architecture.md 4: taintNodes keeps other pods off; our own job runs there all the same. The
+// taint goes when taintNodes is off and when the partition is deleted: a taint that was left behind
+// would keep the node empty, and no object would say why.
 TEST(Operator, TaintsTheNodesOfAPartitionThatSaysSo) {
   using Taints = std::vector<std::string>;
   World world{{.nodes = {"n1", "n2", "n3"}}};
@@ -114,7 +120,9 @@ TEST(Operator, TaintsTheNodesOfAPartitionThatSaysSo) {
 }
 
 // An administrator cordons the node right after its taint was written. The watch shows the cordon
-// before the operator looks at the answer to its own write, which is of the version before.
+// before the operator looks at the answer to its own write, which is of the version before. If the
+// older answer replaced what the watch has shown, the node would count as usable, and the job would
+// be started on a node that is about to be repaired.
 TEST(Operator, AnAnswerThatTheWatchHasOvertakenDoesNotUndoACordon) {
   World world{{.nodes = {"n1"}}};
   world.apply(linear_config());
@@ -133,7 +141,9 @@ TEST(Operator, AnAnswerThatTheWatchHasOvertakenDoesNotUndoACordon) {
   EXPECT_EQ(world.state("late"), "Pending") << world.log_tail();
 }
 
-// api.md, Partition: "Deleted with jobs: running ones finish unsliced".
+// api.md, Partition: "Deleted with jobs: running ones finish unsliced". Two gangs share all nodes,
+// by turns of 4 s. With the partition the timetable goes, so the agents thaw both, and neither is
+// lost or stays frozen.
 TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
   World world{{}};
   world.apply(linear_config("4s"));
@@ -151,7 +161,10 @@ TEST(Operator, RunningJobsOfADeletedPartitionFinishUnsliced) {
       << world.log_tail();
 }
 
-// squeue's PARTITION: all that a waiting job may run in, then the one that it was started in.
+// squeue's PARTITION: all that a waiting job may run in, then the one that it was started in. All
+// nodes are busy with "first", so the others wait. In turn: a job that names no partition, one that
+// names two, and one whose partition does not exist. The column follows an edit, a start and a
+// requeue.
 TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
   const nlohmann::json never{{"overSubscribe", {{"policy", "Never"}}}};
   World world{{}};
@@ -200,7 +213,9 @@ TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
   expect_no_violations(world);
 }
 
-// Slurm's word for a job whose partition cannot start it; it waits, the running one goes on.
+// Slurm's word for a job whose partition cannot start it; it waits, the running one goes on. A new
+// leader comes to the same result from the stored states alone, and the job goes on when a
+// partition of that name is created again.
 TEST(Operator, JobsOfADeletedPartitionWait) {
   World world{{}};
   world.apply(linear_config());
@@ -229,7 +244,8 @@ TEST(Operator, JobsOfADeletedPartitionWait) {
 }
 
 // A parameter of the operator that says what jobs may use of a node is in force at once, not when
-// the node happens to change.
+// the node happens to change. The translated nodes are kept; a parameter that changes their meaning
+// has to throw them away.
 TEST(Operator, AnotherNodeReserveIsInForceAtOnce) {
   World world{{}};
   json config = linear_config();
@@ -248,7 +264,9 @@ TEST(Operator, AnotherNodeReserveIsInForceAtOnce) {
 }
 
 // Goal: what the API server fills in is what the operator takes where nothing is written, and what
-// depends on other fields is shown in the status: no column of kubectl get is empty.
+// depends on other fields is shown in the status: no column of kubectl get is empty. Two places
+// hold each default: the CRD and the operator. If they drifted apart, an object from before a
+// default existed would mean something else than one from after it.
 TEST(Defaults, AreInTheObjectOrInItsStatus) {
   World world{{}};
   world.apply({{"apiVersion", "kubegang.io/v1alpha1"},

@@ -31,7 +31,9 @@ TEST(Operator, AStartThatKubeletRefusesIsUndoneAndTriedElsewhere) {
   expect_no_violations(world);
 }
 
-// The tests' kubelet names a container as the template does, also when it has ended.
+// The tests' kubelet names a container as the template does, also when it has ended. Verdicts are
+// read from the states of containers by name, so a World that named them otherwise would test
+// nothing.
 TEST(Operator, AContainerEndsUnderItsName) {
   World world{{}};
   world.apply(linear_config());
@@ -47,7 +49,9 @@ TEST(Operator, AContainerEndsUnderItsName) {
   EXPECT_EQ(pods[0].status.container_statuses[0].name, "solver");
 }
 
-// The pods of a start have names of their own.
+// The pods of a start have names of their own. Expects that each pod of the job stands in its
+// node's timetable, unless that lists none: a pod that is not listed is never frozen, and would run
+// in the turns of the other job.
 void expect_listed_pods(World& world, const std::string& job) {
   for (const kube::Pod& pod : world.pods_of(job)) {
     const kube::NodeTimetableSpec spec = world.timetable(*pod.spec.node_name).spec;
@@ -71,6 +75,7 @@ void submit_to_be_refused_once(World& world) {
                {{"test/refuse", "OutOfcpu"}, {"test/refusals", "1"}, {"test/refuse-on", "n13"}}));
 }
 
+// Directly after the second start, and again when the turns have gone round.
 void expect_second_start_is_listed(World& world) {
   ASSERT_TRUE(world.run_until([&] { return world.job("moved").status.starts == 2; }, seconds{9}));
   ASSERT_EQ(world.job("moved").status.allocation->hostlist, "n[12,14-15]") << world.log_tail();
@@ -82,7 +87,8 @@ void expect_second_start_is_listed(World& world) {
 }
 
 // The next start is decided in the step that undoes the first, and has two of its nodes again,
-// where the same job takes turns as before: to the scheduler nothing has changed there.
+// where the same job takes turns as before: to the scheduler nothing has changed there. But the
+// pods are others, and the timetable names pods.
 TEST(Operator, AStartAfterARefusedOneIsPublishedThoughItLooksTheSame) {
   World world{{.nodes = {"n12", "n13", "n14", "n15"}}};
   submit_to_be_refused_once(world);
@@ -100,7 +106,8 @@ TEST(Operator, ANewLeaderTakesNoTimetableOfAnEarlierStartForThePresentOne) {
 }
 
 // kLaunchPatience is 60 s: after 50 s nothing has happened, after 90 s the job is held. Trying
-// again elsewhere would be in vain, because the name is wrong everywhere.
+// again elsewhere would be in vain, because the name is wrong everywhere. The user finds kubelet's
+// own words in the Job and need not search for them in pods, which are gone by then.
 TEST(Operator, AnImageThatCannotBePulledIsHeld) {
   World world{{}};
   world.apply(linear_config());
@@ -117,7 +124,8 @@ TEST(Operator, AnImageThatCannotBePulledIsHeld) {
   EXPECT_TRUE(world.pods_of("typo").empty());
 }
 
-// A node's part of the memory is known only when the job is allocated.
+// A node's part of the memory is known only when the job is allocated. So it is found when the pods
+// are built, and would be found again at each start.
 TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
   World world{{}};
   json config = linear_config();
@@ -137,7 +145,8 @@ TEST(Operator, ATemplateWhoseMemoryLimitsExceedTheNodesPartIsHeld) {
 }
 
 // A node that is merely not ready may still run the pods: only when its object is deleted are they
-// gone for certain, and the job may start elsewhere.
+// gone for certain, and the job may start elsewhere. Started a second time too early, the program
+// would run twice and might write the same files.
 TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   World world{{}};
   json config = linear_config();
@@ -185,7 +194,9 @@ TEST(Operator, ANewLeaderMakesTheServiceThatItsPredecessorDidNot) {
   EXPECT_TRUE(world.client().get<kube::Service>({"team-a", "gang"}).ok()) << world.log_tail();
 }
 
-// With autoscaling node names come and go for ever; pods of a DaemonSet outlive their Node.
+// With autoscaling node names come and go for ever; pods of a DaemonSet outlive their Node. The
+// node is forgotten with the last pod on it, and not before: the pod still takes its memory if the
+// node comes back.
 TEST(Operator, NothingIsRememberedOfANodeThatIsGone) {
   World world{{}};
   world.apply(linear_config());
@@ -212,7 +223,8 @@ TEST(Operator, NothingIsRememberedOfANodeThatIsGone) {
   EXPECT_EQ(world.process().loop().counters().nodes_known, 4) << world.log_tail();
 }
 
-// architecture.md 5: what refuses its pods is said while the job waits.
+// architecture.md 5: what refuses its pods is said while the job waits. It stays in the queue: the
+// quota may be free by then, and its warning goes when it runs.
 TEST(Operator, AJobThatWaitsSaysThatItsPodsWouldBeRefused) {
   World world{{}};
   world.apply(linear_config());
@@ -264,7 +276,8 @@ TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
   expect_no_violations(world);
 }
 
-// kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise").
+// kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise"). Each node takes
+// one pod. A pod of others has the place on n12, and its end alone has to start the job that waits.
 TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   World world{{.nodes = {"n12", "n13"}, .pods_per_node = 1}};
   world.apply(linear_config());
@@ -294,7 +307,9 @@ TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {
   expect_no_violations(world);
 }
 
-// architecture.md 4: a mutating webhook gives its pods what a template may not have.
+// architecture.md 4: a mutating webhook gives its pods what a template may not have. A frozen pod
+// answers no probe, and kubelet would kill it. So "probed" runs all the time, "plain" takes its
+// turns beside it, and the condition says why two gangs are on the nodes at once.
 TEST(Operator, AJobWhosePodsAWebhookGaveAProbeIsNeverFrozenAndSaysSo) {
   World world{{}};
   bool injects = true;

@@ -15,7 +15,8 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// The answer to the write that commits a start has the template: one request less for each job.
+// The answer to the write that commits a start has the template: one request less for each job. At
+// thousands of starts it is the API server that sets the pace.
 TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   const auto reads = [](World& world) {
     const auto& points = world.process().writer().points();
@@ -38,7 +39,9 @@ TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   expect_no_violations(world);
 }
 
-// Jobs that have ended stay until their time to live is over: many of them.
+// Jobs that have ended stay until their time to live is over: many of them. A leader that wrote to
+// each of them once, or listed them for each new job, would be slower with each day that a cluster
+// has run.
 TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
   const auto requests_of_a_life = [](int finished_count) {
     World world{{}};
@@ -69,7 +72,8 @@ TEST(Operator, AJobsLifeTakesTheSameRequestsBesideThousandsOfFinishedJobs) {
   EXPECT_EQ(counts_as_text(requests_of_a_life(1)), counts_as_text(requests_of_a_life(2000)));
 }
 
-// The reasons of 60 jobs change while 40 others are submitted and the API server takes its time.
+// The reasons of 60 jobs change while 40 others are submitted and the API server takes its time. In
+// the end all reasons are right: what gives way is late, and not lost.
 TEST(Operator, WhatOnlyInformsGivesWayToWhatHasToBeWritten) {
   World world{{}};
   world.apply(linear_config());
@@ -113,7 +117,8 @@ std::string requests(World& world) {
   return text;
 }
 
-// The table of docs/performance.md; the pods' statuses are their kubelet's.
+// The table of docs/performance.md; the pods' statuses are their kubelet's. Two writes of the
+// status: the start and the readiness. "create jobs" is the user's own request.
 TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
   World world{{}};
   world.apply(linear_config());
@@ -134,7 +139,8 @@ TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
             "create jobs 1, create pods 3, patch jobs/status 2, patch pods/status 3");
 }
 
-// The rest of the table: what becomes of jobs after their start, and of one that waits.
+// The rest of the table: what becomes of jobs after their start, and of one that waits. The trial
+// of a pod counts as "create pods". Each further request here is one for every job of a cluster.
 TEST(Operator, TheRestOfALifeTakesTheseRequests) {
   World world{{}};
   world.apply(linear_config());
@@ -184,6 +190,7 @@ struct SlowApiServer : testing::Test {
     for (int i = 1; i <= 13; ++i) names.push_back(name_of("n", i));
     return names;
   }
+  // A job of one core, so that 96 of them fill the partition.
   static json core_job(const std::string& name, const char* partition = "batch") {
     return gang_job(
         name, 1, "",
@@ -193,6 +200,7 @@ struct SlowApiServer : testing::Test {
   void submit(int count) {
     for (int i = 0; i < count; ++i) world.apply(core_job(name_of("job-", i)));
   }
+  // Decided by the scheduler, whether they are written yet or not.
   std::int64_t starts() { return world.process().loop().counters().starts; }
   std::size_t queued() { return world.process().writer().queued_count(); }
   std::ptrdiff_t written(WritePoint point) {
@@ -204,7 +212,8 @@ struct SlowApiServer : testing::Test {
 };
 
 // All 96 cores are given away in the first pass, whatever has been written by then. A job for the
-// other partition is decided in the step after its submission.
+// other partition is decided in the step after its submission. Free cores that wait for writes of
+// other jobs would stand idle for seconds.
 TEST_F(SlowApiServer, DelaysNoDecision) {
   submit(150);
   world.run_until([&] { return starts() > 0; }, seconds{5});
@@ -219,7 +228,8 @@ TEST_F(SlowApiServer, DelaysNoDecision) {
 }
 
 // The loop hands over only what can be written until its next step, so the line stays short however
-// much there is to write.
+// much there is to write. A long line would be written in its old order, whatever had become urgent
+// meanwhile.
 TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
   std::size_t longest = 0;
   submit(250);
@@ -236,7 +246,8 @@ TEST_F(SlowApiServer, MakesNoLongLineOfWrites) {
 }
 
 // Most of the jobs that start are cancelled before their pods are made. Of some the start stands in
-// the writer's line already.
+// the writer's line already. A write without use takes the place of one for which another job
+// waits.
 TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   constexpr int kLeft = 16;
   submit(kCores);
@@ -256,7 +267,8 @@ TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   EXPECT_EQ(written(WritePoint::kFinal), kCores - kLeft);
 }
 
-// A gang of 96 pods is cancelled when a few of them are made.
+// A gang of 96 pods is cancelled when a few of them are made. Each pod more would have to be
+// deleted again, by the same slow server.
 TEST_F(SlowApiServer, MakesNoMorePodsOfAGangThatEnds) {
   world.apply(gang_job(
       "wide", 12, "",

@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::seconds;
 
+// A job on all five nodes, running; a note is due when it has stood still for 30 s.
 class SuspendedPods : public ::testing::Test {
  protected:
   SuspendedPods() : world_{{}} {
@@ -47,6 +48,7 @@ class SuspendedPods : public ::testing::Test {
   World world_;
 };
 
+// On the pod itself nothing else shows it: to kubelet frozen processes run and are ready.
 TEST_F(SuspendedPods, SaySoWhenTheirUserSuspendsTheJob) {
   set_other_condition();
   world_.patch_job("job", {{"control", {{"suspend", true}}}});
@@ -68,6 +70,8 @@ TEST_F(SuspendedPods, SayNothingOfTurns) {
   EXPECT_EQ(note(), "");
 }
 
+// The job is resumed while no operator runs, so no process has seen the change: the note is
+// compared with the job's state, and not with what was done before.
 TEST_F(SuspendedPods, AreSetRightByANewLeader) {
   set_other_condition();
   world_.patch_job("job", {{"control", {{"suspend", true}}}});

@@ -15,6 +15,7 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// A partition of all nodes with that OverSubscribe policy.
 json share(const char* policy) {
   return force("n[12-16]", {{"overSubscribe", {{"policy", policy}}}});
 }
@@ -90,7 +91,8 @@ TEST_F(NoTurns, JobsStartWithoutAgents) {
 }
 
 // Two nodes, two timetables: each exists only for this suspension, and goes when its agent has
-// obeyed the empty one.
+// obeyed the empty one. A user's suspension needs the agents although no jobs take turns: something
+// has to freeze the pods.
 TEST_F(NoTurns, ASuspensionBringsTimetablesAndTakesThemAway) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -106,7 +108,8 @@ TEST_F(NoTurns, ASuspensionBringsTimetablesAndTakesThemAway) {
   expect_no_violations(world);
 }
 
-// The job's CPUs are free for others only once it stands still.
+// The job's CPUs are free for others only once it stands still. "two" waits before the suspension
+// and starts because of it.
 TEST_F(NoTurns, AnotherJobStartsOnTheNodesOfASuspendedOne) {
   world.apply(gang_job("one", 5, ""));
   world.run_for(seconds{8});
@@ -123,6 +126,8 @@ TEST_F(NoTurns, AnotherJobStartsOnTheNodesOfASuspendedOne) {
 }
 
 // The agent of one node is away. The status must not say Suspended while the job's pods still run.
+// A new leader finds the wish in the spec, and no state that would tell it how far its predecessor
+// had come.
 TEST_F(NoTurns, ASuspensionThatWaitsForAnAgentSaysSo) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{8});
@@ -142,7 +147,8 @@ TEST_F(NoTurns, ASuspensionThatWaitsForAnAgentSaysSo) {
   EXPECT_EQ(runs("one"), seconds{0});
 }
 
-// Its pods are still being started, so it is not ready, when a leader comes that has told nobody.
+// The job is not ready: its pods are still being started. The first leader has published the
+// timetables and is gone before any status says that a suspension was asked for.
 TEST_F(NoTurns, ASuspensionOfAJobThatStartsSurvivesANewLeader) {
   world.node("n13").remove_agent(false);
   world.apply(gang_job("one", 2, ""));
@@ -225,7 +231,8 @@ TEST_F(NoTurns, ASuspensionSurvivesALeaderAtEachOfItsWrites) {
   expect_no_violations(world);
 }
 
-// The other way round, the last timetables go with the last jobs that take turns.
+// Timetables come with the configuration. The other way round, the last ones go with the last jobs
+// that take turns: two that are stacked already cannot be told to stand side by side.
 TEST_F(NoTurns, AConfigurationThatMakesTurnsPossibleBringsTimetables) {
   world.apply(partition("batch", share("Force")));
   world.run_for(seconds{2});
@@ -251,7 +258,8 @@ TEST_F(NoTurns, AConfigurationThatMakesTurnsPossibleBringsTimetables) {
   expect_no_violations(world);
 }
 
-// A timetable that an agent has not acknowledged may still hold a pod: it stays.
+// A timetable that an agent has not acknowledged may still hold a pod: it stays. Deleted too early,
+// the agent that comes back would find no word about the pod that it keeps frozen.
 TEST_F(NoTurns, ATimetableStaysWhileItsAgentObeysAnEarlierOne) {
   world.apply(gang_job("one", 1, ""));
   world.run_for(seconds{8});

@@ -13,12 +13,14 @@ namespace {
 using nlohmann::json;
 using std::chrono::seconds;
 
+// There is no kube-scheduler in this World: the tests bind pods, or refuse them, in its place.
 class Volumes : public ::testing::Test {
  protected:
   Volumes() : world_{{.nodes = {"n12", "n13"}}} {
     world_.apply(linear_config("4s"));
     world_.apply(partition("batch", force("n[12-13]")));
   }
+  // Submits a job whose pods use the claim "data", one pod on each of `nodes` nodes.
   void submit(int nodes) {
     const json volumes =
         json::array({{{"name", "data"}, {"persistentVolumeClaim", {{"claimName", "data"}}}}});
@@ -63,6 +65,9 @@ class Volumes : public ::testing::Test {
   World world_;
 };
 
+// Volumes are provisioned for the node that kube-scheduler binds a pod to, so a pod with a claim is
+// pinned by affinity instead of bound at once. While it waits it is a started job's pod, and no new
+// leader may make it a second time.
 TEST_F(Volumes, PodsAreBoundByKubeSchedulerAndRun) {
   submit(2);
   const std::set<std::string> both{"n12", "n13"};
@@ -96,6 +101,8 @@ TEST_F(Volumes, ANodeThatTheVolumeCannotReachIsAvoided) {
   expect_no_violations(world_);
 }
 
+// No node would help, and no time either: a person has to create the claim. Without the hold the
+// job would be started and undone in a circle, and keep nodes from others each time.
 TEST_F(Volumes, AMissingClaimHoldsTheJob) {
   submit(1);
   refuse("0/2 nodes are available: persistentvolumeclaim \"data\" not found.");
@@ -108,6 +115,7 @@ TEST_F(Volumes, AMissingClaimHoldsTheJob) {
   EXPECT_TRUE(world_.pods_of("job").empty());
 }
 
+// No kubelet knows of these pods, so none confirms their end; the deletion alone has to be enough.
 TEST_F(Volumes, AJobIsCancelledBeforeItsPodsAreBound) {
   submit(2);
   world_.patch_job("job", {{"control", {{"cancel", true}}}});

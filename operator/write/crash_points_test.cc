@@ -5,6 +5,7 @@
 namespace control {
 namespace {
 
+// WHEN:WRITE:COUNT; the empty text is no crash at all, which is how production runs.
 TEST(CrashPoints, AreNamedByTheWritesThatThereAre) {
   for (const char* text :
        {"", "before:start", "after:pod-create:3", "after:taint", "before:pod-try"}) {
@@ -24,6 +25,7 @@ TEST(CrashPoints, AMisspeltWriteIsRefusedWithTheNamesThatExist) {
   }
 }
 
+// A write without a name could not be crashed at, and the tests of crashes would pass it over.
 TEST(CrashPoints, EveryWriteHasAName) {
   for (int i = 0; i <= static_cast<int>(WritePoint::kConfigStatus); ++i) {
     const auto point = static_cast<WritePoint>(i);
