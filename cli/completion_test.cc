@@ -24,6 +24,8 @@ class Completion : public ProgramTest {
   }
 };
 
+// A line per word, a tab before its explanation, and the number of the shell's behavior at the end:
+// the protocol of cobra, which kubectl hands on to the shell as it is.
 TEST_F(Completion, OffersCommandsThatBeginSo) {
   EXPECT_EQ(complete({"re"}),
             "release\tLet held jobs start again.\n"
@@ -33,6 +35,8 @@ TEST_F(Completion, OffersCommandsThatBeginSo) {
   EXPECT_THAT(complete({""}), AllOf(HasSubstr("queue\t"), HasSubstr("simulate\t")));
 }
 
+// Values are offered where they are known: fixed ones, and the namespaces of the cluster. An
+// unknown command is no error, since a user is still typing.
 TEST_F(Completion, OffersOptionsAndTheirValues) {
   EXPECT_EQ(complete({"queue", "--all"}), "--all-namespaces\tjobs of all namespaces\n:4\n");
   EXPECT_EQ(complete({"queue", "-o", ""}), "json\nwide\n:4\n");
@@ -55,6 +59,8 @@ TEST_F(Completion, OffersTheUnfinishedJobsOfTheNamespace) {
   EXPECT_EQ(complete({"info", "-n", "team-b", ""}), ":4\n") << "it takes no argument";
 }
 
+// "job/" is kubectl's notation for a Job of the batch group; a user knows that one, and not the
+// name of its present attempt.
 TEST_F(Completion, OffersJobsOfTheBatchGroupAsKubectlWritesThem) {
   const kube::BatchJob batch = add_batch_job("team-a", "train", "kubegang.io/job");
   add_job("team-a", "train-r1", {}, {.state = kube::JobState::kRunning, .job_id = 1},
@@ -63,6 +69,8 @@ TEST_F(Completion, OffersJobsOfTheBatchGroupAsKubectlWritesThem) {
   EXPECT_EQ(complete({"queue", "-n", "team-a", "t"}), "train-r1\tRunning\n:4\n");
 }
 
+// A hyphen is "\-" in a manual page, or it could not be copied into a shell. A page refers to the
+// other pages and not to itself.
 TEST_F(Completion, ManualPagesHaveEveryCommandAndOption) {
   const Ran overview = run({"__man"});
   EXPECT_THAT(overview.out, AllOf(StartsWith(".TH KUBECTL\\-GANG 1 "), HasSubstr(".SH COMMANDS"),

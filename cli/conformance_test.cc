@@ -25,7 +25,8 @@ const std::filesystem::path kRecordings =
     std::filesystem::path{KUBEGANG_SOURCE_DIR} / "scheduler/testdata/conformance";
 
 // A recording in which Slurm has a defect that is not copied: the steps that differ, and why.
-// Everything else of it must agree. (None so far: no recording here pins a defect.)
+// Everything else of it must agree. (None so far: no recording here pins a defect.) A step in the
+// list that agrees is an error as well, so the list cannot grow old.
 struct KnownDifference {
   std::string defect;  // number in slurm-semantics.md 15.2
   std::string why;
@@ -36,7 +37,7 @@ const std::map<std::string, KnownDifference>& known_differences() {
   return kKnown;
 }
 
-// "0-3,7" as numbers.
+// "0-3,7" as numbers. Compared as a set, the way of writing it is of no meaning.
 std::set<int> numbers(const std::string& ranges) {
   std::set<int> all;
   for (const std::string& range : slurm::split(ranges, ',')) {
@@ -57,7 +58,8 @@ Json comparable_start(const Json& start) {
   return {start.at("job"), start.at("partition"), nodes};
 }
 
-// A step as it is compared: starts in order, victims and suspended jobs as sets.
+// A step as it is compared: starts in order, victims and suspended jobs as sets. Victims of one
+// pass have no order that anything depends on.
 Json comparable(const Json& step) {
   Json starts = Json::array();
   for (const Json& start : step.value("start", Json::array())) {
@@ -109,6 +111,7 @@ class ExpectedStarts {
   std::map<std::string, Json> starts_;
 };
 
+// A recording is a large file: 64 MiB are the bound.
 Json read_json(const std::filesystem::path& path) {
   const base::Result<std::string> text = read_file(path.string(), std::size_t{1} << 26U);
   EXPECT_TRUE(text.ok()) << path;
@@ -133,8 +136,12 @@ std::vector<std::string> recording_names() {
   return names;
 }
 
+// One test for each recording, named after its file.
 class Recording : public testing::TestWithParam<std::string> {};
 
+// Compared are starts with nodes, CPUs and memory, victims and their modes, suspensions,
+// priorities, expected starts, and in the end the state of each job. The first step that differs
+// ends the comparison, since all that follows has other jobs on other nodes.
 TEST_P(Recording, DecidesAsSlurmDid) {
   const Json want = read_json(kRecordings / "expected" / (GetParam() + ".json"));
   const Json got = simulated(kRecordings / "scenarios" / (GetParam() + ".yaml"));
@@ -172,6 +179,7 @@ TEST_P(Recording, DecidesAsSlurmDid) {
 INSTANTIATE_TEST_SUITE_P(Slurm2205, Recording, testing::ValuesIn(recording_names()),
                          [](const auto& recording) { return recording.param; });
 
+// An entry for a recording that was renamed would excuse nothing, and be there for ever.
 TEST(KnownDifferences, AreRecordingsThatExist) {
   const std::vector<std::string> names = recording_names();
   for (const auto& [name, difference] : known_differences()) {

@@ -52,7 +52,8 @@ TEST(ScenarioFile, ReadsWhatHappens) {
   EXPECT_FALSE(read->timing_is_told());
 }
 
-// A file that says when the scheduler passes is replayed; any other plays by itself.
+// A file that says when the scheduler passes is replayed; any other plays by itself. Both at once
+// would be two clocks in one run.
 TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
   for (const char* input : {"- {t: 1, pass: main}\n", "- {t: 1, slice: true}\n"}) {
     EXPECT_TRUE(read_scenario(file_with(input), "f")->timing_is_told()) << input;
@@ -179,6 +180,8 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
   for (const auto& [text, want] : cases) EXPECT_EQ(refusal(text), want);
 }
 
+// The scheduler's own check of a configuration, with the line of the file: a scenario that no
+// cluster could have would show nothing.
 TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
   // C1: SUSPEND needs GANG.
   const std::string text =
@@ -189,7 +192,8 @@ TEST(ScenarioFile, RefusesAnIllegalConfiguration) {
 }
 
 // Names are known in the file only; the scheduler knows ids. Each change of the configuration
-// builds on the one before.
+// builds on the one before. The configuration at the beginning stays as it was: each input has its
+// own.
 TEST(ScenarioFile, PutsJobIdsInThePlaceOfNames) {
   const base::Result<simulate::Scenario> read =
       read_scenario(file_with("- {t: 0, submit: A, args: -t1, run: 5}\n"

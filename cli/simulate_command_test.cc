@@ -15,6 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
+// Each test has a folder of its own: the command reads its scenario from a file and writes pictures
+// to files, as a user would have it.
 class SimulateCommand : public testing::Test {
  protected:
   SimulateCommand() {
@@ -27,6 +29,8 @@ class SimulateCommand : public testing::Test {
 
   std::string file(const std::string& name) const { return (directory_ / name).string(); }
 
+  // Runs the command on a scenario of this text; returns its exit code. out_ and err_ have what
+  // this run printed.
   int run(const std::string& scenario, SimulateOptions options) {
     options.file = file("s.yaml");
     EXPECT_TRUE(write_file(options.file, scenario).ok());
@@ -54,6 +58,8 @@ inputs:
 - {t: 10, submit: B, args: -N5, run: 120}
 )";
 
+// At 75 s B is in the middle of its first turn: A has run 60 s and stands still, B has run 15 s. No
+// second of the five nodes is idle while both are there.
 TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
   ASSERT_EQ(run(kTwoGangs, {.at = {"10", "75"}}), kExitOk) << err_.str();
   EXPECT_THAT(
@@ -120,6 +126,8 @@ TEST_F(SimulateCommand, APictureIsNoLargerThanWhatCanBeSeen) {
   EXPECT_THAT(*svg, HasSubstr("height=\"9.0\""));  // half of the time
 }
 
+// A label for each node, a name for each job that shows under the pointer, and an end: a file that
+// is cut off would still open in some viewers.
 TEST_F(SimulateCommand, WritesAPicture) {
   ASSERT_EQ(run(kTwoGangs, {.svg = file("p.svg")}), kExitOk) << err_.str();
   const base::Result<std::string> svg = read_file(file("p.svg"), 1U << 20U);
@@ -182,6 +190,8 @@ inputs: []
             kExitUsage);
 }
 
+// A wrong option is a wrong call (exit code 2); a wrong file, or one that cannot be read or
+// written, is a failure (1), so that scripts can tell them apart.
 TEST_F(SimulateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(run(kTwoGangs, {.at = {"soon"}}), kExitUsage);
   EXPECT_EQ(err_.str(), "kubectl-gang simulate: --at \"soon\": must be seconds, 0 or more\n");

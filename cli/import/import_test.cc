@@ -145,7 +145,8 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
 }
 
-// Nothing is dropped in silence: each key that is left out has a remark.
+// Nothing is dropped in silence: each key that is left out has a remark. Of a line that is
+// continued the first one is named: an administrator goes through the file with these remarks.
 TEST(Import, TellsWhatItCannotTranslateLineByLine) {
   const Imported imported = import_text("slurm.conf", kConf);
   EXPECT_THAT(
@@ -243,6 +244,7 @@ TEST(Import, MakesADumpOfSacctmgrIntoAccounts) {
 }
 
 // Found by the fuzzer: it ended the program. A YAML object without a name cannot be applied.
+// Unbalanced quotes are part of it: files are edited by hand.
 TEST(Import, WhatHasNoNameIsLeftOut) {
   for (const char* line : {"Account - '':Fairshare=1\n", "Account - :x':Fairshare=1\n",
                            "User - '':Fairshare=1\n", "QOS - '':Priority=1\n"}) {
@@ -255,7 +257,8 @@ TEST(Import, WhatHasNoNameIsLeftOut) {
 }
 
 // `sacctmgr -P show qos`. Times and factors have other forms there than in a dump, PreemptMode
-// "cluster" means that nothing is set, and a GRES limit is told.
+// "cluster" means that nothing is set, and a GRES limit is told. Columns go by their names in the
+// first line, since sacctmgr prints those that were asked for.
 TEST(Import, MakesATableOfQosIntoQos) {
   const Imported imported = import_text(
       "qos.txt",

@@ -10,6 +10,7 @@
 namespace cli {
 namespace {
 
+// The text of docs/does-it-help.md, in which the tables stand between marks.
 std::string document() {
   const std::filesystem::path path =
       std::filesystem::path{KUBEGANG_SOURCE_DIR} / "docs/does-it-help.md";
@@ -18,7 +19,8 @@ std::string document() {
   return text.ok() ? *text : "";
 }
 
-// One row, in which everything has a part; it takes seconds.
+// One row, in which everything has a part; it takes seconds. A change of the scheduler that moves
+// the figures has to change the document in the same commit.
 TEST(Study, TheDocumentSaysWhatComesOutToday) {
   const std::string text = document();
   const std::size_t begin = text.find("<!-- ctc-like -->");
@@ -30,6 +32,7 @@ TEST(Study, TheDocumentSaysWhatComesOutToday) {
       << "docs/does-it-help.md is out of date: run `make does-it-help`";
 }
 
+// Four panels. The size is bounded because the picture is part of the repository and of a page.
 TEST(Study, ThePictureHasAPanelForEachFigureAndALineForEachPolicy) {
   std::vector<Studied> all;
   for (const double load : kLoads) {

@@ -9,6 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Reads a trace that has to be sound; error_of() reads one that has to be refused, and returns why.
 SwfTrace read(std::string_view text) {
   const base::Result<SwfTrace> trace = read_swf(text, "t.swf");
   EXPECT_TRUE(trace.ok()) << trace.error().message;
@@ -48,6 +49,7 @@ TEST(Swf, WhatIsNotKnownIsAbsent) {
   EXPECT_EQ(trace[0].processors(), 4) << "what it got";
 }
 
+// Traces come from many programs and systems, each with its own habits.
 TEST(Swf, TimesMayHaveFractionsAndLinesMayEndInCarriageReturns) {
   const SwfTrace trace =
       read("1 0.5 -1 1.25 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 ; a note\r\n");
@@ -68,7 +70,8 @@ TEST(Swf, JobsComeInTheOrderOfTheirSubmission) {
   EXPECT_EQ(trace[2].number, 3);
 }
 
-// Status 2 to 4: parts of a job that was checkpointed, whose whole is another line.
+// Status 2 to 4: parts of a job that was checkpointed, whose whole is another line. Played beside
+// the whole they would count its work twice.
 TEST(Swf, PartsOfAJobAreKnown) {
   for (const auto& [status, is_part] :
        {std::pair{0, false}, {1, false}, {2, true}, {3, true}, {4, true}, {5, false}}) {
@@ -77,7 +80,8 @@ TEST(Swf, PartsOfAJobAreKnown) {
   EXPECT_FALSE(SwfJob{}.is_part());
 }
 
-// Archives have hundreds of thousands of lines.
+// Archives have hundreds of thousands of lines. "nan" is a number to std::from_chars, and compares
+// as false with each bound.
 TEST(Swf, AnErrorNamesFileLineAndField) {
   EXPECT_EQ(error_of("; a comment\n1 2 3\n"), "t.swf:2: has 3 fields; a job has 18");
   EXPECT_EQ(error_of("1 0 -1 soon 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1"),
@@ -90,6 +94,8 @@ TEST(Swf, AnErrorNamesFileLineAndField) {
             "t.swf:2: field 2 (submit time): is missing");
 }
 
+// A generated trace is a file like those of archives, for other simulators too. The comment says
+// what made it, one line of it per line.
 TEST(Swf, WhatIsWrittenIsReadAgain) {
   const SwfTrace trace = {{.number = 1, .run = seconds{5}, .processors_allocated = 2},
                           {.number = 2,

@@ -23,6 +23,7 @@ partitions:
 - {name: queue7, Nodes: 'n[1-2]'}
 )";
 
+// A scenario of kCluster and `more`, to which traces are added.
 class TraceJobs : public testing::Test {
  protected:
   explicit TraceJobs(const std::string& more = "inputs: []\n") {
@@ -67,6 +68,8 @@ TEST_F(TraceJobs, AskForWhatTheTraceSays) {
   EXPECT_THAT(times(), ElementsAre(seconds{5}));
 }
 
+// A line of a trace that knows little. A run of 0 s is one that was rounded down, so it is not
+// skipped.
 TEST_F(TraceJobs, WithoutMoreHaveThePartitionsDefaults) {
   add({{.number = 3, .run = seconds{0}, .processors_requested = 1, .queue = 1}});
   ASSERT_EQ(scenario_.jobs.size(), 1U);
@@ -96,7 +99,8 @@ TEST_F(TraceJobs, ThatCannotBePlayedAreCounted) {
                           "1 jobs of the trace are left out: run time unknown"));
 }
 
-// By hand: 2 × 100 + 1 × 200 processor seconds; four CPUs have a load of a half after 200 s.
+// By hand: 2 × 100 + 1 × 200 processor seconds; four CPUs have a load of a half after 200 s. All
+// times between submissions are stretched by the same factor, so that bursts stay bursts.
 TEST_F(TraceJobs, AreStretchedToALoad) {
   add({{.number = 1, .run = seconds{100}, .processors_requested = 2},
        {.number = 2, .submit = seconds{30}, .run = seconds{150}, .processors_requested = 1},
@@ -120,6 +124,7 @@ TEST_F(TraceJobs, ALoadNeedsWorkAndTime) {
   EXPECT_THAT(add_trace(endless, 0.01, scenario_).error().message, HasSubstr("95 years"));
 }
 
+// A scenario that has a job j2 of its own at 10 s, and whose node n1 fails at 50 s.
 class TraceBesideInputs : public TraceJobs {
  protected:
   TraceBesideInputs()
@@ -128,7 +133,8 @@ class TraceBesideInputs : public TraceJobs {
             "- {t: 50, node: n1, state: DOWN}\n") {}
 };
 
-// Inputs of both are sorted by time, and ids are given out in that order.
+// Inputs of both are sorted by time, and ids are given out in that order. The order of ids is the
+// order of the queue among equals, so it must not depend on the source of a job.
 TEST_F(TraceBesideInputs, JobsComeInBetween) {
   add({{.number = 1, .run = seconds{1}, .processors_requested = 1},
        {.number = 2, .submit = seconds{20}, .run = seconds{1}, .processors_requested = 1}});
@@ -140,6 +146,7 @@ TEST_F(TraceBesideInputs, JobsComeInBetween) {
   }
 }
 
+// A scenario that has taken the name j2 and the first other one that would be tried.
 class TraceBesideEqualNames : public TraceJobs {
  protected:
   TraceBesideEqualNames()
@@ -157,6 +164,7 @@ TEST_F(TraceBesideEqualNames, GetNamesThatAreFree) {
   EXPECT_EQ(scenario_.jobs[3].label, "j2-4");
 }
 
+// A scenario that lists its users, so others are refused as Slurm would refuse them.
 class TraceOfUsers : public TraceJobs {
  protected:
   TraceOfUsers()
@@ -165,6 +173,8 @@ class TraceOfUsers : public TraceJobs {
             "inputs: []\n") {}
 };
 
+// A trace has numbers; the names are user4 and group2. The sentence names the job by its number in
+// the trace, by which its line is found.
 TEST_F(TraceOfUsers, GroupsAreAccountsThatTheScenarioHas) {
   add({{.number = 1, .run = seconds{1}, .processors_requested = 1, .user = 4, .group = 2}});
   EXPECT_EQ(scenario_.jobs.front().request.account, "group2");

@@ -48,7 +48,8 @@ using testing::Progress;
 using testing::RealCgroups;
 using testing::stands_still;
 
-// Words that a test and its processes share.
+// Words that a test and its processes share. Memory that is mapped shared before the fork: a frozen
+// process can answer nothing, but what it has written can still be read.
 class SharedWords {
  public:
   static constexpr std::size_t kWordsMax = 16;
@@ -75,6 +76,7 @@ class SharedWords {
   Words* words_ = nullptr;
 };
 
+// Until the process is killed: a test looks at its state, or the pod must not become empty.
 void stand_by() {
   for (;;) ::pause();
 }
@@ -116,7 +118,7 @@ class FrozenTasksTest : public PitfallsTest {
 };
 
 // Makes this process another user for as long as it lives: all of its threads, the switcher's too
-// (glibc does that).
+// (glibc does that). Root passes each check of rights, so without this the test would show nothing.
 class AsNobody {
  public:
   AsNobody() { CHECK(::seteuid(kNobody) == 0); }
@@ -143,7 +145,8 @@ TEST_P(FrozenTasksTest, AHandleThatIsOpenNeedsNoRightAnyMore) {
   EXPECT_TRUE(moves(progress));
 }
 
-// Tools that take "D" for a disk that hangs would raise an alarm for every frozen pod of v1.
+// Tools that take "D" for a disk that hangs would raise an alarm for every frozen pod of v1. The
+// state is the kernel's, and the agent cannot change it.
 TEST_P(FrozenTasksTest, LooksAsleepToPsOnV2AndInTheKernelOnV1) {
   const pid_t waiting = cgroups_->spawn(pod_, stand_by);
   freeze();
@@ -153,7 +156,8 @@ TEST_P(FrozenTasksTest, LooksAsleepToPsOnV2AndInTheKernelOnV1) {
 }
 
 // The kernel works the average out every five seconds; tasks that it counted would raise it by a
-// twelfth of their number each time.
+// twelfth of their number each time. Autoscalers and alerts read the load; a node that only holds
+// suspended jobs must look idle.
 TEST_P(FrozenTasksTest, TwoHundredOfThemAreNoLoad) {
   // Two hundred that counted would raise the average by 16. The bound is half of that, since other
   // processes of the machine count, too.
@@ -306,7 +310,8 @@ TEST_P(FrozenTasksTest, ATaskThatIsForkedIntoItStandsStillFromItsFirstStep) {
 }
 
 // Their time runs out while they stand still, and they end as soon as they are thawed. One waits by
-// a relative time and one by an absolute one.
+// a relative time and one by an absolute one. So a program's own time limits go on while it stands
+// still, and users have to know that.
 TEST_P(FrozenTasksTest, ASleepIsNotMadeLongerByAFreeze) {
   constexpr seconds kSleep{2};
   SharedWords words;
@@ -463,7 +468,8 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
 }
 
 // The kernel takes what fits into its buffers and no more; nothing of it is lost. The sender fills
-// the buffers until the kernel takes no more, and the bytes are counted on both sides.
+// the buffers until the kernel takes no more, and the bytes are counted on both sides. A connection
+// between two gangs, or to a storage server, is one to a slow peer and does not break.
 TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
   os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in address{};

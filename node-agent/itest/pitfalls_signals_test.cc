@@ -25,7 +25,8 @@ using testing::Progress;
 using testing::stands_still;
 
 // This difference is why a deleted pod stays thawed until it is gone on v1, and only for its grace
-// time on v2 (freezer.md 4 rules 5 and 9).
+// time on v2 (freezer.md 4 rules 5 and 9). kubelet's last resort is SIGKILL: were it in vain, the
+// pod would never be gone, nor its memory.
 TEST_P(PitfallsTest, ASigkillEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
   const std::string pod = add_pod();
   const pid_t task = cgroups_->spawn(pod, [] {
@@ -88,7 +89,8 @@ TEST_P(PitfallsTest, ASigtermWithoutAHandlerEndsAFrozenTaskOnV2AndWaitsForTheTha
 }
 
 // The freeze belongs to the cgroup and not to its tasks: an empty cgroup keeps it, and a task that
-// enters later would be stopped.
+// enters later would be stopped. Runtimes use cgroup.kill to end a container, so this is the way in
+// which frozen pods often end.
 TEST_P(PitfallsTest, CgroupKillEmptiesAFrozenPodAndItStaysFrozen) {
   if (GetParam() == CgroupVersion::kV1) GTEST_SKIP() << "SKIPPED: cgroup v1 has no cgroup.kill";
   const std::string pod = add_pod();
@@ -159,7 +161,8 @@ TEST_P(PitfallsTest, ATracerThatComesToAFrozenTaskStopsItOnV2AtOnceAndOnV1AfterT
 }
 
 // A limit of the memory of the processes that join it: a cgroup of v1's memory controller. It is
-// another controller's hierarchy, so the processes stay in the pod's freezer.
+// another controller's hierarchy, so the processes stay in the pod's freezer. It is small, so that
+// a test can use it up without harm to the machine.
 class MemoryLimit {
  public:
   explicit MemoryLimit(std::size_t bytes) {
@@ -204,7 +207,8 @@ class MemoryLimit {
 }
 
 // A frozen task still has its memory. The kernel must be able to take it back, or a frozen pod
-// could bring the node down; and the pod must not count as thawed for it.
+// could bring the node down; and the pod must not count as thawed for it. Two processes of 40 MiB
+// under a limit of 64 MiB: the frozen one in the pod, then one outside.
 TEST_P(PitfallsTest, AFrozenTaskThatTheKernelKillsForItsMemoryIsGoneAndItsPodGoesOn) {
   constexpr std::size_t kMebibyte = 1U << 20U;
   const MemoryLimit limit{64 * kMebibyte};

@@ -65,8 +65,11 @@ class FrozenFileSystem {
   FrozenFileSystem(const FrozenFileSystem&) = delete;
   FrozenFileSystem& operator=(const FrozenFileSystem&) = delete;
 
+  // False where no image can be made or mounted (no mkfs.ext2, no loop devices): the test is
+  // skipped.
   bool is_there() const { return mounted_ && handle_.is_open(); }
   const std::string& path() const { return mount_; }
+  // As fsfreeze does it: writers wait in the kernel until thaw().
   bool freeze() { return ::ioctl(handle_.get(), FIFREEZE, 0) == 0; }
   bool thaw() { return ::ioctl(handle_.get(), FITHAW, 0) == 0; }
 
@@ -78,7 +81,9 @@ class FrozenFileSystem {
 
 // A file system that is frozen (fsfreeze) keeps a writer in an uninterruptible call, as a dead NFS
 // server would. On v2 the pod then never counts as frozen; on v1 that wait is a freezable one.
-// Either way the other pod's turn begins and the pod's other tasks stop.
+// Either way the other pod's turn begins and the pod's other tasks stop. A file server that hangs
+// is the usual case on clusters: one job's trouble must not stop the turns of the others on its
+// nodes.
 TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
   testing::TemporaryDirectory directory;
   FrozenFileSystem files{directory.path()};
@@ -124,7 +129,8 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
 }
 
 // Processes of the pod that wait in one system call each. Their words are in memory that they share
-// with the test: 0 when it ended well, else the errno. A call that waits still has −1.
+// with the test: 0 when it ended well, else the errno. A call that waits still has −1. The calls
+// wait for something that a test controls, so that a call that returned by itself is seen.
 class WaitingCalls {
  public:
   static constexpr int kStillThere = -1;
@@ -195,7 +201,9 @@ class WaitingCalls {
 };
 
 // No signal comes, and still some calls end with EINTR after a thaw; docs/operations.md names them.
-// The other test of this kind is in frozen_tasks_test.cc.
+// The other test of this kind is in frozen_tasks_test.cc. Whether they do depends on the kernel and
+// its version, so both answers are right for those calls, and the one that was seen is printed. For
+// all others EINTR would be an error in programs that worked before.
 TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) {
   WaitingCalls calls{*cgroups_, add_pod()};
   constexpr int kMillisMax = 60'000;
@@ -254,7 +262,8 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   }
 }
 
-// A client with a time limit of 200 ms for each answer.
+// A client with a time limit of 200 ms for each answer. recv then fails instead of waiting for ever
+// for a server that stands still.
 class TcpClient {
  public:
   explicit TcpClient(const sockaddr_in& server)
@@ -278,7 +287,8 @@ class TcpClient {
 
 // The kernel completes handshakes and takes data for a process that stands still, so clients see a
 // slow server and not a dead one. One client is connected before the freeze, and one connects
-// during it.
+// during it. TCP itself does not notice: acknowledgments are the kernel's, so no keepalive ends the
+// connection.
 TEST_P(PitfallsTest, AFrozenTcpServerIsConnectedToAndItsConnectionsSurvive) {
   const std::string pod = add_pod();
   os::FileDescriptor listener{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};

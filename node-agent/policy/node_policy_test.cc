@@ -22,6 +22,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 // Two gangs take turns of a second; a is on first. Both are journaled, since both will be frozen.
+// The journal tells the next agent what to thaw; a freeze that is not in it would outlive the
+// agent.
 TEST_F(NodePolicyTest, ObeysTheTimetableAndJournalsBeforeItFreezes) {
   two_gangs();
   node_.step();
@@ -62,7 +64,8 @@ TEST_F(NodePolicyTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-// etcd was restored from a backup: lower revisions are published under a higher term.
+// etcd was restored from a backup: lower revisions are published under a higher term. Compared by
+// the revision alone, the agent would obey the lost timetable for ever.
 TEST_F(NodePolicyTest, AHigherTermBeginsWithAnyRevision) {
   node_.add_pod("a", "a");
   kube::NodeTimetable table = node_.timetable({"a"}, {{0}});
@@ -134,7 +137,8 @@ TEST_F(NodePolicyTest, KeepsTheLastValidTimetableInForceAndSaysWhy) {
   EXPECT_EQ(node_.policy().timetable()->spec.revision, 1);
 }
 
-// The last valid one stays in force, whatever is wrong with the new one.
+// The last valid one stays in force, whatever is wrong with the new one. Two gangs go on taking
+// turns all the while; the sound one at the end is obeyed at once.
 TEST_F(NodePolicyTest, ObeysNoTimetableThatIsInvalid) {
   struct Wrong {
     const char* why;
@@ -226,7 +230,8 @@ TEST_F(NodePolicyTest, ThawsEverythingWhenTheTimetableIsGone) {
 }
 
 // Both are reversible: when the cause is gone, the same timetable applies again without a new
-// revision.
+// revision. "Failed open": the operator's Lease was not renewed for too long. The kill switch is an
+// administrator's.
 TEST_F(NodePolicyTest, RunsEverythingWhileFailedOpenOrKilled) {
   two_gangs();
   node_.step();

@@ -20,6 +20,8 @@ using std::chrono::seconds;
 
 class StatusWriterTest : public ::testing::Test {
  protected:
+  // A timetable without a status, as the operator has just created it; the agent's watch has seen
+  // it.
   StatusWriterTest() {
     const base::Status loaded = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds");
     EXPECT_TRUE(loaded.ok()) << loaded.error().message;
@@ -59,6 +61,7 @@ class StatusWriterTest : public ::testing::Test {
     return found == nullptr ? ""
                             : std::string{kube::to_string(found->status)} + " " + found->reason;
   }
+  // Waits until the watch has brought the object with a status, or without one.
   bool watch_shows_a_status(bool wanted) {
     return eventually([&] {
       const auto seen = watch_.timetable();
@@ -78,6 +81,9 @@ class StatusWriterTest : public ::testing::Test {
   kube::RunLoop loops_;
 };
 
+// Until the first report the operator counts the node as without an agent and gives it no jobs.
+// Later reports come with each step of the loop, on thousands of nodes: only a change is worth a
+// write.
 TEST_F(StatusWriterTest, WritesTheFirstReportAtOnceAndTheSameOneNeverAgain) {
   writer_.step();
   EXPECT_EQ(writes(), 0) << "nothing was offered";
@@ -97,7 +103,8 @@ TEST_F(StatusWriterTest, WritesTheFirstReportAtOnceAndTheSameOneNeverAgain) {
   EXPECT_EQ(writes(), 0) << "what the watch brings is what was written";
 }
 
-// A state that flips would otherwise be a write at each step, on thousands of nodes.
+// A state that flips would otherwise be a write at each step, on thousands of nodes. The step says
+// when it wants to be called again, so that the last state is not left unwritten.
 TEST_F(StatusWriterTest, WritesAChangeNoSoonerThanTheIntervalAllows) {
   offer(false);
   writer_.step();
@@ -124,7 +131,8 @@ TEST_F(StatusWriterTest, WritesAgainWhatARestoreHasForgotten) {
   EXPECT_NE(ready(), "");
 }
 
-// A later report of the loop must not take it back while the process ends.
+// A later report of the loop must not take it back while the process ends. The operator would take
+// the node for one that still switches pods.
 TEST_F(StatusWriterTest, ItsLastWordIsThatItHasStopped) {
   offer(false);
   writer_.step();

@@ -11,9 +11,11 @@ using std::chrono::seconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// The series of gang a in Prometheus' text format, up to its value.
 constexpr char kFrozenOfA[] = "kubegang_agent_pod_frozen_seconds_total{gang=\"default/a\"} ";
 
-// 2 + 0.5 s, then one second more of pod 1.
+// 2 + 0.5 s, then one second more of pod 1. The kernel's number is a pod's total, so of each pod
+// only what came since the last reading is added. A gang without pods here has no series.
 TEST(Metrics, AddsUpWhatThePodsOfAGangStoodStill) {
   Metrics metrics;
   EXPECT_THAT(metrics.render(), Not(HasSubstr("pod_frozen_seconds_total{")));
@@ -27,7 +29,8 @@ TEST(Metrics, AddsUpWhatThePodsOfAGangStoodStill) {
 }
 
 // The counter of a gang must not fall when one of its pods ends, or a rate over it would show a
-// restart.
+// restart. Gangs come by the thousands; series that were never forgotten would fill memory, here
+// and in Prometheus.
 TEST(Metrics, KeepsTheTimeOfAGangsPodThatEndedAndForgetsAGangThatIsNotListedAnyMore) {
   Metrics metrics;
   metrics.count_frozen({{.uid = "1", .gang = "default/a", .frozen = seconds{2}},
@@ -56,7 +59,8 @@ TEST(Metrics, TellThePolicyOfTheSwitchersThread) {
 }
 
 // A switch that an assignment caused has no instant at which it was due, so it must not count as
-// late.
+// late. The index of the boundary is told with it, so that the lateness of several nodes at the
+// same boundary can be compared.
 TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
   Metrics metrics;
   // Lateness is counted at boundaries only; confirmations of freezes after any switch.
@@ -79,6 +83,7 @@ TEST(Metrics, TellHowLateTheSwitchesAtBoundariesWere) {
 }
 
 // One pod for each state; each counter has a number of its own, so that two that are mixed up show.
+// An update with the same numbers again must not raise a counter.
 TEST(Metrics, TellWhatIsGoingOn) {
   Metrics metrics;
   SwitchCounters counters;

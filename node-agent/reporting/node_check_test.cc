@@ -25,14 +25,18 @@ class NodeCheckTest : public ::testing::Test {
                .memory_locked = true,
                .clock = {.synchronised = true, .error_max = base::Duration{1500}}};
   }
+  // Makes a kubepods tree of that name, with the file by which a pod is frozen: cgroup.freeze on
+  // v2, freezer.state on v1.
   void make_kubepods(const std::string& name, const std::string& freezer) {
     const fs::path path = fs::path{root_.path()} / name;
     fs::create_directories(path);
     std::ofstream{path / freezer} << "0\n";
   }
+  // The controllers that the tree of the systemd driver may use.
   void give_controllers(const std::string& text) {
     std::ofstream{root_.path() + "/kubepods.slice/cgroup.controllers"} << text << "\n";
   }
+  // The finding about one thing that the agent needs ("driver", "FIFO"), and its grade alone.
   Grant grant(const std::string& what) const {
     for (Grant& one : check_node(inputs_)) {
       if (one.what == what) return std::move(one);
@@ -60,7 +64,8 @@ TEST_F(NodeCheckTest, ANodeThatGrantsEverythingHasNothingToChange) {
   EXPECT_THAT(format_grants(grants), HasSubstr("hierarchy      good     cgroup v2, "));
 }
 
-// An empty root is one in which no hierarchy was found.
+// An empty root is one in which no hierarchy was found. The advice names the setting that is
+// usually wrong: the chart looks in the tree of another driver.
 TEST_F(NodeCheckTest, WithoutKubepodsGangsCannotBeSwitched) {
   for (const std::string& root : {root_.path(), std::string{}}) {
     inputs_.cgroup_root = root;
@@ -91,6 +96,7 @@ TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
 }
 
 // After a change of kubelet's driver both trees are there, and the agent may look at the dead one.
+// It would freeze nothing there, and all would look well.
 TEST_F(NodeCheckTest, SeesAKubepodsThatAnotherDriverHasLeft) {
   make_kubepods("kubepods.slice", "cgroup.freeze");
   give_controllers("cpu memory");
