@@ -17,11 +17,13 @@ namespace {
 
 constexpr int kLookEvery = 20;  // ms, at the flag that ends it
 
+// Waits for bytes, or for a client. False after `timeout` ms, so that the thread sees the stop.
 bool is_readable(int descriptor, int timeout) {
   pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
   return poll(&one, 1, timeout) > 0;
 }
 
+// MSG_NOSIGNAL: a client that has gone must not end the test by SIGPIPE.
 bool write_all(int descriptor, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::send(descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -39,6 +41,7 @@ std::string read_exactly(int descriptor, std::size_t size) {
   return bytes;
 }
 
+// Port 0 asks the kernel for a free one.
 sockaddr_in loopback(int port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
@@ -86,6 +89,7 @@ std::string TestProxy::last_head() const {
   return last_head_;
 }
 
+// A thread for each client, since clients of a test keep their tunnels open side by side.
 void TestProxy::serve() {
   while (!stop_) {
     if (!is_readable(listener_, kLookEvery)) continue;
@@ -94,6 +98,8 @@ void TestProxy::serve() {
   }
 }
 
+// Wherever the client wanted to go, it comes to the test's own server; asked() tells what it
+// wanted.
 void TestProxy::carry(int client) {
   if (kind_ == Kind::kHttp ? accept_http(client) : accept_socks(client)) {
     const int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -27,6 +27,7 @@ ApiError plain(int code, std::string_view reason, std::string message) {
   return error;
 }
 
+// "pods \"a\"", with the group behind the plural if there is one.
 std::string quoted(const GroupResource& what, std::string_view name) {
   return what.qualified() + " \"" + std::string{name} + "\"";
 }
@@ -37,6 +38,7 @@ ApiError bad_request(std::string message) {
   return plain(400, "BadRequest", std::move(message));
 }
 
+// By an admission rule of this server; rights are not checked.
 ApiError forbidden(const GroupResource& what, std::string_view name, std::string why) {
   return about(403, "Forbidden", what, name, quoted(what, name) + " is forbidden: " + why);
 }
@@ -65,6 +67,8 @@ ApiError already_exists(const GroupResource& what, std::string_view name) {
   return about(409, "AlreadyExists", what, name, quoted(what, name) + " already exists");
 }
 
+// The object has another version than the client's. It shares code 409 with already_exists(), and
+// only the reason tells them apart.
 ApiError conflict(const GroupResource& what, std::string_view name, std::string why) {
   return about(409, "Conflict", what, name,
                "Operation cannot be fulfilled on " + quoted(what, name) + ": " + why);
@@ -103,6 +107,7 @@ ApiError too_large_resource_version(std::string_view asked, std::string_view cur
   return error;
 }
 
+// For injected failures: the reason that a real server sends with that code, since clients read it.
 ApiError error_of_code(int code, int retry_after_seconds) {
   ApiError error = plain(code, "", "injected failure");
   switch (code) {
@@ -144,6 +149,7 @@ ApiError error_of_code(int code, int retry_after_seconds) {
   return error;
 }
 
+// A Status object, the body of each refusal. Empty parts are left out, as Go's omitempty does.
 nlohmann::json to_json(const ApiError& error) {
   nlohmann::json details = nlohmann::json::object();
   if (!error.name.empty()) details["name"] = error.name;

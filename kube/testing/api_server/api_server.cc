@@ -38,6 +38,7 @@ ApiAnswer text_answer(std::string text) {
   return answer;
 }
 
+// The same seconds stand in the body and in the header: client-go reads either.
 ApiAnswer error_answer(const ApiError& error) {
   ApiAnswer answer = json_answer(error.code, to_json(error));
   if (error.retry_after_seconds > 0) {
@@ -94,6 +95,8 @@ ApiError error_of_hook(const base::Error& error) {
 
 }  // namespace
 
+// The lock is held where the store, the registry, the faults and the log are used, and in no other
+// place: encoding, the log hook and the network are outside.
 class ApiServer::Impl {
  public:
   Impl(const kube::Clock& clock, const ApiServerOptions& options)
@@ -426,6 +429,7 @@ void ApiServer::inject(Fault fault) {
   impl_->faults_.add(std::move(fault));
 }
 
+// The commonest fault in one line.
 void ApiServer::fail_next(std::string verb, std::string resource, int code,
                           int retry_after_seconds) {
   Fault fault;
@@ -441,6 +445,7 @@ void ApiServer::clear_faults() {
   impl_->faults_.clear();
 }
 
+// For all of them: "" stands for every resource.
 void ApiServer::drop_watches(const std::string& resource) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.watches().finish(resource, StreamState::kEnd);
@@ -476,6 +481,8 @@ void ApiServer::restore(const Backup& backup) {
   impl_->rest_.restore(backup.rest);
 }
 
+// Copies pointers under the lock and no objects, so that tests may ask in every step of a
+// simulation.
 std::vector<std::shared_ptr<const json>> ApiServer::objects(const kube::ResourceInfo& kind) const {
   const std::scoped_lock lock{impl_->mu_};
   std::vector<std::shared_ptr<const json>> found;

@@ -20,6 +20,7 @@ using nlohmann::json;
 
 using Cells = std::function<json(const json& object, base::Instant now)>;
 
+// The columns of a kind, and the function that makes the cells of one object, in the same order.
 struct Table {
   std::vector<PrinterColumn> columns;
   Cells cells;
@@ -45,6 +46,7 @@ std::string text_at(const json& object, std::string_view path, const char* absen
   return value->get<std::string>();
 }
 
+// "5m", as kubectl prints ages; "<unknown>" if there is no such time.
 std::string age_at(const json& object, std::string_view path, base::Instant now) {
   const auto instant = kube::parse_instant(text_at(object, path, ""));
   return instant.ok() ? age_text(now - *instant) : "<unknown>";
@@ -54,6 +56,7 @@ std::string age_of(const json& object, base::Instant now) {
   return age_at(object, ".metadata.creationTimestamp", now);
 }
 
+// The list at a path; an empty one if there is none, so that no caller has to look before.
 json list_at(const json& object, std::string_view path) {
   const json* value = find_path(object, path);
   return value != nullptr && value->is_array() ? *value : json::array();
@@ -96,6 +99,7 @@ std::string pod_status(const json& pod) {
   return reason;
 }
 
+// READY counts containers that are ready against those of the spec; init containers are in neither.
 json pod_cells(const json& pod, base::Instant now) {
   int ready = 0;
   std::int64_t restarts = 0;
@@ -115,6 +119,7 @@ json pod_cells(const json& pod, base::Instant now) {
           "<none>"};
 }
 
+// The node's first address of that type.
 std::string address(const json& node, const char* type) {
   for (const json& entry : list_at(node, ".status.addresses")) {
     if (entry.value("type", "") == type) return entry.value("address", "<none>");
@@ -151,6 +156,7 @@ json node_cells(const json& node, base::Instant now) {
           text_at(node, ".status.nodeInfo.containerRuntimeVersion", "<unknown>")};
 }
 
+// PORT(S) without node ports, and no external IP: such Services are not made here.
 json service_cells(const json& service, base::Instant now) {
   std::string ports;
   for (const json& port : list_at(service, ".spec.ports")) {
@@ -203,10 +209,12 @@ json event_cells(const json& event, base::Instant now) {
           event["metadata"]["name"]};
 }
 
+// The number of entries of a field; 0 without it.
 json size_at(const json& object, const char* field) {
   return object.contains(field) ? object[field].size() : 0;
 }
 
+// Headers are written as kubectl capitalizes them itself: "Nominated Node" becomes NOMINATED NODE.
 std::map<std::string, Table> make_tables() {
   std::map<std::string, Table> tables;
   tables["pods"] = {{column("Name"), column("Ready"), column("Status"), column("Restarts"),

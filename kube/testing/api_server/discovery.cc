@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+// A path behind an object. Its kind may be of another group: an eviction is of policy/v1.
 struct Subresource {
   std::string name;
   std::string group;  // of its kind
@@ -28,6 +29,7 @@ std::vector<std::string> verbs_of(const ResourceType& type) {
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
+// Those that this server answers.
 std::vector<Subresource> subresources_of(const ResourceType& type) {
   std::vector<Subresource> found;
   if (type.plural == "pods" && !type.custom) {
@@ -92,10 +94,12 @@ json group_document(const std::string& group,
   return {{"name", group}, {"versions", list}, {"preferredVersion", list.front()}};
 }
 
+// Which kind comes back, which for a subresource is not always that of the object.
 json response_kind(const std::string& group, const std::string& version, const std::string& kind) {
   return {{"group", group}, {"version", version}, {"kind", kind}};
 }
 
+// The same entry as in resource_list(), in the newer form, with the subresources within it.
 json aggregated_resource(const ResourceType& type) {
   json entry = {{"resource", type.plural},
                 {"responseKind", response_kind(type.group, type.version, type.kind)},
@@ -135,6 +139,7 @@ json aggregated_document(const Groups& groups, bool core) {
           {"items", std::move(items)}};
 }
 
+// The old answers of /api and /apis, for clients that do not ask for the aggregated form.
 json api_versions() {
   return {
       {"kind", "APIVersions"}, {"versions", {"v1"}}, {"serverAddressByClientCIDRs", json::array()}};
@@ -155,6 +160,8 @@ bool wants_aggregated_discovery(std::string_view accept) {
          std::string_view::npos;
 }
 
+// `segments` of the path: "api" or "apis"; "api", VERSION; "apis", GROUP; "apis", GROUP, VERSION.
+// nullopt: there is nothing at such a path, or no such group or version.
 std::optional<json> discovery_document(const ResourceRegistry& registry,
                                        const std::vector<std::string>& segments, bool aggregated) {
   const Groups groups = groups_of(registry);

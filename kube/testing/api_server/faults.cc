@@ -5,6 +5,7 @@
 namespace devcluster {
 namespace {
 
+// "" is a filter that was not given.
 bool matches(const std::string& wanted, const std::string& have) {
   return wanted.empty() || wanted == have;
 }

@@ -18,6 +18,7 @@ constexpr const char* kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.Object
 constexpr const char* kListMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 constexpr const char* kSchemaPrefix = "#/components/schemas/";
 
+// A text, or a map of texts, with the sentence that `kubectl explain` shows.
 json text_field(const char* description) {
   return {{"type", "string"}, {"description", description}};
 }
@@ -71,6 +72,7 @@ json object_meta_schema() {
           {"description", "It is deleted when all of these are gone."}}}}}};
 }
 
+// As of a real server, without the fields that no list here has.
 json list_meta_schema() {
   return {
       {"type", "object"},
@@ -96,6 +98,7 @@ std::string schema_name(const ResourceType& type) {
   return reversed + "." + type.version + "." + type.kind;
 }
 
+// The mark by which kubectl finds the schema of a kind in a document of many.
 json kind_of(const ResourceType& type) {
   return {{"group", type.group}, {"version", type.version}, {"kind", type.kind}};
 }
@@ -151,6 +154,7 @@ json query_parameter(const char* name, const char* description) {
           {"schema", {{"type", "string"}, {"uniqueItems", true}}}};
 }
 
+// `action`: the word of a real server ("list", "put"), which is not always the HTTP method.
 json operation(const ResourceType& type, const char* action, bool writes) {
   json parameters = json::array();
   if (writes) {
@@ -167,6 +171,7 @@ json operation(const ResourceType& type, const char* action, bool writes) {
           {"responses", {{"200", {{"description", "OK"}}}}}};
 }
 
+// kubectl looks for the patch operation here, to see whether the server validates fields.
 json paths_of(const ResourceType& type) {
   const std::string root =
       type.group.empty() ? "/api/" + type.version : "/apis/" + type.group + "/" + type.version;
@@ -194,6 +199,8 @@ std::string hash_of(const std::string& text) {
 
 }  // namespace
 
+// All documents at once, since a change of the kinds is rare: CRDs are loaded at the start. The
+// hash in the URL is new when a document is, so kubectl's cache on disk never shows an old one.
 void OpenApi::refresh(const ResourceRegistry& registry) {
   std::map<std::string, json> documents;
   for (const ResourceTypePtr& type : registry.all()) {

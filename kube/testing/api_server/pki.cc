@@ -23,11 +23,13 @@ base::Error openssl_error(const char* what) {
   return {base::Code::kInternal, std::string{what} + ": " + reason};
 }
 
+// Certificates count whole seconds.
 std::time_t seconds_of(base::Instant t) {
   return static_cast<std::time_t>(
       std::chrono::floor<std::chrono::seconds>(t).time_since_epoch().count());
 }
 
+// Adds CN or O to a name: of a client certificate these are the user and its groups.
 bool add_name(X509_NAME* name, const char* field, const std::string& value) {
   return X509_NAME_add_entry_by_txt(name, field, MBSTRING_UTF8,
                                     reinterpret_cast<const unsigned char*>(value.c_str()), -1, -1,
@@ -62,6 +64,7 @@ std::string text_of(BIO* bio) {
   return {data, static_cast<std::size_t>(size)};
 }
 
+// In memory only: no key is written to disk by these functions.
 std::string pem_of(X509* certificate) {
   const Bio bio{BIO_new(BIO_s_mem())};
   PEM_write_bio_X509(bio.get(), certificate);

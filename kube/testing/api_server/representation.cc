@@ -54,6 +54,7 @@ json cell_of(const PrinterColumn& column, const json& object, base::Instant now)
   return instant.ok() ? json(age_text(now - *instant)) : json("<invalid>");
 }
 
+// The name first, which is in no additionalPrinterColumns.
 json custom_cells(const ResourceType& type, const json& object, base::Instant now) {
   json cells = json::array({object["metadata"]["name"]});
   for (const PrinterColumn& column : type.columns) {
@@ -73,6 +74,7 @@ json column_json(const PrinterColumn& column) {
           {"priority", column.priority}};
 }
 
+// Spec and status are not sent at all: that is what its callers ask for.
 json metadata_only(const json& object) {
   return {{"kind", "PartialObjectMetadata"},
           {"apiVersion", "meta.k8s.io/v1"},
@@ -115,6 +117,8 @@ json encode_plain(const ResourceType& type, const json& object) {
   return encoded;
 }
 
+// Each row carries its object as far as `include` says: nothing, its metadata, or all of it, as
+// kubectl get --sort-by asks for.
 json encode_table(const ResourceType& type, Representation::Include include,
                   const std::vector<ObjectPtr>& objects, base::Instant now) {
   json columns = json::array();
@@ -145,6 +149,7 @@ json encode_table(const ResourceType& type, Representation::Include include,
           {"rows", std::move(rows)}};
 }
 
+// A Table of a single object is a table with one row.
 json encode_object(const ResourceType& type, const Representation& representation,
                    const json& object, base::Instant now) {
   switch (representation.form) {

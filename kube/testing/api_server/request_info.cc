@@ -7,6 +7,7 @@
 namespace devcluster {
 namespace {
 
+// The verb before it is known whether the path is one object or a collection.
 std::string_view method_name(kube::Method method) {
   switch (method) {
     case kube::Method::kGet:
@@ -64,11 +65,13 @@ std::string Query::get(const std::string& name) const {
   return found == values_.end() ? std::string{} : found->second;
 }
 
+// As Go's strconv.ParseBool takes the usual spellings.
 bool Query::is_true(const std::string& name) const {
   const std::string value = get(name);
   return value == "true" || value == "1" || value == "True" || value == "t";
 }
 
+// nullopt also for a text that only begins with a number.
 std::optional<std::int64_t> Query::number(const std::string& name) const {
   const std::string text = get(name);
   std::int64_t value = 0;

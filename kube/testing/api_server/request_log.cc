@@ -6,6 +6,7 @@
 namespace devcluster {
 namespace {
 
+// By the verb alone: a write that was refused is one, too, since it has cost the server as much.
 bool is_write(const std::string& verb) {
   return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
          verb == "deletecollection";
@@ -23,6 +24,7 @@ void RequestLog::record(WriteRecord record) {
   if (writes_.size() > kLoggedWritesMax) writes_.pop_front();
 }
 
+// The oldest first. Writes beyond kLoggedWritesMax are forgotten; the counts are not.
 std::vector<WriteRecord> RequestLog::writes_since(base::Instant since) const {
   std::vector<WriteRecord> found;
   for (const WriteRecord& write : writes_) {

@@ -10,6 +10,7 @@ namespace {
 
 using nlohmann::json;
 
+// A built-in kind as `kubectl api-resources` prints it; all are of version v1.
 struct BuiltinRow {
   const char* group;
   const char* kind;
@@ -20,11 +21,13 @@ struct BuiltinRow {
   bool has_status;
 };
 
+// For ASCII, which names of kinds are.
 std::string lower(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return text;
 }
 
+// Adds a cause, in a real server's words, unless the field is a text that is not empty.
 void require_text(const json& object, const std::string& field, const std::string& path,
                   std::vector<Cause>& causes) {
   if (!object.contains(field) || !object[field].is_string() ||
@@ -98,6 +101,8 @@ std::vector<std::string> selectable_fields_of(const json& version) {
 
 }  // namespace
 
+// Events are one kind in two groups, stored once: storage_group says where. Reviews are answered
+// and never stored, hence create_only.
 std::vector<ResourceType> builtin_resource_types() {
   // The kinds that the operator, kubectl and the tests use; everything else is answered with 404.
   const std::vector<BuiltinRow> rows = {
@@ -174,6 +179,7 @@ ResourceTypePtr ResourceRegistry::find(const std::string& group, const std::stri
   return nullptr;
 }
 
+// By the group in which a kind is stored: of the two groups of events it finds the core one.
 ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) const {
   for (const ResourceTypePtr& type : types_) {
     if (type->plural == storage.resource && type->storage_group == storage.group &&
@@ -188,6 +194,7 @@ std::vector<ResourceTypePtr> ResourceRegistry::all() const {
   return types_;
 }
 
+// The generation tells OpenApi that its documents are of an older set of kinds.
 void ResourceRegistry::add(ResourceType type) {
   ++generation_;
   // In order of group, version and name, so discovery documents are the same in each run.
@@ -232,6 +239,7 @@ std::vector<Cause> validate_crd(const json& crd) {
   return causes;
 }
 
+// Fills in what a definition may leave out, and the status that a real server's controllers write.
 void accept_crd(json& crd, const std::string& now) {
   json& names = crd["spec"]["names"];
   const std::string kind = names["kind"];
@@ -258,6 +266,7 @@ void accept_crd(json& crd, const std::string& now) {
                            {"lastTransitionTime", now}}};
 }
 
+// One type per served version; their objects are stored together, under group and plural.
 base::Result<std::vector<ResourceType>> types_of_crd(const json& crd) {
   const json& spec = crd["spec"];
   const json& names = spec["names"];

@@ -14,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+// Of an object or list in a sentence.
 constexpr std::size_t kShownValueBytesMax = 256;
 
 // Objects and lists are cut off: a sentence with a whole template in it cannot be read.
@@ -42,6 +43,8 @@ std::size_t length_of(const std::string& text) {
   return count;
 }
 
+// One pass over a value with its schema, depth first; it collects all causes, so that a user need
+// not correct a manifest one mistake at a time.
 class Validation {
  public:
   void check(const SchemaNode& node, const json& value, const std::string& path);
@@ -78,6 +81,7 @@ std::string type_name(const json& value) {
   return "object";
 }
 
+// "integer" comes last: it is the only name that is left.
 bool has_type(const std::string& type, const json& value) {
   if (type == "object") return value.is_object();
   if (type == "array") return value.is_array();
@@ -109,6 +113,7 @@ bool Validation::check_type(const SchemaNode& node, const json& value, const std
   return false;
 }
 
+// Enums are compared as JSON, so 1 and "1" differ.
 void Validation::check_enum(const SchemaNode& node, const json& value, const std::string& path) {
   if (node.enumeration.empty()) return;
   std::string supported;
@@ -140,6 +145,7 @@ void Validation::check_string(const SchemaNode& node, const json& value, const s
   }
 }
 
+// By double, as Go compares them: bounds of schemas are far below 2^53.
 void Validation::check_number(const SchemaNode& node, const json& value, const std::string& path) {
   const double figure = value.get<double>();
   if (node.minimum &&
@@ -179,6 +185,8 @@ void Validation::check_unique(const SchemaNode& node, const json& value, const s
   }
 }
 
+// A list that is too long is not looked into: its sentence must not be followed by one for each
+// item.
 void Validation::check_array(const SchemaNode& node, const json& value, const std::string& path) {
   if (node.items_max && value.size() > *node.items_max) {
     add("FieldValueTooMany", path,
@@ -195,6 +203,8 @@ void Validation::check_array(const SchemaNode& node, const json& value, const st
   }
 }
 
+// Unknown fields are no error here. They were pruned before, with a warning or an error where one
+// was asked for.
 void Validation::check_object(const SchemaNode& node, const json& value, const std::string& path) {
   if (node.properties_max && value.size() > *node.properties_max) {
     add("FieldValueTooMany", path,
@@ -243,6 +253,7 @@ std::vector<Cause> Schema::validate(const json& object) const {
   return validation.take();
 }
 
+// For a subresource: a write of the status is not refused for a spec that a newer schema forbids.
 std::vector<Cause> Schema::validate_field(const std::string& name, const json& object) const {
   const auto field = root_->properties.find(name);
   if (field == root_->properties.end() || !object.contains(name)) return {};

@@ -31,6 +31,7 @@ std::vector<std::string> parts_of(std::string_view text) {
   return parts;
 }
 
+// The characters of a label's key, not its form: the objects themselves have been validated.
 bool is_label_key(std::string_view key) {
   if (key.empty()) return false;
   return std::all_of(key.begin(), key.end(), [](char c) {
@@ -39,12 +40,14 @@ bool is_label_key(std::string_view key) {
   });
 }
 
+// "a, b" of "key in (a, b)".
 std::vector<std::string> values_in_parentheses(std::string_view text) {
   std::vector<std::string> values;
   for (const std::string& value : parts_of(text)) values.emplace_back(trimmed(value));
   return values;
 }
 
+// A requirement that cannot be read is refused: skipped, it would select all objects.
 ApiError unparsable(std::string_view text) {
   return bad_request("unable to parse requirement: " + std::string{text});
 }
@@ -154,6 +157,7 @@ bool can_select(const ResourceType& type, const std::string& path) {
 
 }  // namespace
 
+// All requirements have to hold, the cheap ones first: a list goes over all objects of a kind.
 bool Selector::matches(const json& object) const {
   static const json kNoLabels = json::object();
   const json& metadata = object["metadata"];
@@ -171,6 +175,7 @@ bool Selector::matches(const json& object) const {
   return true;
 }
 
+// "a=b,c in (d,e)". The empty text selects everything.
 Outcome<std::vector<LabelRequirement>> parse_label_selector(std::string_view text) {
   std::vector<LabelRequirement> wanted;
   for (const std::string& part : parts_of(text)) {

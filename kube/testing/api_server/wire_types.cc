@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 
+// kStringMap: labels and the like. kInteger: 1.0 is none, as Go's decoder has it.
 enum class Is { kString, kInteger, kBoolean, kObject, kList, kStringMap };
 
 // "spec.containers[].name": every element of the list.
@@ -98,11 +99,13 @@ constexpr Field kService[] = {{"spec.type", Is::kString},
                               {"spec.ports[].port", Is::kInteger},
                               {"spec.ports[].protocol", Is::kString}};
 
+// Of both groups of events; each has fields of its own.
 constexpr Field kEvent[] = {
     {"involvedObject", Is::kObject},      {"involvedObject.kind", Is::kString},
     {"involvedObject.name", Is::kString}, {"involvedObject.namespace", Is::kString},
     {"regarding", Is::kObject},           {"regarding.namespace", Is::kString}};
 
+// ConfigMaps, Secrets and ServiceAccounts.
 constexpr Field kData[] = {{"data", Is::kObject}, {"secrets", Is::kList}, {"type", Is::kString}};
 
 constexpr Field kCrd[] = {{"spec.group", Is::kString},
@@ -158,6 +161,7 @@ bool has_type(const json& value, Is is) {
   return false;
 }
 
+// As the sentence of refusal names it.
 const char* name_of(Is is) {
   switch (is) {
     case Is::kString:
@@ -214,6 +218,8 @@ void drop_nulls(json& value) {
   }
 }
 
+// The first wrong field is enough: the body was written by a program, and a person reads one
+// sentence.
 std::optional<ApiError> check(const ResourceType& type, const json& object,
                               std::span<const Field> fields) {
   for (const Field& field : fields) {
@@ -226,6 +232,7 @@ std::optional<ApiError> check(const ResourceType& type, const json& object,
   return std::nullopt;
 }
 
+// What the code reads of every object, of every object with a spec, and of this kind.
 std::vector<std::span<const Field>> tables_of(const ResourceType& type) {
   std::vector<std::span<const Field>> tables{kTop, kMetadata};
   if (type.custom) return tables;  // their schema has the rest

@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 
 // kubectl's parser (sigs.k8s.io/yaml) has YAML 1.1's words for booleans: "no" is false and not a
-// country.
+// country. A quoted word is always a text. Integers before other numbers, so that large ones keep
+// all their digits.
 json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!") return text;  // quoted
@@ -43,6 +44,7 @@ json scalar(const YAML::Node& node) {
   return text;
 }
 
+// Keys are texts in JSON, also where YAML has a number.
 json to_json(const YAML::Node& node) {
   switch (node.Type()) {
     case YAML::NodeType::Undefined:
@@ -66,6 +68,7 @@ json to_json(const YAML::Node& node) {
 
 }  // namespace
 
+// Empty documents, as between two "---", are left out. The error names line and column from 1.
 base::Result<std::vector<std::string>> yaml_documents(std::string_view text) {
   std::vector<std::string> documents;
   try {
