@@ -158,11 +158,13 @@ class Conversation {
     return bytes;
   }
 
+  // The address of the proxy without its password, and why.
   Error refused(const std::string& why) const {
     return {Code::kUnavailable, "the proxy " + proxy_.text() + " refused: " + why};
   }
 
  private:
+  // True readiness comes before the deadline, or the error says which program did not answer.
   Status wait(short events) {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(until_ - std::chrono::steady_clock::now());

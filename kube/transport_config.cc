@@ -94,8 +94,10 @@ std::optional<std::string> json_text_of(const YAML::Node& node) {
   return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The command line's credential replaces that of the file as a whole: a token beside the file's
-// user name would leave it to chance which of them logs in.
+// The command line's token replaces all that the file would put into the same header, or a program
+// would: a token beside the file's user name would leave it to chance which of them logs in. A
+// client certificate stays; it is shown in TLS and not in a header. Impersonation is replaced field
+// by field.
 void apply(const ConfigOverrides& overrides, TransportConfig& config) {
   if (!overrides.token.empty()) {
     config.bearer_token = overrides.token;
@@ -183,6 +185,7 @@ class Reader {
     return value && value.IsScalar() ? value.Scalar() : std::string{};
   }
 
+  // The first file that names one.
   std::string current_context() const {
     for (const Kubeconfig& file : files_) {
       if (std::string name = text(file.root, "current-context"); !name.empty()) return name;
@@ -208,10 +211,13 @@ class Reader {
     return a.empty() ? b : a;
   }
 
+  // False also for `exec: null`, as tools write it.
   static bool has(const YAML::Node& node, const char* field) {
     return node.IsMap() && node[field] && !node[field].IsNull();
   }
 
+  // The server and how to trust it. A server of the command line keeps the certificate authority of
+  // the file, as with kubectl.
   static base::Status read_cluster(const Entry& cluster, const ConfigOverrides& overrides,
                                    TransportConfig& config) {
     config.server = first_of(overrides.server, text(cluster.node, "server"));
@@ -222,6 +228,8 @@ class Reader {
     return read_data(cluster, "certificate-authority", config.ca_pem);
   }
 
+  // A proxy that cannot be used is an error: a connection around it would reveal more than its user
+  // wants.
   static base::Status read_proxy(const Entry& cluster, TransportConfig& config) {
     config.proxy_url = text(cluster.node, "proxy-url");
     std::string of = "proxy-url";
@@ -280,6 +288,7 @@ class Reader {
     }
   }
 
+  // The plugin is not run here, only described: Credentials runs it when a request needs it.
   static base::Status read_exec(const Entry& user, const Entry& cluster, TransportConfig& config) {
     const YAML::Node exec = user.node["exec"];
     ExecPlugin plugin;
@@ -341,6 +350,7 @@ class Reader {
   const std::vector<Kubeconfig>& files_;
 };
 
+// yaml-cpp counts lines from 0.
 Error bad_yaml(const std::string& path, const YAML::Exception& error) {
   return base::invalid_argument("kubeconfig " + path + ": not valid YAML: line " +
                                 std::to_string(error.mark.line + 1) + ", column " +
@@ -356,6 +366,7 @@ Result<Kubeconfig> parse_one(std::string_view text, const std::string& path,
   }
 }
 
+// Relative paths in it begin at its own folder.
 Result<Kubeconfig> load_one(const std::string& path) {
   const auto text = read_file(path);
   if (!text.ok()) return text.error().with_context("kubeconfig");
@@ -373,11 +384,13 @@ Result<TransportConfig> read_all(const std::vector<Kubeconfig>& files,
   }
 }
 
+// "" for a variable that is not set, like one that is empty.
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string{} : std::string{value};
 }
 
+// Without the blanks and line ends that editors leave behind.
 std::string trimmed(std::string text) {
   const std::size_t end = text.find_last_not_of(" \t\r\n");
   text.resize(end == std::string::npos ? 0 : end + 1);

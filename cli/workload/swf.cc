@@ -56,6 +56,7 @@ constexpr std::int64_t value_max(std::size_t field) {
 // The numbers of a line as they are written; some archives have fractions of seconds.
 using Fields = std::array<double, kFieldsCount>;
 
+// A carriage return is one as well, for files with lines that end in "\r\n".
 bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }

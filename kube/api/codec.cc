@@ -2,6 +2,8 @@
 
 namespace kube::codec {
 
+// "spec.containers[0].name". Made into text for a failure only: while all goes well a path is a
+// chain on the stack.
 std::string Path::text() const {
   std::string out = parent == nullptr ? "" : parent->text();
   if (index) return out + "[" + std::to_string(*index) + "]";
@@ -9,6 +11,7 @@ std::string Path::text() const {
   return out + std::string{name};
 }
 
+// A value in a message, cut: it may be a whole object.
 std::string quoted(const Json& value) {
   constexpr std::size_t kCharactersMax = 80;
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
@@ -21,6 +24,7 @@ void Decoder::fail(const Path& path, std::string what) {
   if (!failure_) failure_ = path.text() + ": " + std::move(what);
 }
 
+// A time that is absent or null leaves `out` as it is.
 void Decoder::time(std::string_view name, std::optional<base::Instant>& out) {
   const Json* value = find(name);
   if (value == nullptr) return;
@@ -49,6 +53,8 @@ void Decoder::read(const Json& value, const Path& path, std::string& out) {
   out = value.get_ref<const std::string&>();
 }
 
+// Numbers above 2^63 are unsigned to the JSON library; read as signed they would come out negative,
+// and pass for small ones.
 void Decoder::read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
                            std::int64_t& out) {
   if (!value.is_number_integer()) return fail(path, "want an integer, got " + quoted(value));
@@ -94,6 +100,7 @@ std::string api_version(const ResourceInfo& resource) {
   return std::string{resource.group} + "/" + std::string{resource.version};
 }
 
+// By kind and name, because objects come in lists of thousands.
 base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
                          const std::string& failure) {
   const std::string name = meta.name.empty() ? "without a name" : to_string(key_of(meta));

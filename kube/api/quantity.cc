@@ -13,6 +13,7 @@ namespace {
 // what does not fit is seen before it overflows.
 __extension__ typedef __int128 Wide;
 
+// A factor as a fraction, since suffixes below 1 (m, u, n) divide.
 struct Scale {
   Wide multiply = 1;
   Wide divide = 1;
@@ -61,6 +62,7 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
   return scale;
 }
 
+// The digits without their point, and the power of ten that the point stands for.
 struct Number {
   Wide mantissa = 0;
   Wide divide = 1;
@@ -92,6 +94,8 @@ Number read_number(std::string_view text) {
 
 }  // namespace
 
+// 1. the sign; 2. the digits; 3. the suffix, of units or of an exponent; 4. mantissa x multiply
+//    over divide, each product checked before it is made; 5. rounded up to whole thousandths.
 base::Result<Quantity> parse_quantity(std::string_view text) {
   const auto bad = [&](std::string_view why) {
     return base::invalid_argument("invalid quantity \"" + std::string{text} + "\" (" +
@@ -136,6 +140,7 @@ std::string format_decimal(Quantity quantity) {
   return std::to_string(quantity.milli()) + "m";
 }
 
+// A thousandth of a byte has no binary spelling and is written as a decimal number.
 std::string format_quantity(std::string_view resource_name, Quantity quantity) {
   const bool binary = resource_name == "memory" || resource_name == "storage" ||
                       resource_name.ends_with("-storage") ||

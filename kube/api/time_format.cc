@@ -28,12 +28,14 @@ std::optional<unsigned> take_digits(std::string_view& text, std::size_t count) {
   return value;
 }
 
+// Takes one character off the front, if it is that one.
 bool take(std::string_view& text, char c) {
   if (!text.starts_with(c)) return false;
   text.remove_prefix(1);
   return true;
 }
 
+// "12:30:00.5" at the front. A fraction is optional; at most nine digits, which are nanoseconds.
 std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   const auto hour = take_digits(rest, 2);
   if (!hour || *hour > 23 || !take(rest, ':')) return std::nullopt;
@@ -55,6 +57,7 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   return result + base::Duration{micros};
 }
 
+// "Z" or "+01:00" at the end: by how much the local time is ahead of UTC.
 std::optional<base::Duration> take_offset(std::string_view& rest) {
   if (take(rest, 'Z') || take(rest, 'z')) return base::Duration{0};
   const bool west = rest.starts_with('-');
@@ -97,6 +100,7 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
     {"h", 3'600'000'000'000},
 }};
 
+// The whole word has to match, or "m" would be found in "ms".
 std::optional<std::int64_t> unit_nanos(std::string_view name) {
   for (const auto& [unit, nanos] : kUnits) {
     if (unit == name) return nanos;
@@ -104,7 +108,9 @@ std::optional<std::int64_t> unit_nanos(std::string_view name) {
   return std::nullopt;
 }
 
-// One "1.5h" at the front, in nanoseconds.
+// One "1.5h" at the front, in nanoseconds. A long double has 64 bits of mantissa or more, so all
+// nanoseconds of a duration stay exact. The bound of 30 characters keeps its parser from long
+// inputs.
 std::optional<long double> take_term(std::string_view& rest) {
   const std::size_t number_end = rest.find_first_not_of("0123456789.");
   if (number_end == 0 || number_end == std::string_view::npos || number_end > 30) {
@@ -123,6 +129,8 @@ std::optional<long double> take_term(std::string_view& rest) {
   return value * static_cast<long double>(*nanos);
 }
 
+// One sign before all terms, then terms of any unit in any order, which add up. "0" alone needs no
+// unit, as in Go.
 std::optional<base::Duration> read_duration(std::string_view text) {
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');
@@ -152,10 +160,12 @@ base::Result<base::Instant> parse_instant(std::string_view text) {
                                 "\" (example: 2026-01-31T12:00:00Z)");
 }
 
+// Rounded down: an instant that is shown must not lie in the future of the one that was meant.
 std::string format_time(base::Instant t) {
   return base::format_utc(std::chrono::floor<seconds>(t));
 }
 
+// With all six digits, as metav1.MicroTime has them.
 std::string format_micro_time(base::Instant t) {
   const auto second = std::chrono::floor<seconds>(t);
   std::array<char, 32> fraction{};
@@ -172,6 +182,8 @@ base::Result<base::Duration> parse_duration(std::string_view text) {
                                 "\" (examples: 30s, 1h30m, 100ms)");
 }
 
+// Hours and minutes are whole numbers and left out if they are 0. The rest below a minute is one
+// number with the largest unit that keeps a digit before the point.
 std::string format_duration(base::Duration d) {
   if (d.count() == 0) return "0s";
   std::string text;

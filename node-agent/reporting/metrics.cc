@@ -34,6 +34,7 @@ void raise_to(prometheus::Counter& counter, double value) {
   if (missing > 0) counter.Increment(missing);
 }
 
+// Relaxed: each counter counts for itself, and a value that is a step old is as good.
 double as_double(const std::atomic<std::uint64_t>& counter) {
   return static_cast<double>(counter.load(std::memory_order_relaxed));
 }
@@ -159,6 +160,7 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
 
 Metrics::~Metrics() = default;
 
+// Called once, when the switcher's thread has asked for its policy; the other series stays 0.
 void Metrics::set_policy(ThreadPolicy policy) {
   families_->policy.Add({{"policy", std::string{to_string(policy)}}}).Set(1);
 }
@@ -180,6 +182,8 @@ void Metrics::record(const SwitchReport& report) {
   to.boundary_offset.Set(seconds(report.last_write - report.due));
 }
 
+// Called with each step of the agent's loop, from its thread. Gauges say how it is now; counters
+// are raised to what others have counted.
 void Metrics::update(const AgentReport& report, const SwitchCounters& counters) {
   Families& to = *families_;
   std::map<std::string_view, double> by_state;
@@ -248,6 +252,7 @@ void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
   });
 }
 
+// In Prometheus' text format, for a scrape.
 std::string Metrics::render() const {
   return prometheus::TextSerializer().Serialize(families_->registry.Collect());
 }

@@ -21,6 +21,7 @@ namespace {
 constexpr std::size_t kControllersBytesMax = 4096;
 constexpr int kLowestFifoPriority = 1;
 
+// For any user: rights are checked where a file is used.
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
@@ -142,6 +143,8 @@ Grant check_run_directory(const std::string& path) {
   return grant;
 }
 
+// Weak and not missing: an agent of the ordinary scheduling class switches too, only late while the
+// node is busy.
 Grant check_fifo(const NodeCheckInputs& inputs) {
   if (inputs.fifo) return {.what = "FIFO", .found = "granted"};
   return {.what = "FIFO",
@@ -153,6 +156,7 @@ Grant check_fifo(const NodeCheckInputs& inputs) {
               "agent.resources"};
 }
 
+// A page fault in the switcher may wait for a disk.
 Grant check_memory(bool locked) {
   if (locked) return {.what = "locked memory", .found = "granted"};
   return {.what = "locked memory",
@@ -203,6 +207,7 @@ std::vector<Grant> check_node(const NodeCheckInputs& inputs) {
           check_clock(inputs.clock)};
 }
 
+// Weak grants make switches late or less safe; without a missing one there are none.
 bool can_switch(const std::vector<Grant>& grants) {
   return std::none_of(grants.begin(), grants.end(),
                       [](const Grant& grant) { return grant.grade == Grade::kMissing; });

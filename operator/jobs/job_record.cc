@@ -5,6 +5,8 @@
 
 namespace control {
 
+// Of a start that begins, or of one that a new leader has found. Pods may have come before their
+// slots are known.
 void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members> members) {
   start.slots = std::move(of_start);
   start.members = std::move(members);
@@ -19,11 +21,14 @@ void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members>
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
 }
 
+// Without slots each pod that is left is stale.
 void JobRecord::clear_start() {
   start = {};
   take_slots({});
 }
 
+// By name always, and by slot if it is one of the present start. A pod of neither kind is stale,
+// unless it is kept for its log.
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
   if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
@@ -34,6 +39,7 @@ void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod
   pods[name] = std::move(pod);
 }
 
+// The slot stays: its pod may have to be made again.
 void JobRecord::erase_pod(const std::string& name) {
   if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = {};
@@ -42,6 +48,8 @@ void JobRecord::erase_pod(const std::string& name) {
   pods.erase(name);
 }
 
+// Returns the slots as they were of those places that have a new pod: timetables list pods by name,
+// and so need both names.
 std::vector<PodSlot> JobRecord::fill_places() {
   std::vector<PodSlot> before;
   const std::vector<PodSlot> old = start.slots;
@@ -69,6 +77,7 @@ bool JobRecord::is_done(const std::string& name, const kube::Pod& pod) const {
   return index && start.members->has_succeeded(*index);
 }
 
+// Also of a pod that has no place any more, because another has followed it.
 bool JobRecord::is_of_start(const std::string& name) const {
   if (is_adopted() || !start.members) return slot_named(name) != nullptr;
   const auto index = index_in_name(name);
@@ -90,6 +99,7 @@ const PodSlot* JobRecord::slot_named(const std::string& name) const {
   return found != start.slots.end() && found->name == name ? &*found : nullptr;
 }
 
+// About the generation of the spec that is known now. Returns true if the condition has changed.
 bool JobRecord::set_condition(std::string_view type, kube::ConditionStatus value,
                               std::string reason, std::string message, base::Instant now) {
   return kube::set_condition(wanted().conditions,

@@ -31,6 +31,7 @@ std::int64_t term_in(const StatusPatched<T>& outcome) {
   }
 }
 
+// A conflict is no failure: another writer was faster, and the next try has what it wrote.
 void ControlLoop::count_end(WriteEnd end) {
   if (end == WriteEnd::kLostRace) ++counters_.conflicts;
   if (end == WriteEnd::kFailed) ++counters_.write_failures;
@@ -79,6 +80,8 @@ template void ControlLoop::answered(StatusPatched<kube::SchedulerConfig>&&);
 template void ControlLoop::answered(StatusPatched<kube::Job>&&);
 template void ControlLoop::answered(StatusPatched<kube::BatchJob>&&);
 
+// Pods of jobs on the node wait until its timetable is published (CommitGate), so these jobs are
+// looked at again.
 void ControlLoop::answered(TimetablePut&& outcome) {
   const auto& newest = outcome.result.ok() ? outcome.result : outcome.fresh;
   // `fresh` was read after a failure, for example after the CRD's rule has refused a lower term.
@@ -94,6 +97,7 @@ void ControlLoop::answered(TimetableDeleted&& outcome) {
   for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
 }
 
+// Nothing waits for the record: a write that failed is tried again after its back-off.
 void ControlLoop::answered(UsagePut&& outcome) {
   const WriteEnd end = usage_.answered(outcome, now_);
   count_end(end);
@@ -146,6 +150,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
   index_answer(std::move(*outcome.result));
 }
 
+// A pod that is gone was noted by PodWrites: the gang cannot be complete any more.
 void ControlLoop::answered(PodPinned&& outcome) {
   pod_writes_.answered(outcome);
   // Known before the watch tells, as with a pod that we have made.
@@ -160,11 +165,13 @@ void ControlLoop::answered(PodNoted&& outcome) {
   notes_.answered(outcome, now_);
 }
 
+// A Job without an owner among batch Jobs is one of pods behind our gate.
 void ControlLoop::answered(JobCreated&& outcome) {
   if (outcome.owner_uid.empty()) return gated_.answered(outcome, now_);
   adopted_.answered(outcome, now_);
 }
 
+// The jobs that waited for a number are looked at again and get theirs then.
 void ControlLoop::answered(IdsReserved&& outcome) {
   for (const std::string& uid : numbers_.answered(outcome, now_)) jobs_.touch(uid);
   // Takes the stored object, as if a watch had shown it.

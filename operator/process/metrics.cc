@@ -140,6 +140,8 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->last = counters;
 }
 
+// In Prometheus' text format, for a scrape. The registry has its own lock, so this may be called
+// from the server's thread.
 std::string Metrics::render() const {
   return kube::metrics_text(families_->registry);
 }

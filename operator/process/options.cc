@@ -12,7 +12,8 @@ namespace {
 constexpr int kUsage = 2;
 constexpr int kWritersMax = 256;
 
-// "0.0.0.0:8080", ":0", "[::1]:9000".
+// "0.0.0.0:8080", ":0", "[::1]:9000". Returns the sentence of what is wrong; "" if nothing is. An
+// empty host leaves the default, which is all addresses.
 std::string parse_address(const std::string& text, Options& options) {
   const std::size_t colon = text.rfind(':');
   int port = 0;
@@ -30,6 +31,7 @@ std::string parse_address(const std::string& text, Options& options) {
   return "";
 }
 
+// Above 0: a loop without a rest between its tries would only load the API server.
 std::string parse_time(const std::string& flag, const std::string& text, base::Duration& out) {
   const auto parsed = kube::parse_duration(text);
   if (!parsed.ok() || parsed->count() <= 0) {

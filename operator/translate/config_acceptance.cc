@@ -69,6 +69,7 @@ struct Weighing {
     choice = is_change() ? fallback() : Choice::kNone;
     return true;
   }
+  // Problems stay in the verdict also if an older spec is in force: they say why the newest is not.
   SpecVerdict finish() {
     verdict.newest_in_force = choice == Choice::kNewest;
     verdict.any_in_force = choice != Choice::kNone;

@@ -39,7 +39,8 @@ void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems
   problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 2, 2'000'000);
 }
 
-// C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it.
+// C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it. They
+// are called conditions because each narrows which victims come into question.
 void check_conditions(const kube::SchedulerConfigSpec& spec, SpecProblems& problems) {
   const bool gang = spec.gang.value_or(true);
   const bool by_qos = spec.preempt_type == kube::PreemptType::kQos;
@@ -123,6 +124,7 @@ sched::PreemptMode default_preempt_mode(const sched::ClusterParameters& cluster)
   return cluster.gang ? sched::PreemptMode::kSuspend : sched::PreemptMode::kCancel;
 }
 
+// Whether a job that no partition, or not each of its partitions, can hold is refused at once.
 sched::EnforcePartLimits translate(kube::EnforcePartitionLimits limits) {
   switch (limits) {
     case kube::EnforcePartitionLimits::kNone:

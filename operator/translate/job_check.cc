@@ -56,6 +56,7 @@ class Checker {
   }
 
  private:
+  // All are collected; none ends the check.
   void problem(std::string sentence) { problems_.push_back(std::move(sentence)); }
 
   // A field that is absent is in range.

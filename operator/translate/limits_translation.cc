@@ -11,6 +11,7 @@ namespace {
 // Billing is counted in millionths, so an amount times a million must fit into 64 bits.
 constexpr std::int64_t kAmountMax = INT64_MAX / 1'000'000;
 
+// For counts 0 is a limit: none may be used.
 void check_amounts(const std::string& field, const std::optional<kube::ResourceAmounts>& amounts,
                    SpecProblems& problems) {
   if (!amounts) return;
@@ -52,6 +53,7 @@ void check_common(const std::string& field, const Limits& limits, SpecProblems& 
   check_counts(field + ".perNamespace", limits.per_namespace, problems);
 }
 
+// An amount that is absent is no limit (nullopt).
 sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   sched::TresLimits tres;
   if (!amounts) return tres;
@@ -63,6 +65,8 @@ sched::TresLimits tres_of(const std::optional<kube::ResourceAmounts>& amounts) {
   return tres;
 }
 
+// The part of the limits that QOS and accounts share, by Slurm's names: Grp..., Max...PerJob,
+// MaxJobs.
 template <typename Limits>
 sched::Limits common_of(const Limits& limits) {
   sched::Limits out;
@@ -87,6 +91,7 @@ sched::Limits common_of(const Limits& limits) {
 
 }  // namespace
 
+// `field` is where they stand, for the sentences: "spec.limits".
 void check_limits(const std::string& field, const std::optional<kube::QosLimits>& limits,
                   SpecProblems& problems) {
   if (!limits) return;
@@ -106,6 +111,7 @@ void check_limits(const std::string& field, const std::optional<kube::AccountLim
   if (limits) check_common(field, *limits, problems);
 }
 
+// A QOS has limits that accounts lack: per namespace and per account by resources, and a minimum.
 sched::Limits translate(const std::optional<kube::QosLimits>& limits) {
   if (!limits) return {};
   sched::Limits out = common_of(*limits);

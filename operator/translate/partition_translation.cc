@@ -17,6 +17,7 @@ constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
 constexpr std::int64_t kBillingWeightMax = 1'000'000'000;
 
+// The same four states as Slurm's; a switch, so that the compiler finds a new one.
 sched::PartitionState translate(kube::PartitionState state) {
   switch (state) {
     case kube::PartitionState::kUp:

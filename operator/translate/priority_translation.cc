@@ -14,6 +14,7 @@ using std::chrono::seconds;
 constexpr std::int64_t kWeightMax = 4'294'967'293;
 constexpr std::int64_t kDampeningMax = 65'533;
 
+// Slurm's PriorityUsageResetPeriod without NOW, which is a command and not a period.
 sched::UsageReset translate(kube::UsageResetPeriod period) {
   switch (period) {
     case kube::UsageResetPeriod::kNever:
@@ -65,6 +66,8 @@ void set_flag(kube::PriorityFlag flag, sched::PriorityParameters& out) {
   }
 }
 
+// A weight that is absent is 0: that part of the priority does not count. Names differ where
+// Slurm's do: an account is an association there.
 void translate_weights(const kube::PriorityWeights& weights, sched::PriorityParameters& out) {
   const auto weight = [](const std::optional<std::int64_t>& value) {
     return static_cast<std::uint32_t>(value.value_or(0));
@@ -82,6 +85,9 @@ void translate_weights(const kube::PriorityWeights& weights, sched::PriorityPara
 
 }  // namespace
 
+// The weights by one list, so that each has the same bounds and its own name in the sentence.
+// Bounds of the durations are ours: a period below a second would only recalculate what has not
+// changed.
 void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems) {
   if (!priority) return;
   if (priority->weights) {

@@ -8,6 +8,9 @@
 
 namespace control {
 
+// Checks what the object says by itself, like check_config(). The bound of the priority leaves out
+// Slurm's NO_VAL and INFINITE. A QOS that it may preempt and that does not exist shows only beside
+// the others (config_acceptance.h).
 std::vector<std::string> check_qos(const kube::Qos& qos) {
   SpecProblems problems;
   const kube::QosSpec& spec = qos.spec;
@@ -25,6 +28,8 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   return problems.take();
 }
 
+// An absent field gets Slurm's default: no limit, no priority, the mode of the cluster. The switch
+// over flags makes the compiler find a new one.
 sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spec) {
   sched::QosConfig qos;
   qos.name = name;

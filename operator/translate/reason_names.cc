@@ -27,6 +27,7 @@ constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState
 
 }  // namespace
 
+// "" stands for no reason, so that a status without one has an empty field.
 std::string_view reason_name(sched::Reason reason) {
   return reason == sched::Reason::kNone ? std::string_view{} : sched::name_of(reason);
 }
@@ -35,6 +36,7 @@ std::optional<sched::Reason> parse_reason(std::string_view name) {
   return name.empty() ? sched::Reason::kNone : sched::parse_reason(name);
 }
 
+// A linear search: eleven entries, and both directions from one table.
 kube::JobState state_of(sched::JobState state) {
   for (const auto& [ours, theirs] : kStates) {
     if (ours == state) return theirs;
@@ -67,6 +69,7 @@ kube::EndingVerdict verdict_of(sched::EndingVerdict verdict) {
   CHECK(false);
 }
 
+// REQUIRES: the state is final.
 kube::EndingVerdict verdict_of(sched::JobState state) {
   switch (state) {
     case sched::JobState::kCompleted:
@@ -116,6 +119,8 @@ std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict)
   return std::nullopt;
 }
 
+// The other half: verdicts that the operator itself read from the pods. Exactly one of the two
+// functions returns a value.
 std::optional<sched::JobState> own_verdict(kube::EndingVerdict verdict) {
   switch (verdict) {
     case kube::EndingVerdict::kCompleted:

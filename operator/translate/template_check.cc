@@ -17,6 +17,7 @@ constexpr std::string_view kSpec = "spec.template.spec.";
 
 using Sentences = std::vector<std::string>;
 
+// Of the names of programs and files: "srun.log" and "my-srun" are words of their own.
 bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
 }
@@ -136,6 +137,7 @@ bool is_small(const kube::Labels& node_selector) {
   return bytes <= kTemplateListBytesMax;
 }
 
+// By the text in them, too: a single value may be as long as the API server takes a whole object.
 bool is_small(const std::vector<kube::Toleration>& tolerations) {
   if (tolerations.size() > kTemplateListMax) return false;
   std::size_t bytes = 0;

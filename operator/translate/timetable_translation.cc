@@ -8,6 +8,7 @@
 namespace control {
 namespace {
 
+// The row says why a job has its turns; a new leader needs it to go on with the same rotation.
 kube::TimetableRow row_of(sched::Row row) {
   switch (row) {
     case sched::Row::kActive:
@@ -66,6 +67,9 @@ timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t
 
 }  // namespace
 
+// 1. list the pods of each job on this node, in the order of the plan's entries; 2. note which pods
+//    each entry became; 3. rewrite the plan and the cycle with the indexes of pods. A job's pods
+//    have equal turns, so they come and go together.
 kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
                                     const ListedJobs& find) {
   kube::NodeTimetableSpec spec;
@@ -93,6 +97,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
   return spec;
 }
 
+// The plan stays as it is, and the turns of the job are empty: its neighbors keep theirs.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_uid) {
   kube::NodeTimetableSpec left;
@@ -107,6 +112,8 @@ kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
   return left;
 }
 
+// The way back, for a new leader: nullopt if the stored object is no timetable of ours, since a
+// hand or another version may have written it.
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find) {
   if (!timetable::validate(spec.timetable).ok() || spec.timetable.pods_count != spec.pods.size()) {
@@ -130,6 +137,8 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
   return plan;
 }
 
+// Term and revision are left out: they change with each leader and each write, and say nothing
+// about turns.
 bool same_plan(const kube::NodeTimetableSpec& a, const kube::NodeTimetableSpec& b) {
   return a.as_of == b.as_of && a.pods == b.pods && a.timetable == b.timetable;
 }
