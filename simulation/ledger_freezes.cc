@@ -1,0 +1,196 @@
+// Who stands and who goes on a node: overlaps, the barrier, and pods that stay frozen.
+#include "simulation/ledger.h"
+
+#include <algorithm>
+
+#include "simulation/ledger_terms.h"
+#include "timetable/timetable.h"
+
+namespace simulation {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// The supervisor acts 5 s after its worker hangs; the rest is the time between two of its looks.
+constexpr Time kFrozenMax = seconds{6};
+constexpr Time kThawedWithin = seconds{1};
+// Three samples: a switch itself lasts some milliseconds.
+constexpr Time kOverlapMax = milliseconds{300};
+// `barrier` and the settle time of the agent, stated again here and not included from there: a
+// wrong constant in the agent is a finding, too.
+constexpr base::Duration kBarrier = milliseconds{20};
+constexpr base::Duration kSettle = seconds{2};
+
+}  // namespace
+
+// Two gangs on one core: only while one of them starts or ends, while the kernel cannot stop a
+// task, or where the agent cannot do its work.
+void Ledger::sample_overlaps(Node& node) {
+  if (is_excused(node)) return;
+  Kernel& kernel = node.machine->kernel;
+  std::vector<const Program*> running;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
+    if (is_unsliced(program.job_uid, program.start)) continue;
+    // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
+    if (kernel.is_asked_frozen(uid)) {
+      ++tally_.looked["overlap of a task that does not freeze"];
+      continue;
+    }
+    running.push_back(&program);
+  }
+  // Pairs of pods of different jobs that both run. Each pair has its own streak: one long overlap
+  // is a finding, several short ones between different pairs at the boundaries of slots are not.
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    ++tally_.looked["overlap"];
+    for (std::size_t k = 0; k < i; ++k) {
+      if (running[i]->job_uid == running[k]->job_uid) continue;
+      const Time since = streak("overlap " + running[i]->uid + running[k]->uid, true);
+      if (since > kOverlapMax) {
+        find("overlap", running[i]->name + " and " + running[k]->name + " run together on " +
+                            node.machine->name + " for " + text_of(since));
+      }
+    }
+  }
+}
+
+// Returns true if the pod must not be frozen now, by what its own agent knows:
+//
+// 1. The agent does not work: its supervisor thaws everything, if there is one.
+// 2. It lets everything run, or has no timetable.
+// 3. The pod has heard SIGTERM and is within its grace time. The agent learns of that by its watch.
+// 4. The timetable that it obeys does not list the pod, or says that the pod runs at this instant
+//    by the node's own clock. That clock may be wrong; how far nodes may disagree is a matter of
+//    `gang agrees`.
+bool Ledger::should_run(const Node& node, const Program& program) const {
+  const NodeAgent& agent = *node.agent;
+  if (!agent.is_working()) return agent.is_alive();  // its supervisor is there
+  if (agent.everything_runs()) return true;
+  if (program.terminated_at && now_ < *program.terminated_at + program.grace &&
+      node.agent->link().was_whole_for(kHearsWithin)) {
+    return true;
+  }
+  const auto table = agent.obeyed();
+  if (!table) return true;
+  const auto& pods = table->spec.pods;
+  const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
+    return pod.name == program.name && pod.job_uid == program.job_uid;
+  });
+  if (listed == pods.end()) return true;
+  return timetable::runs_at(table->spec.timetable,
+                            static_cast<std::uint16_t>(listed - pods.begin()),
+                            node.machine->clock.wall());
+}
+
+// No pod stays frozen beyond its turn. A pod that is frozen before its program was started is a
+// finding at once: a container cannot be started in a frozen cgroup, and the start would never end.
+void Ledger::sample_frozen(Node& node) {
+  if (!node.machine->is_on || !node.agent->is_alive()) return;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!node.machine->kernel.is_asked_frozen(uid) || program.over) continue;
+    ++tally_.looked["frozen"];
+    if (!program.running) {
+      find("frozen", program.name + " is frozen before it was started");
+      continue;
+    }
+    const Time since = streak("frozen " + uid, should_run(node, program));
+    if (since > kFrozenMax) {
+      find("frozen", program.name + " is frozen for " + text_of(since) + " beyond its turn");
+    }
+  }
+}
+
+// Nobody leads, or is not heard: the node fails open.
+void Ledger::sample_fail_open(Node& node) {
+  // The agent counts from the last renewal that it has seen. It reads the Lease at intervals that
+  // grow with failOpenAfter, hence the half on top. 15 s are for a read that fails and is repeated;
+  // an agent that is new begins to count when it starts.
+  const Time after = plan_.fail_open_after * 3 / 2 + seconds{15};
+  const bool nobody_leads = now_ > lease_seen_at_ + after &&
+                            now_ > node.agent->alive_since() + after &&
+                            now_ > node.agent->worker_since() + seconds{5};
+  if (!nobody_leads || !node.machine->is_on || !node.agent->is_working()) return;
+  ++tally_.looked["fail open"];
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (program.running && node.machine->kernel.is_asked_frozen(uid)) {
+      find("fail open", program.name + " is frozen, no operator leads");
+    }
+  }
+}
+
+// A pod that is being deleted goes on at once, so that its program hears SIGTERM.
+void Ledger::sample_deleted(Node& node) {
+  const bool excused = is_excused(node);
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (!program.running || !program.terminated_at || excused) continue;
+    ++tally_.looked["deleted"];
+    const Time since = streak("deleted " + uid, node.machine->kernel.is_asked_frozen(uid));
+    if (since > kThawedWithin) {
+      find("deleted", program.name + " is being deleted and frozen for " + text_of(since));
+    }
+  }
+}
+
+// A pod that comes on waits until those that go off stand still, or for the barrier.
+void Ledger::thawed(Node& node, const std::string& uid) {
+  const auto& programs = node.kubelet->programs();
+  const auto on = programs.find(uid);
+  if (on == programs.end() || !on->second.running || node.agent->everything_runs()) return;
+  // Its supervisor thaws all that the journal names, and waits for nothing.
+  if (!node.agent->is_working()) return;
+  const base::Duration now = node.machine->clock.monotonic();
+  for (const auto& [other, program] : programs) {
+    const Kernel::Cgroup* cgroup = node.machine->kernel.find(other);
+    if (program.job_uid == on->second.job_uid || !program.running || cgroup == nullptr) continue;
+    // Only pods that are on their way off are waited for. One that was never asked to freeze runs
+    // beside it by right or is a matter of `overlap`.
+    if (cgroup->request != agent::FreezeRequest::kFrozen) continue;
+    ++tally_.looked["barrier"];
+    if (now < cgroup->stands_from && now < cgroup->asked_at + kBarrier && !is_ending(on->second)) {
+      find("barrier", on->second.name + " comes on " + text_of(cgroup->stands_from - now) +
+                          " before " + program.name + " stands still");
+    }
+  }
+}
+
+// Returns true if the agent may freeze the pod: its container has been running for the settle time,
+// and the agent has had the time to see that. `startedAt` has whole seconds, so the true start may
+// be up to 1 s later than the stored one; 500 ms are left for the watch to bring it.
+bool Ledger::is_settled(const Node& node, const Program& program) const {
+  if (!program.running || !program.started_wall) return false;
+  const base::Instant began{std::chrono::floor<seconds>(*program.started_wall)};
+  return node.machine->clock.wall() > began + seconds{1} + kSettle + milliseconds{500};
+}
+
+// Returns true if the pod is about to go for any reason that is stored. Such a pod is thawed
+// whatever the timetable says, so that its program hears SIGTERM, and may run beside another gang
+// for its grace time.
+bool Ledger::is_ending(const Program& program) const {
+  const auto pod = pods_.find(program.uid);
+  if (program.terminated_at || pod == pods_.end() || pod->second.deleting) return true;
+  const auto job = jobs_.find(program.job_uid);
+  return job == jobs_.end() || job->second.job.status.ending.has_value() ||
+         is_final_state(job->second.job) ||
+         job->second.job.status.starts.value_or(0) != program.start;
+}
+
+// Returns true if nothing can be asked of this node now, as docs/concepts.md says:
+//
+// * it is off, or given up with its Node object
+// * its agent is not there, hangs, or was started a moment ago
+// * its agent lets everything run: the kill switch, or failed open
+// * agent or kubelet cannot hear, or have not heard all that was written
+// * the agent does not obey the stored timetable yet, for which there is a checker of its own
+//   (`obeys`)
+// * etcd was restored, or the clock was set, a moment ago
+bool Ledger::is_excused(const Node& node) const {
+  NodeAgent& agent = *node.agent;
+  return !node.machine->is_on || node.given_up || !agent.is_working() ||
+         now_ < agent.worker_since() + kHearsWithin || agent.everything_runs() ||
+         !agent.link().was_whole_for(kHearsWithin) || !agent.link().is_up_to_date() ||
+         !node.kubelet->link().was_whole_for(kHearsWithin) || !obeys(node) ||
+         now_ < restored_at_ + kAfterRestore || now_ < node.machine->clock_wrong_until;
+}
+
+}  // namespace simulation

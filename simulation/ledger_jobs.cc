@@ -1,0 +1,263 @@
+// What is stored of jobs and batch Jobs, their verdicts, times and usage.
+#include "simulation/ledger.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "simulation/ledger_terms.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// As World::kSampleEvery: sample_times() adds one such step for each look.
+constexpr Time kSample = milliseconds{100};
+
+// Returns the reference to the batch Job that this Job runs; null if it is a user's own.
+const kube::OwnerReference* batch_owner(const kube::Job& job) {
+  const kube::OwnerReference* owner = kube::controller_of(job.metadata);
+  return owner != nullptr && owner->api_version.starts_with("batch/") ? owner : nullptr;
+}
+
+// Returns the name by which the plan knows the job: its own, or that of the batch Job that it runs.
+const std::string& name_of(const kube::Job& job) {
+  const kube::OwnerReference* owner = batch_owner(job);
+  return owner == nullptr ? job.metadata.name : owner->name;
+}
+
+// Returns true if the status has this condition with the value True.
+bool says(const json& object, const char* type) {
+  const json status = object.value("status", json::object());
+  for (const json& condition : status.value("conditions", json::array())) {
+    if (condition.value("type", "") == type) return condition.value("status", "") == "True";
+  }
+  return false;
+}
+
+}  // namespace
+
+void Ledger::on_job(const std::string& type, kube::Job job) {
+  const std::string uid = job.metadata.uid;
+  const std::string name = name_of(job);
+  if (type == "DELETED") {
+    ++tally_.looked["lost"];
+    // A restore may take the batch Job away, and that takes this one along; or leave a Job that has
+    // not ended beside a batch Job that has.
+    const kube::OwnerReference* owner = batch_owner(job);
+    const bool excused = owner != nullptr && (now_ < restored_at_ + kAfterRestore ||
+                                              (!is_final_state(job) && has_ended(owner->uid)));
+    if (!deleted_by_user_.contains(name) && !excused) {
+      find("lost", "job " + name + " was deleted by no user");
+    }
+    jobs_went_ = true;
+    jobs_.erase(uid);
+    return;
+  }
+  // The version before stays in `before`: all rules below compare the two.
+  const auto [entry, fresh] = jobs_.try_emplace(uid);
+  JobFacts& facts = entry->second;
+  if (const kube::OwnerReference* owner = batch_owner(job)) {
+    facts.owner = owner->uid;
+    owners_[uid] = owner->uid;
+  }
+  const kube::Job before = std::exchange(facts.job, std::move(job));
+  const kube::JobStatus& status = facts.job.status;
+  // There is nothing to compare it with.
+  if (fresh) return;
+  ++tally_.looked["verdict"];
+  // For so long a leader may not have noticed that the store was set back.
+  const bool two_leaders = now_ < restored_at_ + kHearsWithin;
+  if (is_final_state(before) && before.status.state != status.state && !two_leaders) {
+    find("verdict",
+         "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));
+  }
+  // Both are counters that every later decision builds on: a lower one would give two pods the same
+  // name, or let an old leader write again.
+  const bool went_back = before.status.starts.value_or(0) > status.starts.value_or(0) ||
+                         before.status.term.value_or(0) > status.term.value_or(0);
+  if (went_back && !two_leaders) {
+    find("verdict", "starts or term of job " + name + " went back");
+  }
+  if (status.starts != before.status.starts) {
+    facts.ready_at = kNoTime;
+    // A new start: run times are those of one start.
+    facts.was_ready = false;
+    facts.ran = base::Duration{0};
+  }
+  const bool ready = kube::is_true(status.conditions, kube::kReady);
+  if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
+  facts.was_ready = facts.was_ready || ready;
+  if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
+}
+
+// Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
+// in is what its programs did.
+//
+// 1. Completed: as many different tasks have ended well in this start as the job has nodes. A job
+//    without an allocation any more is judged by its plan.
+// 2. Cancelled: a user asked for it, or preemption cancels its victims.
+// 3. The run time that is accounted is what was sampled, give or take one slice and 2 s: the slice
+//    because a switch may fall anywhere within it, 2 s because containers' times are stored in
+//    whole seconds, one at each end.
+void Ledger::on_final(const JobFacts& facts) {
+  const kube::Job& job = facts.job;
+  const std::string& name = name_of(job);
+  const std::int64_t start = job.status.starts.value_or(0);
+  const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
+                                    [&](const JobPlan& one) { return one.name == name; });
+  ++tally_.looked["verdict at the end"];
+  const std::size_t tasks =
+      job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
+      : planned == plan_.jobs.end() ? 1
+                                    : static_cast<std::size_t>(planned->nodes);
+  if (job.status.state == kube::JobState::kCompleted &&
+      succeeded_[job.metadata.uid][start].size() < tasks) {
+    find("verdict", "job " + name + " is Completed, but not all of its programs were");
+  }
+  if (job.status.state == kube::JobState::kCancelled && !ended_by_user_.contains(name) &&
+      plan_.preempt_mode != "Cancel") {
+    find("verdict", "job " + name + " is Cancelled by no user");
+  }
+  // Times as accounted, where nothing went wrong since it was ready.
+  // Faults move times by right: an agent that fails open, or a leader that comes late, lets a job
+  // run longer than planned.
+  const bool calm = facts.ready_at != kNoTime && fault_at_ + seconds{15} < facts.ready_at;
+  if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
+  ++tally_.looked["time"];
+  const base::Duration off = job.status.run_time->elapsed - facts.ran;
+  if (std::chrono::abs(off) > plan_.slice + seconds{2}) {
+    find("time", "job " + name + " ran " + text_of(facts.ran) + ", accounted " +
+                     text_of(job.status.run_time->elapsed));
+  }
+}
+
+// Checks what is stored of a batch Job: its conditions are final, and it is Complete only if a Job
+// that runs it is stored as Completed.
+void Ledger::on_batch_job(const std::string& type, const json& object) {
+  const std::string uid = object["metadata"].value("uid", "");
+  if (type == "DELETED") {
+    batch_.erase(uid);
+    return;
+  }
+  BatchFacts& facts = batch_[uid];
+  facts.name = object["metadata"].value("name", "");
+  const BatchFacts before = facts;
+  facts.complete = says(object, "Complete");
+  facts.failed = says(object, "Failed");
+  ++tally_.looked["batch verdict"];
+  if (before.complete != facts.complete || before.failed != facts.failed) {
+    if (before.complete || before.failed) {
+      find("batch verdict", "batch Job " + facts.name + " had ended and its conditions changed");
+    }
+  }
+  // The batch Job's status must follow from a Job that is stored: an operator that reports success
+  // first and then dies would leave a batch Job Complete whose Job runs again.
+  if (!facts.complete || before.complete || now_ < restored_at_ + kAfterRestore) return;
+  const bool stored = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
+    return entry.second.owner == uid && entry.second.job.status.state == kube::JobState::kCompleted;
+  });
+  if (!stored) {
+    find("batch verdict",
+         "batch Job " + facts.name + " is Complete, no Job of it is stored as Completed");
+  }
+}
+
+bool Ledger::has_ended(const std::string& batch_uid) const {
+  const auto found = batch_.find(batch_uid);
+  return found != batch_.end() && (found->second.complete || found->second.failed);
+}
+
+// Adds one sampling step to each job of which at least one program goes on. That is not how the
+// operator accounts (in closed form, over the timetable), so the two can be compared.
+void Ledger::sample_times(std::vector<Node>& nodes) {
+  std::set<std::string> going;
+  for (Node& node : nodes) {
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      if (program.running && !node.machine->kernel.stands(uid)) going.insert(program.job_uid);
+    }
+  }
+  for (auto& [uid, facts] : jobs_) {
+    if (facts.ready_at != kNoTime && going.contains(uid)) facts.ran += kSample;
+  }
+}
+
+// Returns true if every job and every batch Job that is stored has ended.
+bool Ledger::all_final() const {
+  return std::all_of(jobs_.begin(), jobs_.end(),
+                     [](const auto& entry) { return is_final_state(entry.second.job); }) &&
+         std::all_of(batch_.begin(), batch_.end(),
+                     [this](const auto& entry) { return has_ended(entry.first); });
+}
+
+std::string Ledger::unfinished() const {
+  std::string text;
+  for (const auto& [uid, facts] : jobs_) {
+    if (is_final_state(facts.job)) continue;
+    text += facts.job.metadata.name + " is " + state_of(facts.job) + " (" +
+            facts.job.status.reason + "), starts " +
+            std::to_string(facts.job.status.starts.value_or(0)) + "; ";
+  }
+  for (const auto& [uid, facts] : batch_) {
+    if (!facts.complete && !facts.failed) text += "batch Job " + facts.name + " has not ended; ";
+  }
+  return text;
+}
+
+// Two looks that need a cluster at rest: numbers of jobs are unique, and no program was left behind
+// when its job ended.
+void Ledger::check_end() {
+  std::map<std::int64_t, std::string> numbers;
+  for (const auto& [uid, facts] : jobs_) {
+    ++tally_.looked["job numbers"];
+    const std::int64_t id = facts.job.status.job_id.value_or(0);
+    // A job has no number until the operator has taken it in.
+    if (id == 0) continue;
+    if (!numbers.try_emplace(id, uid).second) {
+      find("job numbers", "two jobs have the number " + std::to_string(id));
+    }
+  }
+  for (const auto& [uid, running] : running_) {
+    for (const Program& program : running) {
+      if (!suffered_.contains(program.node)) {
+        find("left running", program.name + " runs after its job has ended");
+      }
+    }
+  }
+}
+
+// Compares the usage that was recorded for all jobs with the run times in their statuses.
+//
+// Each run of a job is charged once, in whole seconds, so each job may differ by less than a
+// second: `rounding`. A status tells the last run only. Runs before a requeue and jobs that were
+// deleted have been charged, too, and are unknown here, so with any of those the record may be
+// larger (`all_told` is false). It may never be smaller. A restore of etcd takes back statuses and
+// records at different instants and is not judged at all.
+void Ledger::check_usage(base::Duration recorded) {
+  if (restored_at_ >= Time{0}) return;
+  ++tally_.looked["usage"];
+  base::Duration ran{0};
+  bool all_told = !jobs_went_;
+  std::string text;
+  for (const auto& [uid, facts] : jobs_) {
+    const kube::JobStatus& status = facts.job.status;
+    if (status.starts.value_or(0) > 1) all_told = false;
+    if (!facts.was_ready) continue;
+    if (!status.run_time || !status.allocation) {
+      all_told = false;
+      continue;
+    }
+    ran += status.run_time->elapsed;
+    text += " " + facts.job.metadata.name + " " + text_of(status.run_time->elapsed);
+  }
+  const base::Duration rounding = seconds{1} * static_cast<std::int64_t>(jobs_.size());
+  const bool too_much = all_told && recorded > ran + rounding;
+  if (recorded + rounding >= ran && !too_much) return;
+  find("usage", "recorded are " + text_of(recorded) + ", jobs ran:" + text);
+}
+
+}  // namespace simulation

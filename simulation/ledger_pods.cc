@@ -1,0 +1,136 @@
+// Pods as they are made and told to end, and programs as they start and end.
+#include "simulation/ledger.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "simulation/ledger_terms.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+
+// Returns the number in a pod's label; 0 for a pod that kubegang did not make.
+std::int64_t label_number(const json& pod, std::string_view label) {
+  const json& metadata = pod["metadata"];
+  const auto labels = metadata.find("labels");
+  if (labels == metadata.end()) return 0;
+  return std::stoll(labels->value(std::string{label}, "0"));
+}
+
+}  // namespace
+
+// A pod exists only for a start that is stored.
+void Ledger::on_pod(const std::string& type, const json& pod) {
+  const json& metadata = pod["metadata"];
+  const std::string uid = metadata.value("uid", "");
+  if (type == "DELETED") {
+    pods_.erase(uid);
+    return;
+  }
+  // Only two instants of a pod are judged: the one at which it appears, and the one at which its
+  // deletion begins. Everything between is kubelet's.
+  const bool fresh = !pods_.contains(uid);
+  PodFacts& facts = pods_[uid];
+  const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
+  if (!fresh && facts.deleting && !was_deleting) on_torn_down(pod, facts);
+  // A new pod. The job may be gone already, which the garbage collector repairs, so there is
+  // nothing to compare with then.
+  if (!fresh || !metadata.contains("ownerReferences")) return;
+  facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
+  const auto job = jobs_.find(facts.job_uid);
+  if (job == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["commit"];
+  const kube::JobStatus& status = job->second.job.status;
+  const std::int64_t start = label_number(pod, kube::kLabelStart);
+  // A create that was long on its way may come after the end of its start, but not before it.
+  if (status.starts.value_or(0) < start) {
+    find("commit", "pod " + metadata.value("name", "") + " of start " + std::to_string(start) +
+                       " exists, job has " + std::to_string(status.starts.value_or(0)));
+  }
+}
+
+// A pod that runs is told to end only when its job's ending is stored: by the operator, since the
+// other events delete pods without a grace time.
+void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
+  const auto found = jobs_.find(facts.job_uid);
+  if (found == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["teardown"];
+  const kube::Job& job = found->second.job;
+  const bool current = job.status.starts.value_or(0) == label_number(pod, kube::kLabelStart);
+  if (!current || job.status.ending || is_final_state(job) || job.metadata.deletion_timestamp)
+    return;
+  find("teardown", "pod " + pod["metadata"].value("name", "") + " is deleted, job is " +
+                       state_of(job) + " and no ending is stored");
+}
+
+void Ledger::program_started(const Program& program) {
+  ++tally_.looked["started twice"];
+  // 1. No program runs beside one of another start of its job, or beside the same task of its
+  //    start.
+  // 2. A task that has ended well in a start does not run again in it.
+  // 3. A job that is final starts nothing, unless its ending is still being carried out.
+  // 4. The rule for the attempts of a batch Job.
+  std::vector<Program>& running = running_[program.job_uid];
+  const auto job = jobs_.find(program.job_uid);
+  // A pod that was deleted by force is made again whatever its program does, and the state
+  // of a machine that has failed is unknown: two that run are no finding then.
+  const bool excused = now_ < restored_at_ + kAfterRestore || lost_pods_.contains(program.name) ||
+                       suffered_.contains(program.node);
+  for (const Program& other : running) {
+    if (excused || suffered_.contains(other.node) || lost_pods_.contains(other.name)) continue;
+    // Tasks of one start run side by side; anything else is two runs of one job.
+    if (other.start != program.start || other.task == program.task) {
+      find("started twice", program.name + " starts while " + other.name + " runs");
+    }
+  }
+  if (!excused && job != jobs_.end()) {
+    const auto& done = succeeded_[program.job_uid][program.start];
+    const auto ended = done.find(program.task);
+    // A start that a restore took back is made again under its number.
+    if (ended != done.end() && ended->second > restored_at_) {
+      find("started twice", program.name + " has ended well and starts again");
+    }
+    if (is_final_state(job->second.job) && !job->second.job.status.ending &&
+        program.start >= job->second.job.status.starts.value_or(0)) {
+      find("started twice", program.name + " starts, its job is final");
+    }
+  }
+  if (!excused) check_attempts(program);
+  running.push_back(program);
+}
+
+// Of the Jobs that run one batch Job one has programs, but for those that are told to end. A batch
+// Job that has ended starts none.
+void Ledger::check_attempts(const Program& program) {
+  const auto owner = owners_.find(program.job_uid);
+  if (owner == owners_.end()) return;
+  ++tally_.looked["attempts"];
+  if (has_ended(owner->second)) {
+    find("attempts", program.name + " starts, its batch Job has ended");
+  }
+  for (const auto& [uid, running] : running_) {
+    const auto other = owners_.find(uid);
+    if (uid == program.job_uid || other == owners_.end() || other->second != owner->second) {
+      continue;
+    }
+    for (const Program& one : running) {
+      if (is_ending(one) || suffered_.contains(one.node) || lost_pods_.contains(one.name)) continue;
+      find("started twice", program.name + " starts while " + one.name + " runs for it");
+    }
+  }
+}
+
+// Remembers when a task ended well. `exit_code` is the planned one, so it counts only for a program
+// that ended by itself.
+void Ledger::program_ended(const Program& program, bool by_itself) {
+  std::erase_if(running_[program.job_uid],
+                [&](const Program& one) { return one.uid == program.uid; });
+  if (by_itself && program.exit_code == 0) {
+    succeeded_[program.job_uid][program.start][program.task] = now_;
+  }
+}
+
+}  // namespace simulation

@@ -1,0 +1,33 @@
+// What the checkers of the ledger share: bounds, and words for findings.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "api/job.h"
+#include "simulation/clock.h"
+
+namespace simulation {
+
+// Bounds that are promised stand beside their checkers (docs/design/faults.md, section 1). These
+// say how long an explanation holds.
+//
+// How long a process may need to hear again after its link was cut or its worker was started.
+inline constexpr Time kHearsWithin = std::chrono::seconds{3};
+// After etcd was restored statuses and timetables describe a past that the programs have left
+// behind. Until the operator has put them right nothing that is compared with them counts.
+inline constexpr Time kAfterRestore = std::chrono::seconds{60};
+
+inline std::string text_of(base::Duration duration) {
+  return std::to_string(duration / std::chrono::milliseconds{1}) + " ms";
+}
+
+inline bool is_final_state(const kube::Job& job) {
+  return job.status.state && kube::is_final(*job.status.state);
+}
+
+inline std::string state_of(const kube::Job& job) {
+  return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
+}
+
+}  // namespace simulation
