@@ -12,6 +12,7 @@ namespace {
 // Everything is reckoned in fractions of 128 bits: thousandths and binary units stay exact, and
 // what does not fit is seen before it overflows.
 __extension__ typedef __int128 Wide;
+constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);
 
 // A factor as a fraction, since suffixes below 1 (m, u, n) divide.
 struct Scale {
@@ -64,32 +65,52 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
 
 // The digits without their point, and the power of ten that the point stands for.
 struct Number {
-  Wide mantissa = 0;
-  Wide divide = 1;
-  std::size_t length = 0;  // characters read; 0 = no number
+  std::string_view whole;     // the digits before the point
+  std::string_view fraction;  // and those after it
+  std::size_t length = 0;     // characters read; 0 = no number
 };
 
-// About 21 digits at most, which is more than the result can hold.
 Number read_number(std::string_view text) {
-  constexpr Wide kMantissaMax = Wide{1'000'000'000'000'000'000} * 1000;
+  const auto digits_at = [text](std::size_t begin) {
+    std::size_t end = begin;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    return text.substr(begin, end - begin);
+  };
   Number number;
-  bool point = false;
-  bool digits = false;
-  std::size_t i = 0;
-  for (; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c == '.' && !point) {
-      point = true;
-      continue;
-    }
-    if (c < '0' || c > '9') break;
-    if (number.mantissa > kMantissaMax || number.divide > kMantissaMax) return {};
-    digits = true;
-    number.mantissa = number.mantissa * 10 + (c - '0');
-    if (point) number.divide *= 10;
+  number.whole = digits_at(0);
+  number.length = number.whole.size();
+  if (number.length < text.size() && text[number.length] == '.') {
+    number.fraction = digits_at(number.length + 1);
+    number.length += 1 + number.fraction.size();
   }
-  number.length = digits ? i : 0;
+  if (number.whole.empty() && number.fraction.empty()) number.length = 0;  // "."
   return number;
+}
+
+// A product without its fraction, and whether that was other than 0.
+struct Product {
+  Wide whole = 0;
+  bool has_fraction = false;
+};
+
+// Multiplies digit by digit, as on paper, so a fraction may have any number of digits. nullopt if
+// the product does not fit. REQUIRES: `factor` is at most 2^60 thousand.
+std::optional<Product> multiply(const Number& number, Wide factor) {
+  Product product;
+  // From the right: what is carried over the point is the whole part.
+  for (auto digit = number.fraction.rbegin(); digit != number.fraction.rend(); ++digit) {
+    const Wide sum = (*digit - '0') * factor + product.whole;
+    product.has_fraction = product.has_fraction || sum % 10 != 0;
+    product.whole = sum / 10;
+  }
+  Wide whole = 0;
+  for (const char digit : number.whole) {
+    if (whole > kWideMax / 10 - 1) return std::nullopt;
+    whole = whole * 10 + (digit - '0');
+  }
+  if (whole > (kWideMax - product.whole) / factor) return std::nullopt;
+  product.whole += whole * factor;
+  return product;
 }
 
 }  // namespace
@@ -110,13 +131,11 @@ base::Result<Quantity> parse_quantity(std::string_view text) {
   std::optional<Scale> scale = scale_of(suffix);
   if (!scale) scale = exponent_of(suffix);
   if (!scale) return bad("unknown suffix \"" + std::string{suffix} + "\"");
-  constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);
-  if (number.mantissa > kWideMax / scale->multiply) return bad("too large");
-  const Wide numerator = number.mantissa * scale->multiply;
-  if (number.divide > kWideMax / scale->divide) return bad("too many digits");
-  const Wide denominator = number.divide * scale->divide;
+  const auto product = multiply(number, scale->multiply);
+  if (!product) return bad("too large");
   // Away from zero, as Quantity.Value() and MilliValue() do.
-  const Wide milli = numerator / denominator + (numerator % denominator != 0 ? 1 : 0);
+  const bool is_cut = product->has_fraction || product->whole % scale->divide != 0;
+  const Wide milli = product->whole / scale->divide + (is_cut ? 1 : 0);
   if (milli > std::numeric_limits<std::int64_t>::max()) return bad("too large");
   const auto value = static_cast<std::int64_t>(milli);
   return Quantity::from_milli(negative ? -value : value);
