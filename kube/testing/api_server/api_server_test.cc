@@ -81,6 +81,33 @@ TEST_F(ApiServerTest, ServesTheProjectsCrds) {
   }
 }
 
+// The numbers are the last ones that 32 bits hold, and those after them. succeededCount has no
+// other maximum, exitCode no minimum.
+TEST_F(ApiServerTest, AFieldOf32BitsHoldsNoMore) {
+  ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());
+  const std::string jobs = "/apis/kubegang.io/v1alpha1/namespaces/default/jobs";
+  const auto status_with = [&](std::int64_t count) {
+    const json policy = {{"rules", json::array({{{"succeededCount", count}}})}};
+    return call(kube::Method::kPost, jobs,
+                {{"apiVersion", "kubegang.io/v1alpha1"},
+                 {"kind", "Job"},
+                 {"metadata", {{"name", "j"}}},
+                 {"spec",
+                  {{"lifecycle", {{"successPolicy", policy}}},
+                   {"template", {{"spec", {{"containers", {{{"name", "m"}}}}}}}}}}})
+        .status;
+  };
+  EXPECT_EQ(status_with(2'147'483'648), 422);
+  EXPECT_EQ(status_with(2'147'483'647), 201);
+  const auto status_of_exit = [&](std::int64_t code) {
+    return call(kube::Method::kPatch, jobs + "/j/status", {{"status", {{"exitCode", code}}}},
+                "application/merge-patch+json")
+        .status;
+  };
+  EXPECT_EQ(status_of_exit(-2'147'483'649), 422);
+  EXPECT_EQ(status_of_exit(-2'147'483'648), 200);
+}
+
 // The unfinished jobs of the cluster are what kubectl and plugins ask for.
 TEST_F(ApiServerTest, SelectsJobsByTheirState) {
   ASSERT_TRUE(server_.load_crds(KUBEGANG_SOURCE_DIR "/crds").ok());

@@ -1,6 +1,8 @@
 // The judging half of Schema, in the sentences of k8s.io/kube-openapi and field.Error, which people
 // and tests know from real API servers.
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <set>
 
 #include <nlohmann/json.hpp>
@@ -160,7 +162,9 @@ void Validation::check_number(const SchemaNode& node, const json& value, const s
           std::string{"should be less than "} + (node.exclusive_maximum ? "" : "or equal to ") +
               number(*node.maximum));
   }
-  if (node.format == "int32" && std::abs(figure) > 2147483648.0) {
+  constexpr double kLeast = std::numeric_limits<std::int32_t>::min();
+  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
+  if (node.format == "int32" && (figure < kLeast || figure > kMost)) {
     wrong(path, value, "must be of type int32: " + shown(value));
   }
 }
