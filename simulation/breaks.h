@@ -24,6 +24,7 @@ enum class Break {
   kNeverConfirmed,      // an agent does not hear what its quorum read says
   kEndNotStored,        // what follows from a job's end is done before it is stored
   kChargesForgotten,    // the record of usage does not list the jobs that have nodes
+  kPlaceNotStored,      // the next pod of a place is made before it is stored that it has the place
 };
 
 struct BreakInfo {
@@ -32,7 +33,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 13> kBreaks{{
+inline constexpr std::array<BreakInfo, 14> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -46,6 +47,7 @@ inline constexpr std::array<BreakInfo, 13> kBreaks{{
     {Break::kNeverConfirmed, "never-confirmed"},
     {Break::kEndNotStored, "end-not-stored"},
     {Break::kChargesForgotten, "charges-forgotten"},
+    {Break::kPlaceNotStored, "place-not-stored"},
 }};
 
 constexpr std::optional<Break> parse_break(std::string_view name) {

@@ -27,6 +27,7 @@ std::uint64_t last_found(Break which) {
     case Break::kGoneNotListed:
       return 2;
     case Break::kEndingNotStored:
+    case Break::kPlaceNotStored:
       return 3;
     case Break::kFrozenUnsettled:
       return 4;

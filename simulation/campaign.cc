@@ -21,10 +21,13 @@ namespace {
 
 // Every checker has to look at something in a campaign.
 constexpr std::array kCheckers{
-    "all end",   "attempts", "barrier",     "batch verdict",      "commit",      "deleted",
-    "fail open", "frozen",   "gang agrees", "goes back",          "job numbers", "lost",
-    "obeys",     "overlap",  "quiet",       "started twice",      "teardown",    "time",
-    "timetable", "usage",    "verdict",     "verdict at the end",
+    "all end",     "attempts",           "barrier",       "batch verdict",
+    "commit",      "deleted",            "fail open",     "frozen",
+    "gang agrees", "goes back",          "index again",   "index twice",
+    "job numbers", "lost",               "members",       "obeys",
+    "overlap",     "quiet",              "started twice", "successes",
+    "teardown",    "time",               "timetable",     "usage",
+    "verdict",     "verdict at the end",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;

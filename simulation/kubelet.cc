@@ -218,8 +218,13 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   program.job_uid = owner == nullptr ? "" : owner->uid;
   program.start = std::stoll(label(pod, kube::kLabelStart));
   program.task = std::stoi(label(pod, kube::kLabelTask));
-  program.work = milliseconds{std::stoll(note(pod, "work-ms", "1000000000"))};
-  program.exit_code = std::stoi(note(pod, "exit-code", "0"));
+  // Pods of one template need not be alike: their work may grow with their index, and one may be
+  // the only one that fails.
+  program.work = milliseconds{std::stoll(note(pod, "work-ms", "1000000000")) +
+                              program.task % 3 * std::stoll(note(pod, "work-more-ms", "0"))};
+  const bool fails = std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) ==
+                     program.task;
+  if (fails) program.exit_code = std::stoi(note(pod, "exit-code", "0"));
   const bool slow = now_ < slow_until_;
   program.starts_at =
       now_ +

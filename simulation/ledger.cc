@@ -14,8 +14,8 @@ using nlohmann::json;
 }  // namespace
 
 // How the ledger judges. It sees three kinds of things, and each has checkers of its own; the
-// checkers of one idea stand in one file (ledger_jobs.cc, ledger_pods.cc, ledger_freezes.cc,
-// ledger_timetables.cc):
+// checkers of one idea stand in one file (ledger_jobs.cc, ledger_pods.cc, ledger_indexes.cc,
+// ledger_freezes.cc, ledger_timetables.cc):
 //
 // 1. Every version of every object that was stored (`on_job`, `on_pod`, `on_table`,
 //    `on_batch_job`). These checkers compare a version with the one before it, and with what else
@@ -63,9 +63,17 @@ void Ledger::restored() {
   batch_.clear();
   pods_.clear();
   tables_.clear();
+  done_.clear();
   // After a restore from a backup nothing that was seen before counts; the watches begin with what
   // is stored now.
   for (Stream& stream : streams_) stream.stream.reset();
+}
+
+// A success that only a Job of ours told is not known any more. What a batch Job's status tells
+// stays, but what it is becomes known with its next write.
+void Ledger::reinstalled() {
+  reinstalled_at_ = now_;
+  done_.clear();
 }
 
 void Ledger::partition_goes() {

@@ -60,7 +60,8 @@ class Ledger final : public ProgramObserver {
   // A user asked for the end of the job.
   void user_ends(const std::string& job_name) { ended_by_user_.insert(job_name); }
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
-  void restored();  // etcd went back
+  void restored();     // etcd went back
+  void reinstalled();  // Jobs of ours went, and with them what they alone told
   // An administrator deletes one: what runs finishes unsliced.
   void partition_goes();
   // Somebody deleted the pod by force: before its job is ready it is made again.
@@ -89,6 +90,9 @@ class Ledger final : public ProgramObserver {
   struct BatchFacts {
     std::string name;
     bool complete = false, failed = false;
+    int needed = 0;  // pods that have to succeed
+    int succeeded = 0;
+    std::set<int> completed;  // their indexes, where they have some
   };
   struct PodFacts {
     std::string job_uid;
@@ -111,6 +115,12 @@ class Ledger final : public ProgramObserver {
   void on_batch_job(const std::string& type, const nlohmann::json& object);
   bool has_ended(const std::string& batch_uid) const;  // as stored
   void check_attempts(const Program& program);
+  void on_successes(const kube::Job& before, const kube::Job& job);
+  void on_counters(const std::string& uid, const BatchFacts& before, const BatchFacts& facts);
+  void check_member(const kube::Job& job, const nlohmann::json& pod);
+  void check_index(const Program& program);
+  std::size_t pods_that_ended_well(const kube::Job& job);
+  std::string run_of(const std::string& job_uid) const;
   bool is_unsliced(const std::string& job_uid, std::int64_t start) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
@@ -143,7 +153,10 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
   std::map<std::string, BatchFacts> batch_;    // by UID
   std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
+  std::set<std::string> indexed_;              // batch Jobs, by UID
+  std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()
   bool jobs_went_ = false;                     // some were deleted
+  Time reinstalled_at_{-std::chrono::hours{1}};
   std::map<std::string, PodFacts> pods_;       // by UID
   std::map<std::string, kube::NodeTimetable> tables_;    // by node
   std::map<std::string, std::vector<Program>> running_;  // by job UID

@@ -67,6 +67,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   }
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
+  on_successes(before, facts.job);
   // There is nothing to compare it with.
   if (fresh) return;
   ++tally_.looked["verdict"];
@@ -99,11 +100,12 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 // in is what its programs did.
 //
 // 1. Completed: as many different tasks have ended well in this start as the job has nodes. A job
-//    without an allocation any more is judged by its plan.
+//    without an allocation any more is judged by its plan, and one whose pods follow one another by
+//    all of its starts.
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
 // 3. The run time that is accounted is what was sampled, give or take one slice and 2 s: the slice
 //    because a switch may fall anywhere within it, 2 s because containers' times are stored in
-//    whole seconds, one at each end.
+//    whole seconds, one at each end. Between two pods that follow one another time goes on.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
@@ -115,8 +117,11 @@ void Ledger::on_final(const JobFacts& facts) {
       job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
       : planned == plan_.jobs.end() ? 1
                                     : static_cast<std::size_t>(planned->nodes);
-  if (job.status.state == kube::JobState::kCompleted &&
-      succeeded_[job.metadata.uid][start].size() < tasks) {
+  const bool were_completed = job.spec.completions
+                                  ? pods_that_ended_well(job) >=
+                                        static_cast<std::size_t>(*job.spec.completions)
+                                  : succeeded_[job.metadata.uid][start].size() >= tasks;
+  if (job.status.state == kube::JobState::kCompleted && !were_completed) {
     find("verdict", "job " + name + " is Completed, but not all of its programs were");
   }
   if (job.status.state == kube::JobState::kCancelled && !ended_by_user_.contains(name) &&
@@ -130,7 +135,8 @@ void Ledger::on_final(const JobFacts& facts) {
   if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
   ++tally_.looked["time"];
   const base::Duration off = job.status.run_time->elapsed - facts.ran;
-  if (std::chrono::abs(off) > plan_.slice + seconds{2}) {
+  const base::Duration most = plan_.slice + seconds{2};
+  if (off < -most || (off > most && !job.spec.completions)) {
     find("time", "job " + name + " ran " + text_of(facts.ran) + ", accounted " +
                      text_of(job.status.run_time->elapsed));
   }
@@ -149,6 +155,13 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
   const BatchFacts before = facts;
   facts.complete = says(object, "Complete");
   facts.failed = says(object, "Failed");
+  const json& spec = object["spec"];
+  const json status = object.value("status", json::object());
+  facts.needed = spec.value("completions", spec.value("parallelism", 1));
+  facts.succeeded = status.value("succeeded", 0);
+  facts.completed = indexes_in(status.value("completedIndexes", ""));
+  if (spec.value("completionMode", "") == "Indexed") indexed_.insert(uid);
+  on_counters(uid, before, facts);
   ++tally_.looked["batch verdict"];
   if (before.complete != facts.complete || before.failed != facts.failed) {
     if (before.complete || before.failed) {
@@ -158,6 +171,8 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
   // The batch Job's status must follow from a Job that is stored: an operator that reports success
   // first and then dies would leave a batch Job Complete whose Job runs again.
   if (!facts.complete || before.complete || now_ < restored_at_ + kAfterRestore) return;
+  // Where pods follow one another its own counter tells, too, that none is left to run.
+  if (before.needed > 0 && before.succeeded >= before.needed) return;
   const bool stored = std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& entry) {
     return entry.second.owner == uid && entry.second.job.status.state == kube::JobState::kCompleted;
   });

@@ -50,6 +50,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
     find("commit", "pod " + metadata.value("name", "") + " of start " + std::to_string(start) +
                        " exists, job has " + std::to_string(status.starts.value_or(0)));
   }
+  if (status.starts.value_or(0) == start) check_member(job->second.job, pod);
 }
 
 // A pod that runs is told to end only when its job's ending is stored: by the operator, since the
@@ -72,7 +73,7 @@ void Ledger::program_started(const Program& program) {
   //    start.
   // 2. A task that has ended well in a start does not run again in it.
   // 3. A job that is final starts nothing, unless its ending is still being carried out.
-  // 4. The rule for the attempts of a batch Job.
+  // 4. The rule for the attempts of a batch Job, and that for indexes.
   std::vector<Program>& running = running_[program.job_uid];
   const auto job = jobs_.find(program.job_uid);
   // A pod that was deleted by force is made again whatever its program does, and the state
@@ -98,12 +99,15 @@ void Ledger::program_started(const Program& program) {
       find("started twice", program.name + " starts, its job is final");
     }
   }
-  if (!excused) check_attempts(program);
+  if (!excused) {
+    check_attempts(program);
+    check_index(program);
+  }
   running.push_back(program);
 }
 
-// Of the Jobs that run one batch Job one has programs, but for those that are told to end. A batch
-// Job that has ended starts none.
+// Of the Jobs that run one batch Job one has programs, but for those that are told to end. No index
+// runs beside itself, told to end or not. A batch Job that has ended starts none.
 void Ledger::check_attempts(const Program& program) {
   const auto owner = owners_.find(program.job_uid);
   if (owner == owners_.end()) return;
@@ -111,13 +115,20 @@ void Ledger::check_attempts(const Program& program) {
   if (has_ended(owner->second)) {
     find("attempts", program.name + " starts, its batch Job has ended");
   }
+  // A reinstalled operator does not know of the Jobs that went with the CRDs.
+  const bool is_indexed =
+      indexed_.contains(owner->second) && now_ >= reinstalled_at_ + kAfterRestore;
+  if (is_indexed) ++tally_.looked["index twice"];
   for (const auto& [uid, running] : running_) {
     const auto other = owners_.find(uid);
     if (uid == program.job_uid || other == owners_.end() || other->second != owner->second) {
       continue;
     }
     for (const Program& one : running) {
-      if (is_ending(one) || suffered_.contains(one.node) || lost_pods_.contains(one.name)) continue;
+      if (suffered_.contains(one.node) || lost_pods_.contains(one.name)) continue;
+      // The same index is the same program under the same host name: that one has to be gone.
+      const bool same_index = is_indexed && one.task == program.task;
+      if (is_ending(one) && !same_index) continue;
       find("started twice", program.name + " starts while " + one.name + " runs for it");
     }
   }

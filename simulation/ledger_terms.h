@@ -2,9 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "api/job.h"
+#include "base/number_list.h"
 #include "simulation/clock.h"
 
 namespace simulation {
@@ -28,6 +32,13 @@ inline bool is_final_state(const kube::Job& job) {
 
 inline std::string state_of(const kube::Job& job) {
   return job.status.state ? std::string{kube::to_string(*job.status.state)} : "none";
+}
+
+// A list of indexes of pods ("0,2-3"); what is no such list counts as empty.
+inline std::set<int> indexes_in(std::string_view text) {
+  constexpr int kIndexMax = 99'999;
+  const auto indexes = base::parse_number_list(text, kIndexMax).value_or(std::vector<int>{});
+  return {indexes.begin(), indexes.end()};
 }
 
 }  // namespace simulation

@@ -1,4 +1,5 @@
-// Goal: the checkers accept the consequences of a restore of etcd, and nothing else.
+// Goal: the checkers accept the consequences of a restore of etcd, and nothing else; and those of
+// pods that follow one another see what no break shows.
 // Method: no round is played. The test writes statuses into an API server in memory, tells the
 // ledger what the programs did, and reads its finding.
 #include "simulation/ledger.h"
@@ -7,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "kube/testing/manual_clock.h"
 #include "simulation/paths.h"
 
@@ -110,6 +112,156 @@ TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
   now_ += seconds{1};
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "job-0-abcde-0 has ended well and starts again");
+}
+
+// A batch Job of four indexes, two at a time, and Jobs of ours that run it.
+class LedgerIndexTest : public LedgerTest {
+ protected:
+  LedgerIndexTest() {
+    const json made = write(
+        kube::Method::kPost, paths::kBatchJobs,
+        {{"apiVersion", "batch/v1"},
+         {"kind", "Job"},
+         {"metadata", {{"name", "sweep"}}},
+         {"spec",
+          {{"managedBy", "kubegang.io/job"},
+           {"completionMode", "Indexed"},
+           {"parallelism", 2},
+           {"completions", 4},
+           {"template",
+            {{"spec", {{"restartPolicy", "Never"}, {"containers", containers_}}}}}}}});
+    batch_uid_ = made["metadata"].value("uid", "");
+    make("sweep");
+  }
+  // Makes a Job of ours that runs it, of which program_ is from then on.
+  void make(const std::string& name) {
+    const json spec{{"podPolicy", "PerTask"},
+                    {"completions", 4},
+                    {"resources", {{"tasks", 2}}},
+                    {"template", {{"spec", {{"containers", containers_}}}}}};
+    const json owner{{"apiVersion", "batch/v1"},
+                     {"kind", "Job"},
+                     {"name", "sweep"},
+                     {"uid", batch_uid_},
+                     {"controller", true}};
+    const json metadata{{"name", name}, {"ownerReferences", json::array({owner})}};
+    const json made = write(kube::Method::kPost, paths::kJobs,
+                            {{"apiVersion", "kubegang.io/v1alpha1"},
+                             {"kind", "Job"},
+                             {"metadata", metadata},
+                             {"spec", spec}});
+    program_.job_uid = made["metadata"].value("uid", "");
+    program_.name = name + "-abcde-0";
+  }
+  // Stores the first start of a Job, its places and what has succeeded.
+  void runs(const std::string& name, const std::string& members, const std::string& succeeded) {
+    json status{{"state", "Running"},
+                {"starts", 1},
+                {"memberIndexes", members},
+                {"allocation",
+                 {{"hostlist", "n1"},
+                  {"nodes", 1},
+                  {"cpus", 2},
+                  {"shares", json::array({{{"hostlist", "n1"}, {"tasks", 2}}})}}}};
+    if (!succeeded.empty()) status["succeededIndexes"] = succeeded;
+    write(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name + "/status",
+          {{"status", status}});
+  }
+  // Creates the pod of an index, of the first start.
+  void make_pod(const std::string& index) {
+    const json owner{{"apiVersion", "kubegang.io/v1alpha1"},
+                     {"kind", "Job"},
+                     {"name", "sweep"},
+                     {"uid", program_.job_uid},
+                     {"controller", true}};
+    const json labels{{std::string{kube::kLabelStart}, "1"},
+                      {std::string{kube::kLabelTask}, index}};
+    const json metadata{{"name", "sweep-abcde-" + index},
+                        {"labels", labels},
+                        {"ownerReferences", json::array({owner})}};
+    write(kube::Method::kPost, paths::kPods,
+          {{"apiVersion", "v1"},
+           {"kind", "Pod"},
+           {"metadata", metadata},
+           {"spec", {{"containers", containers_}}}});
+  }
+  void tell(const json& status) {
+    write(kube::Method::kPatch, std::string{paths::kBatchJobs} + "/sweep/status",
+          {{"status", status}});
+  }
+
+  const json containers_ = json::array({{{"name", "main"}, {"image", "busybox"}}});
+  std::string batch_uid_;
+};
+
+// Index 1 may come late: it had a place, and has succeeded.
+TEST_F(LedgerIndexTest, APodIsMadeOnlyWhenItsPlaceIsStored) {
+  runs("sweep", "0,2", "1");
+  for (const char* index : {"0", "1", "2"}) make_pod(index);
+  EXPECT_EQ(finding(), "");
+  make_pod("3");
+  EXPECT_EQ(finding(), "pod sweep-abcde-3 exists, places have 0,2");
+}
+
+TEST_F(LedgerIndexTest, AnIndexThatHasSucceededRunsInNoLaterAttempt) {
+  runs("sweep", "0-1", "");
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, true);
+  runs("sweep", "1-2", "0");
+  make("second");
+  program_.task = 1;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "");
+  program_.task = 0;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "second-abcde-0 starts, its index has succeeded");
+}
+
+// What its status tells counts even if the Job that told it is gone.
+TEST_F(LedgerIndexTest, AnIndexThatIsCountedDoesNotRunAgain) {
+  tell({{"succeeded", 1}, {"completedIndexes", "0"}});
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
+}
+
+// The Job is deleted, and so its programs are told to end. That excuses other indexes only.
+TEST_F(LedgerIndexTest, AnIndexDoesNotRunBesideItself) {
+  runs("sweep", "0-1", "");
+  ledger_.program_started(program_);
+  ledger_.user_deletes("sweep");
+  write(kube::Method::kDelete, std::string{paths::kJobs} + "/sweep", json::object());
+  make("second");
+  program_.task = 1;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "");
+  program_.task = 0;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "second-abcde-0 starts while sweep-abcde-0 runs for it");
+}
+
+TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
+  runs("sweep", "2-3", "0-1");
+  runs("sweep", "1,3", "0,2");
+  EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and has not any more");
+}
+
+TEST_F(LedgerIndexTest, NoSuccessOfABatchJobIsTakenBack) {
+  tell({{"succeeded", 2}, {"completedIndexes", "0,1"}});
+  tell({{"succeeded", 2}, {"completedIndexes", "0,2"}});
+  EXPECT_EQ(finding(), "index 1 of batch Job sweep had succeeded and has not any more");
+}
+
+TEST_F(LedgerIndexTest, ABatchJobIsCompleteWithAllOfItsSuccesses) {
+  const auto is_true = [](const char* type) {
+    return json{{"type", type}, {"status", "True"}};
+  };
+  const std::string at = "2026-01-01T00:00:00Z";
+  tell({{"succeeded", 3},
+        {"completedIndexes", "0-2"},
+        {"startTime", at},
+        {"completionTime", at},
+        {"conditions", json::array({is_true("SuccessCriteriaMet"), is_true("Complete")})}});
+  EXPECT_EQ(finding(), "batch Job sweep is Complete with 3 of 4 successes");
 }
 
 }  // namespace

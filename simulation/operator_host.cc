@@ -37,6 +37,14 @@ bool is_failure(const control::Outcome& outcome) {
       outcome);
 }
 
+// Returns true if the write says which pods follow others at their places, and nothing else that
+// pods wait for.
+bool gives_a_place(const control::PatchStatus<kube::Job>& patch) {
+  const std::string& before = patch.from->status.member_indexes;
+  const std::string& now = patch.to->status.member_indexes;
+  return patch.point == control::WritePoint::kReady && !before.empty() && before != now;
+}
+
 // A time of up to that many microseconds, at least one: nothing takes no time.
 Time some(base::Prng& prng, std::uint64_t micros_max) {
   return microseconds{1 + static_cast<std::int64_t>(prng.below(micros_max + 1))};
@@ -316,6 +324,7 @@ bool OperatorHost::is_answered_early(const control::Effect& effect) const {
   if (patch == nullptr) return false;
   return (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
          (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored)) ||
+         (gives_a_place(*patch) && breaks_.is(Break::kPlaceNotStored)) ||
          (patch->point == control::WritePoint::kFinal && breaks_.is(Break::kEndNotStored));
 }
 

@@ -105,6 +105,27 @@ void add_users(base::Prng& prng, Plan& plan) {
   }
 }
 
+// Some jobs have more pods than run at once, which follow one another, or are work queues. All jobs
+// draw alike, so that what one of them is does not change the draws of the next.
+void add_followers(base::Prng& prng, Plan& plan) {
+  for (JobPlan& job : plan.jobs) {
+    const std::uint64_t kind = prng.below(6);
+    const int pods = job.nodes + static_cast<int>(prng.below(2));
+    const int completions = pods + 1 + static_cast<int>(prng.below(4));
+    const Time work = between(prng, 1'500, 6'000);
+    // Of the batch group a third runs its pods all at once, and a sixth has no completions; of the
+    // others a sixth has pods that follow one another.
+    const bool is_queue = job.batch && kind == 5;
+    const bool follows = job.batch ? kind >= 2 && kind <= 4 : kind == 0 && !job.wrong;
+    if (!is_queue && !follows) continue;
+    job.pods = pods;
+    job.indexed = job.batch && (kind == 2 || kind == 3);
+    if (!follows) continue;
+    job.completions = completions;
+    job.work = work;
+  }
+}
+
 // A few kinds of faults in each round, so that rare combinations come about and each is also seen
 // without the others.
 void add_faults(base::Prng& prng, Plan& plan) {
@@ -173,6 +194,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   }
   add_users(prng, plan);
   if (!calm) add_faults(prng, plan);
+  add_followers(prng, plan);
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

@@ -87,6 +87,10 @@ struct JobPlan {
   bool batch = false;  // a Job of the batch group
   bool wrong = false;  // in a partition that does not exist
   Time time_limit{};   // 0 = none
+  // Pods that run at once, if they are tasks and not one for each node; 0 = they are the nodes.
+  int pods = 0;
+  int completions = 0;  // pods that follow one another at these places; 0 = each has one pod
+  bool indexed = true;  // of the batch group
 };
 
 struct Plan {

@@ -23,6 +23,18 @@ json control(const json& what) {
   return {{"spec", {{"control", what}}}};
 }
 
+// The annotations of a job's template, which tell kubelets how long its programs work and how they
+// end. Pods that follow one another differ, so that they do not end at the same time; if the job
+// fails, one of them does.
+json notes_of(const JobPlan& job) {
+  json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
+             {"simulation/exit-code", std::to_string(job.exit_code)}};
+  if (job.completions == 0) return notes;
+  notes["simulation/work-more-ms"] = std::to_string(job.work / milliseconds{2});
+  notes["simulation/fails-index"] = std::to_string(job.completions / 2);
+  return notes;
+}
+
 }  // namespace
 
 // Carries out one event of the plan, by who acts or what fails. The plan drew raw numbers, before
@@ -87,39 +99,43 @@ void World::perform(const Event& event) {
   }
 }
 
-// The batch Job's annotations say which partition and how many nodes; those of its template, how
-// long the programs work and how they end.
+// The batch Job's annotations say which partition and how many nodes. Its pods run all at once, as
+// many of completions as it has places, or have no number that must succeed (a work queue).
 void World::submit_batch(const JobPlan& job) {
-  const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
-                   {"simulation/exit-code", std::to_string(job.exit_code)}};
   json annotations{{"kubegang.io/nodes", std::to_string(job.nodes)}};
   if (job.high) annotations["kubegang.io/partition"] = "high";
   const json containers = json::array({{{"name", "main"}, {"image", "busybox"}}});
+  const bool all_at_once = job.pods == 0;
+  json spec{{"managedBy", "kubegang.io/job"},
+            {"completionMode", all_at_once || job.indexed ? "Indexed" : "NonIndexed"},
+            {"parallelism", all_at_once ? job.nodes : job.pods},
+            {"backoffLimit", 1},
+            {"template",
+             {{"metadata", {{"annotations", notes_of(job)}}},
+              {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}}}};
+  if (all_at_once) spec["completions"] = job.nodes;
+  if (job.completions > 0) spec["completions"] = job.completions;
   call(kube::Method::kPost, paths::kBatchJobs,
        {{"apiVersion", "batch/v1"},
         {"kind", "Job"},
         {"metadata",
          {{"name", job.name}, {"namespace", paths::kNamespace}, {"annotations", annotations}}},
-        {"spec",
-         {{"managedBy", "kubegang.io/job"},
-          {"completionMode", "Indexed"},
-          {"parallelism", job.nodes},
-          {"completions", job.nodes},
-          {"backoffLimit", 1},
-          {"template",
-           {{"metadata", {{"annotations", notes}}},
-            {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}}}}}});
+        {"spec", spec}});
 }
 
 void World::submit(const JobPlan& job) {
   if (job.batch) return submit_batch(job);
-  const json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
-                   {"simulation/exit-code", std::to_string(job.exit_code)}};
   const json containers = json::array(
       {{{"name", "main"}, {"image", "busybox"}, {"command", json::array({"sleep", "300"})}}});
   json spec{{"resources", {{"nodes", {{"min", job.nodes}}}}},
             {"template",
-             {{"metadata", {{"annotations", notes}}}, {"spec", {{"containers", containers}}}}}};
+             {{"metadata", {{"annotations", notes_of(job)}}},
+              {"spec", {{"containers", containers}}}}}};
+  if (job.completions > 0) {
+    spec["podPolicy"] = "PerTask";
+    spec["completions"] = job.completions;
+    spec["resources"]["tasks"] = job.pods;
+  }
   if (job.high) spec["partitions"] = json::array({"high"});
   if (job.wrong) spec["partitions"] = json::array({paths::kNoPartition});
   if (job.time_limit > Time{0}) {
@@ -135,8 +151,8 @@ void World::submit(const JobPlan& job) {
 // The ledger is told of what ends or deletes a job, since only then may it be missing or cancelled.
 void World::perform_user(const Event& event) {
   // `path` is our Job; `written` is what the user writes, which for a Job of the batch group is
-  // another object. The Job that runs it has a name of its own, so the other acts find nothing at
-  // `path` and are refused.
+  // another object. The other acts reach the Job that runs it, as long as that is its first
+  // attempt, which has its name.
   const JobPlan& job = plan_.jobs[event.target % plan_.jobs.size()];
   const std::string path = std::string{paths::kJobs} + "/" + job.name;
   const std::string written =
@@ -272,6 +288,7 @@ void World::reinstall(const Event& event) {
   delete_all(paths::kAllJobs, paths::kJobs);
   delete_all(paths::kLeases, paths::kOperatorLeases);
   reinstalled_ = true;
+  ledger_.reinstalled();
   later(event.length / 2, [this, lost] {
     furnish_policies();
     for (const JobPlan* job : lost) submit(*job);

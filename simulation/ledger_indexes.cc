@@ -1,0 +1,107 @@
+// Jobs whose pods follow one another (spec.completions), and the counters of batch Jobs.
+#include "simulation/ledger.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "api/wellknown.h"
+#include "simulation/ledger_terms.h"
+
+namespace simulation {
+namespace {
+
+using nlohmann::json;
+
+// Returns an index that was in the list and is not any more; nullopt if there is none.
+std::optional<int> lost_from(const std::set<int>& before, const std::set<int>& now) {
+  const auto lost =
+      std::find_if(before.begin(), before.end(), [&](int index) { return !now.contains(index); });
+  return lost == before.end() ? std::nullopt : std::optional{*lost};
+}
+
+}  // namespace
+
+// Returns the UID under which successes are remembered. In all Jobs that run an Indexed batch Job
+// an index is the same pod. The pods of others do not differ, so their numbers begin anew with each
+// Job.
+std::string Ledger::run_of(const std::string& job_uid) const {
+  const auto owner = owners_.find(job_uid);
+  return owner != owners_.end() && indexed_.contains(owner->second) ? owner->second : job_uid;
+}
+
+// Remembers which indexes are stored as succeeded. None is taken back, not even by a requeue.
+void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
+  if (!job.spec.completions) return;
+  ++tally_.looked["successes"];
+  const std::set<int> now = indexes_in(job.status.succeeded_indexes);
+  const auto lost = lost_from(indexes_in(before.status.succeeded_indexes), now);
+  if (lost && now_ >= restored_at_ + kHearsWithin) {
+    find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
+                          " had succeeded and has not any more");
+  }
+  std::set<int>& done = done_[run_of(job.metadata.uid)];
+  done.insert(now.begin(), now.end());
+  const std::set<int> earlier = indexes_in(job.spec.completed_indexes);
+  done.insert(earlier.begin(), earlier.end());
+}
+
+// A batch Job's counter of successes never goes back, nor does an index of its list, and one that
+// is Complete has as many successes as it needs.
+void Ledger::on_counters(const std::string& uid, const BatchFacts& before,
+                         const BatchFacts& facts) {
+  ++tally_.looked["successes"];
+  const auto told = [](const BatchFacts& one) { return std::to_string(one.succeeded); };
+  if (facts.succeeded < before.succeeded) {
+    find("successes", "batch Job " + facts.name + " had " + told(before) +
+                          " successes and has " + told(facts));
+  }
+  if (const auto lost = lost_from(before.completed, facts.completed)) {
+    find("successes", "index " + std::to_string(*lost) + " of batch Job " + facts.name +
+                          " had succeeded and has not any more");
+  }
+  const bool is_listed = !indexed_.contains(uid) ||
+                         facts.completed.size() == static_cast<std::size_t>(facts.succeeded);
+  if (facts.complete && (facts.succeeded != facts.needed || !is_listed)) {
+    find("successes", "batch Job " + facts.name + " is Complete with " + told(facts) + " of " +
+                          std::to_string(facts.needed) + " successes");
+  }
+  if (indexed_.contains(uid)) done_[uid].insert(facts.completed.begin(), facts.completed.end());
+}
+
+// A pod exists only if it is stored that its index has a place. REQUIRES: `pod` is new, and of the
+// present start as stored. One whose creation was long on its way may come when its index has
+// succeeded, or its start is over: it has had its place.
+void Ledger::check_member(const kube::Job& job, const json& pod) {
+  const kube::JobStatus& status = job.status;
+  if (!job.spec.completions || !status.allocation || is_final_state(job)) return;
+  ++tally_.looked["members"];
+  const json& metadata = pod["metadata"];
+  const int index = std::stoi(metadata["labels"].value(std::string{kube::kLabelTask}, "0"));
+  if (indexes_in(status.member_indexes).contains(index)) return;
+  if (indexes_in(status.succeeded_indexes).contains(index)) return;
+  find("members", "pod " + metadata.value("name", "") + " exists, places have " +
+                      status.member_indexes);
+}
+
+// An index that is stored as succeeded does not run again, in whatever start or attempt.
+void Ledger::check_index(const Program& program) {
+  const auto done = done_.find(run_of(program.job_uid));
+  if (done == done_.end()) return;
+  ++tally_.looked["index again"];
+  if (done->second.contains(program.task)) {
+    find("index again", program.name + " starts, its index has succeeded");
+  }
+}
+
+// Returns how many indexes have succeeded: by what programs did, in all starts of this Job, and
+// those that it was told not to run.
+std::size_t Ledger::pods_that_ended_well(const kube::Job& job) {
+  std::set<int> indexes = indexes_in(job.spec.completed_indexes);
+  for (const auto& [start, tasks] : succeeded_[job.metadata.uid]) {
+    for (const auto& [task, at] : tasks) indexes.insert(task);
+  }
+  return indexes.size();
+}
+
+}  // namespace simulation
