@@ -63,7 +63,6 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
   return scale;
 }
 
-// The digits without their point, and the power of ten that the point stands for.
 struct Number {
   std::string_view whole;     // the digits before the point
   std::string_view fraction;  // and those after it
