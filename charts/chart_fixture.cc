@@ -89,8 +89,8 @@ std::vector<std::string> all_switches() {
   };
 }
 
+// The rules that hold for every rendering, whatever its values are:
 // 1. Each object is rendered once, is complete, and bears the chart's label.
-// What must hold for every rendering, whatever its values are:
 void check_whole(const Objects& objects, const std::string& options) {
   SCOPED_TRACE(options);
   std::set<std::string> ids;

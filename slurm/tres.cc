@@ -99,8 +99,8 @@ base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_v
 }
 
 // Memory=0.25G is a quarter of a unit for each GiB. Memory is counted in MiB, so the weight for a
-// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB. What a division cuts off is below
-// a millionth per MiB.
+// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB. The part that a division cuts off
+// is below a millionth per MiB.
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text) {
   return parse_each<sched::TresWeights>(

@@ -48,7 +48,7 @@ class DeadAgentTest : public ::testing::Test {
     std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
     std::ofstream{path / "cgroup.events"} << events;
   }
-  // What the pod's cgroup was asked for last: "0" or "1".
+  // The last request to the pod's cgroup: "0" or "1".
   std::string freeze_file(const std::string& pod) {
     std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
     std::string line;

@@ -217,7 +217,7 @@ TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
   EXPECT_EQ(left.status.container_statuses[4].state.waiting->reason, "ErrImagePull");
 }
 
-// More than a template may have: nobody but its own author has made it. Its claim to be of a job
+// More than a template may have: only its own author can have made it. Its claim to be of a job
 // must not buy it a thousand containers of room.
 TEST(KeptFields, OfAPodThatSaysItIsOfAJobNotAllContainersAreKept) {
   const kube::Pod left = kept(pod_of_job(kContainers), 196'608);
@@ -243,7 +243,7 @@ TEST(KeptFields, APinnedPodKeepsItsPin) {
   EXPECT_TRUE(binding_problem(left)->about_claims);
 }
 
-// What becomes of a gang that has this one pod.
+// The verdict on a gang that has this one pod.
 PodGangVerdict verdict_of(const kube::Pod& pod) {
   const std::vector pods{std::make_shared<const kube::Pod>(pod)};
   return translate_pod_gang(pods);

@@ -30,7 +30,8 @@ struct History {
   bool publishing = false;           // a write of the timetable is under way
   std::array<bool, 2> to_publish{};  // what that write says
 
-  // What the gate asks for and what is wanted follow from the state, as they do in the operator.
+  // The answers to the gate and the wanted timetable follow from the state, as they do in the
+  // operator.
   bool is_uncommitted(Who who) const { return decided[who] != stored[who]; }
   bool is_allocated(Who who) const {
     return decided[who] == Life::kStarted || decided[who] == Life::kEnding;
@@ -164,7 +165,7 @@ std::vector<std::string> broken_rules(const History& before, const History& now)
   return broken;
 }
 
-// What was found in all histories. all_go_on: in no state did the gate leave nothing to do before
+// The findings of all histories. all_go_on: in no state did the gate leave nothing to do before
 // high runs.
 struct Tried {
   std::set<std::string> broken;  // rules, by their numbers

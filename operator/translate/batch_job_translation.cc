@@ -224,7 +224,7 @@ void set_started(kube::BatchJobStatus& status, base::Instant at) {
   if (!status.start_time) status.start_time = whole_seconds(at);
 }
 
-// What all ends have in common: no pod is left, and a Job that never started has a start time all
+// The common part of all ends: no pod is left, and a Job that never started has a start time all
 // the same, because the API server refuses an end without one.
 void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instant now) {
   status.active = 0;

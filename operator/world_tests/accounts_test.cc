@@ -190,12 +190,12 @@ struct Usage : testing::TestWithParam<WritePoint> {
         world.client().get<kube::UsageRecord>({"", std::string{kube::kUsageRecordName}});
     return record.ok() ? record->spec : kube::UsageRecordSpec{};
   }
-  // What is billed to the one namespace, -1 if the record does not have exactly one.
+  // The amount that is billed to the one namespace, -1 if the record does not have exactly one.
   std::int64_t recorded() {
     const kube::UsageRecordSpec spec = record();
     return spec.namespaces.size() == 1 ? spec.namespaces[0].billed : -1;
   }
-  // What these jobs should have been billed, by their own statuses.
+  // The amount that these jobs should have been billed, by their own statuses.
   std::int64_t ran(const std::vector<std::string>& jobs) {
     std::int64_t sum = 0;
     for (const std::string& name : jobs) {

@@ -50,7 +50,7 @@ class FollowersTest : public BatchJobFixture {
     }
     return count;
   }
-  // What successes() returns if each index has succeeded exactly once, which is the aim of all
+  // The result of successes() if each index has succeeded exactly once, which is the aim of all
   // tests here.
   static std::map<int, int> once_each(int completions) {
     std::map<int, int> count;

@@ -18,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-// Each object below is above 1.5 MB as it is created. What is handed on is measured as JSON.
+// Each object below is above 1.5 MB as it is created. The part that is handed on is measured as
+// JSON.
 constexpr std::size_t kKeptBytesMax = 4'096;
 const std::string kLong(1'500'000, 'x');
 

@@ -248,7 +248,7 @@ TEST(Operator, ARefusedJobIsSubmittedOnceItIsLegal) {
 
 // It never was in the queue: the operator ends it without the scheduler, for good. Three reasons
 // why a job can be outside the queue: no such partition, a partition that drains, a size that no
-// partition has. That they could run later must not bring them back.
+// partition has. They could run later, and this must not bring them back.
 TEST(Operator, ARefusedJobThatIsCancelledEnds) {
   World world{{}};
   world.apply(linear_config());

@@ -109,8 +109,8 @@ void ToldTurns::note(std::int32_t slot, bool runs, Reason why) {
   job.why = why;
 }
 
-// The clock knows itself what it counted until the first change. What ran and what stood still
-// since then are sums of note().
+// The clock knows itself what it counted until the first change. The times since then, of running
+// and of standing still, are sums of note().
 void ToldTurns::write_records() {
   for (const std::int32_t slot : slots_behind_) {
     Behind& behind = behind_[static_cast<std::size_t>(slot)];

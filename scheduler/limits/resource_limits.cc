@@ -34,7 +34,7 @@ bool limits_nodes(const Limits& limits) {
 
 }  // namespace
 
-// What is counted follows the books by listeners: nothing can start or end without being counted,
+// The counts follow the books by listeners: nothing can start or end without being counted,
 // whichever part of the scheduler decides it.
 ResourceLimits::ResourceLimits(const Cluster& cluster, JobBooks& books, const UsageLedger& usage)
     : cluster_{cluster}, books_{books}, usage_{usage} {
@@ -93,7 +93,7 @@ void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, 
   });
 }
 
-// What is held is what the allocation has, not what the request asked for.
+// A job holds the amounts of its allocation, not those of its request.
 void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partition, What what,
                               int by) const {
   if (what == What::kSubmitted) {

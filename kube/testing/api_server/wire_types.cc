@@ -232,7 +232,7 @@ std::optional<ApiError> check(const ResourceType& type, const json& object,
   return std::nullopt;
 }
 
-// What the code reads of every object, of every object with a spec, and of this kind.
+// The fields that the code reads of every object, of every object with a spec, and of this kind.
 std::vector<std::span<const Field>> tables_of(const ResourceType& type) {
   std::vector<std::span<const Field>> tables{kTop, kMetadata};
   if (type.custom) return tables;  // their schema has the rest
