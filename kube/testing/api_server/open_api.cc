@@ -65,7 +65,7 @@ json object_meta_schema() {
         {"finalizers",
          {{"type", "array"},
           {"items", {{"type", "string"}}},
-          {"description", "Who must agree before it is deleted."}}},
+          {"description", "The finalizers that must be removed before it is deleted."}}},
         {"ownerReferences",
          {{"type", "array"},
           {"items", std::move(owner)},
