@@ -105,7 +105,8 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
 // 3. The run time that is accounted is what was sampled, give or take one slice and 2 s: the slice
 //    because a switch may fall anywhere within it, 2 s because containers' times are stored in
-//    whole seconds, one at each end. Between two pods that follow one another time goes on.
+//    whole seconds, one at each end. Between two pods that follow one another time goes on, so
+//    there the sum may be larger.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
@@ -188,12 +189,16 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
 }
 
 // Adds one sampling step to each job of which at least one program goes on. That is not how the
-// operator accounts (in closed form, over the timetable), so the two can be compared.
+// operator accounts (in closed form, over the timetable), so the two can be compared. A pod that
+// follows another may start in the turn of another gang, and runs there until it has settled.
 void Ledger::sample_times(std::vector<Node>& nodes) {
   std::set<std::string> going;
   for (Node& node : nodes) {
     for (const auto& [uid, program] : node.kubelet->programs()) {
-      if (program.running && !node.machine->kernel.stands(uid)) going.insert(program.job_uid);
+      if (!program.running || node.machine->kernel.stands(uid)) continue;
+      const auto job = jobs_.find(program.job_uid);
+      const bool follows = job != jobs_.end() && job->second.job.spec.completions;
+      if (!follows || is_settled(node, program)) going.insert(program.job_uid);
     }
   }
   for (auto& [uid, facts] : jobs_) {
