@@ -256,6 +256,42 @@ TEST_F(InformerTest, SelectorsGoToListAndWatch) {
   EXPECT_NE(transport_.last_request().path.find(want), std::string::npos);
 }
 
+// 1. at first there is none: no error, no object, synced; 2. the definition comes, and an object;
+// 3. it goes: the watch ends, the list after it finds the kind unknown, and the object is told as
+//    gone; 4. after an outage of the server it is an error like any other.
+TEST_F(InformerTest, AKindThatIsNotServedHasNoObjects) {
+  const std::string unknown = R"({"code": 404, "reason": "NotFound", "message": "no such path"})";
+  Informer<Job> optional{client_, clock_, {.unserved_retry = std::chrono::seconds{30}}, handlers()};
+  transport_.answer(404, "404 page not found");  // a group that nothing has defined
+  EXPECT_EQ(optional.step({}), std::chrono::seconds{30});
+  EXPECT_TRUE(optional.has_synced());
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  EXPECT_EQ(optional.step({}), base::Duration{});
+  EXPECT_EQ(log(), Log{"add a@3"});
+  EXPECT_TRUE(errors_.empty());
+
+  transport_.enqueue_stream({.end = base::Error{Code::kNotFound, "404 page not found"}});
+  optional.step({});
+  EXPECT_EQ(log(), Log{}) << "only a list tells what there is";
+  errors_.clear();
+  transport_.answer(404, unknown);
+  EXPECT_EQ(optional.step({}), std::chrono::seconds{30});
+  EXPECT_EQ(log(), Log{"delete a@3"});
+  EXPECT_TRUE(errors_.empty());
+
+  transport_.answer(503, "");
+  optional.step({});
+  EXPECT_EQ(errors_.size(), 1U);
+}
+
+// A kind of ours that is not served means that its CRD is missing.
+TEST_F(InformerTest, AKindThatMustBeServedIsWaitedFor) {
+  transport_.answer(404, "404 page not found");
+  EXPECT_LE(step(), BackoffOptions{}.max);
+  EXPECT_FALSE(informer_.has_synced());
+  EXPECT_EQ(errors_.size(), 1U);
+}
+
 // A process that ends still reads its caches.
 TEST_F(InformerTest, StopEndsTheWatchAndKeepsTheCache) {
   transport_.answer(200, list_of(10, {job("a", 3)}));

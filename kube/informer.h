@@ -14,6 +14,9 @@
 //   the last version that did (of the same UID), or has none. Its deletion is reported like any
 //   other's, if it was in the cache.
 // * has_synced(): the first list is complete and all its adds have been delivered.
+// * A kind that the server does not serve has no objects, if the options say that this may be
+//   (unserved_retry). Its objects are delivered as deletes when its definition goes, and as adds
+//   when it comes, within that time.
 //
 // Errors of the server never end it: it tries again with back-off and jitter, resumes the watch
 // where it was, and lists again after 410. step() and the constructor belong to one thread; all

@@ -79,7 +79,10 @@ base::Duration InformerCore::list() {
                                           .resource_version = {},
                                           .page_items_max = options_.page_items_max},
                                          on_item, restarted);
-  if (!version.ok()) return failed(version.error());
+  if (!version.ok()) {
+    const bool is_unserved = version.error().code == Code::kNotFound && options_.unserved_retry;
+    return is_unserved ? not_served() : failed(version.error());
+  }
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
     // With the same UID only: an object that was made anew under its name is another one, and the
@@ -103,6 +106,15 @@ base::Duration InformerCore::list() {
   synced_ = true;
   backoff_.reset();
   return {};
+}
+
+// Whether the kind never was served or its definition was deleted: with it all its objects went.
+base::Duration InformerCore::not_served() {
+  replace_all({});
+  reported_.clear();
+  synced_ = true;
+  backoff_.reset();
+  return *options_.unserved_retry;
 }
 
 // One session. Events are handled while it runs; this function returns when it has ended.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -26,6 +27,9 @@ struct InformerOptions {
   // many clients do not end together.
   base::Duration watch_timeout = std::chrono::minutes{5};
   base::Duration watch_idle_timeout = std::chrono::minutes{2};
+  // Of a kind that an API server may not serve: it then has no objects, and is asked for again
+  // after so long. Absent: an API server that does not serve it is an error like any other.
+  std::optional<base::Duration> unserved_retry{};
   std::uint64_t seed = 1;
 };
 
@@ -65,6 +69,7 @@ class InformerCore {
   using Cache = std::map<ObjectKey, Entry>;
 
   base::Duration list();
+  base::Duration not_served();
   base::Duration watch(std::stop_token stop);
   base::Duration after_watch(const base::Status& ended, bool progress);
   void replace_all(Cache fresh);
