@@ -65,6 +65,7 @@ std::vector<std::string> all_switches() {
       "image.pullSecrets[0].name=secret",
       "adoption.namespaces=true",
       "adoption.pods=true",
+      "adoption.podGroups=true,adoption.pods=true",  // the one needs the other
       "schedulerConfig.create=false",
       "schedulerConfig.manage=true",
       "schedulerConfig.spec.timeSlice=5s",

@@ -13,6 +13,7 @@
 #include "api/scheduler_config.h"
 #include "charts/chart_fixture.h"
 #include "kube/api/batch_job.h"
+#include "kube/api/pod_group.h"
 #include "kube/client.h"
 #include "kube/testing/api_server/api_server.h"
 #include "kube/testing/api_server/in_process_transport.h"
@@ -106,6 +107,10 @@ TEST_F(ChartObjects, ExamplesAreValid) {
         check(client_.create_json<kube::Job>("default", object, {.dry_run = true}));
       } else if (object["kind"] == "SchedulerConfig") {
         check(client_.create_json<kube::SchedulerConfig>("", object, {.dry_run = true}));
+      } else if (object["kind"] == "Pod") {
+        check(client_.create_json<kube::Pod>("default", object, {.dry_run = true}));
+      } else if (object["kind"] == "PodGroup") {  // the coscheduling plugin's
+        EXPECT_TRUE(kube::decode<kube::PodGroup>(object).ok()) << file;
       } else if (object["kind"] == "QOS") {
         check(client_.create_json<kube::Qos>("", object, {.dry_run = true}));
       } else if (object["kind"] == "Account") {

@@ -68,7 +68,7 @@ std::map<std::string, Rules> documented_rules() {
 
 TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
   std::map<std::string, Rules> rendered;
-  for (const json& object : render(set({"adoption.pods=true"}))) {
+  for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {
     if (object["kind"] == "Role" || object["kind"] == "ClusterRole") {
       rendered[id_of(object)] = rules_of(object);
     }
@@ -76,6 +76,25 @@ TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
   // In both directions: a verb without a reason in the document, and a documented verb that the
   // chart no longer grants.
   EXPECT_EQ(rendered, documented_rules());
+}
+
+// Who does not ask for them gets no right, no argument and no policy of theirs.
+TEST_F(Chart, PodGroupsAreReadOnlyWithTheirSwitch) {
+  const std::string group = "scheduling.x-k8s.io";
+  for (const char* value : {"false", "true"}) {
+    const bool is_on = std::string{value} == "true";
+    const Objects objects =
+        render(set({"adoption.pods=true", "adoption.podGroups=" + std::string{value}}));
+    Rules rules = rules_of(find(objects, "ClusterRole/kubegang-operator"));
+    EXPECT_EQ(rules["podgroups." + group], is_on ? (Strings{"get", "list", "watch"}) : Strings{});
+    EXPECT_EQ(json(objects).dump().find(group) != std::string::npos, is_on);
+    const json args = find(objects, "Deployment/kubegang-operator")
+        ["/spec/template/spec/containers/0/args"_json_pointer];
+    EXPECT_EQ(args.dump().find("--adopt-pod-groups") != std::string::npos, is_on);
+  }
+  const HelmRun alone = run_template(set({"adoption.podGroups=true"}));
+  EXPECT_NE(alone.exit_code, 0);
+  EXPECT_NE(alone.output.find("adoption.podGroups needs adoption.pods"), std::string::npos);
 }
 
 // A wildcard would grant whatever a later version adds. Statuses are written by the two programs

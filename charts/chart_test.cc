@@ -55,6 +55,12 @@ TEST_F(Chart, OperatorUnderstandsItsCommandLine) {
   EXPECT_EQ(parsed.options.lease(), (kube::ObjectKey{kNamespace, "kubegang-operator"}));
   EXPECT_TRUE(parsed.options.leader_elect);
   EXPECT_EQ(parsed.options.metrics_port, 8080);
+  const auto adopting = control::parse_options(
+      arguments_of(find(render(set({"adoption.pods=true", "adoption.podGroups=true"})),
+                        "Deployment/kubegang-operator")));
+  ASSERT_FALSE(adopting.exit_code) << adopting.text;
+  EXPECT_TRUE(adopting.options.adopt_pods);
+  EXPECT_TRUE(adopting.options.adopt_pod_groups);
 }
 
 // The value has brackets, as in a URL. The operator takes address and port apart, the agent does
@@ -507,7 +513,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   EXPECT_NE(run.output.find("system:serviceaccount:elsewhere:kubegang-operator"),
             std::string::npos);
   int policies = 0;
-  for (const json& object : render(set({"adoption.pods=true"}))) {
+  for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {
     if (object["kind"] == "ValidatingAdmissionPolicyBinding") {
       EXPECT_EQ(object["spec"]["validationActions"], json::parse(R"(["Deny"])"));
     }
@@ -515,7 +521,22 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 17);
+  EXPECT_EQ(policies, 19);
+}
+
+// By whichever label a gated pod names its gang, its author is asked for the same rights.
+TEST_F(Chart, AuthorsOfPodsOfPodGroupsAreAskedAsThoseOfOtherGatedPods) {
+  const Objects objects = render(set({"adoption.pods=true", "adoption.podGroups=true"}));
+  const json ours = find(objects, "ValidatingAdmissionPolicy/kubegang-gated-pods")["spec"];
+  for (const auto& [name, label] :
+       {std::pair{"kubegang-grouped-pods", "scheduling.x-k8s.io/pod-group"},
+        std::pair{"kubegang-grouped-pods-before", "pod-group.scheduling.sigs.k8s.io"}}) {
+    json theirs = find(objects, "ValidatingAdmissionPolicy/" + std::string{name})["spec"];
+    EXPECT_EQ(theirs["/matchConstraints/objectSelector/matchExpressions/0/key"_json_pointer],
+              label);
+    EXPECT_EQ(theirs["validations"].size(), ours["validations"].size()) << name;
+    EXPECT_EQ(theirs["matchConditions"].size(), ours["matchConditions"].size() + 1) << "the gate";
+  }
 }
 
 // Four renderings: an API server that is too old, adoption of namespaces without that of batch
@@ -551,7 +572,7 @@ TEST_F(Chart, NamespacesAreAdoptedWhereTheApiServerCanDoIt) {
 // SOURCE: Kubernetes, apiserver/pkg/apis/cel and pkg/cel/library. An expression beyond its budget
 // fails at run time, and with "Fail" that refuses every such request.
 TEST_F(Chart, NoExpressionAsksTheAuthorizerMoreThanTwice) {
-  for (const json& object : render(set({"adoption.pods=true"}))) {
+  for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {
     if (object["kind"] != "ValidatingAdmissionPolicy") continue;
     Objects all = object["spec"]["validations"];
     for (const json& variable : object["spec"].value("variables", json::array())) {

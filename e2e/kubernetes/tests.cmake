@@ -3,7 +3,7 @@
 #
 #   images ──────────┐
 #   control-plane ─┬─┴▶ nodes ──────────┬─▶ chart ─▶ in lanes ─▶ one-lane ─▶ alone, one by one
-#                  └▶ contract ─▶ no-crds ┴─▶ jobset, mpi-operator, kueue ─▶ JobSets, MpiJobs, Kueue (in lanes)
+#                  └▶ contract ─▶ no-crds ┴─▶ jobset, mpi-operator, kueue, pod-groups ─▶ JobSets, MpiJobs, Kueue, PodGroups (in lanes)
 #
 # What others need is a fixture; what only comes after them is a dependency. A test takes a lane, which
 # is a resource (run-tests names the lanes): three nodes that no other test touches meanwhile.
@@ -24,7 +24,8 @@ set(one_at_a_time Admission)
 set(needed_by_JobSets jobset)
 set(needed_by_MpiJobs mpi-operator)
 set(needed_by_Kueue kueue)
-set(needed_by_Admission jobset mpi-operator)  # it tries the examples
+set(needed_by_PodGroups pod-groups)
+set(needed_by_Admission jobset mpi-operator pod-groups)  # it tries the examples
 # Suites whose programs take many minutes to build: only with KUBEGANG_LONG, or if the filter names them.
 set(takes_long_to_build Kueue)
 # Begun first, so that the lanes end at about the same time.

@@ -18,6 +18,7 @@
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
+#include "kube/api/pod_group.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/loop/kept_fields.h"
@@ -118,7 +119,8 @@ void check_pod(const kube::Pod& pod) {
   CHECK(has_gang_gate(left) == has_gang_gate(pod));
   if (!has_gang_gate(pod)) return;
   const std::vector<std::shared_ptr<const kube::Pod>> gang{std::make_shared<kube::Pod>(left)};
-  const PodGangVerdict verdict = translate_pod_gang(gang);
+  const PodGangVerdict verdict =
+      translate_pod_gang(gang, gang_of(left.metadata.labels, /*heeds_groups=*/true));
   if (verdict.kind == PodGangVerdict::Kind::kComplete) {
     check_job(verdict.job);
     (void)pin_patch(kube::encode(pod)["spec"], verdict.job, {}, "0-3");
@@ -168,6 +170,7 @@ void fuzz_objects(std::string_view text) {
   if (const auto batch = decoded<kube::BatchJob>(object)) check_batch_job(*batch);
   if (const auto record = decoded<kube::UsageRecord>(object)) (void)decode_usage(record->spec);
   (void)decoded<kube::NodeTimetable>(object);
+  (void)decoded<kube::PodGroup>(object);
   if (const auto pod = decoded<kube::Pod>(object)) check_pod(*pod);
   if (auto node = decoded<kube::Node>(object)) (void)kept(*node);
   check_policies(object);

@@ -5,13 +5,13 @@
 
 #include "api/wellknown.h"
 #include "operator/gang/pod_pin.h"
-#include "operator/translate/pod_gang_translation.h"
 
 namespace control {
 namespace {
 
 // The pods of a gang appear one after the other: they are told what they wait for once nothing has
-// changed for so long.
+// changed for so long. A gang of which only the least number of pods is known has all its pods once
+// none has come for so long.
 constexpr base::Duration kGatherPods = std::chrono::seconds{5};
 // A deletion is repeated until the watch shows that the Job is gone; its outcome is only logged.
 constexpr base::Duration kDeleteJobAgain = std::chrono::seconds{10};
@@ -22,11 +22,6 @@ constexpr base::Duration kNoteAgain = std::chrono::seconds{10};
 
 const kube::Condition* waiting_of(const kube::Pod& pod) {
   return kube::find_condition(pod.status.conditions, kube::kPodWaiting);
-}
-
-std::string gang_label(const kube::Job& job) {
-  const auto label = job.metadata.labels.find(std::string{kube::kLabelGang});
-  return label == job.metadata.labels.end() ? "" : label->second;
 }
 
 // Returns true if the API server judged the Job itself (a quota, an admission policy, a name that
@@ -40,11 +35,12 @@ bool is_final_refusal(base::Code code) {
 }  // namespace
 
 // How pods of others get a Job. A pod with our gate names its gang by a label; kube-scheduler
-// leaves the pod alone for as long as it has the gate. Four maps hold what is known: pods_ (gated,
-// or with a note of ours), gangs_ (pods and Jobs of one label in one namespace), jobs_ (our Jobs
-// that list pods) and job_of_pod_ (which Job lists a pod, by UID). Each change touches gangs; due()
-// looks at the touched ones, makes or deletes Jobs, and writes notes within the budget. Nothing
-// here survives a restart: a new leader is told all pods and Jobs again and comes to the same maps.
+// leaves the pod alone for as long as it has the gate. Five maps hold what is known: pods_ (gated,
+// or with a note of ours), gangs_ (pods and Jobs of one label in one namespace), groups_ (what
+// PodGroups say), jobs_ (our Jobs that list pods) and job_of_pod_ (which Job lists a pod, by UID).
+// Each change touches gangs; due() looks at the touched ones, makes or deletes Jobs, and writes
+// notes within the budget. Nothing here survives a restart: a new leader is told all pods and Jobs
+// again and comes to the same maps.
 void GatedPods::observe(const kube::ObjectKey& key, const PodPtr& pod) {
   if (!adopts_) return;
   const bool is_gated = pod != nullptr && !pod->metadata.deletion_timestamp && has_gang_gate(*pod);
@@ -56,9 +52,23 @@ void GatedPods::observe(const kube::ObjectKey& key, const PodPtr& pod) {
   pods_[key] = pod;
   if (has_note) to_note_.try_emplace(key, base::Instant{});
   if (!is_gated) return;
-  const GangKey gang{key.ns, gang_of(*pod)};
+  const GangKey gang = gang_of_pod(*pod);
   gangs_[gang].pods[key.name] = pod;
   touched_.insert(gang);
+}
+
+GatedPods::GangKey GatedPods::gang_of_pod(const kube::Pod& pod) const {
+  return {pod.metadata.ns, gang_of(pod.metadata.labels, adopts_ && adopts_->groups)};
+}
+
+// A group concerns gangs that wait for a Job. What one has started with stays as it was.
+void GatedPods::observe_group(const kube::ObjectKey& key, const kube::PodGroup* group) {
+  if (group == nullptr) {
+    groups_.erase(key);
+  } else {
+    groups_[key] = {.min_member = group->spec.min_member};
+  }
+  touched_.insert({key.ns, {GangName::By::kPodGroup, key.name}});
 }
 
 void GatedPods::forget_pod(const kube::ObjectKey& key) {
@@ -67,7 +77,7 @@ void GatedPods::forget_pod(const kube::ObjectKey& key) {
   to_note_.erase(key);
   // The label of the version that was known: if its author has changed the label since, the pod
   // leaves its old gang here and joins the new one in observe().
-  const GangKey gang{key.ns, gang_of(*known.mapped())};
+  const GangKey gang = gang_of_pod(*known.mapped());
   const auto found = gangs_.find(gang);
   if (found == gangs_.end() || found->second.pods.erase(key.name) == 0) return;
   touched_.insert(gang);
@@ -92,7 +102,8 @@ void GatedPods::observe_ended(const kube::Job& job) {
 void GatedPods::put_job(const std::shared_ptr<const kube::Job>& object, bool waits,
                         std::optional<std::string> ended) {
   const std::string& uid = object->metadata.uid;
-  OurJob job{.gang = {object->metadata.ns, gang_label(*object)},
+  // Whatever is adopted now: it may stand for a gang of another time.
+  OurJob job{.gang = {object->metadata.ns, gang_of(object->metadata.labels, true)},
              .object = object,
              .waits = waits,
              .ended = std::move(ended)};
@@ -121,7 +132,7 @@ void GatedPods::forget_job(const std::string& uid) {
     if (of != job_of_pod_.end() && of->second == uid) job_of_pod_.erase(of);
     // The pod may carry another gang's label by now, so its own gang is touched as well.
     const auto freed = pods_.find({job.object->metadata.ns, pod.name});
-    if (freed != pods_.end()) touched_.insert({freed->first.ns, gang_of(*freed->second)});
+    if (freed != pods_.end()) touched_.insert(gang_of_pod(*freed->second));
   }
   gangs_[job.gang].jobs.erase(uid);
   touched_.insert(job.gang);
@@ -198,7 +209,9 @@ void GatedPods::look(const GangKey& key, Gang& gang, base::Instant now,
   if (std::exchange(gang.note, note) != note) gang.noted_at = now;
   if (now < gang.noted_at + kGatherPods)
     return timers_.set_no_later(key, gang.noted_at + kGatherPods);
-  for (const auto& [name, pod] : gang.pods) to_note_.try_emplace({key.ns, name}, base::Instant{});
+  for (const auto& [name, pod] : gang.pods) {
+    to_note_.try_emplace(kube::ObjectKey{key.ns, name}, base::Instant{});
+  }
 }
 
 // No watch will say that they are gone.
@@ -245,9 +258,11 @@ void GatedPods::delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant
 // gang.
 GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<PodPtr> free,
                                    base::Instant now, std::vector<Effect>& effects) {
-  if (key.name.empty()) {
+  const std::string& name = key.gang.name;
+  if (name.empty()) {
     return {"NotInGang", "the scheduling gate " + std::string{kube::kGangGate} +
                              " is there, but no label " + std::string{kube::kLabelGang} +
+                             (adopts_->groups ? " or " + std::string{kube::kLabelPodGroup} : "") +
                              " that names the pod's gang"};
   }
   // Pods beyond those of a Job that lives: nothing can add them to it, and they are no gang by
@@ -257,12 +272,22 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
     const OurJob& job = jobs_.at(uid);
     if (job.ended) continue;
     if (job.waits && job.deleted_at != base::Instant{}) continue;  // it is being deleted
-    return {"NotInGang", "gang \"" + key.name + "\" has all its pods already: Job " +
+    return {"NotInGang", "gang \"" + name + "\" has all its pods already: Job " +
                              job.object->metadata.name + " stands for them"};
   }
   // `free` is sorted by name, since gang.pods is a map: the Job's name is derived from the UIDs in
   // that order, so a new leader asks for the same Job and finds the one that exists.
-  PodGangVerdict verdict = translate_pod_gang(free);
+  PodGroupFacts facts;
+  if (key.gang.by == GangName::By::kPodGroup) {
+    const auto group = groups_.find({key.ns, name});
+    if (group == groups_.end()) {
+      return {"WaitingForPodGroup", "waits for PodGroup \"" + name + "\", which does not exist: " +
+                                        "kubectl get podgroups.scheduling.x-k8s.io " + name};
+    }
+    facts = group->second;
+    facts.grows = grows(key, gang, free, now);
+  }
+  PodGangVerdict verdict = translate_pod_gang(free, key.gang, facts);
   if (verdict.kind == PodGangVerdict::Kind::kIncomplete) {
     return {"WaitingForPods", verdict.message};
   }
@@ -281,11 +306,26 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
   return {"NotMade", "its Job cannot be made: " + gang.refusal};
 }
 
+// Returns true if pods have come or gone a moment ago.
+bool GatedPods::grows(const GangKey& key, Gang& gang, const std::vector<PodPtr>& free,
+                      base::Instant now) {
+  std::vector<std::string> uids;
+  uids.reserve(free.size());
+  for (const PodPtr& pod : free) uids.push_back(pod->metadata.uid);
+  if (uids != gang.gathered) {
+    gang.gathered = std::move(uids);
+    gang.gathered_at = now;
+  }
+  if (now >= gang.gathered_at + kGatherPods) return false;
+  timers_.set_no_later(key, gang.gathered_at + kGatherPods);
+  return true;
+}
+
 // Returns why the pod still has its gate; nullopt if its Job waits in the queue, which says why.
 std::optional<GatedPods::Note> GatedPods::wanted_note(const kube::Pod& pod,
                                                       base::Instant now) const {
   // Without its gate, or while it is being deleted, the pod waits for nothing.
-  const auto found = gangs_.find({pod.metadata.ns, gang_of(pod)});
+  const auto found = gangs_.find(gang_of_pod(pod));
   if (found == gangs_.end() || !found->second.pods.contains(pod.metadata.name)) return std::nullopt;
   const auto of = job_of_pod_.find(pod.metadata.uid);
   if (of != job_of_pod_.end()) {

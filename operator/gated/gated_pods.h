@@ -12,6 +12,9 @@
 //      waits for pods; with a replacement it gets another Job.
 //   3. The pods of a Job that ended before it got nodes keep their gate, and say so. Nothing that
 //      others have made is ever deleted.
+//   4. If a PodGroup names the gang instead of our label, only the least number of its pods is
+//      known: all that exist are of it, once they are enough and none has come or gone for a
+//      moment. Nothing is read of the PodGroup when the Job exists.
 #pragma once
 
 #include <map>
@@ -25,10 +28,12 @@
 #include "base/time.h"
 #include "base/timers.h"
 #include "kube/api/pod.h"
+#include "kube/api/pod_group.h"
 #include "operator/jobs/job_record.h"
 #include "operator/loop/report.h"
 #include "operator/publish/attempts.h"
 #include "operator/publish/inform_budget.h"
+#include "operator/translate/pod_gang_translation.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -39,11 +44,16 @@ class GatedPods {
  public:
   // `report` must live longer than this.
   explicit GatedPods(const Report& report) : report_{report} {}
+  struct Adopts {
+    bool groups = false;  // pods that name a PodGroup instead of a gang of ours, too
+  };
   // Without it gated pods are ignored. REQUIRES: nothing has been observed yet.
-  void adopt() { adopts_ = true; }
+  void adopt(Adopts adopts) { adopts_ = adopts; }
 
   // Null: the pod is gone.
   void observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
+  // Null: the PodGroup is gone.
+  void observe_group(const kube::ObjectKey& key, const kube::PodGroup* group);
   // Any Job of ours, after each change; Jobs that list no pods are ignored.
   void observe_job(const JobRecord& job);
   // A Job that had ended when it was first seen.
@@ -60,7 +70,11 @@ class GatedPods {
 
  private:
   using PodPtr = std::shared_ptr<const kube::Pod>;
-  using GangKey = kube::ObjectKey;  // namespace, and the label's value; "" = pods without it
+  struct GangKey {
+    std::string ns;
+    GangName gang;
+    friend auto operator<=>(const GangKey&, const GangKey&) = default;
+  };
 
   struct Note {
     std::string reason;
@@ -83,8 +97,11 @@ class GatedPods {
     std::string refusal;  // by the API server, of its Job
     Note note;            // for its pods that have no Job
     base::Instant noted_at{};
+    std::vector<std::string> gathered;  // UIDs of its pods that have no Job, if a PodGroup names it
+    base::Instant gathered_at{};        // since when these are the same
   };
 
+  GangKey gang_of_pod(const kube::Pod& pod) const;
   void put_job(const std::shared_ptr<const kube::Job>& object, bool waits,
                std::optional<std::string> ended);
   void forget_pod(const kube::ObjectKey& key);
@@ -94,12 +111,14 @@ class GatedPods {
                           std::vector<Effect>& effects);
   Note note_of(const GangKey& key, Gang& gang, std::vector<PodPtr> free, base::Instant now,
                std::vector<Effect>& effects);
+  bool grows(const GangKey& key, Gang& gang, const std::vector<PodPtr>& free, base::Instant now);
   std::optional<Note> wanted_note(const kube::Pod& pod, base::Instant now) const;
   void write_notes(InformBudget& budget, base::Instant now, std::vector<Effect>& effects);
 
   const Report& report_;
-  bool adopts_ = false;
+  std::optional<Adopts> adopts_;
   std::map<GangKey, Gang> gangs_;
+  std::map<kube::ObjectKey, PodGroupFacts> groups_;
   std::map<kube::ObjectKey, PodPtr> pods_;         // gated, or with a note
   std::map<std::string, OurJob> jobs_;             // by UID
   std::map<std::string, std::string> job_of_pod_;  // UIDs

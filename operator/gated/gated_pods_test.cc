@@ -19,7 +19,7 @@ using ::testing::SizeIs;
 class GatedPodsTest : public testing::Test {
  protected:
   GatedPodsTest() {
-    gated_.adopt();
+    gated_.adopt({.groups = true});
     budget_.restore(now_);
   }
   // A pod of the gang "train", which has two.

@@ -74,7 +74,7 @@ class ControlLoop {
   void expect_agents_in(std::string ns) { agents_.expect_in(std::move(ns)); }
 
   // Pods with our scheduling gate get Jobs. Before the first step.
-  void adopt_pods() { gated_.adopt(); }
+  void adopt_pods(GatedPods::Adopts adopts) { gated_.adopt(adopts); }
 
   // Does everything that is due. Returns when to be called again at the latest (wall clock).
   // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
@@ -107,6 +107,7 @@ class ControlLoop {
   void observe(const Changes<kube::Node>& changes);
   void observe(const Changes<kube::NodeTimetable>& changes);
   void observe(const Changes<kube::BatchJob>& changes) { adopted_.observe(changes); }
+  void observe(const Changes<kube::PodGroup>& changes);
   void observe(const Changes<kube::UsageRecord>& changes);
   void observe(const Changes<kube::Job>& changes);
   void observe(const Changes<kube::Pod>& changes);

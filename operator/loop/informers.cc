@@ -57,6 +57,13 @@ struct Watch<kube::BatchJob> {
   static void slim(kube::BatchJob& job, TemplateBook&) { keep_what_is_read(job); }
 };
 template <>
+struct Watch<kube::PodGroup> {
+  static constexpr const char* kThread = "watch-groups";
+  // The coscheduling plugin's CRD, which most clusters lack, may be installed later.
+  static constexpr base::Duration kUnservedRetry = std::chrono::seconds{30};
+  static void slim(kube::PodGroup& group, TemplateBook&) { keep_identity(group.metadata); }
+};
+template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
   static void slim(kube::Pod& pod, TemplateBook&) { keep_what_is_read(pod); }
@@ -79,13 +86,18 @@ struct Watch<kube::NodeTimetable> {
 }  // namespace
 
 Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
-                     TemplateBook& templates, OnError on_error, bool adopts_batch_jobs) {
+                     TemplateBook& templates, OnError on_error, Adopts adopts) {
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
-    if (std::is_same_v<T, kube::BatchJob> && !adopts_batch_jobs) return;
+    if (std::is_same_v<T, kube::BatchJob> && !adopts.batch_jobs) return;
+    if (std::is_same_v<T, kube::PodGroup> && !adopts.pod_groups) return;
     typename kube::Informer<T>::Filter wants;
+    kube::InformerOptions options;
+    if constexpr (requires { Watch<T>::kUnservedRetry; }) {
+      options.unserved_retry = Watch<T>::kUnservedRetry;
+    }
     if constexpr (requires { Watch<T>::wants; }) wants = Watch<T>::wants;
     std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
-        client, clock, kube::InformerOptions{}, handlers<T>(inbox, on_error),
+        client, clock, std::move(options), handlers<T>(inbox, on_error),
         [&templates](T& object) { Watch<T>::slim(object, templates); }, std::move(wants));
   });
 }

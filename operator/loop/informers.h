@@ -21,10 +21,16 @@ class Informers {
   // `on_error`: kind, and what went wrong; it is tried again. From any of the informers' threads.
   using OnError = std::function<void(std::string_view kind, const base::Error& error)>;
 
-  // All references must live longer than this. `adopts_batch_jobs` false: Jobs of the batch group
-  // are not watched, so that no right to read them is needed.
+  // What of others is adopted. Kinds that nothing is adopted of are not watched, so that no right
+  // to read them is needed.
+  struct Adopts {
+    bool batch_jobs = true;
+    bool pod_groups = false;
+  };
+
+  // All references must live longer than this.
   Informers(const kube::Client& client, const kube::Clock& clock, Inbox& inbox,
-            TemplateBook& templates, OnError on_error, bool adopts_batch_jobs = true);
+            TemplateBook& templates, OnError on_error, Adopts adopts);
 
   // All first lists of what is watched are complete.
   bool have_synced() const;

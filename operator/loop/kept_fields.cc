@@ -11,6 +11,7 @@
 
 #include "api/wellknown.h"
 #include "base/cut_text.h"
+#include "kube/api/pod_group.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/translate/judged_spec.h"
@@ -165,7 +166,8 @@ std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& al
 
 // Pods behind our gate: everything that makes them a gang and that is judged (judged_spec()).
 void keep_gated(kube::Pod& pod, kube::Pod& kept) {
-  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang});
+  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup,
+                                                    kube::kLabelPodGroupBefore});
   kept.metadata.annotations =
       only_short(pod.metadata.annotations,
                  {kube::kAnnotationPartition, kube::kAnnotationQos, kube::kAnnotationNodes,
@@ -302,8 +304,8 @@ void keep_identity(kube::ObjectMeta& metadata) {
 // For Jobs of ours, whose spec and status stay whole.
 void keep_what_jobs_need(kube::ObjectMeta& metadata) {
   kube::ObjectMeta kept = identity_of(metadata);
-  kept.labels =
-      only(metadata.labels, {kube::kLabelGang, kube::kLabelAttempt, kube::kLabelFailures});
+  kept.labels = only(metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup, kube::kLabelAttempt,
+                                       kube::kLabelFailures});
   kept.owner_references = only_controller(metadata);
   replace(metadata, std::move(kept));
 }

@@ -246,7 +246,7 @@ TEST(KeptFields, APinnedPodKeepsItsPin) {
 // The verdict on a gang that has this one pod.
 PodGangVerdict verdict_of(const kube::Pod& pod) {
   const std::vector pods{std::make_shared<const kube::Pod>(pod)};
-  return translate_pod_gang(pods);
+  return translate_pod_gang(pods, gang_of(pod.metadata.labels, /*heeds_groups=*/true));
 }
 
 // A gang of one pod that waits behind our gate, with each annotation that is read.

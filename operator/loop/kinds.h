@@ -18,6 +18,7 @@
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
+#include "kube/api/pod_group.h"
 
 namespace control {
 
@@ -49,6 +50,7 @@ using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::Sched
 // In the order in which the loop takes their changes: what others are judged by comes first.
 using WatchedKinds =
     decltype(joined_kinds(PolicyKinds{}, Kinds<kube::NodeTimetable, kube::UsageRecord, kube::Node,
-                                               kube::BatchJob, kube::Job, kube::Pod>{}));
+                                               kube::BatchJob, kube::PodGroup, kube::Job,
+                                               kube::Pod>{}));
 
 }  // namespace control

@@ -97,6 +97,10 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
   }
 }
 
+void ControlLoop::observe(const Changes<kube::PodGroup>& changes) {
+  for (const auto& [key, group] : changes) gated_.observe_group(key, group.get());
+}
+
 void ControlLoop::observe(const Changes<kube::Job>& changes) {
   const JobBook::Seen seen = jobs_.observe(changes);
   if (restored_ && seen.term > term_) return be_fenced(seen.term);

@@ -41,6 +41,17 @@ std::string parse_time(const std::string& flag, const std::string& text, base::D
   return "";
 }
 
+std::string contradiction_in(const Options& options) {
+  if (options.retry_period >= options.renew_deadline ||
+      options.renew_deadline >= options.lease_duration) {
+    return "--renew-deadline must lie between --retry-period and --lease-duration";
+  }
+  if (options.adopt_pod_groups && !options.adopt_pods) {
+    return "--adopt-pod-groups needs --adopt-pods";
+  }
+  return "";
+}
+
 }  // namespace
 
 // Durations are read after CLI11, so that all flags take Go's notation (15s, 1m30s) as other
@@ -81,6 +92,8 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
       ->check(CLI::Range(1, kWritersMax))
       ->capture_default_str();
   app.add_flag("--adopt-pods", options.adopt_pods, "run pods that have the gate kubegang.io/gang");
+  app.add_flag("--adopt-pod-groups", options.adopt_pod_groups,
+               "of pods with that gate, run those of a PodGroup (scheduling.x-k8s.io), too");
   app.add_flag("--adopt-batch-jobs,!--no-adopt-batch-jobs", options.adopt_batch_jobs,
                "run Jobs of the batch group that say managedBy: kubegang.io/job (default: true)");
   app.add_option("--log-level", options.log_level, "trace, debug, info, warn or error")
@@ -105,11 +118,7 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
         parse_time("--lease-duration", lease_duration, options.lease_duration),
         parse_time("--renew-deadline", renew_deadline, options.renew_deadline),
         parse_time("--retry-period", retry_period, options.retry_period),
-        options.retry_period < options.renew_deadline &&
-                options.renew_deadline < options.lease_duration
-            ? std::string{}
-            : std::string{"--renew-deadline must lie between --retry-period and "
-                          "--lease-duration"}}) {
+        contradiction_in(options)}) {
     if (problem.empty()) continue;
     parsed.exit_code = kUsage;
     parsed.text = "kubegang-operator: " + problem + "\n";

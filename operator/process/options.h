@@ -25,8 +25,9 @@ struct Options {
   int metrics_port = 8080;
   int writers = 16;  // writes under way at the same time
   std::string log_level = "info";
-  bool adopt_batch_jobs = true;  // with managedBy: kubegang.io/job
-  bool adopt_pods = false;       // with the scheduling gate kubegang.io/gang
+  bool adopt_batch_jobs = true;   // with managedBy: kubegang.io/job
+  bool adopt_pods = false;        // with the scheduling gate kubegang.io/gang
+  bool adopt_pod_groups = false;  // of such pods, those that name a PodGroup of coscheduling
 
   kube::ObjectKey lease() const { return {ns, lease_name}; }
 };

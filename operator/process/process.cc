@@ -109,10 +109,11 @@ class Process {
                    [](std::string_view kind, const base::Error& error) {
                      spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
                    },
-                   options.adopt_batch_jobs},
+                   {.batch_jobs = options.adopt_batch_jobs,
+                    .pod_groups = options.adopt_pod_groups}},
         loop_{clock_, inbox_, writer_, templates_, hooks()} {
     if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
-    if (options.adopt_pods) loop_.adopt_pods();
+    if (options.adopt_pods) loop_.adopt_pods({.groups = options.adopt_pod_groups});
   }
 
   // 1. health and signals, which work from the beginning

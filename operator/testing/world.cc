@@ -48,7 +48,7 @@ constexpr const char* kSystemNamespace = "kubegang-system";
 
 OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualClock& clock,
                                  std::uint64_t seed, std::int32_t lease_transitions,
-                                 std::vector<std::string>& log)
+                                 GatedPods::Adopts adopts, std::vector<std::string>& log)
     : server_{server},
       transport_{server, "operator"},
       sleeper_{clock},
@@ -59,7 +59,8 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
           client_, clock, inbox_, templates_,
           [&log](std::string_view kind, const base::Error& error) {
             log.push_back("WARN watch failed kind=" + std::string{kind} + " " + error.message);
-          }},
+          },
+          {.pod_groups = adopts.groups}},
       loop_{clock,
             inbox_,
             writer_,
@@ -73,7 +74,7 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
              .event = {},
              .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
   loop_.lead(lease_transitions);
-  loop_.adopt_pods();
+  loop_.adopt_pods(adopts);
 }
 
 // Watches are asked only when something changed.
@@ -153,7 +154,7 @@ void World::restart_operator() {
   process_.reset();
   process_ = std::make_unique<OperatorProcess>(
       server_, clock_, options_.seed * 1'000 + static_cast<std::uint64_t>(transitions_),
-      transitions_, log_);
+      transitions_, GatedPods::Adopts{.groups = options_.pod_groups}, log_);
   if (options_.agent_pods) process_->expect_agents_in(kSystemNamespace);
   process_->writer().crash_at_random(options_.crash_per_mille);
   ++transitions_;

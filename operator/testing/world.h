@@ -25,7 +25,8 @@ namespace control {
 class OperatorProcess {
  public:
   OperatorProcess(devcluster::ApiServer& server, kube::ManualClock& clock, std::uint64_t seed,
-                  std::int32_t lease_transitions, std::vector<std::string>& log);
+                  std::int32_t lease_transitions, GatedPods::Adopts adopts,
+                  std::vector<std::string>& log);
   void expect_agents_in(const std::string& ns) { loop_.expect_agents_in(ns); }
 
   // Everything that can be done now. Returns false when it crashed.
@@ -64,6 +65,7 @@ class World {
     int crash_per_mille = 0;
     bool agent_pods = false;      // else agents are not pods
     bool kube_scheduler = false;  // binds pods that are pinned to a node
+    bool pod_groups = false;      // PodGroups name gangs, where a test has their kind served
   };
   explicit World(Options options);
 

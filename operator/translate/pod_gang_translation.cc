@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/wellknown.h"
+#include "kube/api/pod_group.h"
 #include "kube/api/time_format.h"
 #include "operator/gang/pod_slots.h"
 #include "operator/translate/pod_shape.h"
@@ -53,24 +54,31 @@ std::optional<std::int64_t> number(const std::string& text, std::int64_t max) {
 // The first pod speaks for the gang; pods come sorted by name, so each leader takes the same one.
 class Translator {
  public:
-  explicit Translator(Pods pods) : pods_{pods}, first_{*pods.front()} {}
+  Translator(Pods pods, const GangName& gang, const PodGroupFacts& group)
+      : pods_{pods}, gang_{gang}, group_{group}, first_{*pods.front()} {}
 
   PodGangVerdict run() {
     // The annotations must agree before the pods are counted: with two sizes it would be undefined
     // when the gang is complete.
-    const std::int64_t size = check_size();
+    const Size size = check_size();
     check_same();
     if (!problems_.empty()) return refused();
     const auto present = static_cast<std::int64_t>(pods_.size());
-    if (present < size) {
+    if (present < size.pods) {
       return {.message = "waits for pods: " + std::to_string(present) + " of " +
-                         std::to_string(size) + " pods of gang \"" + gang_of(first_) + "\" exist"};
+                         (size.is_least ? "at least " : "") + std::to_string(size.pods) +
+                         " pods of " + gang_text() + " exist"};
     }
-    if (present > size) {
-      problem(std::to_string(present) + " pods name gang \"" + gang_of(first_) + "\", which has " +
-              std::to_string(size) + " by its annotation " + std::string{kube::kAnnotationPods} +
+    if (const std::int64_t most = size.is_least ? kGangPodsMax : size.pods; present > most) {
+      problem(std::to_string(present) + " pods name " + gang_text() +
+              (size.is_least ? ", and a gang may have " + std::to_string(most)
+                             : ", which has " + std::to_string(most) + " by its annotation " +
+                                   std::string{kube::kAnnotationPods}) +
               "; delete those that are too many");
       return refused();
+    }
+    if (size.is_least && group_.grows) {
+      return {.message = "waits a moment, since more pods of " + gang_text() + " may come"};
     }
     // Only a complete gang is checked pod by pod: until then its pods may still be replaced.
     for (const auto& pod : pods_) check_pod(*pod);
@@ -79,6 +87,16 @@ class Translator {
   }
 
  private:
+  struct Size {
+    std::int64_t pods = 1;
+    bool is_least = false;  // more may come
+  };
+
+  std::string gang_text() const {
+    const bool is_group = gang_.by == GangName::By::kPodGroup;
+    return (is_group ? "PodGroup \"" : "gang \"") + gang_.name + "\"";
+  }
+
   void problem(std::string sentence) { problems_.push_back(std::move(sentence)); }
   PodGangVerdict refused() const { return {.kind = Kind::kRefused, .message = joined(problems_)}; }
 
@@ -87,15 +105,25 @@ class Translator {
     problem("annotation " + std::string{name} + ": \"" + text + "\" " + advice);
   }
 
-  std::int64_t check_size() {
+  // An absent minMember, and the 0 that its CRD lets pass, ask for nothing: one pod is a gang.
+  Size check_size() {
+    const std::int64_t least = std::max(group_.min_member.value_or(1), 1);
+    if (least > kGangPodsMax) {
+      problem(gang_text() + ": spec.minMember: " + std::to_string(least) +
+              " is more than the " + std::to_string(kGangPodsMax) + " pods that a gang may have");
+    }
     const std::string text = annotation(first_, kube::kAnnotationPods);
-    if (text.empty()) return 1;
+    if (text.empty()) return {.pods = least, .is_least = gang_.by == GangName::By::kPodGroup};
     const auto size = number(text, kGangPodsMax);
     if (!size) {
       problem_of_annotation(kube::kAnnotationPods, text,
                             "is not a number of pods from 1 to " + std::to_string(kGangPodsMax));
+    } else if (*size < least) {
+      problem_of_annotation(
+          kube::kAnnotationPods, text,
+          "is less than spec.minMember of " + gang_text() + ", " + std::to_string(least));
     }
-    return size.value_or(1);
+    return {.pods = size.value_or(1)};
   }
 
   void check_same() {
@@ -182,7 +210,9 @@ class Translator {
   kube::Job job() {
     kube::Job job;
     job.metadata.ns = first_.metadata.ns;
-    job.metadata.labels[std::string{kube::kLabelGang}] = gang_of(first_);
+    job.metadata.labels[std::string{gang_.by == GangName::By::kPodGroup ? kube::kLabelPodGroup
+                                                                        : kube::kLabelGang}] =
+        gang_.name;
     std::string uids;
     for (const auto& pod : pods_) {
       const kube::ObjectMeta& metadata = pod->metadata;
@@ -213,7 +243,7 @@ class Translator {
   // A hash of all UIDs, so the same pods give the same name in each leader, and a replaced pod
   // another one.
   std::string job_name(const std::string& uids) const {
-    std::string prefix = gang_of(first_).substr(0, kNamePrefixMax);
+    std::string prefix = gang_.name.substr(0, kNamePrefixMax);
     for (char& c : prefix) {
       if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
       if (c == '.' || c == '_') c = '-';
@@ -280,6 +310,8 @@ class Translator {
   }
 
   Pods pods_;
+  const GangName& gang_;
+  const PodGroupFacts& group_;
   const kube::Pod& first_;
   PodShape shape_;
   Sentences problems_;
@@ -287,13 +319,20 @@ class Translator {
 
 }  // namespace
 
-std::string gang_of(const kube::Pod& pod) {
-  const auto label = pod.metadata.labels.find(std::string{kube::kLabelGang});
-  return label == pod.metadata.labels.end() ? "" : label->second;
+GangName gang_of(const kube::Labels& labels, bool heeds_groups) {
+  using By = GangName::By;
+  for (const auto& [key, by] : {std::pair{kube::kLabelGang, By::kJobName},
+                                std::pair{kube::kLabelPodGroup, By::kPodGroup},
+                                std::pair{kube::kLabelPodGroupBefore, By::kPodGroup}}) {
+    if (by == By::kPodGroup && !heeds_groups) break;
+    const auto label = labels.find(std::string{key});
+    if (label != labels.end() && !label->second.empty()) return {by, label->second};
+  }
+  return {};
 }
 
-PodGangVerdict translate_pod_gang(Pods pods) {
-  return Translator{pods}.run();
+PodGangVerdict translate_pod_gang(Pods pods, const GangName& gang, const PodGroupFacts& group) {
+  return Translator{pods, gang, group}.run();
 }
 
 }  // namespace control

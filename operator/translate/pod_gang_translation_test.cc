@@ -34,7 +34,7 @@ PodGangVerdict verdict_of(const std::vector<json>& limits, const json& requests,
                     {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}};
   const std::vector pods{
       std::make_shared<const kube::Pod>(kube::decode<kube::Pod>(object).value())};
-  return translate_pod_gang(pods);
+  return translate_pod_gang(pods, {GangName::By::kJobName, "train"});
 }
 
 TEST(PodGangTranslation, CpusAndMemoryAreThoseOfAllContainers) {

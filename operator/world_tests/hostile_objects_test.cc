@@ -66,7 +66,8 @@ class HostileObjects : public ::testing::Test {
   Informers informers_{client_, world_.clock(), inbox_, templates_,
                        [](std::string_view kind, const base::Error& error) {
                          ADD_FAILURE() << kind << ": " << error.message.substr(0, 300);
-                       }};
+                       },
+                       {.pod_groups = true}};
 };
 
 // Each user of the cluster may create such pods, also without any right on Jobs of ours.
@@ -100,6 +101,16 @@ TEST_F(HostileObjects, OfABatchJobLittleIsHandedOn) {
                                    {"parallelism", 1},
                                    {"completions", 1},
                                    {"template", {{"spec", spec}}}}}});
+}
+
+TEST_F(HostileObjects, OfAPodGroupLittleIsHandedOn) {
+  ASSERT_TRUE(world_.server().load_crds(KUBEGANG_SOURCE_DIR "/kube/testing/crds").ok());
+  expect_little<kube::PodGroup>({{"apiVersion", "scheduling.x-k8s.io/v1alpha1"},
+                                 {"kind", "PodGroup"},
+                                 {"spec",
+                                  {{"minMember", 2},
+                                   {"minResources", {{"cpu", kLong.substr(0, 100'000)}}}}},
+                                 {"status", {{"occupiedBy", kLong.substr(0, 100'000)}}}});
 }
 
 }  // namespace

@@ -31,8 +31,8 @@ deny "anna moves it to another partition" "$once" as anna annotate pod gated -n 
 deny "anna changes the size of its gang" "$once" as anna annotate pod gated -n team-a kubegang.io/pods=7
 deny "anna gives it to another gang" "$once" as anna label pod gated -n team-a --overwrite kubegang.io/job-name=other
 allow "anna says something else of it" as anna annotate pod gated -n team-a note=x
-k delete clusterrolebinding kubegang-use-all-partitions >/dev/null
-wait_for 10 "the binding to be gone" nobody_uses
+only_anna_uses() { k delete clusterrolebinding kubegang-use-all-partitions >/dev/null && wait_for 10 "the binding to be gone" nobody_uses; }
+only_anna_uses
 names=batch role_of use-batch-only use partitions
 k create clusterrolebinding use-batch-only --clusterrole=use-batch-only --user=anna >/dev/null
 wait_for 10 "anna's partition" k auth can-i use partitions.kubegang.io/batch --as=anna
@@ -43,6 +43,34 @@ deny "anna names a QOS" "you lack the verb use on the qos high" try_as anna < <(
 allow "of other pods nothing is asked" try_as anna < <(gated_pod a '' 'app: x')
 deny "anna writes a job for pods" "only the kubegang operator writes spec.adopted" \
   try_as anna < <(job forged 'partitions: [batch], adopted: [{name: gated, uid: x}]')
+
+# By a label of the coscheduling plugin: nothing is asked without its switch, the same with it, and of gated pods only.
+grouped() { gated_pod "$1" "${2:-}" "${3:-scheduling.x-k8s.io/pod-group}: train"; }
+deny "the operator reads PodGroups" "cannot list resource" with_token "$operator" get --raw /apis/scheduling.x-k8s.io/v1alpha1/podgroups
+allow "of a PodGroup's pods nothing is asked" try_as anna < <(grouped a)
+install --set adoption.pods=true --set adoption.podGroups=true
+operator_of_now
+only_anna_uses  # an upgrade makes it anew
+groups_are_in_force() { ! try_as anna < <(grouped a) >/dev/null 2>&1; }
+wait_for 30 "the policies of PodGroups" groups_are_in_force
+deny "the operator reads PodGroups that are not served" "could not find the requested resource" \
+  with_token "$operator" get --raw /apis/scheduling.x-k8s.io/v1alpha1/podgroups
+deny "the operator writes PodGroups" "cannot create resource" \
+  with_token "$operator" create --raw /apis/scheduling.x-k8s.io/v1alpha1/namespaces/team-a/podgroups -f <(echo '{}')
+for label in scheduling.x-k8s.io/pod-group pod-group.scheduling.sigs.k8s.io; do
+  allow "anna names her partition beside $label" try_as anna < <(grouped a 'kubegang.io/partition: batch' $label)
+  deny "anna names none beside $label" "name the partition in the annotation" try_as anna < <(grouped a '' $label)
+  deny "anna names another beside $label" "you lack the verb use on one of the partitions" try_as anna < <(grouped a 'kubegang.io/partition: other' $label)
+  allow "of pods without the gate nothing is asked beside $label" try_as anna < <(grouped a '' $label | sed 's/ schedulingGates:[^]]*],//')
+done
+allow "anna makes one" as anna create -f <(grouped grouped 'kubegang.io/partition: batch')
+deny "anna gives it to another PodGroup" "$once" as anna label pod grouped -n team-a --overwrite scheduling.x-k8s.io/pod-group=other
+deny "anna gives it to one by the other label" "$once" as anna label pod grouped -n team-a pod-group.scheduling.sigs.k8s.io=other
+deny "anna gives it to a gang" "$once" as anna label pod grouped -n team-a kubegang.io/job-name=other
+k delete pod grouped -n team-a --now >/dev/null
+install --set adoption.pods=true --set adoption.podGroups=false
+operator_of_now
+only_anna_uses
 
 # What the operator may.
 pin() {  # NODE [MORE]

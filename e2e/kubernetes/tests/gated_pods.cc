@@ -24,7 +24,7 @@ json GatedPods::pod_template(const std::string& gang, int pods, const std::strin
   spec["containers"][0]["resources"] = {{"requests", {{"cpu", "1m"}, {"memory", "32Mi"}}},
                                         {"limits", {{"cpu", "1"}, {"memory", "32Mi"}}}};
   return {{"metadata",
-           {{"labels", {{"kubegang.io/job-name", gang}}},
+           {{"labels", {{gang_label_, gang}}},
             {"annotations",
              {{"kubegang.io/partition", ns_},
               {"kubegang.io/pods", std::to_string(pods)},
@@ -53,7 +53,7 @@ json GatedPods::pod_object(const std::string& gang, int index) {
 
 json GatedPods::job_of(const std::string& gang) {
   const auto found = list("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ +
-                          "/jobs?labelSelector=kubegang.io/job-name=" + gang);
+                          "/jobs?labelSelector=" + gang_label_ + "=" + gang);
   EXPECT_LE(found.size(), 1U);
   return found.empty() ? json() : found.front();
 }
@@ -61,6 +61,14 @@ json GatedPods::job_of(const std::string& gang) {
 std::string GatedPods::name_of_job(const std::string& gang) {
   const json job = job_of(gang);
   return job.is_null() ? "" : job["metadata"]["name"].get<std::string>();
+}
+
+std::string GatedPods::waits_for(const std::string& gang, int index) {
+  const json conditions = pod_object(gang, index)["status"].value("conditions", json::array());
+  for (const json& one : conditions) {
+    if (one["type"] == "kubegang.io/Waiting") return one["reason"];
+  }
+  return "";
 }
 
 void GatedPods::wait_gang(const std::string& gang, const std::string& state) {

@@ -1,5 +1,5 @@
 // A fixture for pods that others create: pods behind the scheduling gate kubegang.io/gang, and the
-// Job of ours that stands for a gang of them.
+// Job of ours that stands for a gang of them, which bears the label that names the gang.
 #pragma once
 
 #include <string>
@@ -25,6 +25,10 @@ class GatedPods : public BatchJobs {
   json job_of(const std::string& gang);
   std::string name_of_job(const std::string& gang);
   void wait_gang(const std::string& gang, const std::string& state);
+  // The reason of the pod's condition kubegang.io/Waiting; "" if it has none.
+  std::string waits_for(const std::string& gang, int index);
+
+  std::string gang_label_ = "kubegang.io/job-name";
 };
 
 }  // namespace kubernetes

@@ -2,7 +2,6 @@
 // kube-scheduler, kubelets, garbage collector and admission policies.
 #include "e2e/kubernetes/tests/gated_pods.h"
 
-#include <algorithm>
 #include <fstream>
 
 namespace kubernetes {
@@ -17,10 +16,7 @@ TEST_F(GatedPods, TakeTurnsWithAGangOfOurs) {
     ASSERT_NO_FATAL_FAILURE(apply(pod("train", i, 3, "")));
   }
   ASSERT_NO_FATAL_FAILURE(wait_until("a pod says what it waits for", [&] {
-    const json conditions = pod_object("train", 0)["status"].value("conditions", json::array());
-    return std::any_of(conditions.begin(), conditions.end(), [](const json& one) {
-      return one["type"] == "kubegang.io/Waiting" && one["reason"] == "WaitingForPods";
-    });
+    return waits_for("train", 0) == "WaitingForPods";
   }));
   ASSERT_NO_FATAL_FAILURE(apply(pod("train", 2, 3, "")));
   ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));
@@ -29,7 +25,7 @@ TEST_F(GatedPods, TakeTurnsWithAGangOfOurs) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"train", "other"}));
   EXPECT_NE(run_shell(kubectl_gang("queue -n " + ns_)).text.find(job), std::string::npos);
   ASSERT_NO_FATAL_FAILURE(wait_until("its pods say no more that they wait", [&] {
-    return pod_object("train", 0).dump().find("kubegang.io/Waiting") == std::string::npos;
+    return waits_for("train", 0).empty();
   }));
   remove(all_pods());
   ASSERT_NO_FATAL_FAILURE(
@@ -85,7 +81,7 @@ TEST_F(GatedPods, AreReleasedByTheCommandOfTheDocuments) {
   std::ifstream document{KUBEGANG_SOURCE_DIR "/docs/foreign-jobs.md"};
   std::string command;
   for (std::string line; std::getline(document, line);) {
-    const bool begins = line.find("kubectl get pods -A -l kubegang.io/job-name") != line.npos;
+    const bool begins = line.find("kubectl get pods -A --field-selector") != line.npos;
     if (begins || !command.empty()) command += line + "\n";
     if (!command.empty() && line.find("done") != line.npos) break;
   }
