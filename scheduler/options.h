@@ -10,6 +10,10 @@ struct Options {
   // If true, timetables are taken with take_plans(). If false (simulations), they never are: run(t)
   // is projected only as far as it is asked for, and take_runs() reports when jobs ran.
   bool publishes = true;
+  // If false (simulations), nobody reads when waiting jobs are expected to start: Planned is not
+  // decided for the backfill's plan, and a pass of the backfill ends as soon as no job that it has
+  // not come to can start now.
+  bool tells_starts = true;
 };
 
 }  // namespace sched

@@ -83,10 +83,12 @@ void BackfillPass::begin(base::Instant now) {
 // step 3a). A changed
 //    configuration always ends it: promises are kept by rank, and ranks may be others now.
 // 2. Try the next records. The expected ends of jobs are read once for all of them.
-// 3. With the last record, or at a limit, the pass ends.
+// 3. With the last record, or at a limit, the pass ends; and if plans are not told, before the
+//    first record from which on none can start.
 bool BackfillPass::step(base::Instant now, int records) {
   Plan& plan = *plan_;
   const bool changed = plan.version != books_.version();
+  if (changed) plan.startable.reset();
   if ((changed && !cluster_.parameters().backfill.continues) ||
       plan.configuration != cluster_.configuration_version()) {
     plan.complete = false;
@@ -99,7 +101,7 @@ bool BackfillPass::step(base::Instant now, int records) {
   lookahead_.begin(plan.now);
   bool goes_on = true;
   for (; goes_on && records > 0 && plan.next < plan.records.size(); --records) {
-    goes_on = try_record(plan.records[plan.next++], now);
+    goes_on = may_start_more(now) && try_record(plan.records[plan.next++], now);
   }
   lookahead_.end();
   if (!goes_on || plan.next == plan.records.size()) return finish();
@@ -112,7 +114,7 @@ bool BackfillPass::finish() {
   passed_until_ = plan_->valid_until;
   const bool unchanged = plan_->complete && plan_->started == 0;
   passed_version_ = unchanged ? books_.version() : 0;
-  tell_plans();
+  if (tells_plans_) tell_plans();
   plan_.reset();
   return true;
 }
@@ -196,23 +198,106 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
       now < old) {
     plan_->valid_until = std::min(plan_->valid_until, old);
   }
-  tried.full_limit = limits_.limit_of(*job, record.partition, now).value_or(kUnlimitedTime);
-  if (const auto& most = cluster_.partition(record.partition).config.max_time) {
+  set_limits(tried, now);
+  return place(tried, now);
+}
+
+// 8.1 step 3d.
+void BackfillPass::set_limits(Try& tried, base::Instant now) const {
+  const JobRequest& asked = tried.job.request;
+  tried.full_limit = limits_.limit_of(tried.job, tried.partition, now).value_or(kUnlimitedTime);
+  if (const auto& most = cluster_.partition(tried.partition).config.max_time) {
     tried.full_limit = std::min(tried.full_limit, *most);
   }
   tried.limit = tried.full_limit;
-  const QosConfig* const qos = qos_named(cluster_, job->request.qos);
+  const QosConfig* const qos = qos_named(cluster_, asked.qos);
   const bool no_reserve = qos != nullptr && qos->no_reserve;
   if (no_reserve) tried.now_only = true;
   if (no_reserve && preempt_mode_is_set()) {
     // 8.1 r: NoReserve with preemption: it can be preempted whenever its nodes are needed, so it
     // need only fit for a moment.
     tried.limit = std::chrono::minutes{1};
-  } else if (job->request.time_min) {
+  } else if (asked.time_min) {
     // Planned with the least time; limit_to_promises() gives it more if there is more.
-    tried.limit = std::min(tried.limit, *job->request.time_min);
+    tried.limit = std::min(tried.limit, *asked.time_min);
   }
-  return place(tried, now);
+}
+
+// False where two equal requests may differ in whether they can start (preemption by priority), or
+// where time alone may let a job start or give it a promise (exempt times, a least age): of that
+// only a pass over all records tells when the next one is due. And as recorded, where a job may
+// find nodes among few and none among more.
+bool BackfillPass::may_end_early() const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  if (tells_plans_ || parameters.as_recorded) return false;
+  if (parameters.backfill.min_age_reserve > base::Duration{0}) return false;
+  if (!preempt::enabled(cluster_)) return true;
+  const bool by_priority = parameters.preempt_type != PreemptType::kPartitionPriority ||
+                           parameters.preempt_priority ||
+                           std::ranges::any_of(cluster_.partitions(), [&](PartitionIndex each) {
+                             return cluster_.partition(each).config.preempt_priority;
+                           });
+  const bool has_exempt_times =
+      parameters.preempt_exempt_time ||
+      std::ranges::any_of(cluster_.qos(), [](const QosConfig& qos) {
+        return qos.preempt_exempt_time.has_value();
+      });
+  return !by_priority && !has_exempt_times;
+}
+
+// Returns true if a record from the next one on may start now. Promises only become more in a pass,
+// so a kind of job that cannot start is not asked about again before another job has started.
+bool BackfillPass::may_start_more(base::Instant now) {
+  if (!may_end_early()) return true;
+  if (!plan_->startable) plan_->startable = list_startable(now);
+  return plan_->startable->any_from(plan_->next,
+                                    [&](Startable::Kind& kind) { return can_start(kind, now); });
+}
+
+// The records that are still to come, as try_record() would try them.
+Startable BackfillPass::list_startable(base::Instant now) const {
+  Startable startable;
+  for (std::size_t i = plan_->records.size(); i-- > plan_->next;) {
+    const Record& record = plan_->records[i];
+    Job* const job = books_.find(record.job);
+    if (job == nullptr || !job->pending() || job->held) continue;
+    if (limits_on_resources_.over_before(*job, record.partition)) continue;
+    // The pass has to come to jobs that see nodes of their own, or that a deadline may end.
+    const bool is_special = job->request.deadline || job->claim || now < job->avoid_until ||
+                            job->request.sharing == Sharing::kUser ||
+                            cluster_.partition(record.partition).config.exclusive_user;
+    Try tried{.job = *job, .partition = record.partition};
+    set_limits(tried, now);
+    startable.add(i, {.job = job, .partition = record.partition, .special = is_special},
+                  tried.limit);
+  }
+  return startable;
+}
+
+// Whether a job of this kind could start if those before it were promised nothing more.
+bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
+  if (kind.special) return true;
+  Plan& plan = *plan_;
+  const base::Duration limit = kind.limit_min();
+  // Both ends included, as in a sweep.
+  const base::Instant end = plan.now + limit + base::Duration{1};
+  if (kind.nodes && !plan.promises.overlaps(*kind.nodes, plan.now, end)) return true;
+  const Try tried{
+      .job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
+  usable_.assign_and(open_nodes(tried, now),
+                     lookahead_.could_ever_use(tried.job, tried.partition));
+  plan.sweep.begin(usable_, limit);
+  const NodeSet& nodes = plan.sweep.at(plan.now);
+  if (plan.sweep.count() < node_counts(cluster_, tried.job.request, tried.partition).min) {
+    return false;
+  }
+  Lookahead::Answer answer = lookahead_.will_run({.job = tried.job,
+                                                  .partition = tried.partition,
+                                                  .nodes = nodes,
+                                                  .now_only = true,
+                                                  .until = {}});
+  kind.nodes = std::move(answer.nodes);
+  return answer.kind == Lookahead::Answer::Kind::kStarts;
 }
 
 // PreemptMode is not OFF; GANG alone counts too.
@@ -419,6 +504,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     // 8.1 q: Slurm puts jobs with whole nodes into its slots.
     if (cluster_.parameters().as_recorded) promise_running(job);
     ++plan_->started;
+    plan_->startable.reset();
     plan_->version = books_.version();
     available_.reset();
     return Started::kYes;

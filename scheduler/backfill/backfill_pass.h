@@ -13,6 +13,11 @@
 // start on, the pass ends early, unless bf_continue is set: its promises were made for another
 // state.
 //
+// Simulations do not read plans. Then a pass ends as soon as no record behind can start now
+// (`Startable`): all that is left of it would be promises. It starts the same jobs. Promises that
+// are not made do not say when the next pass is due, either: until something changes, they could
+// only be made again.
+//
 // Cost: O(records tried × (promises + Lookahead::will_run)).
 #pragma once
 
@@ -28,6 +33,7 @@
 #include "base/time.h"
 #include "scheduler/backfill/lookahead.h"
 #include "scheduler/backfill/promises.h"
+#include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/time_limits.h"
 #include "scheduler/pass/availability.h"
@@ -52,6 +58,9 @@ class BackfillPass {
         actions_{actions},
         attempt_{cluster, groups, books, resource_limits},
         lookahead_{cluster, groups, books, turns} {}
+
+  // Nobody reads plans from now on. REQUIRES: no pass has begun yet.
+  void tell_no_plans() { tells_plans_ = false; }
 
   void begin(base::Instant now);
   bool active() const { return plan_.has_value(); }
@@ -117,6 +126,7 @@ class BackfillPass {
     base::Instant end;
     std::vector<Record> records;
     std::size_t next = 0;
+    std::optional<Startable> startable;  // of the records; made when it is first asked for
     int started = 0;
     int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;
@@ -142,6 +152,11 @@ class BackfillPass {
   void tell_plans();
   // False if the pass has to end here.
   bool try_record(const Record& record, base::Instant now);
+  void set_limits(Try& tried, base::Instant now) const;
+  bool may_end_early() const;
+  bool may_start_more(base::Instant now);
+  Startable list_startable(base::Instant now) const;
+  bool can_start(Startable::Kind& kind, base::Instant now);
   bool count_try(const Job& job, PartitionIndex partition);
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
@@ -176,6 +191,7 @@ class BackfillPass {
   std::optional<Availability> available_;  // of this step, until claims change
   NodeSet open_, usable_;                  // of the record that is tried
   std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
+  bool tells_plans_ = true;
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};
 };

@@ -195,6 +195,43 @@ TEST_F(BackfillPassTest, AnAnswerHoldsUntilTheFirstPromise) {
   EXPECT_EQ(pass_->passed_until(), at(60));
 }
 
+// If nobody reads plans, the pass is over with the last job that can start: 2, on c. Before, 1 was
+// promised its nodes, or 2 might be in its way.
+TEST_F(BackfillPassTest, WithoutPlansAPassEndsWithTheLastJobThatCanStart) {
+  begin();
+  pass_->tell_no_plans();
+  submit_three();
+  submit(4, 1, 120);
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 waits, 4 waits");
+  EXPECT_EQ(pass_->passed_until(), at(60)) << "3 was not promised d from 120 on";
+}
+
+// c and d are promised to 1 from 60 on, and neither 2 nor 3 is over by then. Their kind could start
+// if 1 were promised nothing, so 1 is tried; then the pass is over.
+TEST_F(BackfillPassTest, WithoutPlansOnlyPromisesThatMayMatterAreMade) {
+  begin();
+  pass_->tell_no_plans();
+  submit(1, 4, 60);
+  EXPECT_EQ(after_pass(1), "1 waits");
+  EXPECT_EQ(pass_->passed_until(), base::kNever) << "no job behind, so not even 1 was tried";
+  submit(2, 1, 120);
+  submit(3, 1, 180);
+  EXPECT_EQ(after_pass(31), "1 waits, 2 waits, 3 waits");
+  EXPECT_EQ(pass_->passed_until(), at(60)) << "1 was promised its nodes";
+  submit(4, 1, 20);
+  EXPECT_EQ(after_pass(32), "1 waits, 2 waits, 3 waits, 4 runs c");
+}
+
+// Two jobs that ask for the same are one kind: if the first of them takes what there is, the second
+// is looked at again.
+TEST_F(BackfillPassTest, WithoutPlansAStartChangesWhatCanStart) {
+  begin();
+  pass_->tell_no_plans();
+  submit(1, 4, 60);
+  for (std::int64_t id = 2; id <= 5; ++id) submit(id, 1, 20);
+  EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d, 4 waits, 5 waits");
+}
+
 // A plan that holds no longer is taken back.
 TEST_F(BackfillPassTest, AJobWhosePromiseWentLosesItsPlan) {
   begin();

@@ -29,7 +29,8 @@ constexpr base::Duration kPatience = std::chrono::hours{1};
 class WhatIfRun {
  public:
   explicit WhatIfRun(const Scenario& scenario)
-      : scenario_{scenario}, driver_{scenario, {.told_timing = false, .publishes = false}} {
+      : scenario_{scenario},
+        driver_{scenario, {.told_timing = false, .publishes = false, .tells_starts = false}} {
     history_.resize(scenario.jobs.size());
     end_version_.resize(scenario.jobs.size());
     for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {

@@ -45,6 +45,8 @@ struct Looks {
 //   a question has changed something;
 // * `simulated_`, with own timing only, whose run(t) is not published: it works run(t) out lazily
 //   and must decide the same;
+// * `starter_`, with told timing only, of which nobody asks when jobs will start: a pass of its
+//   backfill may end early, and must have started the same jobs;
 // * new leaders, made now and then from what is published at the moment and thrown away;
 // * a scheduler that is brought to the present by `history_` and then played ahead.
 //
@@ -71,9 +73,11 @@ class RandomRun {
       watch_.on_event(now, event);
       history_.push_back({now, event});
       twin_.step(now, event);
+      if (starter_) starter_->step(now, event);
       step_simulated(now, event);
     };
     begin(twin_);
+    if (told) begin(starter_.emplace(Options{.told_timing = true, .tells_starts = false}));
     simulate();
     driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
       watch_.on_decisions(decisions, driver_.now());
@@ -93,6 +97,7 @@ class RandomRun {
           if (const auto* start = std::get_if<Start>(&decision)) ran_.erase(start->job);
         }
       }
+      check_starter(decisions);
       const std::vector<Decision> its = twin_.take_decisions();
       EXPECT_TRUE(its == decisions) << "its twin decides otherwise: " << text_of(its)
                                     << "\ninstead of: " << text_of(decisions);
@@ -121,6 +126,19 @@ class RandomRun {
     scheduler.step({},
                    Configure{std::make_shared<const Configuration>(first_world_.configuration)});
     for (const NodeSpec& spec : first_world_.nodes) scheduler.step({}, NodeUpdate{spec});
+  }
+
+  // It decides the same, except when and where jobs are expected to start.
+  void check_starter(std::vector<Decision> decisions) {
+    if (!starter_) return;
+    std::vector<Decision> its = starter_->take_decisions();
+    const auto is_planned = [](const Decision& decision) {
+      return std::holds_alternative<Planned>(decision);
+    };
+    std::erase_if(its, is_planned);
+    std::erase_if(decisions, is_planned);
+    EXPECT_TRUE(its == decisions) << "a pass that ends early decides otherwise: " << text_of(its)
+                                  << "\ninstead of: " << text_of(decisions);
   }
 
   // Another one whose run(t) is not published, for simulations: it decides the same.
@@ -329,7 +347,8 @@ class RandomRun {
         tell(SliceEnd{});
         break;
       case 16:
-        tell(Pass{});
+        // Every other one is followed by the backfill.
+        tell(Pass{.backfill = history_.size() % 2 == 0});
         break;
       case 17:
         if (const auto id = any(); id && pick(3) == 0) tell(TimeLimitReached{*id});
@@ -609,6 +628,7 @@ class RandomRun {
   };
   std::vector<Told> history_;
   std::optional<Scheduler> simulated_;
+  std::optional<Scheduler> starter_;
   std::map<NodeIndex, NodePlan> older_;  // what nodes had before what is published now
   std::map<JobId, base::Duration> ran_;  // in the present incarnation, as it says
   std::int64_t next_id_ = 1;

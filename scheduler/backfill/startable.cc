@@ -1,0 +1,37 @@
+#include "scheduler/backfill/startable.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sched {
+namespace {
+
+// The part of a request that decides if a job can start now: all but who asks, when and for how
+// long. A field that is missing here would give a job the answer of another one.
+auto start_part(const JobRequest& request) {
+  return std::tie(request.min_nodes, request.tasks, request.max_nodes, request.nodes_given,
+                  request.tasks_per_node, request.tasks_per_socket, request.tasks_per_core,
+                  request.cpus_per_task, request.min_cpus_per_node, request.sockets_per_node,
+                  request.cores_per_socket, request.threads_per_core, request.overcommit,
+                  request.use_min_nodes, request.memory, request.tmp_disk, request.sharing,
+                  request.required_nodes, request.excluded_nodes, request.contiguous,
+                  request.constraint, request.qos, request.pod_per_task);
+}
+
+}  // namespace
+
+void Startable::add(std::size_t index, Kind kind, base::Duration limit) {
+  const auto known = std::ranges::find_if(kinds_, [&](const Kind& other) {
+    return !kind.special && !other.special && other.partition == kind.partition &&
+           start_part(other.job->request) == start_part(kind.job->request);
+  });
+  if (known == kinds_.end()) {
+    kind.records.emplace_back(index, limit);
+    kinds_.push_back(std::move(kind));
+    return;
+  }
+  known->job = kind.job;
+  known->records.emplace_back(index, std::min(limit, known->limit_min()));
+}
+
+}  // namespace sched
