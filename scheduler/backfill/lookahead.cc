@@ -151,6 +151,7 @@ void Lookahead::end() {
 void Lookahead::release() {
   trial_.reset();
   gone_ = 0;
+  is_ripe_trial_ = false;
 }
 
 void Lookahead::changed() {
@@ -321,8 +322,7 @@ bool Lookahead::has_candidates(Search& search) {
   if (list.candidates.empty()) return false;
   // A trial counts the jobs that were taken away in the order of their ends, and victims come from
   // anywhere in it.
-  trial_.reset();
-  gone_ = 0;
+  release();
   trial_ = books_.selector().begin_trial();
   for (const Candidate& candidate : list.candidates) {
     const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const End& each) {
@@ -345,14 +345,14 @@ bool Lookahead::has_candidates(Search& search) {
 
 // Leaves the books without the first `count` of ends_ (and without victims).
 void Lookahead::take_away(std::size_t count) {
+  if (is_ripe_trial_) release();
   // The last jobs taken away come back, if the selector can undo it. If it cannot, the trial begins
   // anew with the real books.
   while (gone_ > count) {
     if (trial_->put_back()) {
       --gone_;
     } else {
-      trial_.reset();
-      gone_ = 0;
+      release();
     }
   }
   if (!trial_ && gone_ < count) trial_ = books_.selector().begin_trial();
@@ -463,11 +463,37 @@ Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partitio
   return &ripenings_.try_emplace(key, *this, key).first->second;
 }
 
-// The books without the jobs that end by then on the nodes that are ripe.
+void Lookahead::begin_ripe_trial() {
+  release();
+  trial_ = books_.selector().begin_trial();
+  is_ripe_trial_ = true;
+  ripe_gone_.clear();
+  for (const int rank : gone_ranks_) {
+    gone_until_[static_cast<std::size_t>(rank)] = base::Instant::min();
+  }
+  gone_ranks_.clear();
+  gone_until_.resize(static_cast<std::size_t>(cluster_.node_count()), base::Instant::min());
+}
+
+void Lookahead::take_away_ripe(const Job& job) {
+  if (!ripe_gone_.insert(job.table_order).second) return;
+  trial_->remove(job.select, Keep::kNothing);
+  const base::Instant at = guess_end(end_of(job));
+  for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation&) {
+    base::Instant& until = gone_until_[static_cast<std::size_t>(rank)];
+    if (until == base::Instant::min()) gone_ranks_.push_back(rank);
+    until = std::max(until, at);
+  });
+}
+
+// The books without the jobs that end by then on the nodes that are ripe. What the trial of the
+// question before took away on other nodes does not matter. On these nodes it may lack jobs that
+// this question takes away too, but none that end later; then a new trial begins.
 std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
                                                      base::Instant at) {
   ripe_nodes_ = cluster_.no_nodes();
   gone_first_.clear();
+  bool goes_on = is_ripe_trial_;
   for (std::size_t i = 0;; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
     if (ripe == nullptr || ripe->at > at) break;
@@ -475,6 +501,7 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
     // by then are elsewhere.
     if (!search.question.nodes.test(ripe->rank)) continue;
     ripe_nodes_.set(ripe->rank);
+    goes_on = goes_on && gone_until_[static_cast<std::size_t>(ripe->rank)] <= at;
     for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(ripe->rank))) {
       if (!job->completing() && guess_end(end_of(*job)) <= at) gone_first_.push_back(job);
     }
@@ -483,12 +510,9 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
   // In job-table order, and each job once although it may be on several of the nodes.
   std::sort(gone_first_.begin(), gone_first_.end(), before);
   gone_first_.erase(std::unique(gone_first_.begin(), gone_first_.end()), gone_first_.end());
-  release();
-  trial_ = books_.selector().begin_trial();
-  for (const Job* const job : gone_first_) trial_->remove(job->select, Keep::kNothing);
-  auto answer = question_selector(search, ripe_nodes_, at);
-  release();
-  return answer;
+  if (!goes_on) begin_ripe_trial();
+  for (const Job* const job : gone_first_) take_away_ripe(*job);
+  return question_selector(search, ripe_nodes_, at);
 }
 
 // Exact starts where cores can be counted: the job cannot start before so many nodes are ripe as it
@@ -643,8 +667,7 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   };
   Answer answer = search_on();
   if (search.has_victims) {
-    trial_.reset();
-    gone_ = 0;
+    release();
     // The marks are for one question; the ends are kept for the next.
     for (End& end : ends_) end.is_victim = false;
   }

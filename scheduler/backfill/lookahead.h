@@ -31,6 +31,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -155,6 +156,8 @@ class Lookahead {
   Answer after_ends(Search& search, std::size_t from);
   Answer when_ripe(Search& search, Ripening& ripening);
   std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
+  void begin_ripe_trial();
+  void take_away_ripe(const Job& job);
   bool is_gone_by(const Job& job, base::Instant start) const;
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
   std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
@@ -196,6 +199,12 @@ class Lookahead {
   std::vector<const Job*> gone_first_;   // jobs that have ended by its start
   std::unique_ptr<Selector::Trial> trial_;
   std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
+  // Or, in a trial of ask_ripe(), these jobs, by their order in the job table: all that end by
+  // gone_until_ on each node, and none that ends later.
+  bool is_ripe_trial_ = false;
+  std::set<std::int64_t> ripe_gone_;
+  std::vector<base::Instant> gone_until_;  // by rank; min() = all jobs are there
+  std::vector<int> gone_ranks_;            // whose gone_until_ is set
 };
 
 }  // namespace sched
