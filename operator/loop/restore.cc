@@ -252,6 +252,10 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
       plan->timetable.plan.clear();
       plan->timetable.cycle = {{}};
       timetables_.want(*plan, name, [](sched::JobId) { return std::nullopt; });
+    } else {
+      // The scheduler says nothing of a node whose plan is as published. But a pod may have taken
+      // the place of one that is listed (Members), or may do so later.
+      timetables_.want(*plan, name, [this](sched::JobId id) { return listed_job(id); });
     }
     plans.push_back(std::move(*plan));
   });

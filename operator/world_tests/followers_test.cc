@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -275,6 +276,44 @@ TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
   ASSERT_TRUE(ends("wide", minutes{20})) << world_.log_tail();
   EXPECT_TRUE(
       world_.run_until([&] { return world_.state("other") == "Completed"; }, minutes{10}));
+  expect_no_violations(world_);
+}
+
+// Goal: a new leader names the next pods in timetables before they are made, also if it plans
+// nothing else there, and if its predecessor has stored their places and named them nowhere.
+// Method: an agent leaves a pod that no timetable lists alone, so each pod that runs is listed.
+TEST_F(FollowersTest, AreListedByANewLeader) {
+  const auto unlisted = [this](const std::string& job) {
+    std::string names;
+    for (const kube::Pod& pod : world_.pods_of(job)) {
+      if (pod.status.phase != kube::PodPhase::kRunning) continue;
+      const auto pods = world_.timetable(pod.spec.node_name.value_or("")).spec.pods;
+      const std::string& name = pod.metadata.name;
+      if (std::ranges::find(pods, name, &kube::TimetablePod::name) == pods.end()) names += name;
+    }
+    return names;
+  };
+  world_.apply(partition("batch", force()));
+  world_.apply(gang_job("other", 5, "400s"));
+  for (const std::string name : {"before", "between"}) {
+    create(sweep(name, 2, 6, "10s"));
+    const auto ready = [&] {
+      return kube::is_true(world_.job(name).status.conditions, kube::kReady);
+    };
+    ASSERT_TRUE(world_.run_until(ready, minutes{5})) << world_.log_tail();
+    if (name == "before") {
+      world_.run_for(seconds{1});
+      world_.restart_operator();
+    } else {
+      world_.crash_after(WritePoint::kReady);  // with which places are stored
+    }
+    const auto is_over = [&] { return kube::is_finished(get(name).status); };
+    ASSERT_TRUE(
+        world_.run_until([&] { return is_over() || !unlisted(name).empty(); }, minutes{10}));
+    EXPECT_EQ(unlisted(name), "") << world_.log_tail();
+    ASSERT_TRUE(world_.run_until(is_over, minutes{10}));
+  }
+  EXPECT_EQ(world_.crashes(), 1);
   expect_no_violations(world_);
 }
 
