@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "scheduler/select/memory_demand.h"
+
 namespace sched {
 
 // All nodes are idle until the allocated jobs are added again; only nodes that take no pods at all
@@ -9,7 +11,7 @@ namespace sched {
 void NodeUsage::reset() {
   nodes_.assign(static_cast<std::size_t>(cluster_.node_slots()), Counters{});
   idle_ = shareable_ = NodeSet::all(cluster_.node_count());
-  completing_ = full_ = cluster_.no_nodes();
+  completing_ = full_ = memory_taken_ = cluster_.no_nodes();
   completing_count_ = owners_count_ = full_count_ = 0;
   for (const NodeIndex node : cluster_.order()) show_full(node);
   log_.forget();
@@ -47,6 +49,33 @@ void NodeUsage::count_pods(const Job& job, int delta) {
   }
 }
 
+bool NodeUsage::takes_all_memory(const Job& job) const {
+  const MemoryDemand demand = memory_demand(
+      cluster_.parameters(), cluster_.partition(*job.partition).config, job.request.memory);
+  return demand.memory.per == CountedPer::kWholeNode;
+}
+
+const Job* NodeUsage::memory_holder(NodeIndex node) const {
+  const std::vector<const Job*>& jobs = jobs_on(node);
+  const auto found = std::find_if(jobs.begin(), jobs.end(),
+                                  [this](const Job* job) { return takes_all_memory(*job); });
+  return found == jobs.end() ? nullptr : *found;
+}
+
+// When a job leaves, the others are looked at and not counted: a default of the configuration may
+// have changed what each counts as since it came.
+void NodeUsage::show_memory_taken(const Job& job, bool comes) {
+  if (comes && !takes_all_memory(job)) return;
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    if (!cluster_.exists(use.node)) continue;
+    const int rank = cluster_.rank(use.node);
+    if (comes) memory_taken_.set(rank);
+    if (!comes && memory_taken_.test(rank) && memory_holder(use.node) == nullptr) {
+      memory_taken_.reset(rank);
+    }
+  }
+}
+
 // Returns true if the job keeps other users off its nodes, by its own wish or by its partition's
 // (7.9).
 bool NodeUsage::owns_nodes(const Job& job) const {
@@ -59,6 +88,7 @@ void NodeUsage::add(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) nodes_[use.node.index()].jobs.push_back(&job);
   }
+  show_memory_taken(job, true);
   if (owns_nodes(job)) ++owners_count_;
   count_pods(job, +1);
   count(job, +1);
@@ -71,6 +101,7 @@ void NodeUsage::remove(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) std::erase(nodes_[use.node.index()].jobs, &job);
   }
+  show_memory_taken(job, false);
 }
 
 // A job counts as running or as completing. A suspended one counts as neither: its nodes are idle

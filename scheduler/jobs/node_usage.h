@@ -44,6 +44,10 @@ class NodeUsage {
   const NodeSet& full() const { return full_; }
   bool any_full() const { return full_count_ > 0; }
   std::optional<int> pods_left(NodeIndex node) const;
+  // Nodes of which a job holds all memory because it asked for none (R5.3), and that job; null if
+  // there is none. For sentences: selectors have the books of memory.
+  const NodeSet& memory_taken() const { return memory_taken_; }
+  const Job* memory_holder(NodeIndex node) const;
   // The node may take another number of pods.
   void node_changed(NodeIndex node) { show_full(node); }
   // Returns true if restrict_to_user() may take nodes away.
@@ -70,12 +74,14 @@ class NodeUsage {
   void count_completing(const Job& job, int delta);
   void count_pods(const Job& job, int delta);
   void show_full(NodeIndex node);
+  bool takes_all_memory(const Job& job) const;
+  void show_memory_taken(const Job& job, bool comes);
   void show(NodeSet& set, int rank, bool member);
   bool owns_nodes(const Job& job) const;
 
   const Cluster& cluster_;
   std::vector<Counters> nodes_;  // by NodeIndex
-  NodeSet idle_, shareable_, completing_, full_;
+  NodeSet idle_, shareable_, completing_, full_, memory_taken_;
   ChangeLog log_;
   int completing_count_ = 0;  // completing jobs
   int full_count_ = 0;        // members of full_

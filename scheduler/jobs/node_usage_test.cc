@@ -18,9 +18,9 @@ class NodeUsageTest : public ::testing::Test {
     for (const char* name : {"a", "b", "c", "d"}) specs.push_back(node(name));
     specs[3].pods_max = 2;  // d takes two pods
     for (const NodeSpec& spec : specs) EXPECT_TRUE(cluster_.upsert_node(spec).ok());
-    Configuration configuration = gang_linear({partition("p", specs), partition("alone", specs)});
-    configuration.partitions[1].exclusive_user = true;
-    cluster_.configure(configuration);
+    configuration_ = gang_linear({partition("p", specs), partition("alone", specs)});
+    configuration_.partitions[1].exclusive_user = true;
+    cluster_.configure(configuration_);
     cluster_.settle();
     usage_.reset();
   }
@@ -50,9 +50,36 @@ class NodeUsageTest : public ::testing::Test {
     return letters(nodes);
   }
 
+  Configuration configuration_;
   Cluster cluster_;
   NodeUsage usage_{cluster_};
 };
+
+// R5.3. For as long as it is there: also suspended, and while others come and go.
+TEST_F(NodeUsageTest, MemoryIsTakenWhereAJobThatAskedForNoneIs) {
+  Job asks = made("ab");
+  asks.request.memory = MemoryPerNode{MemoryMiB{10}};
+  Job all = made("bc");
+  usage_.add(asks);
+  usage_.add(all);
+  EXPECT_EQ(letters(usage_.memory_taken()), "") << "memory is not managed";
+  usage_.remove(all);
+  usage_.remove(asks);
+  Configuration managed = configuration_;
+  managed.cluster.memory = true;
+  cluster_.configure(managed);
+  cluster_.settle();
+  usage_.reset();
+  usage_.add(asks);
+  usage_.add(all);
+  EXPECT_EQ(letters(usage_.memory_taken()), "bc");
+  EXPECT_EQ(usage_.memory_holder(index('b')), &all);
+  EXPECT_EQ(usage_.memory_holder(index('a')), nullptr);
+  usage_.remove(asks);
+  EXPECT_EQ(letters(usage_.memory_taken()), "bc");
+  usage_.remove(all);
+  EXPECT_EQ(letters(usage_.memory_taken()), "");
+}
 
 // A reader that keeps a set of nodes looks only at those in the log.
 TEST_F(NodeUsageTest, ANodeWhosePlaceInTheSetsChangesIsInTheLog) {

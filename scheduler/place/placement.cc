@@ -305,13 +305,17 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
   return allowed;
 }
 
+// R4.3: with a PreemptType the idle test is dropped, and the selector's books alone decide.
+bool Placement::takes_only_idle(const Attempt& attempt) const {
+  return !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
+}
+
 // The usable nodes (3.6 steps 4b to 4f). Valid until the next call.
 const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
       attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
-  // R4.3: with a PreemptType the idle test is dropped, and the selector's books alone decide.
-  const bool only_idle = !preempt::enabled(cluster_) && !attempt.outcome.sharing.shares_nodes;
+  const bool only_idle = takes_only_idle(attempt);
   const bool as_usual = sees_all_up(request) && !attempt.offers_victims &&
                         !usage_.restricts(exclusive_user) && request.now >= request.job.avoid_until;
   if (as_usual) return usable_of_up(only_idle).nodes;
@@ -542,7 +546,22 @@ std::string Placement::describe_busy(const Attempt& attempt) {
   if (full > 0) {
     text += ", " + std::to_string(full) + " have no room for another pod";
   }
+  // A job that takes idle nodes only would not come to one that is in use, whatever memory is left.
+  if (!takes_only_idle(attempt)) text += describe_memory();
   return text;
+}
+
+// Names one job: they have mostly the same cause, which its user or an administrator can remove.
+std::string Placement::describe_memory() {
+  const NodeSet& up = up_of_base().nodes;
+  const NodeSet& taken = usage_.memory_taken();
+  const int first = up.next_common(0, taken);
+  if (first < 0) return "";
+  const Job* const holder = usage_.memory_holder(cluster_.node_at(first));
+  if (holder == nullptr) return "";
+  return "; " + std::to_string(up.count_and(taken)) + " have no memory left: job " +
+         to_string(holder->id) + " asked for none and so was given all of " +
+         cluster_.spec_at(first).name + "'s";
 }
 
 }  // namespace sched

@@ -132,6 +132,7 @@ class Placement {
                  std::size_t alternative) const;
   bool pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const;
   const NodeSet& usable_nodes(const Attempt& attempt);
+  bool takes_only_idle(const Attempt& attempt) const;
   bool sees_all_up(const PlacementRequest& request) const {
     return &request.available == &groups_.up();
   }
@@ -143,6 +144,7 @@ class Placement {
   NodeSet overfilled(const Attempt& attempt) const;
   void classify(Attempt& attempt);
   std::string describe_busy(const Attempt& attempt);
+  std::string describe_memory();
 
   const Cluster& cluster_;
   const NodeGroups& groups_;

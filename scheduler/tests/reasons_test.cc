@@ -114,6 +114,28 @@ TEST_F(Reasons, PriorityKeepsASpecificReason) {
   EXPECT_EQ(driver.view(2).reason, Reason::kReqNodeNotAvail);
 }
 
+// Memory is a consumable resource, and jobs 1 and 2 ask for none, so they are given all of their
+// nodes' (R5.3). Two jobs could share each node otherwise.
+TEST_F(Reasons, ResourcesWhereAJobThatAskedForNoMemoryHasItAll) {
+  c = gang_linear({partition("p", {four[0], four[1], four[2]}, OverSubscribe::kForce, 2)});
+  c.cluster.memory = true;
+  JobRequest frugal = job(3, 1);
+  frugal.memory = MemoryPerNode{MemoryMiB{10}};
+  EXPECT_EQ(told({job(1, 2), job(2, 1), frugal}, 3),
+            "needs 1 nodes; of 3 that could hold it 0 are idle; 3 have no memory left: job 1 asked "
+            "for none and so was given all of n1's");
+  EXPECT_EQ(reason, Reason::kResources);
+  // With a default it is given that, and no sentence says that it asked for none.
+  c.cluster.default_memory.per_node = MemoryMiB{7995};  // of 8000
+  EXPECT_EQ(told({job(1, 3), frugal}, 3), "needs 1 nodes; of 3 that could hold it 0 are idle");
+}
+
+// A job that takes only idle nodes would not come to these, whatever memory is left.
+TEST_F(Reasons, MemoryIsNotNamedWhereJobsDoNotShare) {
+  c.cluster.memory = true;
+  EXPECT_EQ(told({job(1, 4), job(2, 1)}, 2), "needs 1 nodes; of 4 that could hold it 0 are idle");
+}
+
 // Three other nodes are idle and do not help a job that names its node.
 TEST_F(Reasons, RequiredNodeDown) {
   four[0].state = NodeState::kDrain;
