@@ -149,7 +149,7 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   // 3. the log, also of what failed
   const std::scoped_lock lock{mu_};
   log_.record({.at = clock_.wall(),
-               .kind = {info.verb, what, info.subresource, request.user_agent},
+               .kind = {info.verb, what, info.subresource, request.user_agent, info.group},
                .ns = info.ns,
                .name = info.name,
                .code = answer.response.status});

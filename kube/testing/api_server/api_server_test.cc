@@ -270,12 +270,14 @@ TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
   EXPECT_EQ(last_state_, StreamState::kEnd);
 }
 
-TEST_F(ApiServerTest, CountsRequestsByVerbResourceSubresourceAndUserAgent) {
+TEST_F(ApiServerTest, CountsRequestsByVerbResourceAndUserAgent) {
   call(kube::Method::kPost, kPods, pod("a"));
   call(kube::Method::kPatch, std::string{kPods} + "/a/status", {{"status", {{"phase", "Running"}}}},
        "application/merge-patch+json");
   call(kube::Method::kGet, "/api/v1/pods");
+  call(kube::Method::kGet, "/apis/batch/v1/jobs");
   const auto counts = server_.request_counts();
+  EXPECT_EQ(counts.at({"list", "jobs", "", "test", "batch"}), 1);
   EXPECT_EQ(counts.at({"create", "pods", "", "test"}), 1);
   EXPECT_EQ(counts.at({"patch", "pods", "status", "test"}), 1);
   EXPECT_EQ(counts.at({"list", "pods", "", "test"}), 1);

@@ -42,6 +42,7 @@ nlohmann::json to_json(const std::map<RequestKind, std::int64_t>& counts) {
   nlohmann::json list = nlohmann::json::array();
   for (const auto& [kind, count] : counts) {
     list.push_back({{"verb", kind.verb},
+                    {"group", kind.group},
                     {"resource", kind.resource},
                     {"subresource", kind.subresource},
                     {"userAgent", kind.user_agent},
@@ -55,6 +56,7 @@ nlohmann::json to_json(const std::vector<WriteRecord>& writes) {
   for (const WriteRecord& write : writes) {
     list.push_back({{"at", kube::format_micro_time(write.at)},
                     {"verb", write.kind.verb},
+                    {"group", write.kind.group},
                     {"resource", write.kind.resource},
                     {"subresource", write.kind.subresource},
                     {"userAgent", write.kind.user_agent},

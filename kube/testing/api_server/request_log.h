@@ -21,6 +21,7 @@ struct RequestKind {
   std::string resource;     // plural; the path if it is not a resource
   std::string subresource;  // "status", …
   std::string user_agent;   // up to the first '/' or ' '
+  std::string group{};      // of the resource; "" = core, or it is not a resource
   friend auto operator<=>(const RequestKind&, const RequestKind&) = default;
 };
 
