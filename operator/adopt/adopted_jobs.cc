@@ -66,13 +66,6 @@ int failures_before(const kube::ObjectMeta& metadata) {
   return number_in(metadata, kube::kLabelFailures, attempt_of(metadata));
 }
 
-// The pods that count as done: those of the present start are in its status, together with earlier
-// ones.
-std::string succeeded_in(const kube::JobSpec& spec, const kube::JobStatus& status) {
-  if (!spec.completions) return "";
-  return status.succeeded_indexes.empty() ? spec.completed_indexes : status.succeeded_indexes;
-}
-
 bool is_final(const kube::JobStatus& status) {
   return status.state && kube::is_final(*status.state);
 }
@@ -200,7 +193,7 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
              .attempt = attempt_of(record.object->metadata),
              .failures = failures_before(record.object->metadata),
              .status = record.status.stored(),
-             .succeeded = succeeded_in(record.object->spec, record.status.stored()),
+             .succeeded = done_indexes(record.object->spec, record.status.stored()),
              .version = record.status.version(),
              .deleted = record.deleted};
   for (const auto& [name, pod] : record.pods) {
@@ -223,7 +216,7 @@ void AdoptedJobs::observe_ended(const kube::Job& object) {
                    .attempt = attempt_of(object.metadata),
                    .failures = failures_before(object.metadata),
                    .status = object.status,
-                   .succeeded = succeeded_in(object.spec, object.status),
+                   .succeeded = done_indexes(object.spec, object.status),
                    .version = object.metadata.resource_version});
 }
 

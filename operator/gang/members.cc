@@ -11,6 +11,11 @@ std::vector<int> parse_indexes(std::string_view text) {
   return base::parse_number_list(text, kCompletionsMax - 1).value_or(std::vector<int>{});
 }
 
+std::string done_indexes(const kube::JobSpec& spec, const kube::JobStatus& status) {
+  if (!spec.completions) return "";
+  return status.succeeded_indexes.empty() ? spec.completed_indexes : status.succeeded_indexes;
+}
+
 Members::Members(int completions, const Stored& stored, int places)
     : completions_{std::clamp(completions, 0, kCompletionsMax)},
       succeeded_(static_cast<std::size_t>(completions_)) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/job.h"
 #include "operator/gang/pod_slots.h"
 
 namespace control {
@@ -18,6 +19,10 @@ inline constexpr int kCompletionsMax = 100'000;
 
 // A list of indexes of pods ("0,2-3"); what is no such list counts as empty.
 std::vector<int> parse_indexes(std::string_view text);
+
+// Returns which pods of a Job with spec.completions are done: status.succeededIndexes, which has
+// those of earlier Jobs, too; before its first start spec.completedIndexes. Empty of other Jobs.
+std::string done_indexes(const kube::JobSpec& spec, const kube::JobStatus& status);
 
 // Indexes below spec.completions are given to places from the lowest one on, each once in a start.
 // Cost: O(completions) to make one, and for the texts; else the logarithm of the number of places.

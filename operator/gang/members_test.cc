@@ -11,6 +11,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
+TEST(Members, OfWhatIsDoneTheStatusTellsMoreThanTheSpec) {
+  kube::JobSpec spec;
+  kube::JobStatus status;
+  spec.completed_indexes = "0-1";
+  EXPECT_EQ(done_indexes(spec, status), "") << "its pods do not follow one another";
+  spec.completions = 6;
+  EXPECT_EQ(done_indexes(spec, status), "0-1");
+  status.succeeded_indexes = "0-2,4";
+  EXPECT_EQ(done_indexes(spec, status), "0-2,4");
+}
+
 TEST(Members, BeginWithTheLowestIndexesThatAreLeft) {
   // Six completions at three places; 0 and 2 have succeeded before. Without stored members the
   // lowest are taken, in their order, so each leader comes to the same.

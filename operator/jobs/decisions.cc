@@ -60,10 +60,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   // 2. the allocation
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
-  if (job.object->spec.completions) {
-    const std::string& succeeded = job.wanted().succeeded_indexes;
-    context.succeeded = succeeded.empty() ? job.object->spec.completed_indexes : succeeded;
-  }
+  context.succeeded = done_indexes(job.object->spec, job.wanted());
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
