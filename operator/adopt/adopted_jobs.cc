@@ -165,6 +165,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
       // Our Jobs of it go by garbage collection, or stay as they are.
       Adopted& gone = adopted_.at(known->second);
       gone.object = nullptr;
+      templates_.forget(known->second);
       timers_.clear(known->second);
       if (gone.jobs.empty()) adopted_.erase(known->second);
       uids_.erase(known);
@@ -225,6 +226,7 @@ void AdoptedJobs::put_job(const kube::Job& object, OurJob job) {
   job.is_going = object.metadata.deletion_timestamp.has_value();
   job.taken_away = is_taken_away(object, job.status);
   owners_[object.metadata.uid] = owner;
+  templates_.forget(owner);
   OurJob& known = adopted_[owner].jobs[object.metadata.uid];
   job.asked_at = known.asked_at;
   job.asked_version = std::move(known.asked_version);
@@ -527,10 +529,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
   // After a refusal the next try waits for the back-off; look() has set its timer.
   if (adopted.creation.may_begin(now)) {
     adopted.creation.begin();
-    effects.emplace_back(
-        CreateJob{.job = std::move(verdict.job),
-                  .template_of = CreateJob::TemplateOf{kube::key_of(adopted.object->metadata),
-                                                       adopted.object->spec.pod_template}});
+    effects.push_back(creation_of(adopted, std::move(verdict.job)));
   }
   if (!adopted.refusal.empty()) {
     return {.phase = Phase::kRefused, .reason = "NotMade", .message = adopted.refusal};
@@ -538,6 +537,17 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
   return {.phase = Phase::kWaiting,
           .reason = "Queued",
           .message = "the gang is on its way into the queue"};
+}
+
+Effect AdoptedJobs::creation_of(const Adopted& adopted, kube::Job job) {
+  const kube::BatchJob& object = *adopted.object;
+  CreateJob::TemplateOf of{kube::key_of(object.metadata), object.spec.pod_template};
+  if (kube::RawJson whole = templates_.take(object.metadata.uid); !whole.empty()) {
+    kube::BatchJob with_template = object;
+    with_template.spec.pod_template = std::move(whole);
+    of.whole = Shared{std::move(with_template)};
+  }
+  return CreateJob{.job = std::move(job), .template_of = std::move(of)};
 }
 
 // One event for each new sentence. Without this a refusal that stays would make an event at every

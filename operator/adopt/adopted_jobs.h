@@ -33,6 +33,7 @@
 #include "base/timers.h"
 #include "kube/api/batch_job.h"
 #include "operator/jobs/job_record.h"
+#include "operator/jobs/whole_templates.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/report.h"
 #include "operator/publish/attempts.h"
@@ -47,8 +48,9 @@ namespace control {
 // changed or whose Job did, the logarithm of their number and its pods.
 class AdoptedJobs {
  public:
-  // `report` must live longer than this.
-  explicit AdoptedJobs(const Report& report) : report_{report} {}
+  // Both must live longer than this.
+  AdoptedJobs(const Report& report, WholeTemplates& templates)
+      : report_{report}, templates_{templates} {}
 
   void observe(const Changes<kube::BatchJob>& changes);
   // Of any Job of ours, whenever something about it or its pods changed; those of no batch Job are
@@ -121,11 +123,13 @@ class AdoptedJobs {
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
   BatchView view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
                              std::vector<Effect>& effects);
+  Effect creation_of(const Adopted& adopted, kube::Job job);
   void write(const std::string& uid, Adopted& adopted, InformBudget& budget, base::Instant now,
              std::vector<Effect>& effects);
   void tell_refusal(Adopted& adopted, const BatchView& view);
 
   const Report& report_;
+  WholeTemplates& templates_;
   std::map<std::string, Adopted> adopted_;       // by UID of the batch Job
   std::map<kube::ObjectKey, std::string> uids_;  // of the batch Jobs that exist
   std::map<std::string, std::string> owners_;    // batch Job by UID of our Job

@@ -108,7 +108,8 @@ class AdoptedJobsTest : public testing::Test {
   const Report report_{{.event = [this](const kube::ObjectReference&, bool, const std::string& why,
                                         const std::string&) { events_.push_back(why); }}};
   InformBudget budget_;
-  AdoptedJobs adopted_{report_};
+  WholeTemplates templates_;
+  AdoptedJobs adopted_{report_, templates_};
 };
 
 TEST_F(AdoptedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
@@ -132,6 +133,25 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   now_ += seconds{31};
   show();
   EXPECT_THAT(due(), SizeIs(1));
+}
+
+// The informer has just seen it.
+TEST_F(AdoptedJobsTest, ItsTemplateGoesWithItsFirstJob) {
+  batch_.spec.backoff_limit = 1;
+  templates_.see(batch_);
+  show();
+  const auto template_of = [](const std::vector<Effect>& effects) {
+    return std::get<CreateJob>(effects.at(0)).template_of;
+  };
+  auto effects = due();
+  ASSERT_THAT(effects, SizeIs(1));
+  EXPECT_EQ((*template_of(effects)->whole)->spec.pod_template, batch_.spec.pod_template);
+  kube::Job job = made(effects, "one");
+  answer(job);
+  ends(job, kube::JobState::kFailed);
+  effects = all_due();
+  ASSERT_THAT(effects, SizeIs(1));
+  EXPECT_FALSE(template_of(effects)->whole.has_value()) << "it is read";
 }
 
 TEST_F(AdoptedJobsTest, ASuccessIsTheEnd) {

@@ -1,5 +1,6 @@
-// The facts of each Job's template after the informer dropped it. Written by the informer's
-// thread before the job itself reaches the loop, read and cleaned by the loop.
+// The facts of each Job's template after the informer dropped it, and for a moment the whole ones
+// of new batch Jobs. Written by the informer's thread before the job itself reaches the loop, read
+// and cleaned by the loop.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <string>
 
+#include "operator/jobs/whole_templates.h"
 #include "operator/translate/template_check.h"
 
 namespace control {
@@ -40,7 +42,10 @@ class TemplateBook {
     facts_.erase(uid);
   }
 
+  WholeTemplates& of_batch_jobs() { return of_batch_jobs_; }
+
  private:
+  WholeTemplates of_batch_jobs_;
   mutable std::mutex mu_;
   std::map<std::string, std::shared_ptr<const TemplateFacts>> facts_;  // by UID; guarded by mu_
 };

@@ -51,5 +51,58 @@ TEST(TemplateBook, AChangedTemplateIsAProblemAndTheFirstOneCounts) {
   EXPECT_EQ(book.find("uid"), changed) << "to change it back does not mend it";
 }
 
+kube::BatchJob batch_job(const std::string& uid, const std::string& image) {
+  kube::BatchJob job;
+  job.metadata.uid = uid;
+  job.spec.pod_template = template_of(image);
+  return job;
+}
+
+TEST(WholeTemplates, AreKeptUntilTheyAreTaken) {
+  WholeTemplates templates;
+  templates.see(batch_job("a", "one"));
+  templates.see(batch_job("a", "two"));
+  templates.see(batch_job("b", "one"));
+  EXPECT_EQ(templates.take("a"), template_of("two")) << "the newest";
+  EXPECT_TRUE(templates.take("a").empty());
+  templates.forget("b");
+  EXPECT_TRUE(templates.take("b").empty());
+}
+
+// A suspended Job may get another template, and one that waits or runs has its Job of ours.
+TEST(WholeTemplates, AreOfNewJobsOnly) {
+  const auto is_kept_after = [](const auto& change) {
+    WholeTemplates templates;
+    kube::BatchJob job = batch_job("a", "one");
+    templates.see(job);
+    change(job);
+    templates.see(job);
+    return !templates.take("a").empty();
+  };
+  const auto with = [&](std::string_view type) {
+    return is_kept_after([&](kube::BatchJob& job) {
+      job.status.conditions = {
+          {.type = std::string{type}, .status = kube::ConditionStatus::kTrue}};
+    });
+  };
+  EXPECT_TRUE(is_kept_after([](kube::BatchJob&) {}));
+  EXPECT_FALSE(is_kept_after([](kube::BatchJob& job) { job.spec.suspend = true; }));
+  EXPECT_FALSE(is_kept_after([](kube::BatchJob& job) { job.status.start_time.emplace(); }));
+  EXPECT_FALSE(with(kube::kBatchComplete));
+  EXPECT_FALSE(with(kube::kBatchWaiting));
+}
+
+TEST(WholeTemplates, HaveABoundTogetherAndTheOldestGo) {
+  WholeTemplates templates;
+  const std::string large(WholeTemplates::kBytesMax / 4, 'x');
+  for (const char* uid : {"a", "b", "c", "d"}) templates.see(batch_job(uid, large));
+  EXPECT_TRUE(templates.take("a").empty());
+  EXPECT_FALSE(templates.take("b").empty());
+  templates.see(batch_job("e", large));
+  EXPECT_FALSE(templates.take("c").empty()) << "there is room again";
+  templates.see(batch_job("f", large + large + large + large));
+  EXPECT_TRUE(templates.take("f").empty()) << "larger than all may be";
+}
+
 }  // namespace
 }  // namespace control

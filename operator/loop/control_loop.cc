@@ -34,7 +34,8 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
       wishes_{parts_, scheduler_, numbers_, trials_},
       decisions_{parts_, scheduler_, timetables_, wishes_, counters_},
       pod_writes_{parts_, gate_, writer_, counters_},
-      gangs_{parts_, scheduler_, timetables_, pod_writes_} {}
+      gangs_{parts_, scheduler_, timetables_, pod_writes_},
+      adopted_{report_, templates.of_batch_jobs()} {}
 
 base::Instant ControlLoop::step() {
   if (fenced_) return base::kNever;

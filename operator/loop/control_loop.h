@@ -203,7 +203,7 @@ class ControlLoop {
   QueuePriorities queue_priorities_;
   TimeToLive time_to_live_;
   SuspensionNotes notes_;
-  AdoptedJobs adopted_{report_};
+  AdoptedJobs adopted_;
   GatedPods gated_{report_};
 
   // Objects that converge beside the jobs.

@@ -54,7 +54,10 @@ struct Watch<kube::BatchJob> {
     const auto spec = object.find("spec");
     return spec != object.end() && spec->value("managedBy", "") == kube::kManagedBy;
   }
-  static void slim(kube::BatchJob& job, TemplateBook&) { keep_what_is_read(job); }
+  static void slim(kube::BatchJob& job, TemplateBook& templates) {
+    templates.of_batch_jobs().see(job);
+    keep_what_is_read(job);
+  }
 };
 template <>
 struct Watch<kube::PodGroup> {

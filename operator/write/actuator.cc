@@ -385,6 +385,7 @@ class CarryOut {
   // that was judged.
   base::Result<kube::RawJson> read_template(const CreateJob::TemplateOf& of,
                                             const std::string& uid) const {
+    if (of.whole) return pod_template_of(**of.whole, of.judged);
     const auto batch = client_.get<kube::BatchJob>(of.batch_job);
     if (!batch.ok()) return batch.error();
     if (batch->metadata.uid != uid) {

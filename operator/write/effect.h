@@ -247,10 +247,11 @@ struct PodNoted {
 // same controller and the same pods.
 struct CreateJob {
   // The batch Job that `job` is for. Of its template the operator keeps what is judged: the whole
-  // one is read when the Job is made, and has to be the one that was judged.
+  // one is taken from `whole`, or read when the Job is made, and has to be the one that was judged.
   struct TemplateOf {
     kube::ObjectKey batch_job;
     kube::RawJson judged;
+    std::optional<Shared<kube::BatchJob>> whole{};
     friend bool operator==(const TemplateOf&, const TemplateOf&) = default;
   };
   Shared<kube::Job> job;
