@@ -22,9 +22,15 @@ constexpr int kAttemptMax = 1'000'000;
 // Between attempts, as the batch group's controller has it.
 constexpr base::Duration kBackOffFirst = std::chrono::seconds{10};
 constexpr base::Duration kBackOffMax = std::chrono::minutes{6};
-// Differences that only inform are gathered so long: the pods of a gang become ready one after the
-// other.
+// Differences that only inform are gathered so long: a short life ends meanwhile, and is told at
+// its end.
 constexpr base::Duration kGather = std::chrono::seconds{3};
+// Numbers that are about to change: the pods of a gang become ready one after the other, and its
+// own end follows that of its last pod. A gang that starts as it should is ready before that, even
+// after a few seconds of settling; an image that is pulled for minutes is worth a write.
+constexpr base::Duration kGatherPassing = std::chrono::seconds{10};
+// The same while more important writes wait: most of what it waits for is then the API server.
+constexpr base::Duration kGatherPassingWhenBusy = InformBudget::kObjectPeriod;
 constexpr base::Duration kDeleteAgain = std::chrono::seconds{10};
 // An answered creation that no watch has shown for so long: it was deleted at once.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
@@ -100,6 +106,7 @@ BatchView ended_view(const kube::JobStatus& status) {
                  .reason = "kubegang.io/" + std::string{kube::to_string(*status.state)},
                  .message = status.message,
                  .since = status.end_time,
+                 .start = status.start_time,
                  .succeeded_indexes = status.succeeded_indexes};
   if (status.state == kube::JobState::kCompleted) view.phase = Phase::kComplete;
   if (status.state == kube::JobState::kTimeout) {
@@ -123,7 +130,8 @@ BatchView live_view(const kube::JobStatus& status) {
   if (!status.allocation) {
     return {.phase = Phase::kWaiting,
             .reason = status.reason.empty() ? "Queued" : status.reason,
-            .message = status.message.empty() ? "the gang is in the queue" : status.message};
+            .message = status.message.empty() ? "the gang is in the queue" : status.message,
+            .is_passing = !status.state};
   }
   // The instant comes from the stored status rather than from the clock, so a leader that takes
   // over before startTime is written writes the same one.
@@ -149,9 +157,30 @@ bool is_urgent(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& store
   return false;
 }
 
-bool says_only_why(const kube::BatchJobStatus& stored, kube::BatchJobStatus wanted) {
-  wanted.conditions = stored.conditions;
+// Returns true if nothing differs but conditions. The counts of a new batch Job are absent, which
+// is as good as 0.
+bool says_only_why(kube::BatchJobStatus stored, kube::BatchJobStatus wanted) {
+  stored.conditions.clear();
+  wanted.conditions.clear();
+  for (kube::BatchJobStatus* each : {&stored, &wanted}) {
+    each->ready = each->ready.value_or(0);
+    each->terminating = each->terminating.value_or(0);
+  }
   return wanted == stored;
+}
+
+// Returns true if the numbers of its pods are about to change by themselves: pods are made, become
+// ready, or end, or all have ended and the end of their Job is still to be stored. A pod that has
+// ended is no sign of that while others go on. The three numbers are those of the record.
+bool is_in_motion(const JobRecord& record, std::int32_t active, std::int32_t ready,
+                  std::int32_t terminating) {
+  if (terminating > 0) return true;
+  if (!record.status.stored().allocation) return active > 0;
+  std::int32_t to_be_ready = 0;
+  for (std::size_t i = 0; i < record.start.slots.size(); ++i) {
+    if (record.start.slots[i].has_pod() && !record.start.slot_pods[i].is_finished) ++to_be_ready;
+  }
+  return ready == 0 || ready < to_be_ready;
 }
 
 }  // namespace
@@ -208,6 +237,7 @@ void AdoptedJobs::observe_job(const JobRecord& record) {
     ++job.active;
     if (kube::is_true(pod->status.conditions, "Ready")) ++job.ready;
   }
+  job.is_in_motion = is_in_motion(record, job.active, job.ready, job.terminating);
   put_job(*record.object, std::move(job));
 }
 
@@ -290,16 +320,30 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
                "of=" + outcome.owner_uid + " error=\"" + error.message + "\"");
 }
 
-std::vector<Effect> AdoptedJobs::due(InformBudget& budget, base::Instant now) {
+// Those whose turn comes are looked at like any that changed: what there is to tell may be another
+// thing by now, or nothing.
+void AdoptedJobs::take_from_lines(const Means& means) {
+  const auto tokens = static_cast<std::size_t>(std::max(means.budget.tokens(), 0.0));
+  for (std::size_t i = 0; i < tokens && !reasons_wait_.empty(); ++i) {
+    touched_.insert(reasons_wait_.take_first());
+  }
+  for (std::size_t i = 0; i < means.room + tokens && !numbers_wait_.empty(); ++i) {
+    touched_.insert(numbers_wait_.take_first());
+  }
+}
+
+std::vector<Effect> AdoptedJobs::due(InformBudget& budget, std::size_t room, base::Instant now) {
   std::vector<Effect> effects;
+  Means means{budget, room};
   for (std::string& uid : timers_.take_due(now)) touched_.insert(std::move(uid));
+  take_from_lines(means);
   for (const std::string& uid : std::exchange(touched_, {})) {
     const auto found = adopted_.find(uid);
     if (found == adopted_.end() || found->second.object == nullptr) continue;
     // 1. which Jobs of ours are made or deleted, and what the status should say
     look(uid, found->second, now, effects);
     // 2. the difference to what is stored, now or when its turn comes
-    write(uid, found->second, budget, now, effects);
+    write(uid, found->second, means, now, effects);
   }
   return effects;
 }
@@ -324,6 +368,7 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, base::Instant n
   }
   if (view.phase == Phase::kStopping) timers_.set_no_later(uid, now + kDeleteAgain);
   tell_refusal(adopted, view);
+  adopted.is_passing = view.is_passing;
   adopted.status.wanted() = batch_status_after(object.spec, adopted.status.stored(), view, now);
 }
 
@@ -382,13 +427,17 @@ AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
     // the failures before its own.
     failed.attempts = std::max(failed.attempts, job.attempt + 1);
     failed.counted = std::max(failed.counted, job.failures + (counts ? 1 : 0));
+    if (job.status.start_time && (!failed.start || *job.status.start_time < *failed.start)) {
+      failed.start = job.status.start_time;
+    }
     if (verdict.action == FailureAction::kFailJob) {
       failed.verdict =
           BatchView{.phase = Phase::kFailed,
                     .reason = "PodFailurePolicy",
                     .message = job.status.message + " matching FailJob rule at index " +
                                std::to_string(verdict.rule),
-                    .since = job.status.end_time};
+                    .since = job.status.end_time,
+                    .start = job.status.start_time};
     }
   }
   // The number of the next attempt is at least the number of failures, so an attempt of which
@@ -441,7 +490,8 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
   } else if (failed.counted > spec.backoff_limit.value_or(kBackoffLimit)) {
     view = {.phase = Phase::kFailed,
             .reason = "BackoffLimitExceeded",
-            .message = "Job has reached the specified backoff limit"};
+            .message = "Job has reached the specified backoff limit",
+            .start = failed.start};
   } else if (spec.suspend) {
     view = view_of_suspended(adopted, now, effects);
   } else if (present == nullptr) {
@@ -451,6 +501,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
     view.active = present->active;
     view.ready = present->ready;
     view.terminating = present->terminating;
+    view.is_passing = view.is_passing || present->is_in_motion;
   }
   view.failed = failed.counted;
   if (view.succeeded_indexes.empty()) {
@@ -536,7 +587,8 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
   }
   return {.phase = Phase::kWaiting,
           .reason = "Queued",
-          .message = "the gang is on its way into the queue"};
+          .message = "the gang is on its way into the queue",
+          .is_passing = true};
 }
 
 Effect AdoptedJobs::creation_of(const Adopted& adopted, kube::Job job) {
@@ -561,8 +613,51 @@ void AdoptedJobs::tell_refusal(Adopted& adopted, const BatchView& view) {
   report_.event(kube::reference_to(*adopted.object), true, "Refused", message);
 }
 
-void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& budget,
-                        base::Instant now, std::vector<Effect>& effects) {
+// Returns true if a difference that nothing waits for may be written now; else it is looked at
+// again when its time has come, or its turn.
+bool AdoptedJobs::may_inform(const std::string& uid, Adopted& adopted, Means& means,
+                             base::Instant now) {
+  StatusMirror<kube::BatchJob>& mirror = adopted.status;
+  if (adopted.differs_since == base::kNever) adopted.differs_since = now;
+  const bool only_why = says_only_why(mirror.stored(), mirror.wanted());
+  // Pods that have succeeded stay so, whatever becomes of the others.
+  const bool is_passing =
+      adopted.is_passing && mirror.stored().succeeded == mirror.wanted().succeeded;
+  const base::Duration gather = !is_passing              ? kGather
+                                : means.budget.is_busy() ? kGatherPassingWhenBusy
+                                                         : kGatherPassing;
+  base::Instant at = adopted.differs_since + gather;
+  if (only_why && mirror.informed_at() > base::Instant{}) {
+    at = std::max(at, mirror.informed_at() + InformBudget::kObjectPeriod);
+  }
+  if (at > now) {
+    timers_.set_no_later(uid, at);
+    return false;
+  }
+  const bool are_numbers = !only_why && !is_passing;
+  if (are_numbers && means.room > 0) {
+    --means.room;
+  } else if (means.budget.has_one()) {
+    means.budget.spend_one();
+  } else {
+    (are_numbers ? numbers_wait_ : reasons_wait_).add(uid);
+    return false;
+  }
+  mirror.mark(only_why ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
+  return true;
+}
+
+// Four degrees, since each write of a batch Job costs the API server as much as one of ours:
+//
+// 1. What clients wait for goes out at once (is_urgent): an end, a suspension, a count of failures.
+//    Complete and its SuccessCriteriaMet are one write, as are Failed and its FailureTarget: the
+//    API server demands both, not one after the other.
+// 2. Numbers of pods that stay as they are, above all those of a gang that has started, wait for a
+//    moment, and behind the writes for which pods wait. What comes later is always more exact.
+// 3. Numbers that are about to change wait longer, most of them until they have.
+// 4. Mere reasons go out once a minute for each object. They share the budget with 3.
+void AdoptedJobs::write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
+                        std::vector<Effect>& effects) {
   StatusMirror<kube::BatchJob>& mirror = adopted.status;
   if (mirror.wanted() == mirror.stored()) {
     adopted.differs_since = base::kNever;
@@ -570,22 +665,10 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
   }
   if (mirror.is_in_flight()) return;  // its answer touches it
   if (!mirror.may_write(now)) return timers_.set_no_later(uid, mirror.due());
-  if (!is_urgent(adopted.object->spec, mirror.stored(), mirror.wanted())) {
-    if (adopted.differs_since == base::kNever) adopted.differs_since = now;
-    // Three degrees: what clients wait for goes out at once; numbers of pods are gathered for a
-    // moment; mere reasons go through the budget, once a minute for each object.
-    const bool only_informs = says_only_why(mirror.stored(), mirror.wanted());
-    base::Instant at = adopted.differs_since + kGather;
-    if (only_informs && mirror.informed_at() > base::Instant{}) {
-      at = std::max(at, mirror.informed_at() + InformBudget::kObjectPeriod);
-    }
-    if (at > now) return timers_.set_no_later(uid, at);
-    if (only_informs && !budget.has_one())
-      return timers_.set_no_later(uid, now + InformBudget::kLookAgain);
-    if (only_informs) budget.spend_one();
-    mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
-  } else {
+  if (is_urgent(adopted.object->spec, mirror.stored(), mirror.wanted())) {
     mirror.mark(WriteUrgency::kUrgent);
+  } else if (!may_inform(uid, adopted, means, now)) {
+    return;
   }
   adopted.differs_since = base::kNever;
   // The patch carries the version of `from`: if another writer was faster (batch/v1's own
@@ -599,6 +682,7 @@ void AdoptedJobs::write(const std::string& uid, Adopted& adopted, InformBudget& 
 
 base::Instant AdoptedJobs::next_due(base::Instant now) const {
   base::Instant due = touched_.empty() ? base::kNever : now;
+  if (!reasons_wait_.empty() || !numbers_wait_.empty()) due = now;
   due = std::min(due, timers_.next().value_or(base::kNever));
   return due == base::kNever ? due : std::max(due, now + InformBudget::kLookAgain);
 }

@@ -17,10 +17,14 @@
 //      leader that remembered more told the end once more. It is deleted: what has ended does not
 //      run again.
 //
+// Its status costs as few writes as it can: in a life that goes as it should one when its pods are
+// ready and one when it has ended (write() says when which is told).
+//
 // A Job is deleted only as it was when that was decided (4 and 5): one that has ended meanwhile
 // stays, since its end would be lost, and its batch Job would begin anew.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +43,7 @@
 #include "operator/publish/attempts.h"
 #include "operator/publish/inform_budget.h"
 #include "operator/publish/mirror.h"
+#include "operator/publish/waiting_line.h"
 #include "operator/translate/batch_job_translation.h"
 #include "operator/write/effect.h"
 
@@ -66,8 +71,10 @@ class AdoptedJobs {
   // The outcome of find_status(uid) has been told to the mirror.
   void look_again(const std::string& uid);
 
-  // The writes that are due. Those that only say why a batch Job waits are paid from the budget.
-  std::vector<Effect> due(InformBudget& budget, base::Instant now);
+  // The writes that are due. What clients wait for is written at once; numbers of pods as far as
+  // there is `room` (CountedWriter), or budget; what is out of date soon, and why a batch Job
+  // waits, as far as the budget goes.
+  std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;
 
@@ -88,6 +95,7 @@ class AdoptedJobs {
     std::int32_t active = 0;       // pods that have not ended
     std::int32_t ready = 0;        // of them
     std::int32_t terminating = 0;  // deleted, and still there
+    bool is_in_motion = false;     // these numbers are about to change by themselves
     base::Instant asked_at{};      // for its deletion
     std::string asked_version{};   // which was to be deleted
   };
@@ -101,6 +109,12 @@ class AdoptedJobs {
     std::string told_refusal;  // in an event
     base::Instant ended_since{base::kNever};  // since when its end has been known
     base::Instant differs_since{base::kNever};
+    bool is_passing = false;  // what is wanted: BatchView
+  };
+  // What the writes of one call of due() may take.
+  struct Means {
+    InformBudget& budget;
+    std::size_t room = 0;
   };
 
   void put_job(const kube::Job& object, OurJob job);
@@ -108,9 +122,10 @@ class AdoptedJobs {
             std::vector<Effect>& effects);
   // A summary of the attempts that have failed.
   struct Failed {
-    int attempts = 0;                  // the number of the next one
-    int counted = 0;                   // of them, for backoffLimit
-    std::optional<BatchView> verdict;  // podFailurePolicy ends the batch Job
+    int attempts = 0;                    // the number of the next one
+    int counted = 0;                     // of them, for backoffLimit
+    std::optional<base::Instant> start;  // the earliest that is known
+    std::optional<BatchView> verdict;    // podFailurePolicy ends the batch Job
   };
   static Failed failed_attempts(const Adopted& adopted);
   static std::vector<int> succeeded_so_far(const Adopted& adopted);
@@ -123,9 +138,11 @@ class AdoptedJobs {
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
   BatchView view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
                              std::vector<Effect>& effects);
-  Effect creation_of(const Adopted& adopted, kube::Job job);
-  void write(const std::string& uid, Adopted& adopted, InformBudget& budget, base::Instant now,
+  void write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
              std::vector<Effect>& effects);
+  bool may_inform(const std::string& uid, Adopted& adopted, Means& means, base::Instant now);
+  void take_from_lines(const Means& means);
+  Effect creation_of(const Adopted& adopted, kube::Job job);
   void tell_refusal(Adopted& adopted, const BatchView& view);
 
   const Report& report_;
@@ -135,6 +152,9 @@ class AdoptedJobs {
   std::map<std::string, std::string> owners_;    // batch Job by UID of our Job
   std::set<std::string> touched_;
   base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
+  // UIDs of batch Jobs whose numbers found no room, or whose reasons found no budget. However many
+  // they are, only as many are looked at again as may be written.
+  WaitingLine numbers_wait_, reasons_wait_;
 };
 
 }  // namespace control

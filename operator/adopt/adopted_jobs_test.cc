@@ -44,10 +44,11 @@ class AdoptedJobsTest : public testing::Test {
   }
   // The writes that are due; those of its status are answered as stored.
   std::vector<Effect> due() {
-    budget_.refill(now_, false);
+    budget_.refill(now_, is_busy_);
     std::vector<Effect> others;
-    for (Effect& effect : adopted_.due(budget_, now_)) {
+    for (Effect& effect : adopted_.due(budget_, room_, now_)) {
       if (const auto* patch = std::get_if<PatchStatus<kube::BatchJob>>(&effect)) {
+        ++writes_;
         kube::BatchJob stored = *patch->to;
         stored.metadata.resource_version = std::to_string(++version_);
         batch_.status = stored.status;
@@ -83,6 +84,36 @@ class AdoptedJobsTest : public testing::Test {
   void answer(const kube::Job& job) {
     adopted_.answered(JobCreated{.owner_uid = "batch", .result = job}, now_);
   }
+  // It has nodes, and one pod.
+  void runs(kube::Job job, bool is_ready) {
+    job.status.state = kube::JobState::kRunning;
+    job.status.allocation = kube::Allocation{};
+    job.status.conditions = {{.type = std::string{kube::kReady},
+                              .status = kube::ConditionStatus::kFalse,
+                              .last_transition_time = kube::ManualClock::kStart}};
+    JobRecord record;
+    record.key = kube::key_of(job.metadata);
+    record.uid = job.metadata.uid;
+    record.status = StatusMirror<kube::Job>{job};
+    record.object = std::make_shared<const kube::Job>(job);
+    PodSlot slot;
+    slot.name = "train-0";
+    slot.node = "n1";
+    record.take_slots({slot});
+    kube::Pod pod;
+    pod.metadata.name = slot.name;
+    pod.status.phase = kube::PodPhase::kRunning;
+    if (is_ready) {
+      pod.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
+    }
+    record.put_pod(slot.name, std::make_shared<const kube::Pod>(pod));
+    adopted_.observe_job(record);
+  }
+  int writes_after(base::Duration time) {
+    now_ += time;
+    (void)due();
+    return writes_;
+  }
   void ends(kube::Job& job, kube::JobState state) {
     job.status.state = state;
     job.status.end_time = now_;
@@ -108,6 +139,9 @@ class AdoptedJobsTest : public testing::Test {
   const Report report_{{.event = [this](const kube::ObjectReference&, bool, const std::string& why,
                                         const std::string&) { events_.push_back(why); }}};
   InformBudget budget_;
+  bool is_busy_ = false;  // more important writes wait
+  std::size_t room_ = 64;
+  int writes_ = 0;  // of its status
   WholeTemplates templates_;
   AdoptedJobs adopted_{report_, templates_};
 };
@@ -133,6 +167,79 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   now_ += seconds{31};
   show();
   EXPECT_THAT(due(), SizeIs(1));
+}
+
+TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
+  show();
+  const kube::Job job = made(due(), "one");
+  answer(job);
+  EXPECT_EQ(writes_after(seconds{5}), 0) << "it is on its way into the queue";
+  runs(job, false);
+  EXPECT_EQ(writes_after(seconds{4}), 0);
+  runs(job, true);
+  EXPECT_EQ(writes_after(seconds{0}), 1);
+  EXPECT_EQ(batch_.status.active, 1);
+  EXPECT_EQ(batch_.status.ready, 1);
+  EXPECT_EQ(batch_.status.start_time, kube::ManualClock::kStart);
+  EXPECT_EQ(says(kube::kBatchWaiting), "") << "it never was there";
+}
+
+// An image is pulled, say.
+TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
+  show();
+  const kube::Job job = made(due(), "one");
+  answer(job);
+  runs(job, false);
+  EXPECT_EQ(writes_after(seconds{9}), 0);
+  EXPECT_EQ(writes_after(seconds{1}), 1);
+  EXPECT_EQ(batch_.status.active, 1);
+  EXPECT_EQ(batch_.status.ready, 0);
+  runs(job, true);
+  EXPECT_EQ(writes_after(seconds{0}), 1);
+  EXPECT_EQ(writes_after(seconds{3}), 2);
+}
+
+// What it waits for is then more likely the API server.
+TEST_F(AdoptedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
+  show();
+  const kube::Job job = made(due(), "one");
+  answer(job);
+  is_busy_ = true;
+  runs(job, false);
+  EXPECT_EQ(writes_after(seconds{10}), 0);
+  EXPECT_EQ(writes_after(seconds{49}), 0);
+  EXPECT_EQ(writes_after(seconds{1}), 1);
+}
+
+TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
+  show();
+  const kube::Job job = made(due(), "one");
+  answer(job);
+  now_ += seconds{5};
+  runs(job, true);
+  const auto write_with = [&](std::size_t room) {
+    while (budget_.has_one()) budget_.spend_one();
+    return adopted_.due(budget_, room, now_);
+  };
+  EXPECT_THAT(write_with(0), IsEmpty());
+  EXPECT_EQ(adopted_.next_due(now_), now_ + InformBudget::kLookAgain);
+  EXPECT_THAT(write_with(0), IsEmpty());
+  EXPECT_THAT(write_with(1), SizeIs(1));
+  EXPECT_THAT(write_with(1), IsEmpty()) << "it is under way";
+}
+
+TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  room_ = 0;
+  is_busy_ = true;
+  job.status.start_time = now_;
+  now_ += seconds{1};
+  ends(job, kube::JobState::kCompleted);
+  EXPECT_EQ(writes_after(seconds{0}), 1);
+  EXPECT_EQ(batch_.status.start_time, job.status.start_time) << "though no write told the start";
+  EXPECT_EQ(batch_.status.completion_time, now_);
 }
 
 // The informer has just seen it.

@@ -205,8 +205,8 @@ void ControlLoop::write_due_informing() {
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
   // Jobs are created for pods and batch Jobs here as well. These creations are not paid from the
-  // budget: only conditions that explain something are.
-  writer_.submit_all(adopted_.due(budget_, now_));
+  // budget: only what explains something is.
+  writer_.submit_all(adopted_.due(budget_, writer_.room(), now_));
   writer_.submit_all(gated_.due(budget_, now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
 }

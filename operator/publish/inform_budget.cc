@@ -19,6 +19,7 @@ void InformBudget::refill(base::Instant now, bool busy) {
   const double rate = busy ? kPerSecondWhenBusy : kPerSecond;
   tokens_ = std::min(rate, tokens_ + passed * rate);
   filled_at_ = now;
+  is_busy_ = busy;
 }
 
 // The queue is in the order of priority; an object that was written less than a minute ago waits in

@@ -37,6 +37,8 @@ class InformBudget {
   // Adds the tokens of the time since the last call. `busy`: more important writes wait.
   void refill(base::Instant now, bool busy);
   bool has_one() const { return tokens_ >= 1; }
+  // As refill() was told last.
+  bool is_busy() const { return is_busy_; }
   void spend_one() { tokens_ -= 1; }
   double tokens() const { return tokens_; }
 
@@ -52,6 +54,7 @@ class InformBudget {
 
  private:
   double tokens_ = 0;
+  bool is_busy_ = false;
   base::Instant filled_at_{};
   std::set<Order> queue_;
   std::set<std::pair<base::Instant, std::string>> later_;  // UIDs

@@ -27,7 +27,9 @@ TEST(InformBudget, GivesTwentyPerSecondAndTwoWhileMoreImportantWritesWait) {
   EXPECT_EQ(spend_all(budget), 20);
   budget.refill(kBudgetAt + seconds{2}, true);
   EXPECT_EQ(spend_all(budget), 2);
+  EXPECT_TRUE(budget.is_busy());
   budget.refill(kBudgetAt + seconds{60}, false);
+  EXPECT_FALSE(budget.is_busy());
   EXPECT_EQ(spend_all(budget), 20) << "no more than a second's worth is saved up";
 }
 

@@ -258,6 +258,7 @@ void FakeNode::start(Process& process) {
       process,
       {{"phase", "Running"},
        {"startTime", kube::format_time(now)},
+       {"conditions", conditions_of(process, true)},
        {"containerStatuses",
         json::array({{{"name", name},
                       {"ready", true},
@@ -271,6 +272,7 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
   process.finished = true;
   const std::string now = kube::format_time(clock_.wall());
   patch_status(process, {{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
+                         {"conditions", conditions_of(process, false)},
                          {"containerStatuses",
                           json::array({{{"name", process.container},
                                         {"ready", false},
@@ -283,6 +285,19 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
                                             {"reason", reason},
                                             {"startedAt", kube::format_time(*process.started_at)},
                                             {"finishedAt", now}}}}}}})}});
+}
+
+json FakeNode::conditions_of(const Process& process, bool is_ready) const {
+  kube::Pod pod;
+  if (const auto stored = pods_.find(process.ns, process.name)) {
+    pod.status.conditions = stored->status.conditions;
+  }
+  kube::set_condition(pod.status.conditions,
+                      {.type = "Ready",
+                       .status = is_ready ? kube::ConditionStatus::kTrue
+                                          : kube::ConditionStatus::kFalse},
+                      clock_.wall());
+  return kube::encode(pod)["status"]["conditions"];
 }
 
 // A listed pod that has settled runs when the timetable says so; others run.

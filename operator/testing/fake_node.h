@@ -80,6 +80,8 @@ class FakeNode {
   void start_what_is_due();
   void start(Process& process);
   void finish(Process& process, int exit_code, const std::string& reason);
+  // Those that the pod has, and whether it is ready.
+  nlohmann::json conditions_of(const Process& process, bool is_ready) const;
   void pass_time(base::Instant from, base::Instant to);
   bool is_frozen(const Process& process, base::Instant t) const;
   void report();

@@ -230,7 +230,9 @@ void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instan
   status.active = 0;
   status.ready = 0;
   status.terminating = 0;
-  set_started(status, view.since.value_or(now));
+  // A short life is told at its end only. An end before the start cannot be: clocks of two nodes.
+  const base::Instant end = view.since.value_or(now);
+  set_started(status, std::min(view.start.value_or(end), end));
 }
 
 // The batch group writes two in a row as "0,1".

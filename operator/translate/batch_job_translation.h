@@ -67,13 +67,16 @@ struct BatchView {
   std::string reason{};
   std::string message{};
   std::optional<base::Instant> since{};  // kRunning: the start; kComplete, kFailed: the end
+  std::optional<base::Instant> start{};  // kComplete, kFailed: the start, if it is known
   std::int32_t active = 0;               // pods that have not ended
   std::int32_t ready = 0;                // of them
   std::int32_t terminating = 0;          // pods that are deleted and still there
   // "0,2-3". kComplete: empty stands for all. Else those of a batch Job whose pods follow one
   // another, of all attempts so far.
   std::string succeeded_indexes{};
-  std::int32_t failed = 0;               // attempts that count for backoffLimit
+  std::int32_t failed = 0;  // attempts that count for backoffLimit
+  // More will follow soon by itself: what is told of this is out of date a moment later.
+  bool is_passing = false;
 };
 
 // The status that follows `stored`, so that the API server takes it: startTime changes only with

@@ -349,6 +349,20 @@ TEST(BatchJobStatus, OfAFailureIsTerminalWithItsTarget) {
   EXPECT_FALSE(status.completion_time.has_value());
 }
 
+// Of a short life only the end is told.
+TEST(BatchJobStatus, OfAnEndHasTheStartThatWasNotTold) {
+  const auto ended = [](const kube::BatchJobStatus& stored, base::Instant start) {
+    return batch_status_after(batch().spec, stored,
+                              {.phase = Phase::kComplete, .since = kNow, .start = start}, kNow);
+  };
+  EXPECT_EQ(ended({}, kNow - seconds{7}).start_time, kNow - seconds{7});
+  EXPECT_EQ(ended({}, kNow - seconds{7}).completion_time, kNow);
+  EXPECT_EQ(ended({.start_time = kNow - seconds{9}}, kNow - seconds{7}).start_time,
+            kNow - seconds{9})
+      << "as it was told";
+  EXPECT_EQ(ended({}, kNow + seconds{1}).start_time, kNow);
+}
+
 // While pods are left (kStopping) the Job is not called suspended yet.
 TEST(BatchJobStatus, OfASuspendedJobHasNoStartTimeOnceItsPodsAreGone) {
   const kube::BatchJobSpec spec = batch({{"spec", {{"suspend", true}}}}).spec;
