@@ -41,10 +41,14 @@ Status make_nodes(BenchApi& api, int count) {
   });
 }
 
-Status make_objects(BenchApi& api, int nodes_count) {
+Status make_namespaces(BenchApi& api) {
   for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;
   }
+  return {};
+}
+
+Status make_objects(BenchApi& api, int nodes_count) {
   const std::string path = "/apis/kubegang.io/v1alpha1/";
   auto made = api.call(
       Method::kPost, path + "schedulerconfigs",

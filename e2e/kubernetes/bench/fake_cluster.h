@@ -21,6 +21,8 @@ inline constexpr const char* kBatch = "batch";
 inline constexpr const char* kAdopted = "adopted";
 
 base::Status make_nodes(BenchApi& api, int count);
+base::Status make_namespaces(BenchApi& api);
+// Partitions and the configuration.
 base::Status make_objects(BenchApi& api, int nodes_count);
 // Two gangs may take turns on each core of kPartition (Force), or none may.
 base::Status allow_turns(BenchApi& api, bool allowed);

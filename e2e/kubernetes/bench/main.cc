@@ -68,6 +68,7 @@ Status run(const Options& options) {
   if (Status s = api.connect(options.kubeconfig); !s.ok()) return s;
   if (Status s = agents_api.connect(options.kubeconfig); !s.ok()) return s;
   if (Status s = make_nodes(api, options.nodes); !s.ok()) return s;
+  if (Status s = make_namespaces(api); !s.ok()) return s;
   if (Status s = make_objects(api, options.nodes); !s.ok()) return s;
   FakeAgents agents{agents_api.transport(), clock, kCoresPerNode};
   json figures{{"conditions", conditions_of(options)},

@@ -100,7 +100,7 @@ ApiError error_of_hook(const base::Error& error) {
 class ApiServer::Impl {
  public:
   Impl(const kube::Clock& clock, const ApiServerOptions& options)
-      : clock_{clock}, rest_{clock, options} {}
+      : clock_{clock}, managed_fields_{options.managed_fields}, rest_{clock, options} {}
 
   // The way of a request: handle() → route() → resource() → Rest::handle() → encode().
   ApiAnswer handle(const ApiRequest& request);
@@ -113,6 +113,7 @@ class ApiServer::Impl {
   ApiAnswer debug(const RequestInfo& info, const ApiRequest& request);
 
   const kube::Clock& clock_;
+  const bool managed_fields_;
   mutable std::mutex mu_;  // guards everything below
   Rest rest_;
   FaultPlan faults_;
@@ -189,11 +190,12 @@ ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& requ
 //    object (reviews, logs), 4. let the webhook change a new pod, 5. carry the request out under
 //    the lock and encode the answer without it.
 ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& request) {
-  const auto representation =
+  auto representation =
       choose_representation(request.http.accept, info.query.get("includeObject"));
   if (!representation && info.subresource != "log") {
     return error_answer(not_acceptable("application/json"));
   }
+  if (representation) representation->managed_fields = managed_fields_;
   ResourceTypePtr type;
   {
     const std::scoped_lock lock{mu_};

@@ -35,6 +35,9 @@ struct ApiServerOptions {
   // Older changes are forgotten: a watch from before them gets 410.
   std::size_t history_changes_max = 65536;
   base::Duration bookmark_interval = std::chrono::seconds{60};
+  // Objects come with metadata.managedFields of about the size that a real server's have. For
+  // measurements; who wrote a field is not kept.
+  bool managed_fields = false;
 };
 
 // A request with what the front end knows of its sender. Rights are not checked: every user may do

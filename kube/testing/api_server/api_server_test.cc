@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "kube/api/pod.h"
 #include "kube/testing/api_server/in_process_transport.h"
 #include "kube/testing/manual_clock.h"
 
@@ -437,6 +438,24 @@ TEST_F(ApiServerTest, DeepNestingIsRefused) {
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->status, 400);
   EXPECT_NE(response->body.find("nested"), std::string::npos);
+}
+
+// As large as a real server's; stored objects have none.
+TEST(ManagedFields, ComeWithAnswersIfAskedFor) {
+  kube::ManualClock clock;
+  ApiServer server{clock, {.managed_fields = true}};
+  InProcessTransport transport{server};
+  kube::Request request{.method = kube::Method::kPost, .path = kPods, .body = pod("a").dump()};
+  const auto made = transport.send(request);
+  ASSERT_TRUE(made.ok());
+  const json entries = json::parse(made->body)["metadata"]["managedFields"];
+  ASSERT_EQ(entries.size(), 2U) << entries.dump();
+  const json& spec = entries[0]["fieldsV1"]["f:spec"]["f:containers"];
+  EXPECT_TRUE(spec["k:{\"name\":\"main\"}"].contains("f:image")) << spec.dump();
+  EXPECT_EQ(entries[1]["subresource"], "status");
+  for (const auto& stored : server.objects(kube::Pod::kResource)) {
+    EXPECT_FALSE((*stored)["metadata"].contains("managedFields"));
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "kube/testing/api_server/age_text.h"
 #include "kube/testing/api_server/builtin_table.h"
 #include "kube/testing/api_server/json_path.h"
+#include "kube/testing/api_server/managed_fields.h"
 #include "kube/testing/api_server/object_rules.h"
 #include "kube/testing/api_server/trimmed.h"
 
@@ -79,6 +80,13 @@ json metadata_only(const json& object) {
   return {{"kind", "PartialObjectMetadata"},
           {"apiVersion", "meta.k8s.io/v1"},
           {"metadata", object["metadata"]}};
+}
+
+json plain_as_asked(const ResourceType& type, const Representation& representation,
+                    const json& object) {
+  json plain = encode_plain(type, object);
+  if (representation.managed_fields) add_managed_fields(plain);
+  return plain;
 }
 
 json list_metadata(const ObjectList& list) {
@@ -154,7 +162,7 @@ json encode_object(const ResourceType& type, const Representation& representatio
                    const json& object, base::Instant now) {
   switch (representation.form) {
     case Representation::Form::kPlain:
-      return encode_plain(type, object);
+      return plain_as_asked(type, representation, object);
     case Representation::Form::kMetadata:
       return metadata_only(object);
     case Representation::Form::kTable: {
@@ -177,7 +185,7 @@ json encode_list(const ResourceType& type, const Representation& representation,
   json items = json::array();
   for (const ObjectPtr& object : list.items) {
     items.push_back(representation.form == Representation::Form::kPlain
-                        ? encode_plain(type, *object)
+                        ? plain_as_asked(type, representation, *object)
                         : metadata_only(*object));
   }
   const bool plain = representation.form == Representation::Form::kPlain;

@@ -19,6 +19,7 @@ struct Representation {
   Form form = Form::kPlain;
   enum class Include { kNone, kMetadata, kObject };  // what a table's row carries
   Include include = Include::kMetadata;
+  bool managed_fields = false;  // plain objects have them (managed_fields.h)
 };
 
 // The first alternative of an Accept header that is served. Nothing: none is (406).

@@ -1,0 +1,99 @@
+#include "e2e/kubernetes/bench/fake_kubelets.h"
+
+#include <nlohmann/json.hpp>
+
+#include "kube/api/time_format.h"
+
+namespace kubernetes_bench {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kPodThreads = 4;
+
+json true_condition(const char* type, const std::string& now) {
+  return {{"type", type}, {"status", "True"}, {"lastTransitionTime", now}};
+}
+
+json status_of(const kube::Pod& pod, const std::string& now) {
+  json containers = json::array();
+  for (const kube::Container& container : pod.spec.containers) {
+    containers.push_back({{"name", container.name},
+                          {"image", container.image},
+                          {"imageID", ""},
+                          {"ready", true},
+                          {"started", true},
+                          {"restartCount", 0},
+                          {"state", {{"running", {{"startedAt", now}}}}}});
+  }
+  return {{"phase", "Running"},
+          {"startTime", now},
+          {"hostIP", "172.30.0.1"},
+          {"podIP", "10.0.0.1"},
+          {"podIPs", {{{"ip", "10.0.0.1"}}}},
+          {"conditions",
+           {true_condition("Initialized", now), true_condition("Ready", now),
+            true_condition("ContainersReady", now), true_condition("PodScheduled", now)}},
+          {"containerStatuses", std::move(containers)}};
+}
+
+}  // namespace
+
+FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
+    : clock_{clock},
+      client_{transport, clock, sleeper_, {.rate = {.per_second = 100'000, .burst = 100'000}}},
+      nodes_{client_,
+             clock,
+             {},
+             {.on_add =
+                  [this](const auto& node) { nodes_queue_.add(kube::key_of(node->metadata)); }}},
+      pods_{client_,
+            clock,
+            {},
+            {.on_add = [this](const auto& pod) { pods_queue_.add(kube::key_of(pod->metadata)); }}} {
+  loops_.start("nodes", [this](std::stop_token stop) { return nodes_.step(std::move(stop)); });
+  loops_.start("pods", [this](std::stop_token stop) { return pods_.step(std::move(stop)); });
+  const auto serve = [this](kube::WorkQueue<kube::ObjectKey>& queue, const auto& what) {
+    loops_.start("kubelet", [this, &queue, what](std::stop_token stop) {
+      if (const auto key = queue.get(std::move(stop))) {
+        what(*key);
+        queue.done(*key);
+      }
+      return base::Duration{};
+    });
+  };
+  serve(nodes_queue_, [this](const kube::ObjectKey& key) { make_ready(key); });
+  for (int i = 0; i < kPodThreads; ++i) {
+    serve(pods_queue_, [this](const kube::ObjectKey& key) { run_pod(key); });
+  }
+}
+
+FakeKubelets::~FakeKubelets() {
+  loops_.request_stop();
+  loops_.join();
+}
+
+std::size_t FakeKubelets::running() const {
+  std::size_t count = 0;
+  for (const auto& pod : pods_.snapshot()) {
+    if (pod->status.phase == kube::PodPhase::kRunning) ++count;
+  }
+  return count;
+}
+
+void FakeKubelets::make_ready(const kube::ObjectKey& node) {
+  const std::string now = kube::format_time(clock_.wall());
+  (void)client_.patch_status<kube::Node>(
+      node, {{"status", {{"conditions", {true_condition("Ready", now)}}, {"phase", "Running"}}}});
+}
+
+void FakeKubelets::run_pod(const kube::ObjectKey& key) {
+  const auto pod = pods_.find(key);
+  if (pod == nullptr || !pod->spec.node_name || pod->status.phase == kube::PodPhase::kRunning) {
+    return;
+  }
+  const std::string now = kube::format_time(clock_.wall());
+  (void)client_.patch_status<kube::Pod>(key, {{"status", status_of(*pod, now)}});
+}
+
+}  // namespace kubernetes_bench
