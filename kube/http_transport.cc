@@ -7,15 +7,21 @@
 #include <openssl/ssl.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -207,17 +213,131 @@ Result<std::string> address_of(const std::string& host) {
   return std::string{text.data()};
 }
 
+// A TLS connection that is read and written in large pieces. The library's own stream reads the
+// head of an answer byte by byte, each byte a call of SSL_read(), and looks at the socket around
+// each piece that it writes. Here head and body of a request go out together. For one request.
+class TlsStream final : public httplib::Stream {
+ public:
+  // The time-outs are those of one system call.
+  TlsStream(SSL* ssl, int descriptor, base::Duration read_timeout, base::Duration write_timeout)
+      : ssl_{ssl},
+        descriptor_{descriptor},
+        read_timeout_{read_timeout},
+        write_timeout_{write_timeout} {
+    // Else a read would wait, without a limit, for what follows a record that is not data.
+    SSL_clear_mode(ssl_, SSL_MODE_AUTO_RETRY);
+  }
+
+  bool is_readable() const override {
+    return at_ < end_ || SSL_pending(ssl_) > 0 || is_ready(POLLIN, read_timeout_);
+  }
+  bool is_writable() const override { return is_ready(POLLOUT, write_timeout_); }
+  // Sends first what was written, since an answer may wait for it.
+  ssize_t read(char* out, std::size_t size) override {
+    if (at_ == end_) {
+      if (!flush()) return -1;
+      const int count = fill();
+      if (count <= 0) return count;
+    }
+    const std::size_t count = std::min(size, end_ - at_);
+    std::copy_n(read_.data() + at_, count, out);
+    at_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  ssize_t write(const char* data, std::size_t size) override {
+    written_.append(data, size);
+    if (written_.size() >= kBytes && !flush()) return -1;
+    return static_cast<ssize_t>(size);
+  }
+  // Sends what was written. False: the connection broke, or it took too long.
+  bool flush() {
+    std::string_view left = written_;
+    while (!left.empty()) {
+      const int count = is_writable() ? SSL_write(ssl_, left.data(), piece_of(left)) : -1;
+      if (count <= 0) return false;
+      left.remove_prefix(static_cast<std::size_t>(count));
+    }
+    written_.clear();
+    return true;
+  }
+  // More arrived than was asked for.
+  bool has_more() const { return at_ < end_; }
+
+  // Nobody asks: they are for the log of a server.
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  int socket() const override { return descriptor_; }
+
+ private:
+  static constexpr std::size_t kBytes = 16U << 10U;  // the most that a record of TLS has
+  static constexpr int kRecordsMax = 1000;              // without data, in a row
+
+  // Returns how many bytes arrived; 0 at the end, less if it broke or took too long.
+  int fill() {
+    at_ = end_ = 0;
+    int count = -1;
+    for (int record = 0; record < kRecordsMax && is_readable(); ++record) {
+      count = SSL_read(ssl_, read_.data(), static_cast<int>(read_.size()));
+      if (count >= 0 || SSL_get_error(ssl_, count) != SSL_ERROR_WANT_READ) break;
+    }
+    end_ = static_cast<std::size_t>(std::max(count, 0));
+    return count;
+  }
+  static int piece_of(std::string_view text) {
+    return static_cast<int>(std::min<std::size_t>(text.size(), 1U << 30U));
+  }
+  bool is_ready(short events, base::Duration timeout) const {
+    pollfd poll_one{.fd = descriptor_, .events = events, .revents = 0};
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
+    int ready = -1;
+    do {
+      ready = poll(&poll_one, 1, static_cast<int>(wait));
+    } while (ready < 0 && errno == EINTR);
+    return ready > 0;
+  }
+
+  SSL* const ssl_;
+  const int descriptor_;
+  const base::Duration read_timeout_;
+  const base::Duration write_timeout_;
+  std::array<char, kBytes> read_;
+  std::size_t at_ = 0, end_ = 0;  // of what is left of read_
+  std::string written_;
+};
+
+// A TLS connection that goes through TlsStream.
+class BufferedClient : public httplib::SSLClient {
+ public:
+  using httplib::SSLClient::SSLClient;
+
+ private:
+  // Called by the library for each request, with what it does on the connection.
+  bool process_socket(const Socket& socket,
+                      std::function<bool(httplib::Stream&)> exchange) override {
+    TlsStream stream{socket.ssl, socket.sock, duration_of(read_timeout_sec_, read_timeout_usec_),
+                     duration_of(write_timeout_sec_, write_timeout_usec_)};
+    const bool done = exchange(stream) && stream.flush();
+    // Bytes behind the answer are not the answer to the next request: as with bytes that are still
+    // in the socket, the connection must not be used again (is_quiet()).
+    if (stream.has_more()) ::shutdown(socket.sock, SHUT_RDWR);
+    return done;
+  }
+  static base::Duration duration_of(std::time_t seconds, std::time_t micros) {
+    return std::chrono::seconds{seconds} + std::chrono::microseconds{micros};
+  }
+};
+
 // A TLS connection whose other end is not where the name in its certificate says: behind a proxy,
 // or at an address of which the certificate knows nothing. The library resolves the name that it
 // verifies, so it is told the address to connect to, and the tunnel is made before TLS begins. (Its
 // own support of proxies would send the proxy's password on to the server.)
-class RoutedClient final : public httplib::SSLClient {
+class RoutedClient final : public BufferedClient {
  public:
   // `proxy` has no host for a direct connection.
   RoutedClient(const std::string& verified_name, Url server, Url proxy, X509* certificate,
                EVP_PKEY* key)
-      : httplib::SSLClient{verified_name, proxy.host.empty() ? server.port : proxy.port,
-                           certificate, key},
+      : BufferedClient{verified_name, proxy.host.empty() ? server.port : proxy.port,
+                       certificate, key},
         server_{std::move(server)},
         proxy_{std::move(proxy)} {}
 
@@ -498,7 +618,7 @@ class HttpTransport::Connections {
     EVP_PKEY* key = has_identity ? identity.key.get() : nullptr;
     const bool direct = proxy_.host.empty() && config_.tls_server_name.empty();
     auto client =
-        direct ? std::make_unique<httplib::SSLClient>(url_.host, url_.port, certificate, key)
+        direct ? std::make_unique<BufferedClient>(url_.host, url_.port, certificate, key)
                : std::make_unique<RoutedClient>(verified_name(), url_, proxy_, certificate, key);
     if (!client->is_valid()) return client;
     SSL_CTX* context = client->ssl_context();

@@ -1,10 +1,18 @@
 // The transport over TLS: which server it trusts, and which certificate it shows.
 #include <gtest/gtest.h>
+#include <httplib.h>
 
 #include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
 
 #include "kube/http_transport.h"
 #include "kube/testing/test_certificates.h"
@@ -37,6 +45,107 @@ TEST_F(TlsTest, ConnectionThatTheServerClosedIsNotUsedAgain) {
   const auto response = transport->send({.method = Method::kPost, .path = "/", .body = "{}"});
   ASSERT_TRUE(response.ok()) << response.error().message;
   EXPECT_EQ(response->status, 200);
+}
+
+// Larger than a record of TLS and than what is read at once, on one connection.
+TEST_F(TlsTest, LargeBodiesGoBothWays) {
+  std::set<int> ports;
+  handlers_ = [&](httplib::Server& server) {
+    server.Post("/echo", [&](const httplib::Request& request, httplib::Response& response) {
+      ports.insert(request.remote_port);
+      response.set_content(request.body, "application/json");
+    });
+  };
+  serve({});
+  const auto transport = transport_to(config());
+  // At most 5, which is what the test's server serves on one connection.
+  for (const std::size_t bytes : {0U, 1U, 16'383U, 300'000U}) {
+    std::string body(bytes, 'x');
+    for (std::size_t i = 0; i < bytes; i += 97) body[i] = 'y';
+    const auto response =
+        transport->send({.method = Method::kPost, .path = "/echo", .body = body});
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    EXPECT_TRUE(response->body == body) << bytes;
+  }
+  EXPECT_EQ(ports.size(), 1U);
+}
+
+// What comes behind an answer must not be taken for the next one's.
+TEST_F(TlsTest, ConnectionWithMoreThanTheAnswerIsNotUsedAgain) {
+  std::set<int> ports;
+  handlers_ = [&](httplib::Server& server) {
+    server.Get("/more", [&](const httplib::Request& request, httplib::Response& response) {
+      ports.insert(request.remote_port);
+      response.set_content_provider(
+          2, "application/json", [](std::size_t, std::size_t, httplib::DataSink& sink) {
+            const std::string_view more = "{}HTTP/1.1 500 Late\r\n\r\n";
+            return sink.write(more.data(), more.size());
+          });
+    });
+  };
+  serve({});
+  const auto transport = transport_to(config());
+  for (std::size_t i = 1; i <= 3; ++i) {
+    const auto response = transport->send({.path = "/more"});
+    ASSERT_TRUE(response.ok()) << response.error().message;
+    EXPECT_EQ(response->status, 200);
+    EXPECT_EQ(response->body, "{}");
+    EXPECT_EQ(ports.size(), i);
+  }
+}
+
+// One byte at a time, for ever; and nothing at all, until the request has failed.
+TEST_F(TlsTest, SlowAnswersAreTimeouts) {
+  std::promise<void> end;
+  handlers_ = [&, ended = end.get_future().share()](httplib::Server& server) {
+    server.Get("/silent", [ended](const httplib::Request&, httplib::Response&) { ended.wait(); });
+    server.Get("/trickles", [](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider(
+          "text/plain", [](std::size_t, httplib::DataSink& sink) { return sink.write("x", 1); });
+    });
+  };
+  serve({});
+  const auto transport = transport_to(config());
+  for (const char* path : {"/silent", "/trickles"}) {
+    const auto response =
+        transport->send({.path = path, .timeout = std::chrono::milliseconds{300}});
+    ASSERT_FALSE(response.ok()) << path;
+    EXPECT_EQ(response.error().code, Code::kTimeout) << path << ": " << response.error().message;
+  }
+  end.set_value();
+}
+
+// Each line is told when it arrives, and a stop does not wait for the next one.
+TEST_F(TlsTest, StopEndsAQuietStreamAtOnce) {
+  std::promise<void> end;
+  handlers_ = [&, ended = end.get_future().share()](httplib::Server& server) {
+    server.Get("/watch", [ended](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider(
+          "application/json", [ended](std::size_t, httplib::DataSink& sink) {
+            (void)sink.write("one\ntwo\n", 8);
+            ended.wait();
+            return false;
+          });
+    });
+  };
+  serve({});
+  const auto transport = transport_to(config());
+  std::stop_source stop;
+  std::vector<std::string> lines;
+  std::thread stopper;
+  const auto ended = transport->stream(
+      {.path = "/watch", .timeout = std::chrono::minutes{1}},
+      [&](std::string_view line) {
+        lines.emplace_back(line);
+        if (lines.size() == 2) stopper = std::thread{[&] { stop.request_stop(); }};
+        return true;
+      },
+      stop.get_token());
+  end.set_value();
+  stopper.join();
+  EXPECT_EQ(lines, (std::vector<std::string>{"one", "two"}));
+  ASSERT_FALSE(ended.ok());
+  EXPECT_EQ(ended.error().code, Code::kCancelled) << ended.error().message;
 }
 
 // The authority has another key and the same name.

@@ -23,6 +23,7 @@ void TlsFixture::serve(const CertificateOptions& options, const TestAuthority* c
     response.set_content("{}", "application/json");
   };
   (*server_)->Get("/", answer).Post("/", answer);
+  if (handlers_) handlers_(**server_);
   server_->start();
 }
 

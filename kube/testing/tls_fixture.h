@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 
 #include "base/result.h"
@@ -21,6 +22,8 @@ class TlsFixture : public testing::Test {
   TransportConfig config() const;
   base::Result<Response> get(const TransportConfig& config) const;
 
+  // Adds to what the server answers, before it starts.
+  std::function<void(httplib::Server&)> handlers_;
   TestAuthority authority_;
   std::unique_ptr<TestServer> server_;
 };
