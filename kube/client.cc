@@ -29,12 +29,6 @@ base::Result<json> parse_text(const std::string& text) {
   return body;
 }
 
-std::string dump(const json& value) {
-  // Text of users need not be UTF-8 (a name in a message, an environment), and the library throws
-  // at such bytes unless it may replace them.
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 const char* propagation_name(Propagation propagation) {
   switch (propagation) {
     case Propagation::kBackground:
@@ -119,7 +113,7 @@ base::Result<json> Client::post_json(const ResourceInfo& resource, const std::st
                                      const json& object, const WriteOptions& options) const {
   return send({.method = Method::kPost,
                .path = collection_path(resource, ns) + write_query(options.dry_run),
-               .body = dump(object)},
+               .body = compact_text(object)},
               context_of("create", resource, created_name(ns, object)));
 }
 
@@ -130,7 +124,7 @@ base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKe
   return send(
       {.method = Method::kPut,
        .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
-       .body = dump(object)},
+       .body = compact_text(object)},
       context_of(part == Part::kStatus ? "update status of" : "update", resource, to_string(key)));
 }
 
@@ -143,7 +137,7 @@ base::Result<json> Client::patch_json(const ResourceInfo& resource, const Object
   return send(
       {.method = Method::kPatch,
        .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
-       .body = dump(body),
+       .body = compact_text(body),
        .content_type = std::string{kMergePatch}},
       context_of(part == Part::kStatus ? "patch status of" : "patch", resource, to_string(key)));
 }
@@ -153,7 +147,7 @@ base::Status Client::delete_json(const ResourceInfo& resource, const ObjectKey& 
                                  const DeleteOptions& options) const {
   const Request request{.method = Method::kDelete,
                         .path = object_path(resource, key),
-                        .body = dump(delete_body(options)),
+                        .body = compact_text(delete_body(options)),
                         .timeout = call_.timeout};
   const auto response = core_->call(request, call_);
   if (response.ok()) return {};
@@ -171,7 +165,7 @@ std::string Client::write_query(bool dry_run) const {
 base::Result<json> Client::call_json(Method method, const std::string& path,
                                      const json* body) const {
   Request request{.method = method, .path = path, .timeout = call_.timeout};
-  if (body != nullptr) request.body = dump(*body);
+  if (body != nullptr) request.body = compact_text(*body);
   if (method == Method::kPatch) request.content_type = kMergePatch;
   const auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(path);

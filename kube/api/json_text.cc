@@ -1,8 +1,86 @@
 #include "kube/api/json_text.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 
 namespace kube {
+namespace {
+
+using nlohmann::json;
+
+std::string library_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// Nearly all texts need no escapes and have only ASCII; the library writes the others.
+void append_string(std::string& out, const std::string& text) {
+  const bool is_plain = std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  if (!is_plain) {
+    out += library_text(text);
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+template <typename Integer>
+void append_integer(std::string& out, Integer value) {
+  std::array<char, 24> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
+  out.append(digits.data(), end);
+}
+
+void append(std::string& out, const json& value) {
+  switch (value.type()) {
+    case json::value_t::object: {
+      char before = '{';
+      for (auto member = value.begin(); member != value.end(); ++member) {
+        out += before;
+        append_string(out, member.key());
+        out += ':';
+        append(out, *member);
+        before = ',';
+      }
+      out += value.empty() ? "{}" : "}";
+      return;
+    }
+    case json::value_t::array: {
+      char before = '[';
+      for (const json& element : value) {
+        out += before;
+        append(out, element);
+        before = ',';
+      }
+      out += value.empty() ? "[]" : "]";
+      return;
+    }
+    case json::value_t::string:
+      return append_string(out, value.get_ref<const std::string&>());
+    case json::value_t::number_integer:
+      return append_integer(out, value.get<std::int64_t>());
+    case json::value_t::number_unsigned:
+      return append_integer(out, value.get<std::uint64_t>());
+    case json::value_t::null:
+    case json::value_t::boolean:
+    case json::value_t::number_float:
+    case json::value_t::binary:
+    case json::value_t::discarded:
+      break;
+  }
+  out += library_text(value);
+}
+
+}  // namespace
+
+std::string compact_text(const nlohmann::json& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
 
 std::string text_at(const nlohmann::json& object, std::string_view name) {
   const auto found = object.find(name);

@@ -1,4 +1,4 @@
-// Looks into JSON that may be anything: the JSON library's own value() throws where a type is
+// Reads and writes JSON that may be anything: the JSON library's own value() throws where a type is
 // another one than the caller asks for.
 #pragma once
 
@@ -13,5 +13,9 @@ std::string text_at(const nlohmann::json& object, std::string_view name);
 
 // The object under `name`; {} where there is none or it is of another type.
 nlohmann::json object_at(const nlohmann::json& object, std::string_view name);
+
+// Compact JSON, the same as the library's dump() with bytes replaced that are not UTF-8, in a
+// fraction of its time.
+std::string compact_text(const nlohmann::json& value);
 
 }  // namespace kube

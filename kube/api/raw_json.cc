@@ -3,12 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "kube/api/json_text.h"
+
 namespace kube {
 
 RawJson::RawJson(const nlohmann::json& value)
     : text_{value.is_null() ? nullptr
-                            : std::make_shared<const std::string>(value.dump(
-                                  -1, ' ', false, nlohmann::json::error_handler_t::replace))} {}
+                            : std::make_shared<const std::string>(compact_text(value))} {}
 
 base::Result<RawJson> RawJson::parse_text(std::string_view text) {
   const auto value = nlohmann::json::parse(text, nullptr, false);
