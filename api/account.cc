@@ -8,6 +8,10 @@ template <>
 base::Result<Account> decode<Account>(const nlohmann::json& object) {
   return codec::decode_object<Account>(object);
 }
+template <>
+const KnownFields& known_fields<Account>() {
+  return codec::fields_of<Account>();
+}
 nlohmann::json encode(const Account& account) {
   return codec::encode_object(account);
 }

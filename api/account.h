@@ -70,6 +70,8 @@ struct Account {
 
 template <>
 base::Result<Account> decode<Account>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Account>();
 nlohmann::json encode(const Account& account);
 
 }  // namespace kube

@@ -11,6 +11,10 @@ template <>
 base::Result<Job> decode<Job>(const nlohmann::json& object) {
   return codec::decode_object<Job>(object);
 }
+template <>
+const KnownFields& known_fields<Job>() {
+  return codec::fields_of<Job>();
+}
 
 // Compares the encoded specs, not the C++ structs: a field that is added to JobSpec takes part
 // without a change here, and the names are those that users know. Two levels: what lies deeper

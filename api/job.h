@@ -357,6 +357,8 @@ struct Job {
 
 template <>
 base::Result<Job> decode<Job>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Job>();
 nlohmann::json encode(const Job& job);
 
 }  // namespace kube

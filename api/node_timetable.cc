@@ -8,6 +8,10 @@ template <>
 base::Result<NodeTimetable> decode<NodeTimetable>(const nlohmann::json& object) {
   return codec::decode_object<NodeTimetable>(object);
 }
+template <>
+const KnownFields& known_fields<NodeTimetable>() {
+  return codec::fields_of<NodeTimetable>();
+}
 nlohmann::json encode(const NodeTimetable& timetable) {
   return codec::encode_object(timetable);
 }

@@ -92,6 +92,8 @@ struct NodeTimetable {
 
 template <>
 base::Result<NodeTimetable> decode<NodeTimetable>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<NodeTimetable>();
 nlohmann::json encode(const NodeTimetable& timetable);
 
 }  // namespace kube

@@ -8,6 +8,10 @@ template <>
 base::Result<Partition> decode<Partition>(const nlohmann::json& object) {
   return codec::decode_object<Partition>(object);
 }
+template <>
+const KnownFields& known_fields<Partition>() {
+  return codec::fields_of<Partition>();
+}
 nlohmann::json encode(const Partition& partition) {
   return codec::encode_object(partition);
 }

@@ -169,6 +169,8 @@ struct Partition {
 
 template <>
 base::Result<Partition> decode<Partition>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Partition>();
 nlohmann::json encode(const Partition& partition);
 
 }  // namespace kube

@@ -8,6 +8,10 @@ template <>
 base::Result<Qos> decode<Qos>(const nlohmann::json& object) {
   return codec::decode_object<Qos>(object);
 }
+template <>
+const KnownFields& known_fields<Qos>() {
+  return codec::fields_of<Qos>();
+}
 nlohmann::json encode(const Qos& qos) {
   return codec::encode_object(qos);
 }

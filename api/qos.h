@@ -83,6 +83,8 @@ struct Qos {
 
 template <>
 base::Result<Qos> decode<Qos>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Qos>();
 nlohmann::json encode(const Qos& qos);
 
 }  // namespace kube

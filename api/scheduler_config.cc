@@ -8,6 +8,10 @@ template <>
 base::Result<SchedulerConfig> decode<SchedulerConfig>(const nlohmann::json& object) {
   return codec::decode_object<SchedulerConfig>(object);
 }
+template <>
+const KnownFields& known_fields<SchedulerConfig>() {
+  return codec::fields_of<SchedulerConfig>();
+}
 nlohmann::json encode(const SchedulerConfig& config) {
   return codec::encode_object(config);
 }

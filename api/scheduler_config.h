@@ -286,6 +286,8 @@ struct SchedulerConfig {
 
 template <>
 base::Result<SchedulerConfig> decode<SchedulerConfig>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<SchedulerConfig>();
 nlohmann::json encode(const SchedulerConfig& config);
 
 }  // namespace kube

@@ -8,6 +8,10 @@ template <>
 base::Result<UsageRecord> decode<UsageRecord>(const nlohmann::json& object) {
   return codec::decode_object<UsageRecord>(object);
 }
+template <>
+const KnownFields& known_fields<UsageRecord>() {
+  return codec::fields_of<UsageRecord>();
+}
 nlohmann::json encode(const UsageRecord& record) {
   return codec::encode_object(record);
 }

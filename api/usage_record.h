@@ -56,6 +56,8 @@ struct UsageRecord {
 
 template <>
 base::Result<UsageRecord> decode<UsageRecord>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<UsageRecord>();
 nlohmann::json encode(const UsageRecord& record);
 
 }  // namespace kube

@@ -3,10 +3,10 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/api/json_text.h"
+#include "kube/api/known_fields.h"
 #include "kube/api_error.h"
 #include "kube/client_calls.h"
 #include "kube/client_core.h"
-#include "kube/managed_fields.h"
 #include "kube/resource_path.h"
 
 namespace kube {
@@ -94,52 +94,58 @@ std::string created_name(const std::string& ns, const json& object) {
 
 // The common end of all typed calls: request, retries, answer, and on an error the words "verb kind
 // name".
-base::Result<json> Client::send(Request request, const std::string& context) const {
+base::Result<json> Client::send(Request request, const KnownFields& fields,
+                                const std::string& context) const {
   request.timeout = call_.timeout;
   const auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(context);
-  // Nothing here reads managedFields, which are often a large part of an object: they are cut from
-  // the text before it is parsed.
-  auto body = parse_text(without_managed_fields(response->body));
+  // What the type does not read is often the larger part of an object, managedFields above all: it
+  // is cut from the text before that is parsed.
+  auto body = parse_text(only_known(response->body, fields));
   if (!body.ok()) return body.error().with_context(context);
   return body;
 }
 
-base::Result<json> Client::get_json(const ResourceInfo& resource, const ObjectKey& key) const {
-  return send({.path = object_path(resource, key)}, context_of("get", resource, to_string(key)));
+base::Result<json> Client::get_json(const Kind& kind, const ObjectKey& key) const {
+  return send({.path = object_path(kind.resource, key)}, kind.fields,
+              context_of("get", kind.resource, to_string(key)));
 }
 
-base::Result<json> Client::post_json(const ResourceInfo& resource, const std::string& ns,
-                                     const json& object, const WriteOptions& options) const {
+base::Result<json> Client::post_json(const Kind& kind, const std::string& ns, const json& object,
+                                     const WriteOptions& options) const {
   return send({.method = Method::kPost,
-               .path = collection_path(resource, ns) + write_query(options.dry_run),
+               .path = collection_path(kind.resource, ns) + write_query(options.dry_run),
                .body = compact_text(object)},
-              context_of("create", resource, created_name(ns, object)));
+              kind.fields, context_of("create", kind.resource, created_name(ns, object)));
 }
 
 // The resourceVersion in `object`, if any, makes the server compare; without it the last writer
 // wins.
-base::Result<json> Client::put_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
+base::Result<json> Client::put_json(const Kind& kind, const ObjectKey& key, Part part,
                                     const json& object, const WriteOptions& options) const {
-  return send(
-      {.method = Method::kPut,
-       .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
-       .body = compact_text(object)},
-      context_of(part == Part::kStatus ? "update status of" : "update", resource, to_string(key)));
+  return send({.method = Method::kPut,
+               .path = object_path(kind.resource, key) + subresource_of(part) +
+                       write_query(options.dry_run),
+               .body = compact_text(object)},
+              kind.fields,
+              context_of(part == Part::kStatus ? "update status of" : "update", kind.resource,
+                         to_string(key)));
 }
 
-base::Result<json> Client::patch_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
+base::Result<json> Client::patch_json(const Kind& kind, const ObjectKey& key, Part part,
                                       const json& merge_patch, const PatchOptions& options) const {
   json body = merge_patch;
   // In a patch these two are compared, not written: the server answers 409 if they differ.
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
-  return send(
-      {.method = Method::kPatch,
-       .path = object_path(resource, key) + subresource_of(part) + write_query(options.dry_run),
-       .body = compact_text(body),
-       .content_type = std::string{kMergePatch}},
-      context_of(part == Part::kStatus ? "patch status of" : "patch", resource, to_string(key)));
+  return send({.method = Method::kPatch,
+               .path = object_path(kind.resource, key) + subresource_of(part) +
+                       write_query(options.dry_run),
+               .body = compact_text(body),
+               .content_type = std::string{kMergePatch}},
+              kind.fields,
+              context_of(part == Part::kStatus ? "patch status of" : "patch", kind.resource,
+                         to_string(key)));
 }
 
 // The answer is the object or a Status and is not read: callers know what they deleted.
@@ -176,11 +182,21 @@ base::Result<json> Client::call_json(Method method, const std::string& path,
 
 namespace {
 
+// The fields of an answer that has objects below one name and what says more of them below another.
+KnownFields with_objects(std::string_view name, const KnownFields* of_each,
+                         std::string_view other) {
+  KnownFields fields;
+  fields.at(name) = of_each == nullptr ? KnownFields{} : *of_each;
+  (void)fields.at(other);
+  return fields;
+}
+
 // One page. Returns its metadata.
 base::Result<json> read_page(const base::Result<Response>& response,
+                             const KnownFields& fields,
                              const std::function<void(const json&)>& on_item) {
   if (!response.ok()) return response.error();
-  auto body = parse_text(without_managed_fields(response->body));
+  auto body = parse_text(only_known(response->body, fields));
   if (!body.ok()) return body.error();
   const base::Error no_list{base::Code::kInternal, "the answer is not a list"};
   if (!body->is_object()) return no_list;
@@ -205,6 +221,7 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const std::function<void(const json&)>& on_item,
                                             const std::function<void()>& restarted) const {
   const std::string context = context_of("list", resource, options.ns);
+  const KnownFields fields = with_objects("items", options.fields, "metadata");
   std::string continue_token;
   std::int32_t page_items_max = options.page_items_max;
   for (int restarts = 0;;) {
@@ -218,7 +235,7 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      // The server refuses a version beside a token, which has its own.
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
-    const auto meta = read_page(core_->call(request, call_), on_item);
+    const auto meta = read_page(core_->call(request, call_), fields, on_item);
     // The same page again: the continue token did not move. The halved size stays for the later
     // pages, whose objects are likely to be as large.
     if (!meta.ok() && meta.error().code == base::Code::kTooLarge && page_items_max > 1) {
@@ -268,9 +285,10 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
                                             {"fieldSelector", options.field_selector},
                                             {"timeoutSeconds", std::to_string(seconds.count())}}),
                         .timeout = options.idle_timeout};
+  const KnownFields fields = with_objects("object", options.fields, "type");
   std::optional<base::Error> failure;
   const auto on_line = [&](std::string_view line) {
-    const json event = json::parse(without_managed_fields(line), nullptr, false);
+    const json event = json::parse(only_known(line, fields), nullptr, false);
     const auto object = event.is_object() ? event.find("object") : event.end();
     if (!event.is_object() || object == event.end() || !object->is_object()) {
       // The watch ends with it: behind a line that cannot be read an event may be lost, and only a
@@ -280,7 +298,8 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
     }
     const std::string type = text_at(event, "type");
     if (type == "ERROR") {
-      failure = error_from_status(*object);
+      // A Status, whose fields are not those of the objects.
+      failure = error_from_status(object_at(json::parse(line, nullptr, false), "object"));
       return false;
     }
     // An unknown type, of a newer server, must not end the watch.

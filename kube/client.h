@@ -52,6 +52,9 @@ struct ListOptions {
   // "" = the newest state, not a cache of the server that may be older.
   std::string resource_version{};
   std::int32_t page_items_max = 500;  // fewer where a page would be too large for an answer
+  // Of each object in list_json() only these: what is not read is not parsed. Null: all of them.
+  // Must live longer than the call.
+  const KnownFields* fields = nullptr;
 };
 
 // An object that was received and could not be decoded.
@@ -83,10 +86,13 @@ struct WatchOptions {
   base::Duration server_timeout = std::chrono::minutes{5};
   // Nothing arrived for so long, not even a bookmark: the connection may be dead.
   base::Duration idle_timeout = std::chrono::minutes{2};
+  const KnownFields* fields = nullptr;  // as in a list
 };
 
 struct WriteOptions {
   bool dry_run = false;  // the server checks and stores nothing
+  // What is read of the answer; null: all that the type reads. Must live longer than the call.
+  const KnownFields* fields = nullptr;
 };
 
 struct PatchOptions {
@@ -162,9 +168,8 @@ class Client {
   base::Result<nlohmann::json> call_json(Method method, const std::string& path,
                                          const nlohmann::json* body = nullptr) const;
 
-  // Each page's items, one by one, in the server's order, without their managedFields (as the
-  // objects of a watch, below); a page too large for one answer comes as smaller ones. Returns the
-  // list's resourceVersion.
+  // Each page's items, one by one, in the server's order; a page too large for one answer comes as
+  // smaller ones. Returns the list's resourceVersion.
   // `restarted` is called when the items so far are void since the list begins again.
   base::Result<std::string> list_json(const ResourceInfo& resource, const ListOptions& options,
                                       const std::function<void(const nlohmann::json&)>& on_item,
@@ -181,17 +186,27 @@ class Client {
  private:
   class Core;
 
-  // The calls below the typed ones: they return the answer's object, without its managedFields.
-  base::Result<nlohmann::json> send(Request request, const std::string& context) const;
-  base::Result<nlohmann::json> get_json(const ResourceInfo& resource, const ObjectKey& key) const;
-  base::Result<nlohmann::json> post_json(const ResourceInfo& resource, const std::string& ns,
+  // A kind, and what is read of its objects.
+  struct Kind {
+    ResourceInfo resource;
+    const KnownFields& fields;
+  };
+  template <ApiObject T>
+  static Kind kind_of(const KnownFields* fields = nullptr) {
+    return {T::kResource, fields == nullptr ? known_fields<T>() : *fields};
+  }
+  // The calls below the typed ones: they return the answer's object with the fields of its kind.
+  base::Result<nlohmann::json> send(Request request, const KnownFields& fields,
+                                    const std::string& context) const;
+  base::Result<nlohmann::json> get_json(const Kind& kind, const ObjectKey& key) const;
+  base::Result<nlohmann::json> post_json(const Kind& kind, const std::string& ns,
                                          const nlohmann::json& object,
                                          const WriteOptions& options) const;
-  base::Result<nlohmann::json> put_json(const ResourceInfo& resource, const ObjectKey& key,
-                                        Part part, const nlohmann::json& object,
+  base::Result<nlohmann::json> put_json(const Kind& kind, const ObjectKey& key, Part part,
+                                        const nlohmann::json& object,
                                         const WriteOptions& options) const;
-  base::Result<nlohmann::json> patch_json(const ResourceInfo& resource, const ObjectKey& key,
-                                          Part part, const nlohmann::json& merge_patch,
+  base::Result<nlohmann::json> patch_json(const Kind& kind, const ObjectKey& key, Part part,
+                                          const nlohmann::json& merge_patch,
                                           const PatchOptions& options) const;
   base::Status delete_json(const ResourceInfo& resource, const ObjectKey& key,
                            const DeleteOptions& options) const;

@@ -36,7 +36,7 @@ base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_
 
 template <ApiObject T>
 base::Result<T> Client::get(const ObjectKey& key) const {
-  return decoded<T>(get_json(T::kResource, key), "get", key);
+  return decoded<T>(get_json(kind_of<T>(), key), "get", key);
 }
 
 template <ApiObject T>
@@ -50,7 +50,9 @@ base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
     }
     out.undecodable.push_back(undecodable_of(item, object.error()));
   };
-  const auto version = list_json(T::kResource, options, on_item, [&] { out = {}; });
+  ListOptions narrow = options;
+  narrow.fields = &known_fields<T>();
+  const auto version = list_json(T::kResource, narrow, on_item, [&] { out = {}; });
   if (!version.ok()) return version.error();
   out.resource_version = *version;
   return out;
@@ -64,35 +66,35 @@ base::Result<T> Client::create(const T& object, const WriteOptions& options) con
 template <ApiObject T>
 base::Result<T> Client::create_json(const std::string& ns, const nlohmann::json& object,
                                     const WriteOptions& options) const {
-  return decoded<T>(post_json(T::kResource, ns, object, options), "create",
+  return decoded<T>(post_json(kind_of<T>(options.fields), ns, object, options), "create",
                     [&] { return created_name(ns, object); });
 }
 
 template <ApiObject T>
 base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
-  return decoded<T>(put_json(T::kResource, key, Part::kWhole, encode(object), options), "update",
+  return decoded<T>(put_json(kind_of<T>(), key, Part::kWhole, encode(object), options), "update",
                     key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
-  return decoded<T>(put_json(T::kResource, key, Part::kStatus, encode(object), options),
+  return decoded<T>(put_json(kind_of<T>(), key, Part::kStatus, encode(object), options),
                     "update status of", key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch(const ObjectKey& key, const nlohmann::json& merge_patch,
                               const PatchOptions& options) const {
-  return decoded<T>(patch_json(T::kResource, key, Part::kWhole, merge_patch, options), "patch",
+  return decoded<T>(patch_json(kind_of<T>(), key, Part::kWhole, merge_patch, options), "patch",
                     key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch_status(const ObjectKey& key, const nlohmann::json& merge_patch,
                                      const PatchOptions& options) const {
-  return decoded<T>(patch_json(T::kResource, key, Part::kStatus, merge_patch, options),
+  return decoded<T>(patch_json(kind_of<T>(), key, Part::kStatus, merge_patch, options),
                     "patch status of", key);
 }
 

@@ -54,7 +54,8 @@ class Informer {
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,
   // namespace, uid and resourceVersion.
   using Transform = std::function<void(T&)>;
-  // Of the objects as they come: the rest is dropped before it is decoded, as if it did not exist.
+  // Of the objects as they come, with the fields of T: the rest is dropped before it is decoded, as
+  // if it did not exist.
   // For what no selector of the server can tell.
   using Filter = std::function<bool(const nlohmann::json&)>;
 
@@ -85,6 +86,7 @@ class Informer {
 
   static InformerCore::Hooks hooks(Handlers handlers, Transform transform, Filter wants) {
     InformerCore::Hooks out;
+    out.fields = &known_fields<T>();
     out.wants = std::move(wants);
     out.decode = [transform = std::move(transform)](
                      const nlohmann::json& json) -> base::Result<InformerCore::Entry> {

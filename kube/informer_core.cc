@@ -36,6 +36,7 @@ InformerCore::InformerCore(Client client, const Clock& clock, const ResourceInfo
       resource_{resource},
       options_{std::move(options)},
       hooks_{std::move(hooks)},
+      fields_{options_.fields == nullptr ? hooks_.fields : options_.fields},
       backoff_{options_.backoff, options_.seed},
       prng_{options_.seed + 1} {}
 
@@ -77,7 +78,8 @@ base::Duration InformerCore::list() {
                                           // and not with what a cache of it has, so the list cannot
                                           // go back behind what was seen before.
                                           .resource_version = {},
-                                          .page_items_max = options_.page_items_max},
+                                          .page_items_max = options_.page_items_max,
+                                          .fields = fields_},
                                          on_item, restarted);
   if (!version.ok()) {
     const bool is_unserved = version.error().code == Code::kNotFound && options_.unserved_retry;
@@ -130,7 +132,8 @@ base::Duration InformerCore::watch(std::stop_token stop) {
        .field_selector = options_.field_selector,
        .resource_version = resource_version_,
        .server_timeout = options_.watch_timeout + base::Duration{static_cast<std::int64_t>(extra)},
-       .idle_timeout = options_.watch_idle_timeout},
+       .idle_timeout = options_.watch_idle_timeout,
+       .fields = fields_},
       // Runs on this thread, once per event, between the bytes of the stream: a slow handler makes
       // the server wait (TCP's flow control) and loses nothing.
       [&](WatchEventType type, const nlohmann::json& object) {

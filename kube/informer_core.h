@@ -31,6 +31,8 @@ struct InformerOptions {
   // after so long. Absent: an API server that does not serve it is an error like any other.
   std::optional<base::Duration> unserved_retry{};
   std::uint64_t seed = 1;
+  // Less than what T reads; null: all of it. Must live longer than the informer.
+  const KnownFields* fields = nullptr;
 };
 
 class InformerCore {
@@ -47,6 +49,7 @@ class InformerCore {
     std::shared_ptr<const void> now;
   };
   struct Hooks {
+    const KnownFields* fields = nullptr;  // that T reads; null: all
     // Absent: all objects. The others are dropped before they are decoded, and are not kept.
     std::function<bool(const nlohmann::json&)> wants;
     std::function<base::Result<Entry>(const nlohmann::json&)> decode;
@@ -84,6 +87,7 @@ class InformerCore {
   const ResourceInfo resource_;
   const InformerOptions options_;
   const Hooks hooks_;
+  const KnownFields* const fields_;  // of an object as the hooks get it
 
   Backoff backoff_;
   base::Prng prng_;

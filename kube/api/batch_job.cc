@@ -79,6 +79,10 @@ template <>
 base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object) {
   return codec::decode_object<BatchJob>(object);
 }
+template <>
+const KnownFields& known_fields<BatchJob>() {
+  return codec::fields_of<BatchJob>();
+}
 nlohmann::json encode(const BatchJob& job) {
   return codec::encode_object(job);
 }

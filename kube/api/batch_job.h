@@ -118,6 +118,8 @@ inline bool is_finished(const BatchJobStatus& status) {
 
 template <>
 base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<BatchJob>();
 nlohmann::json encode(const BatchJob& job);
 
 }  // namespace kube

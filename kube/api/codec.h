@@ -26,6 +26,7 @@
 
 #include "base/result.h"
 #include "kube/api/enum_names.h"
+#include "kube/api/known_fields.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
 #include "kube/api/raw_json.h"
@@ -264,6 +265,69 @@ class Encoder {
 
   Json& out_;
 };
+
+template <typename T>
+inline constexpr bool kIsVector = false;
+template <typename T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+
+// Notes the names of the fields that a visit reads.
+class FieldLister {
+ public:
+  static constexpr bool kDecoding = true;
+
+  explicit FieldLister(KnownFields& out) : out_{out} {}
+
+  template <typename T>
+  void field(std::string_view name, T&) {
+    list<T>(out_.at(name));
+  }
+  template <typename T>
+  void always(std::string_view name, T&) {
+    list<T>(out_.at(name));
+  }
+  template <typename T>
+  void nonzero(std::string_view name, T&) {
+    list<T>(out_.at(name));
+  }
+  template <typename T>
+  void time(std::string_view name, T&) {
+    (void)out_.at(name);
+  }
+  template <typename T>
+  void micro_time(std::string_view name, T&) {
+    (void)out_.at(name);
+  }
+
+ private:
+  // What has no fields of its own, texts and maps among it, is read as a whole.
+  template <typename T>
+  static void list(KnownFields& out) {
+    if constexpr (kIsOptional<T> || kIsVector<T>) {
+      list<typename T::value_type>(out);
+    } else if constexpr (requires(FieldLister& io, T& value) { visit(io, value); }) {
+      T value{};
+      FieldLister inner{out};
+      visit(inner, value);
+    }
+  }
+
+  KnownFields& out_;
+};
+
+template <ApiObject T>
+const KnownFields& fields_of() {
+  static const KnownFields kFields = [] {
+    KnownFields fields;
+    T object{};
+    FieldLister lister{fields};
+    visit(lister, object);
+    (void)fields.at("apiVersion");
+    (void)fields.at("kind");
+    return fields;
+  }();
+  return kFields;
+}
 
 // "v1", "kubegang.io/v1alpha1".
 std::string api_version(const ResourceInfo& resource);

@@ -37,6 +37,10 @@ template <>
 base::Result<Event> decode<Event>(const nlohmann::json& object) {
   return codec::decode_object<Event>(object);
 }
+template <>
+const KnownFields& known_fields<Event>() {
+  return codec::fields_of<Event>();
+}
 nlohmann::json encode(const Event& event) {
   return codec::encode_object(event);
 }

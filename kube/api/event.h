@@ -61,6 +61,8 @@ struct Event {
 
 template <>
 base::Result<Event> decode<Event>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Event>();
 nlohmann::json encode(const Event& event);
 
 }  // namespace kube

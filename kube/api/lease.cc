@@ -23,6 +23,10 @@ template <>
 base::Result<Lease> decode<Lease>(const nlohmann::json& object) {
   return codec::decode_object<Lease>(object);
 }
+template <>
+const KnownFields& known_fields<Lease>() {
+  return codec::fields_of<Lease>();
+}
 nlohmann::json encode(const Lease& lease) {
   return codec::encode_object(lease);
 }

@@ -32,6 +32,8 @@ struct Lease {
 
 template <>
 base::Result<Lease> decode<Lease>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Lease>();
 nlohmann::json encode(const Lease& lease);
 
 }  // namespace kube

@@ -15,6 +15,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "kube/api/enum_names.h"
+#include "kube/api/known_fields.h"
 #include "kube/api/resource_info.h"
 
 namespace kube {

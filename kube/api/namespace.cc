@@ -19,6 +19,10 @@ template <>
 base::Result<Namespace> decode<Namespace>(const nlohmann::json& object) {
   return codec::decode_object<Namespace>(object);
 }
+template <>
+const KnownFields& known_fields<Namespace>() {
+  return codec::fields_of<Namespace>();
+}
 nlohmann::json encode(const Namespace& object) {
   return codec::encode_object(object);
 }

@@ -25,6 +25,8 @@ struct Namespace {
 
 template <>
 base::Result<Namespace> decode<Namespace>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Namespace>();
 nlohmann::json encode(const Namespace& object);
 
 }  // namespace kube

@@ -56,6 +56,10 @@ template <>
 base::Result<Node> decode<Node>(const nlohmann::json& object) {
   return codec::decode_object<Node>(object);
 }
+template <>
+const KnownFields& known_fields<Node>() {
+  return codec::fields_of<Node>();
+}
 nlohmann::json encode(const Node& node) {
   return codec::encode_object(node);
 }

@@ -71,6 +71,8 @@ struct Node {
 
 template <>
 base::Result<Node> decode<Node>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Node>();
 nlohmann::json encode(const Node& node);
 
 }  // namespace kube

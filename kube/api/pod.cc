@@ -200,6 +200,10 @@ template <>
 base::Result<Pod> decode<Pod>(const nlohmann::json& object) {
   return codec::decode_object<Pod>(object);
 }
+template <>
+const KnownFields& known_fields<Pod>() {
+  return codec::fields_of<Pod>();
+}
 nlohmann::json encode(const Pod& pod) {
   return codec::encode_object(pod);
 }

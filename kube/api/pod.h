@@ -204,6 +204,8 @@ struct Pod {
 
 template <>
 base::Result<Pod> decode<Pod>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Pod>();
 nlohmann::json encode(const Pod& pod);
 
 struct PodTemplateSpec {

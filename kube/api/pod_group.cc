@@ -19,6 +19,10 @@ template <>
 base::Result<PodGroup> decode<PodGroup>(const nlohmann::json& object) {
   return codec::decode_object<PodGroup>(object);
 }
+template <>
+const KnownFields& known_fields<PodGroup>() {
+  return codec::fields_of<PodGroup>();
+}
 nlohmann::json encode(const PodGroup& group) {
   return codec::encode_object(group);
 }

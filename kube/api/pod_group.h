@@ -35,6 +35,8 @@ struct PodGroup {
 
 template <>
 base::Result<PodGroup> decode<PodGroup>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<PodGroup>();
 nlohmann::json encode(const PodGroup& group);
 
 }  // namespace kube

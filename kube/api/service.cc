@@ -29,6 +29,10 @@ template <>
 base::Result<Service> decode<Service>(const nlohmann::json& object) {
   return codec::decode_object<Service>(object);
 }
+template <>
+const KnownFields& known_fields<Service>() {
+  return codec::fields_of<Service>();
+}
 nlohmann::json encode(const Service& service) {
   return codec::encode_object(service);
 }

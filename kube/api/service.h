@@ -39,6 +39,8 @@ struct Service {
 
 template <>
 base::Result<Service> decode<Service>(const nlohmann::json& object);
+template <>
+const KnownFields& known_fields<Service>();
 nlohmann::json encode(const Service& service);
 
 }  // namespace kube

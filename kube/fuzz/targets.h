@@ -15,8 +15,8 @@ void fuzz_credential(std::string_view text);
 // Quantities, durations, instants, base64 and URLs: what is written is read back as the same value.
 void fuzz_values(std::string_view text);
 
-// An object as an API server sends it: without its managedFields it is otherwise the same, and what
-// is decoded, written and decoded again is the same object.
+// An object as an API server sends it: without the fields that its type does not read it is decoded
+// as the same, and what is decoded, written and decoded again is the same object.
 void fuzz_wire(std::string_view text);
 
 }  // namespace kube

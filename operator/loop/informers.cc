@@ -69,6 +69,7 @@ struct Watch<kube::PodGroup> {
 template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
+  static const kube::KnownFields& fields() { return fields_of_pods(); }
   static void slim(kube::Pod& pod, TemplateBook&) { keep_what_is_read(pod); }
 };
 template <>
@@ -99,6 +100,7 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
       options.unserved_retry = Watch<T>::kUnservedRetry;
     }
     if constexpr (requires { Watch<T>::wants; }) wants = Watch<T>::wants;
+    if constexpr (requires { Watch<T>::fields(); }) options.fields = &Watch<T>::fields();
     std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
         client, clock, std::move(options), handlers<T>(inbox, on_error),
         [&templates](T& object) { Watch<T>::slim(object, templates); }, std::move(wants));

@@ -271,6 +271,19 @@ void keep_what_is_read(kube::Pod& pod) {
   replace(pod, std::move(kept));
 }
 
+const kube::KnownFields& fields_of_pods() {
+  static const kube::KnownFields kFields = [] {
+    kube::KnownFields fields = kube::known_fields<kube::Pod>();
+    for (const char* list : {"containers", "initContainers"}) {
+      for (const char* field : {"env", "workingDir", "readinessProbe"}) {
+        fields.remove({"spec", list, field});
+      }
+    }
+    return fields;
+  }();
+  return kFields;
+}
+
 void keep_what_is_read(kube::BatchJob& job) {
   // The template stays as far as it is judged; pods are made of the whole one, which is read again
   // then.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kube/api/batch_job.h"
+#include "kube/api/known_fields.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
 
@@ -15,6 +16,9 @@ namespace control {
 // A pod is one of three: behind our gate (translate_pod_gang reads it), of a job of ours (node_of,
 // observe_gang, SuspensionNotes), or of others (memory_request, AgentPods).
 void keep_what_is_read(kube::Pod& pod);
+// What is read of the text of a pod: all that kube::Pod has, but what is dropped here of each pod
+// and may be long. A pod of ours has 20 variables in its environment, a third of its text.
+const kube::KnownFields& fields_of_pods();
 
 // Of its template only what is judged; the whole one is read again when a Job of ours is made
 // (CreateJob). Its status is kept as it is: what the operator writes is the difference to it.

@@ -149,6 +149,33 @@ TEST(KeptFields, OfAPodOfOthersLittleIsKept) {
   EXPECT_EQ(left.metadata.resource_version, "7");
 }
 
+// What is not even parsed of a pod's text is what would be dropped anyway, of each kind of pods.
+TEST(KeptFields, TextOfAPodIsCutToWhatIsKept) {
+  json whole = kube::encode(hostile_pod(3));
+  for (json& one : whole["spec"]["containers"]) {
+    one["readinessProbe"] = one["livenessProbe"] = {{"exec", json::object()}};
+    one["workingDir"] = "/w";
+    one["volumeMounts"] = {{{"name", "v"}}};
+  }
+  json ours = whole;
+  ours["metadata"]["labels"][std::string{kube::kLabelJobUid}] = "u-1";
+  json gated = whole;
+  gated["spec"]["schedulingGates"] = {{{"name", kube::kGangGate}}};
+  for (const json& object : {whole, ours, gated}) {
+    const std::string text = object.dump();
+    const std::string cut = kube::only_known(text, fields_of_pods());
+    for (const char* dropped : {"\"env\"", "readinessProbe", "workingDir", "volumeMounts"}) {
+      EXPECT_EQ(cut.find(dropped), std::string::npos) << dropped;
+    }
+    auto want = kube::decode<kube::Pod>(object);
+    auto got = kube::decode<kube::Pod>(json::parse(cut));
+    ASSERT_TRUE(want.ok() && got.ok());
+    keep_what_is_read(*want);
+    keep_what_is_read(*got);
+    EXPECT_TRUE(*got == *want) << kube::encode(*got).dump(1);
+  }
+}
+
 // Sums up what it can; a node has less.
 TEST(KeptFields, NoAmountsOfMemoryOverflow) {
   kube::Pod pod = hostile_pod(kContainers);

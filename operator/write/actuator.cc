@@ -8,6 +8,7 @@
 #include "kube/resource_path.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
+#include "operator/loop/kept_fields.h"
 #include "operator/translate/batch_job_translation.h"
 
 namespace control {
@@ -141,7 +142,8 @@ class CarryOut {
       outcome.result = pod.error();
       return outcome;
     }
-    outcome.result = client_.create_json<kube::Pod>(job.metadata.ns, *pod);
+    outcome.result =
+        client_.create_json<kube::Pod>(job.metadata.ns, *pod, {.fields = &fields_of_pods()});
     if (!outcome.result.ok() && outcome.result.error().code == base::Code::kAlreadyExists) {
       // The name follows from the job's UID and the number of the start, so the pod is most likely
       // our own, made by a try whose answer was lost. The loop compares the owner.
