@@ -104,7 +104,7 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
           [&commands](const std::string& format) {
             (format == "json" ? commands.queue.json : commands.queue.wide) = true;
           },
-          "json: for programs; wide: whole names and priorities")
+          "json: for programs; wide: whole names, more columns")
       ->check(CLI::IsMember({"json", "wide"}));
   command.callback([&commands, output] {
     commands.on_cluster = [&commands, output](const Session& session) {

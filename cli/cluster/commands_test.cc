@@ -204,6 +204,37 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "       0 (Resources)\n");
 }
 
+// 12 of 40 have succeeded, 5 of them in an attempt before this one.
+TEST_F(ClusterCommands, ShowHowManyCompletionsAJobHas) {
+  add_job("team-a", "plain", {.partitions = {"batch"}},
+          {.state = kube::JobState::kPending, .reason = "Priority", .job_id = 4});
+  add_job("team-a", "sweep",
+          {.partitions = {"batch"},
+           .pod_policy = kube::PodPolicy::kPerTask,
+           .completions = 40,
+           .completed_indexes = "0-4"},
+          {.state = kube::JobState::kPending,
+           .reason = "Resources",
+           .job_id = 3,
+           .priority = 7,
+           .succeeded_indexes = "0-10,12"});
+  EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
+            "   JOBID PARTITION     NAME     USER ST       TIME  NODES   PRIORITY  SUCCEEDED "
+            "NODELIST(REASON)\n"
+            "       3     batch    sweep   team-a PD       0:00      1          7      12/40 "
+            "(Resources)\n"
+            "       4     batch    plain   team-a PD       0:00      1          0            "
+            "(Priority)\n");
+  const auto json = nlohmann::json::parse(run({"queue", "-A", "-o", "json"}).out);
+  EXPECT_EQ(json["jobs"][0]["succeeded"], 12);
+  EXPECT_EQ(json["jobs"][0]["completions"], 40);
+  EXPECT_EQ(json["jobs"][1]["completions"], nullptr);
+  EXPECT_THAT(run({"explain", "-n", "team-a", "sweep"}).out,
+              HasSubstr("Succeeded   12 of 40 completions\n"));
+  EXPECT_THAT(run({"explain", "-n", "team-a", "plain"}).out,
+              testing::Not(HasSubstr("completions")));
+}
+
 // A watch follows the server, and asks it for nothing but the changes.
 TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
   add_two_gangs();

@@ -121,6 +121,11 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
     add(out, "Nodes", status.allocation->hostlist);
     add(out, "Run time", slurm::format_run_time(moment.run_time));
   }
+  if (const auto progress = progress_of(job)) {
+    add(out, "Succeeded",
+        std::to_string(progress->succeeded) + " of " + std::to_string(progress->completions) +
+            " completions");
+  }
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
   const bool has_ended = status.state && kube::is_final(*status.state);

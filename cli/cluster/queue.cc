@@ -71,6 +71,7 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
     line.reason = job.status.reason.empty() ? "None" : job.status.reason;
   }
   line.priority = job.status.priority.value_or(0);
+  line.progress = progress_of(job);
   if (!job.status.allocation) {
     line.expected_start = job.status.expected_start_time;
     line.planned_nodes = job.status.planned_nodes;
@@ -116,6 +117,9 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
                     {"hostlist", text_or_null(line.hostlist)},
                     {"reason", text_or_null(line.reason)},
                     {"priority", line.priority},
+                    {"succeeded", line.progress ? Json(line.progress->succeeded) : Json(nullptr)},
+                    {"completions",
+                     line.progress ? Json(line.progress->completions) : Json(nullptr)},
                     {"expectedStart", seconds_or_null(line.expected_start)},
                     {"plannedNodes", text_or_null(line.planned_nodes)}});
   }
@@ -291,6 +295,16 @@ std::string format_wide_queue(const std::vector<QueueLine>& lines) {
   columns.insert(columns.end() - 1, {"PRIORITY", 10});
   for (std::size_t i = 0; i < rows.size(); ++i) {
     rows[i].insert(rows[i].end() - 1, std::to_string(lines[i].priority));
+  }
+  const auto has_progress = [](const QueueLine& line) { return line.progress.has_value(); };
+  if (std::any_of(lines.begin(), lines.end(), has_progress)) {
+    columns.insert(columns.end() - 1, {"SUCCEEDED", 10});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& progress = lines[i].progress;
+      rows[i].insert(rows[i].end() - 1, progress ? std::to_string(progress->succeeded) + "/" +
+                                                       std::to_string(progress->completions)
+                                                 : "");
+    }
   }
   return format_table(columns, rows);
 }

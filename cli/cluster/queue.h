@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/cluster/job_time.h"
+#include "cli/cluster/read.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
 
@@ -36,6 +37,7 @@ struct QueueLine {
   std::string hostlist;  // that it has; empty = none
   std::string reason;    // why it waits; empty = it has nodes
   std::int64_t priority = 0;
+  std::optional<Progress> progress;             // of a job whose pods follow one another
   std::optional<base::Instant> expected_start;  // of a job that waits, if it is known
   std::string planned_nodes;                    // likewise
 };
@@ -51,7 +53,8 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max);
 
-// The same, names uncut, with the priorities, which is squeue's %Q.
+// The same, names uncut, with the priorities, which is squeue's %Q, and how many of their
+// completions jobs have, if any job has completions.
 std::string format_wide_queue(const std::vector<QueueLine>& lines);
 
 // squeue --start: the jobs that wait, the one that is expected first on top.

@@ -8,6 +8,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/batch_job.h"
+#include "operator/gang/members.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -200,6 +201,12 @@ std::string batch_job_of(const kube::Job& job) {
 std::string of_batch_job(const kube::Job& job) {
   const std::string batch = batch_job_of(job);
   return batch.empty() ? "" : " (of job.batch/" + batch + ")";
+}
+
+std::optional<Progress> progress_of(const kube::Job& job) {
+  if (!job.spec.completions) return std::nullopt;
+  const auto done = control::parse_indexes(control::done_indexes(job.spec, job.status));
+  return Progress{.succeeded = std::ssize(done), .completions = *job.spec.completions};
 }
 
 }  // namespace cli

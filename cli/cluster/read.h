@@ -1,6 +1,7 @@
 // Reading objects for commands: an object that does not decode is told on stderr and left out.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -67,5 +68,13 @@ bool is_called(const kube::Job& job, const std::string& name_or_number);
 std::string batch_job_of(const kube::Job& job);
 // " (of job.batch/NAME)" if a Job of the batch group controls it, else "".
 std::string of_batch_job(const kube::Job& job);
+
+// How many pods of a job whose pods follow one another have succeeded, of how many.
+struct Progress {
+  std::int64_t succeeded = 0;
+  std::int64_t completions = 0;
+};
+// nullopt: its pods do not, so either all have succeeded or the job has not.
+std::optional<Progress> progress_of(const kube::Job& job);
 
 }  // namespace cli
