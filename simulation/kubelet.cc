@@ -27,6 +27,10 @@ constexpr Time kReportRetry = milliseconds{500};
 // is killed when its grace is over: cgroup v2 kills a frozen task, too.
 constexpr Time kHandlesSigterm = milliseconds{200};
 constexpr Time kRestartTakes = seconds{2};
+// Kubelet compares what it has reported with its cache of pods so often: an object that a restore
+// of etcd has set back to the version in the cache is no news to a watch.
+// SOURCE: kubernetes pkg/kubelet/status, syncPeriod and needsReconcile.
+constexpr Time kCompares = seconds{10};
 // On top of 100 ms, and ten times as long on a slow node.
 constexpr std::uint64_t kStartMillisMax = 1500;
 
@@ -126,6 +130,7 @@ Time Kubelet::next() {
   if (!informer_) return restarts_at_;
   if (changed_) return now_;
   Time next = link_.next_feed();
+  if (!programs_.empty()) next = std::min(next, compares_at_);
   for (auto& [uid, program] : programs_) {
     if (!program.report.empty() || program.remove_object) next = std::min(next, program.report_at);
     if (program.over) continue;
@@ -148,6 +153,10 @@ void Kubelet::step() {
     watch();
   }
   link_.run_feeds();
+  if (now_ >= compares_at_) {
+    compares_at_ = now_ + kCompares;
+    changed_ = true;
+  }
   if (std::exchange(changed_, false) && informer_->has_synced()) sync();
   for (auto& [uid, program] : programs_) {
     advance(program);

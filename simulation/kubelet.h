@@ -93,6 +93,7 @@ class Kubelet {
   kube::Client client_;
   std::unique_ptr<kube::Informer<kube::Pod>> informer_;
   bool changed_ = false;
+  Time compares_at_{0};
   Time restarts_at_{0};
   std::map<std::string, Program> programs_;  // by pod UID
   std::set<std::string> had_started_;        // survives the machine's reboot, on its disk
