@@ -92,7 +92,11 @@ bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
 // Marks the instant of the last fault: accounted times are only compared if nothing was done to the
 // cluster for some time before the job became ready.
 void Ledger::fault() {
-  fault_at_ = now_;
+  fault_at_ = std::max(fault_at_, now_);
+}
+
+void Ledger::clock_set_back(Time by) {
+  fault_at_ = std::max(fault_at_, now_ + by);
 }
 
 void Ledger::look() {

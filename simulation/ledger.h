@@ -67,6 +67,8 @@ class Ledger final : public ProgramObserver {
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const std::string& pod) { lost_pods_.insert(pod); }
   void fault();  // something was done to the cluster
+  // An operator's clock is set back by so much. Its instants never go back, so they stand still.
+  void clock_set_back(Time by);
   void node_suffers(const std::string& node) { suffered_.insert(node); }
 
   // --- at the end ---

@@ -430,6 +430,7 @@ void World::perform_machine(const Event& event) {
   if (event.act == Act::kStepClock) {
     ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
     clock.step(back ? -event.length : event.length);
+    if (operators_clock && back) ledger_.clock_set_back(event.length);
     machine.clock_wrong_until = now_ + seconds{3};
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
