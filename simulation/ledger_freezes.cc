@@ -58,7 +58,8 @@ void Ledger::sample_overlaps(Node& node) {
 // Returns true if the pod must not be frozen now, by what its own agent knows:
 //
 // 1. The agent does not work: its supervisor thaws everything, if there is one.
-// 2. It lets everything run, or has no timetable.
+// 2. It lets everything run, or has no timetable. But with a damaged journal it does not know what
+//    it froze, and touches nothing before it has heard from the API server.
 // 3. The pod has heard SIGTERM and is within its grace time. The agent learns of that by its watch.
 // 4. The timetable that it obeys does not list the pod, or says that the pod runs at this instant
 //    by the node's own clock. That clock may be wrong; how far nodes may disagree is a matter of
@@ -66,6 +67,7 @@ void Ledger::sample_overlaps(Node& node) {
 bool Ledger::should_run(const Node& node, const Program& program) const {
   const NodeAgent& agent = *node.agent;
   if (!agent.is_working()) return agent.is_alive();  // its supervisor is there
+  if (!agent.knows_its_pods()) return false;
   if (agent.everything_runs()) return true;
   if (program.terminated_at && now_ < *program.terminated_at + program.grace &&
       node.agent->link().was_whole_for(kHearsWithin)) {

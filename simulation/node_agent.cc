@@ -119,8 +119,9 @@ void NodeAgent::start_worker() {
   if (!std::exchange(supervisor_, true)) alive_since_ = now_;
   worker_since_ = now_;
   worker_ = std::make_unique<Worker>(*this, prng_.next());
-  const agent::Journal before = worker_->policy.adopt().journal;
-  worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before);
+  const agent::NodePolicy::Adopted before = worker_->policy.adopt();
+  found_damage_ = !before.damage.empty();
+  worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before.journal);
   for (agent::NodeWatch::NamedStep& step : worker_->watch.steps()) {
     if (step.name == "lease" || step.name == "confirm") {
       worker_->timers.push_back({std::move(step), now_});
@@ -217,6 +218,10 @@ bool NodeAgent::is_working() const {
 
 bool NodeAgent::failed_open() const {
   return worker_ != nullptr && worker_->loop->inputs().failed_open;
+}
+
+bool NodeAgent::knows_its_pods() const {
+  return worker_ != nullptr && (!found_damage_ || worker_->loop->inputs().pods_known);
 }
 
 bool NodeAgent::everything_runs() const {

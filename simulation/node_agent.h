@@ -53,6 +53,8 @@ class NodeAgent {
   bool is_working() const;
   bool failed_open() const;
   bool everything_runs() const;
+  // False after a damaged journal, until the API server has named the node's pods.
+  bool knows_its_pods() const;
   std::shared_ptr<const kube::NodeTimetable> obeyed() const;
   std::uint64_t overlap_micros() const { return overlap_micros_; }
   const std::string& journal_path() const { return journal_path_; }
@@ -96,6 +98,7 @@ class NodeAgent {
   Time no_cpu_until_{0};
   Time alive_since_{0};
   Time worker_since_{0};
+  bool found_damage_ = false;  // in the journal, by this worker
   std::optional<Time> stopping_back_at_;
   std::optional<Armed> armed_;
   bool died_at_freeze_ = false;
