@@ -104,7 +104,7 @@ struct OperatorHost::Leading {
         writer{host},
         actuator{host.client_},
         informers{host.client_, host.clock_, inbox, templates,
-                  [](std::string_view, const base::Error&) {}},
+                  [](std::string_view, const base::Error&) {}, {}},
         loop{host.clock_,
              inbox,
              writer,
