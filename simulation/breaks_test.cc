@@ -25,6 +25,7 @@ std::uint64_t last_found(Break which) {
     case Break::kEndNotStored:
       return 1;
     case Break::kGoneNotListed:
+    case Break::kOutcomeLost:
       return 2;
     case Break::kEndingNotStored:
     case Break::kPlaceNotStored:
@@ -33,19 +34,17 @@ std::uint64_t last_found(Break which) {
       return 4;
     case Break::kNoBarrier:
       return 15;
-    case Break::kOutcomeLost:
-      return 26;
     case Break::kStaleObeyed:
     case Break::kDeletedStaysFrozen:
       return 108;
-    case Break::kChargesForgotten:
-      return 170;
     case Break::kNeverConfirmed:
       return 201;
     case Break::kNeverFailsOpen:
       return 209;
     case Break::kJournalAfterFreeze:
       return 325;
+    case Break::kChargesForgotten:
+      return 358;
   }
   return 1;
 }
