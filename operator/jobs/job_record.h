@@ -86,8 +86,9 @@ struct JobRecord {
   kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
   bool told_suspend = false;
   bool told_cancel = false;
-  bool judge_again = true;    // its spec, or what it is judged against, changed
-  int api_refusals = 0;       // in a row, of its pods, by the API server
+  bool judge_again = true;       // its spec, or what it is judged against, changed
+  bool judge_when_free = false;  // what it is judged against changed while it had nodes
+  int api_refusals = 0;          // in a row, of its pods, by the API server
   std::string start_refusal;  // by the API server, of the last start; told until the next
   std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
 

@@ -55,6 +55,7 @@ void Wishes::heed_finished(JobRecord& job) {
 // 5. A new job is submitted; of a known one the scheduler is told what changed, holds by events of
 //    their own.
 void Wishes::judge(JobRecord& job) {
+  if (!job.is_allocated() && std::exchange(job.judge_when_free, false)) job.judge_again = true;
   if (!std::exchange(job.judge_again, false)) return;
   // 1. a number
   if (job.id.value() == 0) {
@@ -309,8 +310,13 @@ void Wishes::suspension_waits_no_more(JobRecord& job) {
 
 void Wishes::judge_waiting() {
   parts_.jobs.for_each_unfinished([this](JobRecord& job) {
-    // A job that runs already is not concerned by a change of what a partition or a QOS allows.
-    if (job.is_final() || job.is_allocated() || job.deleted) return;
+    if (job.is_final() || job.deleted) return;
+    // A job that runs already is not concerned by a change of what a partition or a QOS allows, but
+    // its next start is.
+    if (job.is_allocated()) {
+      job.judge_when_free = true;
+      return;
+    }
     job.judge_again = true;
     parts_.jobs.touch(job.uid);
   });

@@ -31,7 +31,8 @@ class Wishes {
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
   // Says that the job is in the queue, and why the API server would refuse its pods.
   void show_accepted(JobRecord& job);
-  // Other nodes, capacities or partitions: all jobs that wait are judged again. Cost: all jobs.
+  // Other nodes, capacities or partitions: all jobs that wait are judged again, and those that
+  // run when they are requeued. Cost: all jobs.
   void judge_waiting();
   void answered(PodTried&& outcome);
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wellknown.h"
 #include "operator/testing/world.h"
 #include "operator/translate/config_translation.h"
 
@@ -67,6 +68,35 @@ TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
   world.run_for(seconds{90});
   EXPECT_EQ(writes(), before + 2);
   EXPECT_EQ(accepted(), "True: InForce: the spec is in force");
+}
+
+// Kubernetes' controller deletes the pods of a node that is tainted NoExecute while a gang runs
+// there. The gang starts again elsewhere: what its next start may use is judged by the nodes of that
+// moment, and not by those of its first one.
+TEST(Operator, AGangThatLosesANodeToATaintStartsAgainElsewhere) {
+  World world{{.nodes = {"n1", "n2", "n3"}}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[1-3]")));
+  world.apply(gang_job("two", 2, ""));
+  const auto is_ready = [&] {
+    return kube::is_true(world.job("two").status.conditions, kube::kReady);
+  };
+  ASSERT_TRUE(world.run_until(is_ready, seconds{30})) << world.log_tail();
+  ASSERT_EQ(world.job("two").status.allocation->hostlist, "n[1-2]");
+  const json taint{{"key", "team"}, {"effect", "NoExecute"}};
+  ASSERT_TRUE(
+      world.client()
+          .patch<kube::Node>({"", "n2"}, {{"spec", {{"taints", json::array({taint})}}}})
+          .ok());
+  world.run_for(seconds{1});
+  for (const kube::Pod& pod : world.pods_of("two")) {
+    if (pod.spec.node_name != "n2") continue;
+    ASSERT_TRUE(world.client().remove<kube::Pod>(kube::key_of(pod.metadata), {}).ok());
+  }
+  ASSERT_TRUE(world.run_until([&] { return world.job("two").status.starts == 2; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("two").status.allocation->hostlist, "n[1,3]") << world.log_tail();
+  expect_no_violations(world);
 }
 
 // The node's taints as kubectl writes them: KEY=VALUE:EFFECT.
