@@ -71,8 +71,7 @@ TEST(Operator, APartitionNamesTheNodesThatDoNotExistUntilTheyCome) {
 }
 
 // Kubernetes' controller deletes the pods of a node that is tainted NoExecute while a gang runs
-// there. The gang starts again elsewhere: what its next start may use is judged by the nodes of that
-// moment, and not by those of its first one.
+// there. The gang starts again elsewhere: its next start is judged by the nodes as they are then.
 TEST(Operator, AGangThatLosesANodeToATaintStartsAgainElsewhere) {
   World world{{.nodes = {"n1", "n2", "n3"}}};
   world.apply(linear_config());
