@@ -89,14 +89,9 @@ bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
   return job != jobs_.end() && job->second.unsliced_start == start;
 }
 
-// Marks the instant of the last fault: accounted times are only compared if nothing was done to the
-// cluster for some time before the job became ready.
-void Ledger::fault() {
-  fault_at_ = std::max(fault_at_, now_);
-}
-
-void Ledger::clock_set_back(Time by) {
-  fault_at_ = std::max(fault_at_, now_ + by);
+// Accounted times are only compared if no fault was felt for some time before the job became ready.
+void Ledger::fault(Time lasts) {
+  faults_until_ = std::max(faults_until_, now_ + lasts);
 }
 
 void Ledger::look() {

@@ -66,9 +66,9 @@ class Ledger final : public ProgramObserver {
   void partition_goes();
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const std::string& pod) { lost_pods_.insert(pod); }
-  void fault();  // something was done to the cluster
-  // An operator's clock is set back by so much. Its instants never go back, so they stand still.
-  void clock_set_back(Time by);
+  // Something was done to the cluster that is felt for so long: the length of an outage, or by how
+  // much an operator's clock is set back, whose instants stand still until it has caught up.
+  void fault(Time lasts = Time{0});
   void node_suffers(const std::string& node) { suffered_.insert(node); }
 
   // --- at the end ---
@@ -169,7 +169,7 @@ class Ledger final : public ProgramObserver {
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
   Time restored_at_{-std::chrono::hours{1}};
-  Time fault_at_{0};
+  Time faults_until_{0};
   Time lease_seen_at_{0};
   std::string lease_renewed_;
 };

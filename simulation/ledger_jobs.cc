@@ -132,7 +132,7 @@ void Ledger::on_final(const JobFacts& facts) {
   // Times as accounted, where nothing went wrong since it was ready.
   // Faults move times by right: an agent that fails open, or a leader that comes late, lets a job
   // run longer than planned.
-  const bool calm = facts.ready_at != kNoTime && fault_at_ + seconds{15} < facts.ready_at;
+  const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
   if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
   ++tally_.looked["time"];
   const base::Duration off = job.status.run_time->elapsed - facts.ran;

@@ -380,7 +380,7 @@ void World::heal() {
   }
   for (auto& one : operators_) {
     one->clock().drift(0);
-    ledger_.clock_set_back(one->clock().offset());
+    ledger_.fault(one->clock().offset());
     one->clock().step(-one->clock().offset());
   }
   for (auto& one : operators_) one->disarm();

@@ -188,7 +188,7 @@ void World::perform_user(const Event& event) {
 }
 
 void World::perform_administrator(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   ++tally_.faults[std::string{to_string(event.act)}];
   if (event.act == Act::kChangeSlice) {
     const std::string slice = std::to_string(1 + event.amount % 4) + "s";
@@ -313,7 +313,7 @@ OperatorHost& World::operator_of(const Event& event) {
 }
 
 void World::perform_operator(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   OperatorHost& one = operator_of(event);
   if (event.act == Act::kKillOperator) {
     one.kill(now_ + event.length);
@@ -326,11 +326,12 @@ void World::perform_operator(const Event& event) {
     one.pause(now_ + event.length);
   } else {
     one.slow_writes(now_ + event.length, event.length);
+    ledger_.fault(2 * event.length);  // the last slow write may take as long again
   }
 }
 
 void World::perform_agent(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   Node& node = node_of(event);
   if (!node.machine->is_on) return;
   NodeAgent& agent = *node.agent;
@@ -363,7 +364,7 @@ Link& World::link_of(std::uint64_t target) {
 }
 
 void World::perform_link(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   Weather& weather = link_of(event.target).weather;
   const Time until = now_ + event.length;
   if (event.act == Act::kPartition) {
@@ -421,7 +422,7 @@ void World::restore(Time as_of) {
 
 // The clock may be an operator's, which is no node's.
 void World::perform_machine(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   Node& node = node_of(event);
   Machine& machine = *node.machine;
   const bool back = event.amount % 2 == 0;
@@ -430,7 +431,6 @@ void World::perform_machine(const Event& event) {
   if (event.act == Act::kStepClock) {
     ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
     clock.step(back ? -event.length : event.length);
-    if (operators_clock && back) ledger_.clock_set_back(event.length);
     machine.clock_wrong_until = now_ + seconds{3};
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
@@ -472,7 +472,7 @@ void World::power_off(Node& node, bool replaced, Time length) {
 }
 
 void World::perform_kubelet(const Event& event) {
-  ledger_.fault();
+  ledger_.fault(event.length);
   Node& node = node_of(event);
   if (!node.machine->is_on) return;
   Kubelet& kubelet = *node.kubelet;
