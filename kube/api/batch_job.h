@@ -21,8 +21,9 @@ inline constexpr std::string_view kBatchSuccessCriteriaMet = "SuccessCriteriaMet
 inline constexpr std::string_view kBatchFailureTarget = "FailureTarget";
 inline constexpr std::string_view kBatchSuspended = "Suspended";
 
-// Labels of the pods of a batch Job; the API server writes the first into the Job's template.
+// Labels of the pods of a batch Job; the API server writes the first two into the Job's template.
 inline constexpr std::string_view kBatchJobName = "batch.kubernetes.io/job-name";
+inline constexpr std::string_view kBatchControllerUid = "batch.kubernetes.io/controller-uid";
 inline constexpr std::string_view kBatchCompletionIndex =
     "batch.kubernetes.io/job-completion-index";
 

@@ -196,7 +196,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
       gone.object = nullptr;
       templates_.forget(known->second);
       timers_.clear(known->second);
-      if (gone.jobs.empty()) adopted_.erase(known->second);
+      drop_if_unknown(known->second);
       uids_.erase(known);
     }
     if (object == nullptr) continue;
@@ -273,7 +273,45 @@ void AdoptedJobs::forget_job(const std::string& uid) {
   // the attempts after it.
   adopted->second.jobs.erase(uid);
   touched_.insert(adopted->first);
-  if (adopted->second.object == nullptr && adopted->second.jobs.empty()) adopted_.erase(adopted);
+  drop_if_unknown(known.mapped());
+}
+
+void AdoptedJobs::put_orphan(const kube::Pod& pod) {
+  const auto label = pod.metadata.labels.find(std::string{kube::kBatchControllerUid});
+  if (label == pod.metadata.labels.end()) return;
+  const kube::ObjectKey key = kube::key_of(pod.metadata);
+  orphans_[key] = label->second;
+  adopted_[label->second].orphans[key] = pod.metadata.deletion_timestamp.has_value();
+  touched_.insert(label->second);
+}
+
+void AdoptedJobs::erase_orphan(const kube::ObjectKey& pod) {
+  const auto known = orphans_.extract(pod);
+  if (!known) return;
+  const auto adopted = adopted_.find(known.mapped());
+  if (adopted == adopted_.end()) return;
+  adopted->second.orphans.erase(pod);
+  touched_.insert(known.mapped());
+  drop_if_unknown(known.mapped());
+}
+
+// Drops what is known of a batch Job that does not exist and has left nothing.
+void AdoptedJobs::drop_if_unknown(const std::string& uid) {
+  const auto found = adopted_.find(uid);
+  if (found == adopted_.end()) return;
+  const Adopted& adopted = found->second;
+  if (adopted.object == nullptr && adopted.jobs.empty() && adopted.orphans.empty()) {
+    adopted_.erase(found);
+  }
+}
+
+// Labels are anybody's to write, so pods of other namespaces do not count.
+void AdoptedJobs::count_orphans(const Adopted& adopted, BatchView& view) {
+  for (const auto& [pod, is_ending] : adopted.orphans) {
+    if (pod.ns != adopted.object->metadata.ns) continue;
+    view.phase = Phase::kStopping;
+    ++(is_ending ? view.terminating : view.active);
+  }
 }
 
 StatusMirror<kube::BatchJob>* AdoptedJobs::find_status(const std::string& uid) {
@@ -528,6 +566,7 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
     // What has succeeded is counted first: the next one goes on from there.
     if (all_counted) delete_job(uid, job, now, effects);
   }
+  count_orphans(adopted, view);
   return view;
 }
 
@@ -546,6 +585,9 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
             .message = "the kubegang Job " + job.key.name +
                        " is being deleted; the next one is made when it is gone"};
   }
+  BatchView stopping;
+  count_orphans(adopted, stopping);
+  if (stopping.phase == Phase::kStopping) return stopping;
   Attempt attempt{
       .number = failed.attempts, .failures = failed.counted, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {

@@ -64,6 +64,11 @@ class AdoptedJobs {
   void observe_ended(const kube::Job& job);
   // Neither it nor pods of it exist any more.
   void forget_job(const std::string& uid);
+  // A pod whose Job of ours is gone, as a new leader may find it: the batch Job of its label has not
+  // stopped yet, and its next attempt must not start beside it.
+  void put_orphan(const kube::Pod& pod);
+  // It is gone, or its Job is known now. Any other pod is passed over.
+  void erase_orphan(const kube::ObjectKey& pod);
 
   // Null: there is no such batch Job.
   StatusMirror<kube::BatchJob>* find_status(const std::string& uid);
@@ -100,9 +105,11 @@ class AdoptedJobs {
     std::string asked_version{};   // which was to be deleted
   };
   struct Adopted {
-    std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs of it are known
+    std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs and pods of it are known
     StatusMirror<kube::BatchJob> status;
     std::map<std::string, OurJob> jobs;  // by UID
+    // Pods of Jobs that a leader before this one has seen go; true: it is being deleted.
+    std::map<kube::ObjectKey, bool> orphans;
     Attempts creation{{.first = std::chrono::seconds{1}, .max = std::chrono::minutes{5}}};
     bool plain_name = true;
     std::string refusal;       // by the API server, of the Job for the present attempt
@@ -118,6 +125,8 @@ class AdoptedJobs {
   };
 
   void put_job(const kube::Job& object, OurJob job);
+  void drop_if_unknown(const std::string& uid);
+  static void count_orphans(const Adopted& adopted, BatchView& view);
   void look(const std::string& uid, Adopted& adopted, base::Instant now,
             std::vector<Effect>& effects);
   // A summary of the attempts that have failed.
@@ -150,6 +159,7 @@ class AdoptedJobs {
   std::map<std::string, Adopted> adopted_;       // by UID of the batch Job
   std::map<kube::ObjectKey, std::string> uids_;  // of the batch Jobs that exist
   std::map<std::string, std::string> owners_;    // batch Job by UID of our Job
+  std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod
   std::set<std::string> touched_;
   base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
   // UIDs of batch Jobs whose numbers found no room, or whose reasons found no budget. However many

@@ -11,6 +11,7 @@
 
 #include "api/wellknown.h"
 #include "base/cut_text.h"
+#include "kube/api/batch_job.h"
 #include "kube/api/pod_group.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
@@ -180,7 +181,8 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
 
 // Pods of jobs: the states of their containers decide about the gang, and their messages are told.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
-  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang});
+  kept.metadata.labels = only(
+      pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang, kube::kBatchControllerUid});
   kept.metadata.owner_references = only_controller(pod.metadata);
   // The node that a pod is pinned to and not bound to yet.
   if (!pod.spec.node_name) {

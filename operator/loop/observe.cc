@@ -137,6 +137,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   if (before) {
     nodes_.erase_pod(before->node, key);
     orphans_.remove(key);
+    adopted_.erase_orphan(key);
     jobs_.erase_pod(key, *before, pod.get());
   }
   if (!after) return;
@@ -150,6 +151,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   } else {
     nodes_.put_orphan(after->node, key);
     orphans_.add(key);
+    adopted_.put_orphan(*pod);
   }
 }
 

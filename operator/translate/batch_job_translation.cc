@@ -175,7 +175,9 @@ Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& d
     if (metadata.contains(field)) made["metadata"][field] = metadata[field];
   }
   // As the API server has it for a Job without a selector of its own.
-  made["metadata"]["labels"][std::string{kube::kBatchJobName}] = batch.metadata.name;
+  Json& labels = made["metadata"]["labels"];
+  labels[std::string{kube::kBatchJobName}] = batch.metadata.name;
+  labels[std::string{kube::kBatchControllerUid}] = batch.metadata.uid;
   Json& spec = made["spec"];
   // The API server writes these defaults into every template, so they are not the author's wish.
   if (decoded.spec.scheduler_name == "default-scheduler") spec.erase("schedulerName");

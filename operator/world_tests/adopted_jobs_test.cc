@@ -20,6 +20,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 json batch_job(const std::string& name, int pods, const std::string& work,
@@ -238,6 +239,31 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   suspend("train", false);
   ASSERT_TRUE(ends("train")) << world_.log_tail();
   EXPECT_EQ(get("train").status.succeeded, 2);
+}
+
+// The machine of one pod hangs, so the pod cannot end, and its Job of ours is gone when a new leader
+// comes: only the pod tells that the batch Job has not stopped. Without that it would be told that no
+// pod runs, and when it is resumed an index would run twice.
+TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
+  json train = batch_job("train", 2, "");
+  train["metadata"]["annotations"]["kubegang.io/nodes"] = "2";
+  create(train);
+  ASSERT_TRUE(world_.run_until([&] { return get("train").status.active == 2; }, minutes{1}));
+  world_.node(*world_.pods().front().spec.node_name).power_off();
+  suspend("train", true);
+  ASSERT_TRUE(world_.run_until([&] { return ours().empty(); }, minutes{1})) << world_.log_tail();
+  world_.restart_operator();
+  world_.run_for(seconds{30});
+  ASSERT_EQ(live_pods(), 1U);
+  EXPECT_THAT(condition("train", kube::kBatchSuspended), Not(HasSubstr("True")));
+  EXPECT_EQ(get("train").status.terminating, 1);
+  suspend("train", false);
+  world_.run_for(seconds{30});
+  EXPECT_THAT(ours(), SizeIs(0));
+  const kube::ObjectKey left = kube::key_of(world_.pods().front().metadata);
+  ASSERT_TRUE(world_.client().remove<kube::Pod>(left, {.grace_period = seconds{0}}).ok());
+  EXPECT_TRUE(world_.run_until([&] { return ours().size() == 1; }, minutes{1}))
+      << world_.log_tail();
 }
 
 // Its end is being stored when it is suspended. Our Job is not deleted with it: after a crash
