@@ -84,6 +84,9 @@ int Attempt::offered_cpus(int rank, const CoreView& view) const {
                .free_memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank)});
 }
 
+// What each node offers in a view that the memo does not know: such a view (a tier more left alone,
+// rows beyond the count) is asked about once. `usable_` is what test 2 found, so nodes that failed
+// the verification are not in it and need no second look.
 Offer Attempt::offer_of(const CoreView& view) const {
   Offer offer{occupancy_.node_count()};
   for (int rank = usable_.next(0); rank >= 0; rank = usable_.next(rank + 1)) {
@@ -112,6 +115,8 @@ const Offer& Attempt::view_offer(OfferMemo::Key key, const CoreView& view) {
   return memo_.get(key, shape_, request_.nodes, evaluate);
 }
 
+// Empty if the offer does not hold the job. The view goes along because CR_LLN compares free cores,
+// and an offer has CPUs, which limits of the job may have cut.
 std::vector<Chosen> Attempt::choose_from(const Offer& offer, const CoreView& view) const {
   return choose(offer, {.shape = shape_,
                         .occupancy = occupancy_,
@@ -150,7 +155,9 @@ void Attempt::collect_exempt() {
   }
 }
 
-// Test 2.
+// Test 2: all cores but those that the job may not take even by stopping their jobs. These are the
+// cores of exempt jobs, and under partition_prio those of higher tiers, of partitions whose
+// PreemptMode is OFF, and of lower tiers that nothing would stop.
 CoreView Attempt::may_take() const {
   CoreView view{occupancy_};
   const ClusterParameters& parameters = cluster_.parameters();
@@ -210,6 +217,8 @@ std::vector<const SelectJob*> Attempt::lower_tier_jobs() const {
 }
 
 // Test 3 by its price instead of partition by partition.
+// The search asks about sets of jobs to be stopped; `sparing` is the view without the cores of all
+// other lower-tier jobs, which are to be left alone.
 std::optional<Attempt::Found> Attempt::stack_on_cheapest(const CoreView& view) {
   const std::vector<const SelectJob*> jobs = lower_tier_jobs();
   std::vector<VictimCost> costs;
@@ -302,6 +311,9 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
   return allocation;
 }
 
+// The answer for the books as they are at this moment. A search for victims calls it again and
+// again while its trial takes jobs out, so nothing is kept here that follows from the jobs; the
+// memo learns of them from the occupancy's log.
 std::optional<Allocation> Attempt::run(const AttemptOptions& options) {
   // The results of prepare() depend on the extra row; everything else of an attempt stays the same
   // between two runs.
@@ -339,6 +351,9 @@ void Attempt::prepare() {
   }
 }
 
+// The sums that test 1 or 2 must reach anyway. The offer comes from the memo, so the question costs
+// what has changed since the last one, while a test walks over runs of nodes. It is about a job
+// that does not take the extra row: only removal of victims (7.6.2) asks it.
 bool Attempt::may_fit() {
   if (std::exchange(options_, AttemptOptions{}).takes_extra_row) prepared_ = false;
   prepare();

@@ -26,7 +26,8 @@
 namespace sched::cons_tres {
 
 // Offers that are kept between calls and brought up to date by what changed in between: a queue of
-// equal jobs costs what they take, not what exists.
+// equal jobs costs what they take, not what exists. Beyond kEntriesMax the one that was asked for
+// longest ago goes.
 class OfferMemo {
  public:
   enum class Kind : std::uint8_t { kEver, kIdle, kMayTake, kNoEqual, kRow };  // tests 0 to 4
@@ -156,6 +157,12 @@ class Attempt {
   std::optional<Offer> fresh_;
 };
 
+// 1. Find the entry of this key and shape, or make one. An entry that has not seen the forgotten
+//    part of the log starts over.
+// 2. Evaluate the nodes that were touched since it was last asked for.
+// 3. Bring its set of nodes to the one asked for: nodes that left it offer 0, nodes that are new in
+//    it are evaluated. Jobs of one shape may be tried on different nodes in turn, for example when
+//    backfill leaves out promised ones.
 template <typename Evaluate>
 const Offer& OfferMemo::get(const Key& key, const Shape& shape, const NodeSet& nodes,
                             const Evaluate& evaluate) {

@@ -6,6 +6,8 @@ namespace sched::cons_tres {
 namespace {
 
 // Steps 4 and 5. As recorded, neither whole tasks nor --ntasks-per-node limit what is offered.
+// They only decide if the node offers anything at all. What it offers beyond is left to the choice
+// among nodes and to the layout of tasks.
 int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
   if (shape.one_task_per_core) {  // no two of them begin on one core
     const int per_core = cpus_per_core(shape, facts);
@@ -21,7 +23,9 @@ int limit_to_tasks(const Shape& shape, const NodeFacts& facts, int cpus) {
   return cpus;
 }
 
-// Step 6.
+// Step 6: as many of these CPUs as the free memory, in MiB, pays for. Memory per node is there or
+// not. Memory per CPU is charged for whole cores or sockets, which is what the job will hold, so
+// CPUs are given up by that unit.
 int limit_to_memory(const Shape& shape, const NodeFacts& facts, int cpus, std::int64_t free) {
   switch (shape.memory.per) {
     case CountedPer::kNothing:

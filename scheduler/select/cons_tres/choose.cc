@@ -85,6 +85,8 @@ int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
   return cut >= 0 && cut < end ? cut : end;
 }
 
+// Required nodes have been taken before this. A run counts only the others, but remembers its first
+// required node, because best_run() prefers a run with one: there the job's nodes are neighbors.
 std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
   std::vector<Run> runs;
   for (int begin = offer.nodes().next(0); begin >= 0;) {
@@ -140,6 +142,8 @@ Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker&
   return best;
 }
 
+// Takes nodes until the job has enough or the run is used up: around the required node if there is
+// one in it, else the single node that holds the rest, else from its begin on.
 void take_run(const Run& run, const Offer& offer, const ChoiceRequest& request, Taker& taker) {
   const auto take = [&](int rank) {
     if (!request.required.test(rank)) taker.take(rank);
@@ -274,6 +278,8 @@ bool largest_suffice(const Offer& offer, const Shape& shape) {
   return std::accumulate(cpus.begin(), end, std::int64_t{0}) >= shape.min_cpus;
 }
 
+// One try. The order of the choosers is that of 4.8: busy nodes first, which --contiguous excludes,
+// then the least loaded, then best fit.
 std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request) {
   if (!can_hold(offer, request)) return {};
   if (request.idle_last != nullptr && !request.shape.contiguous) return busy_first(offer, request);

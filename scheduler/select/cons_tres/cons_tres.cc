@@ -11,6 +11,9 @@ namespace sched {
 namespace cons_tres {
 namespace {
 
+// Joins the parts. Occupancy keeps the books, Shape resolves a request, Attempt makes the tests,
+// and VictimSearch repeats them on books without some of the jobs. The memo lives as long as the
+// books, so that equal jobs of a queue share their offers.
 class ConsTresSelector final : public Selector {
  public:
   explicit ConsTresSelector(const Cluster& cluster)
@@ -35,6 +38,8 @@ class ConsTresSelector final : public Selector {
     return outcome;
   }
 
+  // Bookkeeping is the occupancy's alone. Gang suspensions never come here (R4.13): they change
+  // neither cores nor memory.
   void add(const SelectJob& job) override { occupancy_.add(job); }
   void remove(const SelectJob& job) override { occupancy_.remove(job); }
   void user_suspend(const SelectJob& job) override { occupancy_.release_cores(job); }

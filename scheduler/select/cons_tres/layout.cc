@@ -202,6 +202,7 @@ class TaskCounter {
       for (const Chosen& node : chosen_) total += node.cpus;
       return std::max(1, std::min(total, shape_.tasks));
     }
+    // With one CPU per task the CPUs are the tasks.
     if (shape_.overcommit || shape_.cpus_per_task == 1) return cpus;
     if (shape_.tasks_per_node != kNoLimit) return shape_.tasks_per_node * nodes;
     return std::max(1, cpus / shape_.cpus_per_task);
@@ -240,6 +241,8 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
 
 }  // namespace
 
+// 4.11 steps 1 and 2. `chosen` says how many CPUs a node may give at most; the result, in the same
+// order, how many tasks it gets and how many CPUs these take.
 std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Chosen>& chosen,
                                         const Occupancy& occupancy) {
   return TaskCounter{shape, chosen, occupancy}.distribute();

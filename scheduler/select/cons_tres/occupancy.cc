@@ -50,6 +50,8 @@ int Occupancy::rows_count(PartitionIndex partition) const {
   return std::max(1, cluster_.partition(partition).max_share) + (has_extra_row() ? 1 : 0);
 }
 
+// A partition gets rows when a job first needs them, so unused partitions cost nothing. Their count
+// follows the configuration of the moment.
 PartitionRows& Occupancy::rows_for(PartitionIndex partition) {
   if (partition.index() >= rows_.size()) rows_.resize(partition.index() + 1);
   auto& rows = rows_[partition.index()];
@@ -253,6 +255,9 @@ void Occupancy::begin_trial() {
   trial_log_begin_ = log_end();
 }
 
+// A step notes what the job really gave, and restore() gives back exactly that: a user-suspended
+// job holds no cores, a victim that would only be suspended keeps its memory (R5.4), and a job
+// whose nodes no longer exist is in no row.
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
   const auto found = jobs_.find(job.id);
@@ -273,6 +278,8 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
   trial_.push_back(step);
 }
 
+// The rows must stand as the job left them. A packing within the trial ends that, and then the
+// whole trial has to end.
 bool Occupancy::put_back_in_trial() {
   CHECK(in_trial_ && !trial_.empty());
   const TrialStep step = trial_.back();

@@ -21,6 +21,8 @@ class Offer {
         blocks_(static_cast<std::size_t>((node_count + 63) / 64)),
         nodes_{node_count} {}
 
+  // Keeps total and count exact, and only marks the block of 64 ranks as stale: an attempt changes
+  // many nodes before it asks for a sum of some.
   void set(int rank, int cpus) {
     std::uint16_t& here = cpus_[static_cast<std::size_t>(rank)];
     if (here == cpus) return;
@@ -36,6 +38,7 @@ class Offer {
   int count() const { return count_; }
   std::int64_t total() const { return total_; }
 
+  // CPUs of the ranks begin … end − 1: whole blocks by their sums, both ends node by node.
   std::int64_t of_run(int begin, int end) const {
     std::int64_t sum = 0;
     for (int rank = begin; rank < end;) {
@@ -81,6 +84,7 @@ class Offer {
     std::uint16_t most = 0;
     bool fresh = true;
   };
+  // Brings the block up to date if a node of it has changed since it was last asked for.
   const Block& block(int number) const {
     Block& found = blocks_[static_cast<std::size_t>(number)];
     if (found.fresh) return found;

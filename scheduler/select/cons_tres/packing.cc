@@ -27,6 +27,7 @@ const RankCores* cores_on(const RowJob& job, int rank) {
 
 // The rows while jobs are put into them one by one.
 struct Packing::Rows {
+  // Empty rows in the order in which they stand now: that is where a packing begins.
   explicit Rows(const std::vector<Row>& rows) : order{rows} {
     for (Row& row : order) row.held_count = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -91,11 +92,15 @@ void Packing::begin() {
   for (std::vector<RowJob*>& jobs : on_node_) jobs.clear();
 }
 
+// The order of R4.11: the job's first core in the cluster, then the CPUs that it asked for. Two
+// jobs with one key begin on the same core, so they are in different rows, by which order_equals()
+// tells them apart.
 Packing::Key Packing::key_of(const RowJob& job) {
   const RankCores& first = job.nodes.front();
   return {.rank = first.rank, .core = first.cores.next(0), .cpus = job.cpus};
 }
 
+// In the order of packing, so that entries_ is sorted by key as it grows.
 void Packing::add(RowJob& job, std::uint64_t blocked) {
   entries_.push_back({.key = key_of(job),
                       .cores_count = job.cores_count,
@@ -165,7 +170,9 @@ void Packing::mark_unknown(const RowJob& job, std::size_t from) {
   }
 }
 
-// Jobs of equal keys are put in the order of the rows that they are in.
+// Jobs of equal keys are put in the order of the rows that they are in, as these stood before this
+// packing. A job that changes places with an equal one has other jobs before it, so what is known
+// of the rows blocked for it holds no longer.
 void Packing::order_equals(std::size_t begin, std::size_t end, const Rows& rows) {
   const auto row_before = [&](const Entry& a, const Entry& b) {
     return rows.at_first[static_cast<std::size_t>(a.row)] <

@@ -56,6 +56,8 @@ void PartitionRows::take_out(const RowJob& job) {
   --row.jobs_count;
 }
 
+// The caller has seen that the cores are free in the row. A row gets its array of cores with its
+// first job, so the unused rows of a large FORCE:n cost nothing.
 void PartitionRows::put(RowJob& job, Row& row) {
   row.cores.resize(at(node_count_));
   for (const RankCores& node : job.nodes) row.cores[at(node.rank)] |= node.cores;
@@ -64,6 +66,7 @@ void PartitionRows::put(RowJob& job, Row& row) {
   job.row = row.id;
 }
 
+// For 4.5.1 steps 5 and 6, which ask if any job of a partition is on the node, whatever its cores.
 void PartitionRows::count_job(const RowJob& job, int delta) {
   for (const RankCores& node : job.nodes) {
     jobs_on_[at(node.rank)] = static_cast<std::uint16_t>(jobs_on_[at(node.rank)] + delta);
@@ -109,6 +112,8 @@ void PartitionRows::add(JobId id, std::vector<RankCores> nodes, int cpus) {
   list(jobs_.emplace(id, std::move(job)).first->second);
 }
 
+// `flat_` and the remembered packing know the jobs that are in rows now. A job keeps its place in
+// `flat_`, so that unlist() needs no search.
 void PartitionRows::list(RowJob& job) {
   job.place = flat_.size();
   flat_.push_back(&job);
@@ -172,6 +177,8 @@ bool PartitionRows::stacked() const {
   return in_use > 1 || (in_use == 1 && rows_.front().jobs_count == 0);
 }
 
+// Many jobs that end at one instant cost one packing, because it is put off until rows are looked
+// at.
 // R4.11: all jobs are taken out and put back, first fit, in the order of their first node, first
 // core and CPUs asked for. There is nothing to do if no job left since, or if the first row holds
 // everything.
@@ -181,6 +188,8 @@ void PartitionRows::pack() {
   if (!packing_.known() || !replay()) pack_from_scratch();
 }
 
+// Packs by what packing_ remembers. "Fits nowhere" is an answer, too: as in pack_from_scratch() the
+// rows then stay as they are.
 // False, and nothing changed, if that has to be done from scratch.
 bool PartitionRows::replay() {
   std::vector<Packing::Row> order;

@@ -54,6 +54,8 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
 
 }  // namespace
 
+// Classes that do not go together never meet on a node (R4.16): a job that takes turns would stop
+// one that was promised its cores for itself.
 // The class follows from the partition, and from the request if that may choose (R4.14).
 NodeClass class_of(const Partition& partition, const JobRequest& request) {
   if (partition.max_share == 0) return NodeClass::kReserved;
@@ -84,6 +86,7 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   Shape shape;
   shape.partition = request.job->partition;
   shape.node_class = class_of(partition, asked);
+  // Backfill asks first with stacking forbidden (8.1 step h).
   if (!request.may_stack && !partition.force && shape.node_class == NodeClass::kShared) {
     shape.node_class = NodeClass::kOneRow;  // it may share, and is tried as if it did not
   }

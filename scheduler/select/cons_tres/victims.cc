@@ -43,6 +43,8 @@ constexpr std::size_t kCheapestCandidatesMax = 512;
 
 }  // namespace
 
+// SUSPEND victims are never taken out in 7.6.2: where a job may be stacked over them, test 3 has
+// tried that already, and the gang stops them without a list (R6.30).
 bool VictimSearch::must_end(std::size_t candidate) const {
   return request_.candidates[candidate].must_end();
 }
@@ -52,6 +54,7 @@ bool VictimSearch::intersects_nodes(const SelectJob& job) const {
   return has_node_in(cluster_, *job.allocation, request_.nodes);
 }
 
+// The measure of the reorder (7.6.2 step 3); 0 for a candidate that is not a victim after all.
 int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocation) const {
   NodeSet chosen = cluster_.no_nodes();
   for (const NodeAllocation& use : allocation.nodes) chosen.set(cluster_.rank(use.node));
@@ -97,6 +100,9 @@ SelectOutcome VictimSearch::by_suspending() {
   return outcome;
 }
 
+// Removes candidates one by one and stops at the first success. `removed_count` counts places of
+// the order, including candidates that were passed over because they would be suspended or are on
+// other nodes: step 3 goes by places.
 // may_fit() is cheap and refuses most sets, so the tests are run only where it does not.
 std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
     const std::vector<std::size_t>& order) {
@@ -159,6 +165,8 @@ SelectOutcome VictimSearch::by_removing() {
 }
 
 // Beyond the bounds the result of 7.6.2 stands, which has victims that need not be the cheapest.
+// An EndingQuestion is a whole trial with all tests, so both bounds keep its number in check: the
+// search spares victims by halves, and then asks for sets (cheapest.cc).
 SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
   std::vector<std::size_t> candidates;
   std::vector<const SelectJob*> jobs;

@@ -83,6 +83,7 @@ class BestFit {
     return run.cpus >= rem_cpus_ && run.nodes >= rem_nodes_ - slack;
   }
 
+  // Nodes are handed out whole, so each brings all of its CPUs.
   void take(int rank) {
     chosen_.set(rank);
     --rem_nodes_;

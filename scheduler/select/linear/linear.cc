@@ -229,6 +229,7 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
   int previous = -1;
   for (int k = 0; k < max_share; ++k) {
     const bool last = k + 1 == max_share;
+    // Suspended jobs that may be there besides: none, then four, and with the last k any number.
     for (const int extra : {0, 4}) {
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
       const NodeSet eligible = count(request, nodes, k, total_limit);
@@ -282,6 +283,8 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   std::optional<Ranks> chosen;
   // A look ahead asks about books that a trial has changed: no mates, no victims (R8.3).
   if (request.mode == SelectMode::kWillRun) {
+    // Slurm 22.05 works out MAX(max_share − 1, 1): a node with one running job counts as free also
+    // for a job that shares with none (R8.3).
     const int least = cluster_.parameters().as_recorded ? 1 : 0;
     const int others = std::max(share_of(request) - 1, least);
     const NodeSet eligible = count(request, request.nodes, others, kUnlimited);

@@ -35,6 +35,8 @@ void NodeBooks::count_running(const SelectJob& job, int delta) {
   });
 }
 
+// A job is present while it runs or is suspended, by gang or by its user: it keeps its memory, and
+// counts against the total limit of 4.4.2. The run limit is count_running()'s.
 void NodeBooks::count_presence(const SelectJob& job, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     Node& node = nodes_[index(rank)];
@@ -47,6 +49,8 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
   });
 }
 
+// Returns true if the node, were it empty, had the memory. What jobs there hold is not looked at:
+// the question is only asked about nodes without jobs.
 bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
   const std::int64_t capacity = memory_.capacity(rank);
   return demand.charge(cluster_.spec_at(rank).cpus, capacity) <= capacity;
@@ -99,6 +103,7 @@ bool NodeBooks::Trial::put_back() {
   return true;
 }
 
+// However the question ends, the books are as they were before it.
 NodeBooks::Trial::~Trial() {
   while (!removed_.empty()) put_back();
 }
