@@ -36,6 +36,8 @@ void Engine::forget_plans() {
   }
 }
 
+// Only noted: what follows from the node is made anew by the next settle(), because a cluster that
+// starts up tells thousands of nodes one after the other.
 void Engine::on(const NodeUpdate& event) {
   // The operator refuses nodes that cannot be used; here such a node is left out.
   if (!cluster_.upsert_node(event.node).ok()) return;
@@ -53,6 +55,8 @@ void Engine::on(const NodeRemove& event) {
     cluster_.remove_node(event.name);
     return;
   }
+  // The books name nodes by their indexes, so the node must exist as long as a job holds a part
+  // of it.
   NodeSpec down = cluster_.node(*node);
   down.state = NodeState::kDown;
   CHECK(cluster_.upsert_node(down).ok());

@@ -126,6 +126,8 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   return view;
 }
 
+// Timers of waiting jobs first (begin times, requeue delays, deadlines), then grace times that are
+// over.
 void Engine::fire_timers() {
   admission_.fire_timers(now_);
   while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {

@@ -27,6 +27,7 @@ void Engine::restore_job(const RestoredJob& from) {
   job.association = priorities_.association_of(job.request);
   resource_limits_.submitted(job, 1);
   if (from.eligible_time) job.eligible_time = *from.eligible_time;
+  // Without a placement that was written down it waits, whatever state its object names.
   if (!from.partition || !from.allocation) {
     job.state = JobState::kPending;
     // A requeue delay that was running goes on.

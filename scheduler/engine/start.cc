@@ -19,6 +19,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   if (!timing_.tells_ready) become_ready(job);
 }
 
+// At a start and for a job that is restored, whose books take it in the same way.
 void Engine::begun(Job& job) {
   turns_->begin(job);
 }
@@ -59,13 +60,15 @@ base::Duration age_of_slurmctld(const Cluster& cluster) {
   return parameters.time_slice + milliseconds{has_accounting ? 100 : 700};
 }
 
-// When the thread of sched/builtin that estimates starts runs next.
+// When the thread of sched/builtin that estimates starts runs next: on a grid that begins with
+// slurmctld, not with the clock.
 base::Instant next_estimates(const Cluster& cluster, base::Instant now) {
   const base::Duration interval = estimates_interval(cluster.parameters());
   const base::Duration age = age_of_slurmctld(cluster);
   return base::slot_begin(base::slot_of(now + age, interval) + 1, interval) - age;
 }
 
+// Without grace times a pass that starts nothing leaves nothing behind, and need not be made up.
 bool has_grace_times(const Cluster& cluster) {
   return std::ranges::any_of(cluster.qos(),
                              [](const QosConfig& qos) { return qos.grace_time.count() > 0; }) ||
@@ -104,6 +107,7 @@ bool Engine::only_gets_notice(const Job& victim) const {
   return preempt::grace_time(cluster_, victim).count() > 0 && !is_limit_check(cluster_, now_);
 }
 
+// The jobs are collected first, since endings change the books that are walked over.
 bool Engine::end_noticed() {
   if (!decides_as_recorded() || !is_limit_check(cluster_, now_)) return false;
   std::vector<Job*> over;
@@ -136,6 +140,7 @@ void Engine::make_untold_pass(base::Instant now) {
   pass_wanted_since_.reset();
 }
 
+// Slurm wants a pass after these events (3.1). A told pass is the one that was wanted.
 void Engine::note_for_passes(const Event& event) {
   if (std::holds_alternative<Pass>(event)) {
     last_pass_ = now_;
@@ -146,10 +151,13 @@ void Engine::note_for_passes(const Event& event) {
   }
 }
 
+// In a pass that is made up: had it started a job, the recording would tell the pass.
 bool Engine::may_start(const Job& /*job*/) {
   return !in_untold_pass_;
 }
 
+// For the same reason such a pass ends no victim. It may only give notice, of which a recording
+// shows nothing.
 bool Engine::may_preempt(const NeedsVictims& needs) {
   return !in_untold_pass_ || std::ranges::all_of(needs.victims, [&](const Candidate& candidate) {
     return !candidate.must_end() ||

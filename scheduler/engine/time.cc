@@ -26,6 +26,7 @@ void Engine::on(const Wake&) {
   }
 }
 
+// R9.4: usage decays, what runs is charged, and all waiting jobs get new priorities.
 void Engine::end_period(base::Instant at) {
   const bool changed = priorities_.end_period(at);
   set_priorities(changed, [&](Job& job) { return priorities_.set_again(job, at); });
@@ -151,6 +152,7 @@ void Engine::on(const JobRan& event) {
   limits_.check_at_once(*job, now_);
 }
 
+// Told timing: one gang tick for all partitions (6.7).
 void Engine::on(const SliceEnd&) {
   turns_->end_slice();
 }
@@ -162,6 +164,7 @@ void Engine::on(const TimeLimitReached& event) {
   time_out(*job);
 }
 
+// T8: without a grace time. The caller sends SIGTERM and, after KillWait, SIGKILL.
 void Engine::time_out(Job& job) {
   begin_ending(job, Ending{.final_state = JobState::kTimeout,
                            .verdict = EndingVerdict::kTimeout,

@@ -9,6 +9,7 @@ namespace sched {
 // 3. The job enters the table, is counted as submitted, and is admitted to its queues.
 void Engine::on(const Submit& event) {
   if (books_.find(event.request.id) != nullptr) return;
+  // A job that is held gets its number of priority/basic when it is released (13.2).
   const bool held = event.request.hold || event.request.suspend;
   const Priority priority = held ? Priority{} : priorities_.next_basic(event.request);
   auto refusal = admission_.refused_at_submit(event.request);
@@ -50,6 +51,7 @@ void Engine::on(const Update& event) {
     job->time_limit = limits_.limit_of(*job, *job->partition, now_);
     limits_.arm(*job, now_);
   }
+  // A priority that is given replaces the one that the job has; another nice value shifts it.
   job->priority = event.request.priority
                       ? *event.request.priority
                       : BasicPriorities::with_nice(job->priority, nice_before, event.request.nice);
@@ -63,6 +65,7 @@ void Engine::on(const Update& event) {
       job->held = Reason::kJobHeldUser;
       job->held_by_suspend = false;
     }
+    // What could never run may be able to as it asks now.
     if (job->held == Reason::kBadConstraints) job->held.reset();
     admission_.admit(*job, now_);
   }
@@ -143,6 +146,7 @@ void Engine::on(const Forget& event) {
     admission_.withdraw(*job);
     books_.clear_claim(*job, false, now_);
   }
+  // No JobGone will come for it.
   if (job->allocated()) {
     turns_->leave(*job);
     books_.end(*job, JobState::kPending);
@@ -163,7 +167,9 @@ void Engine::on(const UserSuspend& event) {
     return;
   }
   waiting_resumes_.erase(job->id);
+  // A suspend that comes twice gives nothing back twice.
   if (job->user_suspended || job->completing()) return;
+  // T11: a job that the gang has suspended keeps its cores and loses its turns alone.
   if (turns_->hold(*job)) return set_reason(*job, Reason::kUser);
   books_.give_cores_back(*job);
   turns_->leave(*job);

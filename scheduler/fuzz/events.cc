@@ -32,6 +32,8 @@ class Bytes {
   std::size_t position_ = 0;
 };
 
+// 1 to 5 nodes of one kind, small enough that jobs are in each other's way. Weights differ, so that
+// node sets are tried one after the other (3.6).
 std::vector<NodeSpec> make_nodes(Bytes& bytes) {
   std::vector<NodeSpec> nodes(static_cast<std::size_t>(1 + bytes.below(5)));
   const int sockets = 1 + bytes.below(2);
@@ -49,6 +51,7 @@ std::vector<NodeSpec> make_nodes(Bytes& bytes) {
   return nodes;
 }
 
+// Each choice by itself, legal or not: decisions() drops what is_legal() refuses.
 Configuration make_configuration(Bytes& bytes, const std::vector<NodeSpec>& nodes) {
   Configuration configuration;
   ClusterParameters& cluster = configuration.cluster;
@@ -69,6 +72,8 @@ Configuration make_configuration(Bytes& bytes, const std::vector<NodeSpec>& node
     PartitionConfig partition;
     partition.name = "p" + std::to_string(i);
     for (const NodeSpec& node : nodes) {
+      // The first partition has all nodes, so that no job is without any; the others overlap it and
+      // each other in part.
       if (i == 0 || bytes.below(4) != 0) partition.nodes.push_back(node.name);
     }
     partition.is_default = i == 0;
@@ -107,6 +112,8 @@ class Run {
   }
 
  private:
+  // What a caller may believe of a job from the decisions alone. A decision that contradicts it is
+  // a finding.
   struct Book {
     bool waits = true;
     bool told_to_end = false;
@@ -135,6 +142,8 @@ class Run {
     CHECK(false, "one event does not settle");
   }
 
+  // A waiting job starts, one that is allocated is told to end at most once, and nothing follows a
+  // terminal state.
   void note(const Decision& decision, std::vector<JobId>& started) {
     if (const auto* start = std::get_if<Start>(&decision)) {
       Book& book = books_.at(start->job);
@@ -190,6 +199,8 @@ class Run {
     return *found;
   }
 
+  // Values are small, so that requests fit, nearly fit and contradict each other: more tasks than
+  // CPUs, --contiguous with a required node, a required node outside the partition.
   JobRequest request() {
     JobRequest job;
     job.id = JobId{++last_job_};
@@ -267,6 +278,8 @@ class Run {
     step(JobGone{job, bytes_.flag() ? JobState::kCompleted : JobState::kFailed, 0});
   }
 
+  // Nodes fail and are drained under their jobs. What becomes of these is told by other events, or
+  // not at all.
   void node_state() {
     NodeSpec& node =
         nodes_[static_cast<std::size_t>(bytes_.below(static_cast<int>(nodes_.size())))];

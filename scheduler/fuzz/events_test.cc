@@ -11,6 +11,8 @@
 namespace sched {
 namespace {
 
+// For builds without a fuzzer. Each seed is a world of its own, and its events are as many as the
+// bytes last for. KUBEGANG_LONG plays more of them.
 TEST(SchedulerEvents, HoldTheirInvariantsOnRandomBytes) {
   const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 300;
   for (int seed = 0; seed < rounds; ++seed) {

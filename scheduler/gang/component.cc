@@ -110,6 +110,7 @@ class Projector {
     return run;
   }
 
+  // The jobs that run from the end of the plan so far until `until`.
   void plan_until(base::Instant until, timetable::PodSet run) {
     auto& plan = out_.timeline.plan;
     // Neighboring entries with the same jobs become one, so that timetables stay short.
@@ -323,6 +324,7 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   return changed;
 }
 
+// False for a job that gets no turn as far as the projection goes, for example under a shadow.
 bool Projection::ever_runs(JobId job) const {
   const std::uint16_t pod = pod_of(job);
   return cycle_slots[pod] != 0 ||
@@ -332,6 +334,8 @@ bool Projection::ever_runs(JobId job) const {
                      });
 }
 
+// Two views for questions that come often: in which slots of the cycle a pod runs (bits), and at
+// which place of the lists its job is (-1 = it has not joined yet).
 void Projection::index() {
   cycle_slots.assign(members.size(), 0);
   for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {

@@ -18,6 +18,7 @@ struct Item {
 };
 using Items = std::vector<Item>;
 
+// The reverse of row_of() in node_plans.cc.
 EntryRow entry_row(Row row) {
   switch (row) {
     case Row::kActive:
@@ -86,6 +87,8 @@ Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
   }
   Items merged;
   const auto order = [&](JobId job) { return jobs.find(job)->table_order; };
+  // `left` are the jobs without a place, `open` those of them with no job left before them. Both
+  // are sorted by job-table order, so the result does not depend on the order of the nodes.
   std::set<std::pair<std::int64_t, JobId>> left;
   for (const auto& [job, row] : rows) left.insert({order(job), job});
   std::map<JobId, std::vector<JobId>> after;
@@ -146,6 +149,7 @@ ComponentState Components::assemble(const std::vector<const NodePlan*>& plans,
   return state;
 }
 
+// A victim that shares no unit with another job is under no shadow: some other part ends it.
 bool Components::gang_kills(const Job& job) const {
   return newcomer(job.id).kill_under_shadow && has_rivals(job);
 }
@@ -246,6 +250,8 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
   }
   while (!left.empty()) {
     std::set<JobId> group;
+    // The order of the walk does not matter: from one job to all jobs on its nodes, and on from
+    // these.
     std::vector<JobId> open{left.extract(left.begin()).value()};
     std::set<NodeIndex> nodes;
     std::set<const NodePlan*> plans;

@@ -18,6 +18,8 @@ std::vector<Place> GangLists::places() const {
   return places;
 }
 
+// False if nodes and entries of jobs that have left take more room than those that are there; then
+// the owner makes the lists anew.
 bool GangLists::is_lean() const {
   // Twice what the present jobs need: lists are made anew only after as many jobs have left as
   // stay. The 16 leave small lists alone.

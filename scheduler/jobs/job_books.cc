@@ -42,7 +42,8 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
   moved(job);
 }
 
-// The reader has taken the moves in.
+// The reader has taken the moves in. `moves_.all` says that everything may have changed and the
+// lists are not kept; so it is at the beginning and after reshape().
 void JobBooks::forget_moves() {
   moves_.all = false;
   moves_.jobs.clear();
@@ -326,6 +327,8 @@ void JobBooks::set_plan(Job& job, std::optional<Job::Plan> plan) {
 }
 
 // The nodes' counters depend on whether their jobs run.
+// The record, what the selectors see of it, and the counters of R4.4 change together. begin() and
+// end() change the allocation as well, and see to all three themselves.
 void JobBooks::set_state(Job& job, JobState state) {
   const bool ran = job.running();
   job.state = state;

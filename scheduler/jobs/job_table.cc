@@ -37,6 +37,8 @@ void JobTable::erase(JobId id) {
   pages_.erase(page);
 }
 
+// Look-ups mostly follow each other among jobs of neighboring numbers, so the last page is tried
+// first.
 JobTable::Page* JobTable::find_page(std::int64_t number) const {
   if (number == last_number_) return last_page_;
   const auto page = pages_.find(number);

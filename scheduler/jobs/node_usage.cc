@@ -41,6 +41,8 @@ void NodeUsage::show_full(NodeIndex node) {
   full_count_ += is_full ? 1 : -1;
 }
 
+// Pods of every job on the node, suspended and completing ones too: kubelet counts them until they
+// are gone.
 void NodeUsage::count_pods(const Job& job, int delta) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (!cluster_.exists(use.node)) continue;
@@ -49,12 +51,16 @@ void NodeUsage::count_pods(const Job& job, int delta) {
   }
 }
 
+// R5.3: the job asked for no memory and no default applies, or for all of it (--mem=0). The
+// configuration of the moment decides, not that of the job's start.
 bool NodeUsage::takes_all_memory(const Job& job) const {
   const MemoryDemand demand = memory_demand(
       cluster_.parameters(), cluster_.partition(*job.partition).config, job.request.memory);
   return demand.memory.per == CountedPer::kWholeNode;
 }
 
+// For the sentence of a job that waits for such a node, which names the job that has all of the
+// memory.
 const Job* NodeUsage::memory_holder(NodeIndex node) const {
   const std::vector<const Job*>& jobs = jobs_on(node);
   const auto found = std::find_if(jobs.begin(), jobs.end(),
@@ -127,6 +133,8 @@ void NodeUsage::count_completing(const Job& job, int delta) {
   }
 }
 
+// The job's sharing is that which its start resolved: it must leave the counters as it entered
+// them, whatever its partition says now.
 void NodeUsage::count_running(const Job& job, int delta) {
   const bool shares = job.sharing.shares_nodes;
   for (const NodeAllocation& use : job.allocation.nodes) {

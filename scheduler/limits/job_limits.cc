@@ -16,6 +16,7 @@ struct ReasonRow {
 };
 constexpr Reason kNo = Reason::kNone;
 constexpr std::array<ReasonRow, 6> kReasons = {{
+    // The resources stand in the order of Tres: CPUs, memory, nodes, billing units.
     {LimitKind::kGroup,
      {{Reason::kQosGrpCpuLimit, Reason::kQosGrpMemLimit, Reason::kQosGrpNodeLimit,
        Reason::kQosGrpBilling}},
@@ -26,6 +27,7 @@ constexpr std::array<ReasonRow, 6> kReasons = {{
        Reason::kQosMaxBillingPerJob}},
      {{Reason::kAssocMaxCpuPerJobLimit, Reason::kAssocMaxMemPerJob,
        Reason::kAssocMaxNodePerJobLimit, Reason::kAssocMaxBillingPerJob}}},
+    // There is no number of nodes per node.
     {LimitKind::kNode,
      {{Reason::kQosMaxCpuPerNode, Reason::kQosMaxMemoryPerNode, kNo,
        Reason::kQosMaxBillingPerNode}},
@@ -99,6 +101,7 @@ Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
 
 }  // namespace
 
+// As messages to users say it.
 const char* unit_of(Tres kind) {
   switch (kind) {
     case Tres::kCpu:

@@ -27,6 +27,7 @@ std::string would_be(const std::string& holder, std::int64_t limit, const std::s
          std::to_string(wanted);
 }
 
+// Only these limits need to know which nodes a group holds (R9.10).
 bool limits_nodes(const Limits& limits) {
   return limits.group_tres[Tres::kNode] || limits.user_tres[Tres::kNode] ||
          limits.account_tres[Tres::kNode];

@@ -49,6 +49,7 @@ void TimeLimits::arm(Job& job, base::Instant now) {
   if (job.limit_timer) timers_.emplace(*job.limit_timer, job.id);
 }
 
+// A timer that fires too early only costs a look (is_reached()), so it is never put off here.
 void TimeLimits::advance(Job& job, base::Instant now) {
   // Called for all members of a component whenever one of them changes. The clock says whether the
   // change is of this instant; without one the old bound holds.
@@ -62,6 +63,7 @@ void TimeLimits::disarm(Job& job) {
   job.limit_timer.reset();
 }
 
+// The job's run time was raised from outside (JobRan), so the limit may be exceeded already.
 void TimeLimits::check_at_once(Job& job, base::Instant now) {
   arm(job, now);
   if (!enabled_ || job.user_suspended) return;
@@ -77,6 +79,7 @@ std::optional<base::Instant> TimeLimits::next_due() const {
   return timers_.begin()->first;
 }
 
+// Also false for a job whose timer has outlived its run: it ended, or is ending for another reason.
 bool TimeLimits::is_reached(Job& job, base::Instant now) {
   job.limit_timer.reset();
   if (!job.allocated() || !job.ready || job.ending) return false;

@@ -6,6 +6,9 @@
 
 namespace sched {
 
+// The accounts first, then the users as leaves below them (9.1); a user of an account that does not
+// exist is put below the root. If nothing is configured the tree is empty, without a root:
+// then no job has an association, and no limit and no share is looked for.
 AccountTree::AccountTree(const std::vector<AccountConfig>& accounts,
                          const std::vector<UserConfig>& users) {
   if (accounts.empty() && users.empty()) return;

@@ -42,6 +42,7 @@ base::Status valid_shape(const NodeSpec& spec) {
 
 }  // namespace
 
+// May be called while jobs run: what their allocations name stays valid.
 // A partition keeps its index for ever, because allocations name it: one that is removed keeps its
 // place with order −1, and one of the same name that comes back gets it again.
 void Cluster::configure(const Configuration& configuration) {
@@ -81,6 +82,7 @@ base::Status Cluster::upsert_node(const NodeSpec& spec) {
     if (same_hardware(old, spec)) {
       changed_nodes_.push_back(*known);
     } else {
+      // Other cores, threads, CPUs or weight: what was worked out by rank from them is wrong now.
       // Names are unchanged, so ranks are too, but groups and books have to be made anew.
       ++topology_version_;
     }
@@ -95,6 +97,7 @@ base::Status Cluster::upsert_node(const NodeSpec& spec) {
     index = vacant_.back();
     vacant_.pop_back();
   }
+  // Without a rank until settle(), which sorts the names of all nodes once, however many came.
   nodes_[index.index()] = spec;
   node_by_name_.emplace(spec.name, index);
   settled_ = false;

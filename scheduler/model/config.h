@@ -19,7 +19,11 @@ namespace sched {
 
 enum class SelectType { kLinear, kConsTres };
 enum class SelectUnit { kCpu, kCore, kSocket };  // CR_CPU, CR_Core, CR_Socket; cons_tres only
+// Which jobs may preempt which: none, those of a higher partition tier, or those whose QOS lists
+// the other's QOS (7.2).
 enum class PreemptType { kNone, kPartitionPriority, kQos };
+// What happens to a victim (7.1). kOff: of a partition, its jobs are never victims (C7); of the
+// cluster, there is no preemption at all, so it goes with PreemptType kNone alone (C3).
 enum class PreemptMode { kOff, kCancel, kRequeue, kSuspend };
 enum class SchedulerType { kBuiltin, kBackfill };
 enum class EnforcePartLimits { kNone, kAny, kAll };
@@ -53,6 +57,8 @@ struct QueueParameters {  // how often and how deep the main pass walks the queu
 };
 
 enum class PriorityType { kBasic, kMultifactor };
+// PriorityUsageResetPeriod: when all usage goes back to 0, at the beginning of a day, week, month,
+// quarter or year in UTC.
 enum class UsageReset { kNever, kDaily, kWeekly, kMonthly, kQuarterly, kYearly };
 
 // Chapter 9; everything but `type` has a meaning with kMultifactor alone.
@@ -140,6 +146,7 @@ struct ClusterParameters {
 };
 
 enum class PartitionState { kUp, kDown, kDrain, kInactive };  // takes jobs, starts them: 1.2.1
+// 1.2.2 says what they come to: how many jobs may be on one unit, and if all jobs must share.
 enum class OverSubscribe { kNo, kYes, kForce, kExclusive };
 
 struct PartitionConfig {
@@ -172,6 +179,8 @@ struct PartitionConfig {
   friend bool operator==(const PartitionConfig&, const PartitionConfig&) = default;
 };
 
+// A QOS (1.4). Its mode, grace time and exempt time count for its jobs as victims; its limits for
+// its own jobs and, if a partition names it, for all jobs there.
 struct QosConfig {
   std::string name;
   std::uint32_t priority = 0;

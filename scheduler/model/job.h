@@ -16,8 +16,12 @@
 
 namespace sched {
 
+// What the user says about sharing (4.3). kAny leaves it to the partition; kNode and kUser are
+// --exclusive, of which the last one on a command line counts (1.5).
 enum class Sharing { kAny, kOverSubscribe, kNode, kUser };  // --oversubscribe, --exclusive[=user]
 
+// Multiplied by the CPUs that are allocated, whole cores with their threads, and not by those that
+// were asked for (1.8 step 7).
 struct MemoryPerCpu {
   MemoryMiB amount;
   friend bool operator==(const MemoryPerCpu&, const MemoryPerCpu&) = default;
@@ -97,7 +101,8 @@ struct Allocation {
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
 
-// Base states (2.1). Terminal from kCompleted on.
+// Base states (2.1). Terminal from kCompleted on: is_terminal() compares, so a new state that can
+// be left again goes before it.
 enum class JobState {
   kPending,
   kRunning,
@@ -116,6 +121,7 @@ constexpr bool is_terminal(JobState state) {
 }
 
 // Why a job waits (2.4), is suspended, is held or ended. The names are Slurm's.
+// New ones go where 2.4 has them, and get a name in reason_names.cc.
 enum class Reason {
   kNone,
   kPriority,
@@ -140,6 +146,7 @@ enum class Reason {
   kPreempted,  // suspended in the shadow of a higher tier
   kUser,       // suspended by its user
   // Limits of an account, of a user in it, or of a QOS (limits/); the names say which.
+  // Of an account, or of a user in it.
   kAssocGrpCpuLimit,
   kAssocGrpMemLimit,
   kAssocGrpNodeLimit,
@@ -155,6 +162,7 @@ enum class Reason {
   kAssocMaxBillingPerNode,
   kAssocMaxJobsLimit,
   kAssocMaxWallDurationPerJobLimit,
+  // Of the job's QOS or of its partition's.
   kQosGrpCpuLimit,
   kQosGrpMemLimit,
   kQosGrpNodeLimit,

@@ -13,6 +13,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr int kShareMax = 32767;  // 1.2: OverSubscribe's count is a 15-bit number
+// Slurm's 16-bit settings keep 65534 and 65535 for "not set" and "infinite".
 constexpr int kTierMax = 65533;
 
 // Slurm's words: messages speak of the configuration as an administrator wrote it.
@@ -38,6 +39,8 @@ std::string_view to_string(PreemptMode mode) {
 //
 // Each rule asks as little as possible of the others, so the order in which they run only decides
 // the order of the messages.
+// What is legal by these rules and cannot be carried out here is refused where the configuration is
+// read, not here.
 class Check {
  public:
   explicit Check(const Configuration& configuration) : all_{configuration} {}
@@ -103,6 +106,7 @@ class Check {
       error(here, "C5", "PreemptMode",
             "WITHIN is a condition between jobs of one QOS: use it with preempt/qos");
     }
+    // CR_CPU hands out CPUs one by one, so a task could not have a core to itself.
     if (p.one_task_per_core && p.select == SelectType::kConsTres && p.unit == SelectUnit::kCpu) {
       error(here, "1.1", "SelectTypeParameters",
             "CR_ONE_TASK_PER_CORE does not go with CR_CPU: use CR_Core or CR_Socket");
@@ -120,7 +124,8 @@ class Check {
     ranges(here, p);
   }
 
-  // C9. Where Slurm's configuration rules, what Slurm accepts is accepted.
+  // C9, for the cluster's mode and for that of each QOS. Slurm 22.05 accepts it (recorded), so a
+  // slurm.conf only gets a warning.
   void no_suspending_by_qos(const Where& here) {
     if (all_.cluster.select != SelectType::kLinear) return;
     if (all_.cluster.as_recorded) {
@@ -337,6 +342,7 @@ class Check {
         break;
       }
     }
+    // A user is no object by itself: it is listed in its account, and the issue names that.
     for (const UserConfig& user : all_.users)
       limits({IssueObject::kAccount, user.account}, user.limits);
   }
@@ -412,6 +418,9 @@ class Check {
 
 }  // namespace
 
+// Issues come in the order of the objects: cluster, partitions, QOS, accounts, and last what pairs
+// of partitions share. Messages are in Slurm's words; the operator translates the fields for users
+// of Kubernetes.
 std::vector<ConfigIssue> check(const Configuration& configuration) {
   return Check{configuration}.run();
 }

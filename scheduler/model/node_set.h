@@ -14,6 +14,8 @@
 
 namespace sched {
 
+// Bits from size() on are always 0, so that counting and comparing need no mask. Words come in
+// strides of four, and the spare ones are 0, too.
 class NodeSet {
  public:
   NodeSet() = default;
@@ -82,6 +84,7 @@ class NodeSet {
     }
     return static_cast<int>(word * 64) + std::countr_zero(rest);
   }
+  // Walks over an intersection without building it.
   // The lowest common member >= from of this set and of the others, or -1.
   template <typename... Sets>
   int next_common(int from, const Sets&... others) const {

@@ -31,12 +31,14 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kTimeslice, "Timeslice"},
     {Reason::kPreempted, "Preempted"},
     {Reason::kUser, "User"},
+    // Limits of an account, or of a user in one (9.1): on what a group holds together …
     {Reason::kAssocGrpCpuLimit, "AssocGrpCpuLimit"},
     {Reason::kAssocGrpMemLimit, "AssocGrpMemLimit"},
     {Reason::kAssocGrpNodeLimit, "AssocGrpNodeLimit"},
     {Reason::kAssocGrpBilling, "AssocGrpBilling"},
     {Reason::kAssocGrpJobsLimit, "AssocGrpJobsLimit"},
     {Reason::kAssocGrpWallLimit, "AssocGrpWallLimit"},
+    // … on each job, on the mean of its nodes, and on a user's jobs.
     {Reason::kAssocMaxCpuPerJobLimit, "AssocMaxCpuPerJobLimit"},
     {Reason::kAssocMaxMemPerJob, "AssocMaxMemPerJob"},
     {Reason::kAssocMaxNodePerJobLimit, "AssocMaxNodePerJobLimit"},
@@ -46,6 +48,7 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kAssocMaxBillingPerNode, "AssocMaxBillingPerNode"},
     {Reason::kAssocMaxJobsLimit, "AssocMaxJobsLimit"},
     {Reason::kAssocMaxWallDurationPerJobLimit, "AssocMaxWallDurationPerJobLimit"},
+    // The same of a QOS, whether the job's or its partition's …
     {Reason::kQosGrpCpuLimit, "QOSGrpCpuLimit"},
     {Reason::kQosGrpMemLimit, "QOSGrpMemLimit"},
     {Reason::kQosGrpNodeLimit, "QOSGrpNodeLimit"},
@@ -59,6 +62,8 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kQosMaxCpuPerNode, "QOSMaxCpuPerNode"},
     {Reason::kQosMaxMemoryPerNode, "QOSMaxMemoryPerNode"},
     {Reason::kQosMaxBillingPerNode, "QOSMaxBillingPerNode"},
+    // … and what only a QOS can limit: resources of each user, the least of a job, and what each
+    // account holds in it.
     {Reason::kQosMaxCpuPerUserLimit, "QOSMaxCpuPerUserLimit"},
     {Reason::kQosMaxMemoryPerUser, "QOSMaxMemoryPerUser"},
     {Reason::kQosMaxNodePerUserLimit, "QOSMaxNodePerUserLimit"},

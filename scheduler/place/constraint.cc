@@ -74,6 +74,8 @@ class ConstraintParser {
     return value;
   }
 
+  // An expression's item: a matching OR, a group, or a feature. Parentheses are one level deep, so
+  // group() reads features and nothing else.
   base::Status item(bool joined_by_or) {
     if (take('[')) return bracket();
     if (take('(')) return group(joined_by_or);
@@ -105,6 +107,8 @@ class ConstraintParser {
     return {};
   }
 
+  // `joined_by_or` is how the group as a whole is joined to what stands before it; `inner_or` joins
+  // the features in it.
   base::Status group(bool joined_by_or) {
     Constraint::Term term{joined_by_or, {}, {}};
     bool inner_or = false;
@@ -160,6 +164,8 @@ bool Constraint::evaluate(const std::vector<Term>& terms,
   return value;
 }
 
+// For a single node. matching() does the same for sets; counts and alternatives are not looked at
+// by either, since they are about the job's nodes together.
 bool Constraint::matches(const std::vector<std::string>& features) const {
   return evaluate(terms_, features);
 }

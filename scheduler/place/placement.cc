@@ -218,6 +218,8 @@ const Placement::Kept& Placement::up_of_base() {
       [&](int rank) { return base_.nodes.test(rank) && groups_.up().test(rank); });
 }
 
+// Idle in the sense of R4.4: on these nodes no job runs and none is completing. Suspended jobs do
+// not count.
 const Placement::Kept& Placement::idle_of_up() {
   return bring_up_to_date(
       idle_, [&](NodeSet& nodes) { nodes.assign_and(base_.nodes, groups_.up(), usage_.idle()); },
@@ -372,7 +374,8 @@ bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
          pick_best(attempt, Wish{job, counts, required, true}, usable, alternative);
 }
 
-// The node sets by weight (3.6 step 4). With a matching OR only nodes of the one alternative count.
+// The node sets by weight (3.6 step 4). With a matching OR only nodes of the one alternative count:
+// all nodes of the job have the same feature of those in the brackets (4.2 step 3).
 bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usable,
                           std::size_t alternative) const {
   if (attempt.constraint.alternatives() == 0) return pick_by_weight(attempt, wish, usable);
@@ -511,6 +514,7 @@ void Placement::classify(Attempt& attempt) {
            has_at_least(nodes, attempt.counts.min) && try_all(attempt, nodes);
   };
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
+  // As in place(): the same question again, since other answers lead here.
   const bool all_there =
       static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
   const bool all_up = sees_all_up(attempt.request);

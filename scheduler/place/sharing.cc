@@ -2,6 +2,9 @@
 
 namespace sched {
 
+// The table of 4.3. Three answers: if the job takes whole nodes, if its units may be shared with
+// others now (`may_stack`), and if other running jobs may be on its nodes at all (`shares_nodes`,
+// the shareable map of R4.4).
 SharingStatus resolve_sharing(SelectType select, const Partition& partition, Sharing requested) {
   const bool linear = select == SelectType::kLinear;
   const int share = partition.max_share;

@@ -76,6 +76,8 @@ std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionInd
 
 }  // namespace
 
+// 7.2. A question about two jobs alone: exempt times, exempt priorities and nodes are candidates()'
+// business.
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
               const Job& victim) {
   switch (cluster.parameters().preempt_type) {

@@ -14,10 +14,13 @@ Priority BasicPriorities::next(const JobRequest& request) {
   return clamped_priority(std::int64_t{lowest_.value()} - request.nice);
 }
 
+// After a change of leader new jobs must come behind those that had their numbers before.
+// Priorities that were given by hand say nothing about the counter.
 void BasicPriorities::restore(const JobRequest& request, Priority priority) {
   if (!request.priority) lowest_ = std::min(lowest_, priority);
 }
 
+// As if the job had been submitted with the other nice value. 0 is a hold and stays one.
 Priority BasicPriorities::with_nice(Priority priority, int before, int after) {
   if (before == after || priority.value() == 0) return priority;
   return clamped_priority(std::int64_t{priority.value()} + before - after);

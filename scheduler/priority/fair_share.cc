@@ -7,6 +7,9 @@
 
 namespace sched {
 
+// What follows from the tree alone: children by the account under which they share, sums of shares,
+// and each association's part of all shares (S of R9.13, in billionths). Then both rules are worked
+// out with the usage of the moment.
 void FairShare::configure() {
   const std::vector<Association>& all = cluster_.accounts().all();
   children_.assign(all.size(), {});
@@ -65,6 +68,7 @@ std::int64_t FairShare::effective_usage_ppb(AssociationIndex index) {
   return *known;
 }
 
+// The classic rule's part of a period's end; nothing for the fair tree.
 void FairShare::before_charging() {
   // R9.14: accounts now, before running jobs are charged; users when they are first asked for.
   // (Recorded.)

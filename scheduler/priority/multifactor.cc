@@ -62,6 +62,8 @@ std::int64_t age_factor(const PriorityParameters& parameters, base::Duration wai
                                    static_cast<double>(parameters.max_age.count()) * 1e9);
 }
 
+// Weight × factor, in millionths. Factors are in billionths (ppb), and above one billion where they
+// are not normalized.
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
   // More than the greatest priority is as good as infinite; the bound keeps the product within 64
   // bits.
@@ -99,6 +101,8 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
   }
 }
 
+// The factors of R9.3, in billionths; above one billion where they are not normalized. Those that
+// follow from the size of the job are 0 unless something weighs them.
 PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
                                  const JobRequest& request, PartitionIndex partition,
                                  base::Duration waited, std::int64_t fair_share_ppb,

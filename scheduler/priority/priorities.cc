@@ -8,6 +8,8 @@
 
 namespace sched {
 
+// Associations are indexes into the tree of accounts, which is made anew with each configuration,
+// so each job looks its own up again.
 void Priorities::configure() {
   totals_version_ = 0;
   usage_.configure();
@@ -100,6 +102,8 @@ bool Priorities::set_again(Job& job, base::Instant now) {
   return job.priority != before;
 }
 
+// At the end of a run, with all of its run time; what was charged at the ends of periods is taken
+// off.
 void Priorities::charge(Job& job) {
   if (!is_multifactor()) return;
   usage_.charge(job, job.clock.run);

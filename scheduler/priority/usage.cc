@@ -32,6 +32,8 @@ double decay_over(base::Duration time, base::Duration half_life) {
 
 }  // namespace
 
+// The first instant after t at which usage goes back to 0, at midnight UTC. nullopt if it never
+// does.
 std::optional<base::Instant> next_reset(UsageReset reset, base::Instant t) {
   const auto today = std::chrono::floor<days>(t);
   const std::chrono::year_month_day date{today};
@@ -58,6 +60,8 @@ std::optional<base::Instant> next_reset(UsageReset reset, base::Instant t) {
   return std::nullopt;
 }
 
+// Usage survives a change of the configuration by name: an association that stays keeps what it has
+// used, one that goes takes it along, and one that comes back begins with nothing.
 void UsageLedger::configure() {
   std::map<std::pair<std::string, std::string>, Used> known;
   std::map<std::string, Used> known_qos;
@@ -93,6 +97,7 @@ void UsageLedger::add_up() {
   }
 }
 
+// The billing units, in thousandths, that each second of run time is charged.
 std::int64_t UsageLedger::rate_of(const Job& job) const {
   const TresCounts held = held_by(cluster_, job.allocation, *job.partition);
   return billing_milli(cluster_, *job.partition, held);
@@ -152,6 +157,8 @@ UsageState UsageLedger::save(const std::vector<const Job*>& jobs) const {
   return state;
 }
 
+// Associations and QOS that no longer exist are left out. Accounts are the sums of their
+// users again.
 void UsageLedger::restore(const UsageState& state) {
   as_of_ = state.as_of;
   for (const UserUsage& usage : state.users) {

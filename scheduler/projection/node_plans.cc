@@ -45,6 +45,8 @@ Row row_of(gang::EntryRow row) {
 // Drops plan entries that ended by `before` and joins equal neighbors. `before` is not after
 // as_of: a new leader advances the lists from there, so what follows it stays even if it is past.
 void simplify(timetable::Timetable& timetable, base::Instant before) {
+  // Neighbors come to be equal here because a node has only some of the component's jobs: a turn
+  // that passes between jobs of other nodes changes nothing on this one.
   auto& plan = timetable.plan;
   std::erase_if(plan,
                 [before](const timetable::PlanEntry& entry) { return entry.until <= before; });
@@ -184,6 +186,9 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
 }
 
 // The pods that a published plan names are those of an earlier start.
+// A job that was requeued starts again on a node whose published plan still lists it, with pods
+// that are gone. Comparing by job would find nothing to write, so such a node is written anew in
+// any case.
 void NodePlans::begin(const Job& job) {
   if (published_.empty()) return;
   for (const NodeAllocation& use : job.allocation.nodes) {
@@ -200,6 +205,7 @@ void NodePlans::begin(const Job& job) {
 // published one and needs none: then an empty one withdraws it.
 std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time) {
   std::vector<NodePlan> plans;
+  // Only nodes that something has touched since, and of these only the ones that are due.
   for (const NodeIndex node : components_.dirty_nodes().take_due(now)) {
     const bool outdated = outdated_.erase(node) > 0;
     if (!cluster_.exists(node)) {

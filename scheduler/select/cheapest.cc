@@ -85,7 +85,7 @@ class Search {
     return true;
   }
 
-  // Costs only grow along a branch, so a branch that is not cheaper any more is cut. On return the
+  // Costs only grow along a branch, so a branch that is no longer cheaper is cut. On return the
   // question is as it was on entry.
   // All sets of `left` more victims out of order_[from …], cheaper than the best so far.
   void extend(std::size_t from, std::size_t left, const VictimCost& cost) {

@@ -42,6 +42,8 @@ void Driver::configure(base::Instant now, sched::Configuration configuration) {
                            std::make_shared<const sched::Configuration>(std::move(configuration))});
 }
 
+// Each kind of input becomes one event, or one for each node. TellPass, TellSlice and TellTimeLimit
+// are for told timing alone; the scheduler makes its own otherwise.
 void Driver::apply(base::Instant now, const Happening& happening) {
   // Each happening is one command at most, and its decisions are taken before the next.
   commanded_.reset();
@@ -56,6 +58,8 @@ void Driver::apply(base::Instant now, const Happening& happening) {
             step(now, sched::Pass{pass.main, pass.backfill});
           },
           [&](const TellSlice&) { step(now, sched::SliceEnd{}); },
+          // All processes are gone and the nodes are clean: Slurm's two messages are one in a
+          // recording.
           [&](const TellEnd& end) {
             const bool failed = end.exit_code != 0 || end.signal != 0;
             // A recording tells how a job ended as the shell would see it: 128 plus the signal that

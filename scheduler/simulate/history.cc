@@ -31,6 +31,7 @@ const Placement* placement_at(const JobHistory& job, base::Instant t) {
   return nullptr;
 }
 
+// The sum of the parts of its spans that lie within [from, to).
 base::Duration run_time(const Placement& placement, base::Instant from, base::Instant to) {
   base::Duration sum{0};
   for (const RunSpan& span : placement.spans) sum += run_time(span, from, to);
@@ -54,6 +55,8 @@ std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t) {
     row.message = std::prev(after)->message;
   }
   if (row.placement == nullptr) return row;
+  // A job on its nodes that does not run waits for its turn, or is suspended by its user or by a
+  // preemptor: squeue shows all three as suspended.
   row.run_time = run_time(*row.placement, row.placement->from, t);
   row.state = runs_at(*row.placement, t) ? sched::JobState::kRunning : sched::JobState::kSuspended;
   return row;

@@ -88,6 +88,7 @@ std::string cpu_ids(const sched::NodeSpec& node, const sched::CoreSet& cores) {
   std::string text;
   for (int first = cores.next(0); first >= 0;) {
     int last = first;
+    // Neighboring cores become one range.
     while (last + 1 < sched::kCoresPerNodeMax && cores.test(last + 1)) ++last;
     const int low = first * ids_per_core;
     const int high = (last + 1) * ids_per_core - 1;

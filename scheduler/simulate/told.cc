@@ -75,6 +75,7 @@ class ToldRun {
     outcome(start.job).state = sched::JobState::kRunning;
     follow_ups_.push_back(sched::JobReady{start.job});
   }
+  // Of suspensions only the set at the end of the step is compared, as only that was recorded.
   void note(const sched::Suspend& suspend) {
     outcome(suspend.job).state = sched::JobState::kSuspended;
   }
@@ -94,6 +95,7 @@ class ToldRun {
     outcome(change.job).state = change.state;
     outcome(change.job).restarts = change.restarts;
   }
+  // Claims, reasons and refusals are in no recording.
   void note(const sched::Claim&) {}
   void note(const sched::Waits&) {}
   void note(const sched::Planned& planned) {

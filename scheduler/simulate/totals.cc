@@ -52,6 +52,8 @@ std::optional<Service> service_of(const JobHistory& job) {
                  .run = run_time(last, last.from, *job.ended)};
 }
 
+// The wait is until the first start: what a requeued job waits later is in its response and not in
+// its wait.
 Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& jobs,
                     base::Instant end) {
   Totals totals;

@@ -28,6 +28,9 @@ constexpr base::Duration kPatience = std::chrono::hours{1};
 // 4. It ends with the scenario's end, or when no job runs and nothing can help those that wait.
 class WhatIfRun {
  public:
+  // Nothing is published and no plan is told: what ran is taken from the scheduler as spans, which
+  // is all that the history needs. Begin times and deadlines may lie far behind the last input, and
+  // waiting jobs are given that long.
   explicit WhatIfRun(const Scenario& scenario)
       : scenario_{scenario},
         driver_{scenario, {.told_timing = false, .publishes = false, .tells_starts = false}} {
@@ -51,6 +54,8 @@ class WhatIfRun {
       wake();
     }
     WhatIf result;
+    // What still runs has run until the end. Unless the scenario names an end, it is the last thing
+    // that happened to a job: wakes that found nothing do not make a simulation longer.
     result.end = std::max(now_, scenario_.end.value_or(now_));
     note_runs(driver_.scheduler().open_runs());
     for (const JobHistory& job : history_) {
@@ -104,6 +109,7 @@ class WhatIfRun {
       looked_at.push_back(bound);
       const base::Instant at = bound.killed ? bound.at : when_done(bound.job, until);
       if (at == base::kNever || at > until) continue;
+      // Bounds behind the earliest end found so far need not be asked.
       first = until = at;
     }
     for (const Bound& bound : looked_at) bounds_.push(bound);
@@ -137,6 +143,8 @@ class WhatIfRun {
     }
     std::sort(done.begin(), done.end(), [](const Bound& a, const Bound& b) { return b > a; });
     for (const Bound& end : done) {
+      // The end of a job before it, at this same instant, may have made the scheduler stop this
+      // one.
       if (is_void(end)) continue;
       ++end_version_[end.job.index() - 1];
       driver_.step(now_, sched::JobGone{end.job, sched::JobState::kCompleted, 0});
@@ -179,6 +187,8 @@ class WhatIfRun {
       note_runs(driver_.scheduler().take_runs());
       const std::vector<sched::Decision> decisions = driver_.scheduler().take_decisions();
       if (decisions.empty()) return;
+      // First all decisions of a round are noted, then the events that answer them are stepped: an
+      // answer may bring decisions about the same jobs.
       std::vector<sched::Event> follow_ups;
       for (const sched::Decision& decision : decisions) {
         std::visit([&](const auto& d) { note(d, follow_ups); }, decision);
@@ -271,6 +281,7 @@ class WhatIfRun {
         {.at = now_, .reason = waits.reason, .message = waits.message});
   }
 
+  // The bound in the heap is void: a job that starts again begins its work from the beginning.
   void leave_nodes(sched::JobId id) {
     history(id).placements.back().to = now_;
     ++end_version_[id.index() - 1];

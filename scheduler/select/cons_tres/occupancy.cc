@@ -279,7 +279,7 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
 }
 
 // The rows must stand as the job left them. A packing within the trial ends that, and then the
-// whole trial has to end.
+// whole trial must end.
 bool Occupancy::put_back_in_trial() {
   CHECK(in_trial_ && !trial_.empty());
   const TrialStep step = trial_.back();
