@@ -27,6 +27,8 @@ class JobBooksTest : public ::testing::Test {
     allocation.whole_nodes = true;
     return allocation;
   }
+  // A job with an allocation that the test chose: the books take what they are given, and placement
+  // is not their business.
   Job& started(std::int64_t id) {
     Job& made = books_.add(job(id, 1, "p"));
     books_.begin(made, cluster_.find_partition("p").value(), all_of_n1(), {}, at(10));
@@ -87,6 +89,8 @@ TEST_F(JobBooksTest, ReshapeBooksTheAllocatedJobsAgain) {
   EXPECT_EQ(books_.usage().jobs_on(n1()).size(), 1U);
 }
 
+// Limits and usage count by what the job holds. At its end, too, they must find the allocation, and
+// all of them are told, in the order in which they came.
 TEST_F(JobBooksTest, ListenersSeeTheJobWithItsAllocation) {
   std::vector<std::string> heard;
   const auto hear = [&](const std::string& what) {

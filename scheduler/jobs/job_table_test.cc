@@ -1,3 +1,4 @@
+// JobTable: look-ups by number over pages of 1,024, and the order of the table (0.3).
 #include "scheduler/jobs/job_table.h"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,7 @@ JobRequest request(std::int64_t id) {
   return made;
 }
 
+// Numbers at both ends of a page, and so far apart that a table by position could not hold them.
 TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
   JobTable jobs;
   const std::vector<std::int64_t> ids = {
@@ -25,6 +27,9 @@ TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
   EXPECT_EQ(jobs.find(JobId{4096}), nullptr);
 }
 
+// Jobs 1 and 2 share a page, 5000 has one of its own. The page that was found last is remembered
+// for the next look-up: when it goes with its last job, a look-up must not read what is freed. A
+// number that is used again gets a new place in the order of the table, behind all others.
 TEST(JobTable, ForgetsWhatIsErasedAndNothingElse) {
   JobTable jobs;
   for (const std::int64_t id : {1, 2, 5000}) jobs.add(request(id));

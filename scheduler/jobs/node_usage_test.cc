@@ -25,6 +25,7 @@ class NodeUsageTest : public ::testing::Test {
     usage_.reset();
   }
   NodeIndex index(char letter) const { return cluster_.find_node(std::string{letter}).value(); }
+  // A running job on these nodes, with one pod on each; no part of it besides what NodeUsage reads.
   Job made(const std::string& letters, const std::string& user = "",
            const std::string& partition = "p") const {
     Job made;
@@ -98,6 +99,8 @@ TEST_F(NodeUsageTest, ANodeWhosePlaceInTheSetsChangesIsInTheLog) {
   EXPECT_GT(usage_.log().begin(), begin + 3) << "anything may have changed";
 }
 
+// R4.4 has two maps: "idle" asks for running jobs, "shareable" for those among them that refuse to
+// share.
 TEST_F(NodeUsageTest, ANodeIsIdleWithoutARunningJob) {
   const Job job = made("ab");
   EXPECT_EQ(letters(usage_.idle()), "abcd");
@@ -119,6 +122,8 @@ TEST_F(NodeUsageTest, ANodeOfTwoJobsIsIdleWhenBothAreGone) {
   EXPECT_EQ(letters(usage_.idle()), "abcd");
 }
 
+// Both maps look at running jobs only: a gang that suspends the job opens its nodes again in both,
+// though it keeps its place among the jobs there.
 TEST_F(NodeUsageTest, AJobThatRefusesToShareClosesItsNodesWhileItRuns) {
   Job job = made("a");
   job.sharing.shares_nodes = false;

@@ -46,6 +46,7 @@ class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
     limits_.fire(at(t), [&](Job&) { ++reached; });
     return reached;
   }
+  // The job's turn begins or ends at t, as the gang would tell its clock.
   void to(Job& job, JobClock::Phase phase, double t) {
     turns_->go_to(at(t), false);
     job.clock.to(phase, at(t));
@@ -82,6 +83,7 @@ TEST_F(TimeLimitsTest, OnlyRunTimeCounts) {
   EXPECT_EQ(limits_.next_due(), std::nullopt);
 }
 
+// R13.21: the job is ended at its limit plus OverTimeLimit.
 TEST_F(TimeLimitsTest, OverTimeLimitIsAdded) {
   c_.cluster.over_time_limit = seconds(20);
   configure();
@@ -108,6 +110,7 @@ TEST_F(TimeLimitsTest, AJobThatRanLongerThanItWasToldIsLookedAtAtOnce) {
   EXPECT_EQ(fire(10), 1);
 }
 
+// Its end is decided, and its grace time has a timer of its own.
 TEST_F(TimeLimitsTest, AJobThatIsEndingHasNoTimer) {
   Job& job = running(seconds(60));
   books_.set_ending(job, Ending{.grace_end = at(5), .preemptor = {}});

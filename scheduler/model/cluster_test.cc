@@ -1,3 +1,4 @@
+// Cluster: names, indexes and ranks of nodes; partitions and QOS by name; and the sets of ranks.
 #include "scheduler/model/cluster.h"
 #include "base/natural_order.h"
 
@@ -25,6 +26,8 @@ PartitionConfig partition(const std::string& name, std::vector<std::string> node
   return config;
 }
 
+// Ranks follow this order (n2 before n10), so runs of neighbors do, too (4.4.4). It must be total:
+// of any two names exactly one is less.
 TEST(NaturalLess, ComparesRunsOfDigitsAsNumbers) {
   const std::vector<std::string> sorted = {"",    "a",   "a1b2", "a1b10", "a2",
                                            "a10", "n09", "n9",   "n10",   "na"};
@@ -113,6 +116,7 @@ TEST(Cluster, FindsNoQosForAnEmptyName) {
   EXPECT_EQ(cluster.find_qos("lead"), std::nullopt);
 }
 
+// Refused when it is told, with a sentence: beyond its fixed size a CoreSet would forget cores.
 TEST(Cluster, RefusesANodeWithTooManyCores) {
   Cluster cluster;
   NodeSpec spec = node("big");

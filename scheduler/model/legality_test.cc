@@ -1,3 +1,5 @@
+// Which configurations are refused or warned of (1.6), one change to a legal configuration at a
+// time.
 #include "scheduler/model/legality.h"
 
 #include <iterator>
@@ -36,6 +38,7 @@ struct Case {
   void (*change)(Configuration&);
 };
 
+// No issue at all, not even a warning: what is recommended must not look suspicious.
 TEST(Legality, AcceptsTheDefaultsAndTheRecommendedProfile) {
   EXPECT_EQ(check(Configuration{}), std::vector<ConfigIssue>{});
   EXPECT_EQ(check(legal()), std::vector<ConfigIssue>{});
@@ -51,6 +54,7 @@ TEST(Legality, APartitionMayBeOff) {
 // One change each to the legal configuration, and the rule that it breaks.
 using S = IssueSeverity;
 const Case kIllegal[] = {
+    // SUSPEND needs the gang, which resumes the victims.
     {"C1", S::kError, [](auto& c) { c.cluster.gang = false; }},
     {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
     {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
@@ -90,11 +94,14 @@ const Case kIllegal[] = {
        c.cluster.preempt_type = PreemptType::kQos;
        c.cluster.select = SelectType::kLinear;
      }},
+    // high is a QOS whose jobs may be in the lower tier, from where the gang suspends none of the
+    // higher.
     {"C10", S::kWarning,
      [](auto& c) {
        c.cluster.preempt_type = PreemptType::kQos;
        c.qos.push_back({.name = "high", .preempt = {"normal"}});
      }},
+    // FORCE:2 without gang: two jobs on one core at the same time.
     {"C14", S::kWarning,
      [](auto& c) {
        c.cluster.gang = false;
@@ -107,6 +114,7 @@ const Case kIllegal[] = {
        c.cluster.unit = SelectUnit::kCpu;
        c.cluster.one_task_per_core = true;
      }},
+    // Suspended victims keep their memory: mode of the cluster, of a partition, of a QOS.
     {"C11", S::kWarning, [](auto& c) { c.cluster.memory = false; }},
     {"C11", S::kWarning,
      [](auto& c) {
@@ -120,6 +128,8 @@ const Case kIllegal[] = {
        c.cluster.preempt_mode = PreemptMode::kCancel;
        c.qos[0].preempt_mode = PreemptMode::kSuspend;
      }},
+    // Both partitions have n1 and n2 at one tier, and nothing preempts: their jobs run over each
+    // other.
     {"C12", S::kWarning,
      [](auto& c) {
        c.cluster.preempt_type = PreemptType::kNone;
@@ -137,11 +147,13 @@ const Case kIllegal[] = {
      }},
     {"C18", S::kError, [](auto& c) { c.cluster.time_slice = std::chrono::milliseconds{99}; }},
     {"C18", S::kWarning, [](auto& c) { c.cluster.time_slice = std::chrono::seconds{2}; }},
+    // FORCE:1 in both tiers and no gang: the upper job would lie over the lower one, which runs on.
     {"P20", S::kWarning,
      [](auto& c) {
        c.cluster.gang = false;
        c.cluster.preempt_mode = PreemptMode::kCancel;
      }},
+    // Values that no rule of Slurm's table names, and names that lead nowhere.
     {"range", S::kError, [](auto& c) { c.partitions[0].max_share = 0; }},
     {"range", S::kError, [](auto& c) { c.partitions[0].max_nodes = 0; }},
     {"range", S::kError, [](auto& c) { c.cluster.kill_wait = std::chrono::seconds{-1}; }},

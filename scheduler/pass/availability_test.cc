@@ -70,6 +70,8 @@ TEST_F(AvailabilityTest, JobsBehindGetNoneOfTheNodesThatAreWithheld) {
   EXPECT_EQ(view(available, other_, "high"), "ad");
 }
 
+// P14: Slurm keeps nothing for a preemptor, and others take what its victims leave. A claim holds
+// against its own tier and those below; a higher tier could preempt the claimant anyway.
 TEST_F(AvailabilityTest, AClaimIsKeptForItsJobFromJobsOfItsTierAndBelow) {
   Availability available{cluster_, up_};
   const Job job = claimant("low", "ab");
@@ -79,6 +81,9 @@ TEST_F(AvailabilityTest, AClaimIsKeptForItsJobFromJobsOfItsTierAndBelow) {
   EXPECT_EQ(view(available, job, "low"), "abcd");
 }
 
+// A blocked job ahead of it withholds nodes from those behind (3.4 step 10). The claimant's victims
+// ended for these nodes, so it gets a and b all the same, and c, which is not claimed, stays
+// withheld.
 TEST_F(AvailabilityTest, AClaimantGetsItsNodesEvenIfTheyAreWithheldFromOthers) {
   Availability available{cluster_, up_};
   const Job job = claimant("high", "ab");

@@ -41,6 +41,8 @@ TEST(MainPass, AJobThatHasToWaitFailsItsPartitionForThoseBehind) {
   EXPECT_EQ(world.after_pass(at(1)), "1 runs abc, 2 Resources, 3 Priority");
 }
 
+// 3.4 step 10: a blocked job takes all nodes of its partition out of the pass, also from partitions
+// that share them: R3.1, one blocked job holds up all overlapping partitions behind it.
 TEST(MainPass, AFailedPartitionWithholdsItsNodesFromOthersThatHaveThem) {
   PassWorld world{two_partitions()};
   world.run(9, "a", "p");
@@ -52,6 +54,7 @@ TEST(MainPass, AFailedPartitionWithholdsItsNodesFromOthersThatHaveThem) {
   EXPECT_EQ(world.after_pass(at(2)), "1 runs abcd, 2 Resources");
 }
 
+// The other way round: a smaller partition fails, and a larger one goes on with what is left.
 TEST(MainPass, AFailedPartitionLeavesTheNodesThatItHasNot) {
   PassWorld world{two_partitions()};
   world.run(9, "c", "q");
@@ -72,6 +75,8 @@ TEST(MainPass, AJobThatNamesItsNodesWithholdsThoseAlone) {
   EXPECT_EQ(world.after_pass(at(1)), "1 Resources, 2 runs cd, 3 Resources");
 }
 
+// 3.4 step 9: "required node down" does not fail the partition, since no end of a job could
+// help.
 TEST(MainPass, AJobWhoseNodeIsDownIsInNobodysWay) {
   PassWorld world;
   world.set_state("a", NodeState::kDown);
@@ -80,6 +85,7 @@ TEST(MainPass, AJobWhoseNodeIsDownIsInNobodysWay) {
   EXPECT_EQ(world.after_pass(at(1)), "1 ReqNodeNotAvail, 2 runs bcd");
 }
 
+// 3.4 step 9: held with reason BadConstraints, and out of the queue until something changes.
 TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   PassWorld world;
   Job& never = world.submit(1, 5);
@@ -90,6 +96,7 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   EXPECT_TRUE(never.queued_in.empty());
 }
 
+// R9.8: a limit lets the job wait with its own reason, and those behind it may start.
 TEST(MainPass, AJobOverALimitLetsOthersPass) {
   Configuration configuration = PassWorld::one_partition();
   configuration.qos = {{.name = "one"}};
@@ -134,6 +141,7 @@ TEST(MainPass, AJobWithAClaimIsReachedThoughItsPartitionHasFailed) {
   EXPECT_EQ(world.after_pass(at(3)), "2 runs abcd, 1 Resources, 3 Priority");
 }
 
+// 13.3: it can no longer end before its deadline, so it ends with state Deadline.
 TEST(MainPass, AJobPastItsLatestStartIsOver) {
   PassWorld world;
   JobRequest late = job(1, 1);
@@ -203,6 +211,8 @@ TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
 
 // --- how far a pass goes ---
 
+// default_queue_depth (3.1). What a pass has not reached it has not seen, so the next one must not
+// be spared as unchanged.
 TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
   PassWorld world;
   for (int id = 1; id <= 3; ++id) world.submit(id, 1);
@@ -212,6 +222,8 @@ TEST(MainPass, TriesNoMoreRecordsThanItsDepth) {
   EXPECT_EQ(world.after_pass(at(1)), "3 runs c");
 }
 
+// partition_job_depth (3.4 step 6): the second record of p gets reason Priority, and q has a count
+// of its own.
 TEST(MainPass, TriesNoMoreRecordsOfAPartitionThanItsDepth) {
   Configuration configuration = two_partitions();
   configuration.cluster.queue.partition_job_depth = 1;
@@ -222,6 +234,7 @@ TEST(MainPass, TriesNoMoreRecordsOfAPartitionThanItsDepth) {
   EXPECT_EQ(world.after_pass(at(1)), "1 runs a, 2 Priority, 3 runs c");
 }
 
+// sched_max_job_start (3.4 step 5) ends the pass; the others are looked at by the next one.
 TEST(MainPass, StartsNoMoreJobsThanItMay) {
   Configuration configuration = PassWorld::one_partition();
   configuration.cluster.queue.max_job_start = 1;

@@ -75,6 +75,8 @@ class StartAttemptTest : public ::testing::Test {
   base::Instant valid_until_{};
 };
 
+// Free and available are two things: node a is busy, node b is withheld from the job. The answer
+// holds until an event.
 TEST_F(StartAttemptTest, FitsOnTheAvailableNodesThatAreFree) {
   EXPECT_EQ(verdict(job(1, 2)), "Fits ab");
   world_->run(9, "a");
@@ -91,6 +93,8 @@ TEST_F(StartAttemptTest, TooFewNodesLeftIsSaidBeforeAPlacementIsTried) {
   EXPECT_EQ(verdict(job(1, 3)), "Busy");
 }
 
+// 3.6 step 5: the job would fit on available nodes once they are free (busy), on nodes that are not
+// available (down or withheld), or nowhere. Each has another consequence in the pass.
 TEST_F(StartAttemptTest, TellsWhatIsBusyFromWhatIsMissingAndWhatIsImpossible) {
   world_->run(9, "a");
   JobRequest wants_a = job(1, 1);
@@ -111,6 +115,8 @@ TEST_F(StartAttemptTest, AvoidsTheNodesThatRefusedItUntilThen) {
   EXPECT_EQ(valid_until_, base::kNever);
 }
 
+// PreemptExemptTime (7.3 step 5). The refusal says how long it holds, or the pass would not be made
+// again at 60 without an event.
 TEST_F(StartAttemptTest, VictimsHaveToEndFirstAndExemptOnesSayUntilWhen) {
   begin_preempting(PreemptMode::kCancel);
   world_->run(8, "abc", "low");

@@ -26,6 +26,7 @@ TEST(Constraint, EmptyMatchesEverything) {
   EXPECT_TRUE(Constraint::parse("")->empty());
 }
 
+// A name is compared as a whole: gpus is another feature than gpu.
 TEST(Constraint, NamesAFeature) {
   EXPECT_TRUE(matches("gpu", "ssd gpu"));
   EXPECT_FALSE(matches("gpu", "ssd gpus"));  // whole names
@@ -38,6 +39,7 @@ TEST(Constraint, IsEvaluatedFromLeftToRight) {
   EXPECT_TRUE(matches("a&b|c", "c"));
 }
 
+// One level of parentheses is what Slurm allows (4.2.3).
 TEST(Constraint, EvaluatesParenthesesFirst) {
   EXPECT_TRUE(matches("a|(b&c)", "a"));
   EXPECT_FALSE(matches("a&(b|c)", "a"));
@@ -64,6 +66,8 @@ TEST(Constraint, OffersAlternativesForAllNodes) {
   EXPECT_EQ(constraint->alternative(1), "rack2");
 }
 
+// kInvalidArgument turns a submission away; an expression that is misread would send jobs to wrong
+// nodes.
 TEST(Constraint, RefusesWhatIsNoExpression) {
   for (const std::string bad : {"&", "a&", "a||b", "(a", "a)", "[a|b", "a*0", "a*x", "((a))"}) {
     const auto constraint = Constraint::parse(bad);

@@ -77,6 +77,9 @@ TEST_F(NodeGroupsTest, LightGroupsComeFirst) {
   EXPECT_EQ(text(), "b | d | a | c");
 }
 
+// Readers keep sets of nodes and mend them by the log; the version would make them start over, and
+// nodes report other memory all the time. A feature's set is made when it is first asked for, so
+// gpu is asked for before the change.
 TEST_F(NodeGroupsTest, AChangeOfOneNodeIsLoggedAndCounts) {
   add(of("a", 4));
   add(of("b", 4));
@@ -121,6 +124,8 @@ TEST_F(NodeGroupsTest, ALogThatGrewTooLongIsForgotten) {
   EXPECT_EQ(groups_.log().at(groups_.log().end() - 1), 0);
 }
 
+// 4.2 step 2, on a node of 2 sockets × 4 cores: CPUs of the tasks (9 of 8, unless overcommitted),
+// sockets, tasks per core, and CPUs that stand for memory (1.8 step 6).
 TEST(HardwareFits, LooksAtTheShapeOfANodeAndNotAtItsMemory) {
   NodeSpec eight = node("a", 8);
   eight.sockets = 2;

@@ -53,6 +53,8 @@ JobRequest with_qos(std::int64_t id, const std::string& qos) {
   return request;
 }
 
+// 7.2: with PRIORITY a tier may preempt a job of equal priority but not one of higher. The flag may
+// be the cluster's or that of the preemptor's partition.
 TEST(PreemptRules, PriorityForbidsTiersToPreemptWhoIsMoreImportant) {
   Configuration c = cancelling(PreemptType::kPartitionPriority);
   EXPECT_TRUE(preempts(c, job(1, 1, "low"), job(2, 1, "high"), 10));
@@ -64,6 +66,7 @@ TEST(PreemptRules, PriorityForbidsTiersToPreemptWhoIsMoreImportant) {
   EXPECT_FALSE(preempts(c, job(1, 1, "low"), job(2, 1, "high"), 49));
 }
 
+// 7.2: between QOS equal is not enough, unlike between tiers.
 TEST(PreemptRules, PriorityForbidsQosToPreemptWhoIsAsImportant) {
   Configuration c = cancelling(PreemptType::kQos);
   EXPECT_TRUE(preempts(c, with_qos(1, "normal"), with_qos(2, "high"), 10));

@@ -1,3 +1,5 @@
+// priority/basic (R9.2): each job one less than the one before it, which is FIFO with room for
+// nice.
 #include "scheduler/priority/basic.h"
 
 #include <gtest/gtest.h>
@@ -12,6 +14,8 @@ TEST(BasicPriorities, EachJobGetsOneLessThanTheJobBefore) {
   EXPECT_EQ(priorities.next({}).value(), first.value() - 2);
 }
 
+// A nice job of 100 must not push all later jobs behind it by 100, and a priority given by hand
+// must not become the new bottom.
 TEST(BasicPriorities, NiceAndAGivenPriorityCountForTheirOwnJobAlone) {
   BasicPriorities priorities;
   const Priority first = priorities.next({});
@@ -24,6 +28,7 @@ TEST(BasicPriorities, NiceAndAGivenPriorityCountForTheirOwnJobAlone) {
   EXPECT_EQ(priorities.next({}).value(), first.value() - 2);
 }
 
+// R9.1: 0 means held. A counter that has come to its bottom, and a large nice value, end at 1.
 TEST(BasicPriorities, NoJobGetsZeroWhichMeansHeld) {
   BasicPriorities priorities;
   priorities.restore({}, Priority{1});
@@ -31,6 +36,7 @@ TEST(BasicPriorities, NoJobGetsZeroWhichMeansHeld) {
   EXPECT_EQ(BasicPriorities::with_nice(Priority{5}, 0, 10), Priority{1});
 }
 
+// After a change of leader, with the priorities of the jobs that wait.
 TEST(BasicPriorities, ALaterJobGetsLessThanAnyThatWasRestored) {
   BasicPriorities priorities;
   priorities.restore({}, Priority{500});

@@ -55,6 +55,9 @@ TEST(MinimisePreemption, NobodyIsTouchedWhenItFitsWithout) {
 
 // --- against brute force ---
 
+// Up to five jobs of two lower tiers on a few nodes, then a question for a job of the highest tier.
+// The victims that the selector takes must cost what the cheapest of all sets costs; sets of equal
+// cost may differ.
 class RandomDuel {
  public:
   RandomDuel(std::uint64_t seed, bool suspends)
@@ -108,6 +111,8 @@ class RandomDuel {
   static std::set<std::string> victims(const Placed& placed) {
     return {placed.victims.begin(), placed.victims.end()};
   }
+  // Jobs with a core under the allocation: in SUSPEND mode these are the victims, which no list
+  // names (7.6.5).
   std::set<std::string> stacked_upon(const Allocation& allocation) const {
     std::set<std::string> under;
     for (const std::string& name : jobs_) {
@@ -154,6 +159,7 @@ int duels() {
   return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 500;
 }
 
+// CANCEL without gang: the victims are those of the selector's list.
 TEST(MinimisePreemption, NoOtherVictimsToEndAreCheaper) {
   for (int seed = 1; seed <= duels() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -161,6 +167,7 @@ TEST(MinimisePreemption, NoOtherVictimsToEndAreCheaper) {
   }
 }
 
+// SUSPEND with gang: the victims are the jobs that it is stacked upon.
 TEST(MinimisePreemption, NoOtherVictimsToSuspendAreCheaper) {
   for (int seed = 1; seed <= duels() && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -5,6 +5,8 @@
 namespace sched {
 namespace {
 
+// R5.5 and R5.3: 100 MiB for each of 4 CPUs, 100 for the node, or all 8,000 of it. A job without a
+// demand is charged nothing.
 TEST(CountedDemand, ChargesByCpusNodesOrAllThereIs) {
   EXPECT_EQ((CountedDemand{CountedPer::kCpu, 100}).charge(4, 8000), 400);
   EXPECT_EQ((CountedDemand{CountedPer::kNode, 100}).charge(4, 8000), 100);

@@ -15,6 +15,7 @@ NodeSpec node(const std::string& name, int cpus) {
   return spec;
 }
 
+// "n1" to "n5" for nodes("n", 1, 5).
 std::vector<NodeSpec> nodes(const std::string& prefix, int first, int last, int cpus) {
   std::vector<NodeSpec> all;
   for (int i = first; i <= last; ++i) all.push_back(node(prefix + std::to_string(i), cpus));
@@ -47,6 +48,7 @@ Configuration gang_linear(std::vector<PartitionConfig> partitions) {
   return configuration;
 }
 
+// As `sbatch -N nodes_count`: so many nodes, no more and no fewer.
 JobRequest job(std::int64_t id, int nodes_count, const std::string& partition) {
   JobRequest request;
   request.id = JobId{id};
@@ -81,6 +83,8 @@ std::string to_text(const NodePlan& plan) {
   return text;
 }
 
+// The configuration before the nodes, as the operator tells them; nothing is decided until the
+// first event of the test.
 Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Options options)
     : scheduler_{options} {
   scheduler_.step(now_, Configure{std::make_shared<const Configuration>(std::move(configuration))});
@@ -152,12 +156,14 @@ void Driver::run_until(base::Instant now) {
   now_ = std::max(now_, now);
 }
 
+// Of a job that the scheduler knows; ended jobs are known until they are forgotten.
 JobView Driver::view(std::int64_t id) const {
   const auto found = scheduler_.job(JobId{id}, now_);
   CHECK(found.has_value(), std::to_string(id));
   return *found;
 }
 
+// Empty while the job waits.
 std::vector<std::string> Driver::nodes_of(std::int64_t id) const {
   std::vector<std::string> names;
   const JobView found = view(id);
@@ -168,6 +174,8 @@ std::vector<std::string> Driver::nodes_of(std::int64_t id) const {
   return names;
 }
 
+// As the tables of Slurm's guide show it: "R(9)" has run for nine seconds, "S(9)" as well and does
+// not run now, "PD" waits.
 std::string Driver::state(std::int64_t id) const {
   const JobView found = view(id);
   const auto run = std::chrono::floor<std::chrono::seconds>(found.run_time).count();

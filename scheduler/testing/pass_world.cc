@@ -7,6 +7,7 @@
 
 namespace sched::testing {
 
+// One letter is one node of four CPUs.
 std::vector<NodeSpec> PassWorld::nodes_named(const std::string& letters) {
   std::vector<NodeSpec> specs;
   for (const char letter : letters) specs.push_back(node(std::string{letter}));
@@ -69,6 +70,7 @@ Job& PassWorld::run(std::int64_t id, const std::string& letters, const std::stri
   return job;
 }
 
+// Groups and books hear of the node as the engine would tell them.
 void PassWorld::set_state(const std::string& name, NodeState state) {
   NodeSpec spec = node(name);
   spec.state = state;
@@ -86,6 +88,8 @@ std::string PassWorld::letters(const Allocation& allocation) const {
   return text;
 }
 
+// PassActions: the pass decided it, the books carry it out. The job is not ready, as nothing here
+// depends on that.
 void PassWorld::start(Job& job, PartitionIndex partition, Fits fits) {
   did_[job.id] = "runs " + letters(fits.allocation);
   books.begin(job, partition, std::move(fits.allocation), fits.sharing, now);
@@ -97,6 +101,8 @@ void PassWorld::preempt_for(Job& job, NeedsVictims needs) {
   books.set_claim(job, std::move(needs.allocation), now + seconds(60));
 }
 
+// One pass, and what it did or said of each job that waits or has just started, for example "1 runs
+// ab, 2 Resources".
 std::string PassWorld::after_pass(base::Instant when, std::optional<int> depth) {
   now = when;
   more = pass.run(now, depth);

@@ -54,6 +54,8 @@ void randomise_preemption(base::Prng& prng, ClusterParameters& cluster) {
 // rare settings meet each other in some worlds, and do not hide the usual ones in most.
 PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int number) {
   const ClusterParameters& cluster = world.configuration.cluster;
+  // Three of four nodes, so that partitions overlap in part and each has nodes of its own now and
+  // then.
   std::vector<NodeSpec> some;
   for (const NodeSpec& spec : world.nodes) {
     if (pick(prng, 4) > 0) some.push_back(spec);
@@ -64,11 +66,13 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
       any(prng, std::array{OverSubscribe::kForce, OverSubscribe::kForce, OverSubscribe::kForce,
                            OverSubscribe::kYes, OverSubscribe::kNo, OverSubscribe::kExclusive}),
       1 + pick(prng, 4), static_cast<std::uint16_t>(1 + pick(prng, 3)));
+  // Requests without a partition go to the first.
   p.is_default = number == 0;
   p.exclusive_user = chance(prng, 10);
   if (cluster.preempt_type == PreemptType::kPartitionPriority && chance(prng, 4)) {
     p.preempt_mode =
         any(prng, std::array{PreemptMode::kOff, PreemptMode::kCancel, PreemptMode::kRequeue});
+    // A partition's own SUSPEND is legal with gang alone (C8).
     if (cluster.gang && chance(prng, 3)) p.preempt_mode = PreemptMode::kSuspend;
   }
   if (chance(prng, 4)) p.grace_time = seconds(20);
@@ -83,7 +87,8 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
   return p;
 }
 
-// Three QOS, each of which may preempt those before it.
+// Three QOS, each of which may preempt those before it. With gang there is neither WITHIN (C5) nor
+// a mode of their own that suspends: the cluster's mode does that where it is legal.
 void randomise_qos(base::Prng& prng, Configuration& c) {
   c.qos.clear();
   std::vector<std::string> lower;
@@ -114,6 +119,8 @@ void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   if (chance(prng, 4)) cluster.over_time_limit = seconds(60);
   BackfillParameters& backfill = cluster.backfill;
   backfill.interval = seconds(any(prng, std::array{-1.0, 5.0, 30.0}));
+  // Resolutions of a second and of a minute: with the latter, ends are rounded and promises overlap
+  // more often.
   backfill.resolution = seconds(any(prng, std::array{1.0, 60.0}));
   backfill.window = seconds(any(prng, std::array{300.0, 86'400.0}));
   backfill.continues = chance(prng, 2);
@@ -152,6 +159,8 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
   cluster.select = select;
   cluster.unit = any(prng, std::array{SelectUnit::kCore, SelectUnit::kCore, SelectUnit::kCpu,
                                       SelectUnit::kSocket});
+  // Without a default most jobs are charged all memory of their nodes (R5.3), and none can be
+  // stacked.
   cluster.memory = chance(prng, 2);
   if (!chance(prng, 4)) cluster.default_memory.per_cpu = MemoryMiB{200};
   cluster.task_affinity = chance(prng, 2);
@@ -186,6 +195,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) 
                           Sharing::kUser};
   if (chance(prng, 3)) request.sharing = any(prng, shares);
   if (chance(prng, 4)) request.memory = MemoryPerCpu{MemoryMiB{300}};
+  // 0 asks for all memory of a node, which must be free of others (1.8 step 1).
   if (chance(prng, 8)) request.memory = MemoryPerNode{MemoryMiB{chance(prng, 2) ? 1500 : 0}};
   if (chance(prng, 10)) request.constraint = "fast";
   if (chance(prng, 16)) request.contiguous = true;
@@ -237,6 +247,7 @@ Configuration random_change(base::Prng& prng, const RandomWorld& world) {
   return c;
 }
 
+// Down and drained nodes keep their jobs: what becomes of these, the test tells by other events.
 NodeSpec random_change(base::Prng& prng, NodeSpec node) {
   node.state =
       any(prng, std::array{NodeState::kUp, NodeState::kUp, NodeState::kDrain, NodeState::kDown});

@@ -47,11 +47,14 @@ class RuleTest : public ::testing::Test {
     return request;
   }
 
+  // With own timing: whatever is due at this instant, a pass among it, is done before the call
+  // returns.
   static void submit(Driver& driver, double t, const JobRequest& request) {
     driver.step(at(t), Submit{request});
     driver.run_until(at(t));
   }
 
+  // With told timing.
   static void submit_and_pass(Driver& driver, double t, const JobRequest& request) {
     driver.step(at(t), Submit{request});
     driver.step(at(t), Pass{});
@@ -59,6 +62,7 @@ class RuleTest : public ::testing::Test {
 
   static JobState state(const Driver& driver, std::int64_t id) { return driver.view(id).state; }
 
+  // The endings that were decided since the last call; other decisions are dropped.
   static std::vector<End> ends(Driver& driver) {
     std::vector<End> found;
     for (const Decision& decision : driver.take_log()) {
@@ -91,6 +95,7 @@ class RuleTest : public ::testing::Test {
     return state(driver, 1) == JobState::kRunning ? 1 : 2;
   }
 
+  // QOS by name, each with the one that it may preempt ("" = none).
   static Configuration with_qos(std::vector<std::pair<std::string, std::string>> preempting) {
     Configuration c = gang_linear({});
     for (auto& [name, victim] : preempting) {
@@ -133,6 +138,7 @@ class RuleTest : public ::testing::Test {
   }
   // Nothing passes until the test says so.
   void submit(double t, const JobRequest& request) { driver_->step(at(t), Submit{request}); }
+  // The event, and the pass that a scheduler with timing of its own would make because of it.
   void tell(double t, Event event) {
     driver_->step(at(t), std::move(event));
     driver_->step(at(t), Pass{});
@@ -145,6 +151,7 @@ class RuleTest : public ::testing::Test {
     }
     return found;
   }
+  // With a time limit in minutes, as Slurm's users give it.
   static JobRequest limited(std::int64_t id, int nodes_count, int minutes,
                             const std::string& partition = {}) {
     JobRequest request = job(id, nodes_count, partition);

@@ -41,6 +41,8 @@ void TrackedGang::advance(double t) {
   to(t);
 }
 
+// "1 2 | 4 5": the components, in the order of their first jobs. Jobs without rivals are in none.
+// Each call checks the invariants as well.
 std::string TrackedGang::groups() {
   components.project_stale();
   CHECK(components.check_invariants(now_).empty(), components.check_invariants(now_));
@@ -74,12 +76,14 @@ std::string TrackedGang::draw(int first, int slots) {
   return text;
 }
 
+// Asks for an instant that may lie beyond what has been projected so far.
 bool TrackedGang::runs(std::int64_t id, double t) {
   components.project_stale();
   components.ensure_known_at(stage.job(id), at(t));
   return components.runs_at(stage.job(id), at(t));
 }
 
+// The nodes whose timetables would be looked at for a write; asking takes them.
 std::string TrackedGang::dirty_nodes() {
   components.project_stale();
   std::string text;

@@ -14,6 +14,8 @@ constexpr std::string_view kNodes = "abcdefgh";
 // 6.2 backwards: the settings that give this unit.
 ClusterParameters parameters_of(gang::Unit unit) {
   ClusterParameters parameters;
+  // SUSPEND by partition priority, so that jobs of higher tiers cast shadows under which those
+  // below are stopped.
   parameters.gang = true;
   parameters.memory = false;
   parameters.preempt_type = PreemptType::kPartitionPriority;
@@ -107,6 +109,7 @@ Job& TrackedJobs::add(std::int64_t id, char partition_name, std::string_view whe
   return job;
 }
 
+// Its units are free at once: jobs do not complete step by step here.
 void TrackedJobs::erase(std::int64_t id) {
   usage.remove(job(id));
   jobs.erase(JobId{id});

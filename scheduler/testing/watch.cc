@@ -14,6 +14,7 @@ void Watch::find(JobId job, const std::string& what) {
   findings_ += "job " + to_string(job) + ": " + what + "\n";
 }
 
+// Null for a partition that has been removed; its jobs run on.
 const PartitionConfig* Watch::partition(const std::string& name) const {
   for (const PartitionConfig& each : configuration_.partitions) {
     if (each.name == name) return &each;
@@ -43,11 +44,14 @@ void Watch::on_event(base::Instant now, const Event& event) {
     const auto book = books_.find(update->request.id);
     if (book != books_.end() && !book->second.allocation) book->second.request = update->request;
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
+    // An ending of a job without nodes is not one: it is passed over.
     const auto book = books_.find(ending->job);
     if (book != books_.end()) book->second.ending = book->second.allocation.has_value();
   } else if (const auto* refused = std::get_if<StartRefused>(&event)) {
     const auto book = books_.find(refused->job);
     if (book != books_.end()) {
+      // Nodes are added to those of before while these count: a job that two full nodes refuse must
+      // not be sent back and forth between them.
       std::vector<std::string>& avoids = book->second.avoids;
       if (book->second.avoids_until <= now) avoids.clear();
       avoids.insert(avoids.end(), refused->avoid_nodes.begin(), refused->avoid_nodes.end());
@@ -101,6 +105,7 @@ void Watch::check_start(const Start& start, base::Instant now) {
   Book& book = found->second;
   const PartitionConfig* where = partition(scheduler_.partition_name(start.partition));
   if (where == nullptr) return find(start.job, "starts in no partition");
+  // 1.2.1: a partition that drains starts what is queued in it.
   const bool allowed =
       where->state == PartitionState::kUp || where->state == PartitionState::kDrain;
   if (!allowed) find(start.job, "starts in a partition that is not up");
@@ -156,6 +161,8 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
     }
   }
   if (configuration_.cluster.memory && memory > spec.memory) find(start.job, name + ": memory");
+  // Under select/linear a job has its nodes as a whole, whichever cores its allocation names, so
+  // every job of the partition there counts.
   const bool linear = configuration_.cluster.select == SelectType::kLinear;
   for (int core = use.cores.next(0); core >= 0 && core < spec.cores();
        core = core + 1 < spec.cores() ? use.cores.next(core + 1) : -1) {
@@ -174,6 +181,8 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   // preempt/qos has one row more than jobs may share (I8).
   const int extra = configuration_.cluster.preempt_type == PreemptType::kQos ? 1 : 0;
   if (most > share + extra) find(start.job, name + ": " + std::to_string(most) + " jobs on a core");
+  // Exclusive partitions and users keep equals away. Jobs of lower tiers may be under the new one:
+  // where that is so, the gang stops them.
   for (const Book* other : others) {
     if (is_victim_of(*other, where)) continue;
     const PartitionConfig* its = partition(other->partition);
@@ -192,6 +201,7 @@ void Watch::check_jobs(base::Instant now, bool passed) {
   for (const auto& [id, book] : books_) expected.push_back(id);
   std::vector<JobId> got = scheduler_.jobs();
   std::sort(got.begin(), got.end());
+  // Every job that was submitted and has not ended, and no other.
   if (got != expected) findings_ += "jobs are lost, or too many\n";
   for (const JobId id : got) {
     const auto view = scheduler_.job(id, now);
@@ -219,9 +229,12 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
       view.reason == Reason::kLaunchFailedRequeuedHeld;
   const bool in_one_only = view.reason == Reason::kBadConstraints && request.partitions.size() > 1;
   if (held != says_held && !in_one_only) find(id, "held and its reason disagree");
+  // "If this is the reason, then that must be true": reasons are checked for being true, not for
+  // being the only true one.
   const auto must = [&](Reason reason, bool true_now, const char* otherwise) {
     if (view.reason == reason && !true_now) find(id, otherwise);
   };
+  // After a pass to the end of the queue no job is without a reason.
   must(Reason::kNone, false, "waits without a reason");
   must(Reason::kPartitionDown, some([](auto& p) { return p.state == PartitionState::kDown; }),
        "no partition of its is down");
@@ -236,6 +249,7 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   must(Reason::kPartitionNodeLimit,
        some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
+  // That reason is for access by users and groups, which these worlds do not restrict.
   must(Reason::kPartitionConfig, false, "all its partitions are open to it");
   // A job can wait for priority only if another one waits too.
   const auto waits = [&](const auto& other) {
@@ -265,6 +279,7 @@ void Watch::check_resources(JobId id, base::Instant now) {
     if (other != id && !book.allocation) return;
     if (other != id && scheduler_.job(other, now)->completing) return;
   }
+  // A shape for which counting empty nodes is the whole truth: nothing else can be in its way.
   const bool plain = request.constraint.empty() && !request.contiguous &&
                      request.required_nodes.empty() && request.partitions.size() == 1 &&
                      request.cpus_per_task == 1 && !request.tasks_per_node &&

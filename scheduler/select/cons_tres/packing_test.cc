@@ -60,6 +60,8 @@ class Twins {
   }
 
  private:
+  // On about a third of the nodes. Half of the jobs take whole nodes, and so begin on the same
+  // cores as others: equal keys, whose order depends on the rows.
   std::vector<RankCores> some_cores() {
     std::vector<RankCores> nodes;
     const bool whole = prng_.below(2) == 0;
@@ -73,6 +75,8 @@ class Twins {
     }
     return nodes;
   }
+  // Only where a row has room, as the selector does, and into packed rows, which is what the
+  // selector looks at.
   void add() {
     std::vector<RankCores> nodes = some_cores();
     if (nodes.empty()) return;
@@ -82,6 +86,7 @@ class Twins {
     jobs_.push_back(JobId{++last_id_});
     for (PartitionRows* const rows : both_) rows->add(jobs_.back(), nodes, cpus);
   }
+  // Moved to the end of the list, where the caller can drop it.
   JobId some_job() {
     std::swap(jobs_[prng_.below(jobs_.size())], jobs_.back());
     return jobs_.back();
@@ -92,6 +97,9 @@ class Twins {
     jobs_.pop_back();
     for (PartitionRows* const rows : both_) rows->remove(job);
   }
+  // Takes up to two jobs out. It packs in between or puts the last one back, which both twins must
+  // do or refuse alike (after a packing it cannot be done). The end of the trial must restore both
+  // to the same rows.
   void try_without() {
     for (PartitionRows* const rows : both_) rows->begin_trial();
     const std::vector<JobId> all = jobs_;

@@ -7,6 +7,8 @@
 namespace sched::cons_tres::testing {
 namespace {
 
+// With a default for each CPU the expectations show how many CPUs a node is charged for: @600 is
+// six.
 ClusterParameters with_memory(SelectUnit unit, int default_per_cpu) {
   ClusterParameters parameters = gang();
   parameters.unit = unit;
@@ -76,6 +78,9 @@ TEST(Placement, LeastLoadedTakesTheEmptiestNode) {
   EXPECT_EQ(w.start("F", {.tasks = 1}), "n1:3");
 }
 
+// X leaves two cores on n1, n3, n5 and n7. A aims at the upper end of its range, four nodes, and
+// its six tasks go around them in rounds. Then n1 and n3 have none or one left: B begins at n2. One
+// core of n2 stays, a run by itself that is too small for C and D.
 TEST(Placement, NodeRangesAndTightRuns) {
   World w{{{.last = 8}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("X", {.nodes = 4, .per_node = 2, .on = {"n1", "n3", "n5", "n7"}}),
@@ -100,6 +105,8 @@ TEST(Placement, LighterNodesFirst) {
   EXPECT_EQ(w.start("D", {.tasks = 8}), "n1:0-3 n2:0-1 n5:2-3");
 }
 
+// 4.8: if one node is left to be chosen, it is the one with the fewest CPUs among those that
+// suffice. Only if none does, nodes are taken from the begin of the run.
 TEST(Placement, OneNodeThatHoldsTheRestAloneIsPreferredToTheFirst) {
   World w{{{.last = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
@@ -116,6 +123,9 @@ TEST(Placement, SmallNodesAreLeftOutWhenTheyAreInTheWay) {
   EXPECT_EQ(w.ask({.nodes = 2, .tasks = 8}).where, "n2:0-3 n3:0-3");
 }
 
+// Runs are cut where the weight changes (4.8), but for --contiguous nodes are neighbors whatever
+// they weigh. A fills n3: behind the hole there are three neighbors and not four. Without
+// --contiguous the job is spread over the hole, the light nodes first.
 TEST(Placement, ContiguousNodesMayCrossWeightsButNotHoles) {
   World w{{{.last = 2}, {.first = 3, .last = 6, .weight = 5}}, {no("p")}, plain()};
   EXPECT_EQ(w.ask({.nodes = 3, .contiguous = true}).where, "n1:0 n2:0 n3:0");
@@ -125,12 +135,16 @@ TEST(Placement, ContiguousNodesMayCrossWeightsButNotHoles) {
   EXPECT_EQ(w.ask({.nodes = 4}).where, "n1:0 n2:0 n4:0 n5:0");
 }
 
+// 4.8: required nodes are taken before any run is weighed; the others come from beside them, upward
+// first.
 TEST(Placement, RequiredNodesComeFirst) {
   World w{{{.last = 4}}, {no("p")}, plain()};
   EXPECT_EQ(w.ask({.nodes = 2, .tasks = 2, .on = {"n3"}}).where, "n3:0 n4:0");
   EXPECT_EQ(w.ask({.nodes = 4, .on = {"n3"}}).where, "n1:0 n2:0 n3:0 n4:0");
 }
 
+// R4.21: a node of which one core is in use is out of the question for X, which gets all cores of
+// n2 for its one task (4.11 step 5). The rest of n1 is for jobs that share the node.
 TEST(Placement, WholeNodesNeedEveryCoreAndGetIt) {
   World w{{{.last = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
@@ -208,6 +222,9 @@ TEST(Placement, LeastLoadedCountsFreeCores) {
 
 // --- units and threads (4.6) ---
 
+// CR_Core on cores of two threads: three tasks need two cores and are charged for four CPUs (4.11
+// step 4). With --threads-per-core=1 a core is good for one task, so two tasks do not fit on the
+// last core.
 TEST(Placement, ACoreIsTakenWithAllItsThreads) {
   World w{{{.last = 1, .threads = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 1}), "n1:0");
@@ -218,6 +235,8 @@ TEST(Placement, ACoreIsTakenWithAllItsThreads) {
   EXPECT_EQ(w.ask({.tasks = 2, .threads_per_core = 1}).where, "n1:0,3");
 }
 
+// CR_ONE_TASK_PER_CORE: each task has a core to itself, so C does not fit on the one core that is
+// left of n1. A request for two tasks per core overrides the default.
 TEST(Placement, OneTaskPerCoreByDefault) {
   ClusterParameters parameters = plain();
   parameters.one_task_per_core = true;
@@ -228,6 +247,9 @@ TEST(Placement, OneTaskPerCoreByDefault) {
   EXPECT_EQ(w.ask({.tasks = 2, .per_core = 2}).where, "n1:3");
 }
 
+// FORCE:2, so there are two rows of two sockets. A and B fill the first row and C half of the
+// second: no row has both sockets for D. Without A and B, D gets both sockets of one row, and E the
+// socket beside C's.
 TEST(Placement, SocketUnitTakesWholeSockets) {
   ClusterParameters parameters = gang();
   parameters.unit = SelectUnit::kSocket;
@@ -242,6 +264,7 @@ TEST(Placement, SocketUnitTakesWholeSockets) {
   EXPECT_EQ(w.start("E", {.tasks = 1}), "n1:4-7");
 }
 
+// One task on each socket: the third task needs a second node, although n1 has six idle cores.
 TEST(Placement, TasksPerSocketSpreadOverSockets) {
   World w{{{.last = 2, .sockets = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.ask({.tasks = 2, .per_socket = 1}).where, "n1:0,4");
@@ -268,6 +291,8 @@ TEST(Placement, TasksPerSocketWithThreadsTakeWholeCores) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 7, .per_socket = 3}).where, "n1:0-1,3-4");
 }
 
+// Block distribution fills a socket before it begins the next one, up to the tasks that are allowed
+// there: cores 0 and 1, not 0 to 2.
 TEST(Placement, BlocksRespectTasksPerSocket) {
   ClusterParameters parameters = plain();
   parameters.core_default_dist_block = true;
@@ -301,6 +326,8 @@ TEST(Placement, OneTaskPerCoreTakesItsCoresWhole) {
   EXPECT_EQ(w.ask({.tasks = 2, .per_core = 1, .cpus_per_task = 3}).where, "n1:0-3@800");
 }
 
+// 4.11 step 3: a socket is filled with whole tasks. The last task finds three cores, but no socket
+// with three, and is split.
 TEST(Placement, CpusOfATaskStayInOneSocket) {
   World w{{{.last = 1, .sockets = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 1, .cpus_per_task = 3}), "n1:0-2");
@@ -308,6 +335,8 @@ TEST(Placement, CpusOfATaskStayInOneSocket) {
   EXPECT_EQ(w.ask({.tasks = 1, .cpus_per_task = 3}).where, "n1:3,6-7");
 }
 
+// 4.6 step 2: sockets with fewer free cores than asked for do not count, and the node must have
+// enough of the others. A has taken one core of each socket of n1.
 TEST(Placement, SocketsAndCoresPerSocketFilterNodes) {
   World w{{{.last = 2, .sockets = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 2, .on = {"n1"}}), "n1:0,4");
@@ -315,6 +344,8 @@ TEST(Placement, SocketsAndCoresPerSocketFilterNodes) {
   EXPECT_EQ(w.ask({.tasks = 2, .sockets_per_node = 2, .cores_per_socket = 3}).where, "n1:1,5");
 }
 
+// 4.6 step 5: n1 has two CPUs left, so it does not count for a job that needs three on each node,
+// be it by --mincpus or because all tasks are for one node.
 TEST(Placement, MinimumOfCpusPerNode) {
   World w{{{.last = 2}}, {no("p")}, plain()};
   EXPECT_EQ(w.start("A", {.tasks = 2}), "n1:0-1");
@@ -323,6 +354,8 @@ TEST(Placement, MinimumOfCpusPerNode) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 2, .per_node = 2, .mincpus = 3}).where, "n2:0-2");
 }
 
+// MaxCPUsPerNode=3: B's two CPUs count, A's of the other partition do not. So one CPU more is
+// allowed, not two.
 TEST(Placement, PartitionsLimitOfCpusPerNodeCountsItsOwnJobsOnly) {
   PartitionConfig limited = no("limited");
   limited.max_cpus_per_node = 3;
@@ -333,6 +366,8 @@ TEST(Placement, PartitionsLimitOfCpusPerNodeCountsItsOwnJobsOnly) {
   EXPECT_EQ(w.ask({.in = "limited", .tasks = 1}).where, "n1:3");
 }
 
+// 16 tasks on four cores: with --overcommit a CPU for each node is enough, without it the node is
+// too small.
 TEST(Placement, OvercommitNeedsOneCpuPerNode) {
   World w{{{.last = 1}}, {no("p")}, plain()};
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 16, .overcommit = true}).where, "n1:0");
@@ -365,6 +400,8 @@ TEST(Memory, AJobThatNamesNoneGetsAll) {
   EXPECT_EQ(w.ask({.tasks = 1, .mem = 0}).where, "");
 }
 
+// R5.2: 5,000 of 8,000 MiB stay taken, so 4,000 do not fit and 3,000 do. B then has A's cores, and
+// A stays suspended until B has gone (T10).
 TEST(Memory, UserSuspendedJobsKeepTheirs) {
   ClusterParameters parameters = plain();
   parameters.memory = true;
@@ -441,6 +478,8 @@ TEST(Memory, WholeNodesAreChargedForAllTheirCpus) {
   EXPECT_EQ(w.ask({.tasks = 1, .mem_per_cpu = 100, .exclusive = true}).where, "n1:0-3@400");
 }
 
+// 3.8: TEST_ONLY asks if the job could ever run. What A holds does not count; the size of the node
+// does.
 TEST(Memory, TestOnlyIgnoresWhatOthersHold) {
   ClusterParameters parameters = plain();
   parameters.memory = true;

@@ -24,6 +24,7 @@ int worlds() {
   return std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 400;
 }
 
+// A job that has its nodes, as the model has it: what was asked and what it was given.
 struct Held {
   Ask ask;
   Allocation allocation;
@@ -41,6 +42,8 @@ struct Looks {
   int shared = 0;     // pairs of jobs with a core in common
 };
 
+// One world: the selector, and beside it a list of what each job was given. The list is the model.
+// It knows no rows, offers or tiers, only what two jobs on one node may never have in common.
 class RandomWorld {
  public:
   RandomWorld(std::uint64_t seed, Looks& looks) : prng_{seed}, looks_{looks}, world_{make()} {}
@@ -63,6 +66,8 @@ class RandomWorld {
         ask_for_victims();
         break;
       default:
+        // A restart packs the same jobs anew, in job-table order: the invariants must hold for that
+        // layout, too.
         if (pick(10) == 0) world_.restart();
         break;
     }
@@ -96,6 +101,8 @@ class RandomWorld {
       parameters_.preempt_mode =
           parameters_.gang && chance(50) ? PreemptMode::kSuspend : PreemptMode::kCancel;
     }
+    // 1,000 MiB on each node and 100 for each CPU: memory runs out before the cores in some worlds
+    // and behind them in others.
     parameters_.memory = chance(50);
     parameters_.default_memory.per_cpu = MemoryMiB{100};
     const int unit = pick(4);
@@ -114,6 +121,8 @@ class RandomWorld {
 
   int node_cpus() const { return sockets_ * cores_ * threads_; }
 
+  // From one task to twice the CPUs of a node, so that some jobs fit beside others, some must be
+  // stacked, and some need more than there is.
   Ask random_ask() {
     Ask ask;
     ask.in = partitions_[static_cast<std::size_t>(pick(static_cast<int>(partitions_.size())))].name;
@@ -161,6 +170,8 @@ class RandomWorld {
     held_.erase(victim);
   }
 
+  // T10. A resume may be refused, because others can have taken the cores meanwhile; then the job
+  // stays suspended.
   void suspend_or_resume() {
     if (held_.empty()) return;
     auto& [name, job] = *std::next(held_.begin(), pick(static_cast<int>(held_.size())));
@@ -173,7 +184,8 @@ class RandomWorld {
     }
   }
 
-  // Each victim is on a chosen node, and with the victims gone the job fits there.
+  // Each victim is on a chosen node, and with the victims gone the job fits there. Candidates are
+  // any of the jobs, whatever their tier: which jobs may be preempted is the caller's business.
   void ask_for_victims() {
     if (parameters_.preempt_type == PreemptType::kNone) return;
     Ask ask = random_ask();
@@ -213,11 +225,13 @@ class RandomWorld {
     }
     std::abort();
   }
+  // Without the extra row of preempt/qos, which check_shares() adds.
   int rows(const PartitionConfig& config) const {
     const bool stacks = config.over_subscribe == OverSubscribe::kForce ||
                         config.over_subscribe == OverSubscribe::kYes;
     return stacks ? config.max_share : 1;
   }
+  // R4.14, written down a second time.
   Kind kind_of(const Ask& ask) const {
     const PartitionConfig& config = partition(ask.in);
     if (config.over_subscribe == OverSubscribe::kExclusive) return Kind::kReserved;
@@ -227,6 +241,9 @@ class RandomWorld {
                : Kind::kOneRow;
   }
 
+  // From the allocations alone: no node gives more memory than it has, no core has more jobs of a
+  // partition than rows, and no two jobs meet that may not (R4.16). A suspended job keeps its
+  // memory and holds no cores (R5.2, T10).
   void check_books() {
     for (int node = 0; node < nodes_; ++node) {
       const NodeIndex index = world_.cluster().node_at(node);
@@ -261,6 +278,8 @@ class RandomWorld {
     }
   }
 
+  // Two jobs on one node. What is forbidden follows from their classes, their partitions, and
+  // whether something would stop one of them.
   void check_pair(const std::pair<const Held*, CoreSet>& a,
                   const std::pair<const Held*, CoreSet>& b) {
     const Ask &left = a.first->ask, &right = b.first->ask;
@@ -285,6 +304,7 @@ class RandomWorld {
     }
   }
 
+  // The allocation is what was asked for: nodes, tasks, whole nodes, and memory by node or by CPU.
   void check_request(const Held& job) {
     const Ask& ask = job.ask;
     const int count = static_cast<int>(job.allocation.nodes.size());
@@ -334,6 +354,8 @@ class RandomWorld {
     return cpus >= ask.tasks;
   }
 
+  // 0 where anything at all might be in the way: what the dumb look promises must be granted, so it
+  // may promise too little and never too much.
   int idle_cpus(int node, const Ask& ask, bool whole) const {
     const NodeIndex index = world_.cluster().node_at(node);
     CoreSet idle = CoreSet::first(sockets_ * cores_);

@@ -81,6 +81,8 @@ TEST(Rows, SurviveARestart) {
 
 // --- classes ---
 
+// R4.14: in a YES partition the job decides its class by --oversubscribe. A and B share the first
+// row; C, which does not ask, has the class of jobs that share with none.
 TEST(Classes, YesPartitionStacksThoseWhoAsk) {
   World w{{{.sockets = 2}}, {yes("p")}, gang()};
   EXPECT_EQ(w.start("A", {.tasks = 4, .share = true}), "n1:0-1,4-5");
@@ -265,6 +267,8 @@ TEST(UserSuspend, GivesCoresBackAndTakesThemAgain) {
   EXPECT_EQ(w.ask({.tasks = 1}).where, "");
 }
 
+// Upstream such a resume adds the job's cores a second time. Here B and C find the room that they
+// should: two rows, one of them A's until it ends.
 TEST(UserSuspend, P4ResumeOfAJobThatReleasedNothingAddsNothing) {
   World w{{{}}, {force("p", 2)}, gang()};
   w.start("A", {.tasks = 4});

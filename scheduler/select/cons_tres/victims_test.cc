@@ -73,6 +73,7 @@ TEST(Victims, NobodyWhenEvenAllTogetherDoNotSuffice) {
   EXPECT_TRUE(placed.victims.empty());
 }
 
+// R7.1: victims are looked for only when the job does not fit without. n2 is idle.
 TEST(Victims, NobodyWhenItFitsWithout) {
   World w{{{.last = 2}}, {no("low", 1), no("hi", 3)}, cancelling()};
   w.start("L", {.in = "low", .tasks = 4});
@@ -81,6 +82,8 @@ TEST(Victims, NobodyWhenItFitsWithout) {
   EXPECT_TRUE(placed.victims.empty());
 }
 
+// The search takes jobs out of the books and packs rows on the way. Questions before and after it
+// must have the same answers, and without D among the candidates it must still fail.
 TEST(Victims, TheSearchLeavesNoTrace) {
   World w{{{.last = 2}}, {force("low", 2, 1), no("hi", 3)}, preempting(PreemptMode::kCancel, true)};
   for (const char* name : {"A", "B", "C", "D"}) w.start(name, {.in = "low", .tasks = 3});
@@ -154,6 +157,8 @@ TEST(QosSuspend, OneExtraJobPerUnit) {
   EXPECT_EQ(w.start("B", {.tasks = 4}), "n1:0-3");
 }
 
+// Test 3 asks for tiers alone, under preempt/qos, too: a job of a higher tier lies over A without
+// any candidate, and A waits in its shadow.
 TEST(QosSuspend, HigherTierPartitionIsPlacedOverTheLower) {
   World w{{{}}, {force("p1", 1, 1), force("p2", 1, 2)}, by_qos()};
   w.start("A", {.in = "p1", .tasks = 2});

@@ -87,6 +87,8 @@ class RandomDuel {
   int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
   void tell(const Event& event) { driver_.step(at(static_cast<double>(++time_)), event); }
 
+  // Nodes without any job once these jobs are gone. Whole nodes are handed out, so counting is
+  // enough.
   int free_nodes(const std::set<std::int64_t>& gone) const {
     int free = static_cast<int>(nodes_.size());
     for (const Running& running : running_) {
@@ -94,6 +96,7 @@ class RandomDuel {
     }
     return free;
   }
+  // In the order in which costs are compared (15.4): number, tiers, CPUs.
   Cost cost(const std::set<std::int64_t>& victims) const {
     Cost sum{};
     for (const Running& running : running_) {

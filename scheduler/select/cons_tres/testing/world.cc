@@ -120,6 +120,8 @@ SelectOutcome World::select(const Job& job, const Ask& ask) {
   return selector_->select(request);
 }
 
+// The job exists for this question alone, and is in no books; it uses up a number of the job table
+// all the same.
 Placed World::ask(const Ask& ask) {
   const auto job = make_job(ask);
   SelectOutcome outcome = select(*job, ask);
@@ -159,6 +161,7 @@ std::string World::start(const std::string& name, const Ask& ask) {
   return where;
 }
 
+// At once and without completing: a selector hears of the beginning of a completion alone (R2.1).
 void World::end(const std::string& name) {
   selector_->remove(jobs_.at(name)->select);
   jobs_.erase(name);
@@ -186,6 +189,7 @@ void World::restart() {
   for (const auto& [order, job] : by_order) selector_->add(job->select);
 }
 
+// "n1:0-1@200 n2:0@100": cores of each node, and the MiB that it is charged if memory is managed.
 std::string World::show(const Allocation& allocation) const {
   std::string text;
   for (const NodeAllocation& use : allocation.nodes) {
@@ -221,6 +225,7 @@ PartitionConfig exclusive(const std::string& name, int tier) {
   return partition(name, OverSubscribe::kExclusive, 0, tier);
 }
 
+// CR_Core, the default unit. Memory is not managed, so that only cores decide.
 ClusterParameters plain() {
   ClusterParameters parameters;
   parameters.memory = false;
