@@ -120,7 +120,8 @@ TEST(GangTimetables, TurnedOffWhileAJobCompletes) {
   EXPECT_EQ(driver.state(1), "done");
 }
 
-// Jobs that overlap in part (14.2).
+// 14.2: 9 and 11 are on n12 to n14 and take turns. 10 is on the other two nodes, in conflict with
+// none: moved to the back and selected again in the same rebuild, it never stops (R6.7).
 TEST_F(GangExamples, PartialOverlapNeverStopsWhoConflictsWithNobody) {
   submit(19, job(9, 3));
   submit(22, job(10, 2));
@@ -138,7 +139,9 @@ TEST_F(GangExamples, PartialOverlapNeverStopsWhoConflictsWithNobody) {
   }
 }
 
-// 14.3: 12 starts at 0 of the example = 10 here, ticks at 20, 50, 80, 110 = 30, 60, 90, 120.
+// 14.3: 13 needs all nodes, and under plain FIFO would hold up 14. Rows absorb it: it starts and
+// waits for its turn, and 14 fills the hole beside 12 at once (R3.1). 12 starts at 0 of the example
+// = 10 here, ticks at 20, 50, 80, 110 = 30, 60, 90, 120.
 TEST_F(GangExamples, LocalBackfilling) {
   submit(10, job(12, 3));
   submit(15, job(13, 5));
@@ -151,7 +154,9 @@ TEST_F(GangExamples, LocalBackfilling) {
   expect_at(120, {12, 13, 14}, {"S(80)", "R(30)", "S(72)"});
 }
 
-// Preemption by suspension (14.6).
+// 14.6: five jobs of one node each, then one of three nodes and a higher tier. It starts at once
+// over the first three (R6.32); these stop in its shadow without any victim list, and go on at the
+// instant of its end (R6.33), not at a tick.
 TEST(SuspendPreemption, VictimsResumeAtOnceWhenThePreemptorIsGone) {
   const auto five = nodes("n", 12, 16);
   Configuration configuration =
@@ -181,7 +186,8 @@ TEST(SuspendPreemption, VictimsResumeAtOnceWhenThePreemptorIsGone) {
   EXPECT_EQ(driver.state(488), "R(60)");
 }
 
-// 14.11 a
+// 14.11 a: FORCE:2 on all five nodes. The third job waits in the queue: it is not a third of the
+// turns.
 TEST_F(GangExamples, ThirdOfTwoShareIsPending) {
   Driver two{gang_linear({partition("p", five, OverSubscribe::kForce, 2)}), five};
   for (std::int64_t id = 1; id <= 3; ++id) two.step(at(1), Submit{job(id, 5)});

@@ -44,6 +44,7 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
     turns_->start(job);
     return job;
   }
+  // As the engine ends a job: first its turns, then its place in the books.
   void leave(double t, Job& job) {
     turns_->go_to(at(t), false);
     turns_->leave(job);

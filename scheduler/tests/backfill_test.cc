@@ -17,6 +17,7 @@ class BackfillRules : public RuleTest {
     c_.cluster.scheduler = SchedulerType::kBackfill;
     c_.cluster.backfill.resolution = seconds(1);
   }
+  // A main pass and the backfill behind it at one instant, as recordings tell it ("both").
   void pass(double t) { driver_->step(at(t), Pass{.main = true, .backfill = true}); }
   bool runs(std::int64_t id) const { return state(id) == JobState::kRunning; }
 };
@@ -158,7 +159,9 @@ TEST_F(BackfillRules, R8_2_YoungJobsGetNoPromise) {
   EXPECT_FALSE(runs(4));  // job 2 is old enough now
 }
 
-// bf_max_job_test and the limits for each user count the records that are tried.
+// bf_max_job_test and the limits for each user count the records that are tried. Here one job of
+// each user is: of a's two jobs 2 is tried and must wait, so 3, which would fit, is not looked
+// at.
 TEST_F(BackfillRules, R8_2_APassTriesSoManyJobs) {
   c_.cluster.backfill.max_job_user = 1;
   begin_with(2);

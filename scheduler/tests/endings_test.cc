@@ -16,6 +16,7 @@ TEST_F(Endings, T5_ACancelDuringARequeueStands) {
   begin(one);
   tell(0, Submit{job(1, 1, "low")});
   tell(10, Submit{job(2, 1, "high")});
+  // It has its minute of grace, and would come back after it.
   EXPECT_EQ(ends().size(), 1U);
   tell(20, Cancel{JobId{1}});
   tell(30, JobGone{.job = JobId{1}, .verdict = JobState::kCancelled});

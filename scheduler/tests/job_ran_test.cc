@@ -34,6 +34,8 @@ class JobRanTest : public ::testing::Test {
   Driver driver_;
 };
 
+// At 100 the node of job 2 reports 25 s without slices. They move from the one sum to the other,
+// and later turns are counted on top: both sums together stay the time since the start.
 TEST_F(JobRanTest, CountsAsRunTimeAndNotAsSuspended) {
   driver_.run_until(at(100));
   const JobView before = driver_.view(2);
@@ -56,6 +58,9 @@ TEST_F(JobRanTest, CountsNoMoreThanTheJobWasSuspended) {
   EXPECT_GT(driver_.view(2).suspend_time, seconds(0));
 }
 
+// Three jobs take turns, and at 200 job 3 is reported to have run for 30 s more. It must end 30 s
+// of run time sooner than it otherwise would; a second scheduler, which is told nothing of it, says
+// how much that is.
 TEST_F(JobRanTest, BringsTheTimeLimitNearer) {
   JobRequest limited = job(3, 1);
   limited.time_limit = seconds(120);
@@ -102,6 +107,7 @@ TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   EXPECT_TRUE(timed_out(driver, 1));
 }
 
+// Reports may arrive late: 99 is not known (any longer), and 3 waits.
 TEST_F(JobRanTest, IsOfNoMeaningForAJobThatDoesNotRun) {
   ran(99, 10);
   JobRequest held = job(3, 1);

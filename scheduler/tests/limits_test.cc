@@ -37,6 +37,7 @@ class LimitsTest : public RuleTest {
   Limits& lab() { return c_.accounts[1].limits; }
   Limits& ada() { return c_.users[0].limits; }
 
+  // Any number of nodes may hold them: limits on CPUs and memory then decide alone.
   JobRequest tasks(std::int64_t id, int tasks_count, const std::string& user = "ada") {
     JobRequest request = with_tasks(job(id, 1), tasks_count);
     request.nodes_given = false;
@@ -127,6 +128,8 @@ TEST_F(LimitsTest, GroupsOfAnAccountAndOfThoseAboveIt) {
   EXPECT_EQ(word(3), "started") << "another account";
 }
 
+// The same limits on an account, with the reasons of associations. ada's two tasks use each of them
+// up, and bob is of the same account.
 TEST_F(LimitsTest, GroupsOfAnAccountInOtherResources) {
   const std::vector<std::pair<std::function<void(Limits&)>, std::string>> rows = {
       {[](Limits& l) { l.group_tres[Tres::kMemory] = 250; }, "AssocGrpMemLimit"},

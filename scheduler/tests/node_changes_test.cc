@@ -24,6 +24,8 @@ namespace {
 constexpr int kNodes = 70;  // more than one word of a NodeSet
 constexpr int kSteps = 150;
 
+// One seed: a cluster whose nodes change between passes, and two schedulers that are told the same.
+// One keeps its sets of nodes and mends them, the other makes everything anew before each pass.
 class ChangingNodes {
  public:
   ChangingNodes(std::uint64_t seed, SelectType select) : prng_{seed} {

@@ -86,6 +86,8 @@ TEST_F(MainPassRules, R4_2_2_TmpDiskFiltersTheNodesOfItsOwnJobOnly) {
   EXPECT_EQ(driver_->view(1).reason, Reason::kBadConstraints);
   tell(1, Submit{job(2, 1)});
   EXPECT_EQ(state(2), JobState::kRunning);
+  // As job 1, after a job of another kind: sets of nodes that are kept must be those of this
+  // request.
   large.id = JobId{3};
   tell(2, Submit{large});
   EXPECT_EQ(driver_->view(3).reason, Reason::kBadConstraints);

@@ -41,6 +41,8 @@ TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
   EXPECT_EQ(driver.nodes_of(3), Names{"n1"});
 }
 
+// Pods of others have left the node, so it takes more pods of jobs. Nothing else happens that would
+// let a pass look again.
 TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
   const auto one = nodes("n", 1, 1);
   Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, kTimingIsTold};

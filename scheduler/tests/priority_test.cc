@@ -25,6 +25,7 @@ class PriorityTest : public RuleTest {
     if (!driver_) driver_ = std::make_unique<Driver>(c_, two_, options_);
     return *driver_;
   }
+  // A job of this user in the user's default account.
   static JobRequest of(const std::string& user, std::int64_t id, int nodes_count) {
     JobRequest request = job(id, nodes_count, "p");
     request.user = user;
@@ -141,6 +142,8 @@ TEST_F(PriorityTest, UsageDecaysAndIsResetAtMidnight) {
   for (const UserUsage& user : reset.users) EXPECT_EQ(user.user, "bob");
 }
 
+// PriorityUsageResetPeriod on the UTC calendar, from a Friday in November: the next day, Sunday,
+// month, quarter and year. The quarter and the year end together.
 TEST(UsageReset, IsAtTheBeginOfAPeriodOfTheCalendar) {
   using std::chrono::days;
   const auto date = [](int y, unsigned m, unsigned d) {

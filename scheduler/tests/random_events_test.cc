@@ -184,16 +184,20 @@ class RandomRun {
     }
   }
 
+  // Runs that are settled, added up for each job since it last started.
   void take_runs() {
     for (const JobRun& run : simulated_->take_runs()) ran_[run.job] += time_of(run, run.to);
   }
 
+  // How much the job ran in the part of a run before `to`. Without a timetable it ran all the time.
   static base::Duration time_of(const JobRun& run, base::Instant to) {
     if (to <= run.from) return base::Duration{0};
     if (run.timetable == nullptr) return to - run.from;
     return timetable::run_time(*run.timetable, run.pod, run.from, to);
   }
 
+  // For failures and traces: what was decided about which job, and of a start the cores on each
+  // node.
   static std::string text_of(const std::vector<Decision>& decisions) {
     static const char* const kNames[] = {"start",  "suspend",       "resume", "end",
                                          "claim",  "change",        "waits",  "planned",
@@ -258,6 +262,8 @@ class RandomRun {
     from.erase(from.begin() + static_cast<std::ptrdiff_t>(index));
     return id;
   }
+  // Any job that has not ended: most events may come for a job in any state, and must do nothing
+  // where they make no sense.
   std::optional<JobId> any() {
     const std::vector<JobId> ids = core().jobs();
     if (ids.empty()) return std::nullopt;
@@ -310,6 +316,8 @@ class RandomRun {
         if (const auto id = take(ending_)) tell(JobGone{*id});
         break;
       case 8:
+        // An end that the scheduler has not asked for. The pods are gone at once, or the end of the
+        // processes, or of the node, is told first and the pods go later.
         if (const auto id = any(); id && allocated(*id)) {
           if (pick(3) == 0) {
             tell(JobEnding{*id, pick(2) == 0 ? JobState::kFailed : JobState::kNodeFail, 1});
@@ -335,6 +343,7 @@ class RandomRun {
         rare_event();
         break;
       case 14:
+        // Only of jobs that wait: with own timing the hold of a job that runs is refused (13.2).
         if (const auto id = any(); id && !allocated(*id)) {
           if (pick(2) == 0) {
             tell(Hold{*id, pick(2) == 0});
@@ -381,6 +390,8 @@ class RandomRun {
         }
         break;
       case 3:
+        // Kubelets refuse the pods of a job that is not ready. Sometimes one node is to blame,
+        // sometimes none, and sometimes the job is held for it.
         if (const auto id = any(); id && allocated(*id) && !driver_.view(id->value()).ready) {
           StartRefused refused{*id, {}, seconds(20), pick(4) == 0, "refused"};
           if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
@@ -423,6 +434,7 @@ class RandomRun {
     const auto due = core().next_due();
     return !due || *due > driver_.now() + seconds(1000);
   }
+  // Turns decide when such a job runs. Any other runs or ends, whatever is published.
   bool is_sliced(const JobView& view) const {
     return view.allocation != nullptr && view.ready && !view.ending && !view.completing;
   }
@@ -493,6 +505,8 @@ class RandomRun {
     }
   }
 
+  // The job as its object has it, from what the scheduler says of it and the request that the watch
+  // kept.
   RestoredJob restored_job(JobId id, const Scheduler& into) const {
     const JobView view = driver_.view(id.value());
     RestoredJob from;

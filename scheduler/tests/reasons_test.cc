@@ -161,6 +161,8 @@ TEST_F(Reasons, BadConstraints) {
   EXPECT_EQ(reason, Reason::kBadConstraints);
 }
 
+// The time is told in UTC. It is told again when it is another one, and not whenever the job is
+// looked at.
 TEST_F(Reasons, BeginTime) {
   JobRequest request = job(1, 1);
   request.begin_time = at(61);

@@ -33,6 +33,8 @@ struct Shape {
 // here.
 constexpr std::array<Shape, 4> kShapes{{{1, 1}, {1, 2}, {2, 1}, {2, 2}}};
 
+// A job as the model keeps it: what it asked for, its cores, and its row in the list of its
+// partition.
 struct CoreJob {
   // The states of an entry in the list of the gang (6.5): not in the active row, in it, or in it
   // only to fill a hole.
@@ -54,6 +56,7 @@ class Rows {
  public:
   explicit Rows(int count) : rows_(static_cast<std::size_t>(count)) {}
 
+  // R4.10: the first row in which its cores are free. The model placed it, so there must be one.
   void add(CoreJob& job) {
     pack();
     for (List& row : rows_) {
@@ -63,6 +66,7 @@ class Rows {
     }
     ADD_FAILURE() << "job " << job.id << " is placed and has no row";
   }
+  // As in Slurm rows are packed when they are looked at again, and by then more jobs may have gone.
   void remove(CoreJob& job) {
     for (List& row : rows_) std::erase(row, &job);
     unpacked_ = true;
@@ -167,6 +171,8 @@ class CoreModel {
     bury();
   }
 
+  // The rows first, then the gang: a job that resumes keeps its row, and one that is placed later
+  // finds the room.
   void end(int id) {
     CoreJob& job = jobs_[static_cast<std::size_t>(id - 1)];
     job.gone = true;
@@ -243,6 +249,7 @@ class CoreModel {
       jobs.insert(jobs.end(), list[false].begin(), list[false].end());
       return jobs;
     }
+    // The shadows over the low partition.
     std::set<int> running_high() const {
       std::set<int> ids;
       for (const CoreJob* job : list[true]) {
@@ -265,6 +272,7 @@ class CoreModel {
       return std::find(list.begin(), list.end(), &job) != list.end();
     });
   }
+  // On whichever cores. A node has one timetable, so its jobs belong to one group.
   static bool share_a_node(const CoreJob& a, const CoreJob& b) {
     return std::any_of(kNodes.begin(), kNodes.end(),
                        [&](Units node) { return (node & a.units) != 0 && (node & b.units) != 0; });
@@ -347,6 +355,7 @@ class CoreModel {
       }
     }
   }
+  // A job that waits is in a conflict, or it would run.
   bool contended(const CoreJob& job) const { return !job.runs() || has_rivals(job); }
 
   // Returns the cores that are taken before any job of the partition is looked at.
@@ -430,6 +439,7 @@ class CoreModel {
       release(job);
     }
   }
+  // It leaves its cores and its group, and the hole is filled at once (6.8).
   void release(CoreJob& job) {
     const auto group = group_of(job);
     if (group != groups_.end()) std::erase(group->list[job.high], &job);
@@ -448,6 +458,8 @@ class CoreModel {
   std::vector<Group> groups_;
 };
 
+// One world: how deep each partition is stacked, what becomes of victims, and the jobs in the order
+// of their submission.
 struct CoreWorld {
   int low_share = 1, high_share = 1;
   PreemptMode mode = PreemptMode::kSuspend;
@@ -455,6 +467,7 @@ struct CoreWorld {
   std::size_t ends = 0;           // index of the job that ends in the middle
 };
 
+// "L1x2" is a job of the low partition with two tasks on one node; H is the high one.
 std::string to_text(const CoreWorld& world) {
   std::string text = "mode " + std::to_string(static_cast<int>(world.mode)) +
                      ", FORCE:" + std::to_string(world.low_share) +
@@ -486,6 +499,7 @@ class CorePlayer final : public SmallWorldPlayer {
     c.cluster.preempt_mode = world.mode;
     return c;
   }
+  // The scheduler and the model are told the same job.
   void submit(int id, std::size_t index) override {
     const std::size_t kind = world_.jobs[index];
     const bool high = kind >= kShapes.size();
@@ -503,6 +517,7 @@ class CorePlayer final : public SmallWorldPlayer {
   }
   void model_tick() override { model_.tick(); }
   void model_end(int id) override { model_.end(id); }
+  // The cores that the scheduler gave the job, as the model writes them.
   Units units_of(int id) const {
     Units units = 0;
     const JobView view = driver().view(id);
@@ -515,6 +530,7 @@ class CorePlayer final : public SmallWorldPlayer {
     }
     return units;
   }
+  // The first thing in which scheduler and model differ, or empty.
   std::string differs() const override {
     for (const CoreJob& job : model_.jobs()) {
       const std::string name = "job " + std::to_string(job.id);

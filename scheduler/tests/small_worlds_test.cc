@@ -109,6 +109,7 @@ class Model {
   const std::vector<ModelJob>& jobs() const { return jobs_; }
 
  private:
+  // Jobs keep their addresses, since lists point to them.
   ModelJob& at(int id) {
     return *std::find_if(jobs_.begin(), jobs_.end(), [&](auto& job) { return job.id == id; });
   }
@@ -183,6 +184,7 @@ class Model {
     std::vector<ModelJob*> list[2];  // of the low and of the high partition
     std::set<int> shadows;           // over the low partition at its last rebuild
 
+    // The shadows over the low partition.
     std::set<int> running_high() const {
       std::set<int> ids;
       for (const ModelJob* job : list[true]) {
@@ -203,6 +205,7 @@ class Model {
     }
   };
 
+  // Each job that is placed is in one group.
   Group& group_of(const ModelJob& job) {
     return *std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) {
       const auto& list = group.list[job.high];
@@ -351,6 +354,7 @@ struct SmallWorld {
   int size_of(std::size_t job) const { return static_cast<int>(job) % nodes_count + 1; }
 };
 
+// "L2" is a job of the low partition on two nodes; H is the high one.
 std::string to_text(const SmallWorld& world) {
   std::string text = std::to_string(world.nodes_count) +
                      " nodes, FORCE:" + std::to_string(world.low_share) +
@@ -383,6 +387,7 @@ class NodePlayer final : public SmallWorldPlayer {
   void model_pass() override { model_.pass(); }
   void model_tick() override { model_.tick(); }
   void model_end(int id) override { model_.end(id); }
+  // The first thing in which scheduler and model differ, or empty. An ended job has left both.
   std::string differs() const override {
     for (const ModelJob& job : model_.jobs()) {
       if (job.gone) continue;
