@@ -50,6 +50,7 @@ inline constexpr std::array<BreakInfo, 14> kBreaks{{
     {Break::kPlaceNotStored, "place-not-stored"},
 }};
 
+// Returns nullopt if no break has that name, or for the empty name.
 constexpr std::optional<Break> parse_break(std::string_view name) {
   for (const BreakInfo& info : kBreaks) {
     if (info.name == name) return info.which;
@@ -57,6 +58,8 @@ constexpr std::optional<Break> parse_break(std::string_view name) {
   return std::nullopt;
 }
 
+// What is broken in a round: at most one rule, so that a finding shows which checker watches over
+// it.
 struct Breaks {
   Break active = Break::kNone;
   bool is(Break which) const { return active == which; }

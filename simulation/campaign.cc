@@ -76,6 +76,8 @@ void prepare_process() {
   (void)kDone;
 }
 
+// Plays one round on this thread. The plan is all that the round depends on: directory, thread and
+// trace change nothing in it.
 std::optional<Finding> run_plan(Plan plan, const Breaks& breaks, Tally& tally, bool traced) {
   prepare_process();
   // Journals of one thread's rounds, one round after the other: an agent removes its journal when
@@ -172,6 +174,7 @@ std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool 
   return left_out;
 }
 
+// Columns are aligned for people; the names are those under which the parts have counted.
 std::string table_of(const Tally& tally) {
   std::string text;
   const auto line = [&](const std::string& name, std::int64_t count) {
@@ -189,6 +192,8 @@ std::string table_of(const Tally& tally) {
   return text;
 }
 
+// A checker that never looked has proved nothing: a renamed checker, a plan that no longer leads to
+// its situation, or a condition that is never true would all look like success.
 std::vector<std::string> blind_checkers(const Tally& tally) {
   std::vector<std::string> blind;
   for (const char* checker : kCheckers) {

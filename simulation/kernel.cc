@@ -54,6 +54,7 @@ void Kernel::start(const std::string& uid) {
   cgroup.worked_as_of = clock_.monotonic();
 }
 
+// What the program has worked until now stays on its account: kubelet still asks for it.
 void Kernel::stop(const std::string& uid) {
   const auto found = cgroups_.find(uid);
   if (found == cgroups_.end()) return;
@@ -61,6 +62,8 @@ void Kernel::stop(const std::string& uid) {
   found->second.has_program = false;
 }
 
+// Says how long the next freezes of the pod take until all tasks have stopped. A freeze under way
+// keeps its own time.
 void Kernel::set_freeze_takes(const std::string& uid, base::Duration takes) {
   const auto found = cgroups_.find(uid);
   if (found != cgroups_.end()) found->second.freeze_takes = takes;
@@ -79,11 +82,13 @@ bool Kernel::stands(const std::string& uid) const {
          clock_.monotonic() >= cgroup->stands_from;
 }
 
+// Returns true if the last request was to freeze, even if some tasks still run.
 bool Kernel::is_asked_frozen(const std::string& uid) const {
   const Cgroup* cgroup = find(uid);
   return cgroup != nullptr && cgroup->request == FreezeRequest::kFrozen;
 }
 
+// Returns the time for which the program has run, frozen time left out; zero if the pod is unknown.
 base::Duration Kernel::worked(const std::string& uid) {
   const auto found = cgroups_.find(uid);
   if (found == cgroups_.end()) return {};
@@ -109,11 +114,13 @@ IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   if (found == cgroups_.end()) return IoResult::kGone;
   Cgroup& cgroup = found->second;
   if (cgroup.request == wanted) return IoResult::kOk;
+  // The time before the request is settled under the old one.
   account(cgroup);
   cgroup.request = wanted;
   cgroup.asked_at = clock_.monotonic();
   if (wanted == FreezeRequest::kFrozen) {
     cgroup.stands_from = cgroup.asked_at + cgroup.freeze_takes;
+    // Each first freeze of a pod is an occasion for kill_at_first_freeze() (node_agent.h).
     if (!std::exchange(cgroup.was_frozen, true)) ++first_freezes_;
   } else {
     on_thaw_(uid);
@@ -121,12 +128,15 @@ IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   return IoResult::kOk;
 }
 
+// A pod's UID is enough to find its cgroup: the path serves the message only. kNotFound is what the
+// agent meets when it adopts a journal of pods that have ended meanwhile.
 base::Result<agent::PodOpener::Opened> Kernel::open_at(const std::string& path,
                                                        const std::string& uid) {
   if (find(uid) == nullptr) return base::Error{base::Code::kNotFound, "no cgroup " + path};
   return Opened{.path = path, .freezer = std::make_shared<PodFreezer>(*this, uid)};
 }
 
+// Bindings to CPUs are accepted and change nothing: a program's speed does not depend on them here.
 base::Status Kernel::bind(const std::string& uid, kube::QosClass, const std::string&) {
   if (find(uid) == nullptr) return base::Error{base::Code::kNotFound, "no cgroup"};
   return {};

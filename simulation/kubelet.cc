@@ -105,10 +105,12 @@ void Kubelet::power_off() {
   machine_.kernel.power_off();
 }
 
+// kubelet comes up some time after the machine, with an empty cache and no programs.
 void Kubelet::power_on() {
   restarts_at_ = now_ + kRestartTakes;
 }
 
+// As `kill -9` of the container's process: exit code 137 and a failed pod.
 bool Kubelet::kill_one(std::uint64_t which) {
   std::vector<Program*> running;
   for (auto& [uid, program] : programs_) {
@@ -294,6 +296,9 @@ void Kubelet::start(Program& program) {
   observer_.program_started(program);
 }
 
+// Ends a program and notes what is to be reported. `by_itself`: the work is done, so the exit code
+// is the program's own. The ledger counts a success only of such an end: a program that was told to
+// end may exit with 0 without having done its work.
 void Kubelet::finish(Program& program, int exit_code, const std::string& reason, bool by_itself) {
   const bool ran = program.running;
   machine_.kernel.stop(program.uid);

@@ -37,6 +37,8 @@ class LedgerTest : public testing::Test {
     program_.name = "job-0-abcde-0";
     program_.start = 1;
   }
+  // Sends a request as any client would, expects it to succeed, and lets the ledger look at the
+  // result, as a round does after each change.
   json write(kube::Method method, const std::string& path, const json& body) {
     devcluster::ApiRequest request;
     request.http.method = method;
@@ -70,6 +72,8 @@ class LedgerTest : public testing::Test {
   Program program_;
 };
 
+// The operator must not take a job for completed while its program still runs: the stored verdict
+// is compared with what the node knows.
 TEST_F(LedgerTest, AJobIsCompletedOnlyIfItsProgramsWere) {
   becomes("Running");
   ledger_.program_started(program_);
@@ -203,6 +207,8 @@ TEST_F(LedgerIndexTest, APodIsMadeOnlyWhenItsPlaceIsStored) {
   EXPECT_EQ(finding(), "pod sweep-abcde-3 exists, places have 0,2");
 }
 
+// A batch Job is run by one Job of ours after another (a retry). Index 0 has succeeded in the first
+// one; the second one may run index 1, which has not.
 TEST_F(LedgerIndexTest, AnIndexThatHasSucceededRunsInNoLaterAttempt) {
   runs("sweep", "0-1", "");
   ledger_.program_started(program_);
@@ -239,18 +245,23 @@ TEST_F(LedgerIndexTest, AnIndexDoesNotRunBesideItself) {
   EXPECT_EQ(finding(), "second-abcde-0 starts while sweep-abcde-0 runs for it");
 }
 
+// A user may read a result as soon as its index is counted. An operator that computed the set anew
+// from the pods it sees would lose the index of a pod that was deleted.
 TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
   runs("sweep", "2-3", "0-1");
   runs("sweep", "1,3", "0,2");
   EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and has not any more");
 }
 
+// The number of successes stays the same, so only the set of indexes shows the loss.
 TEST_F(LedgerIndexTest, NoSuccessOfABatchJobIsTakenBack) {
   tell({{"succeeded", 2}, {"completedIndexes", "0,1"}});
   tell({{"succeeded", 2}, {"completedIndexes", "0,2"}});
   EXPECT_EQ(finding(), "index 1 of batch Job sweep had succeeded and has not any more");
 }
 
+// Three of the four indexes are done. The API server takes these conditions as they are, so nothing
+// but the ledger notices.
 TEST_F(LedgerIndexTest, ABatchJobIsCompleteWithAllOfItsSuccesses) {
   const auto is_true = [](const char* type) {
     return json{{"type", type}, {"status", "True"}};

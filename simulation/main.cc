@@ -46,6 +46,8 @@ void tell(const FoundIn& found, const Breaks& breaks, const std::string& broken,
 
 }  // namespace
 
+// Exits with 0 if nothing was found, 1 if there was a finding or a checker had nothing to look at,
+// 2 if the command line names an unknown break.
 int main(int argc, char** argv) {
   CLI::App app{"Simulates the whole system, in virtual time and with faults."};
   simulation::CampaignOptions options;
@@ -66,6 +68,7 @@ int main(int argc, char** argv) {
     if (!which) return std::fprintf(stderr, "no break %s\n", broken.c_str()), 2;
     options.breaks.active = *which;
   }
+  // One round, told on stderr; the campaign's options do not count.
   if (replay != 0) {
     simulation::Tally tally;
     const auto finding =
@@ -77,11 +80,13 @@ int main(int argc, char** argv) {
                 finding->text.c_str());
     return 1;
   }
+  // Real time is for people only. Nothing in a round reads it.
   const auto began = std::chrono::steady_clock::now();
   const simulation::CampaignResult result = simulation::run_campaign(options);
   const double took =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   std::printf("%s", simulation::table_of(result.tally).c_str());
+  // Findings come after the table, because shortening them takes longer than the campaign itself.
   for (const FoundIn& found : result.findings) tell(found, options.breaks, broken, options.calm);
   const auto blind = simulation::blind_checkers(result.tally);
   for (const std::string& checker : blind) {

@@ -17,6 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// How often the supervisor looks at the worker's heartbeat, how long a new worker takes to begin,
+// and how often at most a report is offered to the writer of the status.
 constexpr Time kSupervisorLooks = milliseconds{500};
 constexpr Time kWorkerStarts = milliseconds{300};
 constexpr Time kTellEvery = milliseconds{100};

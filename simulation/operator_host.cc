@@ -151,12 +151,17 @@ OperatorHost::OperatorHost(std::string name, devcluster::ApiServer& server, cons
 
 OperatorHost::~OperatorHost() = default;
 
+// A new process remembers nothing. It stands for election at its first step, under an identity that
+// differs from that of the process before (Process), so it cannot mistake the Lease of its
+// predecessor for its own.
 void OperatorHost::start() {
   starts_at_ = kNoTime;
   process_ = std::make_unique<Process>(*this);
   process_->elector_at = now_;
 }
 
+// Called by the elector, in step(). `transitions` is how often the Lease has changed hands; the
+// loop derives from it the term that fences the writes of earlier leaders (architecture.md 3).
 void OperatorHost::begin_to_lead(std::int32_t transitions) {
   leading_ = std::make_unique<Leading>(*this, transitions);
   if (log_) log_(name_ + ": leads, transitions " + std::to_string(transitions));
@@ -176,6 +181,8 @@ void OperatorHost::end(Time back_at) {
   if (log_) log_(name_ + ": ended");
 }
 
+// SIGKILL. Counted as a fault, unlike end() after a lost Lease, which is how the operator should
+// behave.
 void OperatorHost::kill(Time back_at) {
   if (!process_) return;
   ++tally_.faults["operator killed"];
@@ -188,6 +195,8 @@ void OperatorHost::kill_at_write(int count, bool after, Time down_for) {
   kill_down_for_ = down_for;
 }
 
+// The tally tells a paused leader from a paused stand-by: only the former tests anything, and a
+// campaign in which it never happened would prove nothing.
 void OperatorHost::pause(Time until) {
   if (!process_) return;
   ++tally_.faults[leading_ ? "leader paused" : "stand-by paused"];
@@ -199,6 +208,8 @@ void OperatorHost::slow_writes(Time until, Time delay_max) {
   write_delay_max_ = delay_max;
 }
 
+// Answers count, too: the loop acts again when it hears them, so the operator is not at rest
+// before.
 bool OperatorHost::has_writes_under_way() const {
   return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
 }
@@ -211,6 +222,7 @@ Time OperatorHost::next() const {
     for (const auto& effect : leading_->writer.effects) next = std::min(next, effect.at);
     for (const Postponed& one : postponed_) next = std::min(next, one.at);
   }
+  // The elector, the loop, the informers and the reading of answers are the process itself.
   if (now_ < paused_until_) return std::min(next, paused_until_);
   next = std::min({next, ends_at_, process_->elector_at});
   if (leading_) {
@@ -238,11 +250,13 @@ void OperatorHost::step() {
   if (link_.run_feeds())
     leading_->loop_at = std::min(leading_->loop_at, now_ + some(prng_, kLoopMicrosMax));
   if (now_ < leading_->loop_at) return;
+  // A leader that decided by half of the objects would take the rest for deleted.
   if (!leading_->informers.have_synced()) {
     leading_->loop_at = kNoTime;  // the next feed wakes it
     return;
   }
   const base::Instant due = leading_->loop.step();
+  // The step may have been fenced: a stored object carries a higher term than this leader's.
   if (now_ >= ends_at_) return end(now_ + kComesBackAfter);
   leading_->loop_at =
       std::max(std::min(clock_.when_wall(due), now_ + kLongestWait), now_ + base::Duration{1});
@@ -275,6 +289,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
   // A writer's thread looks before it sends (process.cc); what a paused process had sent is under
   // way and arrives.
   const bool sent_by_paused = now_ < paused_until_;
+  // A write that is not sent has no answer either: the process is about to end.
   if (!sent_by_paused && !process_->elector.is_leader()) return true;
   const bool dies = kill_in_ && --*kill_in_ <= 0;
   if (dies) died_at_write_ = true;
@@ -283,6 +298,8 @@ bool OperatorHost::carry_out(control::Effect effect) {
     end(now_ + kill_down_for_);
     return false;
   }
+  // Break::kChargesForgotten: which jobs have nodes, and what was charged for them so far, is left
+  // out of the record. A leader that takes over cannot know of these charges and makes them again.
   auto* usage = std::get_if<control::PutUsage>(&effect);
   if (usage != nullptr && breaks_.is(Break::kChargesForgotten)) {
     kube::UsageRecord record = *usage->object;
@@ -295,6 +312,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
     end(now_ + kill_down_for_);
     return false;
   }
+  // Without its outcome, the loop takes the write to be under way for ever.
   if (breaks_.is(Break::kOutcomeLost) && is_failure(outcome)) return true;
   const Time at =
       // Answers keep the order in which the writes were carried out.
@@ -307,18 +325,23 @@ bool OperatorHost::carry_out(control::Effect effect) {
 // Break::k…NotStored: the operator hears that its commit is stored before it is, so that what
 // follows from the commit does not wait for it.
 control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
+  // A postponed commit of the same job is stored first, so that this write, which was computed from
+  // it, does not meet the state before it.
   if (const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect)) {
     carry_out_postponed(patch->from->metadata.uid);
   }
   if (!is_answered_early(effect)) return leading_->actuator.carry_out(effect);
   ++tally_.faults["commit answered before it is stored"];
   postponed_.push_back({now_ + kAnsweredEarly, effect});
+  // The answer comes from a dry run, so it is the one that the API server would really give.
   link_.set_dry_run(true);
   control::Outcome outcome = leading_->actuator.carry_out(effect);
   link_.set_dry_run(false);
   return outcome;
 }
 
+// Returns true if the active break answers this write before it is stored. Of the commit points
+// (architecture.md 3) only these have a break; each has a checker that must notice it.
 bool OperatorHost::is_answered_early(const control::Effect& effect) const {
   const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
   if (patch == nullptr) return false;

@@ -33,6 +33,9 @@ constexpr std::array kUsers{
     Kind{Act::kEdit, "edit the job"},
     Kind{Act::kResubmit, "delete and resubmit the job"},
 };
+// The length is how long the fault lasts or, of a process or machine that dies, when it is back; of
+// some it is the size instead: the step of a clock, the age of a restored backup, the time that a
+// freeze takes. Kinds without a length act at once.
 constexpr std::array kFaults{
     Kind{Act::kChangeSlice, "change the slice"},
     Kind{Act::kChangeShare, "change the partition's share"},

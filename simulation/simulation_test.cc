@@ -24,6 +24,8 @@ CampaignResult campaign(std::int64_t rounds, bool calm) {
   return run_campaign({.rounds = rounds, .threads = threads, .calm = calm});
 }
 
+// Users only. If this fails, the scheduler or a checker is wrong by itself; no fault need be
+// searched for.
 TEST(Simulation, WithoutFaultsNothingIsFound) {
   const CampaignResult result = campaign(30, true);
   EXPECT_TRUE(result.findings.empty()) << text_of(result);
@@ -61,6 +63,8 @@ TEST(Simulation, OneSeedIsOneRound) {
   }
 }
 
+// A finding is reported by its seed alone, so the seed must give the plan. Different seeds must not
+// give the same one, or a long campaign would play few rounds many times.
 TEST(Plan, IsTheSameForTheSameSeedAndAnotherForAnother) {
   const auto text = [](std::uint64_t seed) {
     std::string all;

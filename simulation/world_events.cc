@@ -123,6 +123,8 @@ void World::submit_batch(const JobPlan& job) {
         {"spec", spec}});
 }
 
+// Submits a job of the plan as a user would. A "wrong" one names a partition that does not exist;
+// the operator must refuse it and go on with the others.
 void World::submit(const JobPlan& job) {
   if (job.batch) return submit_batch(job);
   const json containers = json::array(
@@ -187,6 +189,8 @@ void World::perform_user(const Event& event) {
   }
 }
 
+// Changes the configuration under jobs that run. A change of the slice, of the share or of the
+// scheduler stays; all others are undone after a while.
 void World::perform_administrator(const Event& event) {
   ledger_.fault(event.length);
   ++tally_.faults[std::string{to_string(event.act)}];
@@ -295,6 +299,8 @@ void World::reinstall(const Event& event) {
   });
 }
 
+// Sets or removes the annotation by which an administrator switches freezing off on one node. The
+// agent must then thaw everything there, and the rest of the cluster goes on.
 void World::set_kill_switch(const std::string& node, bool on) {
   const json value = on ? json("disabled") : json();
   call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + node,
@@ -312,6 +318,9 @@ OperatorHost& World::operator_of(const Event& event) {
   return **leader;
 }
 
+// Mostly a death and a return. The harm lies in what was decided and not yet stored, so one of the
+// acts dies at one of the next 12 writes, before or after it: the two differ only in the store, and
+// the successor must cope with either.
 void World::perform_operator(const Event& event) {
   ledger_.fault(event.length);
   OperatorHost& one = operator_of(event);
@@ -330,6 +339,8 @@ void World::perform_operator(const Event& event) {
   }
 }
 
+// A machine that is off has no agent to harm. The container dies before its journal is torn: a
+// worker that lives would write the whole file anew.
 void World::perform_agent(const Event& event) {
   ledger_.fault(event.length);
   Node& node = node_of(event);
@@ -363,6 +374,8 @@ Link& World::link_of(std::uint64_t target) {
   return which % 2 == 0 ? node.kubelet->link() : node.agent->link();
 }
 
+// Bad weather of one program's link to the API server, or, with a compaction and with a restore, of
+// the store itself. A compaction makes every watch that is behind list again (410 Gone).
 void World::perform_link(const Event& event) {
   ledger_.fault(event.length);
   Weather& weather = link_of(event.target).weather;
@@ -471,6 +484,8 @@ void World::power_off(Node& node, bool replaced, Time length) {
   });
 }
 
+// kubelet's restarts, refusals and slowness, a program that dies by itself, and a pod object that
+// is deleted without a grace period while its program runs.
 void World::perform_kubelet(const Event& event) {
   ledger_.fault(event.length);
   Node& node = node_of(event);
