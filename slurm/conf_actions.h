@@ -51,7 +51,9 @@ inline constexpr std::string_view kUnknownKey = "key of ";
 // Keys that every slurm.conf has and that do not concern scheduling.
 bool is_foreign_key(std::string_view key);
 
-// Looks each key up in the table and runs its action. `where` is for the message.
+// Looks each key up in the table, without regard to case, and runs its action. The first mistake
+// ends the reading. A key that is given twice is applied twice, so mostly the later value counts,
+// as that of a line counts after that of its DEFAULT line. `where` is for the message.
 template <typename T, std::size_t count>
 base::Status apply_keys(T& target, std::span<const KeyValue> keys,
                         const std::array<ConfKey<T>, count>& table, std::string_view where) {
@@ -65,6 +67,7 @@ base::Status apply_keys(T& target, std::span<const KeyValue> keys,
       for (const ConfKey<T>& row : table) names.push_back(row.name);
       return unknown_word(std::string{kUnknownKey} + std::string{where}, key.key, names);
     }
+    // The action gets the table's spelling, so messages name the key as Slurm's manual does.
     const base::Status status = found->action(target, found->name, key.value);
     if (!status) return status;
   }
@@ -84,6 +87,8 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
 // "name=value" taken apart; without '=' the value is empty.
 std::pair<std::string_view, std::string_view> split_option(std::string_view option);
 
+// Sets `field` to the choice that `value` names, without regard to case. Any other word is refused
+// with the list of the choices.
 template <typename Enum>
 base::Status choose(Enum& field, std::string_view key, std::string_view value,
                     std::initializer_list<std::pair<std::string_view, Enum>> choices) {
@@ -98,6 +103,7 @@ base::Status choose(Enum& field, std::string_view key, std::string_view value,
   return unknown_word(key, value, names);
 }
 
+// Sets `field` to the whole number in `value`. REQUIRES: Integer can hold the range.
 template <typename Integer>
 base::Status set_integer(Integer& field, std::string_view key, std::string_view value,
                          IntegerRange range) {
@@ -107,6 +113,8 @@ base::Status set_integer(Integer& field, std::string_view key, std::string_view 
   return {};
 }
 
+// Switches an option on by its mere name. A value beside it is refused: taking "defer=0" for
+// "defer" would do the opposite of what the administrator means.
 inline base::Status set_flag(bool& field, std::string_view key, std::string_view option,
                              std::string_view value) {
   if (!value.empty()) {
@@ -132,6 +140,8 @@ inline base::Status set_memory(sched::MemoryMiB& field, std::string_view key,
   return {};
 }
 
+// The class of a pointer to a member. With it seconds_key<&QosConfig::grace_time> is an ordinary
+// function on a QosConfig, which a table of keys can hold.
 template <typename>
 struct MemberOf;
 template <typename Class, typename Field>
@@ -141,6 +151,7 @@ struct MemberOf<Field Class::*> {
 template <auto field>
 using ClassOf = typename MemberOf<decltype(field)>::Type;
 
+// Actions that write one field and do nothing else, for tables of keys. `field` points to a member.
 template <auto field>
 base::Status seconds_key(ClassOf<field>& target, std::string_view key, std::string_view value) {
   return set_seconds(target.*field, key, value);
@@ -161,6 +172,8 @@ base::Status string_key(ClassOf<field>& target, std::string_view key, std::strin
   return {};
 }
 
+// For keys that Slurm knows and that decide nothing here. They are in the table because a key that
+// is in none is refused.
 template <typename T>
 base::Status ignored(T&, std::string_view, std::string_view) {
   return {};
@@ -172,6 +185,8 @@ base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
                               const std::optional<sched::MemoryMiB>& other, std::string_view key,
                               std::string_view value);
 
+// The four keys of a level. Each passes its counterpart (per node, per CPU), so that the second of
+// two is refused, also when a DEFAULT line has set the first.
 template <typename T>
 base::Status default_memory_per_cpu(T& t, std::string_view key, std::string_view value) {
   return set_memory_limit(t.default_memory.per_cpu, t.default_memory.per_node, key, value);

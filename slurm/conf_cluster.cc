@@ -218,6 +218,8 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"SchedulerParameters", scheduler_parameters},
     ClusterKey{"SchedulerTimeSlice", time_slice},
     ClusterKey{"TaskPlugin", task_plugin},
+    // KillWait lies between SIGTERM and SIGKILL. Together with MessageTimeout it is how long a
+    // preemptor waits before it calls for the same victims again (7.7).
     ClusterKey{"KillWait", seconds_key<&ClusterParameters::kill_wait>},
     ClusterKey{"MessageTimeout", seconds_key<&ClusterParameters::message_timeout>},
     ClusterKey{"JobRequeue", boolean_key<&ClusterParameters::requeue_default>},

@@ -154,8 +154,11 @@ constexpr std::array kPartitionKeys = {
     // Applied by read_partition_keys, which knows all nodes.
     PartitionKey{"Nodes", [](PartitionConfig&, std::string_view,
                              std::string_view) { return base::Status{}; }},
+    // Jobs that name no partition go to the default one.
     PartitionKey{"Default", boolean_key<&PartitionConfig::is_default>},
     PartitionKey{"State", partition_state},
+    // The tier decides which partition's jobs are tried first and which may preempt which; the job
+    // factor is only one of the terms of a job's priority (R9.3, R9.5).
     PartitionKey{"PriorityTier",
                  [](PartitionConfig& p, std::string_view key, std::string_view value) {
                    return set_integer(p.priority_tier, key, value, {.min = 0, .max = kUint16Max});
@@ -183,10 +186,14 @@ constexpr std::array kPartitionKeys = {
                  }},
     PartitionKey{"MaxNodes", count_key<&PartitionConfig::max_nodes>},
     PartitionKey{"MaxCPUsPerNode", count_key<&PartitionConfig::max_cpus_per_node>},
+    // In whole minutes (1.7). A job without a time limit gets DefaultTime, or MaxTime if that is
+    // unset.
     PartitionKey{"DefaultTime", limit_key<&PartitionConfig::default_time>},
     PartitionKey{"MaxTime", limit_key<&PartitionConfig::max_time>},
     PartitionKey{"OverTimeLimit", partition_over_time_limit},
     PartitionKey{"LLN", boolean_key<&PartitionConfig::least_loaded>},
+    // Limits of this QOS hold for all jobs of the partition, and mostly come before those of the
+    // job's own QOS (9.1).
     PartitionKey{"QOS", string_key<&PartitionConfig::qos>},
     PartitionKey{"TRESBillingWeights",
                  [](PartitionConfig& p, std::string_view key, std::string_view value) {

@@ -106,6 +106,8 @@ base::Status flags(PriorityParameters& p, std::string_view key, std::string_view
 using Key = ConfKey<PriorityParameters>;
 constexpr std::array kKeys = {
     Key{"PriorityType", priority_type},
+    // The weights of the terms of R9.3. All are zero by default: then multifactor tells jobs apart
+    // by their nice values only.
     Key{"PriorityWeightAge", weight<&PriorityParameters::weight_age>},
     Key{"PriorityWeightAssoc", weight<&PriorityParameters::weight_assoc>},
     Key{"PriorityWeightFairshare", weight<&PriorityParameters::weight_fair_share>},
@@ -113,8 +115,10 @@ constexpr std::array kKeys = {
     Key{"PriorityWeightPartition", weight<&PriorityParameters::weight_partition>},
     Key{"PriorityWeightQOS", weight<&PriorityParameters::weight_qos>},
     Key{"PriorityWeightTRES", weight_tres},
+    // The age at which the age factor has grown to 1.
     Key{"PriorityMaxAge", time<&PriorityParameters::max_age>},
     Key{"PriorityFavorSmall", boolean_key<&PriorityParameters::favor_small>},
+    // How usage is forgotten, and how often it is worked out (R9.4).
     Key{"PriorityDecayHalfLife", time<&PriorityParameters::decay_half_life>},
     Key{"PriorityCalcPeriod", time<&PriorityParameters::calc_period>},
     Key{"PriorityUsageResetPeriod", usage_reset},

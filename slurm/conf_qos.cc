@@ -36,6 +36,7 @@ base::Status qos_flags(QosConfig& q, std::string_view key, std::string_view valu
                           {"DenyOnLimit", "PartitionMinNodes", "PartitionMaxNodes",
                            "PartitionTimeLimit", "OverPartQOS", "NoReserve"});
     }
+    // Flags add up; there is none that switches another off.
     q.*(flag->field) = true;
   }
   return {};
@@ -86,6 +87,7 @@ base::Status of_qos(QosConfig& q, std::string_view key, std::string_view value) 
 using QosKey = ConfKey<QosConfig>;
 constexpr std::array kQosKeys = {
     QosKey{"Name", string_key<&QosConfig::name>},
+    // Compared with the highest of all QOS it becomes a factor of a job's priority (R9.3).
     QosKey{"Priority",
            [](QosConfig& q, std::string_view key, std::string_view value) {
              return set_integer(q.priority, key, value, {.min = 0, .max = kUint32Max});
@@ -102,11 +104,13 @@ constexpr std::array kQosKeys = {
     QosKey{"UsageFactor", usage_factor},
     // Limits of all jobs of the QOS together, then of each job, each user and each account. Names
     // that share an action are the spellings of `sacctmgr modify` and of its listings.
+    // Of all jobs of the QOS.
     QosKey{"GrpTRES", of_qos<tres_limit<&Limits::group_tres>>},
     QosKey{"GrpJobs", of_qos<count_limit<&Limits::group_jobs>>},
     QosKey{"GrpSubmitJobs", of_qos<count_limit<&Limits::group_submit>>},
     QosKey{"GrpSubmit", of_qos<count_limit<&Limits::group_submit>>},
     QosKey{"GrpWall", of_qos<wall_limit<&Limits::group_wall>>},
+    // Of each job.
     QosKey{"MaxTRESPerJob", of_qos<tres_limit<&Limits::job_tres>>},
     QosKey{"MaxTRES", of_qos<tres_limit<&Limits::job_tres>>},
     QosKey{"MaxTRESPJ", of_qos<tres_limit<&Limits::job_tres>>},
@@ -117,6 +121,7 @@ constexpr std::array kQosKeys = {
     QosKey{"MaxWallPJ", of_qos<wall_limit<&Limits::job_wall>>},
     QosKey{"MinTRESPerJob", of_qos<tres_limit<&Limits::min_tres>>},
     QosKey{"MinTRES", of_qos<tres_limit<&Limits::min_tres>>},
+    // Of the jobs of each user.
     QosKey{"MaxJobsPerUser", of_qos<count_limit<&Limits::user_jobs>>},
     QosKey{"MaxJobsPU", of_qos<count_limit<&Limits::user_jobs>>},
     QosKey{"MaxSubmitJobsPerUser", of_qos<count_limit<&Limits::user_submit>>},
@@ -124,6 +129,7 @@ constexpr std::array kQosKeys = {
     QosKey{"MaxSubmitPU", of_qos<count_limit<&Limits::user_submit>>},
     QosKey{"MaxTRESPerUser", of_qos<tres_limit<&Limits::user_tres>>},
     QosKey{"MaxTRESPU", of_qos<tres_limit<&Limits::user_tres>>},
+    // Of the jobs of each account.
     QosKey{"MaxJobsPerAccount", of_qos<count_limit<&Limits::account_jobs>>},
     QosKey{"MaxJobsPA", of_qos<count_limit<&Limits::account_jobs>>},
     QosKey{"MaxSubmitJobsPerAccount", of_qos<count_limit<&Limits::account_submit>>},

@@ -41,6 +41,7 @@ TEST(ClusterKeys, ReadsEachKey) {
       {"PreemptParameters", "reorder_count=3,min_exempt_priority=9"},
       {"PreemptExemptTime", "00:00:20"},
       {"SchedulerType", "sched/builtin"},
+      // The options that begin with preempt_ are old spellings of PreemptParameters (1.1.1).
       {"SchedulerParameters",
        "sched_interval=3,batch_sched_delay=1,requeue_delay=5,preempt_strict_order,"
        "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2,"
@@ -114,6 +115,8 @@ TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
 // that is accepted runs a cluster by other rules than its administrator wrote.
 TEST(ClusterKeys, RefusesWithASentence) {
   const std::vector<std::pair<Keys, std::string>> cases = {
+      // Selectors: one that was removed from Slurm; cons_tres with two units or none; linear with
+      // any.
       {{{"SelectType", "select/cons_res"}},
        "SelectType \"select/cons_res\": unknown; allowed are select/linear and select/cons_tres"},
       {{{"SelectTypeParameters", "CR_Core,CR_CPU"}},
@@ -124,6 +127,7 @@ TEST(ClusterKeys, RefusesWithASentence) {
       {{{"SelectType", "select/linear"}, {"SelectTypeParameters", "CR_Core"}},
        "SelectTypeParameters \"CR_Core\": select/linear gives whole nodes; it knows CR_Memory "
        "alone"},
+      // Modes of preemption: combinations that contradict themselves, and words that do not exist.
       {{{"PreemptMode", "CANCEL,REQUEUE"}},
        "PreemptMode \"CANCEL,REQUEUE\": say one of OFF, CANCEL, REQUEUE and SUSPEND"},  // C4
       {{{"PreemptMode", "OFF,GANG"}},
@@ -142,6 +146,8 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "SchedulerTimeSlice \"4\": must be from 5 to 65533 seconds"},  // C18
       {{{"DefMemPerCPU", "1"}, {"DefMemPerNode", "1"}},
        "DefMemPerNode: the same limit is given per CPU and per node; say one"},  // C16
+      // Slurm has these and kubegang does not. Ignored in silence, they would change which job
+      // starts.
       {{{"PriorityFlags", "DEPTH_OBLIVIOUS"}},
        "PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out"},
       {{{"PriorityUsageResetPeriod", "NOW"}},
@@ -153,6 +159,7 @@ TEST(ClusterKeys, RefusesWithASentence) {
       {{{"Licenses", "foo:2"}}, "Licenses=foo:2: not supported yet; leave it out"},
       {{{"SchedulerParameters", "bf_licenses"}},
        "SchedulerParameters bf_licenses: not supported yet; leave it out"},
+      // Values that are out of range or of the wrong kind.
       {{{"SchedulerParameters", "bf_window=0"}},
        "SchedulerParameters bf_window \"0\": must be from 1 to 43200"},
       {{{"JobRequeue", "perhaps"}}, "JobRequeue \"perhaps\": say YES or NO"},
@@ -315,6 +322,7 @@ TEST(NodeKeys, MakesOneNodePerName) {
 // leaves open whether a CPU is a core or a thread, and jobs would be charged by guess.
 TEST(NodeKeys, CpusAreCoresOrThreads) {
   const auto read = [](const char* cpus) {
+    // One socket of 4 cores with 2 threads each: 4 cores, 8 threads.
     return read_node_keys(Keys{{"NodeName", "n1"},
                                {"Sockets", "1"},
                                {"CoresPerSocket", "4"},

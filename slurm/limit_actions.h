@@ -12,6 +12,8 @@
 
 namespace slurm {
 
+// A list such as cpu=8,mem=2G. It replaces the list before: resources that it leaves out have no
+// limit.
 template <sched::TresLimits sched::Limits::*field>
 base::Status tres_limit(sched::Limits& limits, std::string_view key, std::string_view value) {
   base::Result<sched::TresLimits> read = parse_tres_limits(key, value);
@@ -20,7 +22,7 @@ base::Status tres_limit(sched::Limits& limits, std::string_view key, std::string
   return {};
 }
 
-// −1 sets none.
+// A number of jobs; −1 sets none. Zero is a limit, too: no job may be there.
 template <std::optional<int> sched::Limits::*field>
 base::Status count_limit(sched::Limits& limits, std::string_view key, std::string_view value) {
   (limits.*field).reset();
@@ -32,6 +34,7 @@ base::Status count_limit(sched::Limits& limits, std::string_view key, std::strin
   return {};
 }
 
+// Wall-clock time, rounded up to whole minutes (1.7); −1 and UNLIMITED set none.
 template <std::optional<base::Duration> sched::Limits::*field>
 base::Status wall_limit(sched::Limits& limits, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);

@@ -140,6 +140,7 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
 // or its dependency would do harm.
 TEST(Sbatch, RefusesWithASentence) {
   const std::vector<std::pair<std::string, std::string>> cases = {
+      // Values and spellings.
       {"-N0", "-N \"0\": must be from 1 to 1000000"},
       {"-N3-2", "-N \"3-2\": the minimum is above the maximum"},
       {"-N", "-N: a value is missing"},
@@ -148,6 +149,7 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--frobnicate", "--frobnicate: no such option of sbatch"},
       {"-Z", "-Z: no such option of sbatch"},
       {"script.sh", "\"script.sh\": not an option; options begin with -"},
+      // Options of sbatch that kubegang does not support.
       {"--array=0-4", "--array: not supported yet; leave it out"},
       {"-d afterok:1", "-d: not supported yet; leave it out"},
       {"--gres=gpu:1", "--gres: not supported yet; leave it out"},
@@ -155,6 +157,7 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR1", "--signal: not supported yet; leave it out"},
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
+      // Values that are wrong in themselves or do not go with another option.
       {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},
       {"-N1 -w n[1-2]", "--nodelist: names 2 nodes, but at most 1 are asked for"},
       {"--exclusive=mcs", "--exclusive=mcs: not supported; --exclusive and --exclusive=user are"},
