@@ -35,6 +35,7 @@ inline bool natural_less(std::string_view a, std::string_view b) {
   std::size_t i = 0;
   std::size_t j = 0;
   while (i < a.size() && j < b.size()) {
+    // Two numbers: without leading zeros, the longer one is greater.
     if (is_digit(a[i]) && is_digit(b[j])) {
       const std::size_t i_end = digits_end(a, i);
       const std::size_t j_end = digits_end(b, j);
@@ -50,7 +51,9 @@ inline bool natural_less(std::string_view a, std::string_view b) {
       ++j;
     }
   }
+  // The text that ends first comes first: n1 before n1-ib.
   if ((i < a.size()) != (j < b.size())) return j < b.size();
+  // Equal, or different in leading zeros only: n01 before n1.
   return a < b;
 }
 

@@ -11,9 +11,11 @@
 
 namespace base {
 
-// In the order in which they are written; "" is the empty list. nullopt if the text is no such
-// list, names a number above `max`, or names more than max + 1 numbers, so that some come twice.
+// In the order in which they are written; "" is the empty list. nullopt if the text is not such a
+// list, names a number above `max`, or goes on after more than `max` numbers, of which some must
+// come twice by then. So the list has at most 2 × max + 1 numbers.
 inline std::optional<std::vector<int>> parse_number_list(std::string_view text, int max) {
+  // Digits alone. By itself from_chars() would accept a minus, and text behind the digits.
   const auto parse = [max](std::string_view digits) -> std::optional<int> {
     int number = 0;
     const char* const end = digits.data() + digits.size();
@@ -30,6 +32,7 @@ inline std::optional<std::vector<int>> parse_number_list(std::string_view text, 
     const std::optional<int> last =
         dash == std::string_view::npos ? first : parse(range.substr(dash + 1));
     if (!first || !last || *last < *first) return std::nullopt;
+    // Checked before a range is added, so that a text of a few bytes cannot ask for much memory.
     if (numbers.size() > static_cast<std::size_t>(max)) return std::nullopt;
     for (int number = *first; number <= *last; ++number) numbers.push_back(number);
     if (comma == std::string_view::npos) break;
@@ -39,7 +42,7 @@ inline std::optional<std::vector<int>> parse_number_list(std::string_view text, 
   return numbers;
 }
 
-// In this order; neighbors that ascend by one become a range.
+// In this order; neighbors that ascend by one become a range. The inverse of the function above.
 inline std::string format_number_list(const std::vector<int>& numbers) {
   std::string text;
   for (std::size_t first = 0; first < numbers.size();) {

@@ -95,7 +95,8 @@ class [[nodiscard]] Status {
   std::optional<Error> error_;
 };
 
-// A T, or an Error.
+// A T, or an Error. Implicit from both, so that a function returns either as it is. Reading the one
+// that is not there is a mistake of the caller and aborts with the error's message.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -118,6 +119,7 @@ class [[nodiscard]] Result {
     CHECK(ok(), error_text());
     return std::get<0>(std::move(state_));
   }
+  // As value(): these abort, too, if there is an error.
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -129,9 +131,11 @@ class [[nodiscard]] Result {
     CHECK(!ok());
     return std::get<1>(state_);
   }
+  // For callers that pass the error on and do not need the value.
   Status status() const { return ok() ? Status{} : Status{error()}; }
 
  private:
+  // For the message of a CHECK that fails: the error that the caller has overlooked.
   std::string error_text() const { return ok() ? std::string{} : std::get<1>(state_).message; }
 
   std::variant<T, Error> state_;

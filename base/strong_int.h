@@ -8,6 +8,7 @@
 
 namespace base {
 
+// `Tag`: a type that only tells the kinds of integers apart. `Representation`: the integer inside.
 template <typename Tag, typename Representation>
 class StrongInt {
  public:

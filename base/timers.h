@@ -69,6 +69,7 @@ class Timers {
   }
 
  private:
+  // A pair of by_instant_ contains the instant, so it is made anew.
   void move(typename std::map<Key, Instant>::iterator found, Instant at) {
     if (found->second == at) return;
     by_instant_.erase({found->second, found->first});

@@ -47,6 +47,7 @@ bool write_file(const std::string& path, std::string_view text) {
   return ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
+// Returns the paths of the cgroups directly below; none if the cgroup is gone.
 std::vector<std::string> subdirectories(const std::string& path) {
   std::vector<std::string> found;
   DIR* directory = ::opendir(path.c_str());

@@ -13,6 +13,7 @@ class FileDescriptor {
   FileDescriptor() = default;
   explicit FileDescriptor(int fd) : fd_{fd} {}
   FileDescriptor(FileDescriptor&& other) noexcept : fd_{std::exchange(other.fd_, kNone)} {}
+  // Closes what it held before.
   FileDescriptor& operator=(FileDescriptor&& other) noexcept {
     if (this != &other) {
       reset();

@@ -56,6 +56,8 @@ std::vector<CgroupMount> parse_mountinfo(std::string_view text) {
   return found;
 }
 
+// Of this process's mount namespace: in a container these are the mounts that the container has,
+// and no others can be written to.
 std::vector<CgroupMount> cgroup_mounts() {
   std::ifstream file{"/proc/self/mountinfo"};
   std::ostringstream text;
@@ -63,6 +65,7 @@ std::vector<CgroupMount> cgroup_mounts() {
   return parse_mountinfo(std::move(text).str());
 }
 
+// Several mounts of one version show the same hierarchy, so the first one is as good as any.
 std::string first_mount(const std::vector<CgroupMount>& mounts, CgroupVersion version) {
   const auto found = std::find_if(mounts.begin(), mounts.end(), [&](const CgroupMount& mount) {
     return mount.version == version;

@@ -28,17 +28,21 @@ TEST(Mountinfo, FindsAFreezerThatIsMountedTogetherWithOthers) {
               ElementsAre(CgroupMount{CgroupVersion::kV1, "/c"}));
 }
 
+// A path that is used as it stands in the file, with \040 in it, does not exist.
 TEST(Mountinfo, UndoesTheEscapesOfThePath) {
   EXPECT_THAT(parse_mountinfo("1 2 0:3 / /a\\040b rw - cgroup2 none rw\n"),
               ElementsAre(CgroupMount{CgroupVersion::kV2, "/a b"}));
 }
 
+// File systems of other types, and text that is not a line of mountinfo: a cgroup must not be
+// looked for at a path that was guessed from it.
 TEST(Mountinfo, IgnoresLinesThatAreNone) {
   EXPECT_THAT(parse_mountinfo("\nnonsense\n1 2 0:3 / /x rw - ext4 /dev/vda rw\ncut off\n"),
               IsEmpty());
   EXPECT_THAT(parse_mountinfo(""), IsEmpty());
 }
 
+// Both mounts show the same hierarchy. "" tells the caller that the version is not mounted.
 TEST(Mountinfo, NamesTheFirstMountOfAVersion) {
   const std::vector<CgroupMount> mounts =
       parse_mountinfo("1 2 0:3 / /a rw - cgroup2 none rw\n1 2 0:3 / /b rw - cgroup2 none rw\n");

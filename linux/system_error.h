@@ -10,6 +10,7 @@
 
 namespace os {
 
+// Not by strerror(), whose buffer threads may share.
 inline std::string errno_text(int error_number) {
   return std::generic_category().message(error_number);
 }

@@ -100,6 +100,8 @@ Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from,
   // in the last one before `to`.
   const std::int64_t rounds = (last - first) / length;
   const std::int64_t rest = (last - first) % length;
+  // Each slot of the cycle counts once for every whole round; the first `rest` slots from `begin`
+  // on count once more.
   const std::size_t begin = cycle_index(timetable, from);
   std::int64_t slots = 0;
   for (std::int64_t i = 0; i < (rounds > 0 ? length : rest); ++i) {
@@ -117,6 +119,8 @@ Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from,
 
 }  // namespace
 
+// Beside the CRD's own checks: an agent obeys what it reads, whatever wrote it, and all functions
+// below divide by the slice and index into the cycle without looking again.
 Status validate(const Timetable& timetable) {
   if (timetable.slice < kSliceMin || timetable.slice > kSliceMax) {
     return base::invalid_argument("slice: " + std::to_string(timetable.slice.count()) +

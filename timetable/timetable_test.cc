@@ -33,6 +33,9 @@ Timetable two_gangs() {
           .cycle = {{0}, {1}}};
 }
 
+// Both sides of each seam: between two entries of the plan, from the plan into the middle of a
+// slot, and far in the future. A grid that was counted from the end of the plan, or added up slice
+// by slice, would be found here.
 TEST(RunAt, FollowsThePlanThenTheGridOfTheCycle) {
   const Timetable timetable = two_gangs();
   EXPECT_EQ(run(timetable, at(seconds{-1000})), PodSet{});
@@ -55,6 +58,8 @@ TEST(RunAt, UsesTheGridBeforeTheEpochToo) {
   EXPECT_EQ(run(timetable, at(seconds{-3})), PodSet{0});
 }
 
+// An agent sleeps until next_change(). If it were the next boundary instead, it would wake at each
+// slice of a node on which nothing takes turns.
 TEST(NextChange, SkipsBoundariesWhereNobodyIsSwitched) {
   const Timetable timetable = two_gangs();
   // No pod runs until 70, then pod 1. From 120 on every boundary switches.
@@ -128,6 +133,7 @@ TEST(WhenHasRun, IsTheInverseOfRunTime) {
   }
 }
 
+// A table that breaks one rule, with the words by which the message must name it.
 struct BadCase {
   std::string name;
   Timetable timetable;
@@ -184,6 +190,8 @@ PodSet random_set(base::Prng& prng, std::size_t pods_count) {
   return set;
 }
 
+// Small on purpose: up to 4 entries that begin before or after the epoch, up to 6 slots of 2 to 6
+// steps. So the 150 steps of a round cross every seam, and the epoch.
 Timetable random_timetable(base::Prng& prng) {
   Timetable timetable{.slice = kStep * static_cast<std::int64_t>(2 + prng.below(5)),
                       .pods_count = 1 + prng.below(3)};
@@ -212,6 +220,9 @@ PodSet model_run(const Timetable& timetable, Instant t) {
   }
 }
 
+// Goal: the four functions agree with the definition at every instant, and not only with each
+// other. Method: the model above. next_change() is also asked one microsecond after each step:
+// within a slot its answer must stay the same.
 TEST(Property, AgreesWithAModelThatStepsThroughTime) {
   constexpr std::uint64_t kSeed = 20260101;
   base::Prng prng{kSeed};
@@ -257,6 +268,8 @@ TEST(Property, ComparesTwoTimetablesAsAModelDoes) {
     Timetable b = random_timetable(prng);
     b.slice = a.slice;
     b.pods_count = a.pods_count;
+    // Equal pairs by construction: the same cycle, and one that is written twice, which is the same
+    // turns in another form.
     if (prng.below(2) == 0) b.cycle = a.cycle;
     if (prng.below(3) == 0) b.cycle.insert(b.cycle.end(), b.cycle.begin(), b.cycle.end());
     for (PlanEntry& entry : b.plan)
@@ -278,6 +291,7 @@ TEST(Property, ComparesTwoTimetablesAsAModelDoes) {
     ASSERT_EQ(same_from(a, b, pods, from), same);
     same_count += same ? 1 : 0;
   }
+  // Without enough equal pairs the test would only show that differences are found.
   EXPECT_GT(same_count, 40);
 }
 

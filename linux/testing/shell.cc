@@ -18,6 +18,7 @@ Output run_shell(const std::string& command) {
     output.text.append(buffer.data(), size);
   }
   const int status = ::pclose(pipe);
+  // A program that a signal has ended has no exit code (see Output).
   output.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return output;
 }
