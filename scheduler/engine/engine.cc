@@ -19,6 +19,7 @@ Engine::Engine(Options options)
       estimates_{cluster_,   groups_, books_,  resource_limits_,
                  admission_, limits_, backfill_.lookahead()},
       backfill_schedule_{cluster_, books_, admission_.queue(), backfill_, estimates_} {
+  // The books tell every start and end, whichever part has decided it.
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
   if (options.publishes) priorities_.keep_ends();

@@ -64,6 +64,8 @@ void Engine::restore_ending(Job& job, const RestoredJob& from) {
   ending.preemptor = from.preemptor;
   ending.exit_code = from.exit_code;
   ending.final_state = from.ending_state.value_or(JobState::kCancelled);
+  // Only a requeue brings the job back to the queue; every other verdict is a state in which it
+  // stays.
   if (from.ending) {
     switch (*from.ending) {
       case EndingVerdict::kRequeue:
@@ -106,6 +108,7 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
   for (const RestoredJob& job : jobs) restore_job(job);
   std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
   for (NodePlan& plan : published) {
+    // A node that is gone tells nothing; the job's other nodes have the same turns.
     if (!cluster_.exists(plan.node)) continue;
     for (const NodeTimetableEntry& entry : plan.entries) plan_of.emplace(entry.job, &plan);
   }
@@ -154,6 +157,7 @@ void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& pla
         run = entry.ran - ran(now_, plan.as_of);
       }
       const base::Duration before = job.clock.run;
+      // A figure that was told once is not taken back. The rest of the time the job stood still.
       job.clock.run = std::max(run, before);
       job.clock.suspended += std::max(base::Duration{0}, now_ - from - (job.clock.run - before));
       break;

@@ -22,6 +22,7 @@ void Engine::on(const Submit& event) {
   job.submit_time = event.request.submit_time;
   job.priority = priority;
   job.eligible_time = job.submit_time;
+  // Before the priority, of which fair share is a part.
   job.association = priorities_.association_of(job.request);
   priorities_.set(job, now_);
   resource_limits_.submitted(job, 1);
@@ -101,6 +102,7 @@ void Engine::on(const Release& event) {
 void Engine::on(const Cancel& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
+  // Nothing runs, so there is nothing to wait for: the job is over at once.
   if (job->pending()) {
     admission_.withdraw(*job);
     books_.clear_claim(*job, false, now_);
@@ -201,6 +203,7 @@ void Engine::on(const UserResume& event) {
   waiting_resumes_.erase(job->id);
   turns_->set_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
   set_reason(*job, Reason::kNone);
+  // A gang that is not ready takes its turns from JobReady on.
   if (job->ready) turns_->start(*job);
   limits_.arm(*job, now_);
   turns_->mark_nodes(*job);

@@ -85,6 +85,7 @@ Configuration make_configuration(Bytes& bytes, const std::vector<NodeSpec>& node
     partition.grace_time = std::chrono::seconds{bytes.below(3) * 5};
     configuration.partitions.push_back(std::move(partition));
   }
+  // Two QOS, of which one may preempt the other, for preempt/qos.
   configuration.qos.resize(2);
   configuration.qos[0].name = "normal";
   configuration.qos[1].name = "high";
@@ -154,6 +155,8 @@ class Run {
     } else if (const auto* change = std::get_if<StateChange>(&decision)) {
       Book& book = books_.at(change->job);
       CHECK(!book.ended, to_string(change->job));
+      // A state change ends a run: nodes are given back, and a requeued job may be told to end once
+      // more.
       book = {.waits = change->state == JobState::kPending, .ended = is_terminal(change->state)};
     } else if (const auto* end = std::get_if<End>(&decision)) {
       Book& book = books_.at(end->job);
@@ -191,6 +194,7 @@ class Run {
     }
   }
 
+  // By name, because the scheduler numbers the nodes itself.
   const NodeSpec& spec(NodeIndex index) const {
     const std::string& name = scheduler_.node_name(index);
     const auto found = std::find_if(nodes_.begin(), nodes_.end(),
@@ -238,6 +242,8 @@ class Run {
     now_ += std::chrono::seconds{bytes_.below(8)};
     if (!told_) wake();
     const JobId job{1 + bytes_.below(static_cast<int>(std::max<std::int64_t>(1, last_job_)))};
+    // Submissions, passes and ends are the most frequent, so that nodes fill up and become free
+    // again.
     switch (bytes_.below(14)) {
       case 0:
       case 1:

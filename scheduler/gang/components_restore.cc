@@ -63,6 +63,8 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
   const base::Duration slice = plan.timetable.slice;
   const std::int64_t begin = base::slot_of(plan.as_of, slice);
   std::int64_t end = base::slot_of(to, slice);
+  // An old plan costs no more than a new one: of the turns of the cycle only those are made that a
+  // whole number of rounds leaves.
   const std::int64_t loop = cycle_start(plan);
   const auto length = static_cast<std::int64_t>(plan.timetable.cycle.size());
   if (end > loop + length) end = loop + (end - loop) % length;
@@ -92,6 +94,7 @@ Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
   std::set<std::pair<std::int64_t, JobId>> left;
   for (const auto& [job, row] : rows) left.insert({order(job), job});
   std::map<JobId, std::vector<JobId>> after;
+  // The graph the other way round: which jobs come directly after a job.
   for (const auto& [job, predecessors] : before) {
     for (const JobId predecessor : predecessors) after[predecessor].push_back(job);
   }

@@ -338,7 +338,8 @@ void JobBooks::set_state(Job& job, JobState state) {
   }
 }
 
-// Updates the part of the job that the selectors see.
+// Updates the part of the job that the selectors see. All of it follows from the job's record and
+// the configuration, so it is worked out anew after each change of either (reshape()).
 void JobBooks::show(Job& job) const {
   SelectJob& view = job.select;
   view.state = job.state;

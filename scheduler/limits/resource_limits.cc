@@ -257,10 +257,12 @@ TresCounts ResourceLimits::asked_by(const JobRequest& request, PartitionIndex pa
 // A job for which no nodes are free counts as if all of its nodes were new to the group (random
 // scenario rnd_limits_018).
 std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres kind) {
+  // DenyOnLimit asks as if the group held nothing.
   if (wanted.alone) return wanted.counts[kind];
   if (kind != Tres::kNode) return used.tres[kind] + wanted.counts[kind];
   const auto used_count = static_cast<std::int64_t>(used.nodes.size());
   if (wanted.nodes == nullptr) return used_count + wanted.counts[kind];
+  // Nodes that the group holds already are no new ones.
   return used_count + std::ranges::count_if(*wanted.nodes, [&](const NodeAllocation& use) {
            return !used.nodes.contains(use.node);
          });

@@ -109,6 +109,7 @@ bool Cluster::remove_node(std::string_view name) {
   const auto at = node_by_name_.find(name);
   if (at == node_by_name_.end()) return false;
   vacant_.push_back(at->second);
+  // The slot stays, so that other nodes keep their indexes.
   nodes_[at->second.index()] = NodeSpec{};
   ranks_[at->second.index()] = -1;
   node_by_name_.erase(at);

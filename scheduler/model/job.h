@@ -1,6 +1,6 @@
 // A job: what its user asked (JobRequest), where it is (Allocation), and how far it has come
 // (JobState). The record that the scheduler keeps per job is its own business
-// (scheduler/job_table.h).
+// (scheduler/jobs/job_table.h).
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct JobRequest {  // what a user asks for (1.5)
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;
   bool contiguous = false;
-  std::string constraint;  // Slurm's grammar (4.2.3); validated with parse_constraint
+  std::string constraint;  // Slurm's grammar (4.2.3); validated with Constraint::parse
   std::optional<base::Duration> time_limit;  // nothing = the partition's default
   std::optional<base::Duration> time_min;
   std::optional<base::Instant> begin_time;

@@ -174,6 +174,7 @@ const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
   const ChangeLog& usage = usage_.log();
   const bool seen =
       kept.known && kept.groups_seen >= groups.begin() && kept.usage_seen >= usage.begin();
+  // Beyond so many changes the whole set costs less: it is worked out 64 nodes at a time.
   const auto changes_max = static_cast<std::size_t>(8 + cluster_.node_count() / 64);
   if (!seen || groups.end() - kept.groups_seen + usage.end() - kept.usage_seen > changes_max) {
     all(kept.nodes);
@@ -184,6 +185,7 @@ const Placement::Kept& Placement::bring_up_to_date(Kept& kept, const All& all,
     return kept;
   }
   const auto look_at = [&](int rank) {
+    // The count follows each node: counting the set would cost more than all the changes.
     const bool member = is_in(rank);
     kept.count += (member ? 1 : 0) - (kept.nodes.test(rank) ? 1 : 0);
     kept.nodes.assign(rank, member);
@@ -294,6 +296,7 @@ NodeSet Placement::allowed_nodes(const Attempt& attempt, bool exclusive_user) co
   if (!attempt.offers_victims) return allowed;
   for (const Candidate& candidate : attempt.candidates) {
     const Job& victim = *allocated_.at(candidate.job->table_order);
+    // Only a running job keeps others off its nodes, and only if it does not share them.
     if (!victim.running() || victim.sharing.shares_nodes) continue;
     for (const NodeAllocation& use : victim.allocation.nodes) {
       // The node is open even if the victim is another user's (R7.31), but not if a job of another
@@ -439,6 +442,7 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
   for (const NodeAllocation& use : outcome.allocation->nodes) {
     std::optional<int> left = usage_.pods_left(use.node);
     if (!left) continue;
+    // The pods of victims that end make room, too.
     for (const Candidate& victim : outcome.victims) {
       if (!victim.must_end()) continue;
       const Job& job = *allocated_.at(victim.job->table_order);

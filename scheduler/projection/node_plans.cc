@@ -214,6 +214,7 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
     }
     Full full = plan_of(node, now, run_time);
     const auto before = published_.find(node);
+    // Without a published plan a node runs everything, which is right if none is needed.
     const bool stands = before == published_.end()
                             ? !full.needed
                             : full.needed && !outdated && same_from(full.plan, before->second, now);

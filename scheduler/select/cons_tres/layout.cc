@@ -215,6 +215,7 @@ class TaskCounter {
                       nodes_[i].cpus >= shape_.node_cpus;
     return nodes_[i].cpus < chosen_[i].cpus && !full;
   }
+  // False if there are no tasks left.
   bool give(std::size_t i) {
     if (tasks_left_ == 0) return false;
     --tasks_left_;

@@ -32,6 +32,7 @@ void PartitionRows::set_count(int count) {
   used_.resize(at(node_count_));
 }
 
+// By the row's id, since packing changes the order of the rows.
 PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
   const auto row = std::find_if(rows_.begin(), rows_.end(),
                                 [&](const Row& candidate) { return candidate.id == job.row; });
@@ -165,6 +166,7 @@ const CoreSet& PartitionRows::used(int rank) const {
   return nothing ? kNothingUsed : rows_.front().cores[at(rank)];
 }
 
+// nullptr for a row that has never held a job.
 const CoreSet* PartitionRows::row(int index) const {
   const Row& row = rows_[at(index)];
   return row.cores.empty() ? nullptr : row.cores.data();
@@ -269,6 +271,8 @@ void PartitionRows::remember(RowJob& job, std::vector<Row>::const_iterator row) 
   std::uint64_t blocked = 0;
   bool fits = Packing::can_hold(job);
   for (auto tried = rows_.cbegin(); tried != row && fits; ++tried) {
+    // A row's id is a bit of the mask. Beyond 64 rows there is nothing to remember, and the next
+    // packing is one from scratch.
     fits = tried->id < 64;
     if (fits) blocked |= std::uint64_t{1} << tried->id;
   }
@@ -279,6 +283,7 @@ void PartitionRows::remember(RowJob& job, std::vector<Row>::const_iterator row) 
   }
 }
 
+// The same rows in the same order, without jobs. Their arrays come from earlier packings.
 std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>& like) {
   std::vector<Row> rows;
   for (const Row& row : like) {
@@ -291,6 +296,7 @@ std::vector<PartitionRows::Row> PartitionRows::empty_rows(const std::vector<Row>
   return rows;
 }
 
+// Takes the arrays of rows that are not needed any longer, at most one for each row.
 void PartitionRows::keep_memory(std::vector<Row> rows) {
   for (Row& row : rows) {
     // A row's cores are a large array; packing would allocate one for each row each time.
@@ -382,6 +388,7 @@ void PartitionRows::end_trial() {
     if (i < outside) put(job, row_of(job));
     list(job);
   }
+  // When all jobs are back: several of them may share a node.
   for (const RowJob* const job : removed_) refresh_used(*job);
   removed_.clear();
   unpacked_ = false;

@@ -95,6 +95,7 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   shape.contiguous = asked.contiguous;
   shape.overcommit = asked.overcommit;
   shape.least_loaded = parameters.least_loaded || partition.config.least_loaded;
+  // CR_CPU takes cores in blocks in any case (4.11 step 3).
   shape.block_cores = parameters.core_default_dist_block || shape.unit == SelectUnit::kCpu;
   shape.min_nodes = request.min_nodes;
   shape.req_nodes = request.req_nodes;

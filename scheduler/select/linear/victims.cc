@@ -33,6 +33,7 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
   const bool as_recorded = cluster_.parameters().as_recorded;
+  // All removals are undone at the end of this function.
   NodeBooks::Trial trial{books_};
   NodeSet eligible = count(request, request.nodes, run_limit, kUnlimited);
   int found = eligible.count();
@@ -123,9 +124,11 @@ class Linear::Sparing final : public VictimQuestion {
         known->shadowed = true;
       }
     }
+    // Jobs that are on none of the nodes in question are not in the way.
     std::erase_if(victims_, [&](const Victim& victim) {
       return !has_node_in(cluster, *victim.job->allocation, request.nodes);
     });
+    // Until a shadowed job is taken, nothing may be stacked upon it.
     for (const Victim& victim : victims_) {
       if (victim.shadowed) block(victim, +1);
     }
