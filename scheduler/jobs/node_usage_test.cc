@@ -66,6 +66,7 @@ TEST_F(NodeUsageTest, MemoryIsTakenWhereAJobThatAskedForNoneIs) {
   EXPECT_EQ(letters(usage_.memory_taken()), "") << "memory is not managed";
   usage_.remove(all);
   usage_.remove(asks);
+  // Whether memory is managed is asked when a job enters, so everything begins anew.
   Configuration managed = configuration_;
   managed.cluster.memory = true;
   cluster_.configure(managed);
@@ -145,6 +146,8 @@ TEST_F(NodeUsageTest, ACompletingJobKeepsItsNodesFromNewJobs) {
   usage_.add(first);
   usage_.add(second);
   EXPECT_FALSE(usage_.any_completing());
+  // As JobBooks does it at the end of a grace time: the job gives its cores back and stays until
+  // its processes are gone (R2.1).
   first.ending = Ending{};
   usage_.before_change(first);
   first.ending->killed = true;
@@ -204,6 +207,7 @@ TEST_F(NodeUsageTest, UsersThatInsistAreAlone) {
   EXPECT_EQ(open_to("bob", false), "acd") << "ann insists on b";
   EXPECT_EQ(open_to("bob", true), "cd");
   EXPECT_EQ(open_to("ann", true), "abcd") << "her own jobs are not in the way";
+  // The question about a single node, with the job that is there and as if it were gone.
   Job asking;
   asking.request.user = "bob";
   EXPECT_FALSE(usage_.open_to_user(asking, false, index('b'), nullptr));

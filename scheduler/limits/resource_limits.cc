@@ -262,7 +262,7 @@ std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres k
   if (kind != Tres::kNode) return used.tres[kind] + wanted.counts[kind];
   const auto used_count = static_cast<std::int64_t>(used.nodes.size());
   if (wanted.nodes == nullptr) return used_count + wanted.counts[kind];
-  // Nodes that the group holds already are no new ones.
+  // Nodes that the group holds already add nothing.
   return used_count + std::ranges::count_if(*wanted.nodes, [&](const NodeAllocation& use) {
            return !used.nodes.contains(use.node);
          });

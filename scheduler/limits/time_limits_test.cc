@@ -52,6 +52,7 @@ class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
     job.clock.to(phase, at(t));
   }
 
+  // What the turns tell an engine is of no interest here.
   void must_end(Job&, std::optional<JobId>) override {}
   void times_changed(Job&) override {}
   void resumed(Job&) override {}

@@ -56,9 +56,11 @@ using S = IssueSeverity;
 const Case kIllegal[] = {
     // SUSPEND needs the gang, which resumes the victims.
     {"C1", S::kError, [](auto& c) { c.cluster.gang = false; }},
+    // A mode of preemption without a type, and a type without a mode.
     {"C2", S::kError, [](auto& c) { c.cluster.preempt_type = PreemptType::kNone; }},
     {"C3", S::kError, [](auto& c) { c.cluster.preempt_mode = PreemptMode::kOff; }},
     {"C4", S::kError, [](auto& c) { c.qos[0].preempt_mode = PreemptMode::kOff; }},
+    // PRIORITY beside GANG, and WITHIN where tiers decide and not QOS.
     {"C5", S::kError, [](auto& c) { c.cluster.preempt_priority = true; }},
     {"C5", S::kError,
      [](auto& c) {
@@ -72,12 +74,14 @@ const Case kIllegal[] = {
        c.cluster.preempt_mode = PreemptMode::kOff;
        c.cluster.preempt_priority = true;
      }},
+    // A partition that suspends in a cluster without gang: no turn would ever resume its victims.
     {"C8", S::kError,
      [](auto& c) {
        c.cluster.gang = false;
        c.cluster.preempt_mode = PreemptMode::kCancel;
        c.partitions[0].preempt_mode = PreemptMode::kSuspend;
      }},
+    // select/linear cannot suspend by QOS, whether the cluster says so or a QOS.
     {"C9", S::kError,
      [](auto& c) {
        c.cluster.preempt_type = PreemptType::kQos;
@@ -136,6 +140,7 @@ const Case kIllegal[] = {
        c.cluster.preempt_mode = PreemptMode::kOff;
        c.partitions[1].priority_tier = 1;
      }},
+    // Of a partition with OverSubscribe=NO no job can be stacked upon another, which SUSPEND needs.
     {"C13", S::kWarning, [](auto& c) { c.partitions[0].over_subscribe = OverSubscribe::kNo; }},
     {"C16", S::kError,
      [](auto& c) {
@@ -145,6 +150,8 @@ const Case kIllegal[] = {
      [](auto& c) {
        c.partitions[0].max_memory = {.per_cpu = MemoryMiB{1}, .per_node = MemoryMiB{1}};
      }},
+    // Timetables cannot have so short a slice. The second one is legal, though shorter than
+    // Slurm's.
     {"C18", S::kError, [](auto& c) { c.cluster.time_slice = std::chrono::milliseconds{99}; }},
     {"C18", S::kWarning, [](auto& c) { c.cluster.time_slice = std::chrono::seconds{2}; }},
     // FORCE:1 in both tiers and no gang: the upper job would lie over the lower one, which runs on.

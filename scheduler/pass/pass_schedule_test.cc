@@ -21,6 +21,7 @@ class PassScheduleTest : public ::testing::Test {
     schedule_ = std::make_unique<PassSchedule>(world_->cluster, world_->books,
                                                world_->admission.queue(), world_->pass);
   }
+  // next_due() as a word; is_due() must say the same.
   std::string due(double now) const {
     const auto next = schedule_->next_due(at(now));
     EXPECT_EQ(schedule_->is_due(at(now)), next == at(now));
@@ -28,6 +29,7 @@ class PassScheduleTest : public ::testing::Test {
     if (*next == at(now)) return "now";
     return "at " + std::to_string((*next - at(0)) / seconds(1));
   }
+  // Makes the pass that is due, and shows what became of the jobs since the last look.
   std::string run(double now) {
     world_->now = at(now);
     schedule_->run(at(now));
@@ -39,11 +41,14 @@ class PassScheduleTest : public ::testing::Test {
   std::unique_ptr<PassSchedule> schedule_;
 };
 
+// Not even at intervals: without waiting jobs there is nothing to wake up for.
 TEST_F(PassScheduleTest, AnEmptyQueueNeedsNoPass) {
   begin();
   EXPECT_EQ(due(0), "never");
 }
 
+// Job 2 waits for job 1. A change (here the start of job 1) is followed by one more pass at the end
+// of the interval; after that nothing is due until something changes again.
 TEST_F(PassScheduleTest, APassIsDueAtOnceAfterAChangeAndNotAgain) {
   begin();
   world_->submit(1, 4);
@@ -70,6 +75,7 @@ TEST_F(PassScheduleTest, AFullPassFollowsForWhatEventPassesLeaveOut) {
   EXPECT_EQ(run(60), "4 runs d");
 }
 
+// The same jobs with sched_interval=0: no pass follows at 60.
 TEST_F(PassScheduleTest, WithoutAnIntervalOnlyChangesMakeAPassDue) {
   configuration_.cluster.queue.sched_interval = seconds(0);
   begin();

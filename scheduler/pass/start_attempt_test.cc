@@ -23,6 +23,8 @@ class StartAttemptTest : public ::testing::Test {
   std::string verdict(std::int64_t id, const std::string& nodes = "abcd", double now = 1) {
     return verdict(job(id, 1), nodes, now);
   }
+  // Asks about the job, which is submitted when it is first asked about. A question changes
+  // nothing: neither the books, nor the decisions, nor the job.
   std::string verdict(const JobRequest& request, const std::string& nodes = "abcd",
                       double now = 1) {
     Job* job = world_->books.find(request.id);
@@ -142,6 +144,8 @@ TEST_F(StartAttemptTest, WhatIsKeptChangesNoAnswer) {
     return StartAttempt{world_->cluster, world_->groups, world_->books, world_->limits};
   };
   StartAttempt asked = attempt();
+  // Jobs of one, two and four nodes wait all the time, and are asked about while jobs of one node
+  // come and go and nodes are drained.
   std::vector<Job*> waiting;
   for (const int nodes_count : {1, 2, 4}) {
     waiting.push_back(&world_->submit(100 + nodes_count, nodes_count));

@@ -21,6 +21,7 @@ class NodeGroupsTest : public ::testing::Test {
     spec.memory = MemoryMiB{memory};
     return spec;
   }
+  // As at a start: all nodes are told, and then the groups are made once.
   void build() {
     cluster_.configure(gang_linear({}));
     cluster_.settle();

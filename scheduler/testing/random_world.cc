@@ -201,6 +201,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) 
   if (chance(prng, 16)) request.contiguous = true;
   if (chance(prng, 10))
     request.required_nodes = {p.nodes[static_cast<std::size_t>(pick(prng, most))]};
+  // A minute, so that some jobs reach their limits within a run.
   if (chance(prng, 6)) request.time_limit = seconds(60);
   if (chance(prng, 6)) request.requeue = false;
   if (chance(prng, 12)) request.hold = true;
@@ -220,21 +221,25 @@ Configuration random_change(base::Prng& prng, const RandomWorld& world) {
       for (PartitionConfig& each : c.partitions) each.preempt_mode.reset();
       break;
     }
+    // Slices, the lead, the times of backfill.
     case 1:
       randomise_rest(prng, c.cluster);
       break;
+    // The last partition goes, and its jobs run on without one.
     case 2:
       if (c.partitions.size() > 1) {
         c.partitions.pop_back();
         break;
       }
       [[fallthrough]];
+    // One partition more.
     case 3:
       if (c.partitions.size() < 3) {
         c.partitions.push_back(
             random_partition(prng, changed, static_cast<int>(c.partitions.size())));
       }
       break;
+    // A partition is another one under its old name.
     default: {
       auto& each =
           c.partitions[static_cast<std::size_t>(pick(prng, static_cast<int>(c.partitions.size())))];

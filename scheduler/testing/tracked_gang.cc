@@ -14,7 +14,7 @@ TrackedGang::TrackedGang(std::string_view partitions, double lead, gang::Unit un
   stage.cluster.configure(stage.configuration);
   stage.cluster.settle();
   components.configure(now_);
-  // These tests read run(t) alone, so nobody keeps the run times that are settled.
+  // These tests read run(t) alone, so the run times that are settled are not kept.
   components.on_settle([](Job&) {});
 }
 

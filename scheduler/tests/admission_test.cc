@@ -52,6 +52,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
     request.partitions = {"q"};
     submit_and_pass(driver, 2, request);
     EXPECT_EQ(state(driver, 3) == JobState::kRunning, !over) << "two jobs of its own QOS run";
+    // The job's own QOS sets no MaxWall, so that of the partition's counts in either order.
     request = job(4, 1, "p");
     request.time_limit = seconds(120);
     submit_and_pass(driver, 3, request);
@@ -160,10 +161,12 @@ TEST_F(Admission, R1_2_1_PartitionsThatDrainTakeNoNewJobs) {
     }));
     EXPECT_FALSE(driver_->scheduler().job(JobId{3}, at(2)).has_value());
   }
+  // Only a job that no partition takes is refused.
   JobRequest both = job(4, 1, "p");
   both.partitions = {"p", "q"};
   tell(4, Submit{both});
   EXPECT_EQ(state(4), JobState::kPending);  // q takes it
+  // p is in DRAIN: job 2, which was there before, starts when job 1 has gone.
   tell(6, JobGone{.job = JobId{1}, .verdict = JobState::kCompleted});
   EXPECT_EQ(state(2), JobState::kRunning);
 }
@@ -175,6 +178,7 @@ TEST_F(Admission, R9_1_APriorityReleases) {
   JobRequest request = job(1, 1);
   driver.step(at(0), Submit{request});
   driver.step(at(0), Hold{.job = JobId{1}, .by_admin = true});
+  // An update that says nothing of the priority leaves the hold alone.
   request.time_limit = seconds(60);
   driver.step(at(1), Update{request});
   EXPECT_EQ(driver.view(1).priority, Priority{0});
@@ -197,6 +201,7 @@ TEST_F(Admission, R13_2_AResumeReleasesNoHold) {
     driver.step(at(2), Pass{});
     EXPECT_EQ(driver.view(1).reason, by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser);
     EXPECT_EQ(state(driver, 1), JobState::kPending);
+    // Without a hold, the suspend of a waiting job is one itself, and the resume takes it back.
     driver.step(at(3), Release{JobId{1}});
     driver.step(at(4), UserSuspend{JobId{1}});
     driver.step(at(4), Pass{});

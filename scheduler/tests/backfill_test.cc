@@ -45,6 +45,7 @@ TEST_F(BackfillRules, R8_2_AJobStartsBeforeOthersIfItDelaysNone) {
 TEST_F(BackfillRules, R8_3_BuiltinStartsNoneBeforeOthers) {
   c_.cluster.scheduler = SchedulerType::kBuiltin;
   begin_with(4);
+  // With sched/backfill job 3 would run: it fits beside job 1 and ends before it.
   for (const JobRequest& request : {limited(1, 2, 2), limited(2, 4, 1), limited(3, 2, 1)}) {
     submit(0, request);
   }
@@ -72,6 +73,7 @@ TEST_F(BackfillRules, R8_1_3i_TheBackfillBeginsPreemption) {
   const auto two = nodes("n", 1, 2);
   preempt_by_tier(PreemptMode::kCancel, two);
   begin(two);
+  // Job 1 may be preempted by both jobs that come later, job 2 by neither.
   submit(0, on(limited(1, 1, 5, "low"), {"n1"}));
   submit(0, on(limited(2, 1, 5, "high"), {"n2"}));
   pass(0);
@@ -123,6 +125,7 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   EXPECT_EQ(cut[0], std::nullopt);
   ASSERT_EQ(cut[1], std::chrono::minutes{9});
 
+  // A new leader, which is told what job 3's object says.
   Driver next{c_, nodes("n", 1, 2)};
   next.ends_at_once = false;
   RestoredJob running;

@@ -343,6 +343,8 @@ TEST(P2, WhatWasLostIsSaidAgain) {
   driver.step(at(2), Submit{job(2, 1)});
   driver.run_until(at(2));
   ASSERT_EQ(driver.published().size(), 1U);
+  // A scheduler that takes over at 3, to which these plans have come. Returns what it wants
+  // written.
   const auto taken_over_with = [&](std::vector<NodePlan> arrived) {
     Scheduler other{Options{}};
     other.step(at(3), Configure{std::make_shared<const Configuration>(c)});
@@ -365,6 +367,7 @@ TEST(P2, WhatWasLostIsSaidAgain) {
     other.restore_from_published(at(3), jobs, std::move(arrived));
     return other.take_plans(at(3));
   };
+  // With the node's plan there is nothing to say; without it the whole plan is said again.
   EXPECT_TRUE(taken_over_with({driver.published().begin()->second}).empty());
   const std::vector<NodePlan> again = taken_over_with({});
   ASSERT_EQ(again.size(), 1U);

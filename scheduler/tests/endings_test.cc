@@ -30,6 +30,7 @@ TEST_F(Endings, R13_5_NoRequeueWithoutAPartition) {
   preempt_by_tier(PreemptMode::kRequeue, one);
   begin(one);
   tell(0, Submit{job(1, 1, "mid")});
+  // The job runs on in a partition that does not exist any longer, and its user asks for a requeue.
   std::erase_if(c_.partitions, [](const PartitionConfig& each) { return each.name == "mid"; });
   tell(1, Configure{std::make_shared<const Configuration>(c_)});
   tell(2, Requeue{JobId{1}});
@@ -47,6 +48,7 @@ TEST_F(Endings, T10_ASuspendedJobIsHeldAfterItsRequeue) {
   tell(1, UserSuspend{JobId{1}});
   tell(2, Requeue{JobId{1}});
   tell(3, JobGone{.job = JobId{1}, .verdict = JobState::kCancelled});
+  // Long after any delay: the job is held, and does not only wait.
   tell(200, Wake{});
   EXPECT_EQ(state(1), JobState::kPending);
   EXPECT_EQ(driver_->view(1).reason, Reason::kJobHeldUser);
@@ -62,6 +64,7 @@ TEST_F(Endings, T10_ASuspendTakesAResumeBackThatStillWaits) {
   Driver driver{c, one};
   submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
   driver.step(at(1), UserSuspend{JobId{1}});
+  // Job 2 takes the cores that job 1 gave back, so the resume at 3 must wait.
   submit(driver, 2, with_tasks(job(2, 1, "low"), 4));
   driver.step(at(3), UserResume{JobId{1}});
   driver.run_until(at(3));

@@ -37,7 +37,8 @@ class LimitsTest : public RuleTest {
   Limits& lab() { return c_.accounts[1].limits; }
   Limits& ada() { return c_.users[0].limits; }
 
-  // Any number of nodes may hold them: limits on CPUs and memory then decide alone.
+  // A job of so many tasks. Any number of nodes may hold them: limits on CPUs and memory then
+  // decide alone.
   JobRequest tasks(std::int64_t id, int tasks_count, const std::string& user = "ada") {
     JobRequest request = with_tasks(job(id, 1), tasks_count);
     request.nodes_given = false;
@@ -155,6 +156,7 @@ TEST_F(LimitsTest, GroupsOfAnAccountInOtherResources) {
 
 // 9.1: that of the first QOS that sets one counts, or else those of all associations on the way up.
 TEST_F(LimitsTest, AQosThatSetsALimitOnGroupsReplacesThoseOfAccounts) {
+  // By itself, lab's limit would keep job 2 waiting.
   lab().group_jobs = 1;
   gold().group_jobs = 2;
   submit(tasks(1, 1));
@@ -318,6 +320,7 @@ TEST_F(LimitsTest, SubmittedJobs) {
     gold() = lab() = {};
     set(gold(), lab());
     driver_.reset();
+    // Both jobs run; running jobs count as submitted, too.
     submit(tasks(1, 4));
     submit(tasks(2, 4));
     submit(tasks(3, 1));

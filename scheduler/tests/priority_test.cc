@@ -21,6 +21,7 @@ class PriorityTest : public RuleTest {
     c_.accounts = {{.name = "a"}, {.name = "b"}};
     c_.users = {{.name = "ada", .account = "a"}, {.name = "bob", .account = "b"}};
   }
+  // Made when a test first asks for it, so that the test can change the configuration before.
   Driver& driver() {
     if (!driver_) driver_ = std::make_unique<Driver>(c_, two_, options_);
     return *driver_;
@@ -81,6 +82,7 @@ TEST_F(PriorityTest, GrowsWithAgeOnceInAPeriod) {
 // A job of ada's is the first in the queue, until her usage counts: then bob's comes before it.
 TEST_F(PriorityTest, APeriodChangesTheOrderOfTheQueue) {
   c_.cluster.priority.weight_fair_share = 1000;
+  // Job 1 has both nodes, and the other two wait for it.
   driver().step(at(1), Submit{of("ada", 1, 2)});
   driver().run_until(at(1));
   driver().step(at(2), Submit{of("ada", 2, 2)});
@@ -163,6 +165,7 @@ TEST(UsageReset, IsAtTheBeginOfAPeriodOfTheCalendar) {
 TEST_F(PriorityTest, TimeInSuspensionIsNotCharged) {
   c_.cluster.gang = true;
   c_.cluster.time_slice = seconds(10);
+  // Without decay the sum is exact.
   c_.cluster.priority.decay_half_life = base::Duration{0};
   c_.partitions[0].over_subscribe = OverSubscribe::kForce;
   driver().step(at(0), Submit{of("ada", 1, 2)});

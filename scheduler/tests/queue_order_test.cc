@@ -32,6 +32,8 @@ TEST_F(QueueOrder, R3_2_5_PartitionsOfATierAreTriedInTheJobsOrder) {
 // 3.3 step 2: a job that may preempt the other goes first, by the test of 7.2.
 TEST_F(QueueOrder, R3_3_2_PriorityIsAConditionOfTheOrderToo) {
   Configuration c = with_qos({{"b", ""}, {"a", "b"}});
+  // Job 2 may preempt job 1, with PRIORITY only if its priority is above 50. If it may not, the
+  // tier of job 1 decides.
   EXPECT_EQ(taken_first(c, "b", "a", 40), 2);
   c.qos[1].preempt_priority = true;
   EXPECT_EQ(taken_first(c, "b", "a", 40), 1);
@@ -55,6 +57,7 @@ TEST_F(QueueOrder, R3_3_2_WithinOrdersAQosByPriority) {
 // 1.4: to preempt is not transitive. a may preempt b and b may preempt c, but a not c.
 TEST_F(QueueOrder, R3_3_2_WhoMayPreemptThroughOthersOnlyIsNotFirst) {
   const Configuration c = with_qos({{"c", ""}, {"b", "c"}, {"a", "b"}});
+  // Whatever its priority, a has no right over c; b has, whatever its own.
   EXPECT_EQ(taken_first(c, "c", "a", 90), 1);
   EXPECT_EQ(taken_first(c, "c", "b", 10), 2);
 }
@@ -98,6 +101,7 @@ TEST_F(QueueOrder, R9_2_AChangeOfNiceChangesThePriority) {
   first.nice = 100;
   driver.step(at(1), Update{first});
   EXPECT_EQ(driver.view(1).priority.value(), before.value() - 100);
+  // Job 2 was behind and is now in front.
   driver.step(at(2), Pass{});
   EXPECT_EQ(state(driver, 2), JobState::kRunning);
   first.nice = 0;

@@ -11,6 +11,8 @@
 namespace sched::testing {
 namespace {
 
+// The main pass and the pass that estimates are told one by one, so that a test sees which of the
+// two said something.
 class StartEstimateRules : public RuleTest {
  protected:
   StartEstimateRules() { c_.cluster.scheduler = SchedulerType::kBuiltin; }
@@ -100,6 +102,7 @@ TEST_F(StartEstimateRules, R8_3_AtMostFiftyJobs) {
     begin_with(1);
     submit(0, limited(1, 1, 1));
     pass(0);
+    // Job 1 has the node until 60, and each of the others for a minute behind the one before.
     for (std::int64_t id = 2; id <= 60; ++id) submit(1, limited(id, 1, 1));
     estimate(2);
     const int most = asked == 3 ? 3 : 50;
@@ -116,6 +119,7 @@ TEST_F(StartEstimateRules, R8_3_AnEstimateThatHoldsNoLongerIsTakenBack) {
   submit(1, limited(2, 2, 1));
   estimate(2);
   ASSERT_EQ(expected(2), 60);
+  // Job 2 needs both nodes: with n1 down there is no instant to name.
   NodeSpec down = nodes("n", 1, 1).front();
   down.state = NodeState::kDown;
   driver_->step(at(3), NodeUpdate{down});
@@ -126,6 +130,7 @@ TEST_F(StartEstimateRules, R8_3_AnEstimateThatHoldsNoLongerIsTakenBack) {
   driver_->step(at(5), NodeUpdate{down});
   estimate(6);
   ASSERT_EQ(expected(2), 60);
+  // The next scheduler makes promises of its own; until then nothing is promised.
   c_.cluster.scheduler = SchedulerType::kBackfill;
   driver_->step(at(7), Configure{std::make_shared<const Configuration>(c_)});
   EXPECT_EQ(expected(2), -1);

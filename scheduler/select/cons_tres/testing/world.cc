@@ -33,6 +33,7 @@ World::World(const std::vector<Nodes>& nodes, const std::vector<PartitionConfig>
   Configuration configuration{.cluster = parameters, .partitions = partitions, .qos = {}};
   std::vector<std::string> names;
   for (const Nodes& group : nodes) {
+    // Nodes of one group differ in their numbers only.
     for (int i = group.first; i <= group.last; ++i) {
       NodeSpec spec;
       spec.name = group.prefix + std::to_string(i);
@@ -96,6 +97,7 @@ SelectOutcome World::select(const Job& job, const Ask& ask) {
   const NodeSet required = cluster_.named(job.request.required_nodes);
   std::vector<Candidate> candidates;
   for (const std::string& name : ask.take) {
+    // A test may give a victim a mode of its own, as its partition or QOS would (7.5).
     const auto mode = modes.find(name);
     candidates.push_back({&jobs_.at(name)->select,
                           mode != modes.end() ? mode->second : cluster_.parameters().preempt_mode});
