@@ -53,9 +53,11 @@ std::string Engine::check_job(const Job& job) const {
     const bool timed = admission_.has_timer(job.id);
     if (job.held && !job.queued_in.empty()) return name + ": held and queued";
     if (!admission_.knows(job)) return name + ": gets no priority";
+    // Outside the queue a job is held, waits for a timer, or says why it is not tried.
     if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
       return name + ": waits without a reason";
     }
+    // Nothing has changed since the last pass, so each job has been looked at as things are.
     const bool evaluated = books_.version() == pass_.passed_version();
     if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
   } else if (!job.queued_in.empty()) {

@@ -214,6 +214,7 @@ class Projector {
                        [&](JobId job) { return seen[out_.pod_of(job)]; });
   }
 
+  // The slots that are played and not part of a loop are written out.
   void plan_slots(std::int64_t first, std::size_t count,
                   const std::vector<timetable::PodSet>& runs) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -243,6 +244,7 @@ class Projector {
     return runs.size();
   }
 
+  // Asked only of members without a slot, and only if no loop was found: a walk is good enough.
   bool held(JobId job) const {
     const auto places = lists_.places();
     return std::any_of(places.begin(), places.end(),
@@ -289,6 +291,7 @@ class Projector {
 
 }  // namespace
 
+// Those in the lists and those that are going to join, ascending: a member's position is its pod.
 std::vector<JobId> members_of(const ComponentState& state) {
   std::vector<JobId> members = state.lists.jobs();
   for (const PendingOp& op : state.pending) {

@@ -57,6 +57,8 @@ bool Components::conflicts(const Job& a, const Job& b) const {
   return false;
 }
 
+// Visits the tracked jobs with which `job` is in conflict, until visit() returns false. A rival on
+// several of its nodes is visited for each of them.
 template <typename Visit>
 void Components::for_each_rival(const Job& job, const Visit& visit) const {
   for (const NodeAllocation& use : job.allocation.nodes) {

@@ -109,6 +109,8 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
     if (seen[seed]) continue;
     seen[seed] = true;
     group.assign(1, seed);
+    // The group is its own queue: it grows while it is walked through. A job that is not contended
+    // adds no other.
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (!contended[group[i]]) continue;
       for (const NodeAllocation& use : jobs_.find(all[group[i]])->allocation.nodes) {
@@ -231,6 +233,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
     if (dying.contains(id)) whole->state.dying.insert(id);
   }
   whole->state.lists.refill_all();  // 3
+  // Kills are handed on. Stops and resumes need not be: they show in the projections that follow.
   for (const Action& action : whole->state.lists.take_actions()) {
     if (action.kind == ActionKind::kKill) kills_.push_back(action);
   }
@@ -238,6 +241,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   split(insert(std::move(whole)).upkeep.id, now, now);
 }
 
+// Without jobs, and without an id until insert().
 std::unique_ptr<Component> Components::new_component(base::Instant at) const {
   return std::make_unique<Component>(Component{
       .state = {.lists = GangLists{cluster_, unit_of(cluster_.parameters())}, .base = at}});
@@ -248,6 +252,7 @@ Component& Components::insert(std::unique_ptr<Component> component) {
   return *components_.emplace(component->upkeep.id, std::move(component)).first->second;
 }
 
+// Its members are in no component until the caller has put them into others.
 std::unique_ptr<Component> Components::remove(std::int64_t id) {
   const auto at = components_.find(id);
   std::unique_ptr<Component> component = std::move(at->second);

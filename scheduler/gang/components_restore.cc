@@ -216,6 +216,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   projection.members = std::move(played.members);
   projection.timeline = {.slice = slice, .pods_count = projection.members.size()};
   projection.timeline.cycle.resize(runs.size());
+  // A slot's place in the cycle follows from its number since the epoch.
   for (std::int64_t i = 0; i < length; ++i) {
     projection.timeline.cycle[timetable::cycle_position(start + i, runs.size())] =
         runs[static_cast<std::size_t>(i)];
@@ -308,6 +309,7 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
 // run(t) for t < until stays what was published (architecture.md 2).
 void Components::keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
                                  base::Instant now, base::Instant until) const {
+  // The instants at which a plan may change: boundaries and the ends of its entries.
   std::set<base::Instant> changes{until};
   for (base::Instant t = grid_.next_boundary(now); t < until; t = grid_.next_boundary(t)) {
     changes.insert(t);

@@ -148,6 +148,7 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
     }
     uses.push_back({local_node(use.node), use.cpus, low_cores(cores), cores});
   }
+  // Most jobs have one node. For these, fits() and occupy() need no list of uses.
   if (uses.size() == 1) {
     entry.only_node = uses.front().node;
     entry.only_low = uses.front().low;

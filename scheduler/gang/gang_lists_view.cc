@@ -7,6 +7,7 @@
 
 namespace sched::gang {
 
+// All jobs, list by list from the highest tier down, each list in its order.
 std::vector<Place> GangLists::places() const {
   std::vector<Place> places;
   for (const List& list : lists_) {
@@ -85,6 +86,7 @@ std::vector<std::int32_t> GangLists::signature() const {
 // I2, I5), and then no other job may fit (I3).
 std::string GangLists::check_invariants() const {
   for (const List& list : lists_) {
+    // The kept map may be the thing that is wrong, so it is made anew.
     List rebuilt = list;
     clear_active(rebuilt);
     for_each_shadow(list, [&](const Entry& shadow) { occupy(rebuilt, shadow); });
@@ -102,6 +104,7 @@ std::string GangLists::check_invariants() const {
     }
     for (const std::int32_t index : list.entries) {
       const Entry& entry = entries_[static_cast<std::size_t>(index)];
+      // A held job may wait although it fits.
       if (!entry.resumed && !entry.held && fits(rebuilt, entry)) {
         return "I3: job " + to_string(entry.job) + " fits and waits";
       }

@@ -51,6 +51,8 @@ void OwnTurns::begin(const Job& job) {
   mark_nodes(job);
 }
 
+// A job of a partition that does not exist any longer, or in a cluster without gang, runs without
+// turns.
 void OwnTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
   components_.start(job, now_);
@@ -203,6 +205,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
       components_.start(*job, now_);
     }
     components_.project_stale();
+    // Whether a job runs has been told by the leader before, so it is restored and not decided.
     for (const JobId id : components_.take_touched()) {
       Job* job = books_.find(id);
       if (job == nullptr || !job->in_gang || job->completing()) continue;
@@ -211,6 +214,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
     }
     carry_over();
   }
+  // Each published node is looked at once: its plan may have to differ, or be withdrawn.
   for (const NodePlan& plan : published) {
     if (cluster_.exists(plan.node) && !plan.entries.empty()) plans_.set_published(plan);
     components_.dirty_nodes().set_no_later(plan.node, now_);
@@ -242,6 +246,7 @@ base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
   return std::max<base::Duration>(job.clock.run - since, base::Duration{0});
 }
 
+// As run_time(), with the time in which the projection does not run the job.
 base::Duration OwnTurns::suspend_time(const Job& job, base::Instant t) {
   if (!job.in_gang) return job.clock.suspended_at(t);
   if (job.completing()) return job.clock.suspended;
@@ -297,6 +302,7 @@ std::vector<NodePlan> OwnTurns::take_plans(base::Instant now) {
   return plans_.take(now, [this](const Job& job, base::Instant t) { return run_time(job, t); });
 }
 
+// The runs that go on, without an end: what a history lacks that ends now.
 std::vector<JobRun> OwnTurns::open_runs() {
   components_.project_stale();
   std::vector<JobRun> runs;

@@ -107,6 +107,7 @@ void NodeUsage::remove(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) std::erase(nodes_[use.node.index()].jobs, &job);
   }
+  // When the job is no longer among those of its nodes: the others are looked at.
   show_memory_taken(job, false);
 }
 

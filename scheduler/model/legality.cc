@@ -207,6 +207,7 @@ class Check {
             "SUSPEND needs GANG in the cluster's PreemptMode, which resumes the victims");
     }
     suspends(here, p.preempt_mode, "PreemptMode");
+    // NO and EXCLUSIVE do not use the number (1.2.2).
     const bool shares =
         p.over_subscribe == OverSubscribe::kYes || p.over_subscribe == OverSubscribe::kForce;
     if (shares && (p.max_share < 1 || p.max_share > kShareMax)) {
@@ -228,6 +229,7 @@ class Check {
     if (p.max_cpus_per_node && *p.max_cpus_per_node < 1) {
       error(here, "range", "MaxCPUsPerNode", "must be at least 1");
     }
+    // Every job without a time limit of its own would break the partition's limit.
     if (p.default_time && p.max_time && *p.default_time > *p.max_time) {
       error(here, "range", "DefaultTime", "must not be above MaxTime");
     }
@@ -277,6 +279,7 @@ class Check {
         error(here, "name", "Preempt", "there is no QOS " + name + ": create it or remove it here");
       }
     }
+    // As for the mode of a partition.
     if (q.preempt_mode == PreemptMode::kSuspend) {
       if (!all_.cluster.gang) {
         error(here, "C8", "PreemptMode", "SUSPEND needs GANG in the cluster's PreemptMode");

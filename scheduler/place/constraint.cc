@@ -54,6 +54,7 @@ class ConstraintParser {
     return {};
   }
 
+  // A name is everything up to the next character of the grammar; labels have no other rules here.
   base::Result<std::string> name() {
     const std::size_t from = at_;
     while (at_ < text_.size() &&

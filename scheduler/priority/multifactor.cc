@@ -83,6 +83,7 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
   of_partition.resize(static_cast<std::size_t>(cluster.partition_slots()));
   for (const PartitionIndex index : cluster.partitions()) {
     const Partition& partition = cluster.partition(index);
+    // The greatest of all partitions, by which a partition's own is divided (R9.3).
     partition_factor_max =
         std::max<std::int64_t>(partition_factor_max, partition.config.priority_job_factor);
     TresCounts& counts = of_partition[index.index()];
@@ -91,6 +92,7 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
       counts[Tres::kCpu] += cluster.node(node).cpus;
       counts[Tres::kMemory] += cluster.node(node).memory.value();
     }
+    // What a job would be billed that had the whole partition.
     counts[Tres::kBilling] = billing_milli(cluster, index, counts) / 1000;
   }
   for (const QosConfig& qos : cluster.qos()) {

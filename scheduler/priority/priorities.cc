@@ -198,6 +198,7 @@ std::vector<ShareView> Priorities::shares() {
                    .used = usage_.of(index),
                    .usage_ppb = fair_share_.usage_ppb(index)};
     if (association.parent) view.parent = tree[*association.parent].name;
+    // A user's association is named after the user, and its parent is the account.
     if (association.is_user) {
       view.user = std::exchange(view.account, view.parent);
       view.fair_share_ppb = fair_share_.factor_ppb(index);

@@ -74,6 +74,7 @@ void UsageLedger::configure() {
   for (const Association& association : tree.all()) {
     names_.emplace_back(association.is_user ? tree[*association.parent].name : association.name,
                         association.is_user ? association.name : std::string{});
+    // A new name has used nothing.
     associations_.push_back(known[names_.back()]);
   }
   qos_names_.clear();

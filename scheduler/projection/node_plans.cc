@@ -12,6 +12,7 @@ namespace {
 // For each pod of `b` the pod of `a` that is the same job; nullopt if the two list different jobs.
 std::optional<std::vector<std::uint16_t>> same_jobs(const NodePlan& a, const NodePlan& b) {
   if (a.entries.size() != b.entries.size()) return std::nullopt;
+  // Pods in the order of their jobs, so that two plans compare entry by entry.
   const auto by_job = [](const NodePlan& plan) {
     std::vector<std::uint16_t> pods(plan.entries.size());
     std::iota(pods.begin(), pods.end(), std::uint16_t{0});
@@ -160,6 +161,8 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
     const timetable::Timetable& whole = component->projection.timeline;
     table.cycle.reserve(whole.cycle.size());
     for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
+      // By the bits of the projection: a search in each slot's set would cost more, and nodes are
+      // many.
       table.cycle.push_back(cut([&](std::uint16_t pod) {
         return (component->projection.cycle_slots[pod] >> slot & 1U) != 0;
       }));

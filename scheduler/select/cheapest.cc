@@ -42,6 +42,7 @@ class Search {
         extend(0, count, {});
         found = best_cost_ < before;
       }
+      // The caller may ask the question for what the job gets with these victims.
       for (const std::size_t victim : best_) question_.take(victim);
     }
     std::sort(best_.begin(), best_.end());
@@ -85,9 +86,9 @@ class Search {
     return true;
   }
 
-  // Costs only grow along a branch, so a branch that is no longer cheaper is cut. On return the
-  // question is as it was on entry.
-  // All sets of `left` more victims out of order_[from …], cheaper than the best so far.
+  // Asks for all sets of `left` more victims out of order_[from …] that are cheaper than the best
+  // so far. Costs only grow along a branch, so a branch that is no longer cheaper is cut. On return
+  // the question is as it was on entry.
   void extend(std::size_t from, std::size_t left, const VictimCost& cost) {
     if (left == 0) {
       if (cost < best_cost_ && question_.fits()) {

@@ -25,6 +25,7 @@ bool name_less(const sched::NodeSpec& node, const std::string& name) {
 
 Driver::Driver(const Scenario& scenario, sched::Options options)
     : scenario_{scenario}, nodes_{scenario.nodes}, scheduler_{options} {
+  // All of it at the epoch, before the first input of the scenario.
   configure({}, scenario.configuration);
   for (const sched::NodeSpec& node : nodes_) scheduler_.step({}, sched::NodeUpdate{node});
   // The first configuration decides nothing that a scenario could show.

@@ -179,20 +179,19 @@ bool PartitionRows::stacked() const {
   return in_use > 1 || (in_use == 1 && rows_.front().jobs_count == 0);
 }
 
-// Many jobs that end at one instant cost one packing, because it is put off until rows are looked
-// at.
 // R4.11: all jobs are taken out and put back, first fit, in the order of their first node, first
 // core and CPUs asked for. There is nothing to do if no job left since, or if the first row holds
-// everything.
+// everything. The packing is put off until rows are looked at, so many jobs that end at one instant
+// cost one packing.
 void PartitionRows::pack() {
   if (!std::exchange(unpacked_, false) || !stacked()) return;
   save_for_trial();
   if (!packing_.known() || !replay()) pack_from_scratch();
 }
 
-// Packs by what packing_ remembers. "Fits nowhere" is an answer, too: as in pack_from_scratch() the
-// rows then stay as they are.
-// False, and nothing changed, if that has to be done from scratch.
+// Packs by what packing_ remembers. False, and nothing changed, if that has to be done from
+// scratch. "Fits nowhere" is an answer, too: as in pack_from_scratch() the rows then stay as they
+// are.
 bool PartitionRows::replay() {
   std::vector<Packing::Row> order;
   for (const Row& row : rows_) order.push_back({row.id, row.held_count});

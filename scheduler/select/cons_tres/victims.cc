@@ -185,6 +185,7 @@ SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
   const auto victims = cheapest_victims(costs, question);
   if (!victims) return found;
   SelectOutcome outcome;
+  // The search leaves the question with just these victims taken.
   outcome.allocation = question.allocation();
   for (const std::size_t victim : *victims) outcome.victims.push_back(candidates[victim]);
   return outcome;

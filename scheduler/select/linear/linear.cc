@@ -175,6 +175,7 @@ std::optional<Linear::Ranks> Linear::fit_on_first(const BestFitRequest& question
   for (int rank = first.next(0); rank >= 0; rank = first.next(rank + 1)) cpus += cpus_.cpus(rank);
   const int wanted =
       std::min(std::max(question.min_nodes, question.req_nodes), question.eligible.count());  // 3
+  // Best fit of the nodes added so far, once there are enough.
   const auto try_first = [&]() -> std::optional<Ranks> {
     if (nodes < wanted || cpus < question.min_cpus) return std::nullopt;
     const BestFitRequest part{.eligible = first,
@@ -189,6 +190,7 @@ std::optional<Linear::Ranks> Linear::fit_on_first(const BestFitRequest& question
   };
   if (auto found = try_first()) return found;
   std::optional<Ranks> found;
+  // Adds a node that the job may have. True if the job fits with it.
   const auto add = [&](int rank) {
     if (!question.eligible.test(rank) || first.test(rank)) return false;
     first.set(rank);
