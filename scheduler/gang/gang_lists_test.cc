@@ -21,6 +21,7 @@
 namespace sched::gang {
 namespace {
 
+// Plays a script. After each line the lists, the actions and the invariants are compared.
 class Script {
  public:
   Script(std::string_view partitions, Unit unit)
@@ -45,6 +46,7 @@ class Script {
     return result;
   }
 
+  // "start J P NODES", "hold J P NODES" for a job that starts held, "leave J", "release J", "tick".
   void operate(const std::string& text) {
     std::istringstream words{text};
     std::string verb, where;

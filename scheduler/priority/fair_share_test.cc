@@ -39,6 +39,7 @@ std::vector<int> factors(const std::vector<Account>& accounts, const std::vector
   for (const User& each : users) {
     configuration.users.push_back(
         {.name = each.name, .account = each.account, .shares = {.count = each.shares}});
+    // Usage is kept in thousandths.
     state.users.push_back({each.account, each.name, Used{.billed = each.used * 1000}});
   }
   Cluster cluster;

@@ -61,6 +61,7 @@ class Trials : public ::testing::TestWithParam<gang::Unit> {
   SelectJob holder_;
 };
 
+// Nothing is free before the trial, in it until the job is removed, and after it.
 TEST_P(Trials, LeaveNothingOfAJobThatWouldEnd) {
   EXPECT_FALSE(fits(100));
   {

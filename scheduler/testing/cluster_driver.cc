@@ -119,6 +119,7 @@ void Driver::settle() {
     }
     std::vector<NodePlan> plans = scheduler_.take_plans(now_);
     if (on_plans) on_plans(now_, plans);
+    // As the nodes get them: an empty plan takes the timetable back.
     for (NodePlan& plan : plans) {
       if (plan.entries.empty()) {
         published_.erase(plan.node);

@@ -85,6 +85,7 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
                         .avoids_until = book->second.avoids_until};
       }
     } else if (const auto* stop = std::get_if<Suspend>(&decision)) {
+      // Only its user's suspend makes a job give its cores back (T10).
       if (stop->cause == Reason::kUser) books_[stop->job].cores_released = true;
     } else if (const auto* resume = std::get_if<Resume>(&decision)) {
       books_[resume->job].cores_released = false;
@@ -148,6 +149,7 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   if (use.cpus < 1 || use.cpus > spec.cpus) find(start.job, name + ": CPUs");
   MemoryMiB memory = use.memory;
   int most = 0;  // jobs of this partition on one of the cores
+  // The other jobs on this node that hold their cores.
   std::vector<const Book*> others;
   for (const auto& [id, other] : books_) {
     if (!other.allocation || id == start.job) continue;

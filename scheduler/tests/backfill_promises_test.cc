@@ -21,6 +21,8 @@ constexpr int kJobs = 30;
 // A job can start only in a pass, so it may be late by the time between two.
 constexpr double kPassSeconds = 10;
 
+// 30 random jobs in two partitions that share two of five nodes. All are submitted at 0, and passes
+// are made until all have started.
 class Queue {
  public:
   Queue(std::uint64_t seed, SelectType select) : prng_{seed} {

@@ -48,6 +48,7 @@ TEST_F(GraceAsRecorded, R7_8_AVictimIsEndedForTheNextJobThatChoosesIt) {
   EXPECT_EQ(ended[0].preemptor, JobId{3});
 }
 
+// The grace time ends at 6. At 5 another preemptor chooses the victim in vain.
 TEST_F(GraceAsRecorded, R7_8_DuringItsGraceTimeAVictimIsSpared) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   replay_->step(at(1), Pass{});
@@ -64,6 +65,8 @@ TEST_F(GraceAsRecorded, R7_8_TheCheckOfTimeLimitsEndsAVictim) {
   EXPECT_EQ(ended[0].preemptor, JobId{2});
 }
 
+// No pass is told between 1 and 10. Slurm must have made one, soon after 1, in which job 2 chose
+// the victim: its grace time is over at 10.
 TEST_F(GraceAsRecorded, R7_8_APassThatIsNotToldMayHaveChosenTheVictim) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   replay_->step(at(10), Submit{job(3, 1, "top")});

@@ -93,6 +93,8 @@ TEST_F(Preemption, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
 // 7.3 item 5: the exempt time is that of the configuration in force.
 TEST_F(Preemption, R7_3_ExemptTimeFollowsTheConfiguration) {
   const auto one = nodes("n", 1, 1);
+  // Job 1 is safe by the configuration in which it started and not by the later one, or the other
+  // way round.
   for (const bool was_safe : {true, false}) {
     c_ = gang_linear({partition("low", one, OverSubscribe::kForce, 1, 1),
                       partition("high", one, OverSubscribe::kForce, 1, 2)});

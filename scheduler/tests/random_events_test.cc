@@ -69,6 +69,8 @@ class RandomRun {
     driver_.ends_at_once = false;
     watch_.on_event({}, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) watch_.on_event({}, NodeUpdate{spec});
+    // Whatever the scheduler is told: the run's own events, and those by which the driver answers
+    // decisions.
     driver_.on_event = [this](base::Instant now, const Event& event) {
       watch_.on_event(now, event);
       history_.push_back({now, event});

@@ -296,6 +296,7 @@ class CoreModel {
       for (CoreJob& other : jobs_) {
         if (other.units == 0 || seen.contains(&other)) continue;
         const auto group = group_of(other);
+        // A job in a group is reached by a common node, one in no group only by a common core.
         if (group != groups_.end() ? !share_a_node(job, other) : (job.units & other.units) == 0) {
           continue;
         }
@@ -331,6 +332,7 @@ class CoreModel {
     groups_.erase(group);
     while (!left.empty()) {
       Group part;
+      // The part grows until no other job is connected with it.
       std::set<const CoreJob*> in_part{left.front()};
       for (std::size_t grown = 0; grown != in_part.size();) {
         grown = in_part.size();
@@ -393,6 +395,8 @@ class CoreModel {
   // Fills holes (6.5).
   void refill(Group& group, bool high) {
     Units taken = shadows(group, high);
+    // Those that have a place in the row keep it while it is free, the chosen before those that
+    // fill holes. Then the others come, in the order of the list.
     for (const auto row : {CoreJob::Row::kActive, CoreJob::Row::kFiller}) {
       for (CoreJob* job : group.list[high]) {
         if (job->row != row) continue;
@@ -425,6 +429,7 @@ class CoreModel {
       taken |= job->units;
       job->row = CoreJob::Row::kActive;
     }
+    // A job stops only now: it may have been chosen again.
     for (CoreJob* job : ran) {
       if (!job->runs()) stop(group, *job);
     }

@@ -243,6 +243,7 @@ class Model {
     groups_.erase(groups_.begin() + (&group - groups_.data()));
     std::vector<ModelJob*> left = whole.all();
     while (!left.empty()) {
+      // Grows over common nodes until no job is added.
       Nodes nodes = left.front()->nodes;
       for (std::size_t grown = 0; grown != nodes.size();) {
         grown = nodes.size();
@@ -273,6 +274,7 @@ class Model {
   void start(ModelJob& job) {
     Group& group = turned_ == Turned::kAsOne ? groups_.front() : merge(job);
     group.list[job.high].push_back(&job);
+    // Beside the jobs that run in its own partition there are, for the low one, the shadows.
     Nodes taken;
     for (const bool high : {true, false}) {
       for (const ModelJob* other : group.list[high]) {

@@ -39,6 +39,7 @@ std::vector<int> room_after_packing(int asked_by_the_whole_node_job) {
   const auto add = [&](int id, std::vector<RankCores> nodes, int cpus) {
     rows.add(JobId{id}, std::move(nodes), cpus);
   };
+  // As the selector does it for a job that finds no idle cores: it looks at the rows first.
   const auto stack = [&](int id, std::vector<RankCores> nodes, int cpus) {
     rows.pack();
     rows.sort_densest_first();
