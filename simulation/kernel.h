@@ -25,7 +25,7 @@ class Kernel final : public agent::PodOpener {
     base::Duration stands_from{0};  // monotonic: when a freeze has stopped all tasks
     base::Duration freeze_takes = std::chrono::microseconds{60};
     bool has_program = false;
-    bool was_frozen = false;   // at any time, by anybody
+    bool was_frozen = false;   // at any time
     base::Duration worked{0};  // time that the program ran
     base::Duration worked_as_of{0};
   };

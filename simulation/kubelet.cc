@@ -132,6 +132,7 @@ Time Kubelet::next() {
   if (!informer_) return restarts_at_;
   if (changed_) return now_;
   Time next = link_.next_feed();
+  // Without programs there is nothing to compare with the API server.
   if (!programs_.empty()) next = std::min(next, compares_at_);
   for (auto& [uid, program] : programs_) {
     if (!program.report.empty() || program.remove_object) next = std::min(next, program.report_at);

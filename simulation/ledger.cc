@@ -76,6 +76,7 @@ void Ledger::reinstalled() {
   done_.clear();
 }
 
+// Jobs that have nodes lose their turns, and run on until they start anew (is_unsliced()).
 void Ledger::partition_goes() {
   for (auto& [uid, facts] : jobs_) {
     if (facts.job.status.allocation) facts.unsliced_start = facts.job.status.starts.value_or(0);
@@ -141,6 +142,7 @@ void Ledger::take(const std::string& path, const std::string& line) {
   } else if (path == paths::kAllPods) {
     on_pod(type, object);
   } else if (object["spec"].value("renewTime", "") != lease_renewed_) {
+    // The Lease. What counts is its last renewal (sample_fail_open()).
     lease_renewed_ = object["spec"].value("renewTime", "");
     lease_seen_at_ = now_;
   }
@@ -158,6 +160,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   }
   sample_gangs(nodes, operator_is_well);
   sample_times(nodes);
+  // A condition that was not looked at is over: its pod or its node is gone.
   std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });
 }
 

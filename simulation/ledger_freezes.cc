@@ -1,4 +1,4 @@
-// Who stands and who goes on a node: overlaps, the barrier, and pods that stay frozen.
+// Which pods stand and which go on a node: overlaps, the barrier, and pods that stay frozen.
 #include "simulation/ledger.h"
 
 #include <algorithm>
@@ -103,7 +103,7 @@ void Ledger::sample_frozen(Node& node) {
   }
 }
 
-// Nobody leads, or is not heard: the node fails open.
+// If no operator leads, or the leader cannot reach the API server, the node fails open.
 void Ledger::sample_fail_open(Node& node) {
   // The agent counts from the last renewal that it has seen. It reads the Lease at intervals that
   // grow with failOpenAfter, hence the half on top. 15 s are for a read that fails and is repeated;

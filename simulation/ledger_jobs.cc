@@ -214,6 +214,7 @@ bool Ledger::all_final() const {
                      [this](const auto& entry) { return has_ended(entry.first); });
 }
 
+// For the text of a finding.
 std::string Ledger::unfinished() const {
   std::string text;
   for (const auto& [uid, facts] : jobs_) {

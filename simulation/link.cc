@@ -59,6 +59,7 @@ bool is_of_timetables(const std::string& path) {
   return path.find("/nodetimetables") != std::string::npos;
 }
 
+// 0 if the object says nothing of a term.
 std::int64_t term_of(const json& object, const char* part) {
   const auto found = object.find(part);
   if (found == object.end() || !found->is_object()) return 0;
@@ -171,6 +172,7 @@ bool Link::lowers_term(const kube::Request& request) {
   return wanted < term_of(json::parse(stored.body, nullptr, false), part);
 }
 
+// Due at once, because an informer begins with a list.
 void Link::add_feed(std::function<base::Duration()> step) {
   feeds_.emplace_back().step = std::move(step);
   feeds_.back().due = now_;
@@ -238,6 +240,7 @@ bool Link::run_feeds() {
 }
 
 void Link::run(Feed& feed) {
+  // While a feed runs, send() and stream() are called by it.
   feed_ = &feed;
   feed.due = kNoTime;
   for (int i = 0; i < kStepsMax; ++i) {
@@ -265,6 +268,7 @@ base::Status Link::stream(const kube::Request& request,
     feed.ended = false;
     return base::Error{base::Code::kGone, "too old resource version"};
   }
+  // What was on its way is lost with the connection.
   if (is_partitioned()) {
     feed.stream.reset();
     feed.lines.clear();

@@ -124,6 +124,7 @@ void NodeAgent::start_worker() {
   const agent::NodePolicy::Adopted before = worker_->policy.adopt();
   found_damage_ = !before.damage.empty();
   worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before.journal);
+  // Informers run when something has come for them, the other two steps when it is time.
   for (agent::NodeWatch::NamedStep& step : worker_->watch.steps()) {
     if (step.name == "lease" || step.name == "confirm") {
       worker_->timers.push_back({std::move(step), now_});

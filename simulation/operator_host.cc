@@ -83,6 +83,7 @@ class OperatorHost::SlowWriter final : public control::Writer {
 
 // One process of the operator: it stands for election, and leads or does not.
 struct OperatorHost::Process {
+  // Identities are unique per process (architecture.md 3), so each one has a number of its own.
   explicit Process(OperatorHost& host)
       : elector{
             host.lease_client_,
@@ -119,6 +120,7 @@ struct OperatorHost::Leading {
                   },
               .event = {},
               .fenced = [&host](std::int64_t) { host.ends_at_ = host.now_; }}} {
+    // As operator/process does it: the term first, since the first step needs it.
     loop.lead(transitions);
     for (auto& [name, step] : informers.steps()) {
       host.link_.add_feed([run = step] { return run({}); });

@@ -15,6 +15,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// How often the ledger looks at what runs, and how often the other controllers of the cluster act.
 constexpr Time kSampleEvery = milliseconds{100};
 constexpr Time kClusterEvery = seconds{1};
 // Against jobs that never end: far beyond all back-off times of operator, agents and kubelets.
@@ -155,6 +156,8 @@ void World::make_node(const std::string& name, std::uint64_t seed) {
   create_node_object(name);
 }
 
+// As kubelet registers its machine: ready, with the eight cores that the agent reports, too
+// (NodeAgent::topology()).
 void World::create_node_object(const std::string& name) {
   const json resources{{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}};
   const json status{{"capacity", resources},
@@ -380,6 +383,7 @@ void World::heal() {
   }
   for (auto& one : operators_) {
     one->clock().drift(0);
+    // To set a clock right is a step of it, and is felt like one.
     ledger_.fault(one->clock().offset());
     one->clock().step(-one->clock().offset());
   }
@@ -399,6 +403,7 @@ void World::let_go() {
     json control = json::object();
     if (before.value("suspend", false)) control["suspend"] = false;
     if (job.contains("status") && job["status"].contains("held")) {
+      // A request counts only if its number is higher than the last one.
       control["releaseRequest"] = before.value("releaseRequest", std::int64_t{0}) + 1;
     }
     if (job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition}) &&
@@ -411,6 +416,7 @@ void World::let_go() {
     call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name,
          {{"spec", {{"control", control}}}});
   }
+  // A batch Job's own suspension, which a Job of ours follows.
   const json batch_jobs = call(kube::Method::kGet, paths::kBatchJobs, nullptr);
   for (const json& job : batch_jobs.value("items", json::array())) {
     if (!job["spec"].value("suspend", false)) continue;
