@@ -150,6 +150,8 @@ Time Kubelet::next() {
   return std::max(next, now_);
 }
 
+// 1. kubelet itself comes back 2. news from the API server, and from time to time a comparison
+// without any news 3. what is due of each program, and what is to be reported of it
 void Kubelet::step() {
   if (!informer_) {
     if (now_ < restarts_at_ || !machine_.is_on) return;
@@ -283,6 +285,7 @@ void Kubelet::advance(Program& program) {
   }
 }
 
+// Pods report the start by the machine's own clock, which may be wrong.
 void Kubelet::start(Program& program) {
   program.running = true;
   program.started_wall = machine_.clock.wall();

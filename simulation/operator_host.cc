@@ -353,6 +353,7 @@ bool OperatorHost::is_answered_early(const control::Effect& effect) const {
          (patch->point == control::WritePoint::kFinal && breaks_.is(Break::kEndNotStored));
 }
 
+// In the order in which they were answered, so that commits of one job do not overtake each other.
 void OperatorHost::carry_out_postponed(const std::string& uid) {
   for (std::size_t i = 0; i < postponed_.size();) {
     const auto& patch = std::get<control::PatchStatus<kube::Job>>(postponed_[i].effect);
