@@ -13,6 +13,7 @@ std::string job_name(const Job& job) {
 
 }  // namespace
 
+// The first contradiction that is found, in words; "" if there is none.
 std::string Engine::check_invariants() {
   turns_->project();
   for (const auto& [order, job] : books_.table().all()) {

@@ -103,6 +103,7 @@ Component* Components::ensure_projected(const Job& job, base::Instant until) con
   return job.component;
 }
 
+// A job that runs in lists that have changed since needs no projection to show that it has a turn.
 void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   std::map<std::int64_t, std::vector<JobId>> by_component;
   for (const Job* job : jobs) {

@@ -6,6 +6,7 @@ namespace sched {
 
 MemoryRequest memory_asked(const MemoryRequest& asked, const MemoryLimit& of_partition,
                            const MemoryLimit& of_cluster) {
+  // A request of 0, which means all memory of a node, is a request, too.
   if (!std::holds_alternative<std::monostate>(asked)) return asked;
   const MemoryLimit& chosen =
       of_partition.per_cpu || of_partition.per_node ? of_partition : of_cluster;

@@ -17,6 +17,7 @@ Configuration two_partitions() {
   return configuration;
 }
 
+// Victims in low are cancelled for jobs in high.
 Configuration preempting_tiers() {
   Configuration configuration = PassWorld::one_partition();
   configuration.partitions = {PassWorld::closed("low", "abcd", 1),

@@ -139,10 +139,12 @@ TEST(ClassicFairShare, AnOnlyUserIsCountedExactlyWhatItsAccountIs) {
   EXPECT_EQ(fair_share.factor_ppb(*cluster.accounts().find_user("u1", "a")), kBillion);
 }
 
+// Though b has used nothing: a share of zero is used up from the beginning.
 TEST(ClassicFairShare, NoSharesGiveNothing) {
   EXPECT_EQ(factors({{"a"}, {"b", 0}}, {{"u1", "a"}, {"u2", "b"}}, false), (Factors{1000, 0}));
 }
 
+// u2 is in "inner" and shares with the users of "a". What it may do still goes by "inner".
 TEST(AccountTree, AnAccountWithSharesOfItsParentHandsItsChildrenUp) {
   Configuration configuration;
   configuration.accounts = {{.name = "a"},
@@ -168,6 +170,7 @@ TEST(AccountTree, AnAccountWithoutItsParentIsAChildOfTheRootAndKeepsThoseBelow) 
   EXPECT_EQ(tree[*tree.find_account("c")].parent, tree.find_account("b"));
 }
 
+// Own arithmetic, so that priorities are the same on all machines.
 TEST(HalfToThe, IsExactAtWholeNumbersAndCloseBetween) {
   EXPECT_EQ(half_to_the(0), 1);
   EXPECT_EQ(half_to_the(3), 0.125);

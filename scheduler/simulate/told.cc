@@ -62,6 +62,7 @@ class ToldRun {
     CHECK(false, "a step of the scenario does not settle");
   }
 
+  // Compared with a recording are partition, nodes, CPUs and memory of each start.
   void note(const sched::Start& start) {
     StartedJob started{.job = start.job,
                        .partition = driver_.scheduler().partition_name(start.partition),

@@ -100,6 +100,8 @@ class Queue {
   int overtook_ = 0;  // jobs that started while one before them waited
 };
 
+// Goal: a job that starts before others delays none of them (R8.2). Method: 40 queues for each
+// selector; the job at the head must start by its first promise.
 TEST(BackfillPromises, TheHeadOfTheQueueIsNotDelayedLinear) {
   for (std::uint64_t seed = 1; seed <= 40 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -82,6 +82,7 @@ TEST_F(GraceAsRecorded, R7_8_AVictimThatEndsByItselfAfterItsGraceTimeIsOverItsTi
   EXPECT_EQ(replay_->view(1).state, JobState::kTimeout);
 }
 
+// The end that the preemption gave it, at 6, has not come yet.
 TEST_F(GraceAsRecorded, R7_8_AVictimThatEndsByItselfInItsGraceTimeHasCompleted) {
   replay_->step(at(1), Submit{job(2, 1, "high")});
   replay_->step(at(1), Pass{});

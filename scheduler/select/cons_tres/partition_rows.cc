@@ -137,6 +137,7 @@ void PartitionRows::leave_row(const RowJob& job) {
   unpacked_ = true;
 }
 
+// Its nodes are returned, because what is kept about them elsewhere has to be worked out anew.
 std::vector<RankCores> PartitionRows::remove(JobId id) {
   CHECK(!in_trial_);
   const auto found = jobs_.find(id);

@@ -131,6 +131,7 @@ class RandomDuel {
 
 class MinimiseLinear : public ::testing::TestWithParam<Profile> {};
 
+// Goal and method are those of RandomDuel; each seed is a cluster of its own.
 TEST_P(MinimiseLinear, NoOtherVictimsAreCheaper) {
   const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 20'000 : 1'000;
   for (int seed = 1; seed <= rounds && !HasFailure(); ++seed) {

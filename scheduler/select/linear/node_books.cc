@@ -8,6 +8,7 @@
 namespace sched::linear {
 namespace {
 
+// By rank, in MiB.
 std::vector<std::int64_t> memory_of(const Cluster& cluster) {
   std::vector<std::int64_t> memory;
   memory.reserve(static_cast<std::size_t>(cluster.node_count()));
