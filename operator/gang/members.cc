@@ -11,6 +11,8 @@ std::vector<int> parse_indexes(std::string_view text) {
   return base::parse_number_list(text, kCompletionsMax - 1).value_or(std::vector<int>{});
 }
 
+// Returns the indexes that have succeeded: as stored of this Job, else those with which its spec
+// lets it begin. "" for a job without completions.
 std::string done_indexes(const kube::JobSpec& spec, const kube::JobStatus& status) {
   if (!spec.completions) return "";
   return status.succeeded_indexes.empty() ? spec.completed_indexes : status.succeeded_indexes;
@@ -29,6 +31,7 @@ Members::Members(int completions, const Stored& stored, int places)
     ++succeeded_count_;
   }
   for (const int index : parse_indexes(stored.members)) {
+    // members_text() writes the indexes in the order of the places, so the position is the place.
     const int place = static_cast<int>(members_.size());
     if (index >= completions_ || place >= places || !place_of_.try_emplace(index, place).second) {
       break;  // not what members_text() writes
@@ -53,6 +56,7 @@ std::optional<int> Members::take_next() {
   return next_++;
 }
 
+// nullopt if no place has that index now.
 std::optional<int> Members::place_of(int index) const {
   const auto found = place_of_.find(index);
   return found == place_of_.end() ? std::nullopt : std::optional{found->second};
@@ -78,6 +82,7 @@ std::vector<int> Members::fill() {
     int& member = members_[static_cast<std::size_t>(place)];
     if (!has_succeeded(member)) continue;
     const auto next = take_next();
+    // The members of the places that are left stay, although they are done.
     if (!next) break;
     place_of_.erase(member);
     place_of_[*next] = place;
@@ -87,6 +92,7 @@ std::vector<int> Members::fill() {
   return filled;
 }
 
+// In ascending order.
 std::vector<int> Members::succeeded() const {
   std::vector<int> indexes;
   indexes.reserve(static_cast<std::size_t>(succeeded_count_));

@@ -8,14 +8,17 @@
 namespace control {
 namespace {
 
+// The bound keeps a list of numbers from growing without limit.
 constexpr int kPodIndexMax = 99'999;
 
+// A pod that has succeeded, and when its last container ended.
 struct Success {
   int index = 0;
   base::Instant at{};
 };
 
-// Sorted by index.
+// Returns the pods that have succeeded, sorted by index. REQUIRES: `before` is sorted. Success that
+// is known from before counts once, even if a pod with that index is still there.
 std::vector<Success> successes(std::span<const PodSlot> slots, std::span<const SlotPod> pods,
                                base::Instant now, std::span<const int> before) {
   std::vector<Success> all;
@@ -23,12 +26,15 @@ std::vector<Success> successes(std::span<const PodSlot> slots, std::span<const S
   for (const int index : before) all.push_back({.index = index});
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (!pods[i].has_succeeded || std::ranges::binary_search(before, slots[i].pod_index)) continue;
+    // Without times in its status the pod ended just now, as far as is known.
     all.push_back({slots[i].pod_index, pods[i].last_finished.value_or(now)});
   }
   std::ranges::sort(all, {}, &Success::index);
   return all;
 }
 
+// Without a list any pods count, without a count all that are listed. nullopt if the rule is not
+// met yet.
 // When the rule was met: its count-th pod had ended, of those that it names.
 std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
                                     std::span<const Success> successes) {
@@ -43,6 +49,7 @@ std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
   }
   const std::size_t needed =
       rule.succeeded_count ? static_cast<std::size_t>(*rule.succeeded_count) : named.size();
+  // 0 only for a rule that says nothing, which is refused (success_policy_problems).
   if (needed == 0 || ends.size() < needed) return std::nullopt;
   const auto last = ends.begin() + static_cast<std::ptrdiff_t>(needed - 1);
   // The rule was met when the count-th of the named pods ended; later ends do not move that
@@ -53,6 +60,7 @@ std::optional<base::Instant> met_at(const kube::SuccessRule& rule,
 
 }  // namespace
 
+// A rule that can never be met would let the gang run on after its driver is done.
 std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& policy) {
   std::vector<std::string> problems;
   for (std::size_t i = 0; i < policy.rules.size(); ++i) {
@@ -76,6 +84,7 @@ std::vector<std::string> success_policy_problems(const kube::SuccessPolicy& poli
   return problems;
 }
 
+// `now` is used only for pods whose end has no time.
 std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
                                           std::span<const PodSlot> slots,
                                           std::span<const SlotPod> pods, base::Instant now,

@@ -2,6 +2,7 @@
 
 namespace control {
 
+// Returns where the job is counted; nullopt if it is counted nowhere.
 std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
   if (!job.submitted || job.is_final() || job.deleted) return std::nullopt;
   const std::string& names = job.wanted().partition;
@@ -26,14 +27,17 @@ void JobCounts::observe(const JobRecord& job) {
   add(*place, 1);
 }
 
+// Called for jobs that were never counted, too.
 void JobCounts::forget(const std::string& job_uid) {
   if (const auto known = jobs_.extract(job_uid)) add(known.mapped(), -1);
 }
 
+// `by` is 1 or -1.
 void JobCounts::add(const Place& place, int by) {
   // Sums are kept by differences, so they cost the same with ten jobs and with a hundred thousand.
   changed_ = true;
   auto& [qos_running, qos_pending] = qos_[place.qos];
+  // In a QOS suspended jobs count as running.
   (place.kind == Kind::kPending ? qos_pending : qos_running) += by;
   for (kube::PartitionJobCounts* counts : {&all_, &partitions_[place.partition]}) {
     switch (place.kind) {
@@ -50,6 +54,7 @@ void JobCounts::add(const Place& place, int by) {
   }
 }
 
+// Zeros for a partition without jobs, also one that does not exist.
 kube::PartitionJobCounts JobCounts::of_partition(const std::string& name) const {
   const auto found = partitions_.find(name);
   return found == partitions_.end() ? kube::PartitionJobCounts{} : found->second;

@@ -6,16 +6,20 @@
 namespace control {
 namespace {
 
+// Each amount is the smallest possible, so that no quota refuses a trial that would let a real pod
+// pass.
 // No real pod of the job asks for less.
 PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
   PodSlot slot{.name = pod_name(job.key.name, job.uid, 0, 0), .node = node, .cpus = 1};
   const kube::JobSpec& spec = job.object->spec;
+  // With memory per CPU, that of one CPU.
   const auto memory = spec.resources.memory_per_node ? spec.resources.memory_per_node
                                                      : spec.resources.memory_per_cpu;
   slot.memory = memory;
   return slot;
 }
 
+// Returns true if the API server has judged the pod. Any other failure says nothing about it.
 bool is_refusal(base::Code code) {
   return code == base::Code::kInvalidArgument || code == base::Code::kPermissionDenied ||
          code == base::Code::kTooLarge;
@@ -88,6 +92,7 @@ std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration&
     const auto& wanted = job.request.partitions;
     return wanted.empty() ? partition.is_default : partition.name == wanted.front();
   });
+  // No node to name in the pod. The trial is not repeated when one joins: it would only inform.
   if (named == partitions.end() || named->nodes.empty()) return std::nullopt;
   return TryPod{.job = job.key,
                 .uid = job.uid,
@@ -96,6 +101,7 @@ std::optional<TryPod> trial_of(const JobRecord& job, const sched::Configuration&
                 .options = {.kill_wait = configuration.cluster.kill_wait}};
 }
 
+// The message is the API server's own, for example a quota's.
 std::string refusal_of(const PodTried& outcome) {
   const bool refused = !outcome.status.ok() && is_refusal(outcome.status.error().code);
   return refused ? outcome.status.error().message : "";

@@ -11,12 +11,16 @@ namespace {
 
 constexpr base::Duration kRetry = std::chrono::seconds{10};
 
+// Returns the condition that this part writes; null if the pod does not have it.
 const kube::Condition* note_of(const kube::Pod& pod) {
   return kube::find_condition(pod.status.conditions, kube::kPodSuspended);
 }
 
 }  // namespace
 
+// Returns why the job's pods stand still for long, in words for users of kubectl; nullopt if they
+// do not. Turns are not suspensions: a pod that is off for a slice would have its condition
+// rewritten all day.
 std::optional<Suspension> suspension_of(const JobRecord& job) {
   const kube::JobStatus& wanted = job.wanted();
   const bool is_suspended = job.is_allocated() && !wanted.ending && !job.start.never_frozen &&
@@ -55,12 +59,15 @@ void SuspensionNotes::observe(const std::string& job_uid,
 
 void SuspensionNotes::observe_pod(const std::string& job_uid, const kube::Pod& pod,
                                   base::Instant now) {
+  // Most pods are of jobs that are not suspended and carry no condition: nothing is looked at for
+  // them.
   if (note_of(pod) == nullptr && !suspended_.contains(job_uid)) return;
   // A look that is due later (kNotedAfter) is not brought forward by a pod that changes.
   const auto found = look_at_.find(job_uid);
   if (found == look_at_.end()) look_at_[job_uid] = now;
 }
 
+// Of a job that has ended, or is gone.
 void SuspensionNotes::forget(const std::string& job_uid) {
   suspended_.erase(job_uid);
   look_at_.erase(job_uid);
@@ -71,6 +78,7 @@ void SuspensionNotes::forget(const std::string& job_uid) {
 std::vector<Effect> SuspensionNotes::due(InformBudget& budget, base::Instant now,
                                          const PodsOf& pods_of) {
   std::vector<Effect> effects;
+  // With less than two tokens, half of the budget does not pay for a single write.
   if (budget.tokens() < 2 && (gives_way_ = !gives_way_)) return effects;
   const double left = budget.tokens() / 2;
   while (budget.has_one() && budget.tokens() > left) {
@@ -112,6 +120,7 @@ std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, cons
     // leader wrote it.
     const bool is_right = is_long ? note != nullptr && note->reason == suspended->second.why.reason
                                   : note == nullptr || suspended != suspended_.end();
+    // One write at a time for each pod: the answer, or the watch, decides about the next.
     if (is_right || !in_flight_.insert(pod->metadata.uid).second) continue;
     NotePod effect{.pod = kube::key_of(pod->metadata),
                    .uid = pod->metadata.uid,
@@ -129,6 +138,7 @@ std::optional<NotePod> SuspensionNotes::next_of(const std::string& job_uid, cons
   return std::nullopt;
 }
 
+// After a success the watch shows the condition, and the pod is right then.
 void SuspensionNotes::answered(const PodNoted& outcome, base::Instant now) {
   in_flight_.erase(outcome.uid);
   if (outcome.status.ok() || outcome.status.error().code == base::Code::kNotFound) return;
@@ -137,6 +147,7 @@ void SuspensionNotes::answered(const PodNoted& outcome, base::Instant now) {
   look_at_[outcome.job_uid] = now + kRetry;
 }
 
+// Not at once: a look that finds no budget would make the loop spin.
 base::Instant SuspensionNotes::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
   for (const auto& [uid, at] : look_at_) due = std::min(due, at);

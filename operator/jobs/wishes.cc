@@ -14,7 +14,7 @@
 namespace control {
 namespace {
 
-// So long agents may take to be there before it is worth a word.
+// How long agents may take to be there before it is worth a word.
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
@@ -28,6 +28,7 @@ bool must_end(const JobRecord& job) {
 
 }  // namespace
 
+// Order: a job that was never submitted has no commands, since the scheduler does not know it.
 void Wishes::heed(JobRecord& job) {
   judge(job);
   if (job.submitted) return tell_commands(job);
@@ -104,6 +105,9 @@ void Wishes::judge(JobRecord& job) {
   if (!job.submitted) return submit(job, std::move(request));
   show_accepted(job);
   // Most changes (a label, the suspend switch) are none of the request.
+  // Compared with what was told last, although the scheduler takes only the time limit and the
+  // priority of an Update of a job with nodes. A requeued job is told the rest all the same: its
+  // requeue gives it a new submit time (status_after), so the two differ when it is judged again.
   if (job.request == request) return;
   // The hold as the scheduler knows it, before the request is replaced.
   const bool held = job.request.hold;
@@ -160,7 +164,8 @@ void Wishes::end_refused(JobRecord& job) {
   parts_.report.log("state", job_fields(job) + " state=Cancelled");
 }
 
-// The job goes on as it was.
+// Says that a change is not obeyed, and why. `job.basis` stays the spec that is in force, with
+// which the next change is compared, so an edit back to it is accepted.
 void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems) + "; the job goes on as it was";
   job.wanted().observed_generation = job.object->metadata.generation;
@@ -181,6 +186,8 @@ void Wishes::show_partitions(JobRecord& job) {
   parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
+// Both are Accepted=True: a refusal of pods by the API server, such as by a quota, may be over
+// before the job starts.
 void Wishes::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
   job.wanted().observed_generation = job.object->metadata.generation;
@@ -226,6 +233,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
 // repeats none.
 void Wishes::tell_commands(JobRecord& job) {
   const kube::JobSpec& spec = job.object->spec;
+  // Once told, it is the scheduler's: a cancel cannot be taken back.
   if (must_end(job) && !job.told_cancel) {
     job.told_cancel = true;
     scheduler_.tell(sched::Cancel{job.id});
@@ -238,6 +246,7 @@ void Wishes::tell_commands(JobRecord& job) {
     // many.
     observed.requeue_request = wish;
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
+    // Noted before it is told, because the answer of the scheduler may arrive within the call.
     scheduler_.tell(sched::Requeue{job.id});
   }
   if (const auto wish = spec.control.release_request.value_or(0); wish > observed.release_request) {
@@ -275,6 +284,7 @@ void Wishes::tell_suspension(JobRecord& job) {
 
 // Returns true if the suspension waits for an agent. After a while the job says for which one.
 bool Wishes::suspension_waits(JobRecord& job) {
+  // The first node that is not ready decides; the others are asked when that one is.
   for (const std::string& node : job.start.nodes) {
     const auto why = parts_.nodes.why_not_stopped(node);
     if (!why) continue;
@@ -326,6 +336,7 @@ void Wishes::answered(PodTried&& outcome) {
   const std::string warning = refusal_of(outcome);
   for (const std::string& uid : trials_.answered(outcome)) {
     JobRecord* job = parts_.jobs.peek(uid);
+    // The job has pods or will have some now: their own refusal says more than the trial.
     if (job == nullptr || job->is_final() || job->is_allocated()) continue;
     if (warning == job->pod_warning) continue;
     job->pod_warning = warning;

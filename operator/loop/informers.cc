@@ -9,13 +9,20 @@
 namespace control {
 namespace {
 
+// What an informer does with a change: it leaves the object in the inbox and wakes the loop. All of
+// it runs on the thread of that informer, which does nothing else, so a slow loop never holds up a
+// watch.
 template <typename T>
 typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnError& on_error) {
   using Pointer = typename kube::Informer<T>::Pointer;
   return {
       .on_add = [&inbox](const Pointer& object) { inbox.changed<T>(object); },
       .on_update = [&inbox](const Pointer&, const Pointer& object) { inbox.changed<T>(object); },
+      // Only the key goes on. An object that is deleted and made anew between two looks of the loop
+      // is one change (inbox.h).
       .on_delete = [&inbox](const Pointer& last) { inbox.deleted<T>(*last); },
+      // One object that cannot be read must not stop the watch of its kind: it is told of and
+      // skipped.
       .on_undecodable =
           [on_error](const kube::Undecodable& bad) {
             on_error(T::kResource.kind, bad.error.with_context(kube::to_string(bad.key)));
@@ -34,7 +41,10 @@ struct Watch {
 
 template <>
 struct Watch<kube::Job> {
+  // Names of threads have at most 15 characters in Linux.
   static constexpr const char* kThread = "watch-jobs";
+  // Runs on the informer's thread, before anyone else sees the object. So a template of a megabyte
+  // is in memory only as long as it is read, and TemplateBook takes calls from several threads.
   static void slim(kube::Job& job, TemplateBook& templates) {
     // A job that has ended makes no more pods.
     if (!job.status.state || !kube::is_final(*job.status.state)) {
@@ -54,6 +64,7 @@ struct Watch<kube::BatchJob> {
     const auto spec = object.find("spec");
     return spec != object.end() && spec->value("managedBy", "") == kube::kManagedBy;
   }
+  // First the whole template is noted, as long as a Job of ours may still be made of it.
   static void slim(kube::BatchJob& job, TemplateBook& templates) {
     templates.of_batch_jobs().see(job);
     keep_what_is_read(job);
@@ -94,6 +105,8 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
     if (std::is_same_v<T, kube::BatchJob> && !adopts.batch_jobs) return;
     if (std::is_same_v<T, kube::PodGroup> && !adopts.pod_groups) return;
+    // What is special about a kind stands in its Watch<T>; a member that is absent there leaves the
+    // default.
     typename kube::Informer<T>::Filter wants;
     kube::InformerOptions options;
     if constexpr (requires { Watch<T>::kUnservedRetry; }) {
@@ -107,8 +120,11 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
   });
 }
 
+// Nothing is decided before that: a leader that knew some pods and not others would take jobs for
+// lost.
 bool Informers::have_synced() const {
   bool all = true;
+  // A kind that is not watched is a null pointer and never waited for.
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
     const auto& informer = std::get<Pointer<T>>(informers_);
     all = all && (informer == nullptr || informer->has_synced());
@@ -121,6 +137,8 @@ std::vector<Informers::NamedStep> Informers::steps() {
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
     kube::Informer<T>* informer = std::get<Pointer<T>>(informers_).get();
     if (informer == nullptr) return;
+    // Each step waits for the API server, hence one thread for each kind. The informers outlive the
+    // threads (process.cc), so a plain pointer will do.
     steps.push_back({Watch<T>::kThread,
                      [informer](std::stop_token stop) { return informer->step(std::move(stop)); }});
   });

@@ -46,6 +46,7 @@ bool is_one_of(std::string_view name, Names names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Returns the beginning of a text.
 // Of its own memory: shortening a string in place keeps what it had.
 std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
   return std::string{base::head_of(text, bytes_max)};
@@ -109,6 +110,7 @@ std::size_t message_bytes_max(const kube::Condition& condition) {
   return condition.type == "PodScheduled" ? kMessageBytesMax : 0;
 }
 
+// Whether a condition counts at all depends on its type, which the caller names.
 // Of a condition the reason and the times are kept, and as much of the message as is read.
 kube::Conditions only(const kube::Conditions& all, Names types) {
   kube::Conditions kept;
@@ -152,6 +154,7 @@ std::vector<kube::ContainerStatus> short_states(const std::vector<kube::Containe
   return kept;
 }
 
+// Keeps of each container what freeze_hazards() reads. Webhooks may have added it.
 // Webhooks may have added what freeze_hazards reads.
 std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& all) {
   std::vector<kube::Container> kept;
@@ -166,6 +169,7 @@ std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& al
 // --- the three kinds of pods; `kept` has the identity ---
 
 // Pods behind our gate: everything that makes them a gang and that is judged (judged_spec()).
+// The pod waits, so its status says nothing but our own note.
 void keep_gated(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup,
                                                     kube::kLabelPodGroupBefore});
@@ -176,6 +180,7 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
   kept.spec = judged_spec(std::move(pod.spec));
   static const kube::RawJson kGate{nlohmann::json::array({{{"name", kube::kGangGate}}})};
   kept.spec.scheduling_gates = kGate;
+  // The operator's own condition is kept in order to see whether it must be written again.
   kept.status.conditions = only(pod.status.conditions, {kube::kPodWaiting});
 }
 
@@ -185,6 +190,8 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
       pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang, kube::kBatchControllerUid});
   kept.metadata.owner_references = only_controller(pod.metadata);
   // The node that a pod is pinned to and not bound to yet.
+  // Affinity in general may be large; what node_of() reads of it is one name, from which the same
+  // small affinity is made again.
   if (!pod.spec.node_name) {
     if (const auto node = node_of(pod)) {
       kept.spec.affinity = kube::RawJson{affinity_to_node(head(*node))};
@@ -207,6 +214,7 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
 void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});
+  // The sum stands in for the containers: nothing else of them is read.
   if (const kube::Bytes memory = memory_request(pod); memory.value() > 0) {
     kube::Container all;
     all.resources.requests.emplace("memory", kube::Quantity::from_units(memory.value()));
@@ -214,6 +222,7 @@ void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   }
   kept.status.conditions = only(pod.status.conditions, {kube::kReady, kube::kPodWaiting});
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
+    // Whether the agent's container runs tells whether the node can switch.
     if (status.name != kube::kAgentContainer) continue;
     kept.status.container_statuses = {{.name = status.name, .state = short_state(status.state)}};
     break;
@@ -238,6 +247,8 @@ kube::ResourceList only(const kube::ResourceList& all, Names names) {
 }
 
 // Partitions, jobs and their users may select by any label.
+// In two rounds, ours first: a node with more labels than are kept must not lose those that our own
+// partitions and notes depend on. Within a round the order is that of the names.
 kube::Labels labels_of_node(kube::Labels& all) {
   kube::Labels kept;
   std::size_t bytes = 0;
@@ -250,6 +261,7 @@ kube::Labels labels_of_node(kube::Labels& all) {
         bytes += more;
         kept.insert(all.extract(at));
       }
+      // extract() has made the iterator invalid, hence `next`.
       at = next;
     }
   }
@@ -261,6 +273,8 @@ kube::Labels labels_of_node(kube::Labels& all) {
 // 1. a pod behind our gate: what makes it part of a gang
 // 2. a pod of a job of ours
 // 3. any other pod: its memory and its node
+// `kept` starts empty and takes what is needed. So a field that is added to kube::Pod is dropped
+// until a reader asks for it, and not kept by accident.
 void keep_what_is_read(kube::Pod& pod) {
   kube::Pod kept{.metadata = identity_of(pod.metadata)};
   kept.status.phase = pod.status.phase;
@@ -268,6 +282,7 @@ void keep_what_is_read(kube::Pod& pod) {
     keep_gated(pod, kept);
   } else {
     job_uid_of(pod).empty() ? keep_foreign(pod, kept) : keep_ours(pod, kept);
+    // The last field to be moved: the functions above read it.
     kept.spec.node_name = std::move(pod.spec.node_name);
   }
   replace(pod, std::move(kept));
@@ -305,6 +320,8 @@ void keep_what_is_read(kube::Node& node) {
   kube::Node kept{.metadata = identity_of(node.metadata), .spec = std::move(node.spec)};
   kept.metadata.labels = labels_of_node(node.metadata.labels);
   kept.status.capacity = only(node.status.capacity, {"cpu"});
+  // The resources that the operator counts on a node (NodeBook); extended ones, such as GPUs, are
+  // not.
   kept.status.allocatable =
       only(node.status.allocatable, {"cpu", "memory", "pods", "ephemeral-storage"});
   kept.status.conditions = only(node.status.conditions, {kube::kReady});

@@ -25,6 +25,8 @@ std::optional<TimetableVersion> observed_version(const kube::NodeTimetable& tabl
 
 }  // namespace
 
+// Order matters in all of these functions: the part that owns what is known comes first, and the
+// parts that only draw conclusions ask it afterwards.
 void ControlLoop::observe(const Changes<kube::Node>& changes) {
   for (const auto& [key, object] : changes) {
     const NodeBook::Change change = nodes_.observe(key.name, object);
@@ -33,15 +35,19 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
     // A partition may pick its nodes by their labels.
     if (change.selectable) policy_.observe_nodes();
     // Jobs on a node that is lost have lost a member (GangRunner, step 1).
+    // Other changes of a node reach its jobs through the scheduler (tell_nodes).
     if (!change.lost) continue;
     for (const std::string& uid : nodes_.jobs_on(key.name)) jobs_.touch(uid);
   }
 }
 
+// Tells the scheduler of nodes that are new, changed or gone, after all changes of the step were
+// observed: a node that flaps between two looks is not told of.
 void ControlLoop::tell_nodes() {
   // Events are collected first and told afterwards: telling leads to decisions, which change the
   // NodeBook.
   const NodeBook::News news = nodes_.take_news(policy_.configuration(), policy_.parameters());
+  // A node that has left the cluster takes its timetable with it: the Node owns the object.
   for (const std::string& node : news.forgotten) timetables_.forget(node);
   if (!news.events.empty()) counts_changed_ = true;
   for (const sched::Event& event : news.events) scheduler_.tell(event);
@@ -63,7 +69,8 @@ void ControlLoop::count_nodes() {
   timetables_.ensure_deleted(slice, now_);
 }
 
-// Of the partitions as accepted.
+// Chooses the nodes that carry our taint, which keeps other pods off: those of partitions that ask
+// for it, as accepted.
 void ControlLoop::choose_taints() {
   std::set<std::string> wanted;
   for (const auto& partition : policy_.configuration().partitions) {
@@ -77,6 +84,7 @@ void ControlLoop::choose_taints() {
 
 void ControlLoop::observe(const Changes<kube::UsageRecord>& changes) {
   for (const auto& [key, object] : changes) {
+    // There is one record; an object of another name is not ours.
     if (key.name == kube::kUsageRecordName) usage_.observe(object.get());
   }
 }
@@ -90,6 +98,9 @@ void ControlLoop::observe(const Changes<kube::NodeTimetable>& changes) {
       lag_.forget(node);
     } else {
       lag_.see(node, published_version(*object), observed_version(*object), now_);
+      // A later leader has written already, so this one has lost the Lease without having noticed
+      // yet. It stops at once: each of its writes would be refused by the term, but pods carry
+      // none.
       // Before the restore a higher term is that of a predecessor.
       if (restored_ && object->spec.term > term_) return be_fenced(object->spec.term);
     }
@@ -103,13 +114,16 @@ void ControlLoop::observe(const Changes<kube::PodGroup>& changes) {
 
 void ControlLoop::observe(const Changes<kube::Job>& changes) {
   const JobBook::Seen seen = jobs_.observe(changes);
+  // As above: a status of a higher term.
   if (restored_ && seen.term > term_) return be_fenced(seen.term);
+  // Jobs that have ended have no record; these three keep what must still happen about them.
   for (const auto& object : seen.ended) {
     time_to_live_.observe(kube::key_of(object->metadata), object->metadata.uid, object->spec,
                           object->status);
     adopted_.observe_ended(*object);
     gated_.observe_ended(*object);
   }
+  // Pods of a deleted Job may still run, so its record stays until they are gone (forget).
   for (const std::string& uid : seen.deleted) {
     report_.log("job deleted", job_fields(*jobs_.peek(uid)));
   }
@@ -155,7 +169,8 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   }
 }
 
-// Of a deleted job whose pods are gone.
+// Forgets a deleted job whose pods are gone. `submitted` makes sure that the scheduler is told
+// once.
 void ControlLoop::forget(JobRecord& job) {
   if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
@@ -165,6 +180,8 @@ void ControlLoop::forget(JobRecord& job) {
   jobs_.forget(job);
 }
 
+// Judges all policies together and puts into force what is legal (config_acceptance.h). Runs in a
+// step in which one of them has changed, or a node that a partition may select.
 void ControlLoop::decide_policy() {
   const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
   for (const std::string& refused : decided.refused) report_.warn("spec refused", refused);
@@ -190,6 +207,7 @@ void ControlLoop::decide_policy() {
 // at all nodes.
 void ControlLoop::note_slicing(const std::string& node) {
   if (!restored_) return;
+  // A node that has no need of an agent slices by definition: nothing takes turns there.
   const auto agent_pod = nodes_.needs_agent(node) ? agents_.on(node) : std::nullopt;
   if (!unsliced_.observe(node, is_unsliced(nodes_.table(node), agent_pod))) return;
   report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice", "node=" + node);
@@ -198,6 +216,7 @@ void ControlLoop::note_slicing(const std::string& node) {
 // The agent's word concerns the time that jobs run there, and suspensions that wait for it.
 void ControlLoop::note_agent(const std::string& node) {
   note_slicing(node);
+  // Jobs whose suspension waits until an agent of this node can carry it out.
   for (const std::string& uid : nodes_.asked_on(node)) jobs_.touch(uid);
 }
 
@@ -205,12 +224,15 @@ void ControlLoop::note_slicing() {
   for (const kube::Node* node : nodes_.objects()) note_slicing(node->metadata.name);
 }
 
+// Time in which an agent did not switch is time in which all jobs of its node ran. It is added to
+// their run times here, so that a job cannot outlive its limit on a node whose agent is dead.
 void ControlLoop::count_unsliced() {
   UnslicedTime::Sources sources;
   sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
     return nodes_.jobs_on(node);
   };
   sources.run_time = [this](const std::string& uid) -> std::optional<base::Duration> {
+    // Nothing is added before the job is ready or once its end is decided: no run time passes then.
     const JobRecord* job = jobs_.find(uid);
     const auto view = job == nullptr ? std::nullopt : scheduler_.view(job->id);
     if (!view || !view->ready || view->ending) return std::nullopt;
@@ -222,6 +244,8 @@ void ControlLoop::count_unsliced() {
   unsliced_.count(now_, sources);
 }
 
+// Hands what the scheduler has planned since the last call to the part that writes timetables.
+// Nothing is written here: CommitGate may hold a timetable back until a status is stored.
 void ControlLoop::take_plans() {
   for (const sched::NodePlan& plan : scheduler_.take_plans()) {
     timetables_.want(plan, scheduler_.names().node_name(plan.node),
@@ -229,6 +253,7 @@ void ControlLoop::take_plans() {
   }
 }
 
+// Returns which pods stand for the job in timetables; nullopt if its pods must not be listed.
 std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
   const JobRecord* job = jobs_.find(id);
   // A timetable that listed a pod which must not be frozen would have the agent freeze it.
@@ -239,12 +264,14 @@ std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
 // The counts of jobs, nodes and CPUs in the statuses of partitions and QOS.
 void ControlLoop::show_counts() {
   const bool jobs_changed = counts_.take_changed();
+  // Most steps change no count, and then no status of a partition needs comparing.
   if (!std::exchange(counts_changed_, false) && !jobs_changed) return;
   const kube::PartitionJobCounts all = counts_.all();
   counters_.jobs_pending = all.pending;
   counters_.jobs_running = all.running;
   counters_.jobs_suspended = all.suspended;
   const auto show = [](auto& mirror, auto wanted) {
+    // A status that says the same is not written again.
     if (wanted == mirror.wanted()) return;
     mirror.wanted() = std::move(wanted);
     mirror.mark(WriteUrgency::kInforms);

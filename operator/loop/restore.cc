@@ -26,9 +26,12 @@ bool was_in_queue(const kube::JobStatus& status) {
 // statuses have them, in job-table order. 4. The rotation as the timetables have it, usage as it is
 // recorded, and the time in which nodes did not slice. 5. Whatever is missing of what was decided
 // is done by the ordinary loop: every job is looked at.
+// Runs once, in the first step, which is entered with complete lists of all kinds. It writes
+// nothing by itself.
 void ControlLoop::restore() {
   // 1. the Lease counts its transitions, but it may have been deleted and made anew; a term below
   //    one that is stored would have each of our writes refused
+  // The term of a crashed leader may be in a single object, the last one that it wrote.
   std::int64_t highest_term = jobs_.highest_term();
   timetables_.for_each_stored([&](const std::string&, const kube::NodeTimetableSpec& spec) {
     highest_term = std::max(highest_term, spec.term);
@@ -42,6 +45,8 @@ void ControlLoop::restore() {
   budget_.restore(now_);
   run_times_.restore(now_);
 
+  // Jobs are judged below against partitions and nodes, so both must be known to the scheduler
+  // first.
   // 2. the configuration decides which nodes are in which partition, so it comes before their count
   decide_policy();
   tell_nodes();
@@ -61,6 +66,7 @@ void ControlLoop::restore() {
     if (auto one = restored_job(*job)) restored.push_back(std::move(*one));
   }
   const std::size_t jobs_count = restored.size();
+  // From here on a higher term is that of a later leader, and note_slicing() looks at agents.
   restored_ = counts_changed_ = true;
   jobs_.restored();
   note_slicing();
@@ -78,6 +84,8 @@ void ControlLoop::restore() {
                              " nodes=" + std::to_string(nodes_.size()));
 }
 
+// Returns how a name in a stored allocation becomes a node of the scheduler; the capture is valid
+// as long as this loop. A node that the scheduler was not told of is missing.
 NodesByName ControlLoop::nodes_by_name() const {
   return [this](const std::string& name) -> std::optional<KnownNode> {
     const auto index = scheduler_.names().find_node(name);
@@ -87,6 +95,9 @@ NodesByName ControlLoop::nodes_by_name() const {
   };
 }
 
+// Returns what the scheduler must know of a job to go on as if it had decided all of this itself;
+// nullopt if the job is to be judged like a new one. Everything comes from the stored status: the
+// spec may have changed since.
 std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   const kube::JobStatus& status = job.wanted();
   const auto& facts = nodes_.selector_facts();
@@ -94,6 +105,8 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
       translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
                     {policy_.configuration(), nodes_.capacity(), facts});
   const bool allocated = status.allocation.has_value();
+  // A job that was accepted keeps its place in the queue while its partition is away, since an
+  // administrator may only be about to create it again.
   const bool waits_for_partition =
       verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
   if (!verdict.request && !allocated && !waits_for_partition) {
@@ -105,6 +118,7 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   restored.request = verdict.request
                          ? std::move(*verdict.request)
                          : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
+  // 0 is the priority of a held job, which the hold says by itself.
   if (status.priority && *status.priority > 0) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
   }
@@ -113,9 +127,12 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   // status alone.
   if (status.held) {
     restored.held_by_system =
+        // A reason that this version does not know still holds the job: letting it run would be the
+        // worse error.
         parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
   }
   job.submitted = true;
+  // What is told now is what later wishes are compared with (Wishes).
   job.request = restored.request;
   job.basis = job.object->spec;
   // Its spec may have changed while there was no leader: the loop judges it like any change.
@@ -140,6 +157,8 @@ void ControlLoop::forget_plan(JobRecord& job) {
   jobs_.mark(job, WriteUrgency::kInforms);
 }
 
+// Fills in what a job with nodes has: its allocation, its times, whether it is ready, suspended or
+// ending.
 void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored) {
   const kube::JobStatus& status = job.wanted();
   auto decoded = decode_allocation(*status.allocation, nodes_by_name());
@@ -164,22 +183,29 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
                                              : now_;
   if (status.run_time) {
     restored.run_time = status.run_time->elapsed;
+    // Run time goes on from that instant by the published timetables, so nothing of the time
+    // without a leader is lost.
     restored.times_as_of = status.run_time->as_of;
   } else {
     restored.times_as_of = restored.start_time.value_or(now_);
   }
+  // Only a job that was ready has one.
   if (status.suspend_time) restored.suspend_time = status.suspend_time->elapsed;
   restored.user_suspended = restored.state == sched::JobState::kSuspended &&
                             status.reason == reason_name(sched::Reason::kUser);
   // Of a suspension that waits for agents no scheduler has heard, whether the job is ready or not.
   job.told_suspend = restored.user_suspended;
   restore_ending(job, restored);
+  // Pods of the start are known by their names, which follow from the slots.
   decisions_.take_slots(job);
   // Nodes are asked for an agent on behalf of a suspension; that is kept in memory alone.
   if (!job.told_suspend) return;
   for (const std::string& node : job.start.nodes) nodes_.ask_to_stop(node, job.uid);
 }
 
+// An ending is stored before the first pod is deleted, so a crash in between leaves pods that run
+// and an ending that says they must not. The scheduler is told the verdict, and the loop deletes
+// them.
 void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   const auto& ending = job.wanted().ending;
   if (!ending) return;
@@ -195,11 +221,15 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   }
   restored.ending = decided_verdict(ending->verdict);
   restored.ending_state = own_verdict(ending->verdict);
+  // The preemptor; its UID names the Job, its number the job of the scheduler. If it is gone, the
+  // victim ends all the same.
   if (!ending->by) return;
   const JobRecord* found = jobs_.find(ending->by->uid);
   if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
 }
 
+// A claim is stored before its victims end (architecture.md 3, commit point 4). Without it a new
+// leader would give the nodes that they free to whichever job is first in the queue.
 void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {
   const auto& claim = job.wanted().claim;
   if (!claim) return;
@@ -215,9 +245,11 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restor
     sched::NodeAllocation& share = nodes.nodes.emplace_back();
     share.node = node->index;
     share.cores = claim->cores.empty() ? sched::CoreSet::first(node->cores) : *cores;
+    // Of a claim only nodes and cores count; it has no tasks yet.
     share.cpus = node->cpus;
   }
   restored.claim = std::move(nodes);
+  // A claim without an end is over now, and the scheduler claims anew.
   restored.claim_until = claim->until.value_or(now_);
 }
 
@@ -235,11 +267,14 @@ std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::Timetabl
   return job->id;
 }
 
+// Returns what agents obey at this moment, so that the scheduler goes on with it and no timetable
+// is rewritten because of the change of leaders.
 std::vector<sched::NodePlan> ControlLoop::published_plans() {
   std::vector<sched::NodePlan> plans;
   timetables_.for_each_stored([&](const std::string& name, const kube::NodeTimetableSpec& spec) {
     const auto index = scheduler_.names().find_node(name);
     if (!index) return;
+    // The instant for which the order and the run times in the table hold.
     const base::Instant as_of = spec.as_of.value_or(base::Instant{});
     auto plan =
         decode_plan(spec, *index, [&](const auto& pod) { return listed_in_rotation(pod, as_of); });
@@ -276,6 +311,8 @@ void ControlLoop::restore_usage() {
   };
   std::map<sched::JobId, base::Duration> charged;
   for (const sched::JobCharged& each : usage.jobs) charged[each.job] = each.run;
+  // Jobs that have ended since the record was taken: their last run time is charged now, as far as
+  // it was not before. `listed` is what the record has charged of that run.
   std::vector<sched::EndedJob> ended;
   jobs_.for_each_ended([&](const kube::Job& job) {
     const auto listed = charged.find(sched::JobId{job.status.job_id.value_or(0)});
@@ -286,6 +323,8 @@ void ControlLoop::restore_usage() {
     if (!is_new) one->charged = listed->second;
     ended.push_back(std::move(*one));
   });
+  // Running jobs whose run began after the record: the entry is about a run before, and taking it
+  // off the new one would let the job run uncharged for that long.
   std::erase_if(usage.jobs, [&](const sched::JobCharged& each) {
     const JobRecord* job = jobs_.peek(each.job);
     return job != nullptr && job->is_allocated() && began_since(job->wanted());
@@ -308,6 +347,8 @@ std::optional<sched::EndedJob> ControlLoop::ended_job(const kube::Job& job) {
                          .charged = {}};
 }
 
+// Adds to run times what nodes have not sliced since the status was stored. A job runs on several
+// nodes; the one on which it ran longest counts.
 void ControlLoop::restore_unsliced() {
   std::map<std::string, base::Duration> more;  // by UID; of the node where it is longest
   for (const std::string& name : unsliced_.nodes()) {

@@ -2,6 +2,7 @@
 
 namespace control {
 
+// The scheduler is a pure state machine: it changes its state and leaves decisions to be taken.
 void SchedulerDriver::tell(const sched::Event& event) {
   ++counters_.events;
   plans_changed_ = true;
@@ -27,6 +28,7 @@ void SchedulerDriver::restore(std::vector<sched::RestoredJob> jobs,
   hand_over(scheduler_.take_decisions());
 }
 
+// In the order in which they were made: a later one may rest on an earlier one.
 void SchedulerDriver::hand_over(const std::vector<sched::Decision>& decisions) {
   for (const sched::Decision& decision : decisions) {
     ++counters_.decisions;

@@ -11,12 +11,14 @@ constexpr BackOff kTaintBackOff{.first = std::chrono::seconds{10}, .max = std::c
 // After an answer the watch tells whether anything is left to do.
 constexpr base::Duration kTaintRest = std::chrono::seconds{1};
 
+// Key and effect together are what makes a taint one of its kind in Kubernetes.
 bool is_our_taint(const kube::Taint& taint) {
   return taint.key == kube::kTaintManaged && taint.effect == kube::kTaintManagedEffect;
 }
 
 }  // namespace
 
+// Returns true if the node has our taint and should not, or the other way round.
 bool NodeTaints::differs(const kube::Node& node) const {
   const auto& taints = node.spec.taints;
   return std::any_of(taints.begin(), taints.end(), is_our_taint) != wants(node.metadata.name);
@@ -55,6 +57,8 @@ std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) 
   return effects;
 }
 
+// A race is lost to whatever else changes the Node, such as kubelet's heartbeats: the newer version
+// is known soon, and no failure is counted.
 void NodeTaints::answered(const TaintsSet& outcome, base::Instant now) {
   const auto found = to_write_.find(outcome.node);
   if (found == to_write_.end()) return;

@@ -9,7 +9,8 @@
 namespace control {
 namespace {
 
-// Those that count: oldest first, ties by name.
+// Returns the entries that count, oldest first, ties by name: `entries` is sorted by name, and the
+// sort is stable. All leaders see the same order, so they accept the same specs.
 template <typename T>
 std::vector<PolicyEntry<T>*> by_age(PolicyEntries<T>& entries) {
   std::vector<PolicyEntry<T>*> sorted;
@@ -22,7 +23,9 @@ std::vector<PolicyEntry<T>*> by_age(PolicyEntries<T>& entries) {
   return sorted;
 }
 
-// The spec of an object as acceptance weighs it: what is asked now beside what is in force.
+// Returns the specs of an object as acceptance weighs them: what is asked now beside what is in
+// force. The latter is the status that is wanted, not the one that is stored, so a write under way
+// or a failed one changes nothing. The pointers are valid until decide() writes the status.
 template <typename T>
 auto candidate_of(const PolicyEntry<T>& entry) {
   using Spec = decltype(T::spec);
@@ -69,8 +72,11 @@ PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
     }
   });
   // 2. which of them are legal together
+  // From here on nothing refers to `input`.
   Acceptance acceptance = accept(input);
   Decided decided{
+      // The very first decision counts as a change, even if it equals the defaults: the scheduler
+      // has been told nothing before it.
       .configuration_changed = !has_decided_ || !(configuration_ == acceptance.configuration),
       .parameters_changed = !(parameters_ == acceptance.parameters)};
   has_decided_ = true;
@@ -92,6 +98,7 @@ PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
 }
 
 // The modes in force, also where a spec leaves them to what it inherits.
+// Users need not look up three objects to see what happens to their jobs.
 void PolicyBook::show_preempt_modes() {
   const auto show_mode = [](auto* mirror, sched::PreemptMode mode) {
     if (mirror == nullptr || mirror->wanted().preempt_mode == preempt_mode_of(mode)) return;
@@ -117,6 +124,7 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   StatusMirror<T>& mirror = entry.status;
   auto wanted = mirror.wanted();
   wanted.observed_generation = entry.object->metadata.generation;
+  // Otherwise `accepted` keeps the last legal spec, which a new leader reads from here.
   if (verdict.newest_in_force) wanted.accepted = entry.object->spec;
   kube::Condition condition = accepted_condition(verdict, entry.object->metadata.generation);
   const std::string message = condition.message;
@@ -131,6 +139,7 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   if (!changed && wanted == mirror.wanted()) return;
   mirror.wanted() = std::move(wanted);
   mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
+  // For the log, once for each refusal that is new: an unchanged one has returned above.
   if (!verdict.newest_in_force) {
     decided.refused.push_back(std::string{"kind="} + std::string{T::kResource.kind} + " name=" +
                               entry.object->metadata.name + " message=\"" + message + "\"");

@@ -51,6 +51,8 @@ struct Metrics::Families {
   std::vector<prometheus::Counter*> counters;
   prometheus::Counter* deciding = nullptr;
   std::vector<prometheus::Gauge*> jobs;
+  // Not a state of the gauge above: objects of ended jobs wait for their time to live and would
+  // drown the sum of the others.
   prometheus::Gauge* finished = nullptr;
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
@@ -101,6 +103,8 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
            .Name("kubegang_operator_step_seconds")
            .Help("Time that one round of the loop took.")
            .Register(registry)
+           // From 0.1 ms to 1 s: a step of a second delays a start by as much as its user can
+           // notice.
            .Add({}, prometheus::Histogram::BucketBoundaries{1e-4, 1e-3, 1e-2, 1e-1, 1});
   families_->start_errors =
       &prometheus::BuildHistogram()
@@ -115,6 +119,7 @@ Metrics::~Metrics() = default;
 
 // Counters of the loop are totals; those of Prometheus can only be raised, hence the differences to
 // the last update.
+// Called on the thread of the loop, which owns the counters, so no lock is needed.
 void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Duration took) {
   for (std::size_t i = 0; i < families_->counters.size(); ++i) {
     const auto field = kCounters[i].field;
@@ -130,6 +135,8 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
+  // The loop counts by bucket, because it has no metrics library; the histogram takes one number
+  // for each bucket and the sum.
   std::vector<double> starts;
   for (std::size_t i = 0; i < counters.start_errors.counts.size(); ++i) {
     starts.push_back(static_cast<double>(counters.start_errors.counts[i] -

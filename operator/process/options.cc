@@ -9,12 +9,15 @@
 namespace control {
 namespace {
 
+// The exit code of a wrong command line, as of most programs of GNU; 1 is for what fails later.
 constexpr int kUsage = 2;
+// Each is a thread.
 constexpr int kWritersMax = 256;
 
 // "0.0.0.0:8080", ":0", "[::1]:9000". Returns the sentence of what is wrong; "" if nothing is. An
 // empty host leaves the default, which is all addresses.
 std::string parse_address(const std::string& text, Options& options) {
+  // The last colon, because an IPv6 address has more of them; its brackets are taken off below.
   const std::size_t colon = text.rfind(':');
   int port = 0;
   const char* const end = text.data() + text.size();
@@ -41,6 +44,7 @@ std::string parse_time(const std::string& flag, const std::string& text, base::D
   return "";
 }
 
+// Returns the sentence of what does not go together; "" if all does.
 std::string contradiction_in(const Options& options) {
   if (options.retry_period >= options.renew_deadline ||
       options.renew_deadline >= options.lease_duration) {
@@ -58,6 +62,13 @@ std::string contradiction_in(const Options& options) {
 // programs of Kubernetes do. The three times of leader election must grow in this order: a leader
 // gives up (renew deadline) before others may take the Lease (lease duration), and has tried more
 // than once by then (retry period).
+// The texts of those options repeat the defaults of Options, because CLI11 shows a default as it
+// stands there. Help and version arrive as CLI::Success, which is not an error; their text becomes
+// part of the result instead of being printed. Of several mistakes only the first is told, since
+// the others may follow from it.
+//
+// --no-leader-elect is for tests: without election nothing but the term keeps two operators apart,
+// and they undo each other's work.
 ParsedOptions parse_options(std::vector<std::string> arguments) {
   ParsedOptions parsed;
   Options& options = parsed.options;

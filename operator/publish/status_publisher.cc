@@ -26,6 +26,8 @@ bool goes_first(const JobRecord& job) {
   return !job.start.late_readiness || status_point(job) != WritePoint::kReady;
 }
 
+// Begins a write. The patch is the difference between what is stored and what is wanted, both as of
+// now.
 template <typename T>
 PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant now) {
   mirror.begin(now);
@@ -39,6 +41,8 @@ bool says_something(const JobRecord& job) {
   return !(stored == job.wanted());
 }
 
+// Returns when a status that only informs may be written at the earliest: not in a back-off, and
+// not more often than its kind may be.
 template <typename T>
 base::Instant informs_at(const StatusMirror<T>& mirror) {
   constexpr bool kIsJob = std::is_same_v<T, kube::Job>;
@@ -59,6 +63,7 @@ void StatusPublisher::take_marked() {
   jobs_to_write_.merge(jobs_.take_marked());
 }
 
+// Returns true if nothing but room keeps the status from being written.
 bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
   // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
@@ -94,7 +99,8 @@ void StatusPublisher::form_lines(base::Instant now) {
   }
 }
 
-// The readiness of a job that nothing waits for was put behind other writes. Now something does.
+// The readiness of a job that nothing waits for was put behind other writes. Now something does:
+// its pods or its user say something that must not overtake it.
 void StatusPublisher::hurry(JobRecord& job) {
   job.start.late_readiness.reset();
   look_again(job.uid);
@@ -129,6 +135,7 @@ std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term, s
   write_from(commits_, room - of_states, now, term, effects);
   write_from(states_, effects.size() + of_states, now, term, effects);
   // Statuses of partitions and the like are few and do not take from the room of jobs.
+  // A status that says only counts is left to the budget (due_informing_policies).
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
     if (mirror.urgency() <= WriteUrgency::kInforms || !mirror.may_write(now)) return;
     effects.emplace_back(patch_of(point, mirror, now));
@@ -157,6 +164,7 @@ void StatusPublisher::queue_informing(JobRecord& job, base::Instant now) {
   budget_.queue({job.wanted().priority.value_or(0), job.id, job.uid}, informs_at(job.status), now);
 }
 
+// There are few of them, so they come before jobs.
 std::vector<Effect> StatusPublisher::due_informing_policies(base::Instant now) {
   std::vector<Effect> effects;
   policy_.for_each_status([&](WritePoint point, auto& mirror) {

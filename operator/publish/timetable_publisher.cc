@@ -44,6 +44,8 @@ void TimetablePublisher::forget(const std::string& node) {
   if (!found->second.mirror.is_in_flight()) tables_.erase(found);
 }
 
+// What is wanted is replaced as a whole. It is compared with what is stored when it is set, and not
+// in each step, so that a step costs only the nodes whose plan changed.
 void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& node,
                               const ListedJobs& jobs) {
   Table& table = tables_[node];
@@ -60,6 +62,8 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
   compare(node, found->second);
 }
 
+// A pod follows another at its place (Members): the turns are the place's and stay. The scheduler
+// knows nothing of it, so it plans nothing anew.
 void TimetablePublisher::replace_pod(const std::string& node, const Successor& successor) {
   const auto found = tables_.find(node);
   if (found == tables_.end() || !found->second.is_planned) return;
@@ -79,6 +83,8 @@ void TimetablePublisher::compare(const std::string& node, Table& table) {
   // even where it is not, until it is deleted.
   const bool differs = table.is_planned &&
                        (mirror.exists() ? !same_plan(mirror.wanted(), mirror.stored()) : is_needed);
+  // Pods may wait for this timetable, although it is not written any more: it became equal to what
+  // is stored before its turn came.
   if (!differs && mirror.urgency() != WriteUrgency::kClean) settled_.insert(node);
   mirror.set_differs(differs);
   if (differs) to_write_.insert(node);
@@ -100,6 +106,7 @@ void TimetablePublisher::ensure_deleted(base::Duration slice, base::Instant now)
 
 // A node that was never planned gets an empty timetable: the agent reports its topology there.
 void TimetablePublisher::ensure(const std::string& node, base::Duration slice, base::Instant now) {
+  // Only nodes of partitions take jobs.
   if (!nodes_.in_partition(node) || nodes_.object(node) == nullptr) return;
   const auto found = tables_.find(node);
   const bool wants_pods = found != tables_.end() && found->second.wants_pods();
@@ -141,6 +148,7 @@ std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_
     const TimetableMirror& mirror = table.mirror;
     // Rule 1. A node that has to wait stays in the set and is asked again in each step; that is
     // cheap, as few wait at a time.
+    // Not while the object is being deleted: the answer to that says whether to create or to patch.
     if (mirror.may_write(now) && !table.deletion.is_under_way() &&
         gate_.may_publish(nodes_.jobs_on(*it), mirror.wanted(), mirror.stored())) {
       effects.push_back(write(*it, table, now, term));
@@ -152,6 +160,8 @@ std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_
 
 // The revision counts from what is stored, so it rises also when another writer was here in
 // between.
+// The write is conditional on the version that the mirror knows (Actuator). So of two leaders one
+// gets a conflict, whatever their terms are.
 PutTimetable TimetablePublisher::write(const std::string& node, Table& table, base::Instant now,
                                        std::int64_t term) {
   TimetableMirror& mirror = table.mirror;
@@ -175,6 +185,8 @@ PutTimetable TimetablePublisher::write(const std::string& node, Table& table, ba
 
 // After a success exactly the spec that was sent is stored; the object that comes back may have
 // been rounded by the encoding.
+// An answer may be lost although the write took place. Then `fresh`, which was read after the
+// failure, shows our own spec, and compare() finds that it is stored.
 WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now) {
   const auto found = tables_.find(outcome.node);
   if (found == tables_.end()) return WriteEnd::kGone;
@@ -198,16 +210,19 @@ bool TimetablePublisher::is_superfluous(const std::string& node, const Table& ta
 // Returns true if the stored timetable lists no pods, nothing else is to be stored, and the agent
 // obeys it, or has never obeyed any version of it.
 bool TimetablePublisher::may_go(const std::string& node, const Table& table) const {
+  // 1. Nothing is about to be written there.
   const TimetableMirror& mirror = table.mirror;
   const bool is_settled = mirror.urgency() == WriteUrgency::kClean && !mirror.is_in_flight();
   const kube::NodeTimetable* seen = nodes_.table(node);
   if (!is_settled || !mirror.stored().pods.empty()) return false;
+  // 2. The watch shows that very object: without its status nothing is known of the agent.
   if (seen == nullptr || seen->metadata.uid != mirror.uid()) return false;
   const kube::NodeTimetableStatus& status = seen->status;
   // Without a revision and without a condition no agent has said anything yet. One that has a
   // condition may still obey an earlier object that its journal holds.
   if (!status.observed_revision)
     return kube::find_condition(status.conditions, kube::kReady) == nullptr;
+  // 3. The agent obeys exactly what is stored, and so has nothing frozen.
   return status.observed_revision == mirror.stored().revision &&
          status.observed_term.value_or(mirror.stored().term) == mirror.stored().term;
 }
@@ -247,6 +262,7 @@ void TimetablePublisher::answered(const TimetableDeleted& outcome, base::Instant
   Table& table = found->second;
   const bool ok = outcome.status.ok();
   const base::Code code = ok ? base::Code::kNotFound : outcome.status.error().code;
+  // Gone is gone, whoever deleted it.
   if (code == base::Code::kNotFound) {
     table.deletion.succeeded();
     table.mirror.saw_gone();

@@ -14,11 +14,14 @@ constexpr std::int64_t kSharesMax = 1'000'000;
 // INFINITE.
 constexpr std::int64_t kAssociationPriorityMax = 4'294'967'293;
 
+// Without a number an account has one share, as in Slurm. `of_parent` is Slurm's fairshare=parent:
+// the account has no share of its own and counts with its parent.
 sched::Shares shares_of(const std::optional<std::int32_t>& count,
                         const std::optional<bool>& of_parent) {
   return {.count = count.value_or(1), .of_parent = of_parent.value_or(false)};
 }
 
+// `field` ends with a dot.
 void check_shares(const std::string& field, const std::optional<std::int32_t>& count,
                   const std::optional<bool>& of_parent, const char* other, SpecProblems& problems) {
   problems.range(field + "shares", count, 0, kSharesMax);
@@ -52,6 +55,7 @@ std::vector<std::string> check_account(const kube::Account& account) {
   check_shares("spec.", spec.shares, spec.shares_of_parent, "sharesOfParent", problems);
   problems.range("spec.priority", spec.priority, 0, kAssociationPriorityMax);
   check_limits("spec.limits", spec.limits, problems);
+  // A namespace that is listed twice would have two shares and two sets of limits in one account.
   std::set<std::string> seen;
   for (std::size_t i = 0; i < spec.namespaces.size(); ++i) {
     const kube::AccountNamespace& each = spec.namespaces[i];
@@ -75,6 +79,8 @@ sched::AccountConfig translate_account(const std::string& name, const kube::Acco
           .limits = translate(spec.limits)};
 }
 
+// One account may list many namespaces, and a namespace may be in several accounts: each pair is an
+// association of Slurm's, with shares, priority and limits of its own.
 // A namespace is a user of Slurm's.
 sched::UserConfig translate_namespace(const std::string& account,
                                       const kube::AccountNamespace& entry) {

@@ -9,10 +9,12 @@
 namespace control {
 namespace {
 
+// Returns true if the two differ in nothing but the node.
 bool same_share(const sched::NodeAllocation& a, const sched::NodeAllocation& b) {
   return a.cores == b.cores && a.cpus == b.cpus && a.tasks == b.tasks && a.memory == b.memory;
 }
 
+// The memory is 0 if the cluster does not manage memory; the field is absent then.
 kube::NodeShare encode_share(const sched::NodeAllocation& share,
                              const std::vector<std::string>& names) {
   kube::NodeShare encoded;
@@ -27,6 +29,7 @@ kube::NodeShare encode_share(const sched::NodeAllocation& share,
 }  // namespace
 
 // "0-3,8". A set may be full, so the search must not go beyond its last core.
+// The text is the same for equal sets, so that a status that has not changed is not written again.
 std::string format_cores(const sched::CoreSet& cores) {
   std::string text;
   for (int first = cores.next(0); first >= 0;) {
@@ -39,6 +42,7 @@ std::string format_cores(const sched::CoreSet& cores) {
   return text;
 }
 
+// A number beyond the last core of a set is an error and not cut.
 base::Result<sched::CoreSet> parse_cores(std::string_view text) {
   const auto numbers = base::parse_number_list(text, sched::kCoresPerNodeMax - 1);
   if (!numbers) {
@@ -50,6 +54,7 @@ base::Result<sched::CoreSet> parse_cores(std::string_view text) {
   return cores;
 }
 
+// `name_of` tells the name of a node by its index.
 kube::Allocation encode_allocation(const sched::Allocation& allocation, const NodeNames& name_of) {
   kube::Allocation encoded;
   std::vector<std::string> all;
@@ -71,9 +76,13 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
   return encoded;
 }
 
+// A new leader restores running jobs by this, so the result must be what the scheduler decided, not
+// what it would decide now. A node that is missing is not an error.
 base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& allocation,
                                                   const NodesByName& find) {
   DecodedAllocation decoded;
+  // Assumes whole nodes until a share turns out to be a part of one. It is not stored by itself
+  // because it follows.
   // Until a share turns out to be a part of a node.
   decoded.allocation.whole_nodes = true;
   for (const kube::NodeShare& share : allocation.shares) {

@@ -54,11 +54,16 @@ struct Weighing {
     }
     return nullptr;
   }
+  // This is what decides the order of retreat: a spec that has been in force, even if it is also
+  // the newest, gave a cluster that worked and is touched last.
   // Returns true if the newest spec is tried and differs from the one that is in force.
   bool is_change() const {
     return choice == Choice::kNewest &&
            (candidate->accepted == nullptr || !(*candidate->newest == *candidate->accepted));
   }
+  // A step leads from the newest spec to the accepted one, and from there to none. A newest spec
+  // that equals the accepted one has no step between. The same problem may come back in a later
+  // round, because another object retreats first; it is told once.
   // Gives up one step. Returns false when there is nothing left to give up.
   bool retreat(const std::string& problem) {
     if (choice == Choice::kNone) return false;
@@ -104,17 +109,23 @@ class Acceptor {
   Acceptance run() {
     // Each round gives up at least one spec, so it ends; the defaults alone are legal.
     for (;;) {
+      // First what needs no translation. Each `continue` has given up a spec, so it begins with the
+      // others as they are now.
       if (refuse_second_default() || refuse_second_default_account()) continue;
       build();
       const auto issues = sched::check(out_.configuration);
       const auto error = std::find_if(issues.begin(), issues.end(), [](const auto& issue) {
         return issue.severity == sched::IssueSeverity::kError;
       });
+      // Warnings are taken from the last round alone: those of earlier ones may be about specs that
+      // are not in force.
       if (error == issues.end()) {
         for (const auto& issue : issues) warn(issue);
         warn_of_missing_nodes();
         break;
       }
+      // Nothing is left to retreat only if the defaults alone are illegal, which is our own
+      // mistake.
       CHECK(give_way(*error), error->message);
     }
     if (config_) out_.config = config_->finish();
@@ -163,6 +174,8 @@ class Acceptor {
     std::move(others.begin(), others.end(), std::back_inserter(out_.configuration.users));
   }
 
+  // The instant of creation decides and not the order in which the watch told of them: a new leader
+  // lists the same objects in another order and must come to the same result.
   // Two default partitions: the older one wins, ties by name; the other's spec is refused. Returns
   // true if one has retreated, so that the caller begins a new round.
   bool refuse_second_default() {
@@ -178,6 +191,7 @@ class Acceptor {
         winner = other;
       }
     }
+    // Stops at the first one that retreats; the next round finds the next.
     return std::any_of(partitions_.begin(), partitions_.end(), [&](auto& trial) {
       return is_default(trial) && trial.candidate != winner &&
              trial.retreat("spec.default: partition \"" + winner->name +
@@ -189,6 +203,7 @@ class Acceptor {
   // Two default accounts of one namespace: the older account wins, ties by name.
   bool refuse_second_default_account() {
     std::map<std::string, const SpecCandidate<kube::AccountSpec>*> default_of;
+    // `visit` returns true to stop, and that is then the result.
     const auto for_each_default = [](const auto& trial, const auto& visit) {
       const auto* spec = trial.spec();
       if (spec == nullptr) return false;

@@ -13,7 +13,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The maximum is Slurm's; the minimum is ours.
+// The maximum is that of Slurm's SchedulerTimeSlice. The minimum is ours and below Slurm's 5 s: a
+// switch costs no message here (architecture.md 2).
 constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 
@@ -28,6 +29,7 @@ void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems
   problems.range("spec.backfill.windowLinear", backfill.window_linear, seconds{1}, hours{30 * 24});
   problems.range("spec.backfill.minAgeReserve", backfill.min_age_reserve, base::Duration{0},
                  hours{30 * 24});
+  // Slurm's bound of most counts of jobs.
   constexpr int kJobsMax = 1'000'000;
   problems.range("spec.backfill.maxJobTest", backfill.max_job_test, 1, kJobsMax);
   problems.range("spec.backfill.maxJobStart", backfill.max_job_start, 1, 10'000);
@@ -78,6 +80,8 @@ void translate_select(const kube::SelectConfig& select, sched::ClusterParameters
   }
   cluster.memory = select.memory.value_or(true);
   cluster.task_affinity = select.task_affinity.value_or(true);
+  // In Slurm CR_LLN, CR_ONE_TASK_PER_CORE and CR_CORE_DEFAULT_DIST_BLOCK; the field above is its
+  // task/affinity.
   cluster.least_loaded = select.least_loaded.value_or(false);
   cluster.one_task_per_core = select.one_task_per_core.value_or(false);
   cluster.core_default_dist_block = select.block_distribution.value_or(false);
@@ -95,6 +99,7 @@ void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParamet
   to.max_job_user = from.max_job_user.value_or(to.max_job_user);
   to.max_job_user_part = from.max_job_user_part.value_or(to.max_job_user_part);
   to.min_age_reserve = from.min_age_reserve.value_or(to.min_age_reserve);
+  // Slurm's 0: no priority is too low for a reservation, so an absent field and 0 mean the same.
   to.min_prio_reserve =
       sched::Priority{static_cast<std::uint32_t>(from.min_prio_reserve.value_or(0))};
   to.job_part_count_reserve = from.job_part_count_reserve.value_or(to.job_part_count_reserve);
@@ -118,6 +123,8 @@ sched::PreemptType translate(kube::PreemptType type) {
   return sched::PreemptType::kNone;
 }
 
+// The default depends on two other fields, so the CRD cannot write it into the object. A user who
+// sets gang to false gets preemption that works, not a Suspend that is illegal without gang.
 // Absent: Suspend with gang, Cancel without, Disabled under preemptType None (api.md).
 sched::PreemptMode default_preempt_mode(const sched::ClusterParameters& cluster) {
   if (cluster.preempt_type == sched::PreemptType::kNone) return sched::PreemptMode::kOff;
@@ -139,6 +146,8 @@ sched::EnforcePartLimits translate(kube::EnforcePartitionLimits limits) {
 
 // The delay is how long a requeued job waits before it may start again; the number is how often a
 // job may be requeued before it is held (1.1).
+// Whether a single job may be requeued is its own field (spec.lifecycle.requeue); `byDefault`
+// counts for jobs that leave it out.
 void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParameters& cluster) {
   if (spec.requeue) {
     cluster.requeue_default = spec.requeue->by_default.value_or(true);
@@ -156,6 +165,8 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
 std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   SpecProblems problems;
   const kube::SchedulerConfigSpec& spec = config.spec;
+  // A second object is not an error of the cluster: it is told so in its own status and changes
+  // nothing.
   if (config.metadata.name != kube::kSchedulerConfigName) {
     problems.add("metadata.name: \"" + config.metadata.name +
                  "\" is ignored, the one SchedulerConfig that counts is named \"" +
@@ -166,6 +177,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
+  // From here on parts that are blocks of their own in the spec.
   check_conditions(spec, problems);
   check_priority(spec.priority, problems);
   if (spec.backfill) check_backfill(*spec.backfill, problems);
@@ -209,6 +221,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   cluster.preempt_mode = translate(spec.preempt_mode).value_or(default_preempt_mode(cluster));
   cluster.preempt_within = spec.preempt_within.value_or(false);
   cluster.preempt_priority = spec.preempt_priority.value_or(false);
+  // 0 means that no job is exempt, as absence does; the scheduler knows only the latter.
   if (spec.preempt_exempt_time && spec.preempt_exempt_time->count() > 0) {
     cluster.preempt_exempt_time = spec.preempt_exempt_time;
   }
@@ -222,6 +235,8 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
           sched::Priority{static_cast<std::uint32_t>(*from.min_exempt_priority)};
     }
   }
+  // Compat places as Slurm does, so that recordings of it can be replayed; MinimizePreemption is
+  // ours.
   cluster.placement = spec.placement_policy == kube::PlacementPolicy::kMinimizePreemption
                           ? sched::PlacementPolicy::kMinimisePreemption
                           : sched::PlacementPolicy::kCompat;
@@ -233,6 +248,8 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   translate_queue(spec, cluster);
   cluster.priority = translate_priority(spec.priority);
   translate_memory(spec.memory, cluster.default_memory, cluster.max_memory);
+  // Only the lead changes what is decided, because a change of the rotation takes effect that much
+  // later. The other fields of the block are the agents' or operator_parameters()'.
   if (spec.timetable) {
     cluster.timetable_lead = spec.timetable->lead.value_or(cluster.timetable_lead);
   }

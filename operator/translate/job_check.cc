@@ -17,6 +17,7 @@ namespace {
 
 // Names of hosts add "-" and an index, and a host name is a DNS label of at most 63 characters.
 constexpr std::size_t kJobNameMax = 52;
+// Bounds of ours. They only keep a single job from costing the scheduler more than it may.
 constexpr std::size_t kPartitionsMax = 32;
 constexpr std::int64_t kNodesMax = 1'000'000;
 constexpr std::int64_t kTasksMax = 16'777'216;
@@ -72,6 +73,7 @@ class Checker {
   // strictest of their rules.
   void check_name() {
     const std::string& name = job_.metadata.name;
+    // Not isalnum(): capitals and letters beyond ASCII are illegal in a DNS label.
     const auto legal = [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
     };
@@ -86,6 +88,7 @@ class Checker {
   }
 
   // A partition that is named twice would give the job two records there.
+  // An absent list is legal: the job goes to the default partition, which depends on the cluster.
   void check_partitions() {
     std::set<std::string> seen;
     if (spec_.partitions.size() > kPartitionsMax) {
@@ -112,11 +115,14 @@ class Checker {
                 "; raise max or leave it out");
       }
     }
+    // Slurm's counts per node have 16 bits.
     check_range("spec.resources.tasks", spec_.resources.tasks, 1, kTasksMax);
     // A gang of pods that others have made has one task for each: otherwise slots and pods would
     // not match.
     const auto pods = static_cast<std::int64_t>(spec_.adopted.size());
     if (pods > 0 &&
+        // Tasks and policy of such a Job were written by the operator (pod_gang_translation.cc); a
+        // user who edits them later is told here.
         (spec_.resources.tasks != pods || spec_.pod_policy != kube::PodPolicy::kPerTask)) {
       problem("spec.resources.tasks: must stay " + std::to_string(pods) +
               ", the number of pods in spec.adopted");
@@ -139,6 +145,7 @@ class Checker {
 
   // A pod is looked up among the slots of its job by its name (JobRecord). The order makes the
   // look-up a binary search, so it is checked here instead of being made.
+  // Only the first pair that is out of order is told of: after it the others mean nothing.
   void check_adopted() {
     for (std::size_t i = 1; i < spec_.adopted.size(); ++i) {
       const std::string& before = spec_.adopted[i - 1].name;
@@ -170,11 +177,13 @@ class Checker {
           "spec.completions: needs podPolicy PerTask and spec.resources.tasks, the number of pods "
           "that run at once");
     }
+    // A number list may name an index twice, so distinct ones are counted below.
     const auto done = base::parse_number_list(spec_.completed_indexes, kCompletionsMax - 1);
     if (!done || std::ranges::any_of(*done, [&](int i) { return i >= *spec_.completions; })) {
       return problem("spec.completedIndexes: \"" + spec_.completed_indexes +
                      "\" must list indexes below spec.completions (example: 0,2-3)");
     }
+    // After an index has succeeded once, it needs no pod.
     const std::set<int> distinct{done->begin(), done->end()};
     const auto left = *spec_.completions - static_cast<std::int64_t>(distinct.size());
     if (*spec_.resources.tasks <= left) return;
@@ -225,6 +234,8 @@ class Checker {
                    "give a time of 0s or more");
     check_positive("spec.lifecycle.ttlAfterFinished", spec_.lifecycle.ttl_after_finished, true,
                    "give a time of 0s or more");
+    // timeMin is how far the scheduler may shorten the job to let it start earlier; it cannot
+    // lengthen it.
     if (spec_.schedule.time_min && spec_.schedule.time_limit &&
         *spec_.schedule.time_min > *spec_.schedule.time_limit) {
       problem("spec.schedule.timeMin: " + kube::format_duration(*spec_.schedule.time_min) +
@@ -252,6 +263,7 @@ class Checker {
     };
     check("spec.placement.hostlist", spec_.placement.hostlist);
     check("spec.placement.excludeHostlist", spec_.placement.exclude_hostlist);
+    // The grammar of features is the scheduler's, so its own parser judges the text.
     const auto constraint = sched::Constraint::parse(spec_.placement.constraint.value_or(""));
     if (!constraint.ok()) {
       problem("spec.placement.constraint: \"" + *spec_.placement.constraint +
@@ -274,6 +286,7 @@ class Checker {
 
 }  // namespace
 
+// Returns whole sentences; empty if the job is legal by itself.
 std::vector<std::string> check_job(const kube::Job& job) {
   return Checker{job}.run();
 }
@@ -290,6 +303,7 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   if (before.pod_policy != now.pod_policy) {
     problems.push_back("spec.podPolicy: cannot change; create another job");
   }
+  // Pods that have succeeded are counted against these (architecture.md 3, commit point 5).
   if (before.completions != now.completions || before.completed_indexes != now.completed_indexes) {
     problems.emplace_back(
         "spec.completions, spec.completedIndexes: cannot change; create another job");
@@ -315,6 +329,8 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
                 now.control.release_request);
   // A job that waits may change in any other way: it is judged anew.
   if (!is_allocated) return problems;
+  // A list of what may change, and not of what may not: a new field of the spec is refused until
+  // its change is known to be safe.
   for (const std::string& field : kube::changed_fields(before, now)) {
     if (std::ranges::find(kMutableWhileAllocated, field) != kMutableWhileAllocated.end()) continue;
     problems.push_back(field + ": cannot change while the job is allocated; requeue the job first");

@@ -36,6 +36,7 @@ std::vector<std::string> names_of(const std::optional<std::string>& hostlist) {
   return std::move(*names);
 }
 
+// The API's words for --oversubscribe and --exclusive.
 sched::Sharing translate(kube::JobSharing sharing) {
   switch (sharing) {
     case kube::JobSharing::kAny:
@@ -50,7 +51,8 @@ sched::Sharing translate(kube::JobSharing sharing) {
   return sched::Sharing::kAny;
 }
 
-// nullptr if there is none.
+// Returns the partition in force of that name; nullptr if there is none. A linear search: clusters
+// have few partitions, and the names come from a user.
 const sched::PartitionConfig* find_partition(const sched::Configuration& configuration,
                                              const std::string& name) {
   for (const auto& partition : configuration.partitions) {
@@ -59,6 +61,7 @@ const sched::PartitionConfig* find_partition(const sched::Configuration& configu
   return nullptr;
 }
 
+// At most one is the default (config_acceptance.cc); nullptr if none is.
 const sched::PartitionConfig* default_partition(const sched::Configuration& configuration) {
   for (const auto& partition : configuration.partitions) {
     if (partition.is_default) return &partition;
@@ -88,6 +91,8 @@ std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& 
                          "\"; name one of: " + names_of_partitions(context.configuration));
     }
   }
+  // A list of which some do not exist is refused as a whole: the job would otherwise wait in the
+  // rest without its user having noticed the error.
   if (!spec.partitions.empty()) return found;
   if (const auto* partition = default_partition(context.configuration)) return {partition};
   problems.push_back("spec.partitions: is absent and no partition is the default; name one of: " +
@@ -105,6 +110,7 @@ std::string why_too_small(const sched::JobRequest& request, const std::string& p
            " nodes are asked for, but partition \"" + partition + "\" has " +
            std::to_string(has.nodes) + "; lower nodes.min or name a larger partition";
   }
+  // With overcommit the number of tasks says nothing about CPUs.
   if (!request.tasks || request.overcommit || has.cpus_per_node_max == 0) return "";
   const std::int64_t nodes = std::min(request.max_nodes.value_or(has.nodes), has.nodes);
   // An upper bound: some nodes may have fewer CPUs than the largest one.
@@ -130,6 +136,7 @@ void check_capacity(const sched::JobRequest& request,
     const PartitionCapacity has =
         found == context.capacity.end() ? PartitionCapacity{} : found->second;
     std::string why = why_too_small(request, partition->name, has);
+    // One partition that may hold it is enough.
     if (why.empty()) return;
     if (has.nodes <= nodes_of_problem) continue;
     nodes_of_problem = has.nodes;
@@ -151,6 +158,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
+  // Compared as durations; the sentence shows whole seconds, rounded up.
   if (facts.grace_seconds && std::chrono::seconds{*facts.grace_seconds} > longest) {
     problems.push_back("spec.template.spec.terminationGracePeriodSeconds: " +
                        std::to_string(*facts.grace_seconds) + " is above killWait + graceTime (" +
@@ -169,6 +177,8 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   if (limits == 0) return;
   const std::int64_t job =
       spec.resources.memory_per_node ? spec.resources.memory_per_node->value() : 0;
+  // Equal sums are legal. A smaller one is legal as long as some container has no limit, since such
+  // containers share what is left of the memory (pod_builder.cc).
   if (job != 0 && (limits == job || (!all && limits < job))) return;
   problems.push_back("spec.template.spec.containers: memory limits of " +
                      kube::format_bytes(kube::Bytes{limits}) +
@@ -181,6 +191,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
 
 // Lists that contradict each other or the number of nodes. The job could wait for ever otherwise.
 void check_node_list(const sched::JobRequest& request, std::vector<std::string>& problems) {
+  // Both lists are of names, so a node that does not exist contradicts nothing yet.
   for (const std::string& name : request.required_nodes) {
     const auto& excluded = request.excluded_nodes;
     if (std::find(excluded.begin(), excluded.end(), name) == excluded.end()) continue;
@@ -250,6 +261,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   if (spec.resources.nodes) {
     request.nodes_given = true;
     request.min_nodes = spec.resources.nodes->min;
+    // As with sbatch -N2: one number is both.
     request.max_nodes = spec.resources.nodes->max.value_or(request.min_nodes);
   }
   request.tasks = spec.resources.tasks;
@@ -268,6 +280,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
     request.memory = sched::MemoryPerCpu{mib_of(*spec.resources.memory_per_cpu)};
   if (spec.resources.memory_per_node)
     request.memory = sched::MemoryPerNode{mib_of(*spec.resources.memory_per_node)};
+  // --mem=0 asks for all memory of each node.
   // The scheduler has Slurm's notation for it.
   if (spec.resources.all_memory.value_or(false)) {
     request.memory = sched::MemoryPerNode{sched::MemoryMiB{0}};
@@ -337,6 +350,8 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   const std::size_t problems_before = verdict.problems.size();
   // All problems are collected, so that a user sees them at once and not one per try.
   const auto partitions = find_partitions(job.spec, context, verdict.problems);
+  // Noted apart from the sentences: a job that was accepted waits for its partition to come back,
+  // whereas a new job is refused.
   verdict.partition_missing = verdict.problems.size() > problems_before;
   if (const std::string qos = job.spec.schedule.qos.value_or(""); !qos.empty()) {
     const auto& known = context.configuration.qos;

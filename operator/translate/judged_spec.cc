@@ -25,6 +25,8 @@ constexpr std::size_t kImageBytesMax = 1025;  // one more than the CRD allows
 // Resources beside CPU and memory, each of which is refused: as many as are told of.
 constexpr std::size_t kOtherResourcesMax = 4;
 
+// Cuts at a character, not within one: an invalid text would be refused by the API server when the
+// sentence that names it is written.
 std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
   return std::string{base::head_of(text, bytes_max)};
 }
@@ -33,17 +35,21 @@ std::optional<std::string> head(const std::optional<std::string>& text) {
   return text ? std::optional{head(*text)} : std::nullopt;
 }
 
+// Only whether the field is there is read. The value is one constant, so a probe of a megabyte
+// costs no more than an empty one.
 // Only whether the field is there is read.
 kube::RawJson presence(const kube::RawJson& field) {
   static const kube::RawJson kPresent{Json{{"dropped", true}}};
   return field.empty() ? kube::RawJson{} : kPresent;
 }
 
+// Only exec hooks are judged (freeze_hazards.h).
 std::optional<kube::LifecycleHandler> presence(const std::optional<kube::LifecycleHandler>& hook) {
   if (!hook || hook->exec.empty()) return std::nullopt;
   return kube::LifecycleHandler{.exec = presence(hook->exec)};
 }
 
+// Keeps CPU and memory, and the first others that are not 0, as many as `others_max`.
 kube::ResourceList judged_resources(const kube::ResourceList& all, std::size_t others_max) {
   kube::ResourceList kept;
   for (const auto& [name, quantity] : all) {
@@ -60,6 +66,8 @@ kube::ResourceList judged_resources(const kube::ResourceList& all, std::size_t o
 kube::Container judged_container(const kube::Container& container) {
   kube::Container kept{.name = head(container.name),
                        .image = head(container.image, kImageBytesMax)};
+  // The command itself may be long. The name of the launcher is all that the check takes from it,
+  // and a command that consists of that name is judged alike.
   if (const auto launcher = launcher_of(container)) kept.command.emplace_back(*launcher);
   kept.resources.requests = judged_resources(container.resources.requests, kOtherResourcesMax);
   kept.resources.limits = judged_resources(container.resources.limits, 0);
@@ -92,6 +100,8 @@ std::vector<kube::Toleration> judged_tolerations(std::vector<kube::Toleration> t
 
 }  // namespace
 
+// Every field here is one that freeze_hazards() or check_container() reads. A new hazard must be
+// kept here, too: otherwise a pod that has it would pass in its judged form.
 void keep_hazards(const kube::Container& from, kube::Container& to) {
   to.restart_policy = head(from.restart_policy);
   to.liveness_probe = presence(from.liveness_probe);
@@ -102,6 +112,8 @@ void keep_hazards(const kube::Container& from, kube::Container& to) {
   if (hooks.post_start || hooks.pre_stop) to.lifecycle = std::move(hooks);
 }
 
+// A field that is left out here counts as absent, so the check of it would be silent: a new check
+// needs its field here.
 kube::PodSpec judged_spec(kube::PodSpec spec) {
   kube::PodSpec kept;
   kept.node_name = head(spec.node_name);

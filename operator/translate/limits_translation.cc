@@ -11,6 +11,7 @@ namespace {
 // Billing is counted in millionths, so an amount times a million must fit into 64 bits.
 constexpr std::int64_t kAmountMax = INT64_MAX / 1'000'000;
 
+// Memory must be above 0, because with 0 no job could start.
 // For counts 0 is a limit: none may be used.
 void check_amounts(const std::string& field, const std::optional<kube::ResourceAmounts>& amounts,
                    SpecProblems& problems) {
@@ -35,6 +36,8 @@ void check_counts(const std::string& field, const std::optional<Counts>& counts,
 
 // Checks the limits that QOS and accounts have in common.
 template <typename Limits>
+// Checks the limits that QOS and accounts have in common. `field` is where they stand in the
+// object.
 void check_common(const std::string& field, const Limits& limits, SpecProblems& problems) {
   check_counts(field + ".group", limits.group, problems);
   if (limits.group) {
@@ -84,6 +87,7 @@ sched::Limits common_of(const Limits& limits) {
   // A namespace is a user of Slurm's. Its resources are limited by QOS alone (translate).
   if (limits.per_namespace) {
     out.user_jobs = limits.per_namespace->jobs;
+    // Jobs are counted from their creation on: those that wait, too (MaxSubmitJobsPerUser).
     out.user_submit = limits.per_namespace->submitted_jobs;
   }
   return out;

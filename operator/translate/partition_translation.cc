@@ -12,7 +12,8 @@
 namespace control {
 namespace {
 
-// Slurm's own limits of PriorityTier and PriorityJobFactor (16 bits, two values reserved).
+// Slurm's own limits of PriorityTier and PriorityJobFactor (16 bits, two values reserved), and of
+// the number in OverSubscribe=FORCE:n. That of the billing weights is ours.
 constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
 constexpr std::int64_t kBillingWeightMax = 1'000'000'000;
@@ -93,6 +94,10 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
 // Checks what the object says by itself, like check_config().
 // Two partitions that are both the default, and a QOS that does not exist, show only beside the
 // other objects (config_acceptance.h).
+//
+// A hostlist and a selector together would leave open whether the partition has the union or the
+// intersection. Of a hostlist only the spelling is checked: whether its nodes exist changes from
+// day to day, and is a warning.
 std::vector<std::string> check_partition(const kube::Partition& partition) {
   SpecProblems problems;
   const kube::PartitionSpec& spec = partition.spec;
@@ -110,6 +115,8 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
   problems.range("spec.priorityTier", spec.priority_tier, 0, kTierMax);
   if (spec.over_subscribe) {
     problems.range("spec.overSubscribe.maxShare", spec.over_subscribe->max_share, 1, kShareMax);
+    // Slurm writes the number into the policy's own value (FORCE:4), so it cannot be without one
+    // there.
     const auto policy = spec.over_subscribe->policy.value_or(kube::OverSubscribePolicy::kNever);
     if (spec.over_subscribe->max_share && policy != kube::OverSubscribePolicy::kOnRequest &&
         policy != kube::OverSubscribePolicy::kForce) {
@@ -141,12 +148,14 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
                    " is greater than maxNodes " + std::to_string(*limits.max_nodes) +
                    "; lower minNodes");
     }
+    // Jobs without a time limit of their own would ask for more than the partition allows.
     if (limits.default_time && limits.max_time && *limits.default_time > *limits.max_time) {
       problems.add("spec.limits.defaultTime: " + kube::format_duration(*limits.default_time) +
                    " is longer than maxTime " + kube::format_duration(*limits.max_time) +
                    "; lower defaultTime");
     }
   }
+  // An empty list could mean all of them or none of them.
   for (const auto& [access, name] :
        {std::pair{&spec.allow, "spec.allow"}, std::pair{&spec.deny, "spec.deny"}}) {
     if (!*access) continue;

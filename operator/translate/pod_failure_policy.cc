@@ -7,11 +7,14 @@
 namespace control {
 namespace {
 
+// Returns an empty list if the Job has no policy, so that callers need not tell the two apart.
 const std::vector<kube::BatchFailureRule>& rules_of(const kube::BatchJobSpec& spec) {
   static const std::vector<kube::BatchFailureRule> kNone;
   return spec.pod_failure_policy ? spec.pod_failure_policy->rules : kNone;
 }
 
+// Success is not a failure that NotIn could match. An operator other than In and NotIn cannot be
+// stored: the API server checks it.
 // Success is no failure that NotIn could match.
 bool matches(const kube::BatchExitCodes& codes, int exit_code) {
   if (exit_code == 0) return false;
@@ -20,11 +23,13 @@ bool matches(const kube::BatchExitCodes& codes, int exit_code) {
   return is_listed == (codes.op == "In");
 }
 
+// FailIndex has been refused before a gang is made (failure_policy_problems).
 FailureAction action_of(const kube::BatchFailureRule& rule) {
   if (rule.action == "FailJob") return FailureAction::kFailJob;
   return rule.action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount;
 }
 
+// Evictions are no failures of the gang here either, so such a rule asks for what happens anyway.
 bool ignores_disruptions(const kube::BatchFailureRule& rule) {
   return rule.action == "Ignore" &&
          std::all_of(
@@ -32,6 +37,7 @@ bool ignores_disruptions(const kube::BatchFailureRule& rule) {
              [](const kube::BatchPodCondition& each) { return each.type == "DisruptionTarget"; });
 }
 
+// 0 if the template cannot be read.
 std::size_t count_containers(const kube::BatchJobSpec& spec) {
   const auto pod = kube::decode_template(spec.pod_template);
   return pod.ok() ? pod->spec.containers.size() + pod->spec.init_containers.size() : 0;
@@ -51,6 +57,9 @@ FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
   return {};
 }
 
+// The policy of the batch group is about single pods, a gang ends as a whole. What a rule says must
+// mean the same in both worlds, or the Job is refused: a rule that is silently ignored would be
+// found out only when something fails.
 std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec) {
   std::vector<std::string> problems;
   const auto& rules = rules_of(spec);
@@ -65,6 +74,7 @@ std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec)
       problems.push_back(path +
                          "onPodConditions: only the action Ignore on DisruptionTarget is "
                          "supported, which is what happens to every gang; remove the rule");
+    // With a single container the name cannot be wrong, since the API server checks that it exists.
     } else if (rule.on_exit_codes && rule.on_exit_codes->container_name &&
                count_containers(spec) != 1) {
       problems.push_back(path +

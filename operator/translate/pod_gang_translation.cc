@@ -29,6 +29,8 @@ constexpr std::int64_t kWrittenGraceSeconds = 30;  // written into each pod that
 constexpr std::size_t kSentencesMax = 4;           // those of further pods are mostly the same
 constexpr std::string_view kTemplate = "spec.template.";  // as the check of templates names fields
 
+// Returns "" if the pod lacks the annotation. One that is "" means the same: a template that
+// renders an empty value asks for nothing.
 std::string annotation(const kube::Pod& pod, std::string_view name) {
   const auto found = pod.metadata.annotations.find(std::string{name});
   return found == pod.metadata.annotations.end() ? "" : found->second;
@@ -105,6 +107,9 @@ class Translator {
     problem("annotation " + std::string{name} + ": \"" + text + "\" " + advice);
   }
 
+  // Returns how many pods complete the gang. The annotation says it exactly; a PodGroup gives only
+  // a least number, because the coscheduling plugin starts any surplus pods with the others. After
+  // a problem the result is meaningless: run() refuses the gang before it counts.
   // An absent minMember, and the 0 that its CRD lets pass, ask for nothing: one pod is a gang.
   Size check_size() {
     const std::int64_t least = std::max(group_.min_member.value_or(1), 1);
@@ -126,6 +131,9 @@ class Translator {
     return {.pods = size.value_or(1)};
   }
 
+  // Compares each pod with the first one only, which finds every difference, and tells of one pod
+  // for each annotation: if the first is the odd one, all 1,023 others differ from it. The
+  // annotation of CPUs is not compared, since a gang takes the largest.
   void check_same() {
     for (const std::string_view name :
          {kube::kAnnotationPods, kube::kAnnotationPartition, kube::kAnnotationQos,
@@ -146,6 +154,8 @@ class Translator {
     // server writes; both would be refused in a template.
     spec.erase("schedulingGates");
     for (const char* list : {"containers", "initContainers"}) {
+      // Launchers are looked for in these two fields alone. Without them check_template() has
+      // nothing to find.
       if (!spec.contains(list)) continue;
       for (Json& container : spec[list]) {
         container.erase("command");
@@ -161,14 +171,19 @@ class Translator {
           "spec.priorityClassName: kube-scheduler would evict other pods from the gang's nodes for "
           "it; use a class with preemptionPolicy: Never, or none");
     }
+    // The two maxima may come from different pods: each slot holds the most of either.
     shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory)};
     for (std::string& sentence : found) {
+      // The check speaks of the template of a Job of ours, which the author of these pods has never
+      // seen.
       if (sentence.starts_with(kTemplate)) sentence.erase(0, kTemplate.size());
       sentence = "pod " + pod.metadata.name + ": " + sentence;
       if (problems_.size() < kSentencesMax) problem(std::move(sentence));
     }
   }
 
+  // Limits and not requests are the fallback, because requests must be 1m for each CPU here
+  // (check_requests) and so say nothing of what a pod uses.
   // Its annotation says how many CPUs it uses, else its limits.
   static PodShape shape_of_pod(const kube::Pod& pod, Sentences& found) {
     PodShape shape = shape_of(pod.spec, PodCpus::kLimits, found);
@@ -197,6 +212,8 @@ class Translator {
         }
       }
     }
+    // All containers count, init containers too. The node's accounting counts the larger of the two
+    // groups, which is never more than this sum.
     const std::int64_t milli = cpu_requests_of(pod.spec).value();
     if (milli <= cpus) return;
     found.push_back(
@@ -207,6 +224,9 @@ class Translator {
         std::string{kube::kAnnotationCpus} + " or in limits how many CPUs it uses");
   }
 
+  // Returns the Job that stands for the gang. Its pods exist already: what it says of size and
+  // shape is for the scheduler, and `adopted` says which pods fill the slots that the scheduler
+  // grants.
   kube::Job job() {
     kube::Job job;
     job.metadata.ns = first_.metadata.ns;
@@ -214,6 +234,7 @@ class Translator {
                                                                         : kube::kLabelGang}] =
         gang_.name;
     std::string uids;
+    // In the order of names, which the check of a Job demands of `adopted` (job_check.cc).
     for (const auto& pod : pods_) {
       const kube::ObjectMeta& metadata = pod->metadata;
       uids += metadata.uid + ",";
@@ -240,8 +261,11 @@ class Translator {
     return job;
   }
 
-  // A hash of all UIDs, so the same pods give the same name in each leader, and a replaced pod
-  // another one.
+  // Returns the gang's name with a hash of all UIDs. So the same pods give the same name in each
+  // leader: two leaders that both see the gang complete try to create one object, and the second
+  // one is told AlreadyExists. A pod that was replaced gives another name, because it is another
+  // gang. Label values may have capitals, dots and underscores, and begin with a digit; names of
+  // Jobs may not. At most 44 + 2 + 6 characters, which are the 52 that a Job's name may have.
   std::string job_name(const std::string& uids) const {
     std::string prefix = gang_.name.substr(0, kNamePrefixMax);
     for (char& c : prefix) {
@@ -249,11 +273,13 @@ class Translator {
       if (c == '.' || c == '_') c = '-';
     }
     if (prefix[0] < 'a' || prefix[0] > 'z') prefix.insert(0, "j-");
+    // Pods are named "<job>-<hash>-<index>"; without its index such a name is that of the Job.
     std::string name = pod_name(prefix, uids, 0, 0);
     name.erase(name.rfind('-'));
     return name;
   }
 
+  // Returns the parts between commas, without empty ones: "a,,b," names two partitions.
   static std::vector<std::string> split(const std::string& text) {
     std::vector<std::string> parts;
     for (std::size_t begin = 0; begin <= text.size();) {
@@ -264,6 +290,8 @@ class Translator {
     return parts;
   }
 
+  // More nodes than pods are refused as a minimum, since a node without a pod would be no part of
+  // the gang; as a maximum they do no harm.
   // "2" or "2-4", as sbatch's -N takes it.
   void set_nodes(kube::JobSpec& spec) {
     const std::string text = annotation(first_, kube::kAnnotationNodes);
@@ -282,6 +310,7 @@ class Translator {
         "is not a number of nodes from 1 to " + std::to_string(pods) + " (examples: 2, 2-4)");
   }
 
+  // Without the annotation the partition's default holds, as for a job of ours.
   void set_time_limit(kube::JobSpec& spec) {
     const std::string text = annotation(first_, kube::kAnnotationTimeLimit);
     if (text.empty()) return;
@@ -294,7 +323,9 @@ class Translator {
                           "is not a time above 0s (example: 1h30m)");
   }
 
-  // Tells the scheduler where the pods may run. No pod is made of it.
+  // Returns the template that tells the scheduler where the pods may run: the fields that choose
+  // nodes, and for how long a pod may take to end. No pod is made of it. It names the first pod's
+  // containers because a template without any is refused.
   kube::RawJson pod_template() const {
     const Json from = kube::encode(first_)["spec"];
     Json spec{{"restartPolicy", "Never"}, {"containers", Json::array()}};
@@ -320,6 +351,8 @@ class Translator {
 }  // namespace
 
 GangName gang_of(const kube::Labels& labels, bool heeds_groups) {
+  // Our own label decides even if labels of the plugin are there, too: users who write ours ask for
+  // us, whereas a workload controller may set the plugin's for another scheduler.
   using By = GangName::By;
   for (const auto& [key, by] : {std::pair{kube::kLabelGang, By::kJobName},
                                 std::pair{kube::kLabelPodGroup, By::kPodGroup},

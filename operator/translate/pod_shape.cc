@@ -19,6 +19,7 @@ void add_amount(std::int64_t& sum, std::int64_t amount) {
   if (__builtin_add_overflow(sum, amount, &sum)) sum = std::numeric_limits<std::int64_t>::max();
 }
 
+// Returns null if the list does not name the resource, which differs from an amount of 0.
 const kube::Quantity* amount_in(const kube::ResourceList& list, const char* name) {
   const auto found = list.find(name);
   return found == list.end() ? nullptr : &found->second;
@@ -26,6 +27,7 @@ const kube::Quantity* amount_in(const kube::ResourceList& list, const char* name
 
 }  // namespace
 
+// Init containers do not count: the shape is what the tasks of the job have while they run.
 PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::string>& problems) {
   std::int64_t milli_cpus = 0;
   std::int64_t memory = 0;
@@ -55,6 +57,7 @@ PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::strin
                        kube::format_bytes(kube::Bytes{kPodMemoryMax}) +
                        " of memory, which is not possible; use less");
   } else {
+    // 0 is legal and says that no container names any: the partition's default holds then.
     shape.memory = memory;
   }
   return shape;

@@ -5,12 +5,15 @@
 namespace control {
 namespace {
 
+// Rounded up to whole MiB, in which Slurm counts memory.
 std::optional<sched::MemoryMiB> memory_of(const std::optional<kube::Bytes>& bytes) {
   return bytes ? std::optional{mib_of(*bytes)} : std::nullopt;
 }
 
 }  // namespace
 
+// The API's Disabled is Slurm's OFF. Gang is a mode of Slurm's too, but has a field of its own in
+// the API. Switches without a default let the compiler find a mode that is added on either side.
 sched::PreemptMode translate(kube::PreemptMode mode) {
   switch (mode) {
     case kube::PreemptMode::kDisabled:
@@ -29,6 +32,7 @@ std::optional<sched::PreemptMode> translate(const std::optional<kube::PreemptMod
   return mode ? std::optional{translate(*mode)} : std::nullopt;
 }
 
+// The way back, for a status that says which mode was in force.
 kube::PreemptMode preempt_mode_of(sched::PreemptMode mode) {
   switch (mode) {
     case sched::PreemptMode::kOff:
@@ -43,6 +47,9 @@ kube::PreemptMode preempt_mode_of(sched::PreemptMode mode) {
   return kube::PreemptMode::kDisabled;
 }
 
+// Both fields of a pair are set from one object: what a partition leaves out of its own block is
+// absent and is not filled from the cluster's here, since the scheduler knows which level comes
+// first.
 void translate_memory(const std::optional<kube::MemoryLimits>& limits, sched::MemoryLimit& defaults,
                       sched::MemoryLimit& maxima) {
   if (!limits) return;

@@ -34,6 +34,7 @@ sched::UsageReset translate(kube::UsageResetPeriod period) {
 }
 
 // Slurm's PriorityFlags. Some switch a rule off that holds by default.
+// "Normal" in the name of a flag means that the factor is divided by the largest one of the queue.
 void set_flag(kube::PriorityFlag flag, sched::PriorityParameters& out) {
   switch (flag) {
     case kube::PriorityFlag::kAccrueAlways:
@@ -68,6 +69,7 @@ void set_flag(kube::PriorityFlag flag, sched::PriorityParameters& out) {
 
 // A weight that is absent is 0: that part of the priority does not count. Names differ where
 // Slurm's do: an account is an association there.
+// REQUIRES: check_priority() found nothing, so each weight fits into its 32 bits.
 void translate_weights(const kube::PriorityWeights& weights, sched::PriorityParameters& out) {
   const auto weight = [](const std::optional<std::int64_t>& value) {
     return static_cast<std::uint32_t>(value.value_or(0));
@@ -88,6 +90,8 @@ void translate_weights(const kube::PriorityWeights& weights, sched::PriorityPara
 // The weights by one list, so that each has the same bounds and its own name in the sentence.
 // Bounds of the durations are ours: a period below a second would only recalculate what has not
 // changed.
+// The half-life has a lower bound and "Never" a field of its own, because Slurm's 0 for "never"
+// looks like the shortest time there is.
 void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems) {
   if (!priority) return;
   if (priority->weights) {
@@ -115,11 +119,13 @@ void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecPro
 sched::PriorityParameters translate_priority(const std::optional<kube::PriorityConfig>& priority) {
   sched::PriorityParameters out;
   if (!priority) return out;
+  // Absent means Basic: the order of submission.
   out.type = priority->type == kube::PriorityType::kMultifactor ? sched::PriorityType::kMultifactor
                                                                 : sched::PriorityType::kBasic;
   if (priority->weights) translate_weights(*priority->weights, out);
   out.max_age = priority->max_age.value_or(out.max_age);
   out.favor_small = priority->favor_small.value_or(false);
+  // Absent means Fair Tree, Slurm's default.
   out.fair_tree = priority->fair_share != kube::FairShareRule::kClassic;
   out.dampening = priority->dampening_factor.value_or(1);
   // 0 is the scheduler's word, as it is Slurm's, for usage that does not decay.

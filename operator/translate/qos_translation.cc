@@ -16,6 +16,7 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   const kube::QosSpec& spec = qos.spec;
   problems.name(qos.metadata.name);
   problems.range("spec.priority", spec.priority, 0, 4'294'967'293);
+  // In Slurm a QOS cannot say OFF either.
   if (spec.preempt_mode == kube::PreemptMode::kDisabled) {
     problems.add(
         "spec.preemptMode: Disabled is not possible for a QOS; use Cancel, Requeue or "
@@ -24,6 +25,7 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.graceTime", spec.grace_time);
   check_limits("spec.limits", spec.limits, problems);
+  // 0 % is legal: usage of such jobs is free.
   problems.range("spec.usageFactorPercent", spec.usage_factor_percent, 0, 1'000'000);
   return problems.take();
 }
@@ -63,6 +65,8 @@ sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spe
     }
   }
   qos.limits = translate(spec.limits);
+  // Percent in the API and thousandths in the scheduler: integers on both sides, so that usage is
+  // the same on every machine.
   if (spec.usage_factor_percent) {
     qos.usage_factor_milli = std::int64_t{*spec.usage_factor_percent} * 10;
   }

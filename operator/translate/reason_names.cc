@@ -9,6 +9,7 @@
 namespace control {
 namespace {
 
+// The scheduler's names of states in the words of the API, for both directions.
 // The two enumerations are equal today. They are kept apart, because one is stored in objects of
 // users and the other is the scheduler's own.
 constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState>>({
@@ -33,9 +34,12 @@ std::string_view reason_name(sched::Reason reason) {
 }
 
 std::optional<sched::Reason> parse_reason(std::string_view name) {
+  // nullopt for a name that this version does not know: a later version may have written the
+  // status.
   return name.empty() ? sched::Reason::kNone : sched::parse_reason(name);
 }
 
+// The CHECK is reached only by a state that was added to an enumeration and forgotten in the table.
 // A linear search: eleven entries, and both directions from one table.
 kube::JobState state_of(sched::JobState state) {
   for (const auto& [ours, theirs] : kStates) {
@@ -51,6 +55,8 @@ sched::JobState state_of(kube::JobState state) {
   CHECK(false);
 }
 
+// The scheduler decides five ways to end a job before its time. Each becomes status.ending, which
+// is written before the first pod is deleted (architecture.md 3, commit point 3).
 // Not a table like kStates: a value that is added to an enumeration makes the compiler name each of
 // these switches.
 kube::EndingVerdict verdict_of(sched::EndingVerdict verdict) {
@@ -69,6 +75,8 @@ kube::EndingVerdict verdict_of(sched::EndingVerdict verdict) {
   CHECK(false);
 }
 
+// An end that was read from the pods is stored as an ending, too, so that a new leader need not
+// read it from pods that may be gone.
 // REQUIRES: the state is final.
 kube::EndingVerdict verdict_of(sched::JobState state) {
   switch (state) {

@@ -5,10 +5,12 @@
 namespace control {
 namespace {
 
+// A bound of Kubernetes.
 constexpr std::size_t kLabelValueMax = 63;
 
 }  // namespace
 
+// Both bounds belong to the range.
 void SpecProblems::range(std::string_view field, const std::optional<base::Duration>& value,
                          base::Duration min, base::Duration max) {
   if (!value || (*value >= min && *value <= max)) return;
@@ -22,6 +24,7 @@ void SpecProblems::not_negative(std::string_view field,
   add(std::string{field} + ": " + kube::format_duration(*value) + " is negative; use 0s or more");
 }
 
+// The characters need no check: those of names are legal in labels.
 void SpecProblems::name(const std::string& name) {
   if (name.size() <= kLabelValueMax) return;
   add("metadata.name: \"" + name + "\" has " + std::to_string(name.size()) +
@@ -29,6 +32,8 @@ void SpecProblems::name(const std::string& name) {
       " are possible; create it under a shorter name");
 }
 
+// Checks the memory of a partition or of the cluster. Zero is Slurm's spelling of "no limit", which
+// an absent field says here, so a 0 is mostly a mistake.
 void SpecProblems::memory(std::string_view field, const std::optional<kube::MemoryLimits>& limits) {
   if (!limits) return;
   // C16: at one level, one form of a default and of a maximum.

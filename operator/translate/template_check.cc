@@ -17,6 +17,7 @@ constexpr std::string_view kSpec = "spec.template.spec.";
 
 using Sentences = std::vector<std::string>;
 
+// Returns true for the characters that names of programs and files are made of.
 // Of the names of programs and files: "srun.log" and "my-srun" are words of their own.
 bool is_word_char(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
@@ -24,6 +25,7 @@ bool is_word_char(char c) {
 
 // Returns true if `text` contains `word` as a word of its own: "exec srun ./a", "/usr/bin/srun",
 // but not "srun.log" or "mysrun".
+// All occurrences are tried, because the first may be a part of a longer word: "mysrun; srun ./a".
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos;
        at = text.find(word, at + 1)) {
@@ -34,6 +36,9 @@ bool has_word(std::string_view text, std::string_view word) {
   return false;
 }
 
+// The check exists because scripts that come from Slurm mostly call srun, which there starts the
+// job's tasks. Here one pod is one task, and the call would fail on each pod after the gang has
+// waited for its nodes.
 // A launcher inside a pod would find no other hosts to start on, and fail in ways that are hard to
 // read; it is refused with a sentence instead. Only whole words count, so a file called srun.log is
 // no launcher.
@@ -47,6 +52,8 @@ void check_launchers(const kube::Container& container, const std::string& where,
                      " to start more; run the program itself, it starts once per pod");
 }
 
+// A container that kubelet restarts by itself would come back without its gang: the others wait for
+// a peer that has lost its state. What a frozen pod cannot bear is listed in freeze_hazards.h.
 // A container that kubelet restarts by itself would come back without its gang.
 void check_container(const kube::Container& container, const std::string& where,
                      Sentences& problems) {
@@ -64,6 +71,8 @@ void check_container(const kube::Container& container, const std::string& where,
 // `names` has those of all lists so far: init containers and containers share one set of names.
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
                       std::set<std::string>& names, Sentences& problems) {
+  // The size is told of, but each container is checked all the same: the list has a bound of its
+  // own, that of a whole object.
   if (containers.size() > kTemplateContainersMax) {
     problems.push_back(std::string{kSpec} + std::string{list} + ": more than " +
                        std::to_string(kTemplateContainersMax) +
@@ -72,6 +81,8 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
   for (std::size_t i = 0; i < containers.size(); ++i) {
     const std::string where =
         std::string{kSpec} + std::string{list} + "[" + std::to_string(i) + "]";
+    // The API server would refuse the pods for either mistake, which a user would only see once the
+    // job has nodes and none of its pods can be made.
     if (containers[i].name.empty()) {
       problems.push_back(where + ".name: a container needs a name; give it one");
     } else if (!names.insert(containers[i].name).second) {
@@ -83,7 +94,12 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
 }
 
 // Refuses what would break the promise that the scheduler places the gang and the freezer stops it
-// as a whole.
+// as a whole. The fields are of four kinds:
+// - a pod that ends or restarts by itself (restartPolicy, activeDeadlineSeconds)
+// - a pod that another rule places or delays (nodeName, affinity, topology spread, schedulerName,
+// schedulingGates)
+// - a pod that the freezer cannot stop, or not alone (hostPID, runtimeClassName)
+// - lists without a bound, which the operator keeps for each waiting job.
 void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& problems) {
   const auto refuse = [&](bool present, std::string_view field, std::string_view sentence) {
     if (present)
@@ -130,6 +146,7 @@ void check_pod(const kube::PodSpec& spec, const nlohmann::json& raw, Sentences& 
 
 // These lists are kept for each waiting job, so they have a bound (faults.md, section 5). Larger
 // ones are refused (check_pod), so nothing that counts is lost.
+// Returns true if such a list may be kept.
 bool is_small(const kube::Labels& node_selector) {
   if (node_selector.size() > kTemplateListMax) return false;
   std::size_t bytes = 0;
@@ -147,6 +164,7 @@ bool is_small(const std::vector<kube::Toleration>& tolerations) {
   return bytes <= kTemplateListBytesMax;
 }
 
+// The order of the three names decides only which one the sentence tells of.
 // nullopt if none is called. The words are looked for in the command and its arguments alone: the
 // text of a script in the image cannot be seen from here.
 std::optional<std::string_view> launcher_of(const kube::Container& container) {
@@ -173,6 +191,8 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
     return facts;
   }
   const kube::PodSpec& spec = decoded->spec;
+  // Fields that the decoded type does not have, such as ephemeralContainers, are seen in the JSON
+  // alone.
   const nlohmann::json raw = pod_template.json();
   if (spec.containers.empty()) {
     facts.problems.push_back(std::string{kSpec} +
@@ -182,6 +202,7 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   check_containers(spec.init_containers, "initContainers", names, facts.problems);
   check_containers(spec.containers, "containers", names, facts.problems);
   check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
+  // Empty if it was refused above as too large.
   if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;
   if (is_small(spec.tolerations)) facts.tolerations = spec.tolerations;
   facts.grace_seconds = spec.termination_grace_period_seconds;

@@ -8,6 +8,7 @@
 namespace control {
 namespace {
 
+// Both ways by a switch, so that a row that is added on one side does not compile.
 // The row says why a job has its turns; a new leader needs it to go on with the same rotation.
 kube::TimetableRow row_of(sched::Row row) {
   switch (row) {
@@ -38,6 +39,7 @@ timetable::PodSet map_set(const timetable::PodSet& set,
                           const std::vector<std::vector<std::uint16_t>>& images) {
   timetable::PodSet mapped;
   for (const std::uint16_t index : set) {
+    // REQUIRES: `images` has an entry for each index of `from`, be it an empty one.
     mapped.insert(mapped.end(), images[index].begin(), images[index].end());
   }
   std::sort(mapped.begin(), mapped.end());
@@ -47,6 +49,8 @@ timetable::PodSet map_set(const timetable::PodSet& set,
 
 // Renames the indexes of a timetable. The scheduler's plans are about jobs, a node's timetable is
 // about pods, and a job may have several pods on a node (PerTask) or, after without_job, none.
+// Instants and slots stay as they are: when something changes is the scheduler's decision, and this
+// only says which pods it is about.
 timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t pods_count,
                                    const std::vector<std::vector<std::uint16_t>>& images) {
   timetable::Timetable to;
@@ -83,6 +87,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
     if (!job) continue;
     for (const PodSlot& slot : job->slots) {
       if (!slot.has_pod() || slot.node != node_name) continue;
+      // More pods than a timetable can hold are not listed and so never frozen.
       if (spec.pods.size() >= timetable::kPodsMax) break;
       images[i].push_back(static_cast<std::uint16_t>(spec.pods.size()));
       kube::TimetablePod& pod = spec.pods.emplace_back();
@@ -90,6 +95,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
       pod.name = slot.name;
       pod.job_uid = job->uid;
       pod.row = row_of(entry.row);
+      // Rounded down to whole seconds, which is what the object has.
       pod.ran = std::chrono::seconds{whole_seconds_down(entry.ran)};
     }
   }
@@ -97,7 +103,8 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
   return spec;
 }
 
-// The plan stays as it is, and the turns of the job are empty: its neighbors keep theirs.
+// Returns the timetable with the turns of one job emptied; its neighbors keep theirs. Used for a
+// job whose pods must not be frozen, until the scheduler plans anew.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_uid) {
   kube::NodeTimetableSpec left;
@@ -116,6 +123,7 @@ kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
 // hand or another version may have written it.
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find) {
+  // Everything that follows indexes by what the object says, so it is checked first.
   if (!timetable::validate(spec.timetable).ok() || spec.timetable.pods_count != spec.pods.size()) {
     return std::nullopt;
   }
@@ -127,6 +135,8 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
     const auto job = find(spec.pods[i]);
     if (!job) continue;
+    // The first pod of a job speaks for it: encode_plan() wrote the same row and the same time into
+    // each.
     // Several pods of a job on this node are one entry to the scheduler.
     const auto [at, fresh] =
         entry_of.try_emplace(job->value(), static_cast<std::uint16_t>(plan.entries.size()));

@@ -7,7 +7,9 @@
 namespace control {
 namespace {
 
-// The number at the front of `text`, which loses it and the character after it.
+// Takes the number at the front of `text`, and the character after it, away from it. Returns
+// nullopt and leaves `text` if no number is there. Which character follows is not looked at: it is
+// a colon or a comma.
 std::optional<std::int64_t> take_number(std::string_view& text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -19,6 +21,8 @@ std::optional<std::int64_t> take_number(std::string_view& text) {
 
 }  // namespace
 
+// The usage of accounts is not stored: it is the sum of that of their namespaces. Jobs are one
+// string "id:seconds,id:seconds" and not a list of objects, which would be many times as long.
 kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant taken_at) {
   kube::UsageRecordSpec record{.as_of = usage.as_of, .taken_at = taken_at};
   for (const sched::UserUsage& user : usage.users) {
@@ -31,6 +35,7 @@ kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant
     record.qos.push_back({qos.qos, qos.used.billed, qos.used.wall_milli});
   }
   for (const sched::JobCharged& job : usage.jobs) {
+    // Rounded down, so that after a restart a second may be charged twice but none is lost.
     const auto seconds = std::chrono::floor<std::chrono::seconds>(job.run).count();
     record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.value()) + ":" +
                    std::to_string(seconds);

@@ -27,6 +27,7 @@ json encode_note(const kube::Condition& note) {
 }
 
 // The name of each effect in tests that end the operator before or after a write (crash_points.h).
+// A status names its own point, because the same write may be any of several commit points.
 struct PointOf {
   template <typename T>
   WritePoint operator()(const PatchStatus<T>& effect) const {
@@ -75,6 +76,7 @@ class CarryOut {
                              .uid = from.metadata.uid,
                              .result = client_.patch_status_from(from, *effect.to),
                              .fresh = base::Error{}};
+    // Other failures tell nothing about the object.
     if (!outcome.result.ok() && outcome.result.error().code == base::Code::kConflict) {
       // Read here, on the writer's thread, so that the loop can decide on the newest version at
       // once instead of waiting for its watch.
@@ -96,6 +98,7 @@ class CarryOut {
                                              {.resource_version = effect.version})
                                        : client_.create(object),
                          .fresh = base::Error{}};
+    // After any failure, also one without an answer: the write may have taken place.
     if (!outcome.result.ok()) outcome.fresh = client_.get<kube::NodeTimetable>(key);
     return outcome;
   }
@@ -194,6 +197,7 @@ class CarryOut {
     return outcome;
   }
 
+  // A pod of others is ended by a deadline and not deleted: its owner decides about the object.
   Outcome operator()(const StopPod& effect) const {
     return PodDeleted{effect.uid, effect.job_uid, stop_pod(client_, effect.key, effect.uid)};
   }
@@ -221,6 +225,7 @@ class CarryOut {
   Outcome operator()(const TryPod& effect) const {
     PodTried outcome{effect.uid, {}};
     auto object = client_.get<kube::Job>(effect.job);
+    // The trial was decided for a Job that may have been deleted and made anew under its name.
     if (object.ok() && object->metadata.uid != effect.uid) {
       object = base::Error{base::Code::kNotFound, "another job has that name"};
     }
@@ -266,6 +271,7 @@ class CarryOut {
             key, patch, {.resource_version = outcome.result->metadata.resource_version});
       }
     }
+    // `fresh` shows whether another leader, or this very try, has reserved numbers.
     if (!outcome.result.ok()) {
       if (auto read = client_.get<Config>(key); read.ok()) outcome.fresh = std::move(*read);
     }
@@ -295,6 +301,7 @@ class CarryOut {
       return outcome;
     }
     const json& metadata = (*pod)["metadata"];
+    // Another pod by now: nothing is left to note, which counts as success.
     if (kube::text_at(metadata, "uid") != effect.uid) return outcome;
     const json before = kube::object_at(*pod, "status").value("conditions", json::array());
     json conditions = json::array();
@@ -302,6 +309,7 @@ class CarryOut {
       if (kube::text_at(condition, "type") != effect.type) conditions.push_back(condition);
     }
     if (effect.note) conditions.push_back(encode_note(*effect.note));
+    // It is there already, written by a try whose answer was lost.
     if (conditions == before) return outcome;
     outcome.status =
         client_

@@ -9,6 +9,9 @@
 
 namespace control {
 
+// "before:start" or "after:pod-create:3": the third creation of a pod is carried out, and the
+// process ends before its answer is heard. An empty text crashes nowhere. A wrong text is an error
+// and not ignored, because a test that never crashes would pass.
 base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {
   CrashPoints points;
   if (text.empty()) return points;
@@ -22,6 +25,7 @@ base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {
   if (when != "before" && when != "after") return wrong();
   points.when_ = when == "before" ? When::kBefore : When::kAfter;
   std::string_view rest = text.substr(first + 1);
+  // Without a number the first time counts.
   int count = 1;
   if (const std::size_t second = rest.find(':'); second != std::string_view::npos) {
     const std::string_view number = rest.substr(second + 1);
@@ -40,6 +44,7 @@ base::Result<CrashPoints> CrashPoints::parse(std::string_view text) {
   return points;
 }
 
+// Moved only before the threads that count begin.
 CrashPoints::CrashPoints(CrashPoints&& other) noexcept
     : when_{other.when_}, point_{other.point_}, left_{other.left_.load()} {}
 
@@ -50,15 +55,19 @@ CrashPoints& CrashPoints::operator=(CrashPoints&& other) noexcept {
   return *this;
 }
 
+// Called by all writers, before and after each write.
 void CrashPoints::reach(When when, WritePoint point) {
   if (left_.load() == 0 || when != when_ || point != point_) return;
   // Several writers may come here at once: exactly one of them sees the last count.
+  // The count goes on below 0 if another writer comes in the moment before the signal arrives; that
+  // is harmless, since the process ends.
   if (left_.fetch_sub(1) != 1) return;
   std::fprintf(stderr, "KUBEGANG_CRASH_AT: ending %s %s\n",
                when == When::kBefore ? "before" : "after", std::string{to_string(point)}.c_str());
   // SIGKILL and not exit(): a crash runs no destructors, closes no connection in order and releases
   // no Lease.
   ::kill(::getpid(), SIGKILL);
+  // The signal may take a moment; no write must follow until then.
   ::pause();
 }
 

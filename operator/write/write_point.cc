@@ -8,6 +8,8 @@
 namespace control {
 namespace {
 
+// A renamed point would make a crash test pass without a crash, so names only change together with
+// those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
 constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
@@ -43,6 +45,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
 
 }  // namespace
 
+// A linear search in both directions: it runs for log lines and tests.
 std::string_view to_string(WritePoint point) {
   for (const auto& [each, name] : kNames) {
     if (each == point) return name;
@@ -58,6 +61,7 @@ std::optional<WritePoint> parse_write_point(std::string_view name) {
   return std::nullopt;
 }
 
+// For the sentence that tells of a wrong name.
 std::string write_point_names() {
   std::string names;
   for (const auto& [point, name] : kNames) {

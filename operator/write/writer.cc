@@ -3,6 +3,8 @@
 namespace control {
 namespace {
 
+// Which counter of the metrics an effect raises; null for those that are not counted. The template
+// at the end takes every other effect, since most are rare and need no metric.
 struct CounterOf {
   using Counter = std::int64_t LoopCounters::*;
 
@@ -21,6 +23,8 @@ struct CounterOf {
 
 }  // namespace
 
+// Counted when submitted, not when it succeeds: the metric shows what the loop asks of the API
+// server.
 std::int64_t LoopCounters::*CountedWriter::counter_of(const Effect& effect) {
   return std::visit(CounterOf{}, effect);
 }
