@@ -11,7 +11,8 @@
 namespace contract {
 namespace {
 
-// The value of a head line "# KEY: value"; "" where there is none.
+// Returns the value of a head line "# KEY: value"; "" if there is none. The head ends with the
+// first line that is not a comment.
 std::string head_value(const std::string& text, const std::string& key) {
   const std::string prefix = "# " + key + ": ";
   std::istringstream lines{text};
@@ -21,6 +22,7 @@ std::string head_value(const std::string& text, const std::string& key) {
   return "";
 }
 
+// nullopt if the text is none of the three.
 std::optional<RejectedBy> parse_rejected_by(const std::string& text) {
   if (text == "Schema") return RejectedBy::kSchema;
   if (text == "CEL") return RejectedBy::kCel;
@@ -40,6 +42,8 @@ base::Result<BadManifest> load(const std::filesystem::path& path) {
   manifest.says = head_value(text, "Says");
   manifest.operator_names = head_value(text, "Operator names");
   const auto rejected_by = parse_rejected_by(head_value(text, "Rejected by"));
+  // A file whose head has a mistake fails the tests by itself: otherwise it would be tested for
+  // nothing.
   if (!rejected_by) {
     return base::invalid_argument(path.string() +
                                   ": # Rejected by: must be Schema, CEL or Operator");
@@ -63,6 +67,7 @@ base::Result<BadManifest> load(const std::filesystem::path& path) {
 
 }  // namespace
 
+// The first file with a mistake ends it.
 base::Result<std::vector<BadManifest>> load_bad_manifests(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
   std::error_code error;

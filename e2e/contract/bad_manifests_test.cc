@@ -10,10 +10,14 @@
 namespace contract {
 namespace {
 
+// Goal: each mistake that a manifest can have is refused by the API server or by the operator, with
+// a sentence that names it; a table of files says by which. The operator's half of the table is
+// operator/world_tests/bad_manifests_test.cc.
 class BadManifests : public ApiServerContract {
  protected:
   void SetUp() override {
     ApiServerContract::SetUp();
+    // The base class has skipped the test.
     if (!server_) return;
     for (const char* kind :
          {"partitions", "jobs", "qos", "accounts", "schedulerconfigs", "nodetimetables"}) {
@@ -22,11 +26,13 @@ class BadManifests : public ApiServerContract {
       ASSERT_TRUE(documents.ok()) << documents.error().message;
       const Reply reply = post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
                                json::parse(documents->front()));
+      // On a real server kubegang may be installed already.
       ASSERT_TRUE(reply.status == 201 || reply.status == 409) << reply.body;
       ASSERT_TRUE(eventually(
           [&] { return get(std::string{"/apis/kubegang.io/v1alpha1/"} + kind).status == 200; }));
     }
   }
+  // All kinds but Job are without a namespace.
   std::string path_of(const json& object) const {
     const std::string root = "/apis/kubegang.io/v1alpha1/";
     const std::string kind = object["kind"];
@@ -50,9 +56,11 @@ class BadManifests : public ApiServerContract {
   }
 };
 
+// All files on one server, so each test cleans up what it has made.
 TEST_P(BadManifests, AreRefusedByWhomTheTableSays) {
   const auto table = load_bad_manifests(KUBEGANG_SOURCE_DIR "/e2e/contract/bad_manifests");
   ASSERT_TRUE(table.ok()) << table.error().message;
+  // A folder that was not found would be an empty table, which nothing contradicts.
   ASSERT_GE(table->size(), 100U);
   for (const BadManifest& manifest : *table) {
     SCOPED_TRACE(manifest.name);
@@ -66,6 +74,8 @@ TEST_P(BadManifests, AreRefusedByWhomTheTableSays) {
     const json object = json::parse(manifest.refused);
     const Reply reply = apply(object);
     made.insert(path_of(object) + "/" + name_of(object));
+    // CEL rules are not evaluated by our own server: there such an object gets in and is the
+    // operator's to refuse.
     const bool refused_here = manifest.rejected_by == RejectedBy::kSchema ||
                               (manifest.rejected_by == RejectedBy::kCel && is_real());
     if (refused_here) {

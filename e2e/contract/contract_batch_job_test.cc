@@ -6,9 +6,11 @@
 namespace contract {
 namespace {
 
+// Two instants of a Job's life; the second must not replace the first as its start.
 const char* const kEarly = "2026-01-01T00:00:00Z";
 const char* const kLate = "2026-01-01T00:01:00Z";
 
+// A condition with the least that the API server asks for.
 json condition(const char* type, const char* status = "True") {
   return {{"type", type}, {"status", status}, {"reason", "Test"}, {"message", ""}};
 }
@@ -18,11 +20,14 @@ json conditions(std::initializer_list<const char*> types) {
   return list;
 }
 
+// Goal: the operator writes the status of batch Jobs in steps that every API server takes. Both
+// servers must agree, since the operator's own tests run against ours alone.
 class BatchJobContract : public ApiServerContract {
  protected:
   std::string jobs(const std::string& name = "") const {
     return "/apis/batch/v1/namespaces/" + ns_ + "/jobs" + (name.empty() ? "" : "/" + name);
   }
+  // Two pods by index, as most tests need.
   json batch_job(const std::string& name, const std::string& managed_by) const {
     return {{"apiVersion", "batch/v1"},
             {"kind", "Job"},
@@ -37,8 +42,9 @@ class BatchJobContract : public ApiServerContract {
                  {{"restartPolicy", "Never"},
                   {"containers", json::array({{{"name", "main"}, {"image", "none"}}})}}}}}}}};
   }
-  // A Job whose status is `before`.
+  // Makes the Job anew with the status `before`; null: without one.
   void have(const json& before) {
+    // In the background, so that the name is free at once.
     remove(jobs("x"), {{"propagationPolicy", "Background"}});
     create(jobs(), batch_job("x", "kubegang.io/job"));
     if (before.is_null()) return;
@@ -63,6 +69,7 @@ TEST_P(BatchJobContract, TheTemplateHasTheLabelsOfItsPods) {
   EXPECT_EQ(made["spec"]["backoffLimit"], 6);
 }
 
+// So a Job never passes from one controller to another while pods of the first run.
 TEST_P(BatchJobContract, ManagedByCannotChange) {
   create(jobs(), batch_job("x", "kubegang.io/job"));
   const Reply changed =
@@ -96,6 +103,7 @@ TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
         {"completedIndexes", "0,1"},
         {"completionTime", kLate},
         {"conditions", conditions({"SuccessCriteriaMet", "Complete"})}}},
+      // A short gang may be over before the operator has written anything about it.
       {"complete before its start was told",
        nullptr,
        {{"startTime", kEarly},
@@ -109,6 +117,7 @@ TEST_P(BatchJobContract, AStatusThatMayFollowIsTaken) {
       {"failed before it was started",
        nullptr,
        {{"startTime", kEarly}, {"conditions", conditions({"FailureTarget", "Failed"})}}},
+      // Conditions of other names are not checked, so ours can say what Kubernetes has no word for.
       {"a condition of our own", nullptr, {{"conditions", conditions({"kubegang.io/Waiting"})}}},
   };
   for (const Case& each : cases) {
@@ -131,6 +140,8 @@ TEST_P(BatchJobContract, AStatusThatMayNotFollowIsRefused) {
   };
   const Case cases[] = {
       {"more ready than active", nullptr, {{"active", 1}, {"ready", 2}}},
+      // Counters of ends only grow: another controller's write that came late must not take one
+      // back.
       {"fewer failures", running, {{"failed", 0}}},
       {"another start", running, {{"startTime", kLate}}},
       {"no start any more", running, {{"startTime", nullptr}}},
@@ -149,6 +160,8 @@ TEST_P(BatchJobContract, AStatusThatMayNotFollowIsRefused) {
       {"failed without the target",
        running,
        {{"active", 0}, {"ready", 0}, {"conditions", conditions({"Failed"})}}},
+      // Users may start the next step when a Job has failed; pods that still run would be in its
+      // way.
       {"failed with active pods",
        running,
        {{"conditions", conditions({"FailureTarget", "Failed"})}}},
@@ -174,6 +187,8 @@ TEST_P(BatchJobContract, AStatusThatMayNotFollowIsRefused) {
   }
 }
 
+// A suspended Job has no start time; after it was resumed it starts again, and from then on its
+// time stays.
 TEST_P(BatchJobContract, TheStartTimeGoesWithTheSuspensionAndMayChangeWithTheResumption) {
   have({{"active", 2}, {"startTime", kEarly}});
   suspend(true);
@@ -196,6 +211,7 @@ TEST_P(BatchJobContract, TheBuiltInControllerLeavesItAlone) {
   create(jobs(), batch_job("ours", "kubegang.io/job"));
   create(jobs(), batch_job("theirs", "kubernetes.io/job-controller"));
   const auto pods_of = [&](const std::string& job) {
+    // By the label that Kubernetes' controller gives its pods.
     return get(core("pods") + "?labelSelector=batch.kubernetes.io%2Fjob-name%3D" + job)
         .body["items"]
         .size();

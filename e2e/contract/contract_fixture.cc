@@ -46,6 +46,7 @@ json widget_crd() {
         {"status",
          {{"type", "object"},
           {"properties", {{"phase", text}, {"count", {{"type", "integer"}}}}}}}}}};
+  // For tables: a number, an absent value, a wide column with a filter in its path, and an age.
   const json columns = {
       {{"name", "Size"}, {"type", "integer"}, {"jsonPath", ".spec.size"}},
       {{"name", "Phase"}, {"type", "string"}, {"jsonPath", ".status.phase"}},
@@ -92,6 +93,7 @@ void ApiServerContract::SetUp() {
   ASSERT_EQ(created.status, 201) << created.body;
   ns_ = name_of(created.body);
   const Reply crd = post(kCrds, widget_crd());
+  // All tests share the definition, which is never changed.
   ASSERT_TRUE(crd.status == 201 || crd.status == 409) << crd.body;
   // A real server serves a new kind a moment after the definition; 409 is the definition that an
   // earlier test left.
@@ -101,6 +103,7 @@ void ApiServerContract::SetUp() {
               eventually([&] { return get(core("serviceaccounts", "default")).status == 200; }));
 }
 
+// On our own servers the namespace goes with the server.
 void ApiServerContract::TearDown() {
   if (server_ && is_real()) remove("/api/v1/namespaces/" + ns_);
 }
@@ -119,9 +122,11 @@ Reply ApiServerContract::raw(kube::Method method, const std::string& path, const
     ADD_FAILURE() << path << ": " << response.error().message;
     return {};
   }
+  // An answer that is not JSON becomes a discarded value, in which no test finds what it looks for.
   return {response->status, json::parse(response->body, nullptr, false), response->headers};
 }
 
+// A null body is no body.
 Reply ApiServerContract::call(kube::Method method, const std::string& path, const json& body,
                               const CallOptions& options) {
   return raw(method, path, body.is_null() ? "" : body.dump(), options);
@@ -154,6 +159,7 @@ std::vector<json> ApiServerContract::watch(
   return events;
 }
 
+// For tests that know how many events must come.
 std::vector<json> ApiServerContract::watch_count(const std::string& path, std::size_t count) {
   return watch(path, [count](const std::vector<json>& events) { return events.size() >= count; });
 }
@@ -183,6 +189,7 @@ std::string ApiServerContract::core(const std::string& resource, const std::stri
   return "/api/v1/namespaces/" + ns_ + "/" + resource + (name.empty() ? "" : "/" + name);
 }
 
+// With size 1 unless the test says otherwise.
 json ApiServerContract::widget(const std::string& name, const json& spec) const {
   return {{"apiVersion", "contract.kubegang.io/v1"},
           {"kind", "Widget"},
@@ -199,6 +206,7 @@ json ApiServerContract::pod(const std::string& name, const std::string& node) co
                  {"kind", "Pod"},
                  {"metadata", {{"name", name}}},
                  {"spec",
+                  // So that no volume is added to the pod by a real server.
                   {{"automountServiceAccountToken", false},
                    {"containers", {{{"name", "main"}, {"image", "registry.e2e/none:1"}}}}}}};
   if (!node.empty()) {
@@ -210,6 +218,7 @@ json ApiServerContract::pod(const std::string& name, const std::string& node) co
   return object;
 }
 
+// Fails the test if the object is refused; post() is for tests about refusals.
 json ApiServerContract::create(const std::string& path, const json& object) {
   Reply reply;
   // A real server refuses pods until the namespace's service account exists.
@@ -238,6 +247,7 @@ std::vector<std::string> names_in(const json& list) {
   return names;
 }
 
+// "ADDED a", one line for each event: what most tests of watches compare.
 std::vector<std::string> summary(const std::vector<json>& events) {
   std::vector<std::string> lines;
   for (const json& event : events) {

@@ -25,6 +25,8 @@ TEST_P(ApiServerContract, PodsGetTheirDefaults) {
   EXPECT_EQ(created["status"]["qosClass"], "BestEffort");
 }
 
+// The operator makes pods from templates of users; what slips through its own checks is refused
+// here, with a sentence that reaches the user.
 TEST_P(ApiServerContract, PodsWithoutContainersAreInvalid) {
   json object = pod("a");
   object["spec"]["containers"] = json::array();
@@ -56,6 +58,7 @@ TEST_P(ApiServerContract, AGatedPodCanBePinnedAndLetGoAtOnce) {
   json object = pod("a");
   object["spec"]["schedulingGates"] = json::array({{{"name", "contract/gate"}}});
   const json created = create(core("pods"), object);
+  // The node by its name, in a field that is compared as it stands: labels of nodes may change.
   const json field{
       {"key", "metadata.name"}, {"operator", "In"}, {"values", json::array({"no-such-node"})}};
   const json term{{"matchFields", json::array({field})}};
@@ -69,6 +72,7 @@ TEST_P(ApiServerContract, AGatedPodCanBePinnedAndLetGoAtOnce) {
       {"spec",
        {{"schedulingGates", nullptr}, {"affinity", affinity}, {"tolerations", tolerations}}}};
   const Reply pinned = merge_patch(core("pods", "a"), pin);
+  // In one write, because a pod without its gate and without its node would be scheduled anywhere.
   ASSERT_EQ(pinned.status, 200) << pinned.message();
   EXPECT_FALSE(pinned.body["spec"].contains("schedulingGates"));
   EXPECT_EQ(pinned.body["spec"]["affinity"], affinity);
@@ -78,6 +82,7 @@ TEST_P(ApiServerContract, AGatedPodCanBePinnedAndLetGoAtOnce) {
       merge_patch(core("pods", "a"),
                   {{"spec", {{"schedulingGates", json::array({{{"name", "contract/gate"}}})}}}});
   EXPECT_EQ(gated.status, 422) << "a gate never comes back";
+  // Once the gate is gone, the pod can no longer be moved.
   EXPECT_EQ(merge_patch(core("pods", "a"), {{"spec", {{"affinity", nullptr}}}}).status, 422);
   const Reply stopped = merge_patch(core("pods", "a"), {{"spec", {{"activeDeadlineSeconds", 1}}}});
   EXPECT_EQ(stopped.status, 200) << stopped.message();
@@ -108,6 +113,7 @@ TEST_P(ApiServerContract, APodWithoutANodeGoesAtOnce) {
 
 // 1. Deletion only marks the pod: with a date, and the time that its processes have.
 TEST_P(ApiServerContract, APodOnANodeStaysUntilItsKubeletDeletesIt) {
+  // Everything from here on is seen by the watch at the end.
   const std::string rv = list_rv(core("pods"));
   create(core("pods"), pod("a", "node-1"));
   const json marked = remove(core("pods", "a")).body;
@@ -185,6 +191,7 @@ TEST_P(ApiServerContract, AChildOfAVanishedOwnerGoesToo) {
   EXPECT_TRUE(eventually([&] { return get(core("configmaps", "late")).status == 404; }));
 }
 
+// The Job of a gang of adopted pods is owned by all of them, and must stay as long as one is left.
 TEST_P(ApiServerContract, AChildOfTwoOwnersStaysWithTheSecond) {
   const json first = create(widgets(), widget("first"));
   const json second = create(widgets(), widget("second"));
@@ -202,6 +209,7 @@ TEST_P(ApiServerContract, AChildOfTwoOwnersStaysWithTheSecond) {
             "second");
 }
 
+// Users delete a namespace to be rid of everything in it; a job that stayed would keep its nodes.
 TEST_P(ApiServerContract, ANamespaceGoesWithAllThatItHolds) {
   create(widgets(), widget("a"));
   create(core("pods"), pod("p", "node-1"));

@@ -33,6 +33,7 @@ TEST_P(ApiServerContract, CreatingTwiceIsAlreadyExists) {
   EXPECT_EQ(again.message(), "widgets.contract.kubegang.io \"a\" already exists");
 }
 
+// Five random characters follow the prefix.
 TEST_P(ApiServerContract, GenerateNameMakesDifferentNames) {
   json object = widget("");
   object["metadata"] = {{"generateName", "x-"}};
@@ -43,6 +44,7 @@ TEST_P(ApiServerContract, GenerateNameMakesDifferentNames) {
   EXPECT_NE(first, second);
 }
 
+// A user who misspells a namespace must be told of that and not of the object.
 TEST_P(ApiServerContract, CreationInAMissingNamespaceIsNotFound) {
   const Reply reply =
       post("/apis/contract.kubegang.io/v1/namespaces/no-such-namespace/widgets", widget("a"));
@@ -135,6 +137,7 @@ TEST_P(ApiServerContract, ReplacingACustomResourceNeedsAResourceVersion) {
   EXPECT_EQ(put(widgets("b"), widget("b")).status, 404);
 }
 
+// The counterpart of the refusals around it.
 TEST_P(ApiServerContract, ReplacingWithTheCurrentVersionWorks) {
   json object = create(widgets(), widget("a"));
   object["spec"] = {{"size", 4}, {"flag", true}};
@@ -149,6 +152,8 @@ TEST_P(ApiServerContract, ReplacingWithTheCurrentVersionWorks) {
 TEST_P(ApiServerContract, AWrongUidIsAConflict) {
   create(widgets(), widget("a"));
   const Reply patch = merge_patch(widgets("a"), {{"metadata", {{"uid", "other"}}}});
+  // A patch with another UID asks to change it, which is refused in another way than a
+  // precondition.
   EXPECT_EQ(patch.status, 422) << patch.body;
   json replacement = get(widgets("a")).body;
   replacement["metadata"]["uid"] = "other";
@@ -218,6 +223,7 @@ TEST_P(ApiServerContract, DeletionAnswersWithSuccessAndIsNotFoundThen) {
   }
 }
 
+// `kubectl delete -l`: an object too many would be gone for good.
 TEST_P(ApiServerContract, DeletionOfACollectionFollowsItsSelector) {
   for (const char* name : {"a", "b", "c"}) {
     json object = widget(name);
@@ -263,6 +269,7 @@ TEST_P(ApiServerContract, RequestsThatMakeNoSenseAreRefusedInTheirOwnWay) {
   EXPECT_EQ(post(widgets(), versioned).status, 500);
 }
 
+// kubectl replace relies on it for files that have no version.
 TEST_P(ApiServerContract, BuiltInKindsMayBeReplacedWithoutAVersion) {
   create(core("configmaps"), config_map("c"));
   json object = config_map("c");

@@ -9,6 +9,7 @@ using kube::Method;
 // The type that kubectl asks for: a table, or the object where the server knows none.
 constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
+// A spec of a widget that must be refused, and how.
 struct Refusal {
   json spec;
   std::string message;  // a part of it
@@ -51,6 +52,7 @@ TEST_P(ApiServerContract, SchemasRefuseInAFamiliarSentence) {
        "spec.parts[1]: Duplicate value"},
       {{{"size", 1}, {"parts", {{{"value", "a"}}}}}, "spec.parts[0].name: Required value"},
   };
+  // Each with 422, the object's name in front, and the sentence.
   for (const Refusal& refusal : refusals) {
     const Reply reply = post(widgets(), widget("a", refusal.spec));
     EXPECT_EQ(reply.status, 422) << refusal.spec;
@@ -77,6 +79,7 @@ TEST_P(ApiServerContract, LegalValuesOfEveryTypePass) {
                      {"list", {"a", "a"}},
                      {"set", {"a", "b"}},
                      {"parts", {{{"name", "a"}}, {{"name", "b"}, {"value", "v"}}}}};
+  // What was sent is stored, without a change.
   EXPECT_EQ(create(widgets(), widget("a", spec))["spec"], spec);
 }
 
@@ -100,6 +103,7 @@ TEST_P(ApiServerContract, UnknownFieldsArePrunedWarnedOfOrRefused) {
       << strict.message();
   EXPECT_NE(strict.message().find("unknown field \"spec.parts[0].x\""), std::string::npos)
       << strict.message();
+  // The field is dropped, and the user hears of it in a header that kubectl prints.
   const Reply warned = post(widgets() + "?fieldValidation=Warn", object);
   EXPECT_EQ(warned.status, 201);
   EXPECT_FALSE(warned.body["spec"].contains("sice"));
@@ -162,6 +166,7 @@ TEST_P(ApiServerContract, TablesHaveTheColumnsOfTheDefinition) {
   EXPECT_EQ(full["rows"][0]["object"]["spec"]["size"], 3);
 }
 
+// Pods are a built-in kind, whose columns the server knows itself.
 TEST_P(ApiServerContract, PodTablesShowWhatPeopleLookFor) {
   create(core("pods"), pod("a", "node-1"));
   const json table = call(Method::kGet, core("pods", "a"), nullptr, {.accept = kTable}).body;
@@ -190,6 +195,7 @@ TEST_P(ApiServerContract, MetadataAloneCanBeAskedFor) {
 TEST_P(ApiServerContract, DiscoveryNamesTheResource) {
   const json list = get("/apis/contract.kubegang.io/v1").body;
   EXPECT_EQ(list["kind"], "APIResourceList");
+  // Both the resource and its subresource are listed.
   bool found = false, status = false;
   for (const json& resource : list["resources"]) {
     if (resource["name"] == "widgets/status") status = true;

@@ -17,6 +17,7 @@ namespace {
 class InProcessServer final : public ContractServer {
  public:
   kube::Transport& transport() override { return transport_; }
+  // Forgets the history, so that a watch from an old version is told 410 Gone.
   bool compact() override {
     server_.compact();
     return true;
@@ -32,6 +33,7 @@ class InProcessServer final : public ContractServer {
 // InProcess are faults of the front end or of the transport.
 class HttpsServer final : public ContractServer {
  public:
+  // Any free port: tests run beside each other.
   base::Status start() {
     auto front_end = devcluster::HttpsFrontEnd::start(server_, clock_);
     if (!front_end.ok()) return front_end.error();
@@ -46,6 +48,7 @@ class HttpsServer final : public ContractServer {
     transport_ = std::move(*transport);
     return {};
   }
+  // REQUIRES: start() has succeeded.
   kube::Transport& transport() override { return *transport_; }
   bool compact() override {
     server_.compact();

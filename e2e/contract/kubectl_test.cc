@@ -30,6 +30,7 @@ using os::testing::run_shell;
 class Child {
  public:
   // False: it could not be started.
+  // Both pipes are closed on exec, so only the child's own ends, made by dup2, stay open in it.
   bool start(std::vector<std::string> words) {
     std::array<int, 2> in{}, out{};
     if (::pipe2(in.data(), O_CLOEXEC) != 0 || ::pipe2(out.data(), O_CLOEXEC) != 0) return false;
@@ -45,10 +46,12 @@ class Child {
     posix_spawn_file_actions_destroy(&actions);
     ::close(in[0]);
     ::close(out[1]);
+    // Closing this end later tells the server to end: it runs until its input does.
     input_ = in[1];
     output_ = ::fdopen(out[0], "r");
     return error == 0;
   }
+  // In this order: the end of its input ends the child, which is then waited for.
   ~Child() {
     if (input_ >= 0) ::close(input_);
     if (output_ != nullptr) ::fclose(output_);
@@ -67,6 +70,9 @@ class Child {
   FILE* output_ = nullptr;
 };
 
+// Goal: the kubectl that people have works with our API server and our kinds, because it is their
+// first contact with both. Method: real commands, and parts of what they print. Each test has a
+// server of its own.
 class Kubectl : public testing::Test {
  protected:
   void SetUp() override {
@@ -79,6 +85,7 @@ class Kubectl : public testing::Test {
     ASSERT_TRUE(server_.start({KUBEGANG_BINARY_DIR "/tests/fake_api_server_program",
                                KUBEGANG_SOURCE_DIR "/crds", kubeconfig()}));
     ASSERT_TRUE(server_.line().starts_with("https://"));
+    // One object of each kind that a user of the devcluster meets first.
     std::ofstream{folder_ / "objects.yaml"}
         << "apiVersion: kubegang.io/v1alpha1\n"
            "kind: Partition\n"
@@ -105,6 +112,8 @@ class Kubectl : public testing::Test {
   }
 
   std::string kubeconfig() const { return folder_ / "kubeconfig"; }
+  // A cache of the test's own: kubectl keeps discovery documents and would show those of another
+  // cluster.
   std::string cache() const { return folder_ / "cache"; }
   std::string command(const std::string& arguments) const {
     return "kubectl --kubeconfig=" + kubeconfig() + " --cache-dir=" + cache() + " " + arguments;
@@ -128,8 +137,11 @@ class Kubectl : public testing::Test {
   Child server_;
 };
 
+// The commands of README.md and of the demo, one after the other, as a user would go on.
 TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
   expect_text(apply(), {"partition.kubegang.io/batch created", "job.kubegang.io/myload created"});
+  // A second apply of the same file must change nothing: otherwise the API server fills in what
+  // kubectl would take for a difference.
   expect_text(apply(), {"partition.kubegang.io/batch unchanged", "pod/p unchanged"});
   expect_text("get partitions", {"NAME", "STATE", "TIER", "OVERSUBSCRIBE", "Force", "AGE"});
   expect_text("get gjob -o wide",
@@ -147,6 +159,7 @@ TEST_F(Kubectl, AppliesGetsDescribesAndDeletes) {
   expect_text("label gjob myload team=a", {"labeled"});
   expect_text("get gjob -l team=a -o name", {"job.kubegang.io/myload"});
   expect_text("delete gjob myload", {"deleted"});
+  // The pod is on a node without a kubelet, so it goes only by force.
   expect_text("delete pod p --grace-period=0 --force", {"deleted"});
   EXPECT_NE(run_shell(command("get gjob myload")).exit_code, 0);
 }
@@ -162,6 +175,7 @@ TEST_F(Kubectl, CreatesNamespacesAndSaysWhatComesFromFilesOnly) {
   expect_text("delete namespace team-a", {"deleted"});
 }
 
+// How a user finds out which fields there are without leaving the terminal.
 TEST_F(Kubectl, ExplainsAndListsResources) {
   expect_text("explain gjob.spec.resources.nodes",
               {"KIND:       Job", "min	<integer> -required-", "min is the fewest nodes"});
@@ -173,6 +187,8 @@ TEST_F(Kubectl, ExplainsAndListsResources) {
               {"condition met"});
 }
 
+// A misspelled field must be named. Server-side apply is not served by this API server, which it
+// must say: an apply that is taken and merged wrongly would be worse.
 TEST_F(Kubectl, RefusesWhatIsWrongInASentence) {
   std::ofstream{folder_ / "bad.yaml"}
       << "apiVersion: kubegang.io/v1alpha1\n"
@@ -190,6 +206,7 @@ TEST_F(Kubectl, RefusesWhatIsWrongInASentence) {
       << server_side.text;
 }
 
+// `kubectl get -w` asks for rows of a table instead of objects.
 TEST_F(Kubectl, WatchesWithATable) {
   kubectl(apply());
   Child watcher;
@@ -197,6 +214,7 @@ TEST_F(Kubectl, WatchesWithATable) {
       {"kubectl", "--kubeconfig=" + kubeconfig(), "--cache-dir=" + cache(), "get", "gjob", "-w"}));
   EXPECT_NE(watcher.line().find("HOSTLIST"), std::string::npos);
   EXPECT_TRUE(watcher.line().starts_with("myload"));
+  // Any change of the object brings a line.
   kubectl("annotate gjob myload step=1");
   EXPECT_TRUE(watcher.line().starts_with("myload"));
   watcher.terminate();

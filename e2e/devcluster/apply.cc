@@ -21,12 +21,14 @@ std::string plural_of(const std::string& kind) {
   return out == "qos" ? out : out + "s";
 }
 
+// Returns the text at a JSON pointer, "" if it is absent.
 std::string text_at(const json& object, const char* pointer) {
   return object.value(json::json_pointer{pointer}, std::string{});
 }
 
 }  // namespace
 
+// Each document of the YAML file, as JSON; the reader has turned YAML into it.
 base::Result<std::vector<json>> read_manifests(const std::string& path) {
   const base::Result<std::vector<std::string>> documents = read_yaml_file(path);
   if (!documents.ok()) return documents.error();
@@ -35,6 +37,8 @@ base::Result<std::vector<json>> read_manifests(const std::string& path) {
   return out;
 }
 
+// The path of the objects of that kind, "/apis/<group>/<version>[/namespaces/<ns>]/<plural>". The
+// group named core has no name, only "v1".
 std::string collection_path(const json& object) {
   const std::string version = text_at(object, "/apiVersion");
   std::string path = (version == "v1" ? "/api/" : "/apis/") + version;
@@ -44,6 +48,8 @@ std::string collection_path(const json& object) {
   return path + "/" + plural_of(text_at(object, "/kind"));
 }
 
+// One request without tries: the API server is in this process, and a failure is one of the test or
+// demo. `body` null: none. An answer that is not a 2xx becomes the error that its Status says.
 base::Result<json> call_api(kube::Transport& transport, kube::Method method,
                             const std::string& path, const json& body) {
   kube::Request request{.method = method, .path = path};
@@ -64,6 +70,7 @@ base::Result<json> get_api(kube::Transport& transport, const std::string& path) 
 // Create first, and merge only if the object exists: an apply by get and create would need the same
 // two requests and could lose a race between them.
 base::Status apply_object(kube::Transport& transport, const json& object) {
+  // Strict: a field that is misspelled in an example must fail here and not be dropped.
   const std::string query = "?fieldValidation=Strict&fieldManager=kubegang-devcluster";
   const std::string collection = collection_path(object);
   const base::Result<json> created =

@@ -22,11 +22,14 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// Enough for a median that one slow start does not move.
 constexpr int kStarts = 10;
 // Both are long against a clock tick (10 ms), which is the unit of CPU time in /proc.
 constexpr seconds kIdleTime{10};
 constexpr seconds kRotationTime{20};
 constexpr seconds kPatience{30};
+// The shortest slice there is, so that an agent's work per switch shows in the coarse clock of
+// /proc.
 constexpr const char* kRotationSlice = "100ms";
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
@@ -57,10 +60,12 @@ class Bench {
   json job_;
 };
 
+// base::Duration counts microseconds.
 double millis(base::Duration time) {
   return static_cast<double>(time.count()) / 1000.0;
 }
 
+// 100 is one CPU in use all the time.
 double percent_of_core(base::Duration cpu_time, base::Duration time) {
   return 100.0 * static_cast<double>(cpu_time.count()) / static_cast<double>(time.count());
 }
@@ -72,12 +77,14 @@ std::string job_path(const std::string& name) {
 base::Status Bench::wait_until(const std::string& what, const std::function<bool()>& condition) {
   const base::Duration end = clock_.monotonic() + kPatience;
   while (!condition()) {
+    // A millisecond is the resolution of the start times that are measured here.
     if (interrupts_.wait(milliseconds{1})) return Error{Code::kCancelled, "stopped"};
     if (clock_.monotonic() > end) return Error{Code::kTimeout, what + " takes more than 30 s"};
   }
   return {};
 }
 
+// Of all processes of the component, since an agent is two: the supervisor and its worker.
 ProcessUsage Bench::usage(const std::string& component) const {
   return usage_of(cluster_.components().processes(component));
 }
@@ -117,6 +124,7 @@ base::Result<base::Duration> Bench::time_one_start(const std::string& name) {
   };
   if (const auto status = wait_until("a start", all_run); !status.ok()) return status.error();
   const base::Duration time = clock_.monotonic() - begin;
+  // The result shows in the wait that follows: pods that stay are told as a timeout.
   (void)call_api(cluster_.transport(), kube::Method::kDelete, job_path(name), nullptr);
   const auto status = wait_until("the end of a job", [&] {
     const auto pods = pod_names(cluster_.transport());
@@ -132,6 +140,7 @@ base::Status Bench::idle(json& figures) {
   const ProcessUsage before = usage(std::string{kOperator});
   if (interrupts_.wait(kIdleTime)) return Error{Code::kCancelled, "stopped"};
   const ProcessUsage after = usage(std::string{kOperator});
+  // One agent stands for all: they are equal and idle.
   const ProcessUsage agent = usage(agent_name(cluster_.node_names().front()));
   figures["operator_idle_cpu_percent"] =
       percent_of_core(after.cpu_time - before.cpu_time, clock_.monotonic() - begin);
@@ -172,6 +181,7 @@ base::Status Bench::rotate(json& figures) {
 base::Status Bench::run(json& figures) {
   if (const auto status = apply_files(); !status.ok()) return status;
   std::vector<double> times;
+  // One after the other: each begins with free nodes.
   for (int i = 0; i < kStarts; ++i) {
     const auto time = time_one_start("start-" + std::to_string(i));
     if (!time.ok()) return time.error();
@@ -189,12 +199,16 @@ base::Status Bench::run(json& figures) {
 // SOURCE: proc(5): stat fields 14 and 15 are CPU time in clock ticks, in user and in kernel mode;
 // statm's second field is the resident size in pages. A process that has ended meanwhile is passed
 // over.
+// Files of /proc are read without a lock on the process: between the two files it may end, and then
+// its CPU time counts and its memory does not.
 ProcessUsage usage_of(const std::vector<pid_t>& pids) {
   ProcessUsage out;
   for (const pid_t pid : pids) {
     const std::string directory = "/proc/" + std::to_string(pid);
     std::ifstream stat{directory + "/stat"};
     std::string text{std::istreambuf_iterator<char>{stat}, {}};
+    // The name of a program may contain spaces and parentheses itself, so fields are counted from
+    // the last one.
     const auto name_end = text.rfind(')');
     if (name_end == std::string::npos) continue;
     std::istringstream fields{text.substr(name_end + 1)};
@@ -221,6 +235,7 @@ base::Status run_bench(const kube::Clock& clock, const DevclusterConfig& config,
   auto cluster = Devcluster::start(clock, config);
   if (!cluster.ok()) return cluster.error();
   figures["ready_ms"] = millis(clock.monotonic() - begin);
+  // Destroyed before the cluster, to which it refers.
   Bench bench{clock, **cluster, options, interrupts};
   if (const auto status = bench.run(figures); !status.ok()) return status;
   std::error_code error;

@@ -29,12 +29,15 @@ base::Status read_all(kube::Transport& transport, const char* path, std::vector<
 
 }  // namespace
 
+// Null if there is none of that name; the demo has one namespace.
 const kube::Job* ClusterView::job(const std::string& name) const {
   const auto found = std::find_if(jobs.begin(), jobs.end(),
                                   [&](const kube::Job& one) { return one.metadata.name == name; });
   return found == jobs.end() ? nullptr : &*found;
 }
 
+// Two reads, one after the other: the jobs may be a moment older than the timetables, which is
+// nothing to a picture that is drawn ten times a second.
 base::Result<ClusterView> read_cluster(kube::Transport& transport) {
   ClusterView view;
   if (const auto status = read_all(transport, kJobsPath, view.jobs); !status.ok()) {
@@ -43,6 +46,8 @@ base::Result<ClusterView> read_cluster(kube::Transport& transport) {
   if (const auto status = read_all(transport, kTimetablesPath, view.timetables); !status.ok()) {
     return status.error();
   }
+  // In the order of submission, so that rows and colors of the picture stay the same between two
+  // reads.
   std::sort(view.jobs.begin(), view.jobs.end(), [](const kube::Job& a, const kube::Job& b) {
     return std::tie(a.metadata.creation_timestamp, a.metadata.name) <
            std::tie(b.metadata.creation_timestamp, b.metadata.name);
@@ -58,6 +63,7 @@ std::size_t agents_ready(const ClusterView& view) {
       }));
 }
 
+// Of all namespaces.
 base::Result<std::vector<std::string>> pod_names(kube::Transport& transport) {
   const base::Result<json> list = get_api(transport, "/api/v1/pods");
   if (!list.ok()) return list.error();

@@ -16,14 +16,17 @@ constexpr std::chrono::seconds kKillPatience{5};
 
 }  // namespace
 
+// Without patience: programs that must end in order are stopped by stop_all() before.
 Components::~Components() {
   for (const auto& [name, component] : components_) kill(name);
 }
 
+// Beside the nodes' cgroups, not below them: an agent must not count as a pod of its node.
 os::CgroupRoot Components::cgroup_of(const std::string& name) const {
   return {root_.version, root_.path + "/system/" + name};
 }
 
+// The spec is kept for start_again().
 base::Status Components::start(const std::string& name, ComponentSpec spec) {
   CHECK(!runs(name), name);
   components_[name] = {.spec = std::move(spec)};
@@ -61,6 +64,7 @@ void Components::kill(const std::string& name) {
   const os::CgroupRoot cgroup = cgroup_of(name);
   // By the cgroup: the agent's worker is a child of the process that was started.
   os::kill_below(cgroup.version, cgroup.path);
+  // Reaps the process; its cgroup may go only then.
   (void)wait(name, kKillPatience);
   (void)os::destroy_cgroup(cgroup.version, cgroup.path, kKillPatience);
 }
@@ -88,11 +92,13 @@ bool Components::runs(const std::string& name) {
   return !wait(name, base::Duration{0}).has_value();
 }
 
+// Of the process that was started: an agent's supervisor, not its worker.
 pid_t Components::pid(const std::string& name) const {
   const auto found = components_.find(name);
   return found == components_.end() || !found->second.child ? 0 : found->second.child->pid;
 }
 
+// By the cgroup, so children and grandchildren are among them.
 std::vector<pid_t> Components::processes(const std::string& name) const {
   return os::processes_below(cgroup_of(name).path);
 }

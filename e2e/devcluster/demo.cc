@@ -30,6 +30,7 @@ using std::chrono::seconds;
 
 constexpr int kExitFailed = 1;
 constexpr int kExitInterrupted = 130;
+// For agents and for each job. A start takes a few seconds; a busy machine gets ten times that.
 constexpr seconds kReadyPatience{30};
 constexpr seconds kGonePatience{5};
 // Long enough to know what one gang does alone.
@@ -41,6 +42,7 @@ constexpr milliseconds kAloneMargin{200};
 constexpr seconds kWritesCountedAfter{10};
 constexpr milliseconds kFrame{100};
 constexpr milliseconds kReadEvery{250};
+// Columns of the picture for each turn.
 constexpr std::int64_t kCellsPerSlice = 4;
 
 // The demo as a script (play()) over one thread that shows the cluster while it waits: every wait
@@ -98,6 +100,7 @@ class Demo {
   bool over_ = false;
 };
 
+// Seconds since the demo began, in a column of fixed width. base::Duration counts microseconds.
 std::string since(base::Duration time) {
   char text[32];
   std::snprintf(text, sizeof text, "%7.2f s  ", static_cast<double>(time.count()) / 1e6);
@@ -116,6 +119,7 @@ base::Status Demo::pass(base::Duration time) {
   const base::Duration end = clock_.monotonic() + time;
   for (base::Duration now = clock_.monotonic(); now < end; now = clock_.monotonic()) {
     if (interrupts_.wait(std::min(frame(), end - now))) return Error{Code::kCancelled, "stopped"};
+    // A frame may take long on a slow terminal; the end does not move for it.
     show();
   }
   return {};
@@ -135,6 +139,8 @@ base::Status Demo::wait_for(const std::string& what, base::Duration patience,
 
 // How often the picture is drawn: four times in a slice, so that no turn is missed, and between 10
 // and 100 ms, which an eye and a CPU can bear.
+// The same pace for the lines of print_changes(): a change of turns must not be missed there
+// either.
 base::Duration Demo::frame() const {
   const base::Duration quarter = options_.slice / kCellsPerSlice;
   return std::clamp<base::Duration>(quarter, milliseconds{10}, kFrame);
@@ -147,6 +153,8 @@ void Demo::refresh() {
   if (now - read_at_ < kReadEvery) return;
   read_at_ = now;
   base::Result<ClusterView> view = read_cluster(cluster_.transport());
+  // If the read fails the picture stays as it was: the API server is in this process, so it is not
+  // away.
   if (view.ok()) view_ = std::move(view).value();
 }
 
@@ -163,6 +171,8 @@ void Demo::show() {
 
 std::vector<probe::Gang> Demo::gangs() const {
   std::vector<probe::Gang> out;
+  // Freezes as the kernel showed them; without them the end of settling would be guessed from the
+  // stamps.
   const auto first_freezes = freezes_.first_freezes();
   for (const std::string& name : job_names_) {
     out.push_back(cluster_.stamps().gang(name, first_freezes));
@@ -195,6 +205,7 @@ void Demo::print_changes(base::Instant now) {
     line +=
         row.name + " " + row.state + (row.state == "PD" ? " " + row.nodes_or_reason : "") + "  ";
   }
+  // Only changes, so that a log of the demo stays short.
   if (line == last_line_ || line.empty()) return;
   last_line_ = line;
   std::printf("%s%s\n", since(now - began_).c_str(), line.c_str());
@@ -218,6 +229,7 @@ base::Status Demo::prepare() {
                   [&] { return agents_ready(view_) == cluster_.config().nodes.size(); });
 }
 
+// As a user would: apply it and wait until it runs.
 base::Status Demo::submit(const json& job) {
   const std::string name = job["metadata"]["name"].get<std::string>();
   phase_ = "job " + name + " starts";
@@ -231,6 +243,7 @@ base::Status Demo::submit(const json& job) {
 base::Status Demo::wait_until_ready(const std::string& name) {
   const auto status = wait_for("job " + name + " is not ready", kReadyPatience, [&] {
     const kube::Job* job = view_.job(name);
+    // Read from the last look at the cluster, which pass() brings up to date.
     return job != nullptr && job->status.start_time.has_value();
   });
   if (status.ok() || status.error().code == Code::kCancelled) return status;
@@ -243,6 +256,7 @@ base::Status Demo::wait_until_ready(const std::string& name) {
 
 // The end is a part of the demo: pods of gangs that take turns must be gone soon, also frozen ones.
 base::Status Demo::remove_jobs() {
+  // The picture of the turns stays on the screen while the jobs go.
   over_ = true;
   for (const std::string& name : job_names_) {
     const base::Result<json> deleted =
@@ -261,6 +275,8 @@ base::Status Demo::remove_jobs() {
 // 2. from the API server: writes of pods and of timetables' specs per switch, which must be none
 Report Demo::measure(base::Instant alone_from, base::Instant alone_to,
                      base::Instant both_ready) const {
+  // Taken once: the stamps grow while they are read, and figures of one report must be of the same
+  // time.
   const base::Instant until = clock_.wall();
   Report report{.slice = options_.slice};
   report.findings = probe::analyse({.slice = options_.slice,
@@ -275,7 +291,10 @@ Report Demo::measure(base::Instant alone_from, base::Instant alone_to,
     writes += write.kind.resource == "pods" || timetable_spec ? 1 : 0;
   }
   const auto nodes = static_cast<std::int64_t>(cluster_.config().nodes.size());
+  // At least one, so that a demo without any turn is no division by zero; complaints() tells of
+  // that.
   const std::int64_t switches = std::max<std::int64_t>(1, (until - from) / options_.slice * nodes);
+  // Writes of statuses of jobs and timetables do not count: run times are shown while jobs run.
   report.api_writes_per_switch = static_cast<double>(writes) / static_cast<double>(switches);
   return report;
 }
@@ -297,11 +316,13 @@ base::Result<Report> Demo::play() {
 
   if (const auto status = submit((*jobs)[0]); !status.ok()) return status.error();
   phase_ = "job " + job_names_[0] + " is alone";
+  // The first job without a rival: what one probe does when nothing takes turns.
   const base::Instant alone_from = clock_.wall() + kAloneMargin;
   if (const auto status = pass(kAlone); !status.ok()) return status.error();
   const base::Instant alone_to = clock_.wall();
 
   if (const auto status = submit((*jobs)[1]); !status.ok()) return status.error();
+  // From here on the two settle together and then take turns.
   const base::Instant both_ready = clock_.wall();
   phase_ = "both take turns";
   if (const auto status = pass(options_.duration); !status.ok()) return status.error();
@@ -340,9 +361,12 @@ int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& 
     demo.say("demo failed: cannot write " + path);
     return kExitFailed;
   }
+  // Run by sudo, the report would belong to root.
   give_to_invoking_user(path);
   demo.say("");
   for (const std::string& line : report_lines(*report)) demo.say(line);
+  // Every complaint is told; a hard one makes the exit code 1, so that a script can run the demo as
+  // a test.
   bool failed = false;
   for (const Complaint& complaint : complaints(*report)) {
     demo.say((complaint.hard ? "FAILED: " : "remark: ") + complaint.sentence);

@@ -36,6 +36,7 @@ constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/us
 constexpr const char* kLeasePath =
     "/apis/coordination.k8s.io/v1/namespaces/kubegang-system/leases/kubegang-operator";
 
+// In the order of the hostlist, which is how nodes are shown.
 std::vector<std::string> names_of(const std::vector<NodeSpec>& nodes) {
   std::vector<std::string> out;
   for (const NodeSpec& node : nodes) out.push_back(node.name);
@@ -51,6 +52,7 @@ void write_processors(const std::string& state_directory, const NodeSpec& node) 
   for (std::int64_t cpu = 0; cpu < count; ++cpu) {
     const std::string topology = state_directory + "/cpu/cpu" + std::to_string(cpu) + "/topology";
     fs::create_directories(topology, error);
+    // Cores are dealt out in blocks: with 8 CPUs and 2 sockets the first four are of socket 0.
     std::ofstream{topology + "/physical_package_id"} << cpu * node.sockets / count << "\n";
     std::ofstream{topology + "/core_id"} << cpu << "\n";
   }
@@ -77,7 +79,9 @@ Devcluster::Devcluster(const kube::Clock& clock, DevclusterConfig config)
 // If a step fails, the destructor takes back what the earlier ones did.
 base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& clock,
                                                             DevclusterConfig config) {
+  // On the heap from the beginning: threads and servers hold pointers to its parts.
   std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};
+  // A devcluster that was killed together with its guardian leaves a cgroup with frozen processes.
   sweep_dead_instances();
   for (const auto step : {&Devcluster::lock_directory, &Devcluster::prepare_directory,
                           &Devcluster::start_servers, &Devcluster::start_nodes}) {
@@ -107,6 +111,7 @@ base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& c
 Devcluster::~Devcluster() {
   if (components_) components_->stop_all(kStopPatience);
   front_end_.reset();
+  // The kubelet's thread may be in a wait; it looks at the stop only when it wakes.
   for (std::jthread* thread : {&feed_thread_, &kubelet_thread_}) thread->request_stop();
   if (kubelet_) kubelet_->wake();
   for (std::jthread* thread : {&feed_thread_, &kubelet_thread_}) {
@@ -127,7 +132,9 @@ base::Status Devcluster::lock_directory() {
                                               "; choose another directory with --dir"};
   }
   directory_lock_ =
+      // The folder itself is locked, so no file for the lock is left behind.
       os::FileDescriptor{::open(config_.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  // A file system without locks counts as locked: only "another one has it" is an error.
   if (::flock(directory_lock_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return {};
   return Error{Code::kAlreadyExists, config_.directory +
                                          " is the directory of a devcluster that runs; end that, "
@@ -137,6 +144,7 @@ base::Status Devcluster::lock_directory() {
 // Logs, journals and stamps of an earlier run would be taken for this one's.
 base::Status Devcluster::prepare_directory() {
   std::error_code error;
+  // Stamps are emptied by StampStore.
   for (const char* part : {"/logs", "/state"}) {
     fs::remove_all(config_.directory + part, error);
     fs::create_directories(config_.directory + part, error);
@@ -161,6 +169,8 @@ base::Status Devcluster::start_servers() {
       Guardian::start(config_.program_directory + "/kubegang-devcluster", cgroup_,
                       config_.directory + "/logs/guardian.log");
   if (!guardian.ok()) {
+    // Without a guardian nothing would remove it after a crash, so it is not kept even for a
+    // moment.
     (void)os::destroy_cgroup(cgroup_.version, cgroup_.path, kStopPatience);
     return guardian.error();
   }
@@ -186,17 +196,21 @@ base::Status Devcluster::start_nodes() {
                     .environment = {{"PATH", config_.program_directory + ":" + std::string{kPath}},
                                     {"KUBEGANG_STAMP_FILE", stamps_.file_pattern()}},
                     .log = config_.log});
+  // kubectl logs asks the API server, which asks the kubelet's node.
   api_server_->set_pod_log_hook(pod_log_hook(*kubelet_));
   if (const base::Status status = kubelet_->register_nodes(); !status.ok()) return status;
   base::Result<std::unique_ptr<HttpsFrontEnd>> front_end =
       HttpsFrontEnd::start(*api_server_, clock_, {.port = config_.port});
   if (!front_end.ok()) return front_end.error();
+  // Now programs may connect; the agents are started later, with the kubeconfig that is written
+  // here.
   front_end_ = std::move(front_end).value();
   if (const base::Status status = front_end_->write_kubeconfig(kubeconfig_path()); !status.ok()) {
     return status;
   }
   give_to_invoking_user(config_.directory);
   give_to_invoking_user(kubeconfig_path());
+  // Both threads end when stop is requested in the destructor.
   feed_thread_ = std::jthread{[this](std::stop_token stop) { kubelet_->follow_pods(stop); }};
   kubelet_thread_ = std::jthread{[this](std::stop_token stop) {
     while (!stop.stop_requested()) kubelet_->step(kKubeletWait);
@@ -207,6 +221,7 @@ base::Status Devcluster::start_nodes() {
 
 // The Lease names its holder as soon as there is one.
 base::Status Devcluster::wait_until_led(const std::string& name) {
+  // The real clock, since this waits for a real process.
   const auto deadline = std::chrono::steady_clock::now() + kLedPatience;
   while (std::chrono::steady_clock::now() < deadline) {
     const base::Result<kube::Response> response = transport_->send({.path = kLeasePath});
@@ -215,6 +230,8 @@ base::Status Devcluster::wait_until_led(const std::string& name) {
       const nlohmann::json::json_pointer holder{"/spec/holderIdentity"};
       if (!lease.value(holder, std::string{}).empty()) return {};
     }
+    // An operator that refuses its command line has ended by now; waiting on would hide its
+    // message.
     if (!components_->runs(name)) {
       return Error{Code::kUnavailable,
                    "the operator has ended: see " + config_.directory + "/logs/" + name + ".log"};
@@ -225,6 +242,7 @@ base::Status Devcluster::wait_until_led(const std::string& name) {
                                    "/logs/operator.log"};
 }
 
+// As in the configuration.
 std::vector<std::string> Devcluster::node_names() const {
   return names_of(config_.nodes);
 }
@@ -240,6 +258,7 @@ ComponentSpec Devcluster::agent_spec(const std::string& node) const {
           .log_path = config_.directory + "/logs/" + agent_name(node) + ".log"};
 }
 
+// `spec` adds options, and variables such as KUBEGANG_CRASH_AT.
 ComponentSpec Devcluster::operator_spec(const OperatorSpec& spec) const {
   ComponentSpec out{.argv = {config_.program_directory + "/kubegang-operator", "--kubeconfig",
                              kubeconfig_path(), "--listen", "127.0.0.1:0"},
@@ -269,6 +288,7 @@ std::vector<std::string> Devcluster::restart_ended() {
   std::vector<std::string> lines;
   for (const std::string& name : components_->names()) {
     if (components_->runs(name)) continue;
+    // It has ended, so the wait returns at once.
     const std::optional<ExitStatus> ended = components_->wait(name, base::Duration{0});
     const base::Status again = components_->start_again(name);
     lines.push_back(name + " ended with " + std::to_string(ended ? ended->exit_code : 0) +
@@ -277,6 +297,7 @@ std::vector<std::string> Devcluster::restart_ended() {
   return lines;
 }
 
+// Ends at the root of the file system.
 base::Result<std::string> find_upwards(const std::string& start, const std::string& name) {
   std::error_code error;
   for (fs::path at = fs::absolute(start, error); !at.empty(); at = at.parent_path()) {
@@ -289,6 +310,7 @@ base::Result<std::string> find_upwards(const std::string& start, const std::stri
 // Under sudo the files would belong to root, and the user could neither read the kubeconfig nor
 // remove the directory.
 void give_to_invoking_user(const std::string& path) {
+  // Without sudo the files have the right owner already.
   const char* uid = std::getenv("SUDO_UID");
   const char* gid = std::getenv("SUDO_GID");
   if (uid == nullptr || gid == nullptr || ::geteuid() != 0) return;

@@ -27,6 +27,7 @@ constexpr std::string_view kInstancePrefix = "kubegang-devcluster-";
 constexpr std::chrono::seconds kDestroyPatience{10};
 constexpr std::chrono::seconds kSweepPatience{2};
 
+// Returns "" if the file is gone: the process has ended meanwhile.
 std::string read_file(const std::string& path) {
   std::ifstream in{path};
   std::ostringstream text;
@@ -86,6 +87,8 @@ base::Result<Guardian> Guardian::start(const std::string& program, const os::Cgr
   if (::pipe2(fds.data(), O_CLOEXEC) != 0) {
     return Error{Code::kInternal, "pipe: " + std::generic_category().message(errno)};
   }
+  // The parent's copy of the reading end is closed when this function returns; it has no use for
+  // it.
   const os::FileDescriptor reader{fds[0]};
   os::FileDescriptor writer{fds[1]};
   base::Result<Child> child =
@@ -100,7 +103,9 @@ base::Result<Guardian> Guardian::start(const std::string& program, const os::Cgr
 Guardian::Guardian(Child child, os::FileDescriptor lifeline)
     : child_{std::move(child)}, lifeline_{std::move(lifeline)} {}
 
+// The orderly end: closing the pipe is what the guardian waits for.
 Guardian::~Guardian() {
+  // Moved from: another object has the pipe.
   if (!lifeline_.is_open()) return;
   lifeline_.reset();
   pollfd fd{child_.pidfd.get(), POLLIN, 0};

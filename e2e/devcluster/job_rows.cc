@@ -9,6 +9,7 @@
 namespace devcluster {
 namespace {
 
+// squeue's last column: where the job runs, or why it does not.
 std::string nodes_or_reason(const kube::JobStatus& status) {
   if (status.allocation) return status.allocation->hostlist;
   return "(" + (status.reason.empty() ? "None" : status.reason) + ")";
@@ -25,6 +26,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
   for (const kube::NodeTimetable& timetable : timetables) {
     by_node.emplace(timetable.metadata.name, &timetable);
   }
+  // Null for a node without a timetable, on which every pod runs.
   const cli::TimetableOf timetable_of = [&](const std::string& node) {
     const auto found = by_node.find(node);
     return found == by_node.end() ? nullptr : found->second;
@@ -37,7 +39,9 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = nodes_or_reason(job.status)};
+    // As asked for; a job that names tasks alone shows none until it runs.
     if (job.spec.resources.nodes) row.nodes_count = job.spec.resources.nodes->min;
+    // Of a job that has ended the time since its start says nothing.
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {
       row.suspended_time = std::max(base::Duration{}, now - *job.status.start_time - row.run_time);

@@ -10,7 +10,7 @@ using std::chrono::seconds;
 constexpr base::Duration kSlice = seconds{30};
 constexpr base::Instant kStart = base::slot_begin(1000, kSlice);  // slot 0 of two
 
-// A job that has run for 40 s, alone on n1, when the first slot of turns() begins.
+// Returns a job that has run for 40 s, alone on n1, when the first slot of turns() begins.
 kube::Job running() {
   kube::Job job;
   job.metadata.name = "first";
@@ -24,7 +24,7 @@ kube::Job running() {
   return job;
 }
 
-// It and another one take turns on n1.
+// Returns the timetable in which it and another one take turns on n1: its slots are the even ones.
 std::vector<kube::NodeTimetable> turns() {
   kube::NodeTimetable timetable;
   timetable.metadata.name = "n1";
@@ -36,6 +36,8 @@ std::vector<kube::NodeTimetable> turns() {
   return {timetable};
 }
 
+// After 10 s in its slot it has run for 50 s. 42 s after the start of the slot its turn of 30 s is
+// over: it has run for 70 s and stood still for 12 s.
 TEST(JobRows, SayHowLongAJobRanAndWasSuspended) {
   const auto at = [](base::Duration since) {
     return job_rows({running()}, turns(), kStart + since).at(0);
@@ -53,6 +55,7 @@ TEST(JobRows, SayHowLongAJobRanAndWasSuspended) {
   EXPECT_EQ(at(seconds{42}), row);
 }
 
+// The row of a job that is done must not go on counting.
 TEST(JobRows, AJobThatEndedIsSuspendedNoMore) {
   kube::Job job = running();
   job.status.state = kube::JobState::kCompleted;

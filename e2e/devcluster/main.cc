@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 using base::Result;
 using os::CgroupVersion;
 
+// The exit codes of scripts: 1 if the cluster or what it plays failed, 2 if the command line is
+// wrong.
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 constexpr std::chrono::milliseconds kSliceMin{100};
@@ -34,8 +36,11 @@ constexpr std::chrono::milliseconds kSliceMin{100};
 // waits for the second boundary), and a turn of each has to follow.
 constexpr std::chrono::seconds kLead{3};
 constexpr int kSlicesMin = 5;
+// How often `up` looks for programs that have ended; a Ctrl-C ends the wait at once.
 constexpr std::chrono::seconds kLookEvery{1};
 
+// The command line as it was typed, with the defaults that --help tells. Texts are turned into
+// values by config_of() and the commands, after the parser has checked them.
 struct Options {
   std::string directory = "build/devcluster";
   std::string nodes = "n[12-16]";
@@ -57,13 +62,15 @@ int fail(const std::string& message, int exit_code = kExitFailed) {
   return exit_code;
 }
 
-// A command-line duration; the message names the option.
+// Returns what is wrong with a duration, "" if nothing is; the parser adds the option's name. Less
+// than 100 ms is refused because SchedulerConfig refuses such a slice, too.
 std::string check_duration(const std::string& text) {
   const auto parsed = kube::parse_duration(text);
   if (!parsed.ok()) return parsed.error().message;
   return *parsed < kSliceMin ? "\"" + text + "\" is less than 100ms" : std::string{};
 }
 
+// Returns what is wrong with the list; the names are expanded once more by config_of().
 std::string check_hostlist(const std::string& text) {
   const auto names = slurm::expand_hostlist(text);
   return names.ok() ? std::string{} : names.error().message;
@@ -81,6 +88,8 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   config.crds_directory = std::move(crds).value();
   Result<std::vector<std::string>> names = slurm::expand_hostlist(options.nodes);
   if (!names.ok()) return names.error().with_context("--nodes " + options.nodes);
+  // All nodes are alike and claim sizes that this machine need not have: only a few probes really
+  // run.
   for (const std::string& name : *names) {
     config.nodes.push_back({.name = name,
                             .cpu = kube::MilliCpu{static_cast<std::int64_t>(options.cpus * 1000)},
@@ -94,6 +103,7 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   config.with_operator = !options.no_operator;
   config.with_agents = !options.no_agents;
   if (options.verbose) {
+    // The kubelet calls this from its threads; one call of fprintf writes a whole line.
     config.log = [](std::string_view line) {
       std::fprintf(stderr, "kubelet: %.*s\n", static_cast<int>(line.size()), line.data());
     };
@@ -101,6 +111,9 @@ Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   return config;
 }
 
+// Tells users the commands as they can be typed in the folder in which this program was started, so
+// paths are shown relative to it. The kubeconfig is named first: without it kubectl would talk to
+// whichever cluster the user works with.
 void say_how_to_look_inside(const Options& options) {
   std::error_code error;
   const fs::path programs =
@@ -109,11 +122,14 @@ void say_how_to_look_inside(const Options& options) {
   std::printf("Look inside: %s kubectl get partitions,gjobs,nodetimetables\n", variable.c_str());
   std::printf("As squeue:   %s %s queue -A\n", variable.c_str(),
               (programs / "kubectl-gang").c_str());
+  // Whatever is started next writes to the same terminal.
   std::fflush(stdout);
 }
 
 // Until Ctrl-C. Programs that end are started again, as a DaemonSet and a Deployment would.
 int up(const Options& options, devcluster::Interrupts& interrupts) {
+  // An error is told as a sentence and not as usage: the words are right, but a folder or a program
+  // is missing.
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
   const kube::SystemClock clock;
@@ -156,6 +172,7 @@ int demo(const Options& options, devcluster::Interrupts& interrupts) {
                                interrupts);
 }
 
+// The cluster is started within run_bench(), because its start is one of the figures.
 int bench(const Options& options, devcluster::Interrupts& interrupts) {
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
@@ -167,6 +184,7 @@ int bench(const Options& options, devcluster::Interrupts& interrupts) {
   return status.ok() ? 0 : fail(status.error().message);
 }
 
+// Each command has these options of its own, so that they may stand behind its name.
 void add_cluster_options(CLI::App& app, Options& options) {
   app.add_option("--dir", options.directory,
                  "folder for kubeconfig, logs and reports (default " + options.directory + ")");
@@ -193,6 +211,7 @@ int main(int argc, char** argv) {
       "that run pods as local processes, the operator and the agents."};
   app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong word
   app.set_version_flag("--version", std::string{"kubegang-devcluster "} + KUBEGANG_VERSION);
+  // All commands write into the same options; only the one that was named does.
   Options options;
   CLI::App* up_command = app.add_subcommand("up", "run a cluster until Ctrl-C");
   add_cluster_options(*up_command, options);
@@ -208,6 +227,7 @@ int main(int argc, char** argv) {
       app.add_subcommand("bench", "measure start times and what idling costs");
   add_cluster_options(*bench_command, options);
   bench_command->add_option("--out", options.out, "JSON file for the figures")->required();
+  // Not shown by --help: the empty group hides it.
   CLI::App* guard_command = app.add_subcommand("guard", "");  // internal: guardian.h
   guard_command->group("");
   int lifeline = -1;
@@ -221,6 +241,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
+  // Before anything else is set up: a guardian must not handle signals, listen or print.
   if (guard_command->parsed()) {
     root.version = version == "v1" ? os::CgroupVersion::kV1 : os::CgroupVersion::kV2;
     return devcluster::guard(lifeline, root);
@@ -228,6 +249,7 @@ int main(int argc, char** argv) {
   if (app.get_subcommands().empty()) {
     return fail("say what to do: up, demo or bench; see kubegang-devcluster --help", kExitUsage);
   }
+  // From here on Ctrl-C and SIGTERM end waits instead of the process, so the cluster is taken down.
   devcluster::Interrupts interrupts;
   if (up_command->parsed()) return up(options, interrupts);
   if (demo_command->parsed()) return demo(options, interrupts);

@@ -16,6 +16,7 @@ namespace devcluster {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{50};
+// How much one read may bring; the server asks again for more.
 constexpr std::size_t kReadBytesMax = 65536;
 
 // Returns the offset at which the last `lines` lines begin; 0 if there are fewer. A line break at
@@ -26,6 +27,7 @@ std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
   stream << in.rdbuf();
   const std::string text = std::move(stream).str();
   std::size_t at = text.size();
+  // From the end to the front, one line for each line break that is met.
   if (at > 0 && text[at - 1] == '\n') --at;
   for (; at > 0; --at) {
     if (text[at - 1] == '\n' && --lines <= 0) break;
@@ -43,17 +45,22 @@ class LogStream final : public BodyStream {
         follow_{request.follow},
         bytes_left_{request.limit_bytes.value_or(INT64_MAX)} {
     if (request.tail_lines && *request.tail_lines == 0) {
+      // "tailLines: 0" asks only for what comes from now on.
       ::lseek(file_.get(), 0, SEEK_END);
     } else if (request.tail_lines) {
       ::lseek(file_.get(), tail_offset(log_.path, *request.tail_lines), SEEK_SET);
     }
   }
 
+  // Returns kOpen with or without text if more may come, kEnd if none will. Waits `wait` at most,
+  // in short naps: a file cannot be polled.
   StreamState read(std::string& out, base::Duration wait) override {
     const auto deadline = std::chrono::steady_clock::now() + wait;
     while (!cancelled_.load()) {
       const bool was_ended = log_.ended->load();  // before reading: what came until then is read
       if (read_more(out)) return bytes_left_ == 0 ? StreamState::kEnd : StreamState::kOpen;
+      // | was_ended| `ended` was read before the file: what the container wrote until its end has
+      // been read by then.
       if (!follow_ || was_ended) return StreamState::kEnd;
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero()) return StreamState::kOpen;
@@ -73,6 +80,7 @@ class LogStream final : public BodyStream {
     std::array<char, kReadBytesMax> buffer{};
     const auto wanted = static_cast<std::size_t>(
         std::min<std::int64_t>(bytes_left_, static_cast<std::int64_t>(buffer.size())));
+    // A container that has not started has no file yet, and then no log.
     const ssize_t count = file_.is_open() ? ::read(file_.get(), buffer.data(), wanted) : 0;
     if (count <= 0) return false;
     out.append(buffer.data(), static_cast<std::size_t>(count));
@@ -91,6 +99,7 @@ class LogStream final : public BodyStream {
 
 PodLogHook pod_log_hook(const Kubelet& kubelet) {
   return [&kubelet](const PodLogRequest& request) -> base::Result<std::shared_ptr<BodyStream>> {
+    // Refused and not ignored: an answer without times, or with too many lines, would look right.
     if (request.timestamps || request.since_seconds) {
       return base::invalid_argument(
           "timestamps and sinceSeconds are not supported: the devcluster keeps a process's output "

@@ -35,18 +35,24 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
+// Goal: a demo or a test that ends in any way leaves neither processes nor frozen cgroups on the
+// machine, because nothing else would ever thaw or end them. Method: the built program runs as a
+// child in a folder of its own; the test looks into its cgroups from outside. Skipped if no cgroup
+// can be written.
 class Program : public testing::Test {
  protected:
   void SetUp() override {
     const auto root =
         os::make_cgroup_root(std::nullopt, "kubegang-program-" + std::to_string(getpid()));
     if (!root.ok()) GTEST_SKIP() << root.error().message;
+    // Made only to find out whether the machine lets us write any.
     (void)os::destroy_cgroup(root->version, root->path, seconds{1});
     std::string pattern = testing::TempDir() + "program-XXXXXX";
     ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
   }
   void TearDown() override {
+    // Killed and not stopped, so each test of this file also is one of the guardian.
     if (child_) {
       ::kill(child_->pid, SIGKILL);
       EXPECT_TRUE(eventually([&] { return cgroups().empty(); }));
@@ -54,6 +60,8 @@ class Program : public testing::Test {
     if (!directory_.empty()) fs::remove_all(directory_);
   }
 
+  // With an environment of its own: a variable of the person who runs the tests must not reach the
+  // program.
   void start(std::vector<std::string> arguments) {
     std::vector<std::string> argv{kProgram};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
@@ -63,6 +71,8 @@ class Program : public testing::Test {
     ASSERT_TRUE(child.ok()) << child.error().message;
     child_ = std::move(child).value();
   }
+  // Returns when the program has said that it is up, connected as its user's kubectl would be.
+  // Without operator and agents, which these tests have no need of.
   void up() {
     start({"up", "--no-operator", "--no-agents", "--nodes", "n[1-2]", "--dir", directory_});
     ASSERT_TRUE(eventually([&] { return output().find("Look inside") != std::string::npos; }))
@@ -73,7 +83,7 @@ class Program : public testing::Test {
     ASSERT_TRUE(transport.ok()) << transport.error().message;
     transport_ = std::move(transport).value();
   }
-  // A pod that ignores SIGTERM, running and frozen.
+  // The worst case for cleaning up: a pod that ignores SIGTERM, running and frozen.
   void freeze_a_pod() {
     const json pod{{"apiVersion", "v1"},
                    {"kind", "Pod"},
@@ -91,6 +101,7 @@ class Program : public testing::Test {
       const auto found = get_api(*transport_, "/api/v1/namespaces/default/pods/a");
       return found.ok() && (*found)["status"]["phase"] == "Running";
     }));
+    // The whole class of pods is frozen by the test itself, in place of an agent.
     for (const std::string& cgroup : cgroups()) {
       const bool v1 = fs::exists(cgroup + "/freezer.state");
       std::ofstream{cgroup + (v1 ? "/n1/kubepods/besteffort/freezer.state"
@@ -99,7 +110,7 @@ class Program : public testing::Test {
     }
   }
 
-  // Of the program's instance, in all hierarchies.
+  // The cgroups of the program's instance, in all hierarchies that are mounted.
   std::vector<std::string> cgroups() const {
     std::vector<std::string> out;
     const std::string prefix = "kubegang-devcluster-" + std::to_string(child_->pid) + "-";
@@ -111,6 +122,7 @@ class Program : public testing::Test {
     return out;
   }
   std::string output() const { return read_file(directory_ + "/output"); }
+  // Waits for at most 15 s.
   std::optional<ExitStatus> wait() {
     pollfd fd{child_->pidfd.get(), POLLIN, 0};
     ::poll(&fd, 1, 15'000);
@@ -123,6 +135,7 @@ class Program : public testing::Test {
   std::unique_ptr<kube::Transport> transport_;
 };
 
+// The orderly end, as a user ends a demo.
 TEST_F(Program, LeavesNothingBehindAfterCtrlC) {
   ASSERT_NO_FATAL_FAILURE(up());
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
@@ -131,6 +144,7 @@ TEST_F(Program, LeavesNothingBehindAfterCtrlC) {
   EXPECT_TRUE(cgroups().empty());
 }
 
+// What the out-of-memory killer may do: nothing of the program itself can clean up.
 TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
   ASSERT_NO_FATAL_FAILURE(up());
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
@@ -147,6 +161,7 @@ TEST_F(Program, LeavesNothingBehindWhenItIsKilled) {
   }
 }
 
+// `kubectl logs` is the first thing that a user tries when a job does not do what it should.
 TEST_F(Program, ShowsTheLogOfAPodThatRuns) {
   ASSERT_NO_FATAL_FAILURE(up());
   const json pod{{"apiVersion", "v1"},
@@ -171,8 +186,10 @@ TEST_F(Program, ShowsTheLogOfAPodThatRuns) {
   EXPECT_THAT(log("?timestamps=true"), HasSubstr("without times"));
 }
 
+// Two devclusters with the same --port: the second must say which port, and leave the first alone.
 TEST_F(Program, SaysThatAPortIsInUse) {
   ASSERT_NO_FATAL_FAILURE(up());
+  // The first has chosen a free port and told it; the second is given that one.
   const std::string text = output();
   const auto colon = text.find("127.0.0.1:") + 10;
   const std::string port = text.substr(colon, text.find(',', colon) - colon);
@@ -187,6 +204,8 @@ TEST_F(Program, SaysThatAPortIsInUse) {
   EXPECT_THAT(read_file(directory_ + "/second-output"), HasSubstr(port));
 }
 
+// A second cluster in one folder would empty the first one's logs and write over its kubeconfig,
+// with which the user works.
 TEST_F(Program, LeavesADirectoryToTheClusterThatRunsThere) {
   ASSERT_NO_FATAL_FAILURE(up());
   ASSERT_NO_FATAL_FAILURE(freeze_a_pod());
@@ -201,6 +220,7 @@ TEST_F(Program, LeavesADirectoryToTheClusterThatRunsThere) {
   EXPECT_EQ(reap(*second), ExitStatus{.exit_code = 1});
   EXPECT_THAT(read_file(directory_ + "/second-output"),
               HasSubstr(directory_ + " is the directory of a devcluster that runs; end that"));
+  // Nothing was touched before the lock was found to be taken.
   EXPECT_EQ(read_file(directory_ + "/kubeconfig"), kubeconfig);
   EXPECT_TRUE(fs::exists(directory_ + "/logs/pods"));
 }
@@ -223,12 +243,14 @@ TEST_F(Program, SaysWhatIsMissingWhereNoCgroupCanBeWritten) {
   EXPECT_THAT(output(), HasSubstr("run as root, or where a cgroup is delegated"));
 }
 
+// Exit code 2 tells a script that the command line is wrong, before a cluster is started.
 TEST_F(Program, ExitsWithTwoOnAWrongCommandLine) {
   start({"demo", "--slice", "5ms"});
   EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
   EXPECT_THAT(output(), HasSubstr("less than 100ms"));
 }
 
+// A command that was mistyped is named, not only the list of those that exist.
 TEST_F(Program, NamesAWordThatItDoesNotKnow) {
   start({"frobnicate"});
   EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
@@ -241,12 +263,15 @@ TEST_F(Program, SaysWhichCommandsThereAre) {
   EXPECT_THAT(output(), HasSubstr("say what to do: up, demo or bench"));
 }
 
+// 5 slices of 30 s and the lead of 3 s are 2m33s, the least that a demo takes.
 TEST_F(Program, RefusesADemoThatIsTooShortToSeeAnything) {
   start({"demo", "--slice", "30s", "--duration", "20s"});
   EXPECT_EQ(wait(), ExitStatus{.exit_code = 2});
   EXPECT_THAT(output(), HasSubstr("--duration 20s: too short to see turns of 30s; give 2m33s"));
 }
 
+// Cgroups of dead instances are swept at each start. One that is taken for dead by mistake would
+// end another user's cluster; one that is not swept keeps frozen processes for ever.
 TEST(Instances, AreDeadWhenTheirProcessIsGone) {
   EXPECT_FALSE(is_dead_instance(instance_name()));
   // This process lives, but it has not started at 1: its number was another's before.

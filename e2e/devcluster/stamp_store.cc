@@ -10,6 +10,7 @@ namespace fs = std::filesystem;
 // Makes one empty folder for each node: a probe appends to the file of its pod there.
 base::Status StampStore::prepare(const std::vector<std::string>& nodes) {
   std::error_code error;
+  // Stamps of an earlier run would be counted with this one's.
   fs::remove_all(directory_, error);
   for (const std::string& node : nodes) {
     fs::create_directories(directory_ + "/" + node, error);
@@ -29,17 +30,20 @@ probe::Gang StampStore::gang(const std::string& job,
   for (const auto& node : fs::directory_iterator{directory_, error}) {
     for (const auto& file : fs::directory_iterator{node.path(), error}) {
       // <job>-<five characters of a hash>-<index>
+      // Names of jobs may contain dashes, so the parts are found from the end.
       const std::string stem = file.path().stem();
       const auto index_dash = stem.rfind('-');
       const auto hash_dash =
           index_dash == std::string::npos ? std::string::npos : stem.rfind('-', index_dash - 1);
       if (hash_dash == std::string::npos || stem.substr(0, hash_dash) != job) continue;
       base::Result<probe::Stamps> stamps = probe::read_stamps(file.path());
+      // A probe that begins at this moment has no whole file yet; the next look finds it.
       if (!stamps.ok()) continue;
       auto& runs = out.nodes[node.path().filename()];
       if (const auto frozen = first_freezes.find(stem); frozen != first_freezes.end()) {
         out.touched[node.path().filename()] = frozen->second;
       }
+      // Several pods of one job on a node (or of several starts) are one list of runs.
       runs.insert(runs.end(), stamps->runs.begin(), stamps->runs.end());
     }
   }
@@ -55,6 +59,7 @@ probe::Gang StampStore::gang(const std::string& job,
 std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
                                    const std::vector<probe::Gang>& gangs, base::Instant now,
                                    base::Duration cell, std::size_t columns) {
+  // The cell of this moment is left out: it is not over yet.
   const base::Instant end = base::slot_begin(base::slot_of(now, cell), cell);
   std::vector<NodeStrip> strips;
   for (const std::string& node : nodes) {
@@ -72,6 +77,7 @@ std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
         // A cell belongs to the gang that ran for half of it; less is the edge of a turn.
         if (ran < cell / 2) continue;
         StripCell& one = strip.cells[column];
+        // A gang before has this cell already.
         one.several = one.job.has_value();
         one.job = gang;
       }

@@ -30,6 +30,7 @@ constexpr std::chrono::milliseconds kTurnGapMax{100};
 // A rate over less than a second says too little about the machine.
 constexpr std::chrono::seconds kUnslicedMin{1};
 
+// base::Duration counts microseconds.
 double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
@@ -45,6 +46,8 @@ std::vector<Run> clip(const std::vector<Run>& runs, Instant until) {
   std::vector<Run> out;
   for (Run run : runs) {
     if (run.begin >= until) break;
+    // Progress is not cut with the run: progress_in() takes a part of it, by time, where that
+    // matters.
     run.end = std::min(run.end, until);
     out.push_back(run);
   }
@@ -53,10 +56,13 @@ std::vector<Run> clip(const std::vector<Run>& runs, Instant until) {
 
 // When the gang's pod on the node was frozen for the first time. Later than everything if never.
 Instant touched_at(const Gang& gang, const std::string& node, const std::vector<Run>& turns) {
+  // Seen by a watch of the kernel, if there was one; else from the stamps: its first turn ends when
+  // it is frozen for the first time. A gang with a single turn was never frozen.
   if (const auto seen = gang.touched.find(node); seen != gang.touched.end()) return seen->second;
   return turns.size() < 2 ? base::kNever : turns.front().end;
 }
 
+// From the end of the outgoing gang's turn to the begin of the incoming one's.
 struct Switch {
   Instant out_end{};
   Instant in_begin{};
@@ -80,6 +86,7 @@ std::vector<Switch> switches_of(std::vector<Turn> turns) {
   std::optional<Turn> last;
   for (const Turn& turn : turns) {
     const bool change = last && last->gang != turn.gang;
+    // The gang that runs beside it is still the one whose turn it is, so `last` stays.
     if (change && turn.settling) continue;
     if (change) out.push_back({last->run.end, turn.run.begin});
     last = turn;
@@ -87,6 +94,7 @@ std::vector<Switch> switches_of(std::vector<Turn> turns) {
   return out;
 }
 
+// Nodes of any gang: gangs need not have the same nodes.
 std::set<std::string> node_names(const Measurement& measurement) {
   std::set<std::string> out;
   for (const Gang& gang : measurement.gangs) {
@@ -114,6 +122,7 @@ Turns all_turns(const Measurement& measurement) {
 // settling, any other is a failure of the switch.
 void find_overlaps(const Measurement& measurement, const Turns& turns, Findings& findings) {
   for (const std::string& node : node_names(measurement)) {
+    // The longest on a single node counts, since nodes settle at the same time.
     Duration settling{};
     for (std::size_t a = 0; a < turns.size(); ++a) {
       for (std::size_t b = a + 1; b < turns.size(); ++b) {
@@ -126,6 +135,7 @@ void find_overlaps(const Measurement& measurement, const Turns& turns, Findings&
         const Instant counted_from = b_is_later
                                          ? touched_at(measurement.gangs[b], node, turns_b->second)
                                          : touched_at(measurement.gangs[a], node, turns_a->second);
+        // On the unmerged runs (step 2 above).
         const auto both = overlaps(clip(measurement.gangs[a].nodes.at(node), measurement.until),
                                    clip(measurement.gangs[b].nodes.at(node), measurement.until));
         for (const Interval& piece : both) {
@@ -155,6 +165,7 @@ void find_switches(const Measurement& measurement, const Turns& turns, Findings&
     const std::vector<Switch> switches = switches_of(std::move(here));
     findings.switches += std::ssize(switches);
     for (const Switch& one : switches) {
+      // A negative gap is an overlap, which is counted elsewhere.
       gaps.push_back(std::max<std::int64_t>(0, (one.in_begin - one.out_end).count()));
     }
     if (switches.empty()) continue;
@@ -165,6 +176,7 @@ void find_switches(const Measurement& measurement, const Turns& turns, Findings&
   findings.gap_micros = percentiles(std::move(gaps));
   if (!first_swap) return;
   const std::int64_t slots =
+      // Rounded down to an even number of slices.
       std::max<std::int64_t>(0, (measurement.until - *first_swap) / measurement.slice / 2 * 2);
   findings.slices = slots;
   findings.window = Interval{*first_swap, *first_swap + measurement.slice * slots};
@@ -174,6 +186,7 @@ void find_switches(const Measurement& measurement, const Turns& turns, Findings&
 void find_skew(const Measurement& measurement, const Turns& turns, Findings& findings) {
   std::vector<std::int64_t> skews;
   for (const auto& nodes : turns) {
+    // All turns that begin near one boundary are one turn of the gang, whichever node they are on.
     std::map<Instant, std::vector<Instant>> begins;  // by boundary
     for (const auto& [node, node_turns] : nodes) {
       for (const Run& turn : node_turns) {
@@ -203,6 +216,7 @@ JobShare share_of(const std::string& name, const std::map<std::string, std::vect
   for (const auto& [node, node_turns] : nodes) {
     for (const Run& turn : node_turns) {
       const Duration inside = std::min(turn.end, window.to) - std::max(turn.begin, window.from);
+      // A turn outside the window.
       if (inside <= Duration{}) continue;
       ran += inside;
       // A turn that merely reaches into the window by a late switch is none of it.
@@ -211,6 +225,7 @@ JobShare share_of(const std::string& name, const std::map<std::string, std::vect
   }
   const double count = static_cast<double>(nodes.size());
   out.run_seconds = seconds(ran) / count;
+  // All of the window in which it did not run, including the gaps at switches.
   out.suspended_seconds = seconds(window.to - window.from) - out.run_seconds;
   out.turns = std::llround(static_cast<double>(turns) / count);
   return out;
@@ -244,6 +259,7 @@ Duration turn_gap(Duration slice) {
   return std::min<Duration>(slice / 2, kTurnGapMax);
 }
 
+// REQUIRES: the runs are in the order of time, as stamp files have them. Progress adds up.
 std::vector<Run> merge_runs(const std::vector<Run>& runs, Duration gap) {
   std::vector<Run> out;
   for (const Run& run : runs) {
@@ -257,6 +273,7 @@ std::vector<Run> merge_runs(const std::vector<Run>& runs, Duration gap) {
   return out;
 }
 
+// REQUIRES: both lists are sorted and disjoint in themselves. Two fingers, one for each list.
 std::vector<Interval> overlaps(const std::vector<Run>& a, const std::vector<Run>& b) {
   std::vector<Interval> out;
   for (std::size_t i = 0, k = 0; i < a.size() && k < b.size();) {
@@ -274,6 +291,7 @@ Percentiles percentiles(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   // Nearest rank: an observed value, not an interpolated one.
   const auto at_share = [&](std::size_t percent) {
+    // The rank is rounded up; minus one because indexes begin at 0.
     return values[(values.size() * percent + 99) / 100 - 1];
   };
   return {at_share(50), at_share(99)};
@@ -285,12 +303,14 @@ double progress_in(const std::vector<Run>& runs, Interval interval) {
     const Duration inside = std::min(run.end, interval.to) - std::max(run.begin, interval.from);
     const Duration whole = run.end - run.begin;
     if (inside < Duration{}) continue;
+    // A run of one instant has no length; its progress counts whole.
     const double part = whole <= Duration{} ? 1.0 : seconds(inside) / seconds(whole);
     sum += part * static_cast<double>(run.progress);
   }
   return sum;
 }
 
+// Without a window (no gang has changed) only overlaps and switches are said.
 Findings analyse(const Measurement& measurement) {
   CHECK(measurement.slice > Duration{});
   const Turns turns = all_turns(measurement);

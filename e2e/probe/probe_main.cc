@@ -22,7 +22,7 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-// An environment variable, "" if it is not set.
+// Returns an environment variable, "" if it is not set.
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -48,6 +48,8 @@ int main(int argc, char** argv) {
   if (path.empty()) path = variable("KUBEGANG_STAMP_FILE");
   std::optional<probe::StampWriter> stamps;
   if (!path.empty()) {
+    // A probe that cannot stamp ends at once: a test would otherwise wait for stamps that never
+    // come.
     base::Result<probe::StampWriter> writer = probe::StampWriter::create(path);
     if (!writer.ok()) {
       std::fprintf(stderr, "kubegang-probe: %s\n", writer.error().message.c_str());
@@ -58,6 +60,7 @@ int main(int argc, char** argv) {
   // A container's first process is not ended by SIGTERM unless it says so.
   ::signal(SIGTERM, [](int) { ::_exit(128 + SIGTERM); });
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);  // wake on time
+  // Shows in the pod's log that the job's variables have arrived.
   std::printf("kubegang-probe: job %s, node %s of %s, %s\n", variable("SLURM_JOB_ID").c_str(),
               variable("SLURM_NODEID").c_str(), variable("SLURM_NNODES").c_str(),
               path.empty() ? "no stamps" : ("stamps " + path).c_str());
@@ -75,6 +78,9 @@ int main(int argc, char** argv) {
   const base::Duration phase{std::int64_t{::getpid()} * 191 % probe::kPeriod.count()};
   probe::WorkLoop loop{begin, phase};
   std::int64_t pieces = 0;
+  // 1. sleep until the next piece of work is due
+  // 2. look: a freeze during the sleep shows here
+  // 3. work for as long as asked, looking all the time
   for (base::Instant t = begin; seconds == 0 || t < begin + std::chrono::seconds{seconds};) {
     sense.sleep_until(loop.due());
     t = look();

@@ -14,11 +14,13 @@ namespace {
 using base::instant_from_micros;
 using testing::ElementsAre;
 
+// One file for each test and process: tests run beside each other.
 std::string path_of(const std::string& name) {
   return testing::TempDir() + name + "-" + std::to_string(::getpid());
 }
 
 // A break of 10 ms is the longest that does not end a run; one of 10,001 µs does.
+// Goal: runs are cut at breaks that a busy CPU does not explain, and progress stays with its run.
 TEST(StampFile, KeepsRunsAndBeginsANewOneAfterABreak) {
   const std::string path = path_of("runs");
   auto writer = StampWriter::create(path);
@@ -37,7 +39,8 @@ TEST(StampFile, KeepsRunsAndBeginsANewOneAfterABreak) {
   ::unlink(path.c_str());
 }
 
-// As a pod that another one took the CPUs from for three milliseconds.
+// As a pod that stood still for three milliseconds: less than the break that ends a run by itself,
+// so only the stop that was noticed tells that another gang may have run.
 TEST(StampFile, BeginsANewRunAfterAStopHoweverShort) {
   const std::string path = path_of("stops");
   auto writer = StampWriter::create(path);
@@ -66,6 +69,8 @@ TEST(StampFile, StandsStillWhenTheClockStepsBack) {
   ::unlink(path.c_str());
 }
 
+// Each stamp is 20 ms after the last, so each begins a run. A long test must not lose the end of
+// its history, and must know that the beginning is missing.
 TEST(StampFile, OverwritesTheOldestRunAndSaysSo) {
   const std::string path = path_of("ring");
   auto writer = StampWriter::create(path);
@@ -82,6 +87,7 @@ TEST(StampFile, OverwritesTheOldestRunAndSaysSo) {
   ::unlink(path.c_str());
 }
 
+// A reader that took any file for stamps would report that no gang ever ran.
 TEST(StampFile, RefusesAnotherKindOfFile) {
   const std::string path = path_of("other");
   std::ofstream{path} << "text";
@@ -90,6 +96,7 @@ TEST(StampFile, RefusesAnotherKindOfFile) {
   EXPECT_EQ(read_stamps(path).error().code, base::Code::kNotFound);
 }
 
+// The phase spreads probes over the period, so that not all of a machine work at the same instant.
 TEST(WorkLoop, WorksOnEveryInstantOfItsPhase) {
   WorkLoop loop{instant_from_micros(100), std::chrono::microseconds{300}};
   EXPECT_EQ(loop.due(), instant_from_micros(300));
@@ -99,6 +106,8 @@ TEST(WorkLoop, WorksOnEveryInstantOfItsPhase) {
   EXPECT_EQ(loop.due(), instant_from_micros(2'300));
 }
 
+// Work that was missed while frozen must not be made up for: it would look as if the gang had run
+// faster.
 TEST(WorkLoop, DoesNotMakeUpForInstantsThatItMissed) {
   WorkLoop loop{instant_from_micros(0), std::chrono::microseconds{0}};
   EXPECT_TRUE(loop.begin(instant_from_micros(0)));

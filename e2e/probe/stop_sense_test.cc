@@ -19,6 +19,8 @@ namespace {
 
 constexpr base::Duration kPause = std::chrono::milliseconds{1};
 
+// A probe sleeps most of the time. If its sleeps counted as stops, each millisecond would be a run
+// of its own and no break would mean anything.
 TEST(StopSense, ItsOwnSleepIsNoStop) {
   constexpr int kLooks = 300;
   StopSense sense;
@@ -43,6 +45,7 @@ struct Rhythm {
 
 // A process that stamps a file as a probe does, and is stopped at any point of its rhythm for a
 // fraction of what its clock could show.
+// SIGSTOP stands for the freezer, because it needs no root; both are stops to the probe.
 class StoppedProcess : public testing::TestWithParam<Rhythm> {
  protected:
   void SetUp() override {
@@ -50,6 +53,7 @@ class StoppedProcess : public testing::TestWithParam<Rhythm> {
     child_ = ::fork();
     ASSERT_GE(child_, 0);
     if (child_ == 0) stamp_for_ever(path_, GetParam());
+    // The child has begun to stamp.
     ASSERT_TRUE(eventually([&] { return !runs().empty(); }));
   }
   void TearDown() override {
@@ -57,6 +61,7 @@ class StoppedProcess : public testing::TestWithParam<Rhythm> {
     ::waitpid(child_, nullptr, 0);
     ::unlink(path_.c_str());
   }
+  // In the child: it must not return into the test's own code.
   [[noreturn]] static void stamp_for_ever(const std::string& path, const Rhythm& rhythm) {
     auto writer = StampWriter::create(path);
     if (!writer.ok()) ::_exit(1);
@@ -86,6 +91,7 @@ class StoppedProcess : public testing::TestWithParam<Rhythm> {
     const auto stamps = read_stamps(path_);
     return stamps.ok() ? stamps->runs : std::vector<probe::Run>{};
   }
+  // For conditions that take milliseconds on an idle machine and seconds on a busy one.
   static bool eventually(const std::function<bool()>& condition) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds{20};
     while (!condition()) {
@@ -103,6 +109,7 @@ class StoppedProcess : public testing::TestWithParam<Rhythm> {
 // from before a stop to behind it.
 TEST_P(StoppedProcess, BeginsANewRunAfterEveryStop) {
   for (int stop = 0; stop < 40; ++stop) {
+    // Waiting for a later stamp puts the stop at a different point of the rhythm each time.
     const base::Instant before = runs().back().end;
     ASSERT_TRUE(eventually([&] { return runs().back().end > before; }));
     ASSERT_EQ(::kill(child_, SIGSTOP), 0);
@@ -110,6 +117,7 @@ TEST_P(StoppedProcess, BeginsANewRunAfterEveryStop) {
     ASSERT_EQ(::waitpid(child_, &status, WUNTRACED), child_);
     ASSERT_TRUE(WIFSTOPPED(status));
     ASSERT_TRUE(eventually([&] { return stands_still(); }));
+    // An instant at which the child certainly stands still.
     const base::Instant stopped = now();
     ASSERT_EQ(::kill(child_, SIGCONT), 0);
     ASSERT_TRUE(eventually([&] { return runs().back().end > stopped; }));

@@ -47,6 +47,7 @@ std::string overlaps_of(const Turns& turns, Instant from,
 
 }  // namespace
 
+// As an administrator.
 base::Result<json> Cluster::call(kube::Method method, const std::string& path, const json& body) {
   return devcluster::call_api(api(), method, path, body);
 }
@@ -63,12 +64,14 @@ json Cluster::get(const std::string& path) {
   return found;
 }
 
+// Empty if the path is not served (a kind whose CRD is not there).
 std::vector<json> Cluster::list(const std::string& path) {
   const json found = get(path);
   if (found.is_null()) return {};
   return {found["items"].begin(), found["items"].end()};
 }
 
+// Fails the test if the object is refused, as a user would see it.
 void Cluster::apply(const json& object) {
   const auto status = devcluster::apply_object(api(), object);
   ASSERT_TRUE(status.ok()) << status.error().message << "\n" << object.dump(1);
@@ -79,6 +82,7 @@ void Cluster::patch(const std::string& path, const json& merge_patch) {
   ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
 }
 
+// `options`: DeleteOptions, or null.
 void Cluster::remove(const std::string& path, const json& options) {
   const auto answer = call(kube::Method::kDelete, path, options);
   ASSERT_TRUE(answer.ok()) << path << ": " << answer.error().message;
@@ -87,6 +91,7 @@ void Cluster::remove(const std::string& path, const json& options) {
 // The test's patch is merged last, so it can change everything.
 json Cluster::job_object(const JobOptions& options) const {
   const std::size_t nodes =
+      // 0 stands for all nodes of the cluster, so that a scenario need not know how many it has.
       options.nodes_count == 0 ? all_nodes().size() : static_cast<std::size_t>(options.nodes_count);
   json object{{"apiVersion", "kubegang.io/v1alpha1"},
               {"kind", "Job"},
@@ -104,6 +109,7 @@ void Cluster::submit(const JobOptions& options) {
   ASSERT_NO_FATAL_FAILURE(apply(job_object(options)));
 }
 
+// Returns when all pods have settled, so that turns are possible.
 void Cluster::submit_ready(const JobOptions& options) {
   ASSERT_NO_FATAL_FAILURE(submit(options));
   ASSERT_NO_FATAL_FAILURE(wait_ready(options.name));
@@ -119,6 +125,7 @@ std::string Cluster::name_of(const std::string& what) const {
   return ns_ + "-" + what;
 }
 
+// Remembered by name, because partitions have no namespace to go with.
 void Cluster::make_partition(const std::string& name, const json& spec) {
   partitions_.push_back(name);
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "kubegang.io/v1alpha1"},
@@ -131,11 +138,13 @@ std::string Cluster::job_path(const std::string& name) const {
   return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs/" + name;
 }
 
+// A Job without a name if there is none, or if it cannot be read.
 kube::Job Cluster::job(const std::string& name) {
   const auto found = kube::decode<kube::Job>(get(job_path(name)));
   return found.ok() ? *found : kube::Job{};
 }
 
+// "" before the operator has written anything.
 std::string Cluster::state(const std::string& name) {
   const kube::Job found = job(name);
   return found.status.state ? std::string{to_string(*found.status.state)} : std::string{};
@@ -156,6 +165,7 @@ std::string Cluster::status_text(const std::string& name) {
   return object.is_object() ? object.value("status", json::object()).dump(1) : "no such job";
 }
 
+// Pods of all starts, those that have ended and those that are being deleted, too.
 std::vector<json> Cluster::pods(const std::string& job_name) {
   return list("/api/v1/namespaces/" + ns_ + "/pods?labelSelector=kubegang.io/job=" + job_name);
 }
@@ -167,6 +177,7 @@ json Cluster::pod_on(const std::string& job_name, const std::string& node) {
   return nullptr;
 }
 
+// Nodes without one are left out.
 std::vector<kube::NodeTimetable> Cluster::timetables() {
   std::vector<kube::NodeTimetable> found;
   for (const std::string& node : all_nodes()) {
@@ -177,6 +188,7 @@ std::vector<kube::NodeTimetable> Cluster::timetables() {
   return found;
 }
 
+// With the cluster's own patience: a real Kubernetes needs longer than a devcluster.
 void Cluster::wait_until(const std::string& what, const std::function<bool()>& condition) {
   ASSERT_NO_FATAL_FAILURE(wait_until(what, condition, patience()));
 }
@@ -229,6 +241,7 @@ void Cluster::wait_for_turns(const std::vector<std::string>& job_names,
   const auto take_turns = [&] {
     const Instant to = now();
     // At least two slots for each job, and two more for slots that are cut off at either end.
+    // Not from before the call: turns of an earlier time do not count.
     const Instant from =
         std::max(begin, to - slice() * static_cast<std::int64_t>(2 * job_names.size() + 2));
     for (const std::string& node : nodes) {
@@ -256,6 +269,7 @@ void Cluster::expect_turns(Instant from, const std::vector<std::string>& job_nam
   expect_turns_between(from, now(), job_names, all_nodes());
 }
 
+// The overlap is taken over the whole time since `from`, and the turns over its last slots.
 void Cluster::expect_turns_since(Instant from, const std::vector<std::string>& job_names) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(job_names));
   EXPECT_EQ(turns().overlap_since(from, job_names), Duration{})
@@ -281,10 +295,12 @@ void Cluster::expect_turns_between(Instant from, Instant to,
       << overlaps_of(turns(), from, job_names);
 }
 
+// `within`: how old the last stamp may be.
 bool Cluster::runs_now(const std::string& name, Duration within) const {
   return turns().runs_at(now(), name, within);
 }
 
+// Fails if the job was started anew, has lost a pod or was touched by kubelet.
 // The pods are those of the first start, as many as the job has nodes.
 void Cluster::expect_undisturbed(const std::string& job_name) {
   const kube::Job found = job(job_name);
@@ -313,6 +329,7 @@ std::string Cluster::cgroup_of(const json& pod) const {
   return std::filesystem::exists(path) ? path : "";
 }
 
+// By the kernel, whatever the objects say.
 bool Cluster::is_frozen(const json& pod) const {
   const std::string cgroup = cgroup_of(pod);
   return !cgroup.empty() && os::is_frozen(cgroup);

@@ -15,12 +15,16 @@ namespace {
 using nlohmann::json;
 using testing::Each;
 
+// Goal: a fault costs at most the time that it takes to notice it, and no job is lost, started
+// twice or run beside another one because of it. Method: real programs, killed at a chosen write by
+// KUBEGANG_CRASH_AT or at any moment by a signal. The probes say what really ran.
 class FailureScenario : public Scenario {
  protected:
   bool begin(const ClusterOptions& options) {
     start(options);
     return !IsSkipped() && !HasFatalFailure();
   }
+  // A job on all nodes whose pods have settled.
   void ready(const std::string& name) {
     submit({.name = name, .nodes_count = options_.nodes_count});
     ASSERT_NO_FATAL_FAILURE(wait_ready(name));
@@ -66,11 +70,13 @@ class CommitPoint : public FailureScenario, public testing::WithParamInterface<c
 TEST_P(CommitPoint, OfASecondJobsStartLosesNothing) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
+  // The operator is replaced by one that will crash at the given write.
   cluster_->components().kill(std::string{devcluster::kOperator});
   start_operator(std::string{devcluster::kOperator},
                  {std::string{"KUBEGANG_CRASH_AT="} + GetParam()});
   const Instant from = now();
   submit({.name = "second", .nodes_count = 2});
+  // It has reached the point. Without it the test would have shown nothing.
   ASSERT_NO_FATAL_FAILURE(wait_for_operators_end());
   start_operator();
   ASSERT_NO_FATAL_FAILURE(wait_ready("second"));
@@ -152,6 +158,7 @@ TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
   const std::string old_one{devcluster::kOperator};
   ASSERT_TRUE(cluster_->components().signal(old_one, SIGSTOP).ok());
   const std::int64_t old_term = timetables().front().spec.term;
+  // It leads when the Lease of the stopped one has run out, after two seconds.
   start_operator("operator-2");
   submit({.name = "third", .nodes_count = 2});
   ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
@@ -159,6 +166,7 @@ TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
   EXPECT_GT(timetables().front().spec.term, old_term);
   const Instant from = now();
   ASSERT_TRUE(cluster_->components().signal(old_one, SIGCONT).ok());
+  // Enough for the old leader to try whatever it had decided.
   pass(seconds{4});
   EXPECT_GT(timetables().front().spec.term, old_term);
   EXPECT_EQ(overlap_since(from, {"first", "second", "third"}), Duration{});
@@ -174,6 +182,7 @@ TEST_F(FailureScenario, APausedLeaderThatComesBackCannotUndoTheNewOnesWork) {
 TEST_F(FailureScenario, DroppedWatchesAndForgottenVersionsAreCaughtUp) {
   if (!begin({.nodes_count = 2})) return;
   ASSERT_NO_FATAL_FAILURE(ready("first"));
+  // The event never reaches a watch, although the object is stored.
   cluster_->api_server().lose_next_event("jobs");
   submit({.name = "lost", .nodes_count = 2});
   cluster_->api_server().drop_watches();
@@ -196,6 +205,7 @@ TEST_F(FailureScenario, AServerThatFailsNowAndThenDelaysOnly) {
   submit({.name = "second", .nodes_count = 2});
   for (const char* verb : {"create", "update", "patch"}) {
     cluster_->api_server().inject(
+        // Only our programs see the faults; the test's own requests do not.
         {.verb = verb, .user_agent = "kubegang", .code = 503, .count = 2});
     cluster_->api_server().inject(
         {.kind = Fault::Kind::kResetAfter, .verb = verb, .user_agent = "kubegang", .count = 2});
@@ -219,6 +229,8 @@ TEST_F(FailureScenario, ANodeThatVanishesTakesOnlyItsJobWithIt) {
   cluster_->components().kill(devcluster::agent_name(node(1)));
   cluster_->kubelet().fail_node(node(1), devcluster::NodeFault::kPoweredOff);
   pass(seconds{1});
+  // A node that is silent may still run its pods. Giving its place away would let two jobs run on
+  // it.
   EXPECT_EQ(state("pair"), "Running") << "not confirmed gone yet";
   // The machine comes back: its pods have failed, that is the confirmation.
   cluster_->kubelet().restore_node(node(1));

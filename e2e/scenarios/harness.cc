@@ -40,7 +40,7 @@ json times_of(const ClusterOptions& options) {
             {"lead", kube::format_duration(options.lead)}}}};
 }
 
-// The end of a log, for a test that failed.
+// Returns the end of a log, for a test that failed.
 std::string tail(const std::string& path) {
   std::ifstream in{path};
   std::vector<std::string> lines;
@@ -122,6 +122,7 @@ json Scenario::config_object() const {
           {"spec", spec}};
 }
 
+// The demo's own files, so that what users run is what is tested.
 std::vector<json> Scenario::example_objects() const {
   auto objects =
       devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/demo/" + options_.example);
@@ -129,6 +130,7 @@ std::vector<json> Scenario::example_objects() const {
   return objects.ok() ? std::move(objects).value() : std::vector<json>{};
 }
 
+// Jobs come later (submit_example). The file's configuration gets the scenario's shorter times.
 void Scenario::apply_example() {
   for (const json& object : example_objects()) {
     if (object["kind"] == "Job") continue;
@@ -161,10 +163,12 @@ void Scenario::TearDown() {
                   tail(directory_ + "/logs/" + name + ".log").c_str());
     }
   }
+  // Before the folder: everything in it is open until then.
   cluster_.reset();
   if (!directory_.empty() && !HasFailure()) std::filesystem::remove_all(directory_);
 }
 
+// Beside those that run, so a test must end the leader before if it wants a successor.
 void Scenario::start_operator(const std::string& name,
                               const std::vector<std::string>& environment) {
   const auto status = cluster_->start_operator(operator_spec(name, environment));
@@ -176,6 +180,7 @@ void Scenario::wait_for_operators_end(const std::string& name) {
       << name << " has not ended";
 }
 
+// The image is ignored by the process kubelet.
 json Scenario::pod_spec_of(const JobOptions& options) const {
   const std::vector<std::string>& command = options.command.empty() ? kProbe : options.command;
   return {{"containers", {{{"name", "main"}, {"image", "none"}, {"command", command}}}}};
@@ -185,6 +190,7 @@ std::string Scenario::node_cgroup(const std::string& node) const {
   return cluster_->kubelet().node_cgroup(node);
 }
 
+// And starts it again at once, as a DaemonSet would.
 void Scenario::kill_agent(const std::string& node) {
   const std::string agent = devcluster::agent_name(node);
   cluster_->components().kill(agent);
@@ -206,6 +212,7 @@ Duration Scenario::overlap_since(Instant from, const std::vector<std::string>& j
 }
 
 // A boundary that was missed is seen in the slot after it too.
+// The 10 ms before the slot belong to its switch.
 bool Scenario::is_disturbed(Instant slot_begin) const {
   return stalls_.stalled(slot_begin - milliseconds{10}, slot_begin + options_.slice);
 }
@@ -252,6 +259,8 @@ void Scenario::expect_strict_turns(Instant from, Instant to,
       const auto owner = std::find(job_names.begin(), job_names.end(), slots[i]);
       const auto number = static_cast<std::size_t>(owner - job_names.begin());
       if (!offset && owner != job_names.end()) {
+        // The turn of slot i is job (i + offset) modulo their number; found once, it must hold for
+        // all slots.
         offset = (number + job_names.size() - i % job_names.size()) % job_names.size();
       }
       const std::size_t turn = (i + offset.value_or(0)) % job_names.size();

@@ -20,10 +20,15 @@ using testing::UnorderedElementsAre;
 using Names = std::vector<std::string>;
 using Slot = std::set<std::string>;
 
+// Jobs whose turns are read from objects and cgroups need no probe.
 const Names kForever = {"sleep", "1000"};
 
+// What a user may ask of a configuration and can only be seen with processes: that the job which
+// should stand still does, and the one that should not is left alone. Decisions by themselves are
+// the scheduler's tests.
 class PolicyScenario : public Scenario {
  protected:
+  // Returns false if the test ends here, because it is skipped or the cluster did not start.
   bool begin(const ClusterOptions& options) {
     start(options);
     return !IsSkipped() && !HasFatalFailure();
@@ -62,6 +67,7 @@ class PolicyScenario : public Scenario {
   // The cores that the job has on each of its nodes, the same everywhere.
   std::string cores_of(const std::string& name) {
     const auto allocation = job(name).status.allocation;
+    // Nodes with equal shares are one entry, so more than one means that they differ.
     return allocation && allocation->shares.size() == 1 ? allocation->shares[0].cores : "?";
   }
   std::string nodes_of(const std::string& name) {
@@ -82,6 +88,7 @@ class PolicyScenario : public Scenario {
       last = cycle_of(on);
       if (last.size() != slots.size()) return false;
       for (std::size_t i = 0; i < slots.size(); ++i) {
+        // All rotations are tried; after the last one the list is as it was read.
         std::rotate(last.begin(), last.begin() + 1, last.end());
         if (last == slots) return true;
       }
@@ -109,6 +116,7 @@ class PolicyScenario : public Scenario {
 // the fifth and the sixth take turns with the first and the second.
 TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   if (!begin({.example = "cores.yaml", .sockets = 2})) return;
+  // In the order of the file.
   const Names names = submit_example();
   ASSERT_EQ(names.size(), 6U);
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(names));
@@ -116,6 +124,7 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
   for (const std::string& name : names) cores.push_back(cores_of(name));
   EXPECT_THAT(cores, ElementsAre("0,4", "1,5", "2,6", "3,7", "0,4", "1,5"));
   for (std::size_t i = 0; i < names.size(); ++i) {
+    // The agent binds each pod to its cores, or jobs side by side would be on each other's.
     EXPECT_EQ(cpuset_of(names[i], "n16"), cores[i]) << names[i];
   }
   // Each of four has one slot of two, and never together with the one that has its cores; which of
@@ -147,6 +156,8 @@ TEST_F(PolicyScenario, CoresAreSharedByThoseWhoHaveTheSameOnly) {
       submit_ready({.name = "big", .nodes_count = 1, .command = kForever, .patch = big}));
   submit({.name = "bigger", .nodes_count = 1, .command = kForever, .patch = big});
   ASSERT_NO_FATAL_FAILURE(expect_waits("bigger", "Resources"));
+  // A job that stands still gives away its CPUs and not its memory: nothing can take memory from
+  // it.
   patch(job_path("big"), {{"spec", {{"control", {{"suspend", true}}}}}});
   ASSERT_NO_FATAL_FAILURE(wait_state("big", "Suspended"));
   ASSERT_NO_FATAL_FAILURE(
@@ -201,6 +212,7 @@ TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
             .patch = on_nodes(node(i))});
   }
   ASSERT_NO_FATAL_FAILURE(wait_all_ready(low));
+  // The preemptor ends when the test says so.
   const std::string stop = directory_ + "/stop";
   submit({.name = "j490",
           .nodes_count = 3,
@@ -210,6 +222,7 @@ TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
   EXPECT_EQ(nodes_of("j490"), "n[12-14]");
   for (int i = 0; i < 5; ++i) {
     const std::string& name = low[static_cast<std::size_t>(i)];
+    // Suspended jobs keep their nodes.
     EXPECT_EQ(nodes_of(name), node(i));
     const std::string cgroup = pod_cgroup_of(name, node(i));
     if (i < 3) {
@@ -229,6 +242,7 @@ TEST_F(PolicyScenario, AHigherTierSuspendsWhatItNeedsAndNoMore) {
     const std::string cgroup = pod_cgroup_of(name, node(i));
     ASSERT_NO_FATAL_FAILURE(wait_until(name + " is thawed", [&] { return !is_frozen(cgroup); }));
     EXPECT_GT(job(name).status.suspend_time->elapsed, Duration{});
+    // Resumed and not started again.
     EXPECT_EQ(job(name).status.starts.value_or(0), 1);
   }
 }
@@ -244,6 +258,7 @@ TEST_F(PolicyScenario, ThreePartitionsArePreemptedInThreeWays) {
   }
   ASSERT_NO_FATAL_FAILURE(
       submit_ready({.name = "j94", .nodes_count = 1, .command = kForever, .partition = "low"}));
+  // To tell the second incarnation from the first.
   const std::string first_pod = pods("j94").at(0)["metadata"]["name"];
   ASSERT_NO_FATAL_FAILURE(
       submit_ready({.name = "j95", .nodes_count = 1, .command = kForever, .partition = "med"}));
@@ -290,6 +305,7 @@ TEST_F(PolicyScenario, AQosTakesTurnsWithTheJobThatItPreempts) {
       {.name = "c", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = high}));
   submit(
       {.name = "d", .nodes_count = 1, .command = kForever, .partition = "normal", .patch = high});
+  // Exactly two slots: a and c take turns, though both are in one partition that does not share.
   wait_cycle("n12", {{"a"}, {"c"}});
   ASSERT_NO_FATAL_FAILURE(expect_frozen_in_turn("n12", {"a", "c"}, {}));
   EXPECT_EQ(state("d"), "Pending");
@@ -322,6 +338,7 @@ TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
                              .patch = R"({"spec": {"resources": {"tasks": 6}}})"_json};
   submit(preemptor);
   ASSERT_NO_FATAL_FAILURE(wait_ready("j20"));
+  // Slurm takes the first nodes by name, whatever runs on them.
   EXPECT_EQ(nodes_of("j20"), "n[12-14]");
   for (const std::string& name : low) ASSERT_NO_FATAL_FAILURE(wait_state(name, "Suspended"));
   cancel("j20");
@@ -337,6 +354,7 @@ TEST_F(PolicyScenario, MinimizePreemptionSparesWhomItCan) {
   again.name = "j21";
   submit(again);
   ASSERT_NO_FATAL_FAILURE(wait_ready("j21"));
+  // The two free nodes and a single victim.
   EXPECT_EQ(nodes_of("j21"), "n[12,15-16]");
   ASSERT_NO_FATAL_FAILURE(wait_state("j17", "Suspended"));
   EXPECT_EQ(state("j18"), "Running");
@@ -390,11 +408,14 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
           .command = kForever,
           .partition = "high",
           .patch = on_nodes("n[12-13]")});
+  // SIGTERM comes at the beginning of the grace time, whatever the job does with it.
   ASSERT_NO_FATAL_FAILURE(wait_until("both were told to end", [&] {
     return std::ifstream{term + "stubborn"}.good() && std::ifstream{term + "obedient"}.good();
   }));
   EXPECT_NE(state("over-two"), "Running");
+  // A job that ends in its grace time does not use up the rest of it.
   ASSERT_NO_FATAL_FAILURE(wait_state("obedient", "Preempted"));
+  // The ending is stored before the grace time begins, with the job that it is for.
   const kube::Job in_grace = job("stubborn");
   ASSERT_TRUE(in_grace.status.ending.has_value()) << get(job_path("stubborn")).dump(1);
   EXPECT_EQ(in_grace.status.ending->by->name, "over-two");

@@ -22,10 +22,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Enough to fill three nodes several times over, so that jobs wait, take turns and are preempted.
 constexpr std::size_t kJobsMax = 6;  // that have not ended
 // Of a pod whose job is said to run: a rotation is 1.2 s; an agent is away for up to 4 s, the API
 // server for 5, and then a leader has to be found.
 constexpr Duration kFrozenMax = seconds{30};
+// For the last jobs, of up to 5 s of work each, after everything is whole again.
 constexpr seconds kAllEndWithin{300};
 constexpr const char* kStandBy = "operator-2";
 
@@ -39,6 +41,7 @@ std::int64_t number_in(const char* variable, std::int64_t otherwise) {
 // ones, and a look at all jobs. So the test itself changes nothing while it looks.
 class Soak : public Scenario {
  protected:
+  // What this test has asked of a job: an end that it has not asked for must be Completed.
   struct Submitted {
     int nodes = 1;
     bool cancelled = false, deleted = false, ended = false;
@@ -50,13 +53,16 @@ class Soak : public Scenario {
     make_partition("high", {{"nodes", {{"hostlist", "n[12-14]"}}},
                             {"priorityTier", 2},
                             {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}});
+    // Two operators, so that a killed leader has a successor at once.
     start_operator(kStandBy);
   }
 
+  // Each draw stands in a statement or a call of its own, so that a seed draws the same everywhere.
   std::uint64_t below(std::uint64_t limit) { return prng_.below(limit); }
   milliseconds some(std::uint64_t most_ms) { return milliseconds{1 + below(most_ms)}; }
   void did(const std::string& what) { ++done_[what]; }
   void looked(const std::string& at) { ++looked_[at]; }
+  // To be done by the loop at its time; nothing waits.
   void later(milliseconds after, std::function<void()> act) {
     later_.emplace(now() + after, std::move(act));
   }
@@ -94,6 +100,7 @@ class Soak : public Scenario {
     const std::string name = alive[below(alive.size())];
     switch (below(4)) {
       case 0:
+        // Resumed up to 5 s later, even if the operator never saw the first wish.
         control(name, {{"suspend", true}});
         later(some(5000), [this, name] { control(name, {{"suspend", false}}); });
         return did("job suspended and resumed");
@@ -115,6 +122,7 @@ class Soak : public Scenario {
   void kill_component(const std::string& name, milliseconds away) {
     if (!cluster_->components().runs(name)) return;
     cluster_->components().kill(name);
+    // How long the fault lasts; restart_ended() starts it again then.
     down_until_[name] = now() + away;
     did(name.starts_with("operator") ? "operator killed" : "agent killed");
   }
@@ -167,6 +175,7 @@ class Soak : public Scenario {
 
   // --- what is looked at ---
   // Every job that was not deleted is there, and ends once and rightly.
+  // A fault may hide a job for a moment, but get() tries until the API server answers.
   void look() {
     for (auto& [name, one] : jobs_) {
       if (one.deleted || one.ended) continue;
@@ -182,6 +191,7 @@ class Soak : public Scenario {
   // No job has running pods of two starts; and no pod of a job that is said to run stays frozen for
   // longer than faults can explain.
   void look_at_pods(const std::string& name, const kube::Job& found) {
+    // A requeue may start the job anew only when the pods before are gone.
     std::set<std::string> starts;  // that have a running pod
     const bool runs = found.status.state == kube::JobState::kRunning &&
                       !found.spec.control.suspend && !found.status.ending;
@@ -216,9 +226,11 @@ class Soak : public Scenario {
   }
 
   // --- the run ---
+  // Acts of users come every 0.75 s on average, faults every 4 s.
   void run_until_end() {
     Instant user_at = now(), harm_at = now() + seconds{5};
     const Instant end = now() + std::chrono::minutes{number_in("SOAK_MINUTES", 60)};
+    // The first failure ends the run, while the logs still show how it came about.
     while (now() < end && !HasFailure()) {
       run_later();
       restart_ended();
@@ -248,6 +260,7 @@ class Soak : public Scenario {
     }
   }
   // Nothing fails any more, users let go what they hold: all jobs end.
+  // A job that is lost by a fault would never end, so this is the proof that none was.
   void heal() {
     start_api_server_again();
     down_until_.clear();
@@ -265,6 +278,7 @@ class Soak : public Scenario {
     EXPECT_TRUE(comes_true(all_ended, kAllEndWithin)) << "jobs have not ended";
   }
   // Finished pods keep their objects, not their processes.
+  // A frozen cgroup without processes would freeze whatever is put into it next.
   void expect_nothing_left() {
     for (const std::string& name : all_nodes()) {
       const std::string below = node_cgroup(name);
@@ -286,6 +300,7 @@ class Soak : public Scenario {
     }
   }
 
+  // A run with the same seed does the same acts, though not at the same instants.
   const std::uint64_t seed_ = static_cast<std::uint64_t>(
       number_in("SOAK_SEED", std::chrono::system_clock::now().time_since_epoch() / seconds{1}));
   base::Prng prng_{seed_};
@@ -307,6 +322,7 @@ TEST_F(Soak, NothingIsLostAndNothingStaysFrozen) {
   heal();
   expect_nothing_left();
   tell();
+  // A soak in which a kind of fault never came would prove nothing about it.
   for (const char* what : {"job submitted", "operator killed", "agent killed",
                            "agent's worker killed", "API server killed"}) {
     EXPECT_GT(done_[what], 0) << what;

@@ -9,6 +9,8 @@ namespace {
 
 using nlohmann::json;
 
+// Goal: agents alone make gangs take turns. Whatever the operator would have written is written by
+// the test, so each timetable is known exactly. Timetables have one cycle and no plan.
 class TimetableScenario : public Scenario {
  protected:
   void begin() {
@@ -27,6 +29,7 @@ class TimetableScenario : public Scenario {
              {"template",
               {{"spec",
                 {{"containers", {{{"name", "main"}, {"image", "x"}, {"command", kProbe}}}}}}}}}}});
+      // One pod on each node.
       for (int i = 0; i < 2; ++i) make_pod(name, i);
     }
     // Without a timetable nothing is frozen, so all four pods run at once.
@@ -37,7 +40,8 @@ class TimetableScenario : public Scenario {
     return job_name + "-abcde-" + std::to_string(index);
   }
 
-  // A pod as the operator makes it, as far as the agent looks: its label, its owner, its node.
+  // Makes a pod as the operator makes it, as far as the agent looks: its label, its owner, its
+  // node.
   void make_pod(const std::string& job_name, int index) {
     apply({{"apiVersion", "v1"},
            {"kind", "Pod"},
@@ -57,7 +61,8 @@ class TimetableScenario : public Scenario {
              {"containers", {{{"name", "main"}, {"image", "x"}, {"command", kProbe}}}}}}});
   }
 
-  // Both jobs take turns on both nodes, or as `cycle` says.
+  // Writes the timetables of both nodes. `cycle` lists, for each slot, the indexes of the jobs that
+  // run.
   void write_timetables(int term, int revision, const json& cycle) {
     for (int i = 0; i < 2; ++i) {
       json listed = json::array();
@@ -119,6 +124,7 @@ TEST_F(TimetableScenario, AnOlderTimetableThatTheServerConfirmsIsObeyedAndANewer
   write_timetables(2, 5, json::array({{0}, {1}}));
   ASSERT_NO_FATAL_FAILURE(wait_until("both take turns", [&] { return both_rotate(); }));
   // An older term; revisions count within a term only, so the higher one changes nothing.
+  // A cycle of one slot: the first job runs always and the second never.
   write_timetables(1, 9, json::array({{0}}));
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "only first runs", [&] { return runs_now("first") && !runs_now("second"); }, seconds{10}));
@@ -141,6 +147,7 @@ TEST_F(TimetableScenario, AnAgentThatWasKilledGoesOnWithTheRotation) {
   ASSERT_TRUE(cluster_->components().start_again(agent).ok());
   ASSERT_NO_FATAL_FAILURE(
       wait_until("it goes on", [&] { return now() > killed + seconds{1} && both_rotate(); }));
+  // Neither the end of the old agent nor the start of the new one may let both gangs run.
   EXPECT_EQ(overlap_since(killed, {"first", "second"}), Duration{});
 }
 
@@ -153,6 +160,7 @@ TEST_F(TimetableScenario, AnAgentThatIsToldToStopThawsEverything) {
   const std::string agent = devcluster::agent_name(node(0));
   ASSERT_TRUE(cluster_->components().signal(agent, SIGTERM).ok());
   ASSERT_TRUE(cluster_->components().wait(agent, seconds{2}).has_value());
+  // A pod that were frozen without an agent would stay so.
   EXPECT_FALSE(is_frozen(pod_cgroup_of("first", node(0))));
   EXPECT_FALSE(is_frozen(pod_cgroup_of("second", node(0))));
 }

@@ -53,6 +53,7 @@ std::vector<std::string> Turns::owners(const std::string& node, std::int64_t slo
   return out;
 }
 
+// "first", "first+second" if both ran, "" if none did; one entry for each slot.
 std::vector<std::string> Turns::owners_of_slots(const std::string& node, Instant from, Instant to,
                                                 const std::vector<std::string>& job_names) const {
   std::vector<std::string> out;
@@ -73,6 +74,7 @@ Duration Turns::overlap_since(Instant from, const std::vector<std::string>& job_
   return overlap(gangs(job_names), from, base::kNever);
 }
 
+// Jobs may share only some of their nodes with each other; the others are left out.
 Duration Turns::overlap_between(Instant from, Instant to, const std::vector<std::string>& job_names,
                                 const std::vector<std::string>& nodes) const {
   std::vector<probe::Gang> there = gangs(job_names);
@@ -91,6 +93,7 @@ std::vector<probe::Gang> Turns::gangs(const std::vector<std::string>& job_names)
 }
 
 // By the last stamp on each node: a probe that runs stamps every millisecond.
+// On every node that it has ever run on: a gang of which one node stands still does not run.
 bool Turns::runs_at(Instant at, const std::string& name, Duration patience) const {
   const probe::Gang gang = stamps_.gang(name);
   return !gang.nodes.empty() &&

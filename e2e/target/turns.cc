@@ -30,6 +30,8 @@ double millis(Duration duration) {
   return static_cast<double>(duration.count()) / 1e3;
 }
 
+// Cuts the runs to the window, in which the caller knows that the gangs take turns. Progress stays
+// whole, since this program says nothing of work.
 // The parts of the runs that lie in the window.
 std::vector<probe::Run> within(const std::vector<probe::Run>& runs, Instant from, Instant to) {
   std::vector<probe::Run> out;
@@ -56,6 +58,7 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kExitUsage;
   }
+  // The clocks of the guests are synchronized, so stamps of different nodes can be compared.
   const Instant begin{Duration{from}}, end{Duration{to}};
   std::map<std::string, probe::Gang> gangs;
   for (const std::string& file : files) {

@@ -11,10 +11,12 @@ namespace {
 // A strip does not grow with a wide terminal beyond this.
 constexpr std::size_t kStripColumnsMax = 120;
 constexpr const char* kPlain = "\x1b[0m";
+// ANSI sequences that every terminal knows; red is kept for columns with several jobs.
 constexpr std::array<const char*, 4> kColours{"\x1b[36m", "\x1b[33m", "\x1b[35m", "\x1b[32m"};
 constexpr std::array<const char*, 4> kBlocks{"█", "▒", "▚", "░"};
 constexpr std::array<const char*, 4> kLetters{"#", "=", "%", "+"};
 
+// REQUIRES: the text is ASCII, since it is cut by bytes. Only titles, tables and footers are.
 std::string cut(std::string text, std::size_t columns) {
   if (text.size() > columns) text.resize(columns);
   return text;
@@ -37,6 +39,8 @@ std::string mark(std::size_t job, const Terminal& terminal) {
   return terminal.colour ? kColours[job % kColours.size()] + sign + kPlain : sign;
 }
 
+// The columns of squeue, numbers to the right. A field that is too long shifts the rest of its
+// line.
 std::string job_line(const std::vector<std::string>& fields) {
   return padded(fields[0], 10) + " " + padded(fields[1], 9) + " " + padded(fields[2], 2) + " " +
          right(fields[3], 10) + " " + right(fields[4], 10) + " " + right(fields[5], 5) + " " +
@@ -57,6 +61,7 @@ std::string strip_line(const NodeStrip& strip, std::size_t name_width, const Ter
   return line;
 }
 
+// Which sign is which job. The rare sign for several jobs is explained only if the picture has it.
 std::string legend(const Picture& picture, std::size_t name_width, const Terminal& terminal) {
   std::string line = std::string(name_width + 1, ' ');
   for (std::size_t i = 0; i < picture.jobs.size(); ++i) {
@@ -74,11 +79,18 @@ std::string legend(const Picture& picture, std::size_t name_width, const Termina
 
 }  // namespace
 
+// At least one column, however narrow the terminal is: a picture with an empty strip would be taken
+// for a node without jobs.
 std::size_t strip_columns(const Terminal& terminal, std::size_t node_name_length) {
   const std::size_t used = node_name_length + 2;
   return std::min(kStripColumnsMax, terminal.columns > used ? terminal.columns - used : 1);
 }
 
+// 1. the title
+// 2. the table of jobs
+// 3. one strip for each node, names padded to the same width
+// 4. the legend, if there is anything to explain
+// 5. the footer
 std::vector<std::string> render(const Picture& picture, const Terminal& terminal) {
   std::vector<std::string> lines;
   lines.push_back(cut(picture.title, terminal.columns));

@@ -15,6 +15,8 @@ using std::chrono::seconds;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+// Five cells: two of the first job, one of the second, one in which none ran, one in which both
+// did.
 Picture two_jobs() {
   return {.title = "demo",
           .jobs = {{"first", "batch", "R", seconds{41}, seconds{30}, 5, "n[12-16]"},
@@ -24,6 +26,7 @@ Picture two_jobs() {
           .footer = {"look inside"}};
 }
 
+// Without color and Unicode, as in a log.
 TEST(Picture, ShowsTheTableAsSqueueDoesAndAStripPerNode) {
   EXPECT_THAT(
       render(two_jobs(), {.columns = 80}),
@@ -34,6 +37,7 @@ TEST(Picture, ShowsTheTableAsSqueueDoesAndAStripPerNode) {
           "    # first  = second  ! both, while one starts  column = 500 ms", "", "look inside"));
 }
 
+// Lines that wrap would break the picture, which is drawn over the last one line by line.
 TEST(Picture, FitsIntoEightyColumns) {
   Picture picture = two_jobs();
   picture.jobs[0].nodes_or_reason = std::string(200, 'x');
@@ -42,6 +46,7 @@ TEST(Picture, FitsIntoEightyColumns) {
   for (const std::string& line : render(picture, {.columns = 80})) EXPECT_LE(line.size(), 80U);
 }
 
+// A report of a good run on an idle machine; each test spoils one figure.
 Report good_report() {
   Report report{.slice = seconds{2}};
   report.findings = {.slices = 20,
@@ -70,10 +75,12 @@ TEST(Report, HasExactlyTheDocumentedKeys) {
           {"name", "first"}, {"run_seconds", 20.0}, {"suspended_seconds", 20.0}, {"turns", 10}}));
 }
 
+// The demo exits with 0 then.
 TEST(Report, HasNothingToComplainAboutWhenAllIsAsExpected) {
   EXPECT_THAT(complaints(good_report()), IsEmpty());
 }
 
+// No tolerance: two gangs at once on a core is what the product promises not to do.
 TEST(Report, FailsOnOneMicrosecondOfOverlap) {
   Report report = good_report();
   report.findings.overlap_total = report.findings.overlap_max = base::Duration{1};
@@ -81,6 +88,7 @@ TEST(Report, FailsOnOneMicrosecondOfOverlap) {
   EXPECT_TRUE(complaints(report)[0].hard);
 }
 
+// Both would leave the other figures as they are: without a switch there is no overlap either.
 TEST(Report, FailsWhenNobodySwitchedOrAJobGotMoreThanHalfASliceLess) {
   Report report = good_report();
   report.findings.switches = 0;
@@ -89,6 +97,7 @@ TEST(Report, FailsWhenNobodySwitchedOrAJobGotMoreThanHalfASliceLess) {
   EXPECT_EQ(complaints(report).size(), 2U);
 }
 
+// A laptop that is busy must not make the first thing that a user tries fail.
 TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
   Report report = good_report();
   // Above 3 and 20 ms, and above 2 %.

@@ -21,6 +21,7 @@ constexpr double kLostPercentMax = 2.0;
 // itself and for a busy machine.
 constexpr std::chrono::seconds kSettlingOverlapMax{5};
 
+// Rounded for people; checks use the exact figures.
 double rounded(double value, double unit) {
   return std::round(value / unit) * unit;
 }
@@ -45,6 +46,7 @@ std::string millis(std::int64_t micros) {
 
 }  // namespace
 
+// Times are in microseconds, as the names of the fields say; shares have three digits.
 json report_json(const Report& report) {
   const probe::Findings& found = report.findings;
   json jobs = json::array();
@@ -68,6 +70,8 @@ json report_json(const Report& report) {
           {"jobs", std::move(jobs)}};
 }
 
+// Compares the figures with what is promised. In the order of importance; all that apply are told,
+// because one cause often shows in several figures.
 std::vector<Complaint> complaints(const Report& report) {
   const probe::Findings& found = report.findings;
   std::vector<Complaint> out;
@@ -75,6 +79,7 @@ std::vector<Complaint> complaints(const Report& report) {
     out.push_back({std::move(sentence), hard});
   };
   if (found.switches == 0) complain(true, "the gangs did not take turns: no switch was seen");
+  // The promise is absolute: one microsecond of overlap is a failure of the switch.
   if (found.overlap_total > base::Duration{}) {
     complain(true, "both gangs made progress on one node for " +
                        std::to_string(found.overlap_total.count()) + " us in all, " +
@@ -88,6 +93,8 @@ std::vector<Complaint> complaints(const Report& report) {
     complain(true, "a switch cost " + number(report.api_writes_per_switch, 3) +
                        " writes of pods or timetables: want 0");
   }
+  // The window has an even number of slices, so both gangs have had the same number of turns. They
+  // may differ by what a switch takes, which is far less than half a slice.
   if (found.jobs.size() >= 2) {
     const auto [least, most] = std::minmax_element(
         found.jobs.begin(), found.jobs.end(),
@@ -110,6 +117,7 @@ std::vector<Complaint> complaints(const Report& report) {
   return out;
 }
 
+// The same figures for the terminal, two related ones on a line.
 std::vector<std::string> report_lines(const Report& report) {
   const probe::Findings& found = report.findings;
   std::vector<std::string> lines;

@@ -14,6 +14,7 @@ using nlohmann::json;
 
 base::Status create_or_adopt_node(const kube::Client& client, const json& node) {
   const auto created = client.create_json<kube::Node>("", node);
+  // A Node of that name is there already, from an earlier start: its status is written over.
   if (!created.ok() && created.error().code != Code::kAlreadyExists) return created.error();
   // Create does not take the status of a kind with a status subresource.
   return client
@@ -22,12 +23,15 @@ base::Status create_or_adopt_node(const kube::Client& client, const json& node) 
       .status();
 }
 
+// The UID makes it conditional: kConflict if another pod has the name by now.
 base::Status patch_pod_status(const kube::Client& client, const kube::Pod& pod, const json& patch) {
   return client
       .patch_status<kube::Pod>(kube::key_of(pod.metadata), patch, {.uid = pod.metadata.uid})
       .status();
 }
 
+// The second deletion of a pod's life. The first, with a grace period, only asks for its end;
+// kubelet removes the object when its processes are gone.
 base::Status delete_pod_now(const kube::Client& client, const kube::Pod& pod) {
   const base::Status status =
       client.remove<kube::Pod>(kube::key_of(pod.metadata),
@@ -39,6 +43,7 @@ base::Status delete_pod_now(const kube::Client& client, const kube::Pod& pod) {
   return status;
 }
 
+// The name is made by the API server, so the same event may be written again.
 base::Status create_pod_event(const kube::Client& client, const kube::Pod& pod,
                               const std::string& reason, const std::string& message,
                               base::Instant now) {
@@ -64,6 +69,7 @@ base::Result<std::string> ApiKeyLookup::find(Kind kind, const std::string& ns,
                                              const kube::KeySelector& key) {
   const bool secret = kind == Kind::kSecret;
   const std::string name = secret ? "secret" : "configmap";
+  // Kinds are named as in paths: "secrets" and "configmaps".
   const base::Result<json> found = client_.call_json(
       kube::Method::kGet, "/api/v1/namespaces/" + ns + "/" + name + "s/" + key.name);
   if (!found.ok()) {
@@ -76,6 +82,7 @@ base::Result<std::string> ApiKeyLookup::find(Kind kind, const std::string& ns,
                  "couldn't find key " + key.key + " in " + name + " " + ns + "/" + key.name};
   }
   const std::string text = (*data)[key.key].get<std::string>();
+  // Secrets are stored encoded, ConfigMaps are plain.
   return secret ? kube::decode_base64(text).value_or("") : text;
 }
 

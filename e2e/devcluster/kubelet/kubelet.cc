@@ -42,6 +42,7 @@ constexpr seconds kForcedGrace{2};       // the least that kubelet gives, also w
 constexpr seconds kTearDownPatience{5};
 constexpr std::string_view kHostIp = "127.0.0.1";
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+// Lets a test make a pod that waits for its image for ever.
 constexpr std::string_view kUnpullableImage = "invalid:";
 
 // As long as a container id of containerd, and unique: pod UID and position.
@@ -55,6 +56,8 @@ std::string container_id(const kube::Pod& pod, ContainerIndex index) {
   return id;
 }
 
+// The folder has the UID: a pod that is made anew under its name must not append to the log of
+// another.
 std::string log_file(const std::string& log_directory, const kube::Pod& pod,
                      const std::string& container) {
   const kube::ObjectMeta& meta = pod.metadata;
@@ -121,6 +124,7 @@ Kubelet::~Kubelet() {
   reap_children();
 }
 
+// A Node that exists is taken over, and its status written anew.
 base::Status Kubelet::register_nodes() {
   for (const auto& [name, node] : nodes_) {
     // kubelet makes the QoS directories at its start.
@@ -140,6 +144,8 @@ base::Status Kubelet::register_nodes() {
 void Kubelet::follow_pods(std::stop_token stop) {
   using Pointer = kube::Informer<kube::Pod>::Pointer;
   const auto seen = [this](const Pointer& pod) {
+    // The names in `nodes_` do not change after the constructor, so this thread may look without a
+    // lock.
     if (nodes_.contains(node_of(*pod))) post(PodSeen{pod});
   };
   kube::Informer<kube::Pod> informer{
@@ -158,6 +164,7 @@ void Kubelet::follow_pods(std::stop_token stop) {
   while (!stop.stop_requested()) (void)sleeper_.sleep(informer.step(stop), stop);
 }
 
+// May be called from any thread; step() takes the events in their order.
 void Kubelet::post(Event event) {
   {
     const std::lock_guard lock{mutex_};
@@ -194,6 +201,7 @@ void Kubelet::step(base::Duration wait_max) {
     std::visit([this](auto& one) { handle(std::move(one)); }, event);
   }
   reap_children();
+  // One look at the clock for all pods: those with equal deadlines are killed in the same step.
   const Now at = now();
   for (const auto& [uid, pod] : pods_) {
     if (nodes_.find(pod->node())->second.fault != NodeFault::kPoweredOff) {
@@ -202,6 +210,8 @@ void Kubelet::step(base::Duration wait_max) {
   }
   for (const auto& [uid, pod] : pods_) flush(*pod);
   std::erase_if(pods_, [](const auto& entry) {
+    // A pod whose object was removed by force may still run. It is kept until its processes have
+    // ended, so that their exit codes are taken and its cgroup is removed.
     const Pod& pod = *entry.second;
     return pod.object_gone && !pod.machine.anything_runs();
   });
@@ -213,6 +223,7 @@ void Kubelet::step(base::Duration wait_max) {
 // with it.
 void Kubelet::handle(const PodSeen& event) {
   const std::string& uid = event.pod->metadata.uid;
+  // Such a node hears nothing, although this kubelet does.
   const bool unreachable = nodes_.find(node_of(*event.pod))->second.fault.has_value();
   const std::optional<base::Duration> grace = deletion_grace(*event.pod);
   const auto found = pods_.find(uid);
@@ -222,6 +233,7 @@ void Kubelet::handle(const PodSeen& event) {
     if (!unreachable) admit(pod);
     return;
   }
+  // A change of labels or of the status, which is mostly our own.
   if (!grace) return;
   Pod& pod = *found->second;
   pod.deletion_grace = grace;
@@ -242,6 +254,7 @@ void Kubelet::handle(const PodGone& event) {
 void Kubelet::handle(const NodeFails& event) {
   const auto found = nodes_.find(event.node);
   if (found == nodes_.end()) return;
+  // From here on flush() writes nothing for pods of the node.
   found->second.fault = event.fault;
   write_node_ready(event.node, false);
   if (event.fault == NodeFault::kCutOff) return;
@@ -261,6 +274,7 @@ void Kubelet::handle(const NodeRestored& event) {
   write_node_ready(event.node, true);
   for (const auto& [uid, pod] : pods_) {
     if (pod->node() != event.node) continue;
+    // Only admit() gives an address, so a pod without one was never admitted.
     if (pod->facts.pod_ip.empty()) {
       admit(*pod);
     } else if (rebooted) {
@@ -281,6 +295,7 @@ void Kubelet::handle(const NodeRestored& event) {
 // 4. any other begins with its first container
 void Kubelet::admit(Pod& pod) {
   const Node& node = nodes_.find(pod.node())->second;
+  // Counts all pods that this kubelet has ever taken, on any node.
   const std::uint32_t number = pods_started_++;
   pod.facts.host_ip = kHostIp;
   // Addresses of the loopback network, so pods can listen on them without a network of their own.
@@ -304,7 +319,8 @@ void Kubelet::admit(Pod& pod) {
   }
 }
 
-// Why kubelet's admission says no: reason and message as kubelet words them.
+// Returns why kubelet's admission says no, as a reason and a message; nullopt if the pod fits. What
+// is in use is summed up anew: a node has few pods here.
 std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::Pod& pod) const {
   const std::string policy = pod.spec.restart_policy.value_or("Always");
   if (policy != "Never") {
@@ -316,6 +332,7 @@ std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::
   Resources used;
   std::int32_t count = 0;
   for (const auto& [uid, other] : pods_) {
+    // A pod that has ended takes no room, even while its object is still there.
     if (uid == pod.metadata.uid || other->node() != node.name || other->machine.ended()) continue;
     const Resources one = pod_requests(*other->object);
     used.cpu += one.cpu;
@@ -343,6 +360,7 @@ std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::
 
 // Actions may bring further ones (a container that cannot start): those come after the rest.
 void Kubelet::carry_out(Pod& pod, Actions actions) {
+  // By index, and by a copy of each action: the list grows while it is carried out.
   for (std::size_t i = 0; i < actions.size(); ++i) {
     const Action action = actions[i];
     if (const auto* start = std::get_if<StartContainer>(&action)) {
@@ -350,6 +368,7 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
       actions.insert(actions.end(), more.begin(), more.end());
     } else if (const auto* signal = std::get_if<SignalContainer>(&action)) {
       const auto child = pod.children.find(signal->container);
+      // It may have ended since the machine decided.
       if (child != pod.children.end()) ::kill(child->second.pid, signal->signal);
     } else if (std::holds_alternative<KillPod>(action)) {
       os::kill_below(config_.cgroup.version, pod_directory(*pod.object));
@@ -360,6 +379,7 @@ void Kubelet::carry_out(Pod& pod, Actions actions) {
     }
   }
   // The log may end for its readers, and the pod's cgroup go, only when the last process has ended.
+  // A removal that is due counts as an end: no container will start any more.
   const bool over = (pod.machine.ended() || pod.removal_is_due) && !pod.machine.anything_runs();
   pod.log_ended->store(over);
   if (over && pod.cgroup_made) {
@@ -378,6 +398,7 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
                                   container.name + " needs a command");
   }
   const kube::ObjectMeta& meta = pod.object->metadata;
+  // What file names in the environment of all containers may refer to, such as that of the stamps.
   const std::map<std::string, std::string> identity{
       {"NAMESPACE", meta.ns}, {"POD", meta.name}, {"NODE", pod.node()}};
   std::map<std::string, std::string> merged{
@@ -387,6 +408,7 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   for (const auto& [name, value] : config_.environment) {
     merged[name] = expand_references(value, identity);
   }
+  // Asks the API server for keys of ConfigMaps and Secrets at each start; nothing is cached.
   ApiKeyLookup lookup{client_};
   base::Result<std::vector<std::string>> environment = container_environment(
       *pod.object, container, pod.facts, {merged.begin(), merged.end()}, lookup);
@@ -413,6 +435,7 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
 //
 // Each step that fails is a state of the container that the real kubelet has, too.
 Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
+  // The machine asked for this start before the deletion came.
   if (pod.machine.deleting()) return {};
   const kube::Container& container = pod.machine.container(index);
   if (container.image.starts_with(kUnpullableImage)) {
@@ -427,9 +450,11 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   }
   const std::string id = container_id(*pod.object, index);
   command->cgroup = os::CgroupRoot{config_.cgroup.version, pod_directory(*pod.object) + "/" + id};
+  // Without the folder the spawn below fails and says so.
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path{command->output_path}.parent_path(),
                                       error);
+  // Even if the next line fails: it may have made the pod's part of the path.
   pod.cgroup_made = true;
   if (const base::Status made = os::make_cgroup(command->cgroup->path); !made.ok()) {
     return pod.machine.start_failed(index, "ContainerCannotRun", made.error().message, now());
@@ -438,6 +463,7 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (!child.ok()) {
     return pod.machine.start_failed(index, "StartError", child.error().message, now());
   }
+  // The machine is told afterwards, so a signal that it asks for finds the child.
   pod.children[index] = std::move(child).value();
   return pod.machine.started(index, id, now());
 }
@@ -446,6 +472,7 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
 // the cgroup (collect_garbage). Of a node without power nothing is told: its pods fail when it is
 // back.
 void Kubelet::reap_children() {
+  // All children are asked in each step. A pidfd that has become readable is what ended the wait.
   for (const auto& [uid, pod] : pods_) {
     for (auto it = pod->children.begin(); it != pod->children.end();) {
       const std::optional<ExitStatus> exit = reap(it->second);
@@ -459,6 +486,8 @@ void Kubelet::reap_children() {
       const std::string directory =
           pod_directory(*pod->object) + "/" + container_id(*pod->object, index);
       if (os::cgroup_exists(directory)) garbage_.insert(directory);
+      // The machine is told by node_rebooted() later, which gives these containers the exit code
+      // that kubelet gives them.
       if (nodes_.find(pod->node())->second.fault == NodeFault::kPoweredOff) continue;
       carry_out(*pod, pod->machine.exited(index, *exit, now()));
     }
@@ -472,6 +501,8 @@ void Kubelet::flush(Pod& pod) {
   if (nodes_.find(pod.node())->second.fault) return;
   if (pod.status_is_due && !pod.object_gone) {
     const base::Status status =
+        // Conditional on the UID: a pod of the same name that was made since must not get this
+        // status.
         patch_pod_status(client_, *pod.object, pod_status_patch(pod.machine, pod.facts));
     if (!status.ok() && status.error().code != Code::kNotFound) {
       return config_.log(
@@ -517,6 +548,7 @@ void Kubelet::wait_for_work(base::Duration wait_max) {
       wait = std::min<base::Duration>(wait, kRetryPause);
     }
   }
+  // Rounded up: a wait that ends a fraction of a millisecond early would find nothing due and spin.
   const auto millis = std::chrono::ceil<milliseconds>(wait).count();
   ::poll(fds.data(), fds.size(), static_cast<int>(millis));
   std::uint64_t count = 0;
@@ -571,6 +603,7 @@ void Kubelet::restore_node(const std::string& node) {
 
 base::Result<LogFile> Kubelet::find_log(const std::string& namespace_name, const std::string& pod,
                                         const std::string& container) const {
+  // Copied under the lock and used without it: the pod is held by its shared pointer.
   LogOwner owner;
   {
     const std::lock_guard lock{mutex_};

@@ -41,9 +41,11 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
     directory_ = pattern;
     kubelet_ = std::make_unique<Kubelet>(
         clock_, transport_,
+        // n1 has the default size; n2 has one CPU, so it is full soon.
         KubeletConfig{.nodes = {{.name = "n1"}, {.name = "n2", .cpu = kube::MilliCpu{1000}}},
                       .cgroup = root_,
                       .log_directory = directory_,
+                      // Shows that variables of the configuration are expanded for each pod.
                       .environment = {{"WHERE", "$(NODE)/$(POD)"}}});
     const base::Status registered = kubelet_->register_nodes();
     ASSERT_TRUE(registered.ok()) << registered.error().message;
@@ -53,6 +55,8 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
     }};
   }
 
+  // In the order of the destructor of a devcluster: the threads must be out of the kubelet before
+  // it goes.
   void TearDown() override {
     if (!kubelet_) return;
     feed_.request_stop();
@@ -61,6 +65,7 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
     feed_.join();
     loop_.join();
     kubelet_.reset();
+    // Whatever a test has left running was ended by the kubelet's destructor.
     EXPECT_TRUE(os::processes_below(root_.path).empty());
     EXPECT_TRUE(os::destroy_cgroup(root_.version, root_.path, seconds{1}).ok());
     std::filesystem::remove_all(directory_);
@@ -81,6 +86,7 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
   static json container(const std::string& script) {
     return {{"name", "main"}, {"image", "busybox"}, {"command", {"sh", "-c", script}}};
   }
+  // On n1 and run once, unless the spec says otherwise.
   void create(const std::string& name, const json& spec) {
     json object{{"apiVersion", "v1"},
                 {"kind", "Pod"},
@@ -94,6 +100,7 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
   void run(const std::string& name, const std::string& script) {
     create(name, {{"containers", {container(script)}}});
   }
+  // As kubectl deletes: the object stays until the kubelet has ended the processes.
   void remove(const std::string& name, int grace) {
     call(kube::Method::kDelete, "/api/v1/namespaces/default/pods/" + name,
          {{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", grace}});
@@ -107,10 +114,12 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
   std::string log(const std::string& name) {
     return kubelet_->read_log("default", name, "").value();
   }
+  // Pods of these tests request nothing, so they are BestEffort.
   std::string cgroup_of(const std::string& name) {
     return kubelet_->node_cgroup("n1") + "/kubepods/besteffort/pod" +
            pod(name)["metadata"]["uid"].get<std::string>();
   }
+  // As the agent does, without one.
   void freeze(const std::string& cgroup, bool frozen) {
     if (GetParam() == os::CgroupVersion::kV1) {
       std::ofstream{cgroup + "/freezer.state"} << (frozen ? "FROZEN" : "THAWED");
@@ -129,6 +138,7 @@ class KubeletTest : public testing::TestWithParam<os::CgroupVersion> {
   std::jthread loop_;
 };
 
+// The operator gives no job to a node that is not Ready.
 TEST_P(KubeletTest, RegistersItsNodesReady) {
   const json node = get("/api/v1/nodes/n2");
   EXPECT_EQ(node["status"]["allocatable"]["cpu"], "1");
@@ -136,6 +146,8 @@ TEST_P(KubeletTest, RegistersItsNodesReady) {
   EXPECT_EQ(node["status"]["conditions"][0]["status"], "True");
 }
 
+// The whole life of a pod: variables, output, status, and no cgroup left. The log outlives the
+// process.
 TEST_P(KubeletTest, RunsAPodToItsEndAndKeepsItsLog) {
   run("a", "echo hello from $WHERE");
   ASSERT_TRUE(becomes("a", "Succeeded")) << pod("a").dump(1);
@@ -147,6 +159,7 @@ TEST_P(KubeletTest, RunsAPodToItsEndAndKeepsItsLog) {
   EXPECT_TRUE(eventually([&] { return !os::cgroup_exists(cgroup_of("a")); }));
 }
 
+// What JobReady is read from: containers that are ready, with the instant at which they started.
 TEST_P(KubeletTest, ReportsAPodThatRuns) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));
@@ -157,6 +170,8 @@ TEST_P(KubeletTest, ReportsAPodThatRuns) {
   EXPECT_FALSE(os::processes_below(cgroup_of("a")).empty());
 }
 
+// A program that fails and one that does not exist must look different to the user: an exit code,
+// and a sentence that names the program.
 TEST_P(KubeletTest, FailsAPodWhoseCommandFailsOrIsNone) {
   run("a", "exit 7");
   create("b", {{"containers", {{{"name", "main"}, {"image", "x"}, {"command", {"no-such"}}}}}});
@@ -185,6 +200,7 @@ TEST_P(KubeletTest, LeavesAPodPendingWhoseImageOrConfigIsMissing) {
   EXPECT_EQ(phase("a"), "Pending");
 }
 
+// Both write into one file; in the wrong order the second would be overwritten.
 TEST_P(KubeletTest, RunsInitContainersFirst) {
   json before = container("echo first >" + directory_ + "/order");
   before["name"] = "before";
@@ -197,9 +213,12 @@ TEST_P(KubeletTest, RunsInitContainersFirst) {
   EXPECT_EQ(first + second, "firstsecond");
 }
 
+// Programs save their work on SIGTERM, so the signal must arrive, and the log must have what came
+// after it.
 TEST_P(KubeletTest, LetsADeletedPodHandleSigterm) {
   run("a", "trap 'echo term; exit 0' TERM; echo ready; while :; do sleep 0.01; done");
   ASSERT_TRUE(becomes("a", "Running"));
+  // Only now is the trap set.
   ASSERT_TRUE(eventually([&] { return log("a") == "ready\n"; }));
   remove("a", 30);
   ASSERT_TRUE(eventually([&] { return gone("a"); }));

@@ -5,6 +5,7 @@
 namespace devcluster {
 namespace {
 
+// nullopt if the list does not name the resource; a 0 that is written is an amount.
 std::optional<kube::Quantity> amount_of(const kube::ResourceList& list, const char* resource) {
   const auto found = list.find(resource);
   return found == list.end() ? std::nullopt : std::optional{found->second};
@@ -16,12 +17,14 @@ std::optional<kube::Quantity> request_of(const kube::Container& container, const
   return request ? request : amount_of(container.resources.limits, resource);
 }
 
+// An absent request counts as 0: such a container takes what is left.
 Resources requests_of(const kube::Container& container) {
   return {request_of(container, "cpu").value_or(kube::Quantity{}).milli_cpu(),
           request_of(container, "memory").value_or(kube::Quantity{}).bytes()};
 }
 
 // "metadata.labels['x']" with prefix "metadata.labels" gives "x".
+// The only notation of a key that variables may use.
 std::optional<std::string> subscript(std::string_view path, std::string_view prefix) {
   if (!path.starts_with(prefix)) return std::nullopt;
   path.remove_prefix(prefix.size());
@@ -29,6 +32,7 @@ std::optional<std::string> subscript(std::string_view path, std::string_view pre
   return std::string{path.substr(2, path.size() - 4)};
 }
 
+// A label that the pod does not have is an empty variable and no error, as with kubelet.
 std::string value_or_empty(const kube::Labels& map, const std::string& key) {
   const auto it = map.find(key);
   return it == map.end() ? std::string{} : it->second;
@@ -50,6 +54,8 @@ base::Result<std::string> field_value(const kube::Pod& pod, const DownwardFacts&
   if (const auto key = subscript(path, "metadata.annotations")) {
     return value_or_empty(pod.metadata.annotations, *key);
   }
+  // Refused and not left empty: a program that gets an empty variable fails in ways that are hard
+  // to trace.
   return base::invalid_argument("fieldPath \"" + path + "\" is not supported by this kubelet");
 }
 
@@ -59,6 +65,7 @@ std::string node_of(const kube::Pod& pod) {
   return pod.spec.node_name.value_or("");
 }
 
+// The API server writes the grace period into the object when the deletion is asked for.
 std::optional<base::Duration> deletion_grace(const kube::Pod& pod) {
   constexpr std::int64_t kGraceSeconds = 30;  // the API's default
   if (!pod.metadata.deletion_timestamp) return std::nullopt;
@@ -76,6 +83,7 @@ kube::QosClass qos_class(const kube::Pod& pod) {
         const auto request = request_of(entry, resource);
         const auto limit = amount_of(entry.resources.limits, resource);
         anything_set = anything_set || request;
+        // Both resources of every container must be named: one gap makes the pod Burstable.
         guaranteed = guaranteed && limit && request == limit;
       }
     }
@@ -101,6 +109,7 @@ Resources pod_requests(const kube::Pod& pod) {
   return sum;
 }
 
+// With the cgroupfs driver a path is made of plain folders; the systemd driver would name slices.
 std::string pod_cgroup(kube::QosClass qos, std::string_view uid) {
   std::string path = "kubepods/";
   if (qos == kube::QosClass::kBurstable) path += "burstable/";
@@ -108,6 +117,8 @@ std::string pod_cgroup(kube::QosClass qos, std::string_view uid) {
   return path + "pod" + std::string{uid};
 }
 
+// A "$" at the very end, or before any other character, is an ordinary one; "$$(NAME)" is the text
+// "$(NAME)"; a reference without its closing parenthesis is left as it is, with all that follows.
 // One pass from left to right; the value of a reference is not expanded again.
 std::string expand_references(std::string_view text,
                               const std::map<std::string, std::string>& variables) {
@@ -157,10 +168,13 @@ base::Result<std::optional<std::string>> value_of(const kube::EnvVar& entry, con
 base::Result<std::vector<std::string>> container_environment(
     const kube::Pod& pod, const kube::Container& container, const DownwardFacts& facts,
     const std::vector<std::pair<std::string, std::string>>& base_environment, KeyLookup& lookup) {
+  // A map, so a name occurs once: programs that read the first or the last of two would disagree.
   std::map<std::string, std::string> variables{base_environment.begin(), base_environment.end()};
+  // In the order of the list, because a value may refer to the variables before it.
   for (const kube::EnvVar& entry : container.env) {
     base::Result<std::optional<std::string>> value = value_of(entry, pod, facts, variables, lookup);
     if (!value.ok()) return value.error();
+    // Without its optional key a variable is not set, which differs from being empty.
     if (*value) variables[entry.name] = std::move(**value);
   }
   std::vector<std::string> out;

@@ -11,6 +11,7 @@ namespace {
 using nlohmann::json;
 using testing::ElementsAre;
 
+// Keys of ConfigMaps without an API server: the map "there" has every key, any other is missing.
 struct FakeLookup final : KeyLookup {
   base::Result<std::string> find(Kind, const std::string&, const kube::KeySelector& key) override {
     if (key.name == "there") return "value of " + key.key;
@@ -18,6 +19,7 @@ struct FakeLookup final : KeyLookup {
   }
 };
 
+// A pod of a job on node n12, with the containers that a test is about.
 json pod_json(json containers) {
   return {
       {"metadata",
@@ -47,6 +49,7 @@ TEST(PodRequests, AreTheSumOfTheContainersOrTheLargestInitContainer) {
   EXPECT_EQ(pod_requests(pod), (Resources{kube::MilliCpu{3000}, kube::Bytes{64 << 20}}));
 }
 
+// Not the one of the pod's spec: a user may delete with another grace period than the author wrote.
 TEST(DeletionGrace, IsThatOfTheDeletion) {
   kube::Pod pod = parsed(json::parse(R"([{"name":"a"}])"));
   EXPECT_EQ(deletion_grace(pod), std::nullopt);
@@ -71,17 +74,21 @@ TEST(QosClass, FollowsRequestsAndLimits) {
             kube::QosClass::kBurstable);
 }
 
+// The agent looks for pods under these names, so a devcluster must lay them out as a node does.
 TEST(PodCgroup, HasTheNamesOfTheCgroupfsDriver) {
   EXPECT_EQ(pod_cgroup(kube::QosClass::kGuaranteed, "x"), "kubepods/podx");
   EXPECT_EQ(pod_cgroup(kube::QosClass::kBurstable, "x"), "kubepods/burstable/podx");
   EXPECT_EQ(pod_cgroup(kube::QosClass::kBestEffort, "x"), "kubepods/besteffort/podx");
 }
 
+// In order: a known name, an unknown one, an escaped one, no parentheses, no end.
 TEST(ExpandReferences, ReplacesKnownNamesOnly) {
   const std::map<std::string, std::string> variables{{"A", "1"}};
   EXPECT_EQ(expand_references("$(A)/$(B) $$(A) $A $(A", variables), "1/$(B) $(A) $A $(A");
 }
 
+// Jobs tell their programs who and where they are by such variables. The optional key that is
+// missing leaves its variable out.
 TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
   const kube::Pod pod = parsed(json::parse(R"json([{"name":"a","env":[
       {"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},
@@ -97,6 +104,7 @@ TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
               ElementsAre("ALL=a@n12", "JOB=a", "KEY=value of k", "NODE=n12", "PATH=/bin"));
 }
 
+// The message becomes that of a waiting container, so it must say what to create.
 TEST(ContainerEnvironment, SaysWhichConfigMapIsMissing) {
   const kube::Pod pod = parsed(json::parse(
       R"([{"name":"a","env":[{"name":"X",

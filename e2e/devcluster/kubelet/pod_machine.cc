@@ -33,11 +33,13 @@ PodMachine::PodMachine(std::shared_ptr<const kube::Pod> pod)
     : pod_{std::move(pod)},
       records_(pod_->spec.init_containers.size() + pod_->spec.containers.size()),
       asked_(records_.size(), false) {
+  // A pod without init containers says ContainerCreating from the beginning (the record's default).
   for (std::size_t i = init_count(); init_count() > 0 && i < records_.size(); ++i) {
     records_[i].reason = "PodInitializing";
   }
 }
 
+// One numbering for both lists: init containers first, in their order.
 const kube::Container& PodMachine::container(ContainerIndex index) const {
   CHECK(index.index() < records_.size());
   return is_init(index) ? pod_->spec.init_containers[index.index()]
@@ -53,11 +55,13 @@ bool PodMachine::is_init(ContainerIndex index) const {
   return index.index() < init_count();
 }
 
+// True without init containers: all of none.
 bool PodMachine::initialized() const {
   return std::all_of(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(init_count()),
                      [](const auto& record) { return terminated(record) && !failed(record); });
 }
 
+// One failed init container fails the pod, because restartPolicy is Never.
 bool PodMachine::init_failed() const {
   return std::any_of(records_.begin(), records_.begin() + static_cast<std::ptrdiff_t>(init_count()),
                      failed);
@@ -73,6 +77,7 @@ PodPhase PodMachine::phase() const {
   if (refused_ || init_failed()) return PodPhase::kFailed;
   const auto mains = records_.begin() + static_cast<std::ptrdiff_t>(init_count());
   if (std::all_of(mains, records_.end(), terminated)) {
+    // All have ended: one that failed is enough.
     return std::any_of(mains, records_.end(), failed) ? PodPhase::kFailed : PodPhase::kSucceeded;
   }
   // A container that waits keeps the pod Pending, also beside one that runs.
@@ -95,6 +100,7 @@ Actions PodMachine::go_on() {
   if (deleting_ || phase() == PodPhase::kFailed) {
     if (deleting_ && !anything_runs() && !removed_) {
       removed_ = true;
+      // The grace time is over when the last process is gone, however much of it was left.
       deadline_.reset();
       abandon_waiting();
       actions.emplace_back(RemovePod{});
@@ -108,6 +114,7 @@ Actions PodMachine::go_on() {
     actions.emplace_back(StartContainer{at(index)});
   };
   for (std::size_t i = 0; i < init_count(); ++i) {
+    // One that failed has made the pod Failed above, so each that has ended here ended well.
     if (terminated(records_[i])) continue;
     ask(i);
     return actions;
@@ -119,6 +126,7 @@ Actions PodMachine::go_on() {
 // A pod that is deleted before a container started: that one never runs.
 void PodMachine::abandon_waiting() {
   for (ContainerRecord& entry : records_) {
+    // A removed pod must not say that a container is still to start.
     if (entry.state != State::kWaiting) continue;
     entry.state = State::kTerminated;
     entry.reason = "ContainerStatusUnknown";
@@ -140,6 +148,7 @@ Actions PodMachine::refuse(std::string reason, std::string message, Now now) {
   return {WriteStatus{}};
 }
 
+// `id`: of the container's cgroup.
 Actions PodMachine::started(ContainerIndex index, std::string id, Now now) {
   ContainerRecord& entry = record(index);
   entry.state = State::kRunning;
@@ -188,11 +197,13 @@ Actions PodMachine::exited(ContainerIndex index, ExitStatus exit, Now now) {
 // A second request may shorten the grace time and never lengthens it.
 Actions PodMachine::delete_requested(base::Duration grace, Now now) {
   const base::Duration deadline = now.monotonic + grace;
+  // Nothing is signalled again: the processes have had their SIGTERM.
   if (deleting_) {
     if (deadline_ && deadline < *deadline_) deadline_ = deadline;
     return {};
   }
   deleting_ = true;
+  // Nothing to wait for: the pod is removed at once.
   if (!anything_runs()) return go_on();
   deadline_ = deadline;
   Actions actions;

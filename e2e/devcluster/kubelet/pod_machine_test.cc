@@ -17,10 +17,12 @@ using testing::ElementsAre;
 ContainerIndex index(std::int32_t value) {
   return ContainerIndex{value};
 }
+// `second` on both clocks, which begin at different times: mistaking one for the other shows.
 Now at(int second) {
   return {base::Instant{seconds{1000 + second}}, base::Duration{seconds{second}}};
 }
 
+// A pod with so many init containers and containers; nothing else of it is read.
 std::shared_ptr<const kube::Pod> pod(std::size_t init_count, std::size_t containers_count) {
   kube::Pod out{.metadata = {.name = "a-0", .ns = "default", .uid = "u"}};
   out.spec.init_containers.resize(init_count);
@@ -28,6 +30,8 @@ std::shared_ptr<const kube::Pod> pod(std::size_t init_count, std::size_t contain
   return std::make_shared<const kube::Pod>(std::move(out));
 }
 
+// Between the steps the pod is Pending, until the last container runs: the operator must not take a
+// gang for running while an init container of it works.
 TEST(PodMachine, RunsInitContainersOneAfterTheOtherThenAllContainersAtOnce) {
   PodMachine machine{pod(2, 2)};
   EXPECT_THAT(machine.admit(at(0)), ElementsAre(WriteStatus{}, StartContainer{index(0)}));
@@ -48,6 +52,7 @@ TEST(PodMachine, RunsInitContainersOneAfterTheOtherThenAllContainersAtOnce) {
   EXPECT_EQ(machine.records()[3].started_at, at(2).wall);
 }
 
+// The first that ends does not end the pod.
 TEST(PodMachine, SucceedsWhenAllContainersExitWithZero) {
   PodMachine machine{pod(0, 2)};
   machine.admit(at(0));
@@ -60,6 +65,7 @@ TEST(PodMachine, SucceedsWhenAllContainersExitWithZero) {
   EXPECT_EQ(machine.records()[1].reason, "Completed");
 }
 
+// The exit code reaches the user through the job's status, so it must be that of the program.
 TEST(PodMachine, FailsWithTheExitCodeOfTheOneThatFailed) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));
@@ -79,6 +85,7 @@ TEST(PodMachine, StartsNoContainerAfterAFailedInitContainer) {
   EXPECT_EQ(machine.phase(), PodPhase::kFailed);
 }
 
+// A program that does not exist fails the pod at once instead of keeping a gang waiting.
 TEST(PodMachine, TerminatesContainerThatCannotStart) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));
@@ -89,6 +96,7 @@ TEST(PodMachine, TerminatesContainerThatCannotStart) {
   EXPECT_EQ(machine.records()[0].exit.exit_code, 128);
 }
 
+// An image may be pushed later. The pod keeps its reason, which the operator shows.
 TEST(PodMachine, StaysPendingWhileAnImageCannotBePulled) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));
@@ -130,6 +138,8 @@ TEST(PodMachine, ObeysTheShorterOfTwoGracePeriods) {
   EXPECT_EQ(machine.deadline(), base::Duration{seconds{3}});
 }
 
+// Finished pods are deleted with their jobs; waiting out a grace time for them would hold the job's
+// object.
 TEST(PodMachine, RemovesAPodThatHadEndedAtOnce) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));
@@ -137,9 +147,12 @@ TEST(PodMachine, RemovesAPodThatHadEndedAtOnce) {
   machine.exited(index(0), {}, at(1));
   EXPECT_THAT(machine.delete_requested(seconds{30}, at(2)),
               ElementsAre(WriteStatus{}, RemovePod{}));
+  // The result stays what it was: a success that is deleted is still a success.
   EXPECT_EQ(machine.phase(), PodPhase::kSucceeded);
 }
 
+// A race: the start was under way when the deletion came. Unsignaled, the container would live
+// through the whole grace time.
 TEST(PodMachine, SignalsAContainerThatStartedAfterTheDeletion) {
   PodMachine machine{pod(0, 2)};
   machine.admit(at(0));
@@ -149,6 +162,7 @@ TEST(PodMachine, SignalsAContainerThatStartedAfterTheDeletion) {
               ElementsAre(WriteStatus{}, SignalContainer{index(1), SIGTERM}));
 }
 
+// Pods of a node that lost its power can only be known to have failed when it is back.
 TEST(PodMachine, FailsAfterARebootOfItsNode) {
   PodMachine machine{pod(0, 1)};
   machine.admit(at(0));
@@ -159,6 +173,7 @@ TEST(PodMachine, FailsAfterARebootOfItsNode) {
   EXPECT_EQ(machine.records()[0].exit.exit_code, 255);
 }
 
+// kubelet's refusal is final; the operator reads its reason and gives the job other nodes.
 TEST(PodMachine, IsFailedWithTheReasonWhenRefused) {
   PodMachine machine{pod(0, 1)};
   EXPECT_THAT(machine.refuse("OutOfcpu", "no", at(0)), ElementsAre(WriteStatus{}));

@@ -13,12 +13,15 @@ namespace {
 using nlohmann::json;
 using State = ContainerRecord::State;
 
+// Of a real kubelet, with a suffix: the version of the Kubernetes that the other e2e tests run on.
 constexpr const char* kKubeletVersion = "v1.34.0-kubegang-devcluster";
 
+// "<runtime>://<id>" as from a container runtime; "" for a container that never started.
 std::string container_id(const ContainerRecord& record) {
   return record.id.empty() ? std::string{} : "process://" + record.id;
 }
 
+// Fields that are empty are left out, as kubelet leaves them out.
 json terminated_state(const ContainerRecord& record) {
   json out{{"exitCode", record.exit.exit_code},
            {"reason", record.reason},
@@ -30,8 +33,10 @@ json terminated_state(const ContainerRecord& record) {
   return out;
 }
 
+// Exactly one of the three is set, which is what the operator's reading of a pod rests on.
 json container_state(const ContainerRecord& record) {
   switch (record.state) {
+    // A waiting container always has a reason ("ContainerCreating" in the simplest case).
     case State::kWaiting: {
       json waiting{{"reason", record.reason}};
       if (!record.message.empty()) waiting["message"] = record.message;
@@ -45,11 +50,13 @@ json container_state(const ContainerRecord& record) {
   return json::object();
 }
 
+// What one container says. Restarts and last states do not exist here: each container runs once.
 json container_status(const PodMachine& pod, std::size_t index) {
   const kube::Container& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
   const ContainerRecord& record = pod.records()[index];
   const bool init = index < pod.init_count();
   const bool running = record.state == State::kRunning;
+  // An init container is ready once it has done its work; any other as long as it runs.
   const bool ended_well = record.state == State::kTerminated && record.exit.exit_code == 0;
   return {{"name", spec.name},
           {"image", spec.image},
@@ -62,6 +69,7 @@ json container_status(const PodMachine& pod, std::size_t index) {
           {"lastState", json::object()}};
 }
 
+// A condition that is true needs no reason; kubelet leaves it out, too.
 json condition(const char* type, bool value, const char* reason_when_false, base::Instant since) {
   json out{{"type", type},
            {"status", value ? "True" : "False"},
@@ -96,6 +104,8 @@ json conditions(const PodMachine& pod) {
        condition("Ready", ready, not_ready, since)});
 }
 
+// A node that is not heard of is Unknown, not False: its pods may still run, and jobs on it must
+// not be taken for ended.
 json ready_condition(bool ready, base::Instant now) {
   const std::string time = rfc3339_seconds(now);
   return {
@@ -109,7 +119,9 @@ json ready_condition(bool ready, base::Instant now) {
 
 }  // namespace
 
-// A zero instant (a container that never started) is the epoch, as kubelet writes it.
+// RFC 3339 with whole seconds, as kubelet writes times. So a start looks up to a second earlier
+// than it was, which is what the "whole second of startedAt" in the rule of settling allows for. A
+// zero instant (a container that never started) is the epoch.
 std::string rfc3339_seconds(base::Instant time) {
   if (time == base::Instant{}) return "1970-01-01T00:00:00Z";
   const std::time_t seconds =
@@ -121,12 +133,14 @@ std::string rfc3339_seconds(base::Instant time) {
   return std::string{text.data(), length};
 }
 
-// A refused pod has only its phase and the reason; any other also addresses, conditions and
+// Returns the whole status as a merge patch: lists are replaced, so nothing of an earlier status
+// stays. A refused pod has only its phase and the reason; any other also addresses, conditions and
 // containers.
 json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
   json status{{"phase", to_string(pod.phase())},
               {"startTime", rfc3339_seconds(pod.admitted_at())},
               {"qosClass", to_string(qos_class(pod.pod()))}};
+  // Only a refused pod has a reason of its own.
   if (!pod.reason().empty()) {
     status["reason"] = pod.reason();
     status["message"] = pod.message();
@@ -157,6 +171,7 @@ json node_object(const NodeSpec& node, base::Instant now) {
       {"kubernetes.io/os", "linux"},
       {"kubernetes.io/arch", std::string_view{system.machine} == "x86_64" ? "amd64" : "arm64"}};
   for (const auto& [name, value] : node.labels) labels[name] = value;
+  // Whole CPUs without a suffix, as a real node writes them; parts of one in thousandths.
   const json amounts{{"cpu", node.cpu.value() % 1000 == 0 ? std::to_string(node.cpu.value() / 1000)
                                                           : std::to_string(node.cpu.value()) + "m"},
                      {"memory", std::to_string(node.memory.value() / 1024) + "Ki"},
@@ -185,6 +200,7 @@ json node_object(const NodeSpec& node, base::Instant now) {
               {"kubeProxyVersion", ""}}}}}};
 }
 
+// The node has no other conditions, so replacing the list loses nothing.
 json node_ready_patch(bool ready, base::Instant now) {
   return {{"status", {{"conditions", json::array({ready_condition(ready, now)})}}}};
 }

@@ -39,6 +39,8 @@ struct ChildPlan {
   std::size_t kept_fds_count = 0;
 };
 
+// The steps of the child that may fail, for the message. Both structs go through a pipe within one
+// program, so their layout does not matter beyond it.
 enum class Step : std::int32_t { kCgroup, kWorkingDir, kOutput, kExec };
 
 struct Failure {
@@ -54,10 +56,12 @@ struct KernelSigaction {
   std::uint64_t mask = 0;
 };
 
+// The kernel's number of signals, real-time ones included.
 constexpr int kSignalsMax = 64;
 
 // A system call and nothing else. The sanitizers' own code must not run in the child, whose other
 // threads, and the locks that they hold, do not exist.
+// Arguments are longs, the type of the kernel's interface; unused ones are 0.
 [[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long raw(
     long number, long a = 0, long b = 0, long c = 0, long d = 0) {
   return ::syscall(number, a, b, c, d);
@@ -69,10 +73,13 @@ template <typename T>
   return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
+// Tells the parent which step failed and why, and ends the child without running exit handlers,
+// which belong to the parent's copy of the program.
 [[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
 child_fail(const ChildPlan& plan, Step step) {
   const Failure failure{step, errno};
   raw(SYS_write, plan.error_fd, address(&failure), sizeof failure);
+  // 127 is a shell's code for a command that was not found; nothing reads it.
   raw(SYS_exit_group, 127);
   __builtin_unreachable();
 }
@@ -86,6 +93,9 @@ mark_close_on_exec(const ChildPlan& plan) {
   }
 }
 
+// Everything between clone3 and exec, in this order: the cgroup first, because no instruction of
+// the program may run outside it; signals before the file descriptors, since a handler of ours
+// could touch those; exec last.
 [[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
 run_child(const ChildPlan& plan) {
   // "0" is the writer itself. In a frozen cgroup the write returns after the thaw only (freezer.md
@@ -108,6 +118,8 @@ run_child(const ChildPlan& plan) {
       raw(SYS_dup3, plan.output_fd, 2, 0) < 0) {
     child_fail(plan, Step::kOutput);
   }
+  // Descriptors that other threads of this process open at the same time must not reach the
+  // program.
   mark_close_on_exec(plan);
   raw(SYS_execve, address(plan.program), address(plan.argv), address(plan.environment));
   child_fail(plan, Step::kExec);
@@ -129,6 +141,7 @@ Error failure_error(const SpawnSpec& spec, const Failure& failure) {
   return {Code::kInternal, os::errno_text(number)};
 }
 
+// The search path is the container's own, not that of this program.
 std::string path_of(const std::vector<std::string>& environment) {
   constexpr std::string_view kName = "PATH=";
   for (const std::string& entry : environment) {
@@ -137,6 +150,7 @@ std::string path_of(const std::vector<std::string>& environment) {
   return "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 }
 
+// REQUIRES: the strings outlive the result and are not changed.
 // argv and envp as exec takes them: pointers into the strings, and a null pointer at the end.
 std::vector<char*> pointers(const std::vector<std::string>& strings) {
   std::vector<char*> out;
@@ -175,6 +189,7 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const long pid = ::syscall(SYS_clone3, &arguments, sizeof arguments);
   if (pid == 0) run_child(plan);
+  // errno would be overwritten by the next call.
   const int clone_errno = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (pid < 0) return os::error_from_errno("start process", clone_errno);

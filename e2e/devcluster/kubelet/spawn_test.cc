@@ -16,6 +16,8 @@ namespace {
 
 using testing::HasSubstr;
 
+// Goal: a container's process has exactly what its spec says and nothing of ours, and is in its
+// cgroup from its first instruction on; a process outside would never be frozen with its pod.
 class Spawn : public testing::Test {
  protected:
   void SetUp() override {
@@ -25,6 +27,7 @@ class Spawn : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
+  // A shell script in the test's folder, its output in "out" there.
   SpawnSpec shell(const std::string& script) const {
     return {.argv = {"sh", "-c", script},
             .environment = {"PATH=/usr/bin:/bin", "NAME=value"},
@@ -37,6 +40,7 @@ class Spawn : public testing::Test {
     text << in.rdbuf();
     return text.str();
   }
+  // Waits without an end: a test that hangs is ended by the runner.
   static ExitStatus wait_for(const Child& child) {
     pollfd fd{child.pidfd.get(), POLLIN, 0};
     ::poll(&fd, 1, -1);
@@ -46,6 +50,7 @@ class Spawn : public testing::Test {
   std::string directory_;
 };
 
+// Standard output and standard error go into one file, in the order in which they are written.
 TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
   const auto child = spawn(shell("echo $NAME; pwd; echo problem >&2; exit 3"));
   ASSERT_TRUE(child.ok()) << child.error().message;
@@ -53,6 +58,7 @@ TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
   EXPECT_EQ(output(), "value\n" + directory_ + "\nproblem\n");
 }
 
+// A killed process must not look as if it had exited by itself.
 TEST_F(Spawn, ReportsTheSignalThatEndedTheProcess) {
   const auto child = spawn(shell("kill -TERM $$"));
   ASSERT_TRUE(child.ok());
@@ -70,6 +76,8 @@ TEST_F(Spawn, HasDefaultHandlersAndNothingBlocked) {
   EXPECT_THAT(output(), HasSubstr("SigIgn:\t0000000000000000"));
 }
 
+// An inherited descriptor may keep a pipe open, such as the guardian's lifeline, and then the
+// guardian would never notice that the devcluster is gone.
 TEST_F(Spawn, InheritsNoDescriptorOfOurs) {
   const auto child = spawn(shell("ls /proc/self/fd | wc -l"));
   ASSERT_TRUE(child.ok());
@@ -77,6 +85,7 @@ TEST_F(Spawn, InheritsNoDescriptorOfOurs) {
   EXPECT_EQ(output(), "4\n");  // 0, 1, 2 and the one that ls reads the directory with
 }
 
+// The words of a container runtime, which users know and search for.
 TEST_F(Spawn, SaysThatACommandIsNotFound) {
   SpawnSpec spec = shell("");
   spec.argv = {"no-such-program"};
@@ -85,6 +94,7 @@ TEST_F(Spawn, SaysThatACommandIsNotFound) {
   EXPECT_EQ(child.error().message, "exec: \"no-such-program\": executable file not found in $PATH");
 }
 
+// The step that failed in the child is named: here exec itself, then the folder.
 TEST_F(Spawn, SaysWhyExecFailed) {
   SpawnSpec spec = shell("");
   spec.argv = {"/dev/null"};
@@ -98,6 +108,8 @@ TEST_F(Spawn, SaysWhyExecFailed) {
 
 class SpawnIntoCgroup : public Spawn, public testing::WithParamInterface<os::CgroupVersion> {};
 
+// A process in the background must be found, too: the cgroup has all of them, the PID only the
+// first.
 TEST_P(SpawnIntoCgroup, IsThereBeforeItsProgramBegins) {
   const auto root =
       os::make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));
@@ -108,11 +120,14 @@ TEST_P(SpawnIntoCgroup, IsThereBeforeItsProgramBegins) {
   const auto child = spawn(spec);
   ASSERT_TRUE(child.ok()) << child.error().message;
   EXPECT_FALSE(os::processes_below(root->path).empty());
+  // Kills everything below, which the child's exit status shows.
   EXPECT_TRUE(os::destroy_cgroup(root->version, root->path, std::chrono::seconds{5}).ok());
   EXPECT_EQ(wait_for(*child), (ExitStatus{.exit_code = 137, .signal = SIGKILL}));
   EXPECT_FALSE(os::cgroup_exists(root->path));
 }
 
+// At the end of a demo pods are mostly frozen; processes that survived would hold their cgroup for
+// ever.
 TEST_P(SpawnIntoCgroup, FrozenProcessesDieWhenTheCgroupIsDestroyed) {
   const auto root =
       os::make_cgroup_root(GetParam(), "kubegang-spawn-test-" + std::to_string(getpid()));

@@ -18,7 +18,8 @@ using base::Status;
 using kube::Method;
 using nlohmann::json;
 
-// The value of a label in a line of the Prometheus text format.
+// Returns the value of a label in a line of the Prometheus text format; "" if it has none. The
+// values that are asked for have no quotes.
 std::string label_of(const std::string& line, const std::string& name) {
   const std::size_t at = line.find(name + "=\"");
   if (at == std::string::npos) return "";
@@ -51,6 +52,7 @@ base::Result<json> BenchApi::call(Method method, const std::string& path) {
   return call(method, path, nullptr);
 }
 
+// May be called from several threads.
 base::Result<json> BenchApi::call(Method method, const std::string& path, const json& body) {
   return devcluster::call_api(*transport_, method, path, body);
 }
@@ -62,6 +64,7 @@ Status BenchApi::for_each(std::size_t count, const std::function<Status(std::siz
   Status first_error;
   {
     std::vector<std::jthread> threads;
+    // The threads end with this block, so `next` and `first_error` outlive them.
     for (int i = 0; i < kConnections; ++i) {
       threads.emplace_back([&] {
         for (std::size_t at = next++; at < count; at = next++) {
@@ -77,6 +80,7 @@ Status BenchApi::for_each(std::size_t count, const std::function<Status(std::siz
   return first_error;
 }
 
+// In no order.
 Status BenchApi::create_all(const std::string& path, const std::vector<json>& objects) {
   return for_each(objects.size(),
                   [&](std::size_t i) { return call(Method::kPost, path, objects[i]).status(); });
@@ -91,6 +95,7 @@ Status BenchApi::wait_until(const std::string& what, const std::function<bool()>
   return {};
 }
 
+// Pods are refused until the namespace's service account is there, which its controller makes.
 Status BenchApi::make_namespace(const std::string& name) {
   const auto made =
       call(Method::kPost, "/api/v1/namespaces",
@@ -102,7 +107,10 @@ Status BenchApi::make_namespace(const std::string& name) {
 }
 
 // Owners in the background first: deleting pods before would have their controller make new ones.
+// The empty list is looked for and not the answers to the deletions: they return before the objects
+// go.
 Status BenchApi::clean(const std::string& ns, const std::string& owners_path) {
+  // Without a grace time, since no process has to end.
   const json now{{"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"gracePeriodSeconds", 0}};
   const json background{
       {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
@@ -129,6 +137,7 @@ base::Result<std::map<std::string, double>> BenchApi::request_counts() {
   std::map<std::string, double> counts;
   std::istringstream lines{answer->body};
   for (std::string line; std::getline(lines, line);) {
+    // The line is "name{labels} value".
     if (!line.starts_with("apiserver_request_total{")) continue;
     const std::string sub = label_of(line, "subresource");
     const std::string dry = label_of(line, "dry_run");

@@ -10,6 +10,7 @@ namespace {
 constexpr int kWritersCount = 8;
 constexpr std::chrono::milliseconds kPauseAfterFailure{100};
 
+// By the informer's cache.
 bool is_acknowledged(const kube::NodeTimetable& timetable) {
   return timetable.status.observed_revision == timetable.spec.revision &&
          kube::is_true(timetable.status.conditions, "Ready");
@@ -23,6 +24,8 @@ FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int
       informer_{client_,
                 clock,
                 {},
+                // The queue holds each node once, however often its timetable changes meanwhile:
+                // only the newest is acknowledged, as by a real agent that was busy.
                 {.on_add = [this](const auto& object) { queue_.add(object->metadata.name); },
                  .on_update = [this](const auto&,
                                      const auto& object) { queue_.add(object->metadata.name); }}} {
@@ -30,6 +33,7 @@ FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int
                [this](std::stop_token stop) { return informer_.step(std::move(stop)); });
   for (int i = 0; i < kWritersCount; ++i) {
     loops_.start("agents", [this](std::stop_token stop) {
+      // Absent when the loops are to stop.
       const auto node = queue_.get(std::move(stop));
       if (!node) return base::Duration{};
       const base::Duration pause = acknowledge(*node);
@@ -74,6 +78,8 @@ base::Duration FakeAgents::acknowledge(const std::string& node) {
   }
   const auto written =
       client_.patch_status<kube::NodeTimetable>({.ns = "", .name = node}, {{"status", status}});
+  // The informer shows it a moment later. Until then the node may be acknowledged twice, which does
+  // no harm.
   if (written.ok()) {
     ++acknowledgements_;
   } else if (written.error().code != base::Code::kNotFound) {

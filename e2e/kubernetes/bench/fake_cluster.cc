@@ -12,6 +12,7 @@ using base::Status;
 using kube::Method;
 using nlohmann::json;
 
+// Nodes k1 to k<count>, all alike, without any machine behind them.
 Status make_nodes(BenchApi& api, int count) {
   std::vector<json> nodes;
   const json capacity{{"cpu", std::to_string(kCoresPerNode)}, {"memory", "128Gi"}, {"pods", "110"}};
@@ -41,6 +42,7 @@ Status make_nodes(BenchApi& api, int count) {
   });
 }
 
+// One for each way to measure, so that what is left of one does not stand in the lists of another.
 Status make_namespaces(BenchApi& api) {
   for (const char* ns : {kGang, kTurns, kLimit, kLimitJobs, kBatch, kAdopted}) {
     if (Status made = api.make_namespace(ns); !made.ok()) return made;
@@ -48,6 +50,8 @@ Status make_namespaces(BenchApi& api) {
   return {};
 }
 
+// The configuration of all measurements: cores are shared out, memory is not managed. The narrow
+// partition has one node, which one job takes for itself (many_jobs.h).
 Status make_objects(BenchApi& api, int nodes_count) {
   const std::string path = "/apis/kubegang.io/v1alpha1/";
   auto made = api.call(
@@ -75,8 +79,11 @@ Status make_objects(BenchApi& api, int nodes_count) {
   return make_partition(kNarrowPartition, "k1", {{"policy", "Exclusive"}});
 }
 
+// With maxShare 2 any two jobs may be stacked on a core, so every node needs a timetable.
 Status allow_turns(BenchApi& api, bool allowed) {
   const json policy = allowed ? json{{"policy", "Force"}, {"maxShare", 2}}
+                              // A merge patch: null removes the field, which the policy Never does
+                              // not go with.
                               : json{{"policy", "Never"}, {"maxShare", nullptr}};
   return api
       .call(Method::kPatch, std::string{"/apis/kubegang.io/v1alpha1/partitions/"} + kPartition,
@@ -84,12 +91,14 @@ Status allow_turns(BenchApi& api, bool allowed) {
       .status();
 }
 
+// No image is ever pulled and no command run.
 json container(const json& requests) {
   json out{{"name", "main"}, {"image", "registry.e2e/none:1"}, {"command", {"work"}}};
   if (!requests.is_null()) out["resources"] = {{"requests", requests}};
   return out;
 }
 
+// `spec` is merged over the defaults.
 json gang_job(const std::string& ns, const std::string& name, const json& spec) {
   json object{
       {"apiVersion", "kubegang.io/v1alpha1"},

@@ -9,12 +9,14 @@ namespace {
 
 using nlohmann::json;
 
+// Several, so that pods do not wait for each other to run.
 constexpr int kPodThreads = 4;
 
 json true_condition(const char* type, const std::string& now) {
   return {{"type", type}, {"status", "True"}, {"lastTransitionTime", now}};
 }
 
+// As a real kubelet reports a pod all of whose containers run.
 json status_of(const kube::Pod& pod, const std::string& now) {
   json containers = json::array();
   for (const kube::Container& container : pod.spec.containers) {
@@ -45,6 +47,8 @@ FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
       nodes_{client_,
              clock,
              {},
+             // Only additions: a node or a pod has to be looked at once. A pod is bound when it is
+             // made here.
              {.on_add =
                   [this](const auto& node) { nodes_queue_.add(kube::key_of(node->metadata)); }}},
       pods_{client_,
@@ -53,6 +57,7 @@ FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
             {.on_add = [this](const auto& pod) { pods_queue_.add(kube::key_of(pod->metadata)); }}} {
   loops_.start("nodes", [this](std::stop_token stop) { return nodes_.step(std::move(stop)); });
   loops_.start("pods", [this](std::stop_token stop) { return pods_.step(std::move(stop)); });
+  // One loop takes keys from a queue and works them off; a key that is added meanwhile comes again.
   const auto serve = [this](kube::WorkQueue<kube::ObjectKey>& queue, const auto& what) {
     loops_.start("kubelet", [this, &queue, what](std::stop_token stop) {
       if (const auto key = queue.get(std::move(stop))) {
@@ -73,6 +78,7 @@ FakeKubelets::~FakeKubelets() {
   loops_.join();
 }
 
+// By the informer's cache, which follows the server by a moment.
 std::size_t FakeKubelets::running() const {
   std::size_t count = 0;
   for (const auto& pod : pods_.snapshot()) {
@@ -81,12 +87,14 @@ std::size_t FakeKubelets::running() const {
   return count;
 }
 
+// A failure is not tried again: the wait for ready nodes would tell.
 void FakeKubelets::make_ready(const kube::ObjectKey& node) {
   const std::string now = kube::format_time(clock_.wall());
   (void)client_.patch_status<kube::Node>(
       node, {{"status", {{"conditions", {true_condition("Ready", now)}}, {"phase", "Running"}}}});
 }
 
+// A pod that is gone, that has no node yet or that runs needs nothing.
 void FakeKubelets::run_pod(const kube::ObjectKey& key) {
   const auto pod = pods_.find(key);
   if (pod == nullptr || !pod->spec.node_name || pod->status.phase == kube::PodPhase::kRunning) {

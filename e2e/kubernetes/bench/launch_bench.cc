@@ -47,6 +47,7 @@ constexpr base::Duration kLook = std::chrono::milliseconds{50};
 // What a real server adds to each pod: defaults, and a service account's token.
 void add_defaults(json& pod) {
   json& spec = pod["spec"];
+  // As the server's defaulting does: what is there stays.
   const auto missing = [](json& object, const char* name, json value) {
     if (!object.contains(name)) object[name] = std::move(value);
   };
@@ -65,6 +66,7 @@ void add_defaults(json& pod) {
                                    {"operator", "Exists"},
                                    {"tolerationSeconds", 300}});
   }
+  // The name has the suffix that the server would draw; it costs bytes like any other.
   const char* volume = "kube-api-access-x7k2p";
   spec["volumes"].push_back(
       {{"name", volume},
@@ -96,11 +98,15 @@ ThreadTimes thread_times(pid_t pid) {
   ThreadTimes out;
   std::error_code error;
   const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  // Threads may begin and end meanwhile; the time of those that ended is lost, so it is read while
+  // all run.
   for (const auto& task : std::filesystem::directory_iterator{tasks, error}) {
     std::string name;
     std::int64_t nanoseconds = 0;
     std::getline(std::ifstream{task.path() / "comm"}, name);
+    // Nanoseconds on a CPU, far finer than the ticks of /proc/<pid>/stat.
     std::ifstream{task.path() / "schedstat"} >> nanoseconds;
+    // The main thread has the program's name.
     if (std::to_string(pid) == task.path().filename()) name = "loop";
     out[name] += nanoseconds;
   }
@@ -113,6 +119,8 @@ class Launch {
   Launch(const kube::Clock& clock, std::string folder)
       : clock_{clock}, folder_{std::move(folder)}, api_{clock} {}
 
+  // Everything that a real server does before the first job is in place: defaults by the webhook,
+  // CRDs, the operator's token, nodes that are ready.
   Status prepare(int nodes) {
     server_.set_pod_webhook(add_defaults);
     if (Status s = server_.load_crds(KUBEGANG_SOURCE_DIR "/crds"); !s.ok()) return s;
@@ -140,6 +148,7 @@ class Launch {
       return run->is_ready() && agents_.ready_nodes() == static_cast<std::size_t>(nodes);
     };
     if (Status s = api_.wait_until("operator and agents are ready", ready); !s.ok()) return s;
+    // The start of the operator and the agents' first reports are not part of a launch.
     wait_until_quiet();
     server_.clear_request_log();
     const auto metrics_before = run->metrics();
@@ -149,6 +158,7 @@ class Launch {
       return kubelets_.running() == static_cast<std::size_t>(shape.pods());
     };
     if (Status s = api_.wait_until("all pods run", all_run); !s.ok()) return s;
+    // What follows from the last pod, such as its job's status, is part of it.
     wait_until_quiet();
     const ThreadTimes after = thread_times(run->pid());
     const auto metrics_after = run->metrics();
@@ -170,6 +180,7 @@ class Launch {
   }
 
  private:
+  // Parts below 5 microseconds are left out of the line, but not of the sum.
   static void report(const Shape& shape, const ThreadTimes& before, const ThreadTimes& after) {
     const auto grown = [&](const std::string& name, std::int64_t now) {
       const auto then = before.find(name);
@@ -201,6 +212,7 @@ class Launch {
     return out;
   }
 
+  // By the server's version, which every write raises.
   void wait_until_quiet() {
     std::int64_t version = server_.resource_version();
     base::Duration since = clock_.monotonic();
@@ -221,6 +233,7 @@ class Launch {
     if (!text.ok()) return text.error();
     const std::size_t from = text->find("    client-certificate-data:");
     const std::size_t to = text->find("contexts:\n");
+    // The administrator's certificate is taken out, and the token put in its place.
     text->replace(from, to - from, "    token: " + token + "\n");
     std::ofstream{folder_ + "/operator.kubeconfig"} << *text;
     return {};
@@ -238,6 +251,7 @@ class Launch {
 
 Status run(const std::vector<Shape>& shapes, const Options& options) {
   const kube::SystemClock clock;
+  // A cluster of its own for each shape: objects of the last one would be in its lists and watches.
   for (const Shape& shape : shapes) {
     const int nodes = std::max(kNodesMin, (shape.pods() + kPodsPerNode - 1) / kPodsPerNode);
     Launch launch{clock, options.state};
@@ -268,6 +282,7 @@ int run_program(int argc, char** argv) {
   options.state = folder;
   options.operator_kubeconfig = folder + "/operator.kubeconfig";
   const Status done = run(shapes, options);
+  // The folder stays after a failure, for its logs.
   if (done.ok()) {
     std::filesystem::remove_all(folder);
     return 0;

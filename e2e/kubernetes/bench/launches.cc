@@ -69,6 +69,8 @@ Launches::Counts Launches::cpu_by_process(pid_t operator_pid) const {
   return out;
 }
 
+// Waits until three seconds in a row cost the control plane less than 0.4 cores. Deletions of the
+// last measurement go on for long after their objects are gone from lists.
 Status Launches::settle() {
   const auto total = [this] {
     double seconds = 0;
@@ -97,6 +99,7 @@ base::Result<json> Launches::submission(const std::string& ns,
   const Counts cpu_before = cpu_by_process(operator_pid);
   const Duration began = clock_.monotonic();
   if (Status made = create(); !made.ok()) return made.error();
+  // How long the client alone took, which is the least that any way can take.
   const double submitted = seconds_between(began, clock_.monotonic());
   const auto times = watch.wait_for(pods_count, kPatience);
   if (!times.ok()) return times.error();
@@ -111,11 +114,13 @@ base::Result<json> Launches::submission(const std::string& ns,
               {"requests", growth(*requests_before, *requests_after)}};
 }
 
+// REQUIRES: `objects` outlives the result.
 std::function<Status()> Launches::creation_of(const std::string& path,
                                               const std::vector<json>& objects) {
   return [this, path, &objects] { return api_.create_all(path, objects); };
 }
 
+// One task is one pod, as in a batch Job.
 std::vector<json> Launches::gang_jobs(const Shape& shape, const char* ns) const {
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
@@ -129,6 +134,8 @@ std::vector<json> Launches::gang_jobs(const Shape& shape, const char* ns) const 
   return jobs;
 }
 
+// An operator of its own for each measurement, so that its caches are as empty each time. It has
+// found the cluster as it is, and the agents have answered, before the clock starts.
 base::Result<json> Launches::by_operator(const std::string& ns, const std::string& path,
                                          const std::vector<json>& jobs, std::size_t pods_count) {
   auto run = OperatorRun::start(options_, clock_);
@@ -149,6 +156,7 @@ base::Result<json> Launches::by_operator(const std::string& ns, const std::strin
   const auto metrics_after = run->metrics();
   if (!metrics_after.ok()) return metrics_after.error();
   (*row)["operator"] = OperatorRun::growth(*metrics_before, *metrics_after);
+  // The peak of this process alone, since it is new.
   (*row)["operator"]["peak_rss_mebibytes"] = peak_rss_mebibytes(run->pid());
   (*row)["operator_cpu_milliseconds_per_pod"] =
       row->at("cpu_seconds").value("kubegang-operator", 0.0) * 1000 /
@@ -161,6 +169,7 @@ base::Result<json> Launches::by_operator(const std::string& ns, const std::strin
 base::Result<std::vector<json>> Launches::made_pods() {
   std::vector<json> pods;
   std::string go_on;
+  // In pages, as the API server is asked by any client.
   do {
     auto page = api_.call(Method::kGet, pods_path(kGang) + "?limit=500" +
                                             (go_on.empty() ? "" : "&continue=" + go_on));
@@ -168,6 +177,7 @@ base::Result<std::vector<json>> Launches::made_pods() {
     for (json& pod : (*page)["items"]) {
       pods.push_back({{"apiVersion", "v1"},
                       {"kind", "Pod"},
+                      // Without owner, UID and version, which belong to the pods that were made.
                       {"metadata",
                        {{"name", pod["metadata"]["name"]},
                         {"namespace", kLimit},
@@ -184,6 +194,7 @@ std::vector<json> Launches::batch_jobs(const Shape& shape, const char* ns,
                                        const std::string& managed_by) {
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
+    // The same container as in our Jobs, with the CPUs as requests: kube-scheduler places by them.
     const json pod_spec{{"restartPolicy", "Never"},
                         {"containers", {container({{"cpu", std::to_string(kCpusPerPod)}})}}};
     json job{{"apiVersion", "batch/v1"},
@@ -203,6 +214,7 @@ std::vector<json> Launches::batch_jobs(const Shape& shape, const char* ns,
   return jobs;
 }
 
+// Pods with their node, as the simplest thing that goes through all parts of the control plane.
 Status Launches::warm_up() {
   std::vector<json> pods;
   for (int i = 0; i < kWarmUpPods; ++i) {
@@ -217,6 +229,7 @@ Status Launches::warm_up() {
   return done.ok() ? api_.clean(kLimit, "") : done.status();
 }
 
+// KWOK stands for the kubelets, whose CPU time is that of the nodes and not of the control plane.
 Status Launches::keep(const Shape& shape, const char* name, base::Result<json> figures,
                       json& row) const {
   if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
@@ -252,6 +265,7 @@ void Launches::compare(const std::vector<std::string>& ways, const std::vector<s
   }
 }
 
+// With Kubernetes' own controllers and no operator.
 Status Launches::measure_batch(const Shape& shape, json& row) {
   const auto pods_count = static_cast<std::size_t>(shape.pods());
   const std::string theirs = batch_jobs_path(kBatch);
@@ -271,11 +285,13 @@ Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json
   const auto jobs = gang_jobs(shape, kLimitJobs);
   const auto each = static_cast<std::size_t>(shape.pods_per_job) + 1;
   const auto create = [&] {
+    // The indexes are jobs and pods by turns: a Job, its pods, the next Job.
     return api_.for_each(jobs.size() * each, [&](std::size_t i) -> Status {
       const std::size_t job = i / each;
       if (i % each == 0) {
         return api_.call(Method::kPost, gang_jobs_path(kLimitJobs), jobs[job]).status();
       }
+      // Of the i things before this one, job + 1 are Jobs.
       return api_.call(Method::kPost, pods_path(kLimitJobs), pods[i - job - 1]).status();
     });
   };
@@ -290,6 +306,7 @@ Status Launches::measure(const Shape& shape, json& row) {
   row = {{"shape", shape.name()}, {"jobs", shape.jobs}, {"pods", shape.pods()}};
   const auto pods_count = static_cast<std::size_t>(shape.pods());
   std::vector<json> pods;
+  // First without turns and then with: what listing pods in timetables costs is the difference.
   for (const char* way : {kGang, kTurns}) {
     const bool turns = way == std::string_view{kTurns};
     if (Status s = allow_turns(api_, turns); !s.ok()) return s;

@@ -22,7 +22,7 @@ namespace {
 using base::Status;
 using nlohmann::json;
 
-// Of Jobs of the batch group that we run.
+// The shape for Jobs of the batch group that we run: jobs of one pod, in which a pod costs most.
 constexpr Shape kAdoptedShape{.jobs = 5000, .pods_per_job = 1};
 
 // The conditions that the figures depend on, kept beside them.
@@ -44,9 +44,11 @@ void write(const Options& options, const json& figures) {
   std::ofstream{options.out} << figures.dump(1) << "\n";
 }
 
+// Each shape on the same cluster, one after the other.
 Status measure_launches(const Options& options, Launches& launches, json& figures) {
   for (const Shape& full : options.shapes) {
     const Shape shape = full.scaled(options.scale);
+    // Pods that do not fit would wait for ever, and the measurement with them.
     if (shape.pods() > options.nodes * kPodsPerNode) {
       return base::Error{base::Code::kInvalidArgument,
                          shape.name() + " pods do not fit on " + std::to_string(options.nodes) +
@@ -64,6 +66,7 @@ Status measure_launches(const Options& options, Launches& launches, json& figure
 Status run(const Options& options) {
   const kube::SystemClock clock;
   BenchApi api{clock};
+  // The fake agents have connections of their own: real agents do not share those of a client.
   BenchApi agents_api{clock};
   if (Status s = api.connect(options.kubeconfig); !s.ok()) return s;
   if (Status s = agents_api.connect(options.kubeconfig); !s.ok()) return s;
@@ -76,6 +79,7 @@ Status run(const Options& options) {
                {"adopted", json::array()},
                {"operator_by_jobs", json::array()}};
   Launches launches{options, clock, api, agents};
+  // `--only` names one of the three parts.
   const auto wanted = [&](const char* part) {
     return options.only.empty() || options.only == part;
   };
@@ -88,6 +92,7 @@ Status run(const Options& options) {
   if (wanted("adopted")) {
     const Shape shape = kAdoptedShape.scaled(options.scale);
     json row;
+    // What was measured is kept even if this step failed in the middle.
     const Status s = launches.measure_adopted(shape, row);
     figures["adopted"].push_back(std::move(row));
     write(options, figures);
@@ -106,6 +111,7 @@ Status run(const Options& options) {
 std::optional<Shape> parse_shape(const std::string& text) {
   Shape shape;
   int end = 0;
+  // "%n" tells how far was read, so "5x3y" is not taken for 5x3.
   const int read = std::sscanf(text.c_str(), "%dx%d%n", &shape.jobs, &shape.pods_per_job, &end);
   const bool is_whole = read == 2 && static_cast<std::size_t>(end) == text.size();
   if (!is_whole || shape.jobs < 1 || shape.pods_per_job < 1) return std::nullopt;

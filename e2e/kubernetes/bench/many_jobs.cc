@@ -19,6 +19,7 @@ using std::chrono::seconds;
 
 // The first row has none, so that the others show what jobs cost by themselves.
 constexpr int kCounts[] = {0, 1000, 5000, 20'000};
+// Long against the ticks of /proc.
 constexpr seconds kIdle{20};
 constexpr int kLives = 50;  // jobs of one pod that come to life, one wave
 constexpr const char* kMany = "many";
@@ -30,6 +31,7 @@ const char* name_of(bool finished) {
 
 }  // namespace
 
+// Finished jobs first: they need no operator to be made.
 Status ManyJobs::measure(json& rows) {
   if (Status s = as_operator_.connect(options_.operator_kubeconfig); !s.ok()) return s;
   for (const char* ns : {kMany, kBeside}) {
@@ -48,8 +50,10 @@ Status ManyJobs::measure(Kind kind, json& rows) {
   if (kind == Kind::kWaiting) {
     if (Status s = block_the_narrow_partition(); !s.ok()) return s;
   }
+  // How many there are from the rows before; the next row only adds to them.
   int made = 0;
   for (const int full : kCounts) {
+    // `scale` makes a quick trial of the benchmark itself.
     const int count = full / options_.scale;
     if (Status s = make(kind, made, count); !s.ok()) return s;
     made = count;
@@ -68,6 +72,8 @@ Status ManyJobs::measure(Kind kind, json& rows) {
 }
 
 // As the operator leaves them when they have ended; and ones that it has yet to see.
+// A finished job's status is written with the operator's rights: the chart's policy denies it to
+// anybody else.
 Status ManyJobs::make(Kind kind, int first, int last) {
   const auto path = gang_jobs_path(kMany);
   return api_.for_each(static_cast<std::size_t>(last - first), [&](std::size_t i) -> Status {
@@ -127,6 +133,7 @@ base::Result<json> ManyJobs::run_beside() {
   if (Status s = api_.wait_until("the operator has looked at all jobs", rests); !s.ok()) {
     return s.error();
   }
+  // From the process's beginning, so it is the whole cost of a start.
   json row{{"start_cpu_seconds", cpu_seconds(run->pid())}};
   double cpu = cpu_seconds(run->pid());
   std::this_thread::sleep_for(kIdle);
@@ -135,6 +142,7 @@ base::Result<json> ManyJobs::run_beside() {
   const auto metrics_before = run->metrics();
   if (!metrics_before.ok()) return metrics_before.error();
   cpu = cpu_seconds(run->pid());
+  // Names of jobs have the number of the run, so none is used twice.
   if (Status s = lives_of_others(++lives_); !s.ok()) return s.error();
   row["lives_cpu_seconds"] = cpu_seconds(run->pid()) - cpu;
   const auto metrics_after = run->metrics();

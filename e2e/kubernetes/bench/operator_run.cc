@@ -8,6 +8,8 @@
 namespace kubernetes_bench {
 namespace {
 
+// A fixed port, since the address must be known before the program says anything. One operator runs
+// at a time.
 constexpr const char* kMetricsAddress = "127.0.0.1:18080";
 
 }  // namespace
@@ -25,11 +27,13 @@ base::Result<OperatorRun> OperatorRun::start(const Options& options, const kube:
   return OperatorRun{std::move(*child), std::move(*transport)};
 }
 
+// False as long as nothing listens there, too.
 bool OperatorRun::is_ready() {
   const auto answer = transport_->send({.path = "/readyz"});
   return answer.ok() && answer->status == 200;
 }
 
+// By name with labels, as in the text: `name{label="x"}`.
 base::Result<std::map<std::string, double>> OperatorRun::metrics() {
   const auto answer = transport_->send({.path = "/metrics", .accept = "text/plain"});
   if (!answer.ok()) return answer.error();

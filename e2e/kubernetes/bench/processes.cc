@@ -13,13 +13,16 @@
 namespace kubernetes_bench {
 namespace {
 
+// A shell's exit code for a program that cannot be run.
 constexpr int kCannotRun = 127;
 
+// Returns a file of /proc/<pid>; "" if the process is gone.
 std::string text_of(pid_t pid, const char* file) {
   std::ifstream in{"/proc/" + std::to_string(pid) + "/" + file};
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
+// The kernel gives these fields in KiB.
 double mebibytes_of(pid_t pid, const std::string& field) {
   std::istringstream lines{text_of(pid, "status")};
   for (std::string line; std::getline(lines, line);) {
@@ -30,6 +33,8 @@ double mebibytes_of(pid_t pid, const std::string& field) {
 
 }  // namespace
 
+// 0 for a process that is gone. The program's name may contain spaces, so fields are counted from
+// behind it.
 double cpu_seconds(pid_t pid) {
   const std::string stat = text_of(pid, "stat");
   const std::size_t name_end = stat.rfind(')');
@@ -63,6 +68,7 @@ base::Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& c
   if (log < 0) return base::Error{base::Code::kInvalidArgument, "cannot write " + log_file};
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
+  // Only calls that are safe after a fork in a program with threads.
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(kCannotRun);
@@ -76,6 +82,7 @@ base::Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& c
   return ChildProcess{pid};
 }
 
+// Waits as long as the program takes.
 ChildProcess::~ChildProcess() {
   if (pid_ == 0) return;
   ::kill(pid_, SIGTERM);

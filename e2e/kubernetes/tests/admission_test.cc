@@ -15,6 +15,9 @@ namespace {
 
 constexpr const char* kTimetables = "/apis/kubegang.io/v1alpha1/nodetimetables/";
 
+// Goal: what docs/security.md promises holds against the real API server, since a policy that has a
+// typing error is accepted and simply never denies. Method: requests with real tokens of the
+// accounts in question.
 class Admission : public Cluster {
  protected:
   // A service account of the test's namespace with a ClusterRole in one namespace.
@@ -33,7 +36,7 @@ class Admission : public Cluster {
     apply(binding);
     return token_of(ns_, account);
   }
-  // As an operator has it.
+  // The token of an operator's pod, as the operator has it: bound to that pod.
   std::string operators_token() {
     const std::vector<json> pods = operators();
     if (pods.empty()) {
@@ -46,6 +49,7 @@ class Admission : public Cluster {
   void expect_denied(const std::string& sentence,
                      const std::function<base::Result<json>()>& request) {
     std::string last = "it was allowed";
+    // Fails after 10 s with the last answer, so that a wrong sentence is told as such.
     wait_until(
         "denied with \"" + sentence + "\"",
         [&] {
@@ -56,6 +60,7 @@ class Admission : public Cluster {
         seconds{10});
     EXPECT_NE(last.find(sentence), std::string::npos) << last;
   }
+  // The counterpart: a test that only denies would pass if everything were denied.
   void expect_allowed(const std::function<base::Result<json>()>& request) {
     std::string last;
     wait_until(
@@ -70,6 +75,8 @@ class Admission : public Cluster {
   }
   std::string jobs() const { return "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs"; }
   std::string pods_path() const { return "/api/v1/namespaces/" + ns_ + "/pods?dryRun=All"; }
+  // The least that the operator's policies let pass, for tests to change one field of. The owner
+  // need not exist, since the pods are not stored.
   static json bare_pod(const json& spec_patch = json::object(), bool owned = true) {
     json pod{
         {"apiVersion", "v1"},
@@ -84,6 +91,7 @@ class Admission : public Cluster {
                                              {"uid", "5ad1a1de-0000-4000-8000-000000000000"},
                                              {"controller", true}}};
     }
+    // A null in the patch removes a field.
     pod["spec"].merge_patch(spec_patch);
     return pod;
   }
@@ -95,6 +103,7 @@ using kube::Method;
 // The token of an agent is bound to its pod, and so to its node. One that is taken from a node is
 // worth nothing for the others.
 TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
+  // The agent of the first node.
   const auto agent =
       as(token_of(kSystemNamespace, "kubegang-agent", agent_on(node(1))["metadata"]["name"]));
   const json status{{"status", {{"agentVersion", "e2e"}}}};
@@ -103,6 +112,7 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
   expect_denied("of its own node, which is " + node(1), [&] {
     return call_api(*agent, Method::kPatch, kTimetables + node(2) + "/status", status);
   });
+  // The same account without a pod: what a stolen right to make tokens would give.
   const auto unbound = as(token_of(kSystemNamespace, "kubegang-agent"));
   expect_denied("its token is bound to no", [&] {
     return call_api(*unbound, Method::kPatch, kTimetables + node(1) + "/status", status);
@@ -112,6 +122,7 @@ TEST_F(Admission, AnAgentWritesOnlyItsOwnNodesTimetableStatus) {
 // Not even an administrator: agents obey timetables, so who writes them decides who runs.
 TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
   ASSERT_NO_FATAL_FAILURE(
+      // Held, so that it stays as it is.
       submit({.name = "mine", .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
   const std::string sentence =
       "only the kubegang operator writes timetables, usage records and statuses";
@@ -133,6 +144,7 @@ TEST_F(Admission, NobodyButTheOperatorWritesStatusesAndTimetables) {
 // An operator that was deposed cannot write over its successor's timetable (a rule of the CRD).
 TEST_F(Admission, ATermNeverGoesDown) {
   const auto control = as(operators_token());
+  // A term of 0 is below any that was ever used.
   expect_denied("term must not be lowered", [&] {
     return call_api(*control, Method::kPatch, kTimetables + node(1), {{"spec", {{"term", 0}}}});
   });
@@ -141,6 +153,8 @@ TEST_F(Admission, ATermNeverGoesDown) {
 // As in Slurm, where only an operator raises a priority or a running job's limit. Lowering is free.
 TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
   const auto author = as(token_with_role("author", "edit", ns_));
+  // The author has the role "edit" as a user of a namespace has it; the jobs are held and never
+  // start.
   const auto create = [&](const std::string& name, const json& spec) {
     json object = job_object({.name = name, .patch = {{"spec", {{"control", {{"hold", true}}}}}}});
     object["spec"].merge_patch(spec);
@@ -160,6 +174,7 @@ TEST_F(Admission, PrivilegedFieldsOfAJobNeedTheVerbOperate) {
     return call_api(*author, Method::kPatch, job_path("limited"),
                     {{"spec", {{"schedule", {{"timeLimit", "2h"}}}}}});
   });
+  // Lowering is the user's own business.
   expect_allowed([&] {
     return call_api(*author, Method::kPatch, job_path("limited"),
                     {{"spec", {{"schedule", {{"timeLimit", "30m"}}}}}});
@@ -173,15 +188,19 @@ TEST_F(Admission, APartitionNeedsTheVerbUse) {
       "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/kubegang-use-all-partitions";
   json kept = get(binding);
   ASSERT_TRUE(kept.is_object());
+  // Those belong to the object that is about to be deleted; with them it could not be created
+  // again.
   kept["metadata"].erase("resourceVersion");
   kept["metadata"].erase("uid");
   ASSERT_NO_FATAL_FAILURE(remove(binding));
+  // The policy may come into force after a first try was allowed, so each try has a new name.
   int number = 0;
   expect_denied("you lack the verb use on one of the partitions " + ns_, [&] {
     return call_api(*author, Method::kPost, jobs(),
                     job_object({.name = "j" + std::to_string(++number),
                                 .patch = {{"spec", {{"control", {{"hold", true}}}}}}}));
   });
+  // Put back before anything can fail: all other tests need it.
   apply(kept);
   expect_allowed([&] {
     return call_api(
@@ -193,6 +212,8 @@ TEST_F(Admission, APartitionNeedsTheVerbUse) {
 // If the operator's token is stolen, it still creates no pod that could take over a node.
 TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
   ASSERT_NO_FATAL_FAILURE(
+      // Pod Security would refuse such pods of any client. Without it in this namespace the
+      // policies are seen alone.
       patch("/api/v1/namespaces/" + ns_,
             {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
   const auto control = as(operators_token());
@@ -204,11 +225,14 @@ TEST_F(Admission, TheOperatorCreatesOnlyPodsOfJobsWithoutRightsOverANode) {
                 create(pods_path(), bare_pod(json::object(), false)));
   expect_denied("only pods that name their node",
                 create(pods_path(), bare_pod({{"nodeName", nullptr}})));
+  // A pod in either could take over the cluster: it may be given a service account with all rights.
   for (const char* closed : {"kube-system", kSystemNamespace}) {
     expect_denied(
         "no pods in kube-system and in its own namespace",
         create(std::string{"/api/v1/namespaces/"} + closed + "/pods?dryRun=All", bare_pod()));
   }
+  // From here on pods that reach the node itself: its network, its processes, its files, its
+  // kernel.
   const std::string rights = "need a namespace whose Pod Security level is privileged";
   expect_denied(rights, create(pods_path(), bare_pod({{"hostNetwork", true}})));
   expect_denied(rights, create(pods_path(), bare_pod({{"hostPID", true}})));
@@ -235,6 +259,7 @@ TEST_F(Admission, TheOperatorWritesWithTheTokenOfItsPodOnly) {
 // An administrator of the namespace is not one of the cluster: a pod there, or a token of the
 // operator, would make one.
 TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
+  // "admin" in kubegang's namespace alone.
   const auto guest = as(token_with_role("guest", "admin", kSystemNamespace));
   const std::string system = std::string{"/api/v1/namespaces/"} + kSystemNamespace;
   expect_denied("are for its administrators", [&] {
@@ -247,12 +272,14 @@ TEST_F(Admission, KubegangsNamespaceIsClosedForOtherPeoplesPodsAndTokens) {
                      {"kind", "TokenRequest"},
                      {"spec", {{"expirationSeconds", 3600}}}});
   });
+  // The binding is in another namespace than the test's and would stay.
   (void)call(Method::kDelete, std::string{"/apis/rbac.authorization.k8s.io/v1/namespaces/"} +
                                   kSystemNamespace + "/rolebindings/" + ns_ + "-guest");
 }
 
 // Checks the sentences of docs/security.md about the agent at the processes that run.
 TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
+  // The two capabilities that docs/security.md allows; their numbers are the kernel's.
   constexpr std::uint64_t kSysNice = 1ULL << 23U, kIpcLock = 1ULL << 14U;
   const std::vector<int> processes = processes_of(agent_on(node(1)));
   ASSERT_FALSE(processes.empty());
@@ -266,10 +293,12 @@ TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
       fields >> name >> value;
       status[name] = value;
     }
+    // Effective, permitted, bounding and ambient set: none may have any other.
     for (const char* set : {"CapEff:", "CapPrm:", "CapBnd:", "CapAmb:"}) {
       EXPECT_EQ(std::stoull(status.at(set), nullptr, 16) & ~(kSysNice | kIpcLock), 0U) << set;
     }
     EXPECT_EQ(status.at("NoNewPrivs:"), "1");
+    // 2: a filter is in force.
     EXPECT_EQ(status.at("Seccomp:"), "2");
     // Of the cgroups it can write those of pods only.
     std::ifstream mounts{proc + "/mountinfo"};
@@ -278,9 +307,11 @@ TEST_F(Admission, TheAgentsProcessesHaveOnlyWhatTheyNeed) {
       std::istringstream fields{line};
       std::string id, parent, device, root, place, options;
       fields >> id >> parent >> device >> root >> place >> options;
+      // The container's file system is read-only.
       if (place == "/") {
         EXPECT_TRUE(options.starts_with("ro")) << line;
       }
+      // Other mounts, and read-only ones, do no harm.
       if (line.find(" - cgroup") == std::string::npos || options.starts_with("ro")) continue;
       ++writable_cgroups;
       EXPECT_TRUE(root.ends_with("/kubepods")) << line;
@@ -301,6 +332,7 @@ TEST_F(Admission, TheExamplesAreAccepted) {
   }
   const Output applied = run_shell(kubectl("apply --dry-run=server" + files));
   EXPECT_EQ(applied.exit_code, 0) << applied.text;
+  // Shows that files were found at all.
   EXPECT_NE(applied.text.find("job.kubegang.io/second created"), std::string::npos) << applied.text;
 }
 

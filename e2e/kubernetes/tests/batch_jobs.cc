@@ -8,7 +8,7 @@
 namespace kubernetes {
 namespace {
 
-// Wherever they stand in the object.
+// Exchanges image and partition for this cluster's, wherever they stand in the object.
 void set_own(json& value, const std::string& partition) {
   if (value.is_object()) {
     for (const auto& [key, part] : value.items()) {
@@ -23,6 +23,8 @@ void set_own(json& value, const std::string& partition) {
 
 }  // namespace
 
+// `more` is merged over the spec, so a test can change everything. The template is that of our own
+// jobs: the probe stamps alike in both.
 json BatchJobs::batch_job(const std::string& name, int pods, const std::string& script,
                           const json& more) const {
   JobOptions options{.name = name};
@@ -55,6 +57,7 @@ json BatchJobs::status(const std::string& name) {
   return object.is_object() ? object.value("status", json::object()) : json::object();
 }
 
+// In one text, so that a comparison shows both halves when it fails.
 std::string BatchJobs::condition(const std::string& name, const std::string& type) {
   for (const json& each : status(name).value("conditions", json::array())) {
     if (each["type"] == type) {
@@ -64,6 +67,7 @@ std::string BatchJobs::condition(const std::string& name, const std::string& typ
   return "";
 }
 
+// By the label that Kubernetes gives to the pods of a Job, whoever runs it.
 std::vector<json> BatchJobs::pods_of(const std::string& name) {
   return list("/api/v1/namespaces/" + ns_ +
               "/pods?labelSelector=batch.kubernetes.io/job-name=" + name);
@@ -74,11 +78,13 @@ void BatchJobs::wait_active(const std::string& name, int pods) {
              [&] { return count(name, "active") == pods; });
 }
 
+// kubectl's own idea of "done" is what scripts of users rest on.
 Output BatchJobs::wait_for(const std::string& name, const std::string& type) {
   return run_shell(
       kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " job/" + name));
 }
 
+// Neither our Job nor pods may stay when the batch Job is deleted.
 void BatchJobs::expect_gone(const std::string& name) {
   wait_until("the job of " + name + " and its pods are gone",
              [&] { return get(job_path(name)).is_null() && pods_of(name).empty(); });
@@ -89,6 +95,7 @@ void BatchJobs::expect_gone(const std::string& name) {
 void BatchJobs::apply_example(const std::string& file, const std::function<void(json&)>& change) {
   auto objects = devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/batch-jobs/" + file);
   ASSERT_TRUE(objects.ok()) << objects.error().message;
+  // As JSON, which kubectl takes like YAML; one object on each line.
   const std::string path = stamps_in_ + "/" + file + ".json";
   std::ofstream out{path};
   for (json& object : *objects) {
@@ -108,6 +115,7 @@ std::vector<std::string> BatchJobs::endpoint_names(const std::string& service) {
        list("/apis/discovery.k8s.io/v1/namespaces/" + ns_ +
             "/endpointslices?labelSelector=kubernetes.io/service-name=" + service)) {
     const json endpoints = slice.value("endpoints", json());
+    // A slice without endpoints has null there.
     if (!endpoints.is_array()) continue;
     for (const json& endpoint : endpoints) names.push_back(endpoint.value("hostname", ""));
   }

@@ -26,6 +26,7 @@ TEST_F(BatchJobs, RunAsAGangUntilTheyAreComplete) {
   for (const char* line : {"index 0 on train-0", "index 1 on train-1", "index 2 on train-2"}) {
     EXPECT_NE(logs.text.find(line), std::string::npos) << logs.text;
   }
+  // kubectl finds the pods by the Job's own selector.
   EXPECT_NE(run_shell(kubectl("logs -n " + ns_ + " job/train")).text.find("index "),
             std::string::npos);
 }
@@ -46,15 +47,19 @@ TEST_F(BatchJobs, SayWhyTheyWait) {
   json alone = batch_job("train", 3, "sleep 1000");
   ASSERT_NO_FATAL_FAILURE(make_lane_partition(
       ns_ + "-alone", {{"overSubscribe", {{"policy", "Exclusive"}, {"maxShare", nullptr}}}}));
+  // It takes nodes that the batch Job needs, for as long as it runs.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "before", .partition = ns_ + "-alone"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("before"));
   alone["metadata"]["annotations"]["kubegang.io/partition"] = ns_ + "-alone";
   ASSERT_NO_FATAL_FAILURE(apply(alone));
+  // The condition is written by us, under our own name: no condition of Kubernetes means that a Job
+  // waits.
   ASSERT_NO_FATAL_FAILURE(wait_until("it says why it waits", [&] {
     return condition("train", "kubegang.io/Waiting").starts_with("True: ");
   }));
   const Output told = run_shell(kubectl_gang("explain -n " + ns_ + " job/train"));
   EXPECT_NE(told.text.find("(of job.batch/train)"), std::string::npos) << told.text;
+  // A batch Job is canceled by our plugin like any other job, and then is Failed for good.
   EXPECT_EQ(run_shell(kubectl_gang("cancel -n " + ns_ + " job/train")).exit_code, 0);
   ASSERT_EQ(wait_for("train", "Failed").exit_code, 0);
   EXPECT_EQ(condition("train", "Failed"), "True: kubegang.io/Cancelled");
@@ -71,6 +76,7 @@ TEST_F(BatchJobs, FailAfterTheirBackoffLimit) {
   EXPECT_EQ(count("broken", "active"), 0);
 }
 
+// Only time in which the gang ran counts; alone on its nodes it runs from its start on.
 TEST_F(BatchJobs, FailAtTheirDeadline) {
   ASSERT_NO_FATAL_FAILURE(
       apply(batch_job("late", 2, "exec sleep 1000", {{"activeDeadlineSeconds", 4}})));
@@ -83,9 +89,11 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 5", {{"suspend", true}})));
   ASSERT_NO_FATAL_FAILURE(wait_until(
       "it is suspended", [&] { return condition("train", "Suspended") == "True: JobSuspended"; }));
+  // There is no Job of ours: nothing is queued.
   EXPECT_TRUE(get(job_path("train")).is_null());
   patch(batch_path("train"), {{"spec", {{"suspend", false}}}});
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));
+  // Suspending a Job that runs ends its pods.
   patch(batch_path("train"), {{"spec", {{"suspend", true}}}});
   ASSERT_NO_FATAL_FAILURE(wait_until("it is suspended again", [&] {
     return condition("train", "Suspended") == "True: JobSuspended";
@@ -103,6 +111,8 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
 // Two at a time of five. What runs is told while it runs; who has succeeded keeps its log, and an
 // index that fails in the first attempt is the only one of those two that the second runs again.
 TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
+  // Index 3 fails once: the mark outlives the pod, so the second try finds it. With five indexes
+  // and two places the gang always has a member to follow.
   const std::string script =
       "echo part $JOB_COMPLETION_INDEX on $(hostname); sleep 2; "
       "[ $JOB_COMPLETION_INDEX != 3 ] || [ -e /stamps/failed ] || "
@@ -113,6 +123,7 @@ TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
   pod["volumes"] = {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}};
   ASSERT_NO_FATAL_FAILURE(apply(sweep));
   ASSERT_NO_FATAL_FAILURE(wait_until("some have succeeded", [&] {
+    // parallelism is kept at each moment that is seen.
     EXPECT_LE(count("sweep", "active"), 2);
     return count("sweep", "succeeded") >= 2;
   }));
@@ -123,6 +134,7 @@ TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
   EXPECT_EQ(done["completedIndexes"], "0-4");
   EXPECT_EQ(done.value("failed", 0), 1);
   std::map<std::string, int> succeeded;  // by index
+  // A pod that has succeeded stays for its log, also when another attempt begins.
   for (const json& each : pods_of("sweep")) {
     if (each["status"]["phase"] != "Succeeded") continue;
     ++succeeded[each["metadata"]["labels"]["batch.kubernetes.io/job-completion-index"]];
@@ -134,7 +146,7 @@ TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
   EXPECT_NE(logs.text.find("part 4 on sweep-4"), std::string::npos) << logs.text;
 }
 
-// Its members change and its turns go on.
+// The gang's members change and its turns go on: a place keeps its slot, whichever pod is at it.
 TEST_F(BatchJobs, TakeTurnsWhileTheirPodsFollowOneAnother) {
   ASSERT_NO_FATAL_FAILURE(
       apply(batch_job("sweep", 2, "sleep 5", {{"completions", 6}, {"backoffLimit", 0}})));
@@ -146,6 +158,8 @@ TEST_F(BatchJobs, TakeTurnsWhileTheirPodsFollowOneAnother) {
   remove(job_path("other"));
 }
 
+// A field that we cannot honor is refused with a sentence instead of being ignored. The Job stays
+// as it is, so the user can correct it.
 TEST_F(BatchJobs, ThatCannotRunSayWhy) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("queue", 2, "true", {{"backoffLimitPerIndex", 1}})));
   ASSERT_NO_FATAL_FAILURE(wait_until("it says what is wrong", [&] {
@@ -162,6 +176,7 @@ TEST_F(BatchJobs, ThatCannotRunSayWhy) {
 
 // The three ways to delete, as `kubectl delete --cascade` has them, with the real garbage
 // collector.
+// The default of kubectl.
 TEST_F(BatchJobs, GoWithTheirPodsInTheBackground) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "exec sleep 1000")));
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));
@@ -169,6 +184,8 @@ TEST_F(BatchJobs, GoWithTheirPodsInTheBackground) {
   expect_gone("train");
 }
 
+// The Job's object must outlive its pods: scripts wait for the object to be gone and then use the
+// nodes.
 TEST_F(BatchJobs, GoAfterTheirPodsInTheForeground) {
   // A shell as process 1 ignores SIGTERM: the pods end when their grace is over.
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 1000; true")));
@@ -180,6 +197,7 @@ TEST_F(BatchJobs, GoAfterTheirPodsInTheForeground) {
   EXPECT_TRUE(get(job_path("train")).is_null());
 }
 
+// "Orphan" asks that whatever the Job owns lives on, which here is a Job of ours with its pods.
 TEST_F(BatchJobs, GoOnAsJobsOfOursWhenTheyAreOrphaned) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("train", 2, "sleep 8")));
   ASSERT_NO_FATAL_FAILURE(wait_active("train", 2));
@@ -189,6 +207,8 @@ TEST_F(BatchJobs, GoOnAsJobsOfOursWhenTheyAreOrphaned) {
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
 }
 
+// Kubernetes' TTL controller deletes Jobs whose status says when they ended, so it must be able to
+// read ours.
 TEST_F(BatchJobs, AreDeletedAfterTheirTimeToLive) {
   ASSERT_NO_FATAL_FAILURE(apply(batch_job("short", 2, "true", {{"ttlSecondsAfterFinished", 1}})));
   ASSERT_NO_FATAL_FAILURE(
@@ -198,6 +218,7 @@ TEST_F(BatchJobs, AreDeletedAfterTheirTimeToLive) {
 
 // Of the CronJob's two Jobs it keeps none: its controller has seen them end.
 TEST_F(BatchJobs, OfACronJobRunAndGo) {
+  // A CronJob's template has neither a name nor a namespace.
   json job = batch_job("unused", 2, "sleep 1");
   job["metadata"].erase("name");
   job["metadata"].erase("namespace");
@@ -207,6 +228,8 @@ TEST_F(BatchJobs, OfACronJobRunAndGo) {
              {"metadata", {{"name", "minutely"}, {"namespace", ns_}}},
              {"spec",
               {{"schedule", "* * * * *"},
+               // The next Job waits for this one, which the CronJob controller learns from our
+               // status.
                {"concurrencyPolicy", "Forbid"},
                {"successfulJobsHistoryLimit", 0},
                {"jobTemplate", {{"metadata", job["metadata"]}, {"spec", job["spec"]}}}}}}));
@@ -246,6 +269,7 @@ TEST_F(BatchJobs, OfACronJobAreKeptAsItsHistory) {
     ASSERT_EQ(wait_for(name, end).exit_code, 0) << status(name).dump(1);
     pass(seconds{1});
   }
+  // Sorted, because the list has no order that is promised.
   const auto names = [&] {
     std::vector<std::string> out;
     for (const json& each : list("/apis/batch/v1/namespaces/" + ns_ + "/jobs")) {
@@ -270,6 +294,7 @@ TEST_F(BatchJobs, OfANamespaceThatAdoptsThemAreOurs) {
   json plain = batch_job("train", 3, "sleep 3");
   plain["spec"].erase("managedBy");
   plain["metadata"].erase("annotations");
+  // The admission policy hears of the label a moment later, so a dry run is tried until it shows.
   ASSERT_NO_FATAL_FAILURE(wait_until("the label is in force", [&] {
     const auto tried =
         call(kube::Method::kPost, "/apis/batch/v1/namespaces/" + ns_ + "/jobs?dryRun=All", plain);
@@ -280,6 +305,7 @@ TEST_F(BatchJobs, OfANamespaceThatAdoptsThemAreOurs) {
   const std::string image = std::string{" --image="} + kBusyboxImage;
   for (const std::string& command :
        {"create job by-hand" + image + " -n " + ns_ + " -- true",
+        // A CronJob made by hand restarts its pods by default, which a gang refuses.
         "create cronjob nightly" + image + " --restart=Never --schedule='0 3 * * *' -n " + ns_ +
             " -- true",
         "create job of-nightly --from=cronjob/nightly -n " + ns_}) {
@@ -292,6 +318,7 @@ TEST_F(BatchJobs, OfANamespaceThatAdoptsThemAreOurs) {
   }
 }
 
+// The manifests of the documents are applied as they stand, but for image and partition.
 TEST_F(BatchJobs, AsInTheExamplesRun) {
   ASSERT_NO_FATAL_FAILURE(apply_example("job.yaml"));
   ASSERT_NO_FATAL_FAILURE(apply_example("cron-job.yaml"));
@@ -307,6 +334,8 @@ TEST_F(BatchJobs, AsInTheExamplesRun) {
 // A stand-in is called in place of torchrun, and checks what it is given. Names are not resolved in
 // this cluster: what its DNS would serve is in the endpoints of the Service.
 TEST_F(BatchJobs, GiveTorchrunItsRankAndItsRendezvous) {
+  // The stand-in checks that each rank has its own values, and waits until the test has looked at
+  // the Service.
   std::ofstream{stamps_in_ + "/torchrun"} << R"sh(
 for word in "$@"; do
   case $word in
@@ -322,6 +351,7 @@ echo "rank $rank of $nodes on $(hostname), meets the others at $address:$port"
 [ "$rank" != 0 ] || grep -qF "$address" /etc/hosts || exit 3
 until [ -e /stamps/go ]; do sleep 0.2; done
 )sh";
+  // The example's command must be torchrun itself: otherwise this test would show nothing about it.
   const auto with_stand_in = [&](json& object) {
     if (object["kind"] != "Job") return;
     json& pod = object["spec"]["template"]["spec"];
@@ -335,6 +365,7 @@ until [ -e /stamps/go ]; do sleep 0.2; done
   ASSERT_NO_FATAL_FAILURE(wait_until("the pods have their names", [&] {
     return endpoint_names("train") == std::vector<std::string>{"train-0", "train-1", "train-2"};
   }));
+  // Now the members may end.
   std::ofstream{stamps_in_ + "/go"} << "";
   EXPECT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
   const Output logs =

@@ -4,6 +4,7 @@
 
 namespace kubernetes {
 
+// Pods of others are not deleted with our Jobs: that is their author's part.
 void GatedPods::TearDown() {
   if (HasFailure()) {
     std::printf("%s", run_shell(kubectl("get pods -o yaml -n " + ns_)).text.c_str());
@@ -19,7 +20,9 @@ json GatedPods::pod_template(const std::string& gang, int pods, const std::strin
   if (!script.empty()) options.command = {"sh", "-c", script};
   json spec = pod_spec_of(options);
   spec["restartPolicy"] = "Never";
+  // Short, so that the end of a test is quick.
   spec["terminationGracePeriodSeconds"] = 1;
+  // The gate keeps kube-scheduler off until the operator has chosen a node.
   spec["schedulingGates"] = json::array({{{"name", "kubegang.io/gang"}}});
   spec["containers"][0]["resources"] = {{"requests", {{"cpu", "1m"}, {"memory", "32Mi"}}},
                                         {"limits", {{"cpu", "1"}, {"memory", "32Mi"}}}};
@@ -32,6 +35,7 @@ json GatedPods::pod_template(const std::string& gang, int pods, const std::strin
           {"spec", spec}};
 }
 
+// Bare pods, as a controller would create them: all alike but for their index.
 json GatedPods::pod(const std::string& gang, int index, int pods, const std::string& script) const {
   json object = pod_template(gang, pods, script);
   object["apiVersion"] = "v1";
@@ -51,6 +55,8 @@ json GatedPods::pod_object(const std::string& gang, int index) {
   return get(all_pods() + "/" + gang + "-pods-" + std::to_string(index));
 }
 
+// By the label of the gang; two Jobs for one gang would start its pods twice, so that is checked at
+// each look.
 json GatedPods::job_of(const std::string& gang) {
   const auto found = list("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ +
                           "/jobs?labelSelector=" + gang_label_ + "=" + gang);
@@ -58,11 +64,13 @@ json GatedPods::job_of(const std::string& gang) {
   return found.empty() ? json() : found.front();
 }
 
+// The name has a hash of the pods' UIDs, so a test cannot know it.
 std::string GatedPods::name_of_job(const std::string& gang) {
   const json job = job_of(gang);
   return job.is_null() ? "" : job["metadata"]["name"].get<std::string>();
 }
 
+// The reason is for programs, the message for people.
 std::string GatedPods::waits_for(const std::string& gang, int index) {
   const json conditions = pod_object(gang, index)["status"].value("conditions", json::array());
   for (const json& one : conditions) {

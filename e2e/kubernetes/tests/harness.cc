@@ -39,6 +39,7 @@ bool eventually(const std::function<bool()>& condition, milliseconds patience, m
   return true;
 }
 
+// Tests that wait for minutes run only if the environment asks for them.
 bool takes_its_time() {
   return std::getenv("KUBEGANG_LONG") != nullptr;
 }
@@ -48,6 +49,8 @@ std::string Cluster::state_directory() {
   return directory == nullptr ? "" : directory;
 }
 
+// Each test has a namespace and a partition named after it, so failures can be looked up in the
+// cluster.
 void Cluster::SetUp() {
   if (state_directory().empty()) {
     GTEST_SKIP() << kStateVariable << " names no cluster: make e2e-kubernetes";
@@ -56,6 +59,7 @@ void Cluster::SetUp() {
   begin(name_like(info->name()));
 }
 
+// After a failure the nodes are mended first: the next test of the lane needs them.
 void Cluster::TearDown() {
   if (ns_.empty()) return;
   if (HasFailure()) {
@@ -80,6 +84,7 @@ void Cluster::begin(const std::string& name) {
   ASSERT_TRUE(devcluster::StampStore{stamps_in_}.prepare(all_nodes()).ok());
   ASSERT_NO_FATAL_FAILURE(make_namespace(
       ns_, {{"pod-security.kubernetes.io/enforce", "privileged"}}));  // stamps need a hostPath
+  // Over the nodes of the lane alone.
   ASSERT_NO_FATAL_FAILURE(make_lane_partition(ns_));
 }
 
@@ -103,6 +108,7 @@ void Cluster::end(const std::string& name) {
   remove("/apis/kubegang.io/v1alpha1/partitions/" + name);
 }
 
+// What a person would look at first; printed because the namespace goes with the test.
 void Cluster::show_failure() {
   std::printf("--- jobs, pods and timetables of %s\n%s\n", ns_.c_str(),
               run_shell(kubectl("get gjobs,pods -o wide -n " + ns_) + "; " +
@@ -114,6 +120,7 @@ void Cluster::show_failure() {
 void Cluster::restore_nodes() {
   for (int place = 1; place <= kNodesCount; ++place) {
     if (!fs::exists(state_directory() + "/pids/" + node(place))) power_on(place);
+    // Without effect on a kubelet that was not stopped.
     (void)on_node(place, "sh -c 'kill -CONT $(cat /run/kubelet.pid)'");
     (void)call(kube::Method::kPatch, node_path(place),
                {{"metadata", {{"annotations", {{"kubegang.io/freeze", nullptr}}}}},
@@ -123,6 +130,7 @@ void Cluster::restore_nodes() {
 }
 
 void Cluster::wait_nodes_ready() {
+  // The agents' word is in the timetables, so a ready kubelet is not enough.
   ASSERT_NO_FATAL_FAILURE(wait_until("all nodes and agents are ready", [&] {
     const auto all = timetables();
     for (int n = 1; n <= kNodesCount; ++n) {
@@ -143,12 +151,14 @@ void Cluster::expect_ran_without_a_break(Instant from, Instant to, const std::st
   const auto found = gang.nodes.find(node_name);
   ASSERT_NE(found, gang.nodes.end()) << name << " never ran on " << node_name;
   const auto whole = probe::merge_runs(found->second, pause);
+  // The pause is allowed at the end, too: the last stamp may be that old.
   EXPECT_TRUE(std::any_of(
       whole.begin(), whole.end(),
       [&](const probe::Run& run) { return run.begin <= from && run.end >= to - pause; }))
       << name << " on " << node_name << ": " << whole.size() << " turns";
 }
 
+// A suite that kills operators would fail whatever runs beside it, and be blamed on that test.
 void SharedParts::require_alone() {
   if (std::getenv(kStateVariable) == nullptr) return;  // the fixture skips
   ASSERT_NE(std::getenv(kAloneVariable), nullptr)

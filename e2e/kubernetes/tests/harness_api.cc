@@ -7,7 +7,8 @@
 #include "kube/transport_config.h"
 
 namespace kubernetes {
-// One connection for all tests of the program.
+// Returns the connection of all tests of the program, as the cluster's administrator. Without its
+// files no test can do anything, hence the exception.
 kube::Transport& administrator() {
   static const kube::SystemClock clock;
   static const std::unique_ptr<kube::HttpTransport> transport = [] {
@@ -36,6 +37,8 @@ std::unique_ptr<kube::Transport> Cluster::as(const std::string& token) {
   return made.ok() ? std::move(made).value() : nullptr;
 }
 
+// A token as kubelet would mount it: bound to the pod if one is named, so that policies see which
+// node it is from.
 std::string Cluster::token_of(const std::string& ns, const std::string& account,
                               const std::string& pod) {
   json request{{"apiVersion", "authentication.k8s.io/v1"},
@@ -51,6 +54,7 @@ std::string Cluster::token_of(const std::string& ns, const std::string& account,
   return answer.ok() ? (*answer)["status"]["token"].get<std::string>() : "";
 }
 
+// A command line for run_shell().
 std::string Cluster::kubectl(const std::string& arguments) {
   return "kubectl --kubeconfig " + state_directory() + "/pki/admin.kubeconfig " + arguments;
 }
@@ -60,6 +64,7 @@ std::string Cluster::kubectl_gang(const std::string& arguments) {
          "/pki/admin.kubeconfig " KUBEGANG_BINARY_DIR "/bin/kubectl-gang " + arguments;
 }
 
+// Returns when pods can be made in it.
 void Cluster::make_namespace(const std::string& name, const json& labels) {
   // One of the same name may still be on its way out (a test that is repeated).
   ASSERT_NO_FATAL_FAILURE(wait_until("the namespace " + name + " can be made", [&] {
@@ -104,11 +109,13 @@ json Cluster::pod_spec_of(const JobOptions& options) const {
           {"volumes", {{{"name", "stamps"}, {"hostPath", {{"path", stamps_in_}}}}}}};
 }
 
+// Of all replicas, the leader's among them.
 std::vector<json> Cluster::operators() {
   return list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
               "/pods?labelSelector=app.kubernetes.io/component=operator");
 }
 
+// null while kubelet is making a new one.
 json Cluster::agent_on(const std::string& node_name) {
   for (const json& pod : list(std::string{"/api/v1/namespaces/"} + kSystemNamespace +
                               "/pods?labelSelector=app.kubernetes.io/component=agent")) {

@@ -8,6 +8,8 @@
 namespace kubernetes {
 namespace {
 
+// Goal: a JobSet works as its users know it, though each of its Jobs, or all together, are gangs.
+// Method: the real controller and small sets.
 class JobSets : public GatedPods {
  protected:
   // A JobSet would make its Jobs anew, and a batch Job ours.
@@ -23,6 +25,7 @@ class JobSets : public GatedPods {
   }
 
   // Of a JobSet: so many Jobs of so many pods.
+  // `more` is merged over the spec of the Jobs. No retries, unless a test is about them.
   json replicated_job(const std::string& name, int replicas, int pods, const std::string& script,
                       const json& more = {{"backoffLimit", 0}}) const {
     const json job = batch_job(name, pods, script, more);
@@ -54,6 +57,7 @@ class JobSets : public GatedPods {
     return object;
   }
   void tell_driver() { std::ofstream{stamps_in_ + "/end"} << ""; }
+  // `more` is merged over the set's spec.
   json job_set(const std::string& name, const std::vector<json>& replicated_jobs,
                const json& more = json::object()) const {
     json object{{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
@@ -72,6 +76,7 @@ class JobSets : public GatedPods {
         kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " jobset/" + name));
   }
   int restarts(const std::string& name) { return get(path(name))["status"].value("restarts", 0); }
+  // "" while the Job is not there, as between two attempts.
   std::string uid(const std::string& job) {
     const json object = get(batch_path(job));
     return object.is_null() ? "" : object["metadata"]["uid"];
@@ -99,6 +104,7 @@ TEST_F(JobSets, RunEachOfTheirJobsAsAGang) {
   const auto pods = pods_of("train-workers-1");
   ASSERT_EQ(pods.size(), 2U);
   for (const json& pod : pods) {
+    // JobSet writes these into the Job's template; our pods must carry them on.
     EXPECT_EQ(pod["metadata"]["labels"]["jobset.sigs.k8s.io/job-index"], "1");
     EXPECT_EQ(pod["spec"]["subdomain"], "train");
   }
@@ -138,6 +144,7 @@ TEST_F(JobSets, StartAnewWhenAJobFails) {
   EXPECT_EQ(condition("train-workers-0", "Complete"), "True: CompletionsReached");
 }
 
+// One try is all that a Job of this set has.
 TEST_F(JobSets, FailWithTheirJobs) {
   ASSERT_NO_FATAL_FAILURE(apply(job_set("train", {replicated_job("workers", 1, 2, "exit 3")})));
   ASSERT_EQ(wait_for_set("train", "Failed").exit_code, 0);
@@ -164,6 +171,7 @@ TEST_F(JobSets, HaveNoPodsWhileTheyAreSuspended) {
   EXPECT_EQ(wait_for_set("train", "Completed").exit_code, 0);
 }
 
+// The manifests of examples/batch-jobs/ as users would apply them.
 TEST_F(JobSets, AsInTheExampleRun) {
   ASSERT_NO_FATAL_FAILURE(apply_example("job-set.yaml"));
   EXPECT_EQ(wait_for_set("train", "Completed").exit_code, 0);
@@ -186,6 +194,7 @@ TEST_F(JobSets, TakeTurnsAsOneGang) {
   ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "other"}));
   ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
   ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));
+  // One Job of ours for the pods of both.
   EXPECT_EQ(job_of("train")["spec"]["adopted"].size(), 3U) << "the driver is one of them";
   ASSERT_NO_FATAL_FAILURE(wait_ready(name_of_job("train")));
   std::vector<std::string> of_workers;
@@ -244,6 +253,7 @@ TEST_F(JobSets, HaveNoPodsOfTheirOneGangWhileTheyAreSuspended) {
   ASSERT_EQ(wait_for_set("train", "Completed").exit_code, 0);
 }
 
+// As above, with the gate.
 TEST_F(JobSets, AsInTheExampleOfOneGangRun) {
   ASSERT_NO_FATAL_FAILURE(apply_example("job-set-one-gang.yaml"));
   ASSERT_NO_FATAL_FAILURE(wait_until("its Job exists", [&] { return !job_of("train").is_null(); }));

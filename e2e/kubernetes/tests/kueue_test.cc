@@ -9,12 +9,16 @@ namespace {
 
 constexpr const char* kKueueApi = "/apis/kueue.x-k8s.io/v1beta2/";
 
+// Goal: a cluster that shares quota by Kueue can have our gangs beside it. Kueue decides who may
+// queue with us, by suspending Jobs; kubegang decides who runs when.
 class Kueue : public BatchJobs {
  protected:
   // The namespace is one of those that Kueue manages, and has a queue of its own name.
   void SetUp() override {
     ASSERT_NO_FATAL_FAILURE(BatchJobs::SetUp());
     patch("/api/v1/namespaces/" + ns_, {{"metadata", {{"labels", {{"kueue", "manages"}}}}}});
+    // Its webhook sees the namespace's label a moment later. It suspends each new Job, also in a
+    // dry run.
     ASSERT_NO_FATAL_FAILURE(wait_until("Kueue's webhooks are asked", [&] {
       const auto made =
           call(kube::Method::kPost, "/apis/batch/v1/namespaces/" + ns_ + "/jobs?dryRun=All",
@@ -55,12 +59,14 @@ class Kueue : public BatchJobs {
     return object;
   }
   // A queue of so many CPUs, of nodes that this test has.
+  // Quota counts requests of CPUs, not turns.
   void make_queue(int cpus) {
     apply(kueue_object("ResourceFlavor", json::object()));
     const json quota{{"name", "cpu"}, {"nominalQuota", cpus}};
     apply(kueue_object(
         "ClusterQueue",
         {{"namespaceSelector", json::object()},
+         // Jobs of higher priority may push out others of the same queue.
          {"preemption", {{"withinClusterQueue", "LowerPriority"}}},
          {"resourceGroups",
           {{{"coveredResources", {"cpu"}},
@@ -107,11 +113,13 @@ TEST_F(Kueue, KeepsAJobOutUntilThereIsQuota) {
   ASSERT_NO_FATAL_FAILURE(wait_active("first", 2));
   ASSERT_NO_FATAL_FAILURE(apply(in_queue(batch_job("second", 2, "sleep 1"))));
   ASSERT_NO_FATAL_FAILURE(expect_kept_out("second"));
+  // Long enough for a mistake of either side to show.
   pass(seconds{3});
   ASSERT_NO_FATAL_FAILURE(expect_kept_out("second"));
   tell("end");
   ASSERT_EQ(wait_for("first", "Complete").exit_code, 0);
   ASSERT_EQ(wait_for("second", "Complete").exit_code, 0);
+  // It was not started and taken back before.
   EXPECT_EQ(job("second").status.starts, 1);
 }
 
@@ -137,6 +145,7 @@ TEST_F(Kueue, StopsAGangForAJobOfHigherPriority) {
   ASSERT_NO_FATAL_FAILURE(apply(in_queue(batch_job("higher", 3, until_told("go")), "high")));
   ASSERT_NO_FATAL_FAILURE(wait_active("higher", 3));
   ASSERT_NO_FATAL_FAILURE(expect_kept_out("lower"));
+  // A suspension is no failure: it must not use up the Job's retries.
   EXPECT_EQ(count("lower", "failed"), 0);
   tell("go");
   ASSERT_EQ(wait_for("higher", "Complete").exit_code, 0);
@@ -161,6 +170,7 @@ TEST_F(Kueue, RunsTheExample) {
   for (const char* name : {"train-1", "train-2"}) {
     EXPECT_EQ(wait_for(name, "Complete").exit_code, 0);
   }
+  // The quota of the example holds one of the two at a time.
   EXPECT_GE(status("train-2")["startTime"].get<std::string>(),
             status("train-1")["completionTime"].get<std::string>());
 }

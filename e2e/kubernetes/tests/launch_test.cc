@@ -12,6 +12,8 @@
 namespace kubernetes {
 namespace {
 
+// Each test makes one reason for which pods cannot start, and looks for two things: the gang does
+// not run in part, and the job's message says what a user must change.
 class Launch : public Cluster {
  protected:
   std::string message_of(const std::string& name) { return job(name).status.message; }
@@ -20,8 +22,10 @@ class Launch : public Cluster {
     ASSERT_NO_FATAL_FAILURE(wait_until(name + " says \"" + sentence + "\"", [&] {
       return state(name) == "Pending" && message_of(name).find(sentence) != std::string::npos;
     })) << status_text(name);
+    // Pods that were made before the refusal are taken back.
     ASSERT_NO_FATAL_FAILURE(wait_until("no pod is left", [&] { return pods(name).empty(); }));
     EXPECT_EQ(job(name).status.restarts.value_or(0), 0);
+    // A refusal that may be over by itself does not need a user to release the job.
     EXPECT_FALSE(job(name).status.held) << status_text(name);
   }
   // A change of the template of job_object().
@@ -73,6 +77,7 @@ TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("next"));
 }
 
+// An image that cannot be pulled may be a registry that is away, so the operator gives it a minute.
 TEST_F(LaunchOfAPartialGang, IsGivenUpAMinuteAfterItsImageCouldNotBePulled) {
   if (!takes_its_time()) GTEST_SKIP() << "takes a minute: KUBEGANG_LONG=1\n";
   ASSERT_NO_FATAL_FAILURE(submit_partial(json::object()));
@@ -97,6 +102,7 @@ TEST_F(Launch, AQuotaKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("two"));
 }
 
+// The pods ask for 4 CPUs as limits, the range allows 1.
 TEST_F(Launch, ALimitRangeKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(
       apply({{"apiVersion", "v1"},
@@ -107,6 +113,7 @@ TEST_F(Launch, ALimitRangeKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("big", "maximum cpu usage per Container"));
 }
 
+// The level of the namespace is raised after the test's own namespace was made with a low one.
 TEST_F(Launch, PodSecurityKeepsTheGangPendingInTheServersWords) {
   ASSERT_NO_FATAL_FAILURE(
       patch("/api/v1/namespaces/" + ns_,
@@ -124,11 +131,13 @@ TEST_F(Launch, AServiceAccountThatComesALittleLaterIsWaitedFor) {
   ASSERT_NO_FATAL_FAILURE(submit(
       {.name = "early", .patch = template_patch(nullptr, {{"serviceAccountName", "late"}})}));
   ASSERT_NO_FATAL_FAILURE(
+      // Only now do its pods fail to be made.
       wait_until("the job is allocated", [&] { return job("early").status.starts.has_value(); }));
   ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
                                  {"kind", "ServiceAccount"},
                                  {"metadata", {{"name", "late"}, {"namespace", ns_}}}}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("early"));
+  // It was not taken back meanwhile.
   EXPECT_EQ(job("early").status.starts.value_or(0), 1) << status_text("early");
 }
 
@@ -137,6 +146,7 @@ TEST_F(Launch, AHostPathIsRefusedWhereTheNamespacesLevelDoesNotAllowIt) {
   ASSERT_NO_FATAL_FAILURE(
       patch("/api/v1/namespaces/" + ns_,
             {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", nullptr}}}}}}));
+  // Its template has the stamps' hostPath, as all probes do here.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "mounts"}));
   ASSERT_NO_FATAL_FAILURE(expect_refused_by_the_server("mounts", "hostPath"));
 }
@@ -168,6 +178,7 @@ class LaunchRefusedByKubelet : public Launch {
     return milli;
   }
   // A pod that is not ours on the first node, which has to run before the job is submitted.
+  // With its node in the spec, so kube-scheduler is not asked.
   void run_big_pod(const json& pod_spec, const json& container) {
     json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};
     main.merge_patch(container);
@@ -189,6 +200,7 @@ class LaunchRefusedByKubelet : public Launch {
     ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
     const kube::Job pair = job("pair");
+    // It runs on the other two nodes, and the refusal does not count as a restart.
     EXPECT_EQ(pair.status.allocation->hostlist, nodes(2, 3)) << status_text("pair");
     EXPECT_EQ(pair.status.restarts.value_or(0), 0) << status_text("pair");
     const std::string refused = "node " + node(1) + " refused the pod";
@@ -201,6 +213,7 @@ class LaunchRefusedByKubelet : public Launch {
       });
     }));
   }
+  // kubelet reads its configuration only at its start.
   void set_max_pods_of_first_node(std::size_t pods_count) {
     is_kubelet_changed_ = pods_count != kPodsDefault;
     const std::string file = state_directory() + "/nodes/" + node(1) + "/kubelet.yaml";
@@ -219,6 +232,7 @@ class LaunchRefusedByKubelet : public Launch {
   static std::string static_pod_file() {
     return state_directory() + "/nodes/" + node(1) + "/kubelet/static/hidden.json";
   }
+  // The argument of sleep is one that no other process has, by which it is found below.
   static void make_static_pod() {
     const json pod{
         {"apiVersion", "v1"},
@@ -265,6 +279,7 @@ TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
 }
 
+// What the operator can count itself it does not leave to a refusal.
 TEST_F(LaunchRefusedByKubelet, ANodeWithoutRoomForAPodIsNotEvenTried) {
   const std::size_t before = pods_of_first_node().size();
   ASSERT_NO_FATAL_FAILURE(set_max_pods_of_first_node(before));
@@ -305,6 +320,7 @@ class LaunchChangedByAWebhook : public Launch {
 
   // Adds a value, in CEL, at a place in the pods, as a JSON patch says it. (An ApplyConfiguration
   // may not change a container's arguments, which are an atomic list.)
+  // A policy stands for a webhook: the effect on pods is the same, and no server is needed.
   void change_pods_of(const std::string& job_name, const std::string& place,
                       const std::string& value) {
     const json metadata{{"name", ns_}};
@@ -320,6 +336,7 @@ class LaunchChangedByAWebhook : public Launch {
               {"kind", "MutatingAdmissionPolicy"},
               {"metadata", metadata},
               {"spec",
+               // For pods of this test's job alone.
                {{"matchConstraints",
                  {{"namespaceSelector", {{"matchLabels", {{"kubernetes.io/metadata.name", ns_}}}}},
                   {"objectSelector", {{"matchLabels", {{"kubegang.io/job", job_name}}}}},
@@ -373,6 +390,7 @@ TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
   ASSERT_NO_FATAL_FAILURE(wait_ready("probed"));
   const auto probed = pods("probed");
   ASSERT_EQ(probed.size(), 3U);
+  // The webhook has done its work, or the test would show nothing.
   ASSERT_TRUE(probed[0]["spec"]["containers"][0].contains("livenessProbe"));
   ASSERT_NO_FATAL_FAILURE(wait_until("the other gang takes turns with it",
                                      [&] { return is_frozen(pod_on("plain", node(1))); }));
@@ -384,6 +402,7 @@ TEST_F(LaunchChangedByAWebhook, AGangWithALivenessProbeIsNeverFrozenAndSaysSo) {
                             [&](const json& pod) { return is_frozen(pod); });
       },
       seconds{8}));
+  // kubelet restarted no container of either gang.
   expect_undisturbed("probed");
   expect_undisturbed("plain");
   const kube::Job shown = job("probed");
@@ -467,6 +486,7 @@ TEST_F(Launch, ACordonedNodeGetsNoNewGangAndKeepsItsOwn) {
   ASSERT_NO_FATAL_FAILURE(submit({.name = "waits"}));
   ASSERT_NO_FATAL_FAILURE(
       wait_until("the third gang waits", [&] { return !job("waits").status.reason.empty(); }));
+  // The gang of all nodes needs the cordoned one, too.
   EXPECT_EQ(state("waits"), "Pending");
   expect_undisturbed("before");
   ASSERT_EQ(run_shell(kubectl("uncordon " + node(1))).exit_code, 0);

@@ -7,6 +7,8 @@
 namespace kubernetes {
 namespace {
 
+// Goal: MPI programs need launcher and workers to run at the same time. Kubeflow's operator makes
+// them as separate pods and knows nothing of gangs.
 class MpiJobs : public GatedPods {
  protected:
   // Their controller would make their pods anew.
@@ -26,6 +28,7 @@ class MpiJobs : public GatedPods {
     return "/apis/kubeflow.org/v2beta1/namespaces/" + ns_ + "/mpijobs" +
            (name.empty() ? "" : "/" + name);
   }
+  // `more` is merged over the spec. A failed launcher fails the MPIJob at once.
   json mpi_job(const std::string& name, const json& launcher, const json& worker, int workers,
                const json& more = json::object()) const {
     json object{{"apiVersion", "kubeflow.org/v2beta1"},
@@ -53,6 +56,7 @@ class MpiJobs : public GatedPods {
     return run_shell(
         kubectl("wait --for=condition=" + type + " --timeout=120s -n " + ns_ + " mpijob/" + name));
   }
+  // By Kubeflow's own labels.
   std::vector<json> workers_of(const std::string& name) {
     return list(all_pods() + "?labelSelector=training.kubeflow.org/job-role=worker," +
                 "training.kubeflow.org/job-name=" + name);
@@ -120,6 +124,8 @@ TEST_F(MpiJobs, MayLeaveTheirLauncherOut) {
       wait_until("the gang's Job goes with the workers", [&] { return job_of("mpi").is_null(); }));
 }
 
+// The example calls mpirun and sshd, which the test's image lacks. The stand-ins still check what
+// MPI would need: the host file names both workers.
 TEST_F(MpiJobs, AsInTheExampleRun) {
   const auto with_stand_ins = [](json& object) {
     json& specs = object["spec"]["mpiReplicaSpecs"];

@@ -20,6 +20,8 @@ class Nodes : public Cluster {
         make_lane_partition(ns_ + "-one", {{"nodes", {{"hostlist", node(1)}}}}));
     ASSERT_NO_FATAL_FAILURE(submit({.name = "traps",
                                     .nodes_count = 1,
+                                    // The shell writes a file when SIGTERM arrives, which a frozen
+                                    // process does not handle.
                                     .command = {"sh", "-c",
                                                 "trap 'echo told >/stamps/told; exit 7' TERM; "
                                                 "while :; do sleep 0.1; done"},
@@ -73,6 +75,7 @@ TEST_F(Nodes, AnEvictedPodThatIsFrozenHandlesItsSigterm) {
 // thawed.
 TEST_F(Nodes, AForceDeletedPodThatIsFrozenLeavesNoProcess) {
   ASSERT_NO_FATAL_FAILURE(frozen_trapping_job());
+  // Kept, because the object will be gone.
   const std::string cgroup = cgroup_of(trapping_pod_);
   ASSERT_FALSE(cgroup.empty());
   ASSERT_NO_FATAL_FAILURE(remove(pod_path(trapping_pod_), {{"gracePeriodSeconds", 0}}));
@@ -131,6 +134,7 @@ TEST_F(Nodes, ANodeThatIsPoweredOffAndBackEndsItsGangsOnce) {
   const Instant from = now();
   ASSERT_NO_FATAL_FAILURE(power_off(3));
   ASSERT_NO_FATAL_FAILURE(wait_until(
+      // The node controller waits for its grace period first.
       "the node is not ready", [&] { return !node_is_ready(3); }, seconds{90}));
   expect_turns_between(from, now(), both, {node(2)});
   for (const std::string& name : both) {

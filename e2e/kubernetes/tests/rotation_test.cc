@@ -13,6 +13,7 @@
 namespace kubernetes {
 namespace {
 
+// All tests share the two gangs, which must not notice what happens to the nodes below them.
 class Rotation : public TwoGangs {};
 
 // The README's user story. Overlap is measured by the probes: 0.
@@ -28,6 +29,7 @@ TEST_F(Rotation, TwoGangsTakeTurnsAndTheQueueShowsWhoseTurnItIs) {
     std::string id, partition, name, user, job_state;
     fields >> id >> partition >> name >> user >> job_state;
     if (id == "JOBID") {
+      // The header begins each picture.
       ++shown;
     } else {
       ++of_state[job_state];
@@ -50,6 +52,7 @@ TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
   const Output logs = run_shell(kubectl("logs -n " + ns_ + " " + name));
   EXPECT_EQ(logs.exit_code, 0) << logs.text;
   EXPECT_NE(logs.text.find("kubegang-probe: job"), std::string::npos) << logs.text;
+  // The probe answers by itself, so no shell is needed in its image.
   const Output exec = run_shell(
       "timeout 60 " + kubectl("exec -n " + ns_ + " " + name + " -- /kubegang-probe --help"));
   EXPECT_EQ(exec.exit_code, 0) << exec.text;

@@ -23,6 +23,7 @@ void TwoGangs::SetUp() {
   from_ = now();
 }
 
+// After a success nothing is taken down: the gangs are the next test's, too.
 void TwoGangs::TearDown() {
   if (ns_.empty() || !HasFailure()) return;
   show_failure();
@@ -36,17 +37,21 @@ void TwoGangs::TearDownTestSuite() {
   is_made_ = false;
 }
 
+// What a user of either gang may demand: no overlap since the test began, no restart, no lost pod.
 void TwoGangs::expect_nobody_noticed() {
   ASSERT_NO_FATAL_FAILURE(expect_turns_since(from_, kBoth));
   for (const std::string& name : kBoth) expect_undisturbed(name);
 }
 
+// For tests that stop the rotation on purpose: what came before does not count.
 void TwoGangs::expect_turns_again() {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth));
   from_ = now();
   expect_nobody_noticed();
 }
 
+// The pod of whichever gang has no turn at this moment. It may be thawed by the time the caller
+// uses it.
 json TwoGangs::frozen_pod_on(const std::string& node) {
   json found;
   wait_until("a pod on " + node + " is frozen", [&] {

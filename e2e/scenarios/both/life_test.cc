@@ -7,11 +7,14 @@
 namespace scenarios {
 namespace {
 
+// How jobs end, with kubelet's own reports behind it: whatever a container can do reaches the job's
+// status, which is where users and workflow engines look.
 class JobLife : public OnBoth {
  protected:
   static std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
 };
 
+// The plainest life of all.
 TEST_F(JobLife, AJobWhosePodsSucceedIsCompleted) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit({.name = "done", .command = shell("sleep 1")}));
@@ -35,6 +38,8 @@ TEST_F(JobLife, TheExitCodeReachesTheStatusAndTheGangEndsAsAWhole) {
   }));
 }
 
+// A user who asks for an hour gets an hour of running: time in which other jobs have their turn is
+// not taken from it.
 TEST_F(JobLife, TheTimeLimitCountsRunningTimeOnly) {
   if (IsSkipped()) return;
   // Both take turns: five seconds of running take about ten.
@@ -50,10 +55,12 @@ TEST_F(JobLife, TheTimeLimitCountsRunningTimeOnly) {
   const Duration lived = *ended.status.end_time - *ended.status.start_time;
   EXPECT_GE(ended.status.run_time->elapsed, seconds{5});
   EXPECT_GT(ended.status.suspend_time->elapsed, seconds{1}) << status_text("limited");
+  // Run time and suspended time together are not more than the time between start and end.
   EXPECT_GE(lived,
             ended.status.run_time->elapsed + ended.status.suspend_time->elapsed - milliseconds{10});
 }
 
+// A requeued job begins from nothing, under names that no earlier pod has had.
 TEST_F(JobLife, ARequeuedJobIsANewIncarnation) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(submit({.name = "again", .nodes_count = 2}));

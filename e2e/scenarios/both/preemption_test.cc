@@ -7,8 +7,11 @@
 namespace scenarios {
 namespace {
 
+// Goal: the preemptor has the nodes for itself, on every node and for its whole life; what becomes
+// of the victim is its partition's choice.
 class Preemption : public OnBoth {
  protected:
+  // Two partitions over all nodes, and a victim that runs on all of them.
   void begin_victim(const std::string& mode) {
     std::string hosts;
     for (const std::string& node : all_nodes()) hosts += (hosts.empty() ? "" : ",") + node;
@@ -21,6 +24,7 @@ class Preemption : public OnBoth {
     ASSERT_NO_FATAL_FAILURE(make_partition(name_of("high"), spec));
     ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "victim", .partition = name_of("low")}));
   }
+  // Returns when the preemptor's pods have settled.
   void preempt() {
     ASSERT_NO_FATAL_FAILURE(submit_ready({.name = "urgent", .partition = name_of("high")}));
   }
@@ -35,6 +39,7 @@ TEST_F(Preemption, SuspendsTheVictimOnAllNodesUntilThePreemptorEnds) {
   ASSERT_NO_FATAL_FAILURE(
       wait_until("it is frozen on all nodes", [&] { return all_frozen("victim"); }));
   const Instant from = now();
+  // Longer than a rotation would take: the victim must not have a turn meanwhile.
   pass(std::chrono::ceil<milliseconds>(4 * slice()));
   EXPECT_TRUE(all_frozen("victim"));
   EXPECT_EQ(turns().overlap_since(from, {"victim", "urgent"}), Duration{});
@@ -61,11 +66,13 @@ TEST_F(Preemption, RequeuesTheVictimWhichStartsAgainAsANewIncarnation) {
     const kube::Job found = job("victim");
     return found.status.starts.value_or(0) == 2 && kube::is_true(found.status.conditions, "Ready");
   }));
+  // No pod of the first start is left.
   for (const json& pod : pods("victim")) {
     EXPECT_EQ(std::count(before.begin(), before.end(), pod["metadata"]["name"]), 0);
   }
 }
 
+// The victim does not come back; its state says that it was preempted and has not failed.
 TEST_F(Preemption, CancelsTheVictim) {
   if (IsSkipped()) return;
   ASSERT_NO_FATAL_FAILURE(begin_victim("Cancel"));
