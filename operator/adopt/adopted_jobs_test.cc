@@ -18,6 +18,10 @@ using std::chrono::seconds;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// Goal: a batch Job has one Job of ours at a time, follows it to its end, and says so in a status
+// that the API server takes. Method: AdoptedJobs alone in virtual time; the test is the watch
+// (show), the writer (due, answer) and the scheduler's part (runs, ends). "one" and "two" are UIDs
+// of the Jobs of ours.
 class AdoptedJobsTest : public testing::Test {
  protected:
   AdoptedJobsTest() {
@@ -33,11 +37,13 @@ class AdoptedJobsTest : public testing::Test {
         nlohmann::json{{"spec", {{"restartPolicy", "Never"}, {"containers", {container}}}}}};
     budget_.restore(now_);
   }
+  // As the informer tells of it.
   void show(const kube::BatchJob& object) {
     Changes<kube::BatchJob> changes;
     changes[kube::key_of(object.metadata)] = std::make_shared<const kube::BatchJob>(object);
     adopted_.observe(changes);
   }
+  // Each look of the watch is a newer version.
   void show() {
     batch_.metadata.resource_version = std::to_string(++version_);
     show(batch_);
@@ -81,6 +87,7 @@ class AdoptedJobsTest : public testing::Test {
     job.metadata.resource_version = std::to_string(++version_);
     return job;
   }
+  // The creation succeeded.
   void answer(const kube::Job& job) {
     adopted_.answered(JobCreated{.owner_uid = "batch", .result = job}, now_);
   }
@@ -109,11 +116,13 @@ class AdoptedJobsTest : public testing::Test {
     record.put_pod(slot.name, std::make_shared<const kube::Pod>(pod));
     adopted_.observe_job(record);
   }
+  // Writes of its status so far, when that much more time has passed.
   int writes_after(base::Duration time) {
     now_ += time;
     (void)due();
     return writes_;
   }
+  // It ends now, with the given state, after it has run for 10 s.
   void ends(kube::Job& job, kube::JobState state) {
     job.status.state = state;
     job.status.end_time = now_;
@@ -126,6 +135,7 @@ class AdoptedJobsTest : public testing::Test {
                                        {.phase = BatchView::Phase::kComplete, .since = now_}, now_);
     show();
   }
+  // "True Reason" of the batch Job's condition; "" if it has none.
   std::string says(std::string_view type) const {
     const auto* found = kube::find_condition(batch_.status.conditions, type);
     if (found == nullptr) return "";
@@ -146,6 +156,7 @@ class AdoptedJobsTest : public testing::Test {
   AdoptedJobs adopted_{report_, templates_};
 };
 
+// Two Jobs for one batch Job would run its program twice.
 TEST_F(AdoptedJobsTest, MakesOneJobAndNotASecondWhileTheWatchLags) {
   show();
   const kube::Job job = made(due(), "one");
@@ -169,6 +180,8 @@ TEST_F(AdoptedJobsTest, AJobThatIsNeverSeenIsMadeAgain) {
   EXPECT_THAT(due(), SizeIs(1));
 }
 
+// A gang that starts in seconds is told once, when its pods are ready, and not at each step on the
+// way: with thousands of Jobs each write counts.
 TEST_F(AdoptedJobsTest, AStartIsToldOnceItsPodsAreReady) {
   show();
   const kube::Job job = made(due(), "one");
@@ -194,6 +207,7 @@ TEST_F(AdoptedJobsTest, APodThatIsNotReadyForLongIsTold) {
   EXPECT_EQ(writes_after(seconds{1}), 1);
   EXPECT_EQ(batch_.status.active, 1);
   EXPECT_EQ(batch_.status.ready, 0);
+  // The change to ready comes right after a write, so it waits until the next may follow.
   runs(job, true);
   EXPECT_EQ(writes_after(seconds{0}), 1);
   EXPECT_EQ(writes_after(seconds{3}), 2);
@@ -206,11 +220,13 @@ TEST_F(AdoptedJobsTest, APodThatIsNotReadyIsToldLaterWhileOtherWritesWait) {
   answer(job);
   is_busy_ = true;
   runs(job, false);
+  // Ten seconds were enough in the test above; now it is a minute.
   EXPECT_EQ(writes_after(seconds{10}), 0);
   EXPECT_EQ(writes_after(seconds{49}), 0);
   EXPECT_EQ(writes_after(seconds{1}), 1);
 }
 
+// Under load the budget is empty: what only informs takes a place that is free, if there is one.
 TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
   show();
   const kube::Job job = made(due(), "one");
@@ -222,12 +238,15 @@ TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
     return adopted_.due(budget_, room, now_);
   };
   EXPECT_THAT(write_with(0), IsEmpty());
+  // It looks again by itself, since nothing else would bring it back.
   EXPECT_EQ(adopted_.next_due(now_), now_ + InformBudget::kLookAgain);
   EXPECT_THAT(write_with(0), IsEmpty());
   EXPECT_THAT(write_with(1), SizeIs(1));
   EXPECT_THAT(write_with(1), IsEmpty()) << "it is under way";
 }
 
+// Users and other controllers wait for the end of a Job: it is told even if nothing else may be
+// written.
 TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
   show();
   kube::Job job = made(due(), "one");
@@ -242,7 +261,8 @@ TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {
   EXPECT_EQ(batch_.status.completion_time, now_);
 }
 
-// The informer has just seen it.
+// The informer has just seen the Job, so its template need not be read again for the first attempt.
+// A later attempt may come hours after, and the template is not kept so long.
 TEST_F(AdoptedJobsTest, ItsTemplateGoesWithItsFirstJob) {
   batch_.spec.backoff_limit = 1;
   templates_.see(batch_);
@@ -261,6 +281,8 @@ TEST_F(AdoptedJobsTest, ItsTemplateGoesWithItsFirstJob) {
   EXPECT_FALSE(template_of(effects)->whole.has_value()) << "it is read";
 }
 
+// A controller that made another Job after the first one's time to live would run the program
+// again.
 TEST_F(AdoptedJobsTest, ASuccessIsTheEnd) {
   show();
   kube::Job job = made(due(), "one");
@@ -313,6 +335,7 @@ TEST_P(EditedLabels, WithImpossibleNumbersAreIgnored) {
 INSTANTIATE_TEST_SUITE_P(Numbers, EditedLabels,
                          testing::Values("2147483647", "-1", "1000000000", "5th"));
 
+// backoffLimit 0 means one try.
 TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
   batch_.spec.backoff_limit = 0;
   show();
@@ -323,6 +346,7 @@ TEST_F(AdoptedJobsTest, SoManyFailuresAreTooMany) {
   EXPECT_EQ(says(kube::kBatchFailed), "True BackoffLimitExceeded");
 }
 
+// Two leaders may see the same end at different times.
 // The API server refuses every status that takes an end back.
 TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   show();
@@ -334,9 +358,11 @@ TEST_F(AdoptedJobsTest, AnEndThatAnotherLeaderHasToldStands) {
   ends(job, kube::JobState::kCompleted);
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(batch_.status, ended) << "nothing was written";
+  // Nothing is tried over and over either.
   EXPECT_EQ(adopted_.next_due(now_ + minutes{1}), base::kNever);
 }
 
+// As above: another leader has told the end while a Job of ours exists, which must not run then.
 TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotStartAgain) {
   show();
   answer(made(due(), "one"));
@@ -359,11 +385,13 @@ TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
+  // It has nodes, so its program may be at its last lines.
   job.status.state = kube::JobState::kRunning;
   job.status.allocation = kube::Allocation{};
   adopted_.observe_ended(job);
   another_leader_completes();
   EXPECT_THAT(due(), IsEmpty());
+  // 30 s are the patience.
   now_ += seconds{29};
   EXPECT_THAT(due(), IsEmpty());
   now_ += seconds{1};
@@ -377,11 +405,13 @@ TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
   show();
   kube::Job job = made(due(), "one");
   answer(job);
+  // activeDeadlineSeconds is over for the whole Job, whatever attempt it is.
   ends(job, kube::JobState::kTimeout);
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchFailed), "True DeadlineExceeded");
 }
 
+// Kubernetes' suspension has no pods, so the gang goes, and a new one comes when it is resumed.
 TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
   show();
   kube::Job job = made(due(), "one");
@@ -404,6 +434,7 @@ TEST_F(AdoptedJobsTest, ASuspendedJobIsDeletedAndMadeAgainAfterwards) {
   EXPECT_THAT(all_due(), SizeIs(1));
 }
 
+// The deletion names the version on which it was decided.
 // It may have ended since it was last seen, and its end would be lost.
 TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   show();
@@ -415,6 +446,7 @@ TEST_F(AdoptedJobsTest, ItsJobIsDeletedOnlyAsItWas) {
   ASSERT_THAT(first, SizeIs(1));
   EXPECT_EQ(std::get<DeleteJob>(first.front()).version, job.metadata.resource_version);
   job.metadata.resource_version = std::to_string(++version_);
+  // It was written meanwhile, so the first deletion cannot succeed any more.
   adopted_.observe_ended(job);
   const auto again = due();
   ASSERT_THAT(again, SizeIs(1)) << "at once: the one before is refused";
@@ -449,6 +481,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   job.metadata.deletion_timestamp = now_;
   ends(job, kube::JobState::kCancelled);
   EXPECT_THAT(all_due(), IsEmpty()) << "it is being deleted already";
+  // A cancellation that only follows from the suspension is no failure of the batch Job.
   EXPECT_EQ(says(kube::kBatchFailed), "");
   EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended") << "no pod is left";
   batch_.spec.suspend = false;
@@ -456,6 +489,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   EXPECT_THAT(all_due(), IsEmpty());
   EXPECT_EQ(says(kube::kBatchWaiting), "True BeingDeleted");
   adopted_.forget_job("one");
+  // The attempt that was suspended does not count.
   EXPECT_EQ(made(all_due(), "two").metadata.labels.at(std::string{kube::kLabelAttempt}), "0");
 }
 
@@ -472,6 +506,7 @@ TEST_F(AdoptedJobsTest, AJobThatIsDeletedIsMadeAgain) {
   EXPECT_THAT(all_due(), SizeIs(1));
 }
 
+// Canceled first and then deleted: the cancel was the user's wish for the whole batch Job.
 TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
   show();
   kube::Job job = made(due(), "one");
@@ -483,6 +518,8 @@ TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
   EXPECT_EQ(says(kube::kBatchFailed), "True kubegang.io/Cancelled");
 }
 
+// A quota, say: it may be raised, so the operator tries again, but an event at each try would only
+// be noise.
 TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   show();
   (void)made(due(), "one");
@@ -494,10 +531,12 @@ TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {
   (void)due();
   EXPECT_EQ(events_.size(), 1U);
   EXPECT_EQ(says(kube::kBatchAccepted), "False NotMade");
+  // Longer than the longest back-off.
   now_ += minutes{6};
   EXPECT_THAT(due(), SizeIs(1));
 }
 
+// That Job is none of ours: it must be left alone, and the batch Job must run all the same.
 // The name of the batch Job is taken by a Job of a user's own.
 TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
   show();
@@ -510,6 +549,7 @@ TEST_F(AdoptedJobsTest, ATakenNameIsNotARefusal) {
   EXPECT_THAT(events_, IsEmpty());
 }
 
+// Its Job goes by garbage collection.
 TEST_F(AdoptedJobsTest, OfADeletedBatchJobNothingIsMade) {
   show();
   answer(made(due(), "one"));
@@ -523,6 +563,7 @@ TEST_F(AdoptedJobsTest, OfADeletedBatchJobNothingIsMade) {
   EXPECT_EQ(adopted_.next_due(now_), base::kNever);
 }
 
+// Jobs that users made themselves have no batch Job.
 TEST_F(AdoptedJobsTest, JobsOfOthersArePassedOver) {
   kube::Job foreign;
   foreign.metadata.uid = "foreign";

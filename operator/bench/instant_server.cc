@@ -7,6 +7,7 @@
 namespace control {
 namespace {
 
+// Sets a condition to True, as of now.
 void become_ready(kube::Conditions& conditions, std::string_view type, base::Instant now) {
   (void)kube::set_condition(conditions,
                             {.type = std::string{type},
@@ -19,6 +20,8 @@ void become_ready(kube::Conditions& conditions, std::string_view type, base::Ins
 }  // namespace
 
 template <typename T>
+// Stores a new version and tells the inbox of it, as a watch would, at the same moment. UID and
+// time of creation stay if they are there.
 T InstantServer::store(T object) {
   const kube::ObjectKey key = kube::key_of(object.metadata);
   object.metadata.resource_version = std::to_string(++version_);
@@ -32,6 +35,8 @@ T InstantServer::store(T object) {
 }
 
 template <typename T>
+// The definitions are here and not in the header, so the kinds that benchmarks need are named
+// below.
 void InstantServer::put(T object) {
   (void)store(std::move(object));
 }
@@ -42,6 +47,7 @@ template void InstantServer::put(kube::SchedulerConfig object);
 
 template <typename T>
 void InstantServer::remove(const kube::ObjectKey& key) {
+  // Removing what is not there does nothing, as with a second deletion.
   const auto found = of<T>().extract(key);
   if (!found) return;
   inbox_.deleted<T>(*found.mapped());
@@ -58,12 +64,15 @@ void InstantServer::list() {
 // Carried out at once and in the order of submission: the bench measures the operator, not a
 // server.
 void InstantServer::submit(Effect effect) {
+  // By the names of write points, which the report shows.
   ++counts_[std::string{to_string(point_of(effect))}];
   arrived_ = true;
   inbox_.completed(std::visit([this](const auto& each) { return carry_out(each); }, effect));
 }
 
 template <typename T>
+// The status replaces the one that is stored. There are no conflicts, since the operator is the
+// only writer.
 Outcome InstantServer::carry_out(const PatchStatus<T>& effect) {
   const kube::ObjectKey key = kube::key_of(effect.to->metadata);
   const auto found = of<T>().find(key);
@@ -90,11 +99,13 @@ Outcome InstantServer::carry_out(const PutTimetable& effect) {
                       base::Error{base::Code::kInternal, ""}};
 }
 
+// At once: the agent, which would have to let go first, obeys everything.
 Outcome InstantServer::carry_out(const DeleteTimetable& effect) {
   remove<kube::NodeTimetable>({"", effect.node});
   return TimetableDeleted{effect.node, {}};
 }
 
+// Creates or replaces; the UID stays.
 Outcome InstantServer::carry_out(const PutUsage& effect) {
   kube::UsageRecord object = *effect.object;
   const auto found = of<kube::UsageRecord>().find(kube::key_of(object.metadata));
@@ -102,6 +113,7 @@ Outcome InstantServer::carry_out(const PutUsage& effect) {
   return UsagePut{store(std::move(object)), base::Error{base::Code::kInternal, ""}};
 }
 
+// REQUIRES: the Job exists.
 Outcome InstantServer::carry_out(const ReadTemplate& effect) {
   return TemplateRead{effect.uid, job(effect.job)};
 }
@@ -129,6 +141,7 @@ Outcome InstantServer::carry_out(const CreatePod& effect) {
                     .result = store(std::move(pod))};
 }
 
+// Without a grace time: the program ends at once.
 Outcome InstantServer::carry_out(const DeletePod& effect) {
   remove<kube::Pod>(effect.key);
   return PodDeleted{effect.uid, effect.job_uid, {}};
@@ -142,18 +155,22 @@ Outcome InstantServer::carry_out(const PinPod& effect) {
                    .result = base::Error{}};
 }
 
+// Likewise for pods of others, of which there are none.
 Outcome InstantServer::carry_out(const StopPod& effect) {
   return PodDeleted{effect.uid, effect.job_uid, {}};
 }
 
+// Nothing here looks a name up.
 Outcome InstantServer::carry_out(const CreateService& effect) {
   return ServiceCreated{effect.job_uid, {}};
 }
 
+// Every pod would be taken.
 Outcome InstantServer::carry_out(const TryPod& effect) {
   return PodTried{effect.uid, {}};
 }
 
+// Creates the configuration if there is none, like the real one.
 Outcome InstantServer::carry_out(const ReserveIds& effect) {
   kube::SchedulerConfig config;
   config.metadata.name = std::string{kube::kSchedulerConfigName};
@@ -163,6 +180,7 @@ Outcome InstantServer::carry_out(const ReserveIds& effect) {
   return IdsReserved{effect.first, effect.end, store(std::move(config)), std::nullopt};
 }
 
+// REQUIRES: the node exists.
 Outcome InstantServer::carry_out(const SetTaints& effect) {
   kube::Node node = *of<kube::Node>().at({"", effect.node});
   node.spec.taints = effect.taints;
@@ -174,16 +192,19 @@ Outcome InstantServer::carry_out(const NotePod& effect) {
   return PodNoted{effect.uid, effect.job_uid, {}};
 }
 
+// Its pods stay: nothing collects them here.
 Outcome InstantServer::carry_out(const DeleteJob& effect) {
   remove<kube::Job>(effect.key);
   return JobDeleted{effect.key, {}};
 }
 
+// REQUIRES: the Job has an owner, as all Jobs that the operator makes.
 Outcome InstantServer::carry_out(const CreateJob& effect) {
   return JobCreated{kube::controller_of(effect.job->metadata)->uid,
                     kube::key_of(effect.job->metadata), store(kube::Job{*effect.job})};
 }
 
+// No pod is left without its Job here.
 Outcome InstantServer::carry_out(const DeleteOrphan& effect) {
   return OrphanDeleted{effect.pod};
 }

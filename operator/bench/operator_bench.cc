@@ -23,16 +23,19 @@ using nlohmann::json;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
+// Enough that a step which looked at all nodes would show.
 constexpr int kNodes = 100;
 constexpr int kLives = 50;
 constexpr base::Duration kTick = std::chrono::milliseconds{1};  // between two steps, at least
 
+// Of this thread alone, which is the only one.
 double cpu_seconds() {
   timespec spent{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
+// Manifests are written as JSON and decoded as the informers do.
 template <typename T>
 T object_of(const json& value) {
   auto object = kube::decode<T>(value);
@@ -43,6 +46,7 @@ T object_of(const json& value) {
   return std::move(*object);
 }
 
+// Four digits each, so that their order is that of their numbers.
 std::string node_name(int i) {
   return "n" + std::to_string(1000 + i);
 }
@@ -67,6 +71,7 @@ class Bench {
     put_partition("wide", "n[1001-" + std::to_string(1000 + kNodes - 1) + "]");
     lead();
     put_job("blocks", "narrow");
+    // Until "blocks" runs: from here on every other job of the narrow partition waits.
     run_for(seconds{10});
   }
 
@@ -86,6 +91,7 @@ class Bench {
 
   // A new leader, until it has nothing left to do at once. Returns its CPU time.
   double lead() {
+    // The last leader's news is not the next one's.
     (void)inbox_.take();
     server_.list();
     loop_ = std::make_unique<ControlLoop>(clock_, inbox_, server_, templates_, LoopHooks{});
@@ -100,6 +106,7 @@ class Bench {
     for (;;) {
       base::Instant due = loop_->step();
       while (server_.take_arrived()) due = loop_->step();
+      // Time jumps to the next instant at which anything is due.
       const base::Instant next = std::max(due, clock_.wall() + kTick);
       if (next > end) break;
       clock_.advance(next - clock_.wall());
@@ -137,6 +144,8 @@ void report(const char* what, double cpu, Bench& bench) {
   std::fflush(stdout);
 }
 
+// In the order in which a cluster would see it: jobs come, wait and are shown; others live beside
+// them; the leader changes.
 void measure(int waiting) {
   std::printf("%d waiting jobs\n", waiting);
   Bench bench;

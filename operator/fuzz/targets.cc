@@ -36,11 +36,13 @@ namespace {
 
 using nlohmann::json;
 
+// A problem without a sentence would refuse an object and tell its author nothing.
 void check_sentences(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) CHECK(!problem.empty());
 }
 
-// Decoded, written and decoded again it is the same. Null: it is refused.
+// Returns the object, nullopt if it is refused. Decoded, written and decoded again it is the same:
+// otherwise the operator would change what users wrote by writing it back.
 template <typename T>
 std::optional<T> decoded(const json& object) {
   base::Result<T> first = kube::decode<T>(object);
@@ -65,6 +67,7 @@ const sched::Configuration& some_configuration() {
   return kConfiguration;
 }
 
+// Whatever a Job says, it is either a request or has problems, and never crashes the operator.
 void check_job(const kube::Job& job) {
   static const std::map<std::string, PartitionCapacity> kCapacity{
       {"batch", {.nodes = 8, .cpus_per_node_max = 8}}};
@@ -82,6 +85,8 @@ void check_job(const kube::Job& job) {
   kube::Job started = job;
   started.status.allocation = kube::Allocation{.hostlist = "n1"};
   const PodSlot slot{.name = "a-0", .node = "n1", .cpus = 2, .memory = kube::Bytes{1 << 30}};
+  // A template that was found legal may still not go with the memory of the slot, which is an
+  // error.
   const auto pod = build_pod(started, slot, gang_layout({&slot, 1}), {});
   CHECK(pod.ok() || !pod.error().message.empty());
 }
@@ -98,12 +103,15 @@ T kept(const T& object) {
   return once;
 }
 
+// The same for batch Jobs, and for the part of them that is kept.
 void check_batch_job(const kube::BatchJob& batch) {
   if (batch.spec.pod_template.empty()) return;
   const BatchVerdict verdict = translate_batch_job(batch, {});
   check_sentences(verdict.problems);
   const kube::BatchJob left = kept(batch);
   if (!kube::is_finished(batch.status)) {
+    // A Job that was accepted as a whole must not be refused by what is kept of it, or the other
+    // way round.
     CHECK(translate_batch_job(left, {}).problems.empty() == verdict.problems.empty());
     CHECK(!verdict.problems.empty() || pod_template_of(batch, left.spec.pod_template).ok());
   }
@@ -114,6 +122,7 @@ void check_batch_job(const kube::BatchJob& batch) {
   CHECK(status == batch_status_after(batch.spec, status, {}, base::Instant{}));
 }
 
+// Only pods behind our gate are judged.
 void check_pod(const kube::Pod& pod) {
   const kube::Pod left = kept(pod);
   CHECK(has_gang_gate(left) == has_gang_gate(pod));
@@ -123,6 +132,7 @@ void check_pod(const kube::Pod& pod) {
       translate_pod_gang(gang, gang_of(left.metadata.labels, /*heeds_groups=*/true));
   if (verdict.kind == PodGangVerdict::Kind::kComplete) {
     check_job(verdict.job);
+    // Made of the whole pod, whose lists it repeats.
     (void)pin_patch(kube::encode(pod)["spec"], verdict.job, {}, "0-3");
   } else {
     CHECK(!verdict.message.empty());

@@ -12,15 +12,18 @@ constexpr base::Instant kNow{seconds{1'000'000}};
 
 class GangObservationTest : public testing::Test {
  protected:
+  // A gang of two pods on two nodes.
   GangObservationTest() {
     slots_ = {{.name = "a", .node = "n1", .index = 0}, {.name = "b", .node = "n2", .index = 1}};
   }
+  // Made at first use, with one container.
   kube::Pod& pod(const std::string& name) {
     auto& slot = made_[name];
     slot.metadata.name = name;
     if (slot.spec.containers.empty()) slot.spec.containers.resize(1);
     return slot;
   }
+  // As kubelet reports it.
   void running(const std::string& name, base::Instant started_at) {
     kube::Pod& one = pod(name);
     one.status.phase = kube::PodPhase::kRunning;
@@ -39,6 +42,7 @@ class GangObservationTest : public testing::Test {
                                   .started_at = at - seconds{10},
                                   .finished_at = at};
   }
+  // Its container cannot start, for this reason.
   void waiting(const std::string& name, const std::string& reason) {
     kube::Pod& one = pod(name);
     one.status.phase = kube::PodPhase::kPending;
@@ -72,6 +76,7 @@ class GangObservationTest : public testing::Test {
   bool are_adopted_ = false;
 };
 
+// A gang is ready when its slowest pod is, because its programs wait for each other.
 TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
   running("a", kNow - seconds{100});
   EXPECT_EQ(observe().missing, std::vector<int>{1});
@@ -184,6 +189,7 @@ TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   }
 }
 
+// A registry may be away for a moment, so the gang keeps its nodes for a minute.
 TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
   running("a", kNow);
   waiting("b", "ImagePullBackOff");

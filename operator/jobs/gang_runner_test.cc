@@ -75,6 +75,8 @@ TEST_F(GangRunnerTest, ReadinessMayBeLateWhereNoJobTakesTurns) {
   EXPECT_EQ(ready().start.late_readiness, now);
 }
 
+// A node on which another job has been asked to stop needs its agent, and so this job's readiness
+// in time.
 TEST_F(GangRunnerTest, ReadinessIsNotLateWhereAJobMayHaveToBeStopped) {
   nodes.ask_to_stop("n2", "another");
   EXPECT_FALSE(ready().start.late_readiness.has_value());
@@ -127,6 +129,7 @@ TEST_F(GangRunnerTest, IsCompletedWhenAllPodsHaveSucceeded) {
   JobRecord& job = ready();
   const auto start = job.wanted().start_time;
   now += seconds{60};
+  // The job ends with its last pod, not with its first.
   for (int slot : {0, 1}) {
     kube::Pod pod = pod_of(job, slot, now - minutes{1});
     pod.status.phase = kube::PodPhase::kSucceeded;
@@ -232,6 +235,7 @@ TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
 // So are its times, which the scheduler does not know.
 TEST_F(GangRunnerTest, AGangThatEndsBeforeItWasReadyTakesItsTimesFromItsContainers) {
   JobRecord& job = started();
+  // They ended at different instants.
   for (int slot : {0, 1}) {
     kube::Pod pod = pod_of(job, slot, now);
     pod.status.phase = kube::PodPhase::kSucceeded;
@@ -309,6 +313,8 @@ TEST_F(GangRunnerTest, AGangThatCannotBeFrozenSaysSoOnce) {
 // Each refusal in a row by the API server waits twice as long.
 TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
   JobRecord& job = started(object("train", 1));
+  // Each refusal doubles the pause: a quota that is full for hours must not cost a start every
+  // second. One second before the end of the pause nothing happens.
   for (const base::Duration wait : {minutes{1}, minutes{2}, minutes{4}}) {
     gangs.undo_start(job, {.api_refused = true, .message = "over the quota"});
     gangs.run(job);

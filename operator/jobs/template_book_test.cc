@@ -51,6 +51,7 @@ TEST(TemplateBook, AChangedTemplateIsAProblemAndTheFirstOneCounts) {
   EXPECT_EQ(book.find("uid"), changed) << "to change it back does not mend it";
 }
 
+// A batch Job of which only UID and template count.
 kube::BatchJob batch_job(const std::string& uid, const std::string& image) {
   kube::BatchJob job;
   job.metadata.uid = uid;
@@ -58,6 +59,8 @@ kube::BatchJob batch_job(const std::string& uid, const std::string& image) {
   return job;
 }
 
+// A template is kept for a single reader, and goes when it was read or its Job is gone: templates
+// are the largest part of a Job.
 TEST(WholeTemplates, AreKeptUntilTheyAreTaken) {
   WholeTemplates templates;
   templates.see(batch_job("a", "one"));
@@ -92,6 +95,8 @@ TEST(WholeTemplates, AreOfNewJobsOnly) {
   EXPECT_FALSE(with(kube::kBatchWaiting));
 }
 
+// Four large ones are just too many with what else there is, so the oldest goes; it is read again
+// when it is needed. A single template above the bound would push out all others and is never kept.
 TEST(WholeTemplates, HaveABoundTogetherAndTheOldestGo) {
   WholeTemplates templates;
   const std::string large(WholeTemplates::kBytesMax / 4, 'x');

@@ -185,6 +185,8 @@ TEST_F(WishesTest, EachNumberOfARequeueRequestIsOneRequeue) {
   EXPECT_EQ(events(), 0);
 }
 
+// The operator holds a job that was requeued too often. Its user releases it by raising a counter;
+// a look at the same counter later must not release it again.
 TEST_F(WishesTest, AReleaseRequestEndsAHoldByTheSystemOnce) {
   JobRecord& job = submitted();
   // As an earlier leader stored it; the scheduler of this test knows of no hold and takes the
@@ -240,6 +242,8 @@ TEST_F(WishesTest, ANewJobHasNoRequestOutstanding) {
   EXPECT_EQ(job.wanted().observed->requeue_request, 7);
 }
 
+// A trial of the job's pods was refused, as by a quota. The job keeps its place in the queue, since
+// the quota may be raised; its user is told at once.
 TEST_F(WishesTest, WhatTheApiServerWouldRefuseIsAWarningThatGoesAway) {
   JobRecord& job = submitted();
   wishes.answered({job.uid, base::Error{base::Code::kPermissionDenied, "over the quota"}});
@@ -260,6 +264,7 @@ TEST_F(WishesTest, ARefusedTrialSaysNothingOfAJobThatHasStarted) {
   EXPECT_EQ(told(), "");
 }
 
+// A user wants to look at a job's logs for longer than its time to live.
 TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
   JobRecord& job = submitted();
   job.wanted().state = kube::JobState::kCompleted;
@@ -270,6 +275,7 @@ TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
   EXPECT_EQ(says(again, kube::kAccepted), "True Accepted");
 }
 
+// Nothing would come of it, and an edit that is accepted without effect is worse than a refusal.
 TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
   JobRecord& job = submitted();
   job.wanted().state = kube::JobState::kCompleted;

@@ -21,8 +21,11 @@ using std::chrono::seconds;
 // delays. What it checks is what a real agent must be able to rely on: a timetable that is
 // published is valid, never goes back, and never has two gangs run.
 
+// A real agent counts 2 s from the end of the second in which the container started; this one takes
+// the most that can be.
 constexpr base::Duration kSettle = seconds{3};  // settle, and the whole second of startedAt
 
+// "" if the pod is not known or its template does not say so.
 std::string annotation(const std::map<std::string, kube::Labels>& all, const std::string& uid,
                        const std::string& name) {
   const auto pod = all.find(uid);
@@ -44,6 +47,7 @@ FakeNode::FakeNode(kube::Client client, const Stored<kube::Pod>& pods,
   last_ = ready_since_ = clock_.wall();
 }
 
+// Errors end the test: nothing is tried yet.
 void FakeNode::create() {
   const json resources{{"cpu", std::to_string(options_.cpus)},
                        {"memory", options_.memory},
@@ -98,10 +102,12 @@ void FakeNode::create_agent_pod() {
             .ok());
 }
 
+// With its last word, as after a SIGTERM; without, as after a SIGKILL.
 void FakeNode::remove_agent(bool with_last_word) {
   has_agent_ = false;
   if (with_last_word) open("Stopped");
   if (options_.agents_namespace.empty()) return;
+  // The DaemonSet's controller would make another; return_agent() does.
   (void)client_.remove<kube::Pod>({options_.agents_namespace, "agent-" + options_.name},
                                   {.grace_period = seconds{0}});
 }
@@ -112,6 +118,7 @@ void FakeNode::return_agent() {
   open("");
 }
 
+// Unknown, as the node controller writes for a kubelet that it does not hear of.
 void FakeNode::set_ready(bool ready) {
   const json conditions = json::array({{{"type", "Ready"},
                                         {"status", ready ? "True" : "Unknown"},
@@ -122,6 +129,7 @@ void FakeNode::set_ready(bool ready) {
                                          {{"status", {{"conditions", conditions}}}});
 }
 
+// The same reason again writes nothing.
 void FakeNode::open(const std::string& reason) {
   if (std::exchange(open_reason_, reason) == reason) return;
   ready_since_ = clock_.wall();
@@ -146,6 +154,7 @@ void FakeNode::step(std::int64_t server_version) {
   if (!is_on_) return;
   pass_time(from, now);
   start_what_is_due();
+  // The rest costs requests, and nothing can be new.
   if (std::exchange(seen_, server_version) == server_version) return;
   report();
   std::map<std::string, bool> seen;
@@ -156,6 +165,7 @@ void FakeNode::step(std::int64_t server_version) {
     take_annotations(*pod);
     look_at(*pod);
   }
+  // Pods whose objects are gone have no processes.
   std::erase_if(processes_, [&](const auto& entry) { return !seen.contains(entry.first); });
 }
 
@@ -164,6 +174,8 @@ void FakeNode::take_annotations(const kube::Pod& pod) {
   kube::Labels& annotations = annotations_[pod.metadata.uid] = pod.metadata.annotations;
   const auto index = pod.metadata.labels.find(std::string{kube::kLabelTask});
   if (index == pod.metadata.labels.end()) return;
+  // Annotations are the template's, so all pods of a job have the same; some are about one pod of
+  // them.
   const auto names_another = [&](const char* name) {
     const auto only = annotations.find(name);
     return only != annotations.end() && only->second != index->second;
@@ -186,6 +198,7 @@ void FakeNode::take_annotations(const kube::Pod& pod) {
 void FakeNode::look_at(const kube::Pod& pod) {
   const base::Instant now = clock_.wall();
   const std::string& uid = pod.metadata.uid;
+  // By the UID: a pod of the same name that was made since is another process.
   const auto [entry, fresh] = processes_.try_emplace(uid);
   Process& process = entry->second;
   if (fresh) {
@@ -195,6 +208,7 @@ void FakeNode::look_at(const kube::Pod& pod) {
     process.job_uid = job_uid_of(pod);
     process.container = pod.spec.containers.front().name;
     process.accepted_at = now;
+    // A pod that has ended before this kubelet saw it is not run again.
     process.finished = pod.status.phase == kube::PodPhase::kSucceeded ||
                        pod.status.phase == kube::PodPhase::kFailed;
   }
@@ -209,6 +223,7 @@ void FakeNode::look_at(const kube::Pod& pod) {
   if (!process.finished && pod.spec.active_deadline_seconds) {  // of a second: it is over
     process.finished = true;
     patch_status(process, {{"phase", "Failed"},
+                           // The words of a real kubelet.
                            {"reason", "DeadlineExceeded"},
                            {"message", "Pod was active on the node longer than the deadline"}});
   }
@@ -219,6 +234,7 @@ void FakeNode::look_at(const kube::Pod& pod) {
   if (const std::string reason = annotation(annotations_, uid, "refuse");
       !reason.empty() && (only_on.empty() || only_on == options_.name)) {
     const std::string times = annotation(annotations_, uid, "refusals");
+    // Counted by job, so that a new start of it counts on.
     if (times.empty() || refusals_[process.job_uid] < std::stoi(times)) {
       ++refusals_[process.job_uid];
       process.finished = true;
@@ -242,6 +258,7 @@ void FakeNode::start(Process& process) {
   const std::string& name = process.container;
   const std::string waiting = annotation(annotations_, process.uid, "waiting");
   if (!waiting.empty()) {
+    // Until it is deleted: an image does not come by itself here.
     process.waits = true;
     patch_status(process, {{"phase", "Pending"},
                            {"containerStatuses",
@@ -287,6 +304,7 @@ void FakeNode::finish(Process& process, int exit_code, const std::string& reason
                                             {"finishedAt", now}}}}}}})}});
 }
 
+// Conditions that others wrote, such as our own notes, stay: a merge patch replaces the whole list.
 json FakeNode::conditions_of(const Process& process, bool is_ready) const {
   kube::Pod pod;
   if (const auto stored = pods_.find(process.ns, process.name)) {
@@ -303,11 +321,13 @@ json FakeNode::conditions_of(const Process& process, bool is_ready) const {
 // A listed pod that has settled runs when the timetable says so; others run.
 bool FakeNode::is_frozen(const Process& process, base::Instant t) const {
   if (!has_agent_ || !table_ || !process.started_at || !open_reason_.empty()) return false;
+  // The agent freezes nothing that has not settled.
   if (t < *process.started_at + kSettle) return false;
   const auto& pods = table_->spec.pods;
   const auto listed = std::find_if(pods.begin(), pods.end(), [&](const kube::TimetablePod& pod) {
     return pod.ns == process.ns && pod.name == process.name && pod.job_uid == process.job_uid;
   });
+  // A pod that is not listed runs.
   if (listed == pods.end()) return false;
   return !timetable::runs_at(table_->spec.timetable,
                              static_cast<std::uint16_t>(listed - pods.begin()), t);
@@ -339,6 +359,7 @@ void FakeNode::pass_time(base::Instant from, base::Instant to) {
   const bool slices = has_agent_ && open_reason_.empty();
   // The rule of gang scheduling that every test checks: pods of two jobs never run at the same time
   // on one node.
+  // All are compared with the first: two different jobs among them suffice.
   for (std::size_t i = 1; i < running.size() && slices; ++i) {
     if (running[i]->job_uid == running[0]->job_uid || to == from) continue;
     overlaps_.push_back(kube::format_micro_time(from) + ": " + running[0]->name + " and " +
@@ -351,6 +372,7 @@ void FakeNode::report() {
   if (!has_agent_) return;
   const auto table = tables_.find("", options_.name);
   if (!table) {
+    // Without a timetable everything runs.
     table_.reset();
     return;
   }

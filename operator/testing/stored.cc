@@ -13,6 +13,8 @@
 namespace control {
 namespace {
 
+// Objects are decoded without a request: what the API server stores is legal, so a failure is a
+// defect.
 template <typename T>
 std::shared_ptr<const T> decoded(const nlohmann::json& stored) {
   auto object = kube::decode<T>(stored);
@@ -37,6 +39,9 @@ std::shared_ptr<const T> Stored<T>::find(const std::string& ns, const std::strin
   return found == objects_.end() ? nullptr : *found;
 }
 
+// Decodes what has changed since the last look. An object that did not change is the same pointer
+// in the server, by which it is found again; a World looks after every write, and most objects
+// stay.
 template <typename T>
 void Stored<T>::look() const {
   const std::int64_t version = server_.resource_version();
@@ -52,6 +57,7 @@ void Stored<T>::look() const {
   decoded_ = std::move(known);
 }
 
+// The kinds that Worlds look at.
 template class Stored<kube::Job>;
 template class Stored<kube::NodeTimetable>;
 template class Stored<kube::Pod>;

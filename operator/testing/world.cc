@@ -35,6 +35,7 @@ namespace {
 
 using nlohmann::json;
 
+// Without limits on the rate: nothing may depend on real time.
 const kube::ClientOptions kFast{.rate = {.per_second = 1'000'000, .burst = 1'000'000}};
 // A loop and an API server that answer each other for ever would hang the test instead of failing
 // it.
@@ -88,6 +89,7 @@ bool OperatorProcess::look_around() {
   return informers_.have_synced();
 }
 
+// For tests of what a leader decides while another one writes.
 void OperatorProcess::pump_without_writes() {
   if (look_around()) (void)loop_.step();
 }
@@ -99,6 +101,7 @@ bool OperatorProcess::pump() {
   for (int round = 0; round < kPumpRoundsMax; ++round) {
     if (!look_around()) continue;
     const base::Instant due = loop_.step();
+    // A program would end here; the test looks at what it has done until then.
     if (fenced_by_ != 0) return true;
     bool wrote = false;
     // A few at a time, so that what is queued later may overtake.
@@ -130,6 +133,7 @@ World::World(Options options)
       jobs_{server_},
       pods_{server_},
       tables_{server_} {
+  // A prepared cluster, which has the CRDs.
   server_.restore(*devcluster::empty_cluster(KUBEGANG_SOURCE_DIR "/crds"));
   for (const char* name : {kNamespace, kSystemNamespace}) {
     kube::Namespace ns;
@@ -145,6 +149,7 @@ World::World(Options options)
                         .agents_namespace = options_.agent_pods ? kSystemNamespace : ""}));
     nodes_.back()->create();
   }
+  // The nodes exist before, as in a cluster in which kubegang is installed.
   restart_operator();
 }
 
@@ -209,6 +214,8 @@ void World::pump() {
   std::int64_t before = -1;
   while (before != server_.resource_version()) {
     before = server_.resource_version();
+    // A crash ends the process in the middle of its writes; the next one goes on at the same
+    // instant.
     while (process_ && !process_->pump()) {
       ++crashes_;
       log_.push_back("--- crash");
@@ -227,6 +234,7 @@ void World::pump() {
 
 // As kube-scheduler does with a pod that has no gate and only one node to choose from.
 void World::bind_pinned_pods() {
+  // Nothing is new since the last look.
   if (std::exchange(bound_, server_.resource_version()) == server_.resource_version()) return;
   for (const auto& pod : pods_.all()) {
     const auto node = node_of(*pod);
@@ -235,6 +243,7 @@ void World::bind_pinned_pods() {
                        {"kind", "Binding"},
                        {"metadata", {{"name", pod->metadata.name}}},
                        {"target", {{"kind", "Node"}, {"name", *node}}}};
+    // By the subresource, as kube-scheduler does.
     const auto bound = client_.call_json(
         kube::Method::kPost,
         "/api/v1/namespaces/" + pod->metadata.ns + "/pods/" + pod->metadata.name + "/binding",
@@ -243,6 +252,7 @@ void World::bind_pinned_pods() {
   }
 }
 
+// The last tick may be shorter, so that time is exact.
 void World::run_for(base::Duration duration) {
   const base::Instant end = clock_.wall() + duration;
   pump();
@@ -252,6 +262,7 @@ void World::run_for(base::Duration duration) {
   }
 }
 
+// The condition is tried after each tick.
 bool World::run_until(const std::function<bool()>& condition, base::Duration limit) {
   const base::Instant end = clock_.wall() + limit;
   pump();
@@ -263,6 +274,7 @@ bool World::run_until(const std::function<bool()>& condition, base::Duration lim
   return true;
 }
 
+// A Job without a name if there is none.
 kube::Job World::job(const std::string& name) const {
   const auto found = jobs_.find(kNamespace, name);
   return found ? *found : kube::Job{};
@@ -320,6 +332,7 @@ kube::NodeTimetable World::timetable(const std::string& node) const {
   return found ? *found : kube::NodeTimetable{};
 }
 
+// Fails the test if there is none.
 FakeNode& World::node(const std::string& name) {
   for (auto& node : nodes_) {
     if (node->name() == name) return *node;
@@ -346,6 +359,7 @@ void World::check_pods() {
   std::map<std::string, std::set<int>> members;               // likewise
   for (const auto& pod : pods_.all()) {
     if (pod->status.phase == kube::PodPhase::kSucceeded ||
+        // A pod that ends does not count: its successor may be there.
         pod->status.phase == kube::PodPhase::kFailed || pod->metadata.deletion_timestamp) {
       continue;
     }
@@ -440,9 +454,11 @@ json gang_job(const std::string& name, int nodes, const std::string& work, const
   return gang_job(name, nodes, work, more, nullptr);
 }
 
+// A Linear job: `nodes` whole nodes with one pod on each.
 json gang_job(const std::string& name, int nodes, const std::string& work, const json& more,
               const json& annotations) {
   json notes = annotations.is_object() ? annotations : json::object();
+  // FakeNode lets the program run so long; without it for ever.
   if (!work.empty()) notes["test/work"] = work;
   json spec{{"resources", {{"nodes", {{"min", nodes}}}}},
             {"template",

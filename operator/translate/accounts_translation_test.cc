@@ -28,6 +28,7 @@ using ::testing::IsEmpty;
 
 // An object as the API server would have it, from the JSON of its spec.
 template <typename T>
+// An object as a user writes it.
 T object_of(const std::string& name, const json& spec) {
   return kube::decode<T>({{"metadata", {{"name", name}}}, {"spec", spec}}).value();
 }
@@ -39,6 +40,7 @@ kube::AccountSpec account_spec(const json& spec) {
 // (perAccount.jobs) is a limit and not the absence of one. Namespaces are the scheduler's users.
 // Memory is in MiB there: 1Gi is 1024.
 TEST(LimitsTranslation, EveryLimitOfAQosReachesTheScheduler) {
+  // Each limit has a number of its own, so that two that are mixed up show.
   const auto object = object_of<kube::Qos>("gold", json::parse(R"({
       "limits": {"group": {"resources": {"cpus": 8, "memory": "1Gi", "nodes": 2, "billing": 9},
                            "jobs": 3, "submittedJobs": 4, "runTime": "100h"},
@@ -80,6 +82,7 @@ TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
       {"PartitionTimeLimit", &QosConfig::partition_time_limit},
       {"OverPartQOS", &QosConfig::over_part_qos},
       {"NoReserve", &QosConfig::no_reserve}};
+  // Each flag alone sets its own field and no other.
   for (const auto& [flag, field] : flags) {
     const auto object = object_of<kube::Qos>("gold", {{"flags", {flag}}});
     EXPECT_THAT(check_qos(object), IsEmpty()) << flag;
@@ -94,6 +97,7 @@ TEST(LimitsTranslation, EveryFlagOfAQosReachesTheScheduler) {
 // unless they name another one. Limits per namespace are the scheduler's limits per user.
 TEST(AccountTranslation, ATreeOfAccountsAndTheirNamespaces) {
   const auto science = account_spec({{"shares", 10}});
+  // team-b is in two accounts, and guests is its default.
   const auto physics = account_spec(json::parse(R"({
       "parent": "science", "sharesOfParent": true, "priority": 7,
       "limits": {"group": {"resources": {"cpus": 8}}, "perNamespace": {"jobs": 2}},
@@ -190,6 +194,7 @@ TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {
     return translate_config(config.spec).priority;
   };
   EXPECT_EQ(translated(json::object()), sched::PriorityParameters{});
+  // Each parameter differs from its default and from all others.
   const auto all = translated({{"priority", json::parse(R"({
       "type": "Multifactor",
       "weights": {"age": 1, "account": 2, "fairShare": 3, "jobSize": 4, "partition": 5, "qos": 6,
@@ -258,6 +263,7 @@ TEST(PriorityTranslation, APartitionSaysWhatItCountsAndWhatItBills) {
 
 // 1,000/1,024 millionths are 1, and 5,000/1,024 are 5: no weight vanishes.
 TEST(PriorityTranslation, AWeightOfMemoryIsRoundedToTheNearest) {
+  // Small weights must not be rounded away: 1 thousandth per GiB is 0.98 millionths per MiB.
   for (const int milli : {0, 1, 5}) {
     const auto object = object_of<kube::Partition>(
         "p", {{"nodes", {{"hostlist", "n1"}}}, {"billingWeights", {{"milliPerGiB", milli}}}});

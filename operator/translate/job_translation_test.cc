@@ -22,6 +22,7 @@ using std::chrono::seconds;
 struct Cluster {
   sched::Configuration configuration;
   std::map<std::string, PartitionCapacity> capacity{{"batch", {5, 8}}};
+  // One partition, one QOS and two accounts, one of which lists the namespace of the jobs.
   Cluster() {
     configuration.partitions.push_back({.name = "batch", .is_default = true});
     configuration.qos.push_back({.name = "high"});
@@ -29,6 +30,7 @@ struct Cluster {
     configuration.users = {{.name = "team-a", .account = "ours"},
                            {.name = "team-b", .account = "theirs"}};
   }
+  // Everything that is checked at a submission.
   JobVerdict judge(const kube::Job& job) const {
     return translate_job(job, check_template(job.spec.pod_template), sched::JobId{7},
                          base::Instant{}, {configuration, capacity, {}});
@@ -60,6 +62,7 @@ json container(const json& more) {
   one.update(more);
   return {{"template", {{"spec", {{"containers", json::array({one})}}}}}};
 }
+// The spec of a job with this in its pod template.
 json pod(const json& more) {
   json spec{{"containers", json::array({{{"name", "main"}}})}};
   spec.update(more);
@@ -124,6 +127,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Compared as a whole, so a field that the translation forgets, or sets for no reason, is seen.
 // This one has the fields of every day; the next but one those of the nodes' hardware.
 TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
+  // Each field differs from its default.
   const JobVerdict verdict = Cluster{}.judge(job_of_spec(
       {{"partitions", {"batch"}},
        {"resources",
@@ -241,6 +245,8 @@ TEST(CheckChange, RefusesTheSameFieldsAsTheRuleOfTheCrd) {
                                  .spec;
   std::ifstream file{KUBEGANG_SOURCE_DIR "/crds/kubegang.io_jobs.yaml"};
   const std::string crd{std::istreambuf_iterator<char>{file}, {}};
+  // The CRD's rules say the same in CEL; whichever is changed alone makes an edit pass in one place
+  // only.
   const auto compares = [&](const std::string& field) {
     return crd.find("self." + field + " == oldSelf." + field) != std::string::npos;
   };

@@ -34,6 +34,7 @@ json batch_job(const std::string& name, int pods, const std::string& work,
 // as "True: Reason: message".
 class AdoptedJobTest : public BatchJobFixture {
  protected:
+  // Kubernetes' own suspend, which ends the pods.
   void suspend(const std::string& name, bool on) {
     const auto patched =
         world_.client().patch<kube::BatchJob>({kTeam, name}, {{"spec", {{"suspend", on}}}});
@@ -154,6 +155,7 @@ TEST_F(AdoptedJobTest, OfNoRetriesFailsAtOnce) {
   EXPECT_EQ(get("broken").status.failed, 1);
 }
 
+// A podFailurePolicy of one rule.
 json on_exit_code(int code, const char* action) {
   const json rule{{"action", action},
                   {"onExitCodes", {{"operator", "In"}, {"values", json::array({code})}}}};
@@ -420,6 +422,7 @@ TEST_F(AdoptedJobTest, ThatHasEndedDoesNotRunOn) {
 // How a preemption looks from outside.
 class PreemptedAdoptedJobTest : public AdoptedJobTest {
  protected:
+  // A batch Job on all nodes, and then a job of a higher tier that needs all of them.
   void preempt(const std::string& mode) {
     json config = linear_config("4s");
     config["spec"]["preemptMode"] = mode;

@@ -21,6 +21,7 @@ using std::chrono::seconds;
 // How many, by "patch jobs.batch/status"; watches and lists are not of one job.
 using Requests = std::map<std::string, std::int64_t>;
 
+// In one text, so that a difference shows all requests at once.
 std::string text_of(const Requests& requests) {
   std::string text;
   for (const auto& [kind, count] : requests) {
@@ -42,12 +43,14 @@ class AdoptedRequests : public testing::Test {
  protected:
   static constexpr int kCores = 96;
 
+  // Ticks of 100 ms: what the operator gathers for seconds is then gathered as by the program.
   AdoptedRequests() : world_{{.nodes = node_names()}} {
     world_.tick = std::chrono::milliseconds{100};
     world_.apply(partition("batch", {{"nodes", {{"hostlist", "n[1-12]"}}}, {"default", true}}));
     world_.run_for(seconds{5});
   }
 
+  // What the operator asks for from the creation of so many Jobs of ours until all have ended.
   Requests of_ours(int count, const std::string& work) {
     world_.server().clear_request_log();
     const json core{{"tasksPerNode", 1}, {"cpusPerTask", 1}, {"memoryPerNode", "16Mi"}};
@@ -65,6 +68,7 @@ class AdoptedRequests : public testing::Test {
     world_.run_for(seconds{20});
     return requests_of_operator();
   }
+  // The same for batch Jobs. The 20 s at the end let it write what only informs.
   Requests of_batch(int count, const std::string& work) {
     world_.server().clear_request_log();
     create(count, work);
@@ -77,6 +81,7 @@ class AdoptedRequests : public testing::Test {
     world_.run_for(seconds{20});
     return requests_of_operator();
   }
+  // One pod each, of one CPU.
   void create(int count, const std::string& work) {
     const json container{{"name", "main"},
                          {"image", "busybox"},
@@ -104,12 +109,15 @@ class AdoptedRequests : public testing::Test {
   }
   static std::string job_name(const char* kind, int i) { return kind + std::to_string(i); }
   template <typename Predicate>
+  // For each of the jobs, by its number.
   static bool all_of(int count, const Predicate& holds) {
     for (int i = 0; i < count; ++i) {
       if (!holds(i)) return false;
     }
     return true;
   }
+  // By verb, resource and subresource. Lists and watches are not counted: they do not grow with the
+  // jobs.
   Requests requests_of_operator() {
     Requests requests;
     for (const auto& [kind, count] : world_.server().request_counts()) {
@@ -124,6 +132,8 @@ class AdoptedRequests : public testing::Test {
   }
 };
 
+// A batch Job costs its own two statuses and the Job that is made for it. A write that is added to
+// a life shows here.
 TEST_F(AdoptedRequests, ALifeTakesThreeMoreThanThatOfAJobOfOurs) {
   // Without the first and the third it is that of a Job of ours (requests_test.cc).
   EXPECT_EQ(text_of(of_batch(1, "20s")),

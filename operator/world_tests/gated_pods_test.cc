@@ -61,6 +61,7 @@ class GatedPodsTest : public ::testing::Test {
     world.apply(config);
     world.apply(partition("batch", force("n[12-16]")));
   }
+  // As their controller creates them.
   static void create(World& world, const json& pod) {
     const auto made = world.client().create_json<kube::Pod>(kGangNamespace, pod);
     ASSERT_TRUE(made.ok()) << made.error().message;
@@ -76,6 +77,7 @@ class GatedPodsTest : public ::testing::Test {
                    const json& notes = nullptr) {
     create_gang(world_, gang, pods, work, notes);
   }
+  // The Jobs that the operator has made for gangs, and others.
   static std::vector<kube::Job> jobs(World& world) {
     auto list = world.client().list<kube::Job>();
     return list.ok() ? std::move(list->items) : std::vector<kube::Job>{};
@@ -89,6 +91,7 @@ class GatedPodsTest : public ::testing::Test {
     EXPECT_LE(found.size(), 1U) << gang;
     return found.empty() ? kube::Job{} : found.front();
   }
+  // "" without a Job.
   static std::string state(World& world, const std::string& gang) {
     const kube::Job job = job_of(world, gang);
     return job.status.state ? std::string{kube::to_string(*job.status.state)} : "";
@@ -97,6 +100,7 @@ class GatedPodsTest : public ::testing::Test {
   bool becomes(const std::string& gang, const std::string& wanted, base::Duration limit) {
     return world_.run_until([&] { return state(gang) == wanted; }, limit);
   }
+  // All pods of the gang have settled.
   bool is_ready(const std::string& gang) {
     return kube::is_true(job_of(world_, gang).status.conditions, kube::kReady);
   }
@@ -105,11 +109,13 @@ class GatedPodsTest : public ::testing::Test {
     EXPECT_TRUE(found.ok()) << name;
     return found.ok() ? *found : kube::Pod{};
   }
+  // What the operator says on the pod, "" if nothing.
   std::string note(const std::string& name) {
     const kube::Pod found = pod(name);
     const kube::Condition* note = kube::find_condition(found.status.conditions, kube::kPodWaiting);
     return note == nullptr ? "" : note->reason + ": " + note->message;
   }
+  // As its author deletes it.
   void remove(const std::string& name) {
     EXPECT_TRUE(world_.client().remove<kube::Pod>({kGangNamespace, name}).ok());
   }
@@ -121,6 +127,7 @@ class GatedPodsTest : public ::testing::Test {
     world_.apply(gang_job("before", 5, "", {{"partitions", json::array({"alone"})}}));
     world_.run_for(seconds{5});
   }
+  // The name of the Job has a hash in it, so it is looked up.
   void patch_job_of(const std::string& gang, const json& spec) {
     world_.patch_job(job_of(world_, gang).metadata.name, spec);
   }

@@ -23,6 +23,8 @@ constexpr const char* kTeam = "team-a";
 // The pods of a group are gathered for 5 s, and any verdict has stood for 5 s before it is told.
 constexpr seconds kTold{12};
 
+// Goal: pods that a PodGroup names are one gang as soon as it is certain which pods it has.
+// minMember only says how many there are at least, so the operator waits until no more come.
 class PodGroupsTest : public ::testing::Test {
  protected:
   PodGroupsTest() : PodGroupsTest({.kube_scheduler = true, .pod_groups = true}) {}
@@ -46,6 +48,7 @@ class PodGroupsTest : public ::testing::Test {
     const auto made = world_.client().create(group);
     ASSERT_TRUE(made.ok()) << made.error().message;
   }
+  // With the gate, eight CPUs (a whole node) and 8 s of work.
   void create_pod(const std::string& name, const json& labels, const json& notes = nullptr) {
     json annotations{{"kubegang.io/cpus", "8"}, {"test/work", "8s"}};
     if (notes.is_object()) annotations.merge_patch(notes);
@@ -63,6 +66,7 @@ class PodGroupsTest : public ::testing::Test {
     const auto made = world_.client().create_json<kube::Pod>(kTeam, pod);
     ASSERT_TRUE(made.ok()) << made.error().message;
   }
+  // The label of the plugin's present versions.
   static json in_group(const std::string& name) {
     return {{"scheduling.x-k8s.io/pod-group", name}};
   }
@@ -87,12 +91,15 @@ class PodGroupsTest : public ::testing::Test {
     if (jobs.size() != 1 || !jobs[0].status.state) return "";
     return std::string{kube::to_string(*jobs[0].status.state)};
   }
+  // Within a minute of virtual time.
   bool becomes(const std::string& group, const std::string& wanted) {
     return world_.run_until([&] { return state(group) == wanted; }, minutes{1});
   }
   kube::Pod pod(const std::string& name) {
     return world_.client().get<kube::Pod>({kTeam, name}).value();
   }
+  // "Reason: message" of the operator's condition on the pod, which users see with kubectl
+  // describe.
   std::string note(const std::string& name) {
     const kube::Pod found = pod(name);
     const kube::Condition* note = kube::find_condition(found.status.conditions, kube::kPodWaiting);
@@ -102,6 +109,7 @@ class PodGroupsTest : public ::testing::Test {
   World world_;
 };
 
+// The plain case, from the first pod to the end.
 TEST_F(PodGroupsTest, AGangRunsWhenMinMemberPodsExist) {
   serve();
   create_group("train", 3);
@@ -112,6 +120,7 @@ TEST_F(PodGroupsTest, AGangRunsWhenMinMemberPodsExist) {
   EXPECT_THAT(jobs_of("train"), SizeIs(0));
   create_pods("train", 2, 2);
   ASSERT_TRUE(becomes("train", "Completed")) << world_.log_tail();
+  // All three pods, though the first two were there long before.
   EXPECT_THAT(jobs_of("train")[0].spec.adopted, SizeIs(3));
   EXPECT_EQ(jobs_of("train")[0].status.starts, 1);
   for (const char* name : {"train-0", "train-1", "train-2"}) {
@@ -129,6 +138,7 @@ TEST_F(PodGroupsTest, WithoutItsPodGroupAGangWaitsAndSaysSo) {
   world_.run_for(kTold);
   EXPECT_THAT(note("train-1"),
               HasSubstr("WaitingForPodGroup: waits for PodGroup \"train\", which does not exist"));
+  // kube-scheduler must not get it meanwhile.
   EXPECT_TRUE(has_gang_gate(pod("train-1")));
   create_group("train", 2);
   EXPECT_TRUE(becomes("train", "Completed")) << world_.log_tail();
@@ -151,6 +161,7 @@ TEST_F(PodGroupsTest, PodsThatComeWithinSecondsBelongToItAndLaterOnesDoNot) {
   world_.run_for(seconds{6});
   EXPECT_THAT(note("train-4"), HasSubstr("NotInGang: gang \"train\" has all its pods already"));
   EXPECT_TRUE(becomes("train", "Completed")) << world_.log_tail();
+  // A pod that came too late waits; its author must decide what it is for.
   EXPECT_TRUE(has_gang_gate(pod("train-4")));
 }
 
@@ -162,6 +173,7 @@ TEST_F(PodGroupsTest, TheAnnotationSaysHowManyPodsItHas) {
   world_.run_for(kTold);
   EXPECT_THAT(note("exact-0"), HasSubstr("2 of 3 pods of PodGroup \"exact\" exist"));
   create_pods("exact", 2, 2, {{"kubegang.io/pods", "3"}});
+  // Without the 5 s in which pods of a group are gathered.
   world_.run_for(seconds{1});
   ASSERT_THAT(jobs_of("exact"), SizeIs(1));
   EXPECT_THAT(jobs_of("exact")[0].spec.adopted, SizeIs(3));
@@ -208,6 +220,7 @@ TEST_F(PodGroupsTest, GangsOfOurLabelAreOthers) {
   both["kubegang.io/job-name"] = "train";
   create_pod("ours", both, {{"kubegang.io/pods", "1"}});
   world_.run_for(kTold);
+  // One for the group, and one for the gang of our label.
   const auto jobs = world_.client().list<kube::Job>().value().items;
   ASSERT_THAT(jobs, SizeIs(2)) << world_.log_tail();
   ASSERT_THAT(jobs_of("train"), SizeIs(1));
@@ -222,6 +235,7 @@ TEST_F(PodGroupsTest, WhereTheApiIsNotServedTheyWait) {
   world_.run_for(seconds{30});
   EXPECT_EQ(pod("ours").status.phase, kube::PodPhase::kSucceeded) << world_.log_tail();
   EXPECT_THAT(note("train-0"), HasSubstr("WaitingForPodGroup"));
+  // A kind that is not there is not worth a warning every 30 s.
   EXPECT_THAT(world_.log_tail(), ::testing::Not(HasSubstr("watch failed")));
   serve();
   create_group("train", 2);
@@ -233,6 +247,7 @@ TEST_F(PodGroupsTest, WhereTheApiIsNotServedTheyWait) {
 TEST_F(PodGroupsTest, AGangThatHasItsJobNeedsNoPodGroup) {
   serve();
   create_group("train", 5);
+  // The nodes are busy for 20 s, so the group's Job exists and waits when the CRD goes.
   world_.apply(gang_job("before", 5, "20s"));
   world_.run_for(seconds{2});
   create_pods("train", 0, 4);
@@ -245,6 +260,7 @@ TEST_F(PodGroupsTest, AGangThatHasItsJobNeedsNoPodGroup) {
   create_pods("late", 0, 0);
   world_.run_for(kTold);
   EXPECT_THAT(note("late-0"), HasSubstr("WaitingForPodGroup"));
+  // A new leader, which never saw the PodGroup.
   world_.restart_operator();
   ASSERT_TRUE(becomes("train", "Completed")) << world_.log_tail();
   EXPECT_EQ(jobs_of("train")[0].metadata.name, name);
@@ -263,6 +279,7 @@ TEST_F(PodGroupsTest, AReplacementJoinsTheNextGang) {
   create_pods("train", 0, 2, notes);
   ASSERT_TRUE(becomes("train", "Pending")) << world_.log_tail();
   const std::string first = jobs_of("train")[0].metadata.name;
+  // A pod of the gang that waits: the Job in which it is listed cannot be carried out any more.
   ASSERT_TRUE(world_.client().remove<kube::Pod>({kTeam, "train-1"}).ok());
   world_.run_for(seconds{2});
   create_pods("train", 3, 3, notes);
@@ -274,6 +291,7 @@ TEST_F(PodGroupsTest, AReplacementJoinsTheNextGang) {
   EXPECT_TRUE(becomes("train", "Completed")) << world_.log_tail();
 }
 
+// The operator's flag --adopt-pod-groups is off, as by default.
 class PodGroupsSwitchedOffTest : public PodGroupsTest {
  protected:
   PodGroupsSwitchedOffTest() : PodGroupsTest{{.kube_scheduler = true}} {}
@@ -293,6 +311,7 @@ TEST_F(PodGroupsSwitchedOffTest, TheirPodsNameNoGang) {
 // Whatever the operator was about to write when it crashed: each group has one Job, which starts
 // once.
 TEST(PodGroupsCrashes, AtAnyWriteChangeNothing) {
+  // A fixture that is made once for each seed.
   struct Rounds : PodGroupsTest {
     explicit Rounds(std::uint64_t seed)
         : PodGroupsTest{{.seed = seed,
@@ -314,10 +333,12 @@ TEST(PodGroupsCrashes, AtAnyWriteChangeNothing) {
     round.serve();
     round.create_group("good", 3);
     round.create_group("wide", 5);
+    // Four pods for a minMember of three.
     round.create_pods("good", 0, 3);
     round.create_pods("wide", 0, 4);
     round.world_.run_for(seconds{60});
     crashes += round.world_.crashes();
+    // Then it may come to rest.
     round.world_.set_crash_per_mille(0);
     for (const char* group : {"good", "wide"}) {
       EXPECT_TRUE(round.becomes(group, "Completed")) << round.world_.log_tail();
@@ -326,6 +347,7 @@ TEST(PodGroupsCrashes, AtAnyWriteChangeNothing) {
     }
     expect_no_violations(round.world_);
   }
+  // Without a crash nothing would have been shown.
   EXPECT_GT(crashes, 0);
 }
 
