@@ -5,11 +5,15 @@
 namespace kube {
 namespace {
 
+// The standard alphabet (RFC 4648, section 4), which Kubernetes uses for Secrets and certificates.
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 }  // namespace
 
+// Digits are collected in `bits`, six at a time, and each whole byte is taken off at once:
+// `bits_count` is how many bits have not been used. Line breaks and blanks are passed over, since
+// files are wrapped; after the padding no digit may follow. nullopt for any other character.
 std::optional<std::string> decode_base64(std::string_view text) {
   std::string out;
   std::uint32_t bits = 0;
@@ -29,6 +33,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
     bits_count += 6;
     if (bits_count < 8) continue;
     bits_count -= 8;
+    // The bits above were used before; the mask drops them.
     out += static_cast<char>((bits >> bits_count) & 0xffU);
   }
   // Padding may be missing, but a single digit is less than a byte.
@@ -36,6 +41,8 @@ std::optional<std::string> decode_base64(std::string_view text) {
   return out;
 }
 
+// Three bytes become four digits. The last group is filled with zero bits, and padding says how
+// many bytes are missing.
 std::string encode_base64(std::string_view bytes) {
   std::string out;
   for (std::size_t i = 0; i < bytes.size(); i += 3) {
@@ -44,6 +51,7 @@ std::string encode_base64(std::string_view bytes) {
       const char c = i + j < bytes.size() ? bytes[i + j] : '\0';
       group = (group << 8U) | static_cast<unsigned char>(c);
     }
+    // One byte needs two digits, two bytes need three.
     const std::size_t digits = bytes.size() - i >= 3 ? 4 : bytes.size() - i + 1;
     for (unsigned digit = 0; digit < 4; ++digit) {
       out += digit < digits ? kAlphabet[(group >> (18U - 6U * digit)) & 63U] : '=';

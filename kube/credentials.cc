@@ -4,6 +4,8 @@
 
 namespace kube {
 
+// With a plugin the lock is held while it runs, so that a person is asked once and not by each
+// thread. Without one nothing is shared but the token, which has its own lock.
 base::Result<Credential> Credentials::get() {
   if (config_.exec) {
     const std::lock_guard lock{mu_};
@@ -17,16 +19,19 @@ base::Result<Credential> Credentials::get() {
   return credential;
 }
 
+// A token comes before user and password; "" if there is neither.
 std::string Credentials::header_of(const std::string& token) const {
   if (!token.empty()) return "Bearer " + token;
   if (config_.username.empty() && config_.password.empty()) return {};
   return "Basic " + encode_base64(config_.username + ":" + config_.password);
 }
 
+// Called after the server has refused a credential.
 // Returns true if a credential other than the refused one is there now.
 bool Credentials::refresh(const Credential& refused) {
   if (!config_.exec) {
     constexpr std::string_view kBearer = "Bearer ";
+    // A password or a certificate does not change, so there is nothing to try.
     const bool has_token = refused.authorization.starts_with(kBearer);
     return has_token && tokens_.refresh(refused.authorization.substr(kBearer.size()));
   }
@@ -40,6 +45,7 @@ bool Credentials::refresh(const Credential& refused) {
   return again.ok() && !(*again == refused);
 }
 
+// REQUIRES: mu_ is held.
 base::Result<Credential> Credentials::of_plugin_locked() {
   // Without an expiry the plugin's answer holds until the server refuses it, as in client-go.
   if (from_plugin_ && from_plugin_->expires && clock_.wall() >= *from_plugin_->expires) {

@@ -68,6 +68,7 @@ std::string exec_info(const TransportConfig& config) {
       -1, ' ', false, json::error_handler_t::replace);
 }
 
+// Returns our environment with the plugin's additions, which win: a name occurs once.
 // Ours with the plugin's additions, which win.
 std::vector<std::string> environment_for(const TransportConfig& config) {
   std::vector<std::pair<std::string, std::string>> added = config.exec->environment;
@@ -109,6 +110,7 @@ class Descriptor {
 
 // Starts the program with `output` as its standard output. The error of a missing program ends with
 // the hint of the kubeconfig, as kubectl shows it.
+// The program is searched in PATH if its name has no slash (posix_spawnp).
 Result<pid_t> start(const TransportConfig& config, int output) {
   const ExecPlugin& plugin = *config.exec;
   std::vector<std::string> words = plugin.arguments;
@@ -133,6 +135,7 @@ Result<pid_t> start(const TransportConfig& config, int output) {
   return failed(plugin, "cannot start it: " + std::string{std::strerror(error)} + hint);
 }
 
+// Reads until the program closes its output, or has written too much.
 // Until the program closes its output, or has written too much.
 std::string read_all(int descriptor) {
   std::string text;
@@ -148,6 +151,7 @@ std::string read_all(int descriptor) {
 
 }  // namespace
 
+// The pipe is made here and not in start(), so that this function sees which end is whose.
 Result<ExecCredential> run_exec_plugin(const TransportConfig& config) {
   const ExecPlugin& plugin = *config.exec;
   if (plugin.interactive == ExecPlugin::Interactive::kAlways && !may_ask(plugin)) {
@@ -201,6 +205,8 @@ Result<ExecCredential> parse_exec_credential(const std::string& text, const Exec
   if (credential.token.empty() && credential.client_key_pem.empty()) {
     return failed(plugin, "it printed neither a token nor a client certificate");
   }
+  // An instant that cannot be read is an error: taken as "never", a token would be used until the
+  // server refuses it.
   if (const std::string expires = text_at(*status, "expirationTimestamp"); !expires.empty()) {
     const auto instant = parse_instant(expires);
     if (!instant.ok()) return failed(plugin, "expirationTimestamp: " + instant.error().message);

@@ -24,6 +24,7 @@ using base::Error;
 using base::Result;
 using base::Status;
 
+// Real proxies answer with a few hundred bytes.
 constexpr std::size_t kHeadBytesMax = 8U << 10U;  // of a proxy's answer
 
 // Capitals first: both spellings are in use, and Go reads them in this order.
@@ -69,6 +70,7 @@ bool is_local(const std::string& host) {
 // Returns true if the network (a base address, a slash, a count of bits) contains the address.
 // False for anything else, since an entry of NO_PROXY may be a name.
 // "10.0.0.0/8"
+// IPv4 and IPv6 are never compared with each other.
 bool network_has(std::string_view network, const Address& address) {
   const std::size_t slash = network.find('/');
   if (slash == std::string_view::npos) return false;
@@ -88,6 +90,9 @@ bool network_has(std::string_view network, const Address& address) {
 
 // An entry of NO_PROXY, read as Go reads it: "*", a network, or a host with or without a port.
 // "example.com" covers its subdomains too, ".example.com" and "*.example.com" only those.
+// 1. everything
+// 2. a network, if the server is named by its address
+// 3. a host, whose port must be the server's if it is named
 bool entry_covers(std::string_view entry, const Url& server) {
   if (entry == "*") return true;
   if (const auto address = parse_address(server.host); address) {
@@ -109,6 +114,7 @@ bool entry_covers(std::string_view entry, const Url& server) {
   return server.host.ends_with(suffix);
 }
 
+// Returns true if any entry of the list covers the server.
 // A list with commas; blanks around an entry are allowed.
 bool no_proxy_covers(std::string_view list, const Url& server) {
   while (!list.empty()) {
@@ -123,6 +129,8 @@ bool no_proxy_covers(std::string_view list, const Url& server) {
 }
 
 // Bytes over a socket, with one deadline for all of them.
+// One conversation before TLS begins. The deadline is for all of it together: a proxy that sends
+// one byte a second must not keep a request for hours.
 class Conversation {
  public:
   Conversation(int descriptor, const Url& proxy, base::Duration timeout)
@@ -159,6 +167,7 @@ class Conversation {
   }
 
   // The address of the proxy without its password, and why.
+  // kUnavailable: another try may reach the proxy at a better moment.
   Error refused(const std::string& why) const {
     return {Code::kUnavailable, "the proxy " + proxy_.text() + " refused: " + why};
   }
@@ -189,6 +198,8 @@ class Conversation {
 // 9110, section 9.3.6. The password is sent to the proxy only, in clear.
 Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& target) {
   std::string request =
+      // The request line and the Host header are the same: the proxy learns where to, and nothing
+      // of the request itself.
       "CONNECT " + target.host_and_port() + " HTTP/1.1\r\nHost: " + target.host_and_port() + "\r\n";
   if (!proxy.user.empty()) {
     request +=
@@ -210,6 +221,8 @@ Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& tar
     return proxy_end.refused("its answer is not HTTP");
   }
   const std::string answer = line.substr(blank + 1);
+  // 407 asks for a password, 403 says that the target is not allowed; the proxy's own words are
+  // told.
   if (!answer.starts_with("2")) return proxy_end.refused(answer);
   return {};
 }
@@ -228,6 +241,7 @@ std::string_view socks_error(unsigned char code) {
   return code < kErrors.size() ? kErrors[code] : "an unknown error";
 }
 
+// Logs in with user and password (RFC 1929). Lengths are one byte, so longer words cannot be sent.
 // User and password (RFC 1929).
 Status log_in_to_socks(Conversation& proxy_end, const Url& proxy) {
   if (proxy.user.size() > 255 || proxy.password.size() > 255) {
@@ -241,6 +255,7 @@ Status log_in_to_socks(Conversation& proxy_end, const Url& proxy) {
   if (auto status = proxy_end.send(message); !status.ok()) return status;
   const auto answer = proxy_end.receive(2);
   if (!answer.ok()) return answer.error();
+  // The first byte is the version of this exchange, the second 0 for success.
   if ((*answer)[1] != 0) return proxy_end.refused("user or password are wrong");
   return {};
 }
@@ -257,6 +272,8 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
   const auto chosen = proxy_end.receive(2);
   if (!chosen.ok()) return chosen.error();
   if ((*chosen)[0] != 5) return proxy_end.refused("it does not speak SOCKS 5");
+  // A proxy that wants a password although none was offered answers 0xff, which ends up in the last
+  // branch.
   if ((*chosen)[1] == 2 && has_user) {
     if (auto status = log_in_to_socks(proxy_end, proxy); !status.ok()) return status;
   } else if ((*chosen)[1] != 0) {
@@ -265,6 +282,7 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
   // 2. ask for the connection; a name is resolved by the proxy
   if (target.host.size() > 255) return proxy_end.refused("the host's name is too long");
   std::string request{"\x05\x01\x00", 3};
+  // The kinds of addresses: 1 is IPv4, 4 is IPv6, 3 a name with its length before it.
   if (const auto address = parse_address(target.host); address) {
     request += address->size == 4 ? '\x01' : '\x04';
     request.append(reinterpret_cast<const char*>(address->bytes.data()), address->size);
@@ -273,10 +291,13 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
     request += static_cast<char>(target.host.size());
     request += target.host;
   }
+  // In network byte order.
   request += static_cast<char>(target.port >> 8);
   request += static_cast<char>(target.port & 0xff);
   if (auto status = proxy_end.send(request); !status.ok()) return status;
   // 3. the answer, with an address that has one of three lengths
+  // Version, code, a reserved byte, the kind of address, and its first byte, which is the length of
+  // a name.
   const auto head = proxy_end.receive(5);
   if (!head.ok()) return head.error();
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>((*head)[at]); };
@@ -289,6 +310,9 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
 }  // namespace
 
 // A proxy without a scheme ("10.0.0.9:3128") is an http one, as Go takes it.
+// 1. none for this machine's own addresses
+// 2. the variable for the server's scheme
+// 3. unless NO_PROXY covers the server
 std::string proxy_from_environment(const Url& server) {
   if (is_local(server.host)) return {};
   const std::string proxy = server.scheme == "https" ? environment_of("HTTPS_PROXY", "https_proxy")

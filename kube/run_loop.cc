@@ -7,6 +7,7 @@
 
 namespace kube {
 
+// May be called from any thread; several calls before the next wait are one.
 void Waker::wake() {
   {
     const std::lock_guard lock{mu_};
@@ -16,6 +17,7 @@ void Waker::wake() {
   changed_.notify_all();
 }
 
+// Returns after `duration`, when woken, or when stop is requested, whichever comes first.
 void Waker::wait_for(base::Duration duration, std::stop_token stop) {
   // A day: kNever and its like would overflow in the wait.
   constexpr base::Duration kWaitMax = std::chrono::hours{24};
@@ -25,11 +27,13 @@ void Waker::wait_for(base::Duration duration, std::stop_token stop) {
   woken_ = false;
 }
 
+// Steps see the stop by their token; one that ignores it holds this up.
 RunLoop::~RunLoop() {
   request_stop();
   join();
 }
 
+// `waker` null: the loop sleeps for as long as its step asked, and only a stop ends that early.
 void RunLoop::start(const std::string& name, Step step, Waker* waker) {
   threads_.emplace_back([step = std::move(step), waker, stop = stop_.get_token(), name] {
     constexpr std::size_t kThreadNameMax = 15;  // pthread_setname_np(3)
@@ -44,6 +48,7 @@ void RunLoop::start(const std::string& name, Step step, Waker* waker) {
   });
 }
 
+// Waits until each step has returned.
 void RunLoop::join() {
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();

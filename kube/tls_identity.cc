@@ -30,6 +30,8 @@ base::Instant instant_of(const ASN1_TIME* time) {
 
 }  // namespace
 
+// All certificates of the text, in its order: a client's own comes first, those of its issuers
+// follow.
 base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem) {
   const auto bio = reader(pem);
   std::vector<CertificatePointer> out;

@@ -28,6 +28,7 @@ bool TokenSource::refresh(const std::string& refused) {
   return token_ != refused;
 }
 
+// REQUIRES: mu_ is held. An error leaves the token as it is.
 base::Status TokenSource::read_locked() {
   std::ifstream file{file_, std::ios::binary};
   if (!file) {

@@ -31,6 +31,7 @@ constexpr std::streamsize kFileBytesMax = 4 << 20;
 // one (or from one without an end, such as /dev/zero).
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
+  // A missing file is told apart: a list of kubeconfigs may have entries that do not exist.
   if (!file) {
     const Code code = errno == ENOENT ? Code::kNotFound : Code::kPermissionDenied;
     return Error{code, "cannot read " + path + ": " + std::strerror(errno)};
@@ -46,6 +47,8 @@ Result<std::string> read_file(const std::string& path) {
 nlohmann::json json_of_scalar(const YAML::Node& node) {
   // yaml-cpp tags a quoted scalar with "!": "007" must stay a string and not become a number.
   if (node.Tag() != "!") {
+    // In the order of the core schema: a word is tried as a flag, then as a whole number, then as
+    // any number.
     if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
     if (std::int64_t number = 0; YAML::convert<std::int64_t>::decode(node, number)) return number;
     if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
@@ -68,6 +71,7 @@ nlohmann::json json_of(const YAML::Node& node, int depth, int& left) {
       return json_of_scalar(node);
     case YAML::NodeType::Sequence: {
       auto list = nlohmann::json::array();
+      // Once `left` is below 0 each further value costs nothing, so the recursion ends soon.
       for (const YAML::Node& item : node) list.push_back(json_of(item, depth + 1, left));
       return list;
     }
@@ -158,6 +162,7 @@ class Reader {
     return config;
   }
 
+  // As $KUBECONFIG lists them.
   std::string paths() const {
     std::string all;
     for (const Kubeconfig& file : files_) all += (all.empty() ? "" : ":") + file.path;
@@ -172,6 +177,7 @@ class Reader {
     std::string title;  // "cluster \"dev\""
   };
 
+  // The path first: users often have several files.
   static Error bad(const std::string& path, const std::string& what) {
     return base::invalid_argument("kubeconfig " + path + ": " + what);
   }
@@ -197,6 +203,7 @@ class Reader {
   std::optional<Entry> named(const std::string& kind, const std::string& name) const {
     for (const Kubeconfig& file : files_) {
       if (!file.root.IsMap()) continue;
+      // Entries that are not maps, or have the name but no content, are passed over.
       for (const YAML::Node& entry : file.root[kind + "s"]) {
         if (text(entry, "name") != name) continue;
         const YAML::Node node = entry[kind];
@@ -244,6 +251,8 @@ class Reader {
     if (!proxy.ok()) return bad(cluster, ": " + of + ": " + proxy.error().message);
     if (proxy->scheme != "https") return {};
     return bad(cluster, ": " + of +
+                            // TLS to the proxy and TLS to the server through it would be two layers
+                            // of TLS in one connection.
                             " is an https proxy, which is not supported: use http:// or "
                             "socks5://");
   }
@@ -289,6 +298,7 @@ class Reader {
   }
 
   // The plugin is not run here, only described: Credentials runs it when a request needs it.
+  // Its environment is beside ours, not in place of it.
   static base::Status read_exec(const Entry& user, const Entry& cluster, TransportConfig& config) {
     const YAML::Node exec = user.node["exec"];
     ExecPlugin plugin;
@@ -310,6 +320,7 @@ class Reader {
     }
     plugin.install_hint = text(exec, "installHint");
     plugin.provide_cluster_info = text(exec, "provideClusterInfo") == "true";
+    // "IfAvailable" is the default, as in kubectl.
     const std::string mode = text(exec, "interactiveMode");
     if (mode == "Never") plugin.interactive = ExecPlugin::Interactive::kNever;
     if (mode == "Always") plugin.interactive = ExecPlugin::Interactive::kAlways;
@@ -357,6 +368,7 @@ Error bad_yaml(const std::string& path, const YAML::Exception& error) {
                                 std::to_string(error.mark.column + 1) + ": " + error.msg);
 }
 
+// yaml-cpp throws; this is the function that calls it (style.md, 24).
 Result<Kubeconfig> parse_one(std::string_view text, const std::string& path,
                              const std::string& directory) {
   try {
@@ -399,6 +411,7 @@ std::string trimmed(std::string text) {
 
 }  // namespace
 
+// `path` is only for messages.
 Result<TransportConfig> parse_kubeconfig(std::string_view text, const std::string& path,
                                          const std::string& directory,
                                          const ConfigOverrides& overrides) {
@@ -457,6 +470,7 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   const auto authority = read_file(directory + "/ca.crt");
   if (!authority.ok()) return authority.error().with_context("service account");
   config.ca_pem = *authority;
+  // The namespace is a convenience: without the file the default stays.
   if (const auto ns = read_file(directory + "/namespace"); ns.ok()) config.ns = trimmed(*ns);
   return config;
 }

@@ -23,6 +23,7 @@ int hex_digit(char c) {
 }
 
 // Splits "user:password@" off.
+// The user's name may have a colon only if it is encoded; the password may have any.
 void take_user(std::string_view& authority, Url& url) {
   // The last one: a password may contain an @ that was not encoded.
   const std::size_t at = authority.rfind('@');
@@ -35,6 +36,7 @@ void take_user(std::string_view& authority, Url& url) {
 }
 
 // "host:port", "[fd00::1]:port", with or without the port.
+// False if there is no host, or what follows it is not a port from 1 to 65535.
 bool take_host(std::string_view authority, Url& url) {
   std::string_view port;
   if (authority.starts_with('[')) {
@@ -49,6 +51,7 @@ bool take_host(std::string_view authority, Url& url) {
   }
   if (url.host.empty()) return false;
   if (port.empty()) return true;
+  // An absent port leaves the one of the scheme, which the caller has set.
   const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), url.port);
   const bool whole = error == std::errc{} && end == port.data() + port.size();
   return port[0] == ':' && whole && url.port >= 1 && url.port <= 65535;
@@ -56,6 +59,7 @@ bool take_host(std::string_view authority, Url& url) {
 
 }  // namespace
 
+// By bytes, so UTF-8 is encoded as it is transmitted. SOURCE: RFC 3986, section 2.
 std::string percent_encode(std::string_view text) {
   static constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;
@@ -90,6 +94,7 @@ std::string percent_decode(std::string_view text, bool plus_is_blank) {
   return out;
 }
 
+// A colon in the host means an IPv6 address, whose brackets were taken off when it was read.
 std::string Url::host_and_port() const {
   const bool v6 = host.find(':') != std::string::npos;
   return (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
@@ -113,6 +118,7 @@ base::Result<Url> parse_url(std::string_view text) {
   text.remove_prefix(scheme_end + 3);
   const std::size_t slash = std::min(text.find('/'), text.size());
   url.path = text.substr(slash);
+  // Paths of the API begin with a slash of their own.
   while (url.path.ends_with('/')) url.path.pop_back();
   std::string_view authority = text.substr(0, slash);
   take_user(authority, url);

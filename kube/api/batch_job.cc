@@ -39,6 +39,7 @@ void visit(Io& io, Like<BatchSuccessPolicy> auto& s) {
   io.field("rules", s.rules);
 }
 
+// The template stays text: most of it is never looked at, and pods are made of all of it.
 template <typename Io>
 void visit(Io& io, Like<BatchJobSpec> auto& s) {
   io.field("parallelism", s.parallelism);
@@ -55,6 +56,8 @@ void visit(Io& io, Like<BatchJobSpec> auto& s) {
   io.field("template", s.pod_template);
 }
 
+// Counters that are 0 are left out, like the API server leaves them out; `ready` and `terminating`
+// tell 0 from "not said".
 template <typename Io>
 void visit(Io& io, Like<BatchJobStatus> auto& s) {
   io.nonzero("active", s.active);

@@ -20,6 +20,8 @@ void visit(Io& io, Like<EventSource> auto& s) {
   io.field("host", s.host);
 }
 
+// `count` and the two times are of the core group's Events; that of events.k8s.io has other names
+// for them.
 template <typename Io>
 void visit(Io& io, Like<Event> auto& s) {
   io.field("metadata", s.metadata);

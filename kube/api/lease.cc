@@ -8,6 +8,8 @@ template <typename Io>
 void visit(Io& io, Like<LeaseSpec> auto& s) {
   io.field("holderIdentity", s.holder_identity);
   io.field("leaseDurationSeconds", s.lease_duration_seconds);
+  // Microseconds, as metav1.MicroTime: leaders renew several times in a minute, and whole seconds
+  // would hide how close a renewal was.
   io.micro_time("acquireTime", s.acquire_time);
   io.micro_time("renewTime", s.renew_time);
   io.field("leaseTransitions", s.lease_transitions);

@@ -4,10 +4,12 @@
 
 namespace kube {
 
+// As kubectl shows names: "ns/name", "name" for kinds without namespaces.
 std::string to_string(const ObjectKey& key) {
   return key.ns.empty() ? key.name : key.ns + "/" + key.name;
 }
 
+// Null if no owner is the controller. The API server allows one.
 const OwnerReference* controller_of(const ObjectMeta& meta) {
   for (const OwnerReference& owner : meta.owner_references) {
     if (owner.controller) return &owner;
@@ -15,6 +17,7 @@ const OwnerReference* controller_of(const ObjectMeta& meta) {
   return nullptr;
 }
 
+// The first of that type; null if there is none.
 const Condition* find_condition(const Conditions& conditions, std::string_view type) {
   for (const Condition& condition : conditions) {
     if (condition.type == type) return &condition;
@@ -22,11 +25,14 @@ const Condition* find_condition(const Conditions& conditions, std::string_view t
   return nullptr;
 }
 
+// False also for a condition that is absent or Unknown.
 bool is_true(const Conditions& conditions, std::string_view type) {
   const Condition* condition = find_condition(conditions, type);
   return condition != nullptr && condition->status == ConditionStatus::kTrue;
 }
 
+// Returns true if anything changed, so that the caller writes only then. The transition time is
+// kept as long as the status stays: it says since when that holds.
 bool set_condition(Conditions& conditions, Condition condition, base::Instant now) {
   const auto old = std::ranges::find(conditions, condition.type, &Condition::type);
   if (!condition.last_transition_time) {

@@ -12,8 +12,11 @@ void visit(Io& io, Like<Taint> auto& s) {
   io.time("timeAdded", s.time_added);
 }
 
+// Each visit() lists the fields of a struct once, for reading, writing and listing them (codec.h).
+// Fields of a Node that are not here are dropped when it is read.
 template <typename Io>
 void visit(Io& io, Like<NodeSpec> auto& s) {
+  // The API server leaves a false out, so we do.
   io.nonzero("unschedulable", s.unschedulable);
   io.field("taints", s.taints);
 }

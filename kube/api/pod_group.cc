@@ -4,6 +4,7 @@
 
 namespace kube {
 
+// Of the coscheduling plugin's spec only the least number of members says anything to us.
 template <typename Io>
 void visit(Io& io, Like<PodGroupSpec> auto& s) {
   io.field("minMember", s.min_member);

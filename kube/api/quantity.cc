@@ -12,6 +12,7 @@ namespace {
 // Everything is reckoned in fractions of 128 bits: thousandths and binary units stay exact, and
 // what does not fit is seen before it overflows.
 __extension__ typedef __int128 Wide;
+// 2^127 - 1; there is no numeric_limits for this type.
 constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);
 
 // A factor as a fraction, since suffixes below 1 (m, u, n) divide.
@@ -21,6 +22,8 @@ struct Scale {
 };
 
 // Factors to thousandths of a unit.
+// nullopt for an unknown suffix. The binary suffixes are powers of 1,024, the others of 1,000; "k"
+// is small and "Ki" begins with a capital, as Kubernetes has them.
 std::optional<Scale> scale_of(std::string_view suffix) {
   static constexpr std::array<std::pair<std::string_view, std::int64_t>, 12> kUpward{{
       {"", 1},
@@ -46,7 +49,8 @@ std::optional<Scale> scale_of(std::string_view suffix) {
   return std::nullopt;
 }
 
-// "e3", "E-2".
+// Returns the factor of a decimal exponent, "e3" or "E-2"; nullopt if it is none or out of range.
+// "1E" is not one: E alone is the suffix of 10^18.
 std::optional<Scale> exponent_of(std::string_view suffix) {
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
   std::string_view digits = suffix.substr(1);
@@ -63,12 +67,15 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
   return scale;
 }
 
+// Views into the text. The digits are not turned into a number yet, so there may be any number of
+// them.
 struct Number {
   std::string_view whole;     // the digits before the point
   std::string_view fraction;  // and those after it
   std::size_t length = 0;     // characters read; 0 = no number
 };
 
+// Signs and suffixes are the caller's.
 Number read_number(std::string_view text) {
   const auto digits_at = [text](std::size_t begin) {
     std::size_t end = begin;
@@ -107,6 +114,7 @@ std::optional<Product> multiply(const Number& number, Wide factor) {
     if (whole > kWideMax / 10 - 1) return std::nullopt;
     whole = whole * 10 + (digit - '0');
   }
+  // Checked before it is made: an overflow of a signed number is undefined.
   if (whole > (kWideMax - product.whole) / factor) return std::nullopt;
   product.whole += whole * factor;
   return product;
@@ -130,6 +138,7 @@ base::Result<Quantity> parse_quantity(std::string_view text) {
   std::optional<Scale> scale = scale_of(suffix);
   if (!scale) scale = exponent_of(suffix);
   if (!scale) return bad("unknown suffix \"" + std::string{suffix} + "\"");
+  // Multiplied first and divided afterwards, so that nothing is lost in between.
   const auto product = multiply(number, scale->multiply);
   if (!product) return bad("too large");
   // Away from zero, as Quantity.Value() and MilliValue() do.
@@ -153,6 +162,7 @@ std::string format_bytes(Bytes bytes) {
   return std::to_string(value) + std::string{kSuffixes[power]};
 }
 
+// Whole units without a suffix, else thousandths: 1500m.
 std::string format_decimal(Quantity quantity) {
   if (quantity.milli() % 1000 == 0) return std::to_string(quantity.milli() / 1000);
   return std::to_string(quantity.milli()) + "m";

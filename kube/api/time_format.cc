@@ -29,6 +29,7 @@ std::optional<unsigned> take_digits(std::string_view& text, std::size_t count) {
 }
 
 // Takes one character off the front, if it is that one.
+// So the readers below consist of what they expect, in its order.
 bool take(std::string_view& text, char c) {
   if (!text.starts_with(c)) return false;
   text.remove_prefix(1);
@@ -36,6 +37,7 @@ bool take(std::string_view& text, char c) {
 }
 
 // "12:30:00.5" at the front. A fraction is optional; at most nine digits, which are nanoseconds.
+// base::Duration counts microseconds, which is why digits beyond the sixth are read and dropped.
 std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   const auto hour = take_digits(rest, 2);
   if (!hour || *hour > 23 || !take(rest, ':')) return std::nullopt;
@@ -43,6 +45,7 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   if (!minute || *minute > 59 || !take(rest, ':')) return std::nullopt;
   const auto second = take_digits(rest, 2);
   // RFC 3339 has leap seconds.
+  // | *second > 60) return| The sixtieth second becomes the first one of the next minute.
   if (!second || *second > 60) return std::nullopt;
   base::Duration result = hours{*hour} + minutes{*minute} + seconds{*second};
   if (!take(rest, '.')) return result;
@@ -53,6 +56,7 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
     if (digits < 6) micros = micros * 10 + static_cast<unsigned>(rest[0] - '0');
   }
   if (digits == 0 || digits > 9) return std::nullopt;
+  // ".5" is 500,000 microseconds: what was not written is 0.
   for (; digits < 6; ++digits) micros *= 10;
   return result + base::Duration{micros};
 }
@@ -71,6 +75,8 @@ std::optional<base::Duration> take_offset(std::string_view& rest) {
 }
 
 // RFC 3339, as Go's time.Time writes it. By hand, because g++ 12 has no std::chrono::parse.
+// Strict: a fixed number of digits everywhere, so that a date such as 2026-1-31 is an error and not
+// a guess. The day must exist in its month.
 std::optional<base::Instant> read_instant(std::string_view rest) {
   const auto year = take_digits(rest, 4);
   if (!year || !take(rest, '-')) return std::nullopt;
@@ -85,6 +91,7 @@ std::optional<base::Instant> read_instant(std::string_view rest) {
   if (!time_of_day) return std::nullopt;
   const auto offset = take_offset(rest);
   if (!offset || !rest.empty()) return std::nullopt;
+  // Local time minus how far it is ahead gives UTC.
   return base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
 }
 
@@ -92,6 +99,7 @@ std::optional<base::Instant> read_instant(std::string_view rest) {
 constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
     {"ns", 1},
     {"us", 1'000},
+    // The micro sign and the Greek letter look alike and are two characters.
     {"\u00b5s", 1'000},
     {"\u03bcs", 1'000},
     {"ms", 1'000'000},
@@ -112,6 +120,7 @@ std::optional<std::int64_t> unit_nanos(std::string_view name) {
 // nanoseconds of a duration stay exact. The bound of 30 characters keeps its parser from long
 // inputs.
 std::optional<long double> take_term(std::string_view& rest) {
+  // Only digits and points belong to the number; "1e3s" or "0x1s" is not a duration in Go either.
   const std::size_t number_end = rest.find_first_not_of("0123456789.");
   if (number_end == 0 || number_end == std::string_view::npos || number_end > 30) {
     return std::nullopt;
@@ -131,11 +140,13 @@ std::optional<long double> take_term(std::string_view& rest) {
 
 // One sign before all terms, then terms of any unit in any order, which add up. "0" alone needs no
 // unit, as in Go.
+// nullopt if anything is left over. Values below a microsecond are rounded to the nearest one.
 std::optional<base::Duration> read_duration(std::string_view text) {
   std::string_view rest = text;
   const bool negative = rest.starts_with('-');
   if (negative || rest.starts_with('+')) rest.remove_prefix(1);
   if (rest == "0") return base::Duration{0};
+  // A sign alone says nothing.
   if (rest.empty()) return std::nullopt;
   long double nanos = 0;
   while (!rest.empty()) {
@@ -154,6 +165,7 @@ std::optional<base::Duration> read_duration(std::string_view text) {
 
 }  // namespace
 
+// The message shows the text and an example, since users write such times into a Job's spec.
 base::Result<base::Instant> parse_instant(std::string_view text) {
   if (const auto t = read_instant(text)) return *t;
   return base::invalid_argument("invalid RFC 3339 time \"" + std::string{text} +
@@ -184,11 +196,14 @@ base::Result<base::Duration> parse_duration(std::string_view text) {
 
 // Hours and minutes are whole numbers and left out if they are 0. The rest below a minute is one
 // number with the largest unit that keeps a digit before the point.
+// Reading the result gives the same duration, and equal durations give equal texts, so statuses can
+// be compared as text.
 std::string format_duration(base::Duration d) {
   if (d.count() == 0) return "0s";
   std::string text;
   std::int64_t micros = d.count();
   if (micros < 0) {
+    // One sign for the whole, as read_duration() takes it.
     text = "-";
     micros = -micros;
   }
@@ -201,6 +216,8 @@ std::string format_duration(base::Duration d) {
   whole(3'600'000'000, "h");
   whole(60'000'000, "m");
   if (micros == 0) return text;
+  // `digits`: how many a whole unit has of microseconds. Zeros at the end of the fraction are left
+  // out.
   const auto decimal = [&](std::int64_t unit_micros, int digits, std::string_view unit) {
     text += std::to_string(micros / unit_micros);
     if (std::int64_t rest = micros % unit_micros; rest != 0) {

@@ -47,6 +47,7 @@ ApiAnswer error_answer(const ApiError& error) {
   return answer;
 }
 
+// What a knob answers: there is nothing to tell.
 ApiAnswer success_answer() {
   return json_answer(200, {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
 }
@@ -67,6 +68,7 @@ std::string warning_header(const std::vector<std::string>& warnings) {
 }
 
 // SelfSubject…Review: every user may do everything here.
+// The body of the request comes back with a status, as reviews do.
 json review_answer(const ResourceType& type, const ApiRequest& request) {
   json body = json::parse(request.http.body, nullptr, false);
   if (!body.is_object()) body = json::object();
@@ -137,6 +139,8 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   if (fault && fault->kind == Fault::Kind::kStatus) {
     // Refused before anything is done.
     answer = error_answer(error_of_code(fault->code, fault->retry_after_seconds));
+  // As if the connection had broken on the way there: nothing is done, and the client cannot know
+  // it.
   } else if (fault && fault->kind == Fault::Kind::kResetBefore) {
     answer.reset = true;
   } else {
@@ -144,6 +148,8 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
     // Not under mu_: a request takes the lock itself for as long as it touches the store.
     answer = route(info, request);
   }
+  // The request is carried out at once and answered late, so that timeouts of clients can be
+  // tested.
   if (fault && fault->kind == Fault::Kind::kSlow) answer.delay = fault->delay;
   if (fault && fault->kind == Fault::Kind::kResetAfter) answer.reset = true;
 
@@ -158,9 +164,11 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
 }
 
 // Resources first; then the few other paths that kubectl and clients ask for.
+// Errors are answers, too: a request always gets one, except for a reset.
 ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& request) {
   if (info.is_resource) return resource(info, request);
   if (info.path.starts_with("/debug/")) return debug(info, request);
+  // What follows are documents, which nobody writes.
   if (request.http.method != kube::Method::kGet) return error_answer(method_not_allowed());
   if (info.path == "/version") return json_answer(200, version_document());
   const std::string first = info.segments.empty() ? "" : info.segments[0];
@@ -202,6 +210,7 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
     // The type is shared: a CRD that is deleted meanwhile does not take it away from this request.
     type = rest_.registry().find(info.group, info.version, info.resource);
   }
+  // A kind that is not served and a path that makes no sense get the same 404.
   if (!type) return error_answer(no_such_path());
   if (type->create_only) {
     if (info.verb != "create") return error_answer(method_not_allowed());
@@ -210,6 +219,7 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   if (!type->custom && type->plural == "pods" && info.subresource == "log") {
     return info.verb == "get" ? pod_log(info) : error_answer(method_not_allowed());
   }
+  // Only creations: webhooks of a real cluster see more, which no test needs.
   const bool creates_pod =
       info.verb == "create" && !type->custom && type->plural == "pods" && info.subresource.empty();
   const std::optional<ApiRequest> changed = creates_pod ? by_webhook(request) : std::nullopt;
@@ -240,6 +250,7 @@ std::optional<ApiRequest> ApiServer::Impl::by_webhook(const ApiRequest& request)
   if (!pod.is_object()) return std::nullopt;
   pod_webhook_(pod);
   ApiRequest changed = request;
+  // The request is copied, because the caller's own must not change.
   changed.http.body = pod.dump();
   return changed;
 }
@@ -287,6 +298,8 @@ Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info)
                        .tail_lines = query.number("tailLines"),
                        .since_seconds = query.number("sinceSeconds"),
                        .limit_bytes = query.number("limitBytes")};
+  // Both lists are gone through, for the name that was asked for and for the sentence that lists
+  // all.
   std::string names;
   bool known = false;
   std::size_t count = 0;
@@ -324,6 +337,7 @@ ApiAnswer ApiServer::Impl::pod_log(const RequestInfo& info) {
     error.message = "logs of pod " + info.name + " are not available: no kubelet serves them";
     return error_answer(error);
   }
+  // Without the lock: the hook may wait.
   auto stream = hook(*wanted);
   if (!stream.ok()) return error_answer(error_of_hook(stream.error()));
   ApiAnswer answer = text_answer("");
@@ -336,6 +350,7 @@ ApiAnswer ApiServer::Impl::debug(const RequestInfo& info, const ApiRequest& requ
   const std::scoped_lock lock{mu_};
   const std::string resource = info.query.get("resource");
   if (info.path == "/debug/requests" && info.verb == "get") {
+    // Without an instant, or with one that cannot be read, all writes.
     const auto since = kube::parse_instant(info.query.get("since"));
     const auto writes = log_.writes_since(since.ok() ? *since : base::Instant{});
     return json_answer(200, {{"counts", to_json(log_.counts())}, {"writes", to_json(writes)}});
@@ -349,6 +364,7 @@ ApiAnswer ApiServer::Impl::debug(const RequestInfo& info, const ApiRequest& requ
   } else if (info.path == "/debug/faults" && info.verb == "delete") {
     faults_.clear();
   } else if (info.path == "/debug/watches/drop" && info.verb == "create") {
+    // An empty `resource` stands for all.
     rest_.watches().finish(resource, StreamState::kEnd);
   } else if (info.path == "/debug/watches/reset" && info.verb == "create") {
     rest_.watches().finish(resource, StreamState::kReset);
@@ -408,10 +424,12 @@ base::Status ApiServer::load_crds(const std::string& folder) {
       }
     }
   }
+  // As in the constructor: tests count what programs ask for.
   clear_request_log();
   return {};
 }
 
+// May be called from any thread.
 ApiAnswer ApiServer::handle(const ApiRequest& request) {
   return impl_->handle(request);
 }
@@ -442,6 +460,7 @@ void ApiServer::fail_next(std::string verb, std::string resource, int code,
   inject(std::move(fault));
 }
 
+// Faults that were injected and have not been met yet.
 void ApiServer::clear_faults() {
   const std::scoped_lock lock{impl_->mu_};
   impl_->faults_.clear();
@@ -453,21 +472,26 @@ void ApiServer::drop_watches(const std::string& resource) {
   impl_->rest_.watches().finish(resource, StreamState::kEnd);
 }
 
+// As if the connection broke, whereas drop_watches() ends the answers in order.
 void ApiServer::reset_watches(const std::string& resource) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.watches().finish(resource, StreamState::kReset);
 }
 
+// A real server never loses one; the informer must find out all the same when it lists anew.
 void ApiServer::lose_next_event(const std::string& resource) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.watches().lose_next(resource);
 }
 
+// After it a watch from an earlier version is answered with 410 Gone.
 void ApiServer::compact() {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.compact();
 }
 
+// Everything that is stored, by pointers: objects are never changed in place, so taking and
+// restoring a backup is cheap.
 class ApiServer::Backup {
  public:
   Rest::Backup rest;
@@ -493,6 +517,7 @@ std::vector<std::shared_ptr<const json>> ApiServer::objects(const kube::Resource
   return found;
 }
 
+// By verb, resource, subresource and user agent, since the log was cleared.
 std::map<RequestKind, std::int64_t> ApiServer::request_counts() const {
   const std::scoped_lock lock{impl_->mu_};
   return impl_->log_.counts();
@@ -508,11 +533,13 @@ void ApiServer::clear_request_log() {
   impl_->log_.clear();
 }
 
+// Raised by every write, so two equal values mean that nothing was written in between.
 std::int64_t ApiServer::resource_version() const {
   const std::scoped_lock lock{impl_->mu_};
   return impl_->rest_.store().rv();
 }
 
+// For tests that wait until a program watches.
 std::size_t ApiServer::open_watches_count() const {
   const std::scoped_lock lock{impl_->mu_};
   return impl_->rest_.watches().open_count();

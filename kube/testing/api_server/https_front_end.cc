@@ -44,12 +44,14 @@ constexpr std::time_t kKeepAliveSeconds = 60;
 constexpr std::time_t kWriteTimeoutSeconds = 30;
 constexpr std::size_t kPayloadBytesMax = 16U << 20U;  // the API server refuses far less, in JSON
 
+// Reads the text in place; it must outlive the result.
 Bio reader_of(const std::string& text) {
   return Bio{BIO_new_mem_buf(text.data(), static_cast<int>(text.size()))};
 }
 
 // The server's own certificate; client certificates of `authority_pem` are asked for, not demanded.
 bool set_up_tls(SSL_CTX& context, const KeyPair& own, const std::string& authority_pem) {
+  // False if any of the three is not PEM: a defect of the test, since they were made by Pki.
   const Certificate certificate{
       PEM_read_bio_X509(reader_of(own.certificate_pem).get(), nullptr, nullptr, nullptr)};
   const Key key{PEM_read_bio_PrivateKey(reader_of(own.key_pem).get(), nullptr, nullptr, nullptr)};
@@ -85,6 +87,7 @@ std::vector<std::string> subject_entries(X509* certificate, int id) {
   return values;
 }
 
+// nullopt without a certificate, or if its chain does not end in our authority.
 // SOURCE: Kubernetes, "Authenticating", X509 client certificates.
 std::optional<User> user_of_certificate(const SSL* ssl) {
   if (ssl == nullptr) return std::nullopt;
@@ -102,6 +105,7 @@ bool client_has_gone(int socket) {
   return ::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
 }
 
+// Probes of a kubelet and a client's look at the version come before any login.
 // Paths that need no authentication.
 bool is_public(const std::string& path) {
   return path == "/version" || path == "/healthz" || path == "/readyz" || path == "/livez";
@@ -115,6 +119,7 @@ kube::Method method_of(const std::string& text) {
   return kube::Method::kGet;
 }
 
+// Written out: the ApiServer is not asked for requests without a user.
 constexpr const char* kUnauthorized =
     R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
     R"("message":"Unauthorized",)"
@@ -176,6 +181,8 @@ base::Status HttpsFrontEnd::Impl::listen() {
   if (!server_->is_valid()) {
     return base::Error{base::Code::kInternal, "TLS of the API server cannot be set up"};
   }
+  // Each connection gets a thread of its own, up to a bound: watches hold theirs for minutes, so a
+  // small pool would be full of them.
   server_->new_task_queue = [this] {
     return make_connection_threads(connections_, kConnectionsMax).release();
   };
@@ -184,14 +191,17 @@ base::Status HttpsFrontEnd::Impl::listen() {
     const int on = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   });
+  // Events of a watch are small, and each must arrive at once.
   server_->set_tcp_nodelay(true);
   server_->set_keep_alive_timeout(kKeepAliveSeconds);
+  // No limit on requests for each connection.
   server_->set_keep_alive_max_count(1'000'000'000);
   server_->set_write_timeout(kWriteTimeoutSeconds);
   server_->set_payload_max_length(kPayloadBytesMax);
   const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
     handle(request, response);
   };
+  // One handler for all: paths are the ApiServer's.
   server_->Get(".*", handler).Post(".*", handler).Put(".*", handler);
   server_->Patch(".*", handler).Delete(".*", handler);
   const bool bound = port_ == 0 ? (port_ = server_->bind_to_any_port(options_.address)) > 0
@@ -234,6 +244,7 @@ std::optional<User> HttpsFrontEnd::Impl::authenticate(const httplib::Request& re
   return found->second;
 }
 
+// Ends early when the server stops.
 void HttpsFrontEnd::Impl::wait(base::Duration delay) {
   std::unique_lock lock{mu_};
   stopped_.wait_for(lock, delay, [&] { return stopping_.load(); });
@@ -241,6 +252,7 @@ void HttpsFrontEnd::Impl::wait(base::Duration delay) {
 
 void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Response& response) {
   const int socket = SSL_get_fd(request.ssl);
+  // So that stop() can break connections that wait for a request.
   connections_.register_socket(socket);
   if (stopping_) connections_.break_all();  // It came while the others were broken.
   const auto user = authenticate(request);
@@ -261,6 +273,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
     api.groups = user->groups;
   }
   const ApiAnswer answer = api_.handle(api);
+  // After the request was carried out, outside any lock.
   if (answer.delay > base::Duration{0}) wait(answer.delay);
   // Without the close of TLS: the client sees a connection that broke, not an answer that ended.
   if (answer.reset) {
@@ -291,6 +304,7 @@ void HttpsFrontEnd::Impl::answer_stream(const httplib::Request& request, const A
   {
     const std::scoped_lock lock{mu_};
     streams_.insert(stream);
+    // stop() has gone through the streams already and would not see this one.
     if (stopping_) stream->cancel();
   }
   const int socket = SSL_get_fd(request.ssl);
@@ -310,6 +324,8 @@ void HttpsFrontEnd::Impl::answer_stream(const httplib::Request& request, const A
 // Called again and again until the stream or the client ends. false breaks the connection.
 bool HttpsFrontEnd::Impl::pump(BodyStream& stream, int socket, httplib::DataSink& sink) {
   std::string data;
+  // Waits for at most a second, then looks whether the client is still there: otherwise a client
+  // that went away would hold its thread until the next event.
   const StreamState state = stream.read(data, kClientLookInterval);
   if (!data.empty() && !sink.write(data.data(), data.size())) return false;
   switch (state) {
@@ -326,6 +342,7 @@ bool HttpsFrontEnd::Impl::pump(BodyStream& stream, int socket, httplib::DataSink
 }
 
 // The server's certificate is for the names and the address that kubeconfigs of tests use.
+// The authority is made anew for each server, so a kubeconfig of one never opens another.
 base::Result<std::unique_ptr<HttpsFrontEnd>> HttpsFrontEnd::start(ApiServer& server,
                                                                   const kube::Clock& clock,
                                                                   const HttpsOptions& options) {
@@ -355,6 +372,7 @@ void HttpsFrontEnd::close() {
   impl_->stop();
 }
 
+// On the same port, with the same certificates: clients connect again by themselves.
 base::Status HttpsFrontEnd::open_again() {
   impl_->stopping_ = false;
   return impl_->listen();
@@ -377,6 +395,7 @@ void HttpsFrontEnd::add_token(const std::string& token, const User& user) {
   impl_->tokens_[token] = user;
 }
 
+// Everything is in the text itself, so the file can be moved.
 base::Result<std::string> HttpsFrontEnd::kubeconfig(const User& user) const {
   const base::Instant now = impl_->clock_.wall();
   auto pair = impl_->authority_->issue({.common_name = user.name,

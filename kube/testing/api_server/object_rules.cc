@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 
+// The sentences of a real server, for the two kinds of names.
 constexpr const char* kSubdomainRule =
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
     "'.', "
@@ -41,6 +42,7 @@ bool is_label_value(std::string_view text) {
                      [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+// A cause names one field; all causes of an object are told together.
 void add(std::vector<Cause>& causes, const char* reason, std::string field, std::string message) {
   causes.push_back({reason, std::move(field), std::move(message)});
 }
@@ -52,6 +54,7 @@ void check_string_map(const json& map, const std::string& path, bool label_value
     add(causes, "FieldValueTypeInvalid", path, "Invalid value: must be an object of strings");
     return;
   }
+  // Keys count, too.
   std::size_t bytes = 0;
   for (const auto& [key, value] : map.items()) {
     if (!value.is_string()) {
@@ -84,6 +87,7 @@ void check_owners(const json& owners, std::vector<Cause>& causes) {
         add(causes, "FieldValueInvalid", path + field, "Invalid value: \"\": must not be empty");
       }
     }
+    // Two controllers would each make what the other deletes.
     if (owners[i].is_object() && owners[i].value("controller", false)) ++controllers;
   }
   if (controllers > 1) {
@@ -112,6 +116,7 @@ void check_containers(const json& containers, const std::string& path, std::set<
   }
 }
 
+// A pod needs a container with a name and an image, and a restart policy that exists.
 void check_pod(const json& pod, std::vector<Cause>& causes) {
   const json spec = pod.value("spec", json::object());
   std::set<std::string> names;
@@ -152,6 +157,7 @@ void forgive_ungating(json& spec, const json& previous) {
   const bool only_fewer = std::all_of(gates.begin(), gates.end(), [&](const json& gate) {
     return std::find(before.begin(), before.end(), gate) != before.end();
   });
+  // A gate that is added, or one that was never there: the comparison finds it as a change.
   if (before.empty() || !only_fewer) return;
   // The allowed changes are undone in the copy, so that the comparison below sees only forbidden
   // ones.
@@ -163,6 +169,7 @@ void forgive_ungating(json& spec, const json& previous) {
 // field, is forbidden.
 void check_pod_change(const json& pod, const json& previous, std::vector<Cause>& causes) {
   const json before = previous.value("spec", json::object());
+  // The new spec, in which every change that is allowed is undone before the two are compared.
   json spec = pod.value("spec", json::object());
   forgive_ungating(spec, before);
   if (without_mutable_fields(spec) == without_mutable_fields(before)) return;
@@ -214,6 +221,8 @@ void default_container(json& container) {
 
 // Guaranteed if each container has limits for CPU and memory and its requests equal them;
 // BestEffort if none has any.
+// SOURCE: Kubernetes, "Pod Quality of Service Classes". Compared as texts: "1" and "1000m" count as
+// different here.
 std::string qos_class(const json& spec) {
   bool any = false, guaranteed = true;
   for (const json& container : spec.value("containers", json::array())) {
@@ -259,6 +268,7 @@ void default_pod(json& pod) {
   if (!status.contains("qosClass")) status["qosClass"] = qos_class(spec);
 }
 
+// SOURCE: SetDefaults_Service of pkg/apis/core/v1/defaults.go.
 void default_service(json& service) {
   json& spec = service["spec"];
   if (!spec.is_object()) spec = json::object();
@@ -267,11 +277,13 @@ void default_service(json& service) {
   if (!service.contains("status")) service["status"] = {{"loadBalancer", json::object()}};
   for (json& port : spec.contains("ports") ? spec["ports"] : spec["ports"] = json::array()) {
     if (!port.contains("protocol")) port["protocol"] = "TCP";
+    // A port leads to the same port of the pods.
     if (!port.contains("targetPort") && port.contains("port")) port["targetPort"] = port["port"];
   }
   if (spec["ports"].empty()) spec.erase("ports");
 }
 
+// Does nothing if the field is absent.
 void rename(json& object, const char* from, const char* to) {
   if (!object.contains(from)) return;
   object[to] = std::move(object[from]);
@@ -317,6 +329,7 @@ bool is_dns_subdomain(std::string_view text) {
 // Namespaces and Services have names of DNS labels, all other kinds of subdomains.
 std::vector<Cause> validate_metadata(const ResourceType& type, const json& object) {
   std::vector<Cause> causes;
+  // REQUIRES: the object has metadata, which the caller has made sure of.
   const json& metadata = object["metadata"];
   const std::string name = metadata.value("name", "");
   const bool label = type.plural == "namespaces" || type.plural == "services";
@@ -339,6 +352,7 @@ std::vector<Cause> validate_metadata(const ResourceType& type, const json& objec
 
 // The namespace's label is for the namespaceSelector of webhooks and network policies.
 void default_builtin(const ResourceType& type, json& object) {
+  // Custom kinds have their defaults in their schema.
   if (type.custom) return;
   if (type.plural == "pods") default_pod(object);
   if (type.plural == "services") default_service(object);
@@ -353,6 +367,7 @@ void default_builtin(const ResourceType& type, json& object) {
   if (type.plural == "nodes" && !object.contains("spec")) object["spec"] = json::object();
 }
 
+// `previous`: the stored object of an update, null for a creation.
 std::vector<Cause> validate_builtin(const ResourceType& type, const json& object,
                                     const json* previous) {
   std::vector<Cause> causes;
@@ -372,6 +387,7 @@ std::vector<Cause> validate_builtin(const ResourceType& type, const json& object
   return causes;
 }
 
+// Events are stored in the spelling of the core group; these two translate at the border.
 void event_to_core(json& event) {
   for (const auto& [core, other] : kEventFields) rename(event, other, core);
   event["apiVersion"] = "v1";

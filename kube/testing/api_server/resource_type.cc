@@ -43,6 +43,7 @@ void validate_versions(const json& spec, std::vector<Cause>& causes) {
     causes.push_back({"FieldValueRequired", "spec.versions", "Required value"});
     return;
   }
+  // Objects are stored in one version and converted for the others, here without any change.
   int stored = 0;
   for (std::size_t i = 0; i < versions.size(); ++i) {
     const std::string path = "spec.versions[" + std::to_string(i) + "]";
@@ -69,6 +70,7 @@ void validate_versions(const json& spec, std::vector<Cause>& causes) {
 
 // A definition without columns gets the age, as a real server shows it.
 std::vector<PrinterColumn> columns_of(const json& version) {
+  // Absent fields get the defaults of a real server.
   std::vector<PrinterColumn> columns;
   for (const json& source : version.value("additionalPrinterColumns", json::array())) {
     columns.push_back({.name = source.value("name", ""),
@@ -167,10 +169,12 @@ std::vector<ResourceType> builtin_resource_types() {
   return types;
 }
 
+// The built-in kinds are there from the beginning; those of CRDs come and go.
 ResourceRegistry::ResourceRegistry() {
   for (ResourceType& type : builtin_resource_types()) add(std::move(type));
 }
 
+// Null if the kind is not served in this group and version. A linear search: kinds are few.
 ResourceTypePtr ResourceRegistry::find(const std::string& group, const std::string& version,
                                        const std::string& plural) const {
   for (const ResourceTypePtr& type : types_) {
@@ -190,6 +194,7 @@ ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) con
   return nullptr;
 }
 
+// In the order of group, version and name.
 std::vector<ResourceTypePtr> ResourceRegistry::all() const {
   return types_;
 }
@@ -205,6 +210,7 @@ void ResourceRegistry::add(ResourceType type) {
   types_.insert(place, std::make_shared<const ResourceType>(std::move(type)));
 }
 
+// All versions of the kind at once.
 void ResourceRegistry::remove(const GroupResource& resource) {
   ++generation_;
   std::erase_if(types_,
@@ -220,6 +226,7 @@ std::vector<Cause> validate_crd(const json& crd) {
   require_text(spec, "scope", "spec", causes);
   require_text(names, "plural", "spec.names", causes);
   require_text(names, "kind", "spec.names", causes);
+  // The checks that follow read these fields.
   if (!causes.empty()) return causes;
   const std::string scope = spec["scope"];
   if (scope != "Namespaced" && scope != "Cluster") {
@@ -227,6 +234,8 @@ std::vector<Cause> validate_crd(const json& crd) {
         {"FieldValueNotSupported", "spec.scope",
          "Unsupported value: \"" + scope + "\": supported values: \"Cluster\", \"Namespaced\""});
   }
+  // The name of a definition follows from what it defines, so two definitions cannot define one
+  // kind.
   const std::string wanted =
       names["plural"].get<std::string>() + "." + spec["group"].get<std::string>();
   const std::string name = crd.value("metadata", json::object()).value("name", "");
@@ -242,6 +251,7 @@ std::vector<Cause> validate_crd(const json& crd) {
 // Fills in what a definition may leave out, and the status that a real server's controllers write.
 void accept_crd(json& crd, const std::string& now) {
   json& names = crd["spec"]["names"];
+  // REQUIRES: validate_crd() found nothing.
   const std::string kind = names["kind"];
   if (!names.contains("listKind")) names["listKind"] = kind + "List";
   if (!names.contains("singular")) names["singular"] = lower(kind);
@@ -272,6 +282,7 @@ base::Result<std::vector<ResourceType>> types_of_crd(const json& crd) {
   const json& names = spec["names"];
   std::vector<ResourceType> types;
   for (const json& version : spec["versions"]) {
+    // A version that is not served has no path.
     if (!version.value("served", true)) continue;
     const json& open_api = version["schema"]["openAPIV3Schema"];
     auto schema = Schema::parse(open_api);
@@ -289,6 +300,7 @@ base::Result<std::vector<ResourceType>> types_of_crd(const json& crd) {
     type.has_status = version.value("subresources", json::object()).contains("status");
     type.custom = true;
     type.schema = *schema;
+    // The document as it was written, for `kubectl explain`, beside the schema that is checked.
     type.open_api = std::make_shared<const json>(open_api);
     type.columns = columns_of(version);
     type.selectable_fields = selectable_fields_of(version);

@@ -139,6 +139,7 @@ constexpr Field kCrd[] = {{"spec.group", Is::kString},
                           {"spec.versions[].selectableFields[]", Is::kObject},
                           {"spec.versions[].selectableFields[].jsonPath", Is::kString}};
 
+// Null is none of them; nulls of built-in kinds were dropped before.
 bool has_type(const json& value, Is is) {
   switch (is) {
     case Is::kString:
@@ -183,7 +184,9 @@ const char* name_of(Is is) {
 // Returns the first value at `path` that does not have the type, or null. Absent values are fine:
 // whether a field is required is the validation's matter.
 const json* find_wrong(const json& object, std::string_view path, Is is) {
+  // 1. at the end of the path: the value itself
   if (path.empty()) return has_type(object, is) ? nullptr : &object;
+  // 2. at a list: each of its elements with what is left of the path
   if (path.starts_with("[]")) {
     if (!object.is_array()) return nullptr;  // said by the list's own entry
     path.remove_prefix(path.starts_with("[].") ? 3 : 2);
@@ -192,6 +195,7 @@ const json* find_wrong(const json& object, std::string_view path, Is is) {
     }
     return nullptr;
   }
+  // 3. at a field: its value, if it is there
   const std::size_t end = std::min(path.find_first_of(".["), path.size());
   if (!object.is_object()) return nullptr;
   const auto member = object.find(path.substr(0, end));
@@ -203,6 +207,8 @@ const json* find_wrong(const json& object, std::string_view path, Is is) {
 
 // Go's decoder takes null for the zero value; custom resources keep theirs, since a schema may
 // allow null.
+// An element of a list that is null stays: Go would make an empty struct of it, which no test
+// sends.
 void drop_nulls(json& value) {
   if (value.is_object()) {
     for (auto at = value.begin(); at != value.end();) {
@@ -234,6 +240,7 @@ std::optional<ApiError> check(const ResourceType& type, const json& object,
 
 // The fields that the code reads of every object, of every object with a spec, and of this kind.
 std::vector<std::span<const Field>> tables_of(const ResourceType& type) {
+  // In this order, so that a wrong kind is told before a wrong field of it.
   std::vector<std::span<const Field>> tables{kTop, kMetadata};
   if (type.custom) return tables;  // their schema has the rest
   static const std::map<std::string_view, std::span<const Field>> kKinds = {
