@@ -23,6 +23,7 @@ namespace {
 
 using nlohmann::json;
 
+// Whatever is refused must be explained: the user sees nothing but this text.
 void check_sentence(const base::Error& error) {
   CHECK(!error.message.empty());
 }
@@ -47,6 +48,9 @@ void check_decoded(std::string_view text, const json& object) {
 
 }  // namespace
 
+// What is accepted can be used: it has a server, a certificate only together with its key, and a
+// plugin only with a command. A config that lacks one of them would fail at the first request, far
+// from the line that is wrong.
 void fuzz_kubeconfig(std::string_view text) {
   // The directory does not exist, so that no file of this machine is read.
   const auto config = parse_kubeconfig(text, "kubeconfig", "/nonexistent");
@@ -56,6 +60,8 @@ void fuzz_kubeconfig(std::string_view text) {
   if (config->exec) CHECK(!config->exec->command.empty());
 }
 
+// The output of a plugin comes from a third party's program: a credential that is taken from it
+// must have a token, or a certificate with its key.
 void fuzz_credential(std::string_view text) {
   const ExecPlugin plugin{.api_version = "client.authentication.k8s.io/v1", .command = "plugin"};
   const auto credential = parse_exec_credential(std::string{text}, plugin);
@@ -64,6 +70,9 @@ void fuzz_credential(std::string_view text) {
   CHECK(credential->client_certificate_pem.empty() == credential->client_key_pem.empty());
 }
 
+// Values that are read, written and read again stay the same. The text may change ("1000m" becomes
+// "1"), so values are compared and not texts. For Base64 and percent encoding it is the other way:
+// every text survives, and a decoder takes any bytes without harm.
 void fuzz_values(std::string_view text) {
   if (const auto quantity = parse_quantity(text); quantity.ok()) {
     const auto again = parse_quantity(format_decimal(*quantity));

@@ -13,6 +13,7 @@
 namespace kube {
 namespace {
 
+// Takes the BIO over.
 std::string text_of(BIO* bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(bio, &data);
@@ -21,6 +22,8 @@ std::string text_of(BIO* bio) {
   return text;
 }
 
+// In OpenSSL's spelling of extensions: "critical,CA:TRUE", "IP:127.0.0.1". The issuer's side of the
+// context serves those that refer to its key.
 void add_extension(X509* certificate, X509* issuer, int id, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
@@ -31,6 +34,7 @@ void add_extension(X509* certificate, X509* issuer, int id, const std::string& v
   X509_EXTENSION_free(extension);
 }
 
+// An empty value adds nothing: certificates without an organization are a case of the tests, too.
 void add_name(X509_NAME* name, const char* field, const std::string& value) {
   if (value.empty()) return;
   const std::basic_string<unsigned char> bytes{value.begin(), value.end()};
@@ -38,7 +42,7 @@ void add_name(X509_NAME* name, const char* field, const std::string& value) {
 }
 
 // Makes a certificate and its key, signed by the issuer; a self-signed authority if `issuer` is
-// null.
+// null. Dates count from the machine's clock and not from a test's: OpenSSL checks them against it.
 PemPair make(const CertificateOptions& options, X509* issuer, EVP_PKEY* issuer_key) {
   const KeyPointer key{EVP_EC_gen("P-256")};
   const CertificatePointer certificate{X509_new()};

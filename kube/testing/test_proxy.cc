@@ -59,6 +59,8 @@ bool copy(int from, int to) {
 
 }  // namespace
 
+// The socket listens before the thread runs: when this returns, the port is known, and a client
+// that connects at once is not refused.
 TestProxy::TestProxy(Kind kind, int target_port, std::string user)
     : kind_{kind}, target_port_{target_port}, user_{std::move(user)} {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -72,6 +74,8 @@ TestProxy::TestProxy(Kind kind, int target_port, std::string user)
   thread_ = std::thread{[this] { serve(); }};
 }
 
+// The accepting thread first, since it adds to carriers_. Each thread sees the flag within
+// kLookEvery.
 TestProxy::~TestProxy() {
   stop_ = true;
   thread_.join();
@@ -135,11 +139,14 @@ bool TestProxy::accept_http(int client) {
     write_all(client, "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
     return false;
   }
+  // With a header that the client has to read past, before TLS begins.
   return write_all(client, "HTTP/1.1 200 Connection established\r\nVia: test\r\n\r\n");
 }
 
-// The server's side of RFC 1928 and RFC 1929: methods, user and password, the request with an IPv4
-// address or a name, the answer with an address of zeros.
+// The server's side of RFC 1928 and RFC 1929: methods (0: without a login, 2: user and password),
+// the login, the request with an IPv4 address (type 1) or else a name, and the answer with an
+// address that no client needs. Only well-formed requests come from our client, so the lengths are
+// not checked any further: at() ends the test if one is short.
 bool TestProxy::accept_socks(int client) {
   const std::string hello = read_exactly(client, 2);
   if (hello.size() < 2) return false;

@@ -7,6 +7,8 @@
 
 namespace kube {
 
+// Each call makes a new key and certificate: a test can stop its server and go on with another one
+// at the same port. "/" is answered the same for all, since these tests are about the connection.
 void TlsFixture::serve(const CertificateOptions& options, const TestAuthority* clients, int port) {
   const PemPair pair = authority_.issue(options);
   auto certificates = parse_certificates(pair.certificate);

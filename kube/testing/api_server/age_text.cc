@@ -5,6 +5,7 @@
 namespace devcluster {
 namespace {
 
+// "5m" and not "5m0s".
 std::string pair_text(std::int64_t big, const char* big_unit, std::int64_t small,
                       const char* small_unit) {
   std::string text = std::to_string(big) + big_unit;
@@ -19,6 +20,7 @@ std::string pair_text(std::int64_t big, const char* big_unit, std::int64_t small
 std::string age_text(base::Duration age) {
   const std::int64_t seconds = std::chrono::floor<std::chrono::seconds>(age).count();
   if (seconds < -1) return "<invalid>";
+  // Not an error: the two clocks may differ by a little.
   if (seconds < 0) return "0s";
   if (seconds < 120) return std::to_string(seconds) + "s";
   const std::int64_t minutes = seconds / 60;

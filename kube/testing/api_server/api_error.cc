@@ -5,7 +5,8 @@
 namespace devcluster {
 namespace {
 
-// With details that name an object; clients (client-go's IsNotFound and the like) read the reason.
+// With details that name an object; clients (client-go's IsNotFound and the like) read the reason
+// and not the code, which several reasons share.
 ApiError about(int code, std::string_view reason, const GroupResource& what, std::string_view name,
                std::string message) {
   ApiError error;
@@ -74,6 +75,8 @@ ApiError conflict(const GroupResource& what, std::string_view name, std::string 
                "Operation cannot be fulfilled on " + quoted(what, name) + ": " + why);
 }
 
+// For a watch or a page token from before the oldest change that is kept: the client has to list
+// anew.
 ApiError expired(std::string message) {
   return plain(410, "Expired", std::move(message));
 }

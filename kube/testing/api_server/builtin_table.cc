@@ -52,6 +52,7 @@ std::string age_at(const json& object, std::string_view path, base::Instant now)
   return instant.ok() ? age_text(now - *instant) : "<unknown>";
 }
 
+// Since the creation, as all kinds but events have it.
 std::string age_of(const json& object, base::Instant now) {
   return age_at(object, ".metadata.creationTimestamp", now);
 }
@@ -81,10 +82,13 @@ std::string container_reason(const json& statuses, std::string reason) {
 std::string pod_status(const json& pod) {
   std::string reason = text_at(pod, ".status.reason", "");
   if (reason.empty()) reason = text_at(pod, ".status.phase", "Unknown");
+  // Kept, since an init container at work replaces the text, and the other containers, which wait
+  // for it, then have nothing to add.
   const std::string phase = reason;
   const json inits = list_at(pod, ".status.initContainerStatuses");
   for (std::size_t i = 0; i < inits.size(); ++i) {
     const json* code = find_path(inits[i], ".state.terminated.exitCode");
+    // It has done its work; "Init:1/2" of the next one counts those before it.
     if (code != nullptr && *code == 0) continue;
     const std::string special = container_reason(json::array({inits[i]}), "");
     reason = "Init:" + (special.empty() || special == "PodInitializing"
@@ -100,6 +104,7 @@ std::string pod_status(const json& pod) {
 }
 
 // READY counts containers that are ready against those of the spec; init containers are in neither.
+// A real server puts the time of the last restart behind RESTARTS ("3 (5m ago)"); it is left out.
 json pod_cells(const json& pod, base::Instant now) {
   int ready = 0;
   std::int64_t restarts = 0;
@@ -190,6 +195,7 @@ json event_cells(const json& event, base::Instant now) {
   std::string first = age_at(event, ".firstTimestamp", now);
   if (first == "<unknown>") first = age_at(event, ".eventTime", now);
   std::string kind = text_at(event, ".involvedObject.kind", "");
+  // "pod/main-0", which users paste behind `kubectl get`.
   for (char& c : kind) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   std::string source = text_at(event, ".source.component", "");
   if (source.empty()) source = text_at(event, ".reportingComponent", "");

@@ -8,6 +8,9 @@
 
 namespace devcluster {
 
+// The lock is held while the files are read: a second caller waits for the first one's cluster
+// instead of making its own. The objects of a backup are immutable and shared, so a restore copies
+// pointers and not objects.
 std::shared_ptr<const ApiServer::Backup> empty_cluster(const std::string& folder) {
   static std::mutex mu;
   static std::map<std::string, std::shared_ptr<const ApiServer::Backup>> backups;

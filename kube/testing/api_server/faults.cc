@@ -21,7 +21,8 @@ base::Result<Fault::Kind> parse_kind(const std::string& text) {
 
 }  // namespace
 
-// An unknown key is an error: a misspelled filter would hit every request.
+// An unknown key is an error: a misspelled filter would hit every request. The same for a value of
+// the wrong type.
 base::Result<Fault> parse_fault(const nlohmann::json& source) {
   Fault fault;
   try {
@@ -58,6 +59,7 @@ base::Result<Fault> parse_fault(const nlohmann::json& source) {
 }
 
 // The oldest fault that matches, once; so faults that are injected in a row hit requests in a row.
+// Of the user agent a part is enough, since its version changes with every release.
 std::optional<Fault> FaultPlan::take(const Subject& subject) {
   for (auto at = faults_.begin(); at != faults_.end(); ++at) {
     if (!matches(at->verb, subject.verb) || !matches(at->resource, subject.resource) ||

@@ -9,7 +9,9 @@ namespace {
 
 using nlohmann::json;
 
-// "k:{"name":"main"}": elements of lists are named by a key that makes them unique.
+// "k:{"name":"main"}": elements of lists are named by a key that makes them unique: containers by
+// their name, conditions by their type, owners by their UID, tolerations by their key. Others stand
+// with all that is in them.
 std::string element_name(const json& element) {
   for (const char* key : {"name", "type", "uid", "key"}) {
     if (element.is_object() && element.contains(key)) {
@@ -33,6 +35,8 @@ json fields_of(const json& value) {
   return fields;
 }
 
+// A real object has an entry for each program that has written to it, with the time of its last
+// write. One manager does here, as only the size matters: what a client reads and throws away.
 json entry(const json& object, std::string_view manager, std::string_view subresource,
            json fields) {
   json out{{"apiVersion", object.value("apiVersion", "v1")},
@@ -47,6 +51,7 @@ json entry(const json& object, std::string_view manager, std::string_view subres
 
 }  // namespace
 
+// Of the metadata, only what users and controllers set: the server's own fields have no manager.
 void add_managed_fields(json& object) {
   const auto metadata = object.find("metadata");
   if (metadata == object.end() || !metadata->is_object()) return;

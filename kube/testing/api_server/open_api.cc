@@ -84,7 +84,8 @@ json list_meta_schema() {
          {{"type", "integer"}, {"format", "int64"}, {"description", "Objects that follow."}}}}}};
 }
 
-// "kubegang.io" → "io.kubegang", as real servers name schemas.
+// "kubegang.io" → "io.kubegang", as real servers name schemas. The core group, whose name is empty,
+// has the package name "io.k8s.api.core".
 std::string schema_name(const ResourceType& type) {
   std::string reversed;
   std::string group = type.group.empty() ? "core.api.k8s.io" : type.group;
@@ -133,6 +134,7 @@ json schema_of(const ResourceType& type) {
   return schema;
 }
 
+// Written for every kind alike: lists differ in nothing but the schema of their items.
 json list_schema_of(const ResourceType& type) {
   return {
       {"type", "object"},
@@ -147,6 +149,7 @@ json list_schema_of(const ResourceType& type) {
            {{{"group", type.group}, {"version", type.version}, {"kind", type.list_kind}}})}};
 }
 
+// A text, as all parameters are in a URL.
 json query_parameter(const char* name, const char* description) {
   return {{"name", name},
           {"in", "query"},
@@ -227,6 +230,8 @@ void OpenApi::refresh(const ResourceRegistry& registry) {
   generation_ = registry.generation();
 }
 
+// The index for the empty path. Documents are made anew only after the kinds have changed, which
+// the registry's generation tells.
 std::optional<std::string> OpenApi::document(const ResourceRegistry& registry,
                                              const std::string& path) {
   if (generation_ != registry.generation()) refresh(registry);

@@ -77,7 +77,9 @@ std::string pem_of(EVP_PKEY* key) {
   return text_of(bio.get());
 }
 
-// Everything of a certificate but its extensions and signature.
+// Everything of a certificate but its extensions and signature. Version numbers count from 0: 2 is
+// X.509 v3, the first that has extensions. The serial number is random, so that no two of an issuer
+// are equal, and without its top bit, so that it is positive in 8 bytes.
 base::Result<Certificate> blank(const CertificateRequest& request, EVP_PKEY* key) {
   Certificate certificate{X509_new()};
   std::uint64_t serial = 0;
@@ -115,7 +117,8 @@ const std::string& CertificateAuthority::certificate_pem() const {
   return parts_->pem;
 }
 
-// Self-signed: subject and issuer are the same.
+// Self-signed: subject and issuer are the same. It is valid from an hour ago, for machines whose
+// clock is behind.
 base::Result<std::unique_ptr<CertificateAuthority>> CertificateAuthority::create(
     const std::string& common_name, base::Instant now) {
   auto parts = std::make_unique<Parts>();
@@ -140,7 +143,9 @@ base::Result<std::unique_ptr<CertificateAuthority>> CertificateAuthority::create
   return std::unique_ptr<CertificateAuthority>{new CertificateAuthority{std::move(parts)}};
 }
 
-// Servers and clients get different extended key usages, which TLS checks on both sides.
+// Servers and clients get different extended key usages, which TLS checks on both sides. Clients
+// compare the host that they wanted with the alternative names; kubectl does not look at the common
+// name any more.
 base::Result<KeyPair> CertificateAuthority::issue(const CertificateRequest& request) const {
   const Key key{EVP_EC_gen("P-256")};
   if (!key) return openssl_error("make a key");

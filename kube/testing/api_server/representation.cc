@@ -82,6 +82,8 @@ json metadata_only(const json& object) {
           {"metadata", object["metadata"]}};
 }
 
+// managedFields are made for the answer and never stored: only a test that measures clients wants
+// them, and all others would pay for them with every copy.
 json plain_as_asked(const ResourceType& type, const Representation& representation,
                     const json& object) {
   json plain = encode_plain(type, object);
@@ -175,6 +177,8 @@ json encode_object(const ResourceType& type, const Representation& representatio
   return object;
 }
 
+// Items of a plain list have apiVersion and kind here; a real server leaves them out of lists of
+// built-in kinds.
 json encode_list(const ResourceType& type, const Representation& representation,
                  const ObjectList& list, base::Instant now) {
   if (representation.form == Representation::Form::kTable) {

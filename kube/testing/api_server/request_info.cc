@@ -45,6 +45,7 @@ void parse_resource(std::vector<std::string> rest, RequestInfo& info) {
 
 }  // namespace
 
+// "a=1&b=2"; '+' is a blank. Of a key that comes twice, the first value counts.
 Query Query::parse(std::string_view text) {
   Query query;
   while (!text.empty()) {
@@ -81,7 +82,8 @@ std::optional<std::int64_t> Query::number(const std::string& name) const {
 }
 
 // SOURCE: RequestInfoFactory of k8s.io/apiserver. A GET of a collection is a list or a watch, a
-// DELETE of one is a deletecollection.
+// DELETE of one is a deletecollection. Empty segments are skipped, so "//api/v1/" is the same as
+// "/api/v1". A GET of one object with watch=true is a watch as well, of that object alone.
 RequestInfo parse_request(const kube::Request& request) {
   RequestInfo info;
   std::string_view target = request.path;

@@ -7,6 +7,8 @@
 
 namespace devcluster {
 
+// A binding and an eviction are answered by a Status with code 201, and not by the pod that they
+// change.
 RestResult created_by_subresource() {
   RestResult result;
   result.code = 201;

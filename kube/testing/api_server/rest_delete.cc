@@ -88,6 +88,9 @@ Outcome<Rest::DeleteOptions> Rest::delete_options(const RestRequest& request) co
   return options;
 }
 
+// The preconditions come before everything else: a client that deletes what it has seen must not
+// hit a new object of the same name. The answer is the object if its kind is answered so, or if it
+// stays for its finalizers.
 Outcome<RestResult> Rest::remove(const RestRequest& request) {
   const ResourceType& type = *request.type;
   auto options = delete_options(request);
@@ -198,6 +201,8 @@ ObjectPtr Rest::remove_object(const ResourceType& type, const ObjectKey& key,
   return current;
 }
 
+// The one place where an object goes, so that each watch, each dependent and each namespace that
+// waits to be empty hears of it.
 ObjectPtr Rest::erase(const ObjectAddress& address, Propagation propagation) {
   const ChangePtr change = store_.remove(address.resource, address.key);
   watches_.publish(change);
@@ -242,6 +247,7 @@ void Rest::collect_garbage() {
   collecting_ = false;
 }
 
+// The dependents of an owner that is gone, one level down; what is removed here notes its own UID.
 void Rest::collect_dependents(const std::string& uid, Propagation propagation) {
   for (const ObjectAddress& address : store_.dependents(uid)) {
     const ObjectPtr object = store_.find(address.resource, address.key);

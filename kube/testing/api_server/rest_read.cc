@@ -28,10 +28,14 @@ bool is_number(const std::string& text) {
 
 }  // namespace
 
+// A namespace in the path of a cluster-scoped kind was refused before; here it would only make a
+// key that finds nothing.
 ObjectKey key_of(const RestRequest& request) {
   return {request.type->namespaced ? request.info.ns : "", request.info.name};
 }
 
+// Of lists, watches and deletions of collections alike: what one of them selects, the others do,
+// too.
 Outcome<Selector> Rest::selector_of(const RestRequest& request) const {
   Selector selector;
   selector.ns = request.info.ns;
@@ -147,8 +151,10 @@ Outcome<RestResult> Rest::list(const RestRequest& request) {
   return page(std::move(snapshot), 0, static_cast<std::size_t>(limit), selector->is_everything());
 }
 
-// 1. Where to begin: existing objects (rv absent or 0), or the changes after rv.
-// 2. A version that is too old is an ERROR event in the stream, as a real server has it.
+// 1. Where to begin: existing objects (rv absent or 0, or sendInitialEvents, which ends them with a
+// bookmark), or the changes after rv.
+// 2. A version that is too old is an ERROR event in the stream, as a real server has it: the answer
+// has begun with 200 by then.
 Outcome<RestResult> Rest::watch(const RestRequest& request) {
   const Query& query = request.info.query;
   auto selector = selector_of(request);

@@ -17,8 +17,11 @@ namespace {
 
 using nlohmann::json;
 
+// Parsing, pruning and defaulting recurse over the schema: this bounds the stack, whatever a
+// definition says.
 constexpr int kSchemaDepthMax = 64;
 
+// The path is as ".spec.tasks[].count"; "{}" stands for the values of a map.
 base::Error not_structural(const std::string& path, const std::string& why) {
   return base::invalid_argument("schema at " + (path.empty() ? "the top" : path) + ": " + why);
 }
@@ -43,6 +46,8 @@ bool is_annotation(const std::string& keyword) {
 
 base::Result<SchemaNode> parse_node(const json& source, const std::string& path, int depth);
 
+// Lengths and counts. A negative bound or a fraction is a mistake in the definition, and clamping
+// it would hide the mistake.
 base::Status parse_size(const json& value, std::optional<std::size_t>& size,
                         const std::string& path) {
   if (!value.is_number_unsigned()) return not_structural(path, "a bound must be a whole number");
@@ -63,6 +68,7 @@ base::Status parse_pattern(const json& value, SchemaNode& node, const std::strin
   return {};
 }
 
+// Each property is a schema of its own, one level further down.
 base::Status parse_properties(const json& value, SchemaNode& node, const std::string& path,
                               int depth) {
   for (const auto& [name, child] : value.items()) {
@@ -172,6 +178,10 @@ base::Status check_structural(const SchemaNode& node, const std::string& path) {
   return {};
 }
 
+// 1. the keywords one by one, in any order, 2. the schemas of the values of maps and lists, 3. what
+//    the keywords demand of each other.
+// A value of the wrong JSON type throws in parse_keyword(); it is the definition's mistake and not
+// this program's, so it becomes an error with its path.
 base::Result<SchemaNode> parse_node(const json& source, const std::string& path, int depth) {
   if (!source.is_object()) return not_structural(path, "must be an object");
   if (depth > kSchemaDepthMax) return not_structural(path, "nested too deeply");
@@ -191,7 +201,8 @@ base::Result<SchemaNode> parse_node(const json& source, const std::string& path,
 }
 
 // Removes what the schema does not know and names its path, as kube-apiserver prunes unknown fields
-// of custom resources.
+// of custom resources. A field counts as known if the schema names it, or gives a schema for all
+// values of the map, or lets unknown fields be; the paths are what kubectl warns of.
 void prune_node(const SchemaNode& node, json& value, const std::string& path,
                 std::vector<std::string>& removed) {
   if (value.is_array() && node.items) {
@@ -225,7 +236,8 @@ void prune_node(const SchemaNode& node, json& value, const std::string& path,
   }
 }
 
-// From the outside in, as the API server does it.
+// From the outside in, as the API server does it. It runs on every write: a field with a default
+// that an update leaves out has it again afterwards.
 void default_node(const SchemaNode& node, json& value) {
   if (value.is_array() && node.items) {
     for (json& item : value) default_node(*node.items, item);

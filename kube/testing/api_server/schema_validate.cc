@@ -251,6 +251,7 @@ void Validation::check(const SchemaNode& node, const json& value, const std::str
 
 }  // namespace
 
+// Fields of the causes begin at the top ("spec.tasks[0].count"), without a dot in front.
 std::vector<Cause> Schema::validate(const json& object) const {
   Validation validation;
   validation.check(*root_, object, "");

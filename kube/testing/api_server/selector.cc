@@ -12,7 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-// Splits at commas that stand outside parentheses.
+// Splits at commas that stand outside parentheses. The empty text has no parts, and a comma at the
+// end adds none; an empty part elsewhere stays, and is refused as a requirement without a key.
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts;
   int depth = 0;
@@ -186,6 +187,8 @@ Outcome<std::vector<LabelRequirement>> parse_label_selector(std::string_view tex
   return wanted;
 }
 
+// "status.phase=Running,metadata.name!=a": equality only, since fields have no sets. "!=" is looked
+// for before '=', which is a part of it.
 Outcome<std::vector<FieldRequirement>> parse_field_selector(std::string_view text,
                                                             const ResourceType& type) {
   std::vector<FieldRequirement> wanted;

@@ -112,6 +112,8 @@ ChangePtr Store::record(Change change) {
   return history_.empty() ? nullptr : history_.back();
 }
 
+// A dependent names its owner by UID, and not by name: a new object of the same name is another
+// one.
 std::optional<ObjectAddress> Store::find_uid(const std::string& uid) const {
   const auto found = by_uid_.find(uid);
   if (found == by_uid_.end()) return std::nullopt;

@@ -14,7 +14,9 @@ using nlohmann::json;
 
 // kubectl's parser (sigs.k8s.io/yaml) has YAML 1.1's words for booleans: "no" is false and not a
 // country. A quoted word is always a text. Integers before other numbers, so that large ones keep
-// all their digits.
+// all their digits; they are unsigned where they can be, as in JSON that is parsed from text, so
+// that two objects of the same content compare as equal. The look at the characters keeps
+// from_chars from taking "inf" and "nan", which are texts in YAML.
 json scalar(const YAML::Node& node) {
   const std::string& text = node.Scalar();
   if (node.Tag() == "!") return text;  // quoted

@@ -10,6 +10,7 @@
 
 namespace {
 
+// The whole log at the first read, and then the end of the stream.
 class Greeting final : public devcluster::BodyStream {
  public:
   explicit Greeting(std::string text) : text_{std::move(text)} {}
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   }
   std::printf("%s\n", (*front_end)->url().c_str());
   std::fflush(stdout);
+  // The pipe closes with the test, also when it crashes: no server stays behind.
   while (std::getchar() != EOF) {
   }
   return 0;
