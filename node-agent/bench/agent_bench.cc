@@ -31,11 +31,14 @@ struct Settings {
   std::string crds = KUBEGANG_SOURCE_DIR "/crds";
 };
 
+// Measured only when its turn comes, as the cases need the machine for themselves.
 struct Case {
   std::string name;
   std::function<nlohmann::ordered_json(const std::string& name)> measure;
 };
 
+// The name says what is measured: pods and tasks of a switch, nodes of a skew, the length of the
+// slice for lost work.
 std::vector<Case> all_cases(const Settings& settings) {
   // Enough for a p99 where the goal is one; fewer where only the p50 has one.
   const int many = settings.quick ? 20 : 200;
@@ -77,6 +80,7 @@ std::vector<Case> all_cases(const Settings& settings) {
           {"slurm_way/5000ms/ignored", slurm(true)}};
 }
 
+// Checked, since a disk that is full would otherwise cost the whole run without a word.
 bool write_file(const std::string& path, const std::string& text) {
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path{path}.parent_path(), ignored);

@@ -21,6 +21,8 @@ BenchPods::BenchPods()
     : cgroups_{std::make_unique<testing::RealCgroups>(version_to_measure())},
       tree_{std::make_unique<PodCgroups>(*PodCgroups::open(cgroups_->root(), ""))} {}
 
+// By the agent's own way to a cgroup (PodCgroups, open_freezer), so that what is measured is what
+// the agent uses.
 std::uint16_t BenchPods::add_pod() {
   const std::string uid = "pod-" + std::to_string(controls_.size());
   const std::string path = cgroups_->add_pod(uid);
@@ -35,6 +37,7 @@ std::uint16_t BenchPods::add_pod() {
   return static_cast<std::uint16_t>(controls_.size() - 1);
 }
 
+// The reference is good until the next spinner of the pod.
 Spinner& BenchPods::spin(std::uint16_t pod, SpinnerOptions options) {
   return spinners_[pod].emplace_back(*cgroups_, path(pod), options);
 }
@@ -55,6 +58,8 @@ Driver::Driver(SwitcherOptions options) : switcher_{clock_, beat_, options} {
   CHECK(switcher_.start().ok());
 }
 
+// Until the switcher's thread has taken it over; where the machine keeps that thread waiting, a
+// measurement must not begin.
 void Driver::submit(Assignment assignment) {
   switcher_.submit(std::move(assignment));
   CHECK(testing::eventually([&] { return switcher_.caught_up(); }, std::chrono::seconds{60}));

@@ -10,6 +10,7 @@
 namespace agent::bench {
 namespace {
 
+// A case of the result, as far as the drawing shows it.
 struct Point {
   double slice_ms = 0;
   double lost_percent = 0;
@@ -17,6 +18,7 @@ struct Point {
   bool slurm = false;
 };
 
+// Pixels; two panels beside each other.
 constexpr double kPanelWidth = 380;
 constexpr double kPanelHeight = 220;
 constexpr double kLeft = 60;
@@ -24,12 +26,14 @@ constexpr double kTop = 60;
 constexpr double kSliceMinMs = 10;
 constexpr double kSliceMaxMs = 10'000;
 
+// Four digits: more than the measurement is good for.
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
 
+// A square for Slurm's way and a circle for ours, so that the two can be told apart without colors.
 std::string shape_of(const Point& point, double x, double y, const std::string& label) {
   const std::string colour = point.slurm ? "#b5482a" : "#1f6f8b";
   const std::string mark = point.slurm ? "<rect x='" + number(x - 5) + "' y='" + number(y - 5) +
@@ -58,6 +62,7 @@ std::string panel(const std::vector<Point>& points, double x0, const std::string
   std::string svg = text_at(x0, kTop - 16, title, "start");
   svg += "<path d='M" + number(x0) + " " + number(kTop) + "V" + number(bottom) + "H" +
          number(x0 + kPanelWidth) + "' fill='none' stroke='#888'/>\n";
+  // The axis is logarithmic: slices of 20 ms and of 5 s are in one panel.
   for (const double ms : {10.0, 100.0, 1000.0, 10'000.0}) {
     svg += text_at(x_of(ms), bottom + 18, ms < 1000 ? number(ms) + " ms" : number(ms / 1000) + " s",
                    "middle");
@@ -70,6 +75,7 @@ std::string panel(const std::vector<Point>& points, double x0, const std::string
   return svg;
 }
 
+// False for a case that is about something else, or that was skipped.
 bool read_point(const nlohmann::ordered_json& one, Point& point) {
   const std::string name = one.value("name", "");
   point.slurm = name.starts_with("slurm_way/");

@@ -26,6 +26,8 @@ std::int64_t cpu_nanos(pid_t process) {
   return sum;
 }
 
+// The memory that is resident now, as `ps` tells it. The supervisor and the worker share the
+// program's text, which the sum counts twice.
 std::int64_t rss_kib(pid_t process) {
   std::ifstream status{"/proc/" + std::to_string(process) + "/status"};
   for (std::string word; status >> word;) {
@@ -37,6 +39,10 @@ std::int64_t rss_kib(pid_t process) {
 
 }  // namespace
 
+// The whole program against a real cluster's API, since most of what an idle agent does is to
+// listen: 1. pods and a timetable, 2. the agent, until it has acted by it and its start is over, 3.
+// the CPU time of both of its processes within the span. The pods' own processes sleep nearly all
+// the time, so that they do not compete with it.
 nlohmann::ordered_json measure_idle(const IdleShape& shape, const std::string& program,
                                     const std::string& crds) {
   testing::AgentProcess node{version_to_measure(), program, crds};

@@ -25,6 +25,9 @@ std::int64_t nanos(base::Duration duration) {
   return std::chrono::nanoseconds{duration}.count();
 }
 
+// Two gangs, each with one task on every CPU that does nothing but note when it runs. Whatever
+// takes the turns, the same tasks tell what came of it: time in which a CPU ran neither gang was
+// lost, time in which both gangs ran was an overlap.
 class LossBench {
  public:
   LossBench(std::string name, base::Duration slice, base::Duration total, bool ignores_sigtstp)
@@ -45,7 +48,9 @@ class LossBench {
   }
   int turns_count() const { return static_cast<int>(total_ / slice_); }
 
-  // Of the turns from `from` on, which are over. `switch_takes` counts half a slice at most.
+  // Of the turns from `from` on, which are over. `switch_takes` counts half a slice at most, as the
+  // other half is the reference (lost_work.h). The CPUs are looked at from one turn earlier, since
+  // the part around a boundary begins before it.
   nlohmann::ordered_json result(std::int64_t from, base::Duration switch_takes) {
     const Turns turns{.from = from,
                       .slice = nanos(slice_),
@@ -94,7 +99,9 @@ class LossBench {
   const std::size_t cpus_ = std::thread::hardware_concurrency();
 };
 
-// Slurm's way, by hand.
+// Slurm's way, by hand: SIGTSTP to the gang that is to stop, two seconds for it to react, then the
+// freezer, and no look at whether it has stopped. The other gang goes on at once, hence the
+// overlap.
 class SlurmWay {
  public:
   explicit SlurmWay(LossBench& bench) : bench_{bench} {}
@@ -120,6 +127,7 @@ class SlurmWay {
   }
 
  private:
+  // In this order: a signal to a frozen task waits for the thaw anyway.
   void resume(std::size_t gang) {
     freezer(gang).request(FreezeRequest::kThawed);
     signal(gang, SIGCONT);
@@ -136,6 +144,8 @@ class SlurmWay {
 
 }  // namespace
 
+// Nothing here touches the pods between the first boundary and the last: the switcher's thread
+// works alone.
 nlohmann::ordered_json measure_loss(const std::string& name, base::Duration slice,
                                     base::Duration total) {
   LossBench bench{name, slice, total, /*ignores_sigtstp=*/false};

@@ -21,6 +21,7 @@ std::int64_t idle_nanos(const std::vector<Run>& runs, std::int64_t from, std::in
 
 }  // namespace
 
+// By their begins: a run either goes on with the last merged one or begins a new one.
 std::vector<Run> merge_runs(std::vector<Run> runs) {
   std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.begin < b.begin; });
   std::vector<Run> merged;

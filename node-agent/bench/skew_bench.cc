@@ -50,7 +50,8 @@ void pin_to(int cpu) {
   }
 }
 
-// First run after each boundary, by slot, on a node.
+// First run after each boundary, by slot, on a node: the earliest instant at which a task of the
+// gang whose turn it is ran.
 std::map<std::int64_t, std::int64_t> first_runs(BenchPods& pods, int node, std::int64_t from) {
   const std::int64_t slice = std::chrono::nanoseconds{kSkewSlice}.count();
   std::map<std::int64_t, std::int64_t> first;

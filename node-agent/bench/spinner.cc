@@ -43,12 +43,15 @@ namespace {
 
 }  // namespace
 
+// The clock that boundaries of slices are on, read without a system call.
 std::int64_t wall_nanos() {
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// The memory is mapped before the fork, so both see it; nothing has to be asked of a process that
+// may be frozen.
 Spinner::Spinner(const testing::RealCgroups& cgroups, const std::string& path,
                  SpinnerOptions options) {
   void* memory = ::mmap(nullptr, sizeof(SpinnerMemory), PROT_READ | PROT_WRITE,
@@ -61,6 +64,7 @@ Spinner::Spinner(const testing::RealCgroups& cgroups, const std::string& path,
 Spinner::Spinner(Spinner&& other) noexcept
     : memory_{std::exchange(other.memory_, nullptr)}, pid_{other.pid_} {}
 
+// Only the memory: the process ends with its cgroup.
 Spinner::~Spinner() {
   if (memory_ != nullptr) ::munmap(memory_, sizeof(SpinnerMemory));
 }

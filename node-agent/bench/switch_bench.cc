@@ -71,6 +71,8 @@ class BareLoop {
   }
 
  private:
+  // Begins with gang 1 frozen and ends with all thawed, so that a block of ours and a block of this
+  // one find the pods in the same state.
   void take_turns() {
     took_.clear();
     freeze(1);
@@ -78,6 +80,9 @@ class BareLoop {
     for (int i = 0; i < switches_; ++i) took_.push_back(switch_once(i % 2, 1 - i % 2));
     for (std::size_t i = 0; i < wish_.size(); ++i) write(i, thaw_word_);
   }
+  // 1. asleep until shortly before the boundary, 2. the rest of the way spinning, since no sleep
+  // ends on time, 3. freeze, wait until all stand still, thaw. The switcher takes the same steps;
+  // what it does beyond them is the difference between the two figures.
   double switch_once(int off, int on) {
     const std::int64_t slice = std::chrono::nanoseconds{kSlice}.count();
     const std::int64_t due = (wall_nanos() / slice + 1) * slice;
@@ -114,6 +119,7 @@ class BareLoop {
     const ssize_t length = ::pread(state_[pod].get(), text, sizeof text - 1, 0);
     if (length < 0) return true;
     text[length] = '\0';
+    // The word is in cgroup.events on v2 and in freezer.state on v1.
     return std::strstr(text, frozen_word_) != nullptr;
   }
 
@@ -162,6 +168,8 @@ void wait_for_turns(BenchPods& pods, std::size_t gang_size) {
 
 }  // namespace
 
+// Ours and the bare loop take turns in blocks of kBlock switches, so that a machine that becomes
+// slow meanwhile is slow for both. Reports from before both gangs are in step are thrown away.
 nlohmann::ordered_json measure_switch(const SwitchShape& shape, int rounds) {
   BenchPods pods;
   timetable::PodSet first;

@@ -64,7 +64,8 @@ std::string_view take_line(std::string_view& text) {
   return line;
 }
 
-// A tree like kubelet's with one outside of it; made once.
+// A tree like kubelet's with one outside of it, and links that lead from the first into the second;
+// made once. It has both of kubelet's drivers' spellings, and one below a kubelet root.
 class Tree {
  public:
   Tree() {
@@ -83,6 +84,8 @@ class Tree {
   testing::TemporaryDirectory directory_;
 };
 
+// Whatever the input, only a directory of that pod, inside the tree, may be opened: the agent runs
+// as root, and what it opens it freezes.
 void check_opened(const base::Result<PodCgroup>& cgroup, const fs::path& inside,
                   std::string_view uid) {
   if (!cgroup) {
@@ -97,6 +100,8 @@ void check_opened(const base::Result<PodCgroup>& cgroup, const fs::path& inside,
 
 }  // namespace
 
+// A timetable that is accepted must be computable at any instant, the ends of time included: the
+// switcher asks at every boundary, and a wrong answer would freeze the wrong pods.
 void fuzz_timetable(std::string_view text) {
   const base::Result<kube::NodeTimetable> timetable = timetable_from_json(text);
   if (!timetable) {
@@ -109,6 +114,7 @@ void fuzz_timetable(std::string_view text) {
                           timetable::kInstantMax}) {
     check_around(table, t);
   }
+  // The boundaries between the plan's entries, where off-by-one mistakes would be.
   for (const timetable::PlanEntry& entry : table.plan) {
     check_around(table, entry.until);
     check_around(table, entry.until - Duration{1});
@@ -120,6 +126,8 @@ void fuzz_timetable(std::string_view text) {
   CHECK(again->spec == timetable->spec);
 }
 
+// Three lines: the pod's UID, kubelet's cgroup root, and a path from a journal. The first two come
+// from the API server and from flags, the third from a file on the node; none may lead outside.
 void fuzz_pod_path(std::string_view text) {
   static const Tree tree;
   const std::string uid{take_line(text)};
@@ -143,6 +151,8 @@ void fuzz_pod_path(std::string_view text) {
   }
 }
 
+// What a crash has left in the file is refused as a whole or taken as a whole; a pod without UID or
+// path could not be thawed any more.
 void fuzz_journal(std::string_view text) {
   const base::Result<Journal> journal = parse_journal(text);
   if (!journal) {

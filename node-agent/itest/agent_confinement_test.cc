@@ -36,6 +36,7 @@ class AgentConfinementTest : public AgentProcessFixture {
     }
     return -1;
   }
+  // By the name that the agent gives its threads; a debugger shows the same.
   static std::optional<pid_t> thread_of(pid_t process, const std::string& name) {
     for (const auto& task : fs::directory_iterator{"/proc/" + std::to_string(process) + "/task"}) {
       std::string comm;
@@ -73,6 +74,7 @@ TEST_P(AgentConfinementTest, FreezesAtPodLevelOnly) {
        {container, std::string{"kubepods/burstable"}, std::string{"kubepods"}, std::string{}}) {
     EXPECT_FALSE(node_->cgroups().is_asked_frozen(other)) << other;
   }
+  // The freeze of the pod reached the container below it, and so does the thaw.
   node_->publish(1, 3, {"a", "b"}, {{0, 1}}, kSlice);
   EXPECT_TRUE(moves(inside));
 }
@@ -85,6 +87,7 @@ TEST_P(AgentConfinementTest, APodWhoseFreezerItMayNotWriteRunsAndTheStatusSaysSo
   node_->add_pod("c", "c");
   node_->publish(1, 2, {"a", "b", "c"}, {{0}, {1}}, kSlice);
   node_->drop_capabilities();  // else uid 0 may write everything
+  // Not listed in a slot, so c would be frozen for good if it could be.
   give_freezer_of("c", kNobody);
   node_->start();
   EXPECT_TRUE(goes_on_taking_turns());

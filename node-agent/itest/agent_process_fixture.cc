@@ -18,6 +18,7 @@ namespace agent::testing {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The program itself and not its parts: what a test of this fixture sees is what a node would.
 void AgentProcessFixture::SetUp() {
   if (const auto missing = RealCgroups::missing(GetParam())) {
     GTEST_SKIP() << "SKIPPED: " << *missing;
@@ -38,12 +39,16 @@ void AgentProcessFixture::TearDown() {
   node_.reset();
 }
 
+// Two gangs that take turns on this node, with a pod each. The agent is not started, so a test can
+// say how.
 void AgentProcessFixture::two_gangs() {
   node_->add_pod("a", "a");
   node_->add_pod("b", "b");
   node_->publish(1, 1, {"a", "b"}, {{0}, {1}}, kSlice);
 }
 
+// The state in which the agent does the most harm if it fails: everything stands still, and nothing
+// but the agent would let it run again.
 bool AgentProcessFixture::two_frozen_gangs() {
   two_gangs();
   // A cycle of one empty slot: neither pod ever runs.
@@ -66,10 +71,12 @@ bool AgentProcessFixture::takes_turns() {
   return frozen("a") == !even && frozen("b") == even;
 }
 
+// takes_turns() is false near each boundary, too, hence "soon".
 bool AgentProcessFixture::takes_turns_soon(base::Duration limit) {
   return eventually([&] { return takes_turns(); }, limit);
 }
 
+// Three turns in their order; two could be what is left of an agent that has just died.
 bool AgentProcessFixture::goes_on_taking_turns() {
   for (const char* off : {"a", "b", "a"}) {
     if (!eventually([&] { return takes_turns() && frozen(off); })) return false;
@@ -77,6 +84,7 @@ bool AgentProcessFixture::goes_on_taking_turns() {
   return true;
 }
 
+// Looked at every millisecond: a freeze shorter than that may stay unseen.
 bool AgentProcessFixture::all_run_for(base::Duration span) {
   return !eventually([&] { return !all_run(); }, span);
 }
@@ -98,6 +106,7 @@ std::optional<base::Duration> AgentProcessFixture::time_until(
   }
 }
 
+// Each at some time and not both at once: gangs that take turns never run together.
 bool AgentProcessFixture::both_have_run_within(base::Duration limit) {
   bool a = false;
   bool b = false;
@@ -111,12 +120,15 @@ bool AgentProcessFixture::both_have_run_within(base::Duration limit) {
       .has_value();
 }
 
+// Milliseconds, into the test's XML report and its output: limits that are nearly missed can be
+// seen there before they are.
 void AgentProcessFixture::tell(const std::string& what, base::Duration since) {
   const std::int64_t millis = (clock_.monotonic() - since).count() / 1000;
   RecordProperty(what, std::to_string(millis));
   std::printf("%s: %lld\n", what.c_str(), static_cast<long long>(millis));
 }
 
+// As kubelet ends a container: SIGTERM, and then how long it takes.
 AgentProcessFixture::Stop AgentProcessFixture::stopped() {
   Stop stop;
   node_->signal(SIGTERM);
@@ -127,6 +139,8 @@ AgentProcessFixture::Stop AgentProcessFixture::stopped() {
   return stop;
 }
 
+// As kubelet ends a container that overran its grace period, or as the OOM killer does: the
+// supervisor can do nothing any more.
 void AgentProcessFixture::kill_container() {
   node_->signal(SIGKILL);
   ASSERT_TRUE(node_->wait_for_end(seconds{5}).has_value());
@@ -152,6 +166,7 @@ std::string AgentProcessFixture::log_text() const {
   return text.str();
 }
 
+// The whole answer, head and body, up to the end of the connection; "" if there is no such server.
 std::string AgentProcessFixture::get(const std::string& path) const {
   std::ifstream log{node_->log_path()};
   int port = 0;

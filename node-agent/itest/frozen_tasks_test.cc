@@ -101,6 +101,7 @@ class FrozenTasksTest : public PitfallsTest {
     pod_ = add_pod();
     cgroups_->make("outside");
   }
+  // Both wait until the kernel has done it: what a test sees in between is neither of the two.
   void freeze() {
     freeze_all();
     ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
@@ -437,15 +438,20 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   Waiting* signalled =
       wait(maybe_not, "sigtimedwait", [&words] { return waits_for_a_signal(words); });
   wait(maybe_not, "io_getevents", waits_for_events);
+  // All five have to wait before the freeze; one that had ended at once would pass without having
+  // shown anything.
   std::this_thread::sleep_for(milliseconds{200});
   for (const auto* list : {&going_on, &maybe_not}) {
     for (const auto& call : *list) ASSERT_TRUE(call->waits()) << call->name() << call->said();
   }
+  // The freeze and thaw that a call must survive, and time for it to say EINTR.
   freeze();
   std::this_thread::sleep_for(milliseconds{50});
   thaw();
   std::this_thread::sleep_for(milliseconds{100});
   for (const auto& call : going_on) EXPECT_TRUE(call->waits()) << call->name();
+  // Now what each waits for. The signal only if its call still waits: after EINTR, it would stay
+  // blocked and pending for ever.
   ASSERT_EQ(::write(writable.get(), "x", 1), 1);
   ASSERT_EQ(::write(writable_too.get(), "x", 1), 1);
   sembuf up{.sem_num = 0, .sem_op = 1, .sem_flg = 0};
@@ -457,6 +463,7 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
     EXPECT_TRUE(call->ends()) << call->name();
     EXPECT_EQ(call->said(), Waiting::kWell) << call->name();
   }
+  // Which of the two it is may differ between kernels, hence the print and no expectation.
   for (const auto& call : maybe_not) {
     EXPECT_TRUE(call->ends()) << call->name();
     EXPECT_TRUE(call->said() == Waiting::kWell || call->said() == EINTR)
@@ -492,12 +499,15 @@ TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
   os::FileDescriptor client{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   ASSERT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
             0);
+  // One byte first, so that the receiver is known to be in its loop when the freeze comes.
   std::int64_t sent = ::send(client.get(), "x", 1, MSG_NOSIGNAL);
   ASSERT_TRUE(eventually([&] { return words[0].load() == 1; }));
   freeze();
   const std::vector<char> block(1 << 16);
   constexpr int kBlocksMax = 4096;  // 256 MiB: no buffer is that large
   bool waits = false;
+  // EAGAIN alone may pass: acknowledgements of the kernel make room again, although the receiver
+  // stands still. Only if there is no room for 200 ms, the buffers of both ends are full.
   for (int i = 0; i < kBlocksMax && !waits; ++i) {
     const ssize_t now =
         ::send(client.get(), block.data(), block.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -508,6 +518,7 @@ TEST_P(FrozenTasksTest, WhoSendsToAFrozenTcpReceiverWaitsAndAllOfItArrives) {
   EXPECT_TRUE(waits);
   EXPECT_EQ(words[0].load(), 1);
   thaw();
+  // The end of the stream, behind the last byte, ends the receiver's loop.
   client.reset();
   EXPECT_TRUE(eventually([&] { return words[1].load() == 1; }));
   EXPECT_EQ(words[0].load(), sent);

@@ -37,6 +37,7 @@ void PitfallsTest::TearDown() {
   switcher_.reset();
 }
 
+// Opened as the agent opens it, so that rules about paths and rights are those of the agent.
 std::string PitfallsTest::add_pod() {
   const std::string uid = "pod-" + std::to_string(controls_.size());
   const std::string path = cgroups_->add_pod(uid);
@@ -62,6 +63,8 @@ Assignment PitfallsTest::assignment(std::vector<timetable::PodSet> cycle, base::
   return assignment;
 }
 
+// Until the switcher's thread has taken it over; what the kernel makes of it comes later, hence
+// has_state().
 void PitfallsTest::submit(Assignment assignment) {
   switcher_->submit(std::move(assignment));
   ASSERT_TRUE(eventually([&] { return switcher_->caught_up(); }));
@@ -73,6 +76,7 @@ void PitfallsTest::run_everything() {
   submit(std::move(all));
 }
 
+// As the switcher believes it, which may lag behind the kernel by a look.
 bool PitfallsTest::has_state(std::size_t pod, FreezeState state, base::Duration limit) {
   return eventually([&] { return controls_[pod]->state.load() == state; }, limit);
 }

@@ -31,6 +31,8 @@ TEST_P(PitfallsTest, BusyAndSleepingTasksStopAndGoOn) {
   EXPECT_TRUE(moves(sleeping));
 }
 
+// The promise itself: users measure their programs under it. A switch that thaws one gang before
+// the other has stopped would be seen here.
 TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
   // Method: each counter's moves between two looks 5 ms apart, in the middle of the slots; in no
   // pair of looks may both have moved, but in one that a boundary lies in.
@@ -65,6 +67,8 @@ TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
     if (even && a_moved) ++turns_of_a;
     if (!even && b_moved) ++turns_of_b;
   }
+  // Both did run: two gangs that stand still for ever do not run at the same time either. Three
+  // seconds have 15 slots of each.
   EXPECT_GT(turns_of_a, 20);
   EXPECT_GT(turns_of_b, 20);
   EXPECT_EQ(switcher_->counters().overlap_micros.load(), 0U);
@@ -75,6 +79,7 @@ TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
 TEST_P(PitfallsTest, AThousandTasksFreeze) {
   const std::string pod = add_pod();
   for (int i = 0; i < 20; ++i) {
+    // Twenty with 49 children each, a thousand in all.
     cgroups_->spawn(pod, [] {
       for (int child = 0; child < 49; ++child) {
         if (::fork() == 0) break;
@@ -142,6 +147,7 @@ TEST_P(PitfallsTest, TwoHundredPodsTakeTurns) {
   }
   submit(assignment({even, odd}, milliseconds{200}));
   std::this_thread::sleep_for(milliseconds{1500});
+  // In the middle of whatever turn it was: from here on, one half runs and the other stands.
   submit(assignment({even}, milliseconds{200}));
   EXPECT_TRUE(eventually([&] {
     for (std::size_t i = 0; i < 200; ++i) {
@@ -159,6 +165,7 @@ TEST_P(PitfallsTest, ADeadSwitcherLeavesPodsAsTheyAre) {
   Progress& progress = cgroups_->spawn_counter(pod, milliseconds{1});
   freeze_all();
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
+  // Its thread ends without thawing anything, as with a crash.
   switcher_.reset();
   EXPECT_TRUE(stands_still(progress));
   EXPECT_TRUE(cgroups_->is_frozen(pod));

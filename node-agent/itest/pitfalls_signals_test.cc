@@ -36,6 +36,7 @@ TEST_P(PitfallsTest, ASigkillEndsAFrozenTaskOnV2AndWaitsForTheThawOnV1) {
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
   ::kill(task, SIGKILL);
   const auto ended = [&] { return ::waitpid(task, nullptr, WNOHANG) == task; };
+  // On v1, 200 ms without an end are taken as "not before the thaw".
   if (GetParam() == CgroupVersion::kV2) {
     EXPECT_TRUE(eventually(ended, seconds{2}));
   } else {
@@ -55,6 +56,7 @@ TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   handled->store(0);
   const pid_t task = cgroups_->spawn(pod, [] {
     ::signal(SIGTERM, [](int) { handled->fetch_add(1); });
+    // 100 and not 1: the test can tell "the handler is set" from "the handler ran".
     handled->store(100);
     for (;;) ::pause();
   });
@@ -63,6 +65,7 @@ TEST_P(PitfallsTest, ASigtermHandlerRunsOnceTheDeletedPodIsThawed) {
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
   ::kill(task, SIGTERM);
   EXPECT_FALSE(eventually([] { return handled->load() > 100; }, milliseconds{100}));
+  // The pod has no turn in this cycle; only the rule for deleted pods thaws it.
   Assignment deleted = assignment({{}});
   deleted.pods[0].rule = ControlRule::kDeleted;
   submit(std::move(deleted));
@@ -102,6 +105,7 @@ TEST_P(PitfallsTest, CgroupKillEmptiesAFrozenPodAndItStaysFrozen) {
   std::ofstream{cgroups_->root() + "/" + pod + "/cgroup.kill"} << "1";
   EXPECT_TRUE(eventually([&] { return ::waitpid(task, nullptr, WNOHANG) == task; }));
   EXPECT_TRUE(cgroups_->is_asked_frozen(pod));
+  // An empty cgroup is thawed like any other.
   run_everything();
   EXPECT_TRUE(has_state(0, FreezeState::kThawed));
 }
@@ -175,6 +179,8 @@ class MemoryLimit {
     }
     if (!path_.empty() && ::mkdir(path_.c_str(), 0755) != 0) path_.clear();
     if (path_.empty()) return;
+    // Without swap: a frozen task's pages would go there instead, and nothing would have to be
+    // killed.
     there_ =
         write("memory.limit_in_bytes", std::to_string(bytes)) && write("memory.swappiness", "0");
   }

@@ -103,6 +103,7 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
       ::usleep(1'000);
     }
   });
+  // The writer's turn, so that its file is there and it is writing when the file system stops.
   submit(assignment({{0}}));
   ASSERT_TRUE(has_state(1, FreezeState::kFrozen));
   ASSERT_TRUE(eventually([&] { return ::access(file.c_str(), F_OK) == 0; }));
@@ -117,6 +118,8 @@ TEST_P(PitfallsTest, AWriterToAFrozenFileSystemIsStuckOnV2AndHoldsUpNobody) {
   EXPECT_TRUE(moves(incoming));
   EXPECT_TRUE(eventually([&] { return stands_still(beside, milliseconds{20}); }));
   if (GetParam() == CgroupVersion::kV2) {
+    // The request stands although the state does not come: once the call ends, the task stops
+    // without another write.
     EXPECT_TRUE(has_state(0, FreezeState::kStuck, seconds{10}));
     EXPECT_TRUE(cgroups_->is_asked_frozen(writer));
   } else {
@@ -209,6 +212,7 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   constexpr int kMillisMax = 60'000;
   std::vector<std::pair<std::string, std::size_t>> going_on;
   std::vector<std::pair<std::string, std::size_t>> maybe_not;
+  // Each call waits for something that comes only with release(), or by its own time limit.
   going_on.emplace_back("nanosleep", calls.begin([](int) {
     // Longer than freeze and thaw together, so it must wait on after them.
     const timespec some_time{.tv_sec = 3, .tv_nsec = 0};
@@ -246,6 +250,7 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   freeze_all();
   ASSERT_TRUE(has_state(0, FreezeState::kFrozen));
   std::this_thread::sleep_for(milliseconds{50});
+  // A frozen task cannot have said anything; this would show that it was not frozen.
   ASSERT_TRUE(calls.all_wait());
   run_everything();
   std::this_thread::sleep_for(milliseconds{100});

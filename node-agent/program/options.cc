@@ -15,6 +15,8 @@ constexpr char kAbout[] =
     "Exit codes: 0 stopped, everything thawed; 1 failed; 2 wrong usage; 3 another agent uses the "
     "run directory.";
 
+// For the agent and for each of its subcommands: they have to look at the same cgroups and the same
+// journal as the agent beside them.
 void add_places(CLI::App& app, Options& options) {
   app.add_option(
          "--cgroup-root", options.cgroup_root,
@@ -31,6 +33,7 @@ void add_places(CLI::App& app, Options& options) {
       "directory for the journal, on tmpfs; one per agent (default " + options.run_directory + ")");
 }
 
+// Without any of them it is kRun.
 constexpr Command kSubcommands[] = {Command::kGuard, Command::kInspect, Command::kCheck};
 
 // In the order of kSubcommands.
@@ -54,12 +57,14 @@ std::vector<CLI::App*> add_subcommands(CLI::App& app, Options& options) {
 
 }  // namespace
 
+// The option's check has seen to the slash; without one, the whole text is the namespace.
 kube::ObjectKey Options::lease_key() const {
   const std::size_t slash = lease.find('/');
   return {lease.substr(0, slash), slash == lease.npos ? "" : lease.substr(slash + 1)};
 }
 
 // The last colon separates, so that "[::1]:9090" works; an empty host means all addresses.
+// The whole rest must be a number: "9090x" is a mistake, and not port 9090.
 std::optional<HostPort> parse_host_port(std::string_view text) {
   constexpr int kPortMax = 65535;
   const std::size_t colon = text.rfind(':');
@@ -111,6 +116,8 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
   app.add_flag("!--no-supervisor", options.supervise,
                "run the worker alone, for a service manager that restarts it: nothing thaws the "
                "pods then if it hangs");
+  // Options before a subcommand are the agent's and those behind it the subcommand's; both write
+  // into the same fields.
   const std::vector<CLI::App*> subcommands = add_subcommands(app, options);
 
   std::vector<std::string> reversed{arguments.rbegin(), arguments.rend()};  // as CLI11 wants them

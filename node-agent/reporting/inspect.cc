@@ -18,7 +18,8 @@
 namespace agent {
 namespace {
 
-// The cells fit into 80 columns beside each other; below them come name and path, however long.
+// A pod of the table. The cells fit into 80 columns beside each other; below them come name and
+// path, however long.
 struct Row {
   std::array<std::string, 6> cells{};
   std::string pod{};
@@ -28,6 +29,7 @@ struct Row {
 // So that the table keeps its width with 64 slots.
 constexpr std::size_t kSlotsLengthMax = 5;
 
+// "freezing" is a request that the kernel has not finished.
 std::string kernel_state(const PodCgroups& cgroups, const std::string& path,
                          const std::string& uid) {
   const base::Result<PodCgroup> cgroup = cgroups.at(path, uid);
@@ -74,6 +76,7 @@ std::string table(const std::vector<Row>& rows) {
   return text;
 }
 
+// As the API writes times, so that the output can be compared with the objects.
 std::string when(const std::optional<base::Instant>& instant) {
   return instant ? kube::format_micro_time(*instant) : "-";
 }

@@ -19,7 +19,7 @@ using prometheus::BuildCounter;
 using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
 
-// 10 us to 1 s.
+// 10 us to 1 s in steps of 1, 2, 5; a switch that is later still counts in +Inf.
 const prometheus::Histogram::BucketBoundaries kLateness = {
     1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0};
 
@@ -43,6 +43,7 @@ double as_double(const std::atomic<std::uint64_t>& counter) {
 
 // The families in the order in which they are served. Names and labels are documented for users,
 // and dashboards rely on them.
+// Members refer into the registry, which therefore comes first and goes last.
 struct Metrics::Families {
   prometheus::Registry registry;
 
@@ -129,6 +130,7 @@ struct Metrics::Families {
           .Register(registry);
 
   std::map<std::string_view, prometheus::Gauge*> pods_by_state;
+  // What the last update() and count_frozen() saw: counters grow by the difference.
   std::map<std::string, prometheus::Counter*> frozen_of_gangs;
   std::map<std::string, base::Duration> frozen_of_pods;  // by UID, as last counted
   bool was_failed_open = false;
@@ -165,6 +167,8 @@ void Metrics::set_policy(ThreadPolicy policy) {
   families_->policy.Add({{"policy", std::string{to_string(policy)}}}).Set(1);
 }
 
+// Of each switch that the switcher's thread reports; a report that did not fit into its ring is
+// missing here, but not in the counters.
 void Metrics::record(const SwitchReport& report) {
   Families& to = *families_;
   // Without pods that come on the freezes were not read back (switch_core.cc), and `confirmed` says

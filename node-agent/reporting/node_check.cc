@@ -18,10 +18,13 @@
 namespace agent {
 namespace {
 
+// The file is one short line of names.
 constexpr std::size_t kControllersBytesMax = 4096;
+// The lowest: the question is only whether the kernel grants SCHED_FIFO at all.
 constexpr int kLowestFifoPriority = 1;
 
-// For any user: rights are checked where a file is used.
+// For any user: rights are checked where a file is used. So a tree that is there but not writable
+// is reported as such, and not as a missing one.
 bool exists(const std::string& path) {
   return ::access(path.c_str(), F_OK) == 0;
 }
@@ -42,6 +45,8 @@ std::vector<Kubepods> find_kubepods(const NodeCheckInputs& inputs) {
   if (inputs.cgroup_root.empty()) return found;
   bool systemd = true;  // kubepods_paths() names systemd's first
   for (const std::string& path : kubepods_paths(inputs.kubelet_root)) {
+    // v2 has cgroup.freeze in each cgroup, v1 freezer.state: the file tells which of the two
+    // hierarchies was mounted at that root.
     Kubepods kubepods{.path = inputs.cgroup_root + "/" + path, .systemd = systemd};
     systemd = false;
     kubepods.v2 = exists(kubepods.path + "/cgroup.freeze");
@@ -108,7 +113,7 @@ Grant check_freezer(const Kubepods* kubepods) {
 }
 
 // Weak and not missing: gangs that share a node by cores still take turns, and what they lose is
-// the binding.
+// the binding. On v1 the file does not exist, and the answer is the same.
 Grant check_cpuset(const Kubepods* kubepods) {
   Grant grant{.what = "cpuset", .grade = Grade::kWeak, .found = "not there"};
   if (kubepods == nullptr) return grant;
@@ -156,7 +161,8 @@ Grant check_fifo(const NodeCheckInputs& inputs) {
               "agent.resources"};
 }
 
-// A page fault in the switcher may wait for a disk.
+// A page fault in the switcher may wait for a disk, and with it every gang of the node. Weak: it
+// does not happen while there is memory.
 Grant check_memory(bool locked) {
   if (locked) return {.what = "locked memory", .found = "granted"};
   return {.what = "locked memory",
@@ -213,6 +219,7 @@ bool can_switch(const std::vector<Grant>& grants) {
                       [](const Grant& grant) { return grant.grade == Grade::kMissing; });
 }
 
+// For `kubegang-agent check`: a line for each grant, and below it, indented, what to change.
 std::string format_grants(const std::vector<Grant>& grants) {
   // Wide enough for the longest of the names and grades above and two blanks.
   constexpr std::size_t kWhatWidth = 15;

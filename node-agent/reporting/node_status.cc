@@ -9,6 +9,7 @@ namespace {
 // Of each list of names in the status; its pods are counted in the metrics anyway.
 constexpr std::size_t kNamesMax = 64;
 
+// True is the good state of all three, so a user may look for False alone.
 kube::Condition condition(std::string type, bool status, std::string reason, std::string message) {
   return {.type = std::move(type),
           .status = status ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse,
@@ -16,6 +17,8 @@ kube::Condition condition(std::string type, bool status, std::string reason, std
           .message = std::move(message)};
 }
 
+// The first kNamesMax of those that belong, in the report's order: a node in trouble must not make
+// an object that is too large to be stored.
 template <typename Predicate>
 std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, Predicate belongs) {
   std::vector<kube::PodReference> references;
@@ -74,6 +77,8 @@ kube::Condition ready_condition(const AgentReport& report) {
 
 // A node whose clock is off switches at another instant than the other nodes of a gang. How far it
 // may be off depends on the slice.
+// Without a timetable nothing is switched; the limit of an hour's slice then finds clocks that are
+// far off all the same.
 kube::Condition clock_condition(const AgentReport& report) {
   const std::string type = "ClockSynchronized";
   if (!report.clock.synchronised) {

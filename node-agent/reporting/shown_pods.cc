@@ -4,6 +4,7 @@
 
 namespace agent {
 
+// In the form of the header. No part of a line has a blank in it, so the reader needs no quoting.
 std::string format_shown_pods(const std::vector<PodView>& pods) {
   std::string text;
   for (const PodView& pod : pods) {
@@ -18,6 +19,7 @@ std::string format_shown_pods(const std::vector<PodView>& pods) {
 
 // Lenient, unlike the journal: the file is for people, and nothing is frozen or thawed by it.
 std::map<std::string, ShownPod> parse_shown_pods(std::string_view text) {
+  // A line that does not fit, of another version of the agent perhaps, is left out.
   std::map<std::string, ShownPod> pods;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');

@@ -25,6 +25,8 @@ std::string_view take(std::string_view& text, char separator) {
   return head;
 }
 
+// The whole text must be a number. One that a crash has cut off would still be one; the line "end"
+// guards against that.
 std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -45,8 +47,8 @@ bool parse_line(std::string_view line, Journal& journal) {
     if (!at || (!renewed && line != "-")) return false;
     journal.lease = LeaseSeen{.at = base::Duration{*at}};
     if (renewed) journal.lease->renew_time = base::instant_from_micros(*renewed);
-    // Three durations in microseconds, then "killed" or "-".
   } else if (word == "rules") {
+    // Three durations in microseconds, then "killed" or "-".
     Rules rules;
     for (base::Duration* value :
          {&rules.settings.settle, &rules.settings.barrier, &rules.settings.fail_open_after}) {
@@ -136,6 +138,8 @@ base::Result<Journal> JournalFile::read(std::string_view boot_id) const {
   return base::Error{base::Code::kNotFound, "journal " + path_ + ": of an earlier boot"};
 }
 
+// On an error, the old journal is still there and still right for what is frozen: the caller must
+// not freeze anything that only the new one names.
 base::Status JournalFile::write(const Journal& journal) const {
   // A new file that is renamed over the old one: a crash leaves one of the two, never half of one.
   const base::Status status = os::replace_text_file(path_, format_journal(journal));

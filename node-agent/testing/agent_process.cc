@@ -22,6 +22,7 @@ namespace {
 constexpr char kNode[] = "n1";
 constexpr char kNamespace[] = "default";
 
+// What a test sets up with must work; a failure here is one of the test and not of the agent.
 template <typename T>
 T must(base::Result<T> result) {
   CHECK(result.ok(), result.error().message);
@@ -46,6 +47,8 @@ std::optional<int> wait_for(pid_t child, base::Duration limit) {
 
 }  // namespace
 
+// A node without pods, on a server that the agent is about to reach over HTTPS. The test itself
+// talks to the same server in memory, so it can go on with stop_server().
 AgentProcess::AgentProcess(CgroupVersion version, std::string program, const std::string& crds)
     : program_{std::move(program)},
       cgroups_{version},
@@ -80,6 +83,8 @@ void AgentProcess::end() {
   }
 }
 
+// A server in front of objects that stay: after stop_server() and this, the agent finds the cluster
+// as it left it.
 void AgentProcess::start_server() {
   // The same port again after stop_server(): the program's kubeconfig stays right.
   front_end_ = must(devcluster::HttpsFrontEnd::start(server_, clock_, {.port = port_}));
@@ -92,7 +97,8 @@ void AgentProcess::stop_server() {
   front_end_.reset();
 }
 
-// A log that nobody reads: the first line blocks whoever writes it.
+// A pipe that is full and never read: from then on, a thread that writes a log line blocks for
+// ever, as one does behind a log collector that hangs.
 void AgentProcess::log_to_a_full_pipe() {
   int ends[2];
   CHECK(::pipe2(ends, O_CLOEXEC | O_NONBLOCK) == 0);
@@ -126,6 +132,8 @@ pid_t AgentProcess::spawn(const std::vector<std::string>& arguments) const {
   ::_exit(127);
 }
 
+// Port 0 for the metrics, since tests run beside each other; the log tells which one it became. The
+// lease is the one that renew_lease() writes.
 void AgentProcess::start(const std::vector<std::string>& more_flags) {
   std::vector<std::string> arguments = {
       "--node-name=" + std::string{kNode}, "--kubeconfig=" + directory() + "/kubeconfig",
@@ -139,6 +147,7 @@ void AgentProcess::start_guard() {
   guard_ = spawn({"guard", "--cgroup-root=" + cgroups_.root(), "--run-dir=" + run_directory()});
 }
 
+// nullopt leaves the guard as it is, and a test may try again with another signal.
 std::optional<int> AgentProcess::end_guard(int signal_number, base::Duration limit) {
   ::kill(guard_, signal_number);
   const std::optional<int> code = wait_for(guard_, limit);
@@ -165,6 +174,8 @@ void AgentProcess::signal(int signal_number) const {
   ::kill(supervisor_, signal_number);
 }
 
+// A pod as the agent meets it after a while: a cgroup with a process that counts, and the status
+// "Running" of an hour ago.
 void AgentProcess::add_pod(const std::string& name, const std::string& job, int grace_seconds,
                            base::Duration pause) {
   // A real one: the server collects pods whose owner does not exist.
@@ -213,10 +224,12 @@ void AgentProcess::delete_pod(const std::string& name) {
   CHECK(removed.ok(), removed.error().message);
 }
 
+// What the agent has asked for, which it answers for; when the tasks stop is the kernel's affair.
 bool AgentProcess::is_asked_frozen(const std::string& pod) const {
   return cgroups_.is_asked_frozen(path(pod));
 }
 
+// In the operator's place: pods in the order of their indexes, all of their active row.
 void AgentProcess::publish(std::int64_t term, std::int64_t revision,
                            const std::vector<std::string>& pods,
                            std::vector<timetable::PodSet> cycle, base::Duration slice,
@@ -255,6 +268,8 @@ kube::NodeTimetable AgentProcess::timetable() const {
   return must(client_.get<kube::NodeTimetable>({"", kNode}));
 }
 
+// The operator's sign of life. An agent whose lease is too old goes on by its fail-open rule, so
+// tests of that rule stop calling this.
 void AgentProcess::renew_lease() {
   const auto existing = client_.get<kube::Lease>({"default", "operator"});
   kube::Lease lease;
@@ -266,12 +281,16 @@ void AgentProcess::renew_lease() {
   must(existing ? client_.update(lease) : client_.create(lease));
 }
 
+// The annotation of an administrator who wants nothing frozen on this node, whatever any timetable
+// says.
 void AgentProcess::set_kill_switch(bool on) {
   const nlohmann::json value = on ? nlohmann::json("disabled") : nlohmann::json(nullptr);
   must(client_.patch<kube::Node>(
       {"", kNode}, {{"metadata", {{"annotations", {{"kubegang.io/freeze", value}}}}}}));
 }
 
+// Only accepted settings count, as the operator writes them into the status after it has checked
+// the spec; here no operator does.
 void AgentProcess::set_fail_open_after(base::Duration after) {
   kube::SchedulerConfig config;
   config.metadata.name = std::string{kube::kSchedulerConfigName};

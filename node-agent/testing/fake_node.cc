@@ -65,6 +65,7 @@ class FakeNode::Sink final : public AssignmentSink {
   std::vector<std::unique_ptr<Assignment>> alive_;
 };
 
+// As an agent that has heard of everything once: tests of its start take one of the three away.
 FakeNode::FakeNode() {
   inputs_.pods_known = true;
   inputs_.timetable_known = true;
@@ -87,6 +88,8 @@ void FakeNode::restart_agent(bool pods_known) {
   sink_ = std::make_unique<Sink>(*core_);
   policy_ = std::make_unique<NodePolicy>("n1", JournalFile{directory_.path() + "/journal"},
                                          "boot-1", *opener_, *sink_);
+  // Cgroups that a crashed agent left frozen are taken over here, before the first step, as the
+  // real program does it.
   (void)policy_->adopt();
 }
 
@@ -94,6 +97,8 @@ void FakeNode::hold_switcher(bool on) {
   sink_->hold(on);
 }
 
+// A pod that is ready to be frozen: it runs, has settled, and has a cgroup. A test changes what is
+// to stand in the way.
 kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
   kube::Pod pod;
   pod.metadata.name = name;
@@ -118,6 +123,8 @@ kube::Pod& FakeNode::add_pod(const std::string& name, const std::string& job) {
   return pods_[name] = pod;
 }
 
+// Each call is a new revision, as each write of the operator's is. A name without a pod gets a job
+// of its own, for timetables that come before their pods.
 kube::NodeTimetable FakeNode::timetable(const std::vector<std::string>& pods,
                                         std::vector<timetable::PodSet> cycle) {
   kube::NodeTimetable object;
@@ -139,6 +146,8 @@ void FakeNode::publish(const kube::NodeTimetable& timetable) {
   inputs_.timetable = std::make_shared<const kube::NodeTimetable>(timetable);
 }
 
+// The policy's thread and then the switcher's, once each: what the first decides the second does in
+// the same step.
 void FakeNode::step() {
   inputs_.wall = clock_.wall();
   inputs_.monotonic = clock_.monotonic();
@@ -150,7 +159,8 @@ void FakeNode::step() {
   core_->step();
 }
 
-// The keeper steps every 10 ms, the switcher when it wants to.
+// The keeper steps every 10 ms, the switcher when it wants to; the clock jumps from one of these
+// instants to the next, so a test of hours takes no time.
 void FakeNode::run_for(base::Duration duration) {
   const base::Duration end = clock_.monotonic() + duration;
   base::Duration policy_at = clock_.monotonic();
@@ -175,6 +185,7 @@ Journal FakeNode::journal() const {
   return journal ? *journal : Journal{};
 }
 
+// An empty view if the policy does not know the pod.
 PodView FakeNode::view(const std::string& name) const {
   for (const PodView& view : policy_->pods()) {
     if (view.name == "default/" + name) return view;

@@ -41,6 +41,7 @@ bool write_text(const std::string& path, const std::string& text) {
 // As the shell says it of a program that cannot be executed.
 constexpr int kCannotRun = 126;
 
+// Of a machine that has both, each version has a mount of its own; "" without one.
 std::string hierarchy_of(CgroupVersion version) {
   return os::first_mount(os::cgroup_mounts(), version);
 }
@@ -63,7 +64,9 @@ void thaw(CgroupVersion version, const std::string& directory) {
   }
 }
 
-// Thaws and kills until nothing is left, five seconds long.
+// Thaws and kills until nothing is left, for five seconds. Again and again, since a process may
+// fork while its cgroup is read, and a killed one keeps its cgroup until it is gone; children
+// before parents, since only an empty cgroup can be removed.
 void clean_up(CgroupVersion version, const std::string& root) {
   for (int round = 0; round < 500 && ::access(root.c_str(), F_OK) == 0; ++round) {
     std::vector<std::string> directories = directories_below(root);
@@ -128,6 +131,8 @@ RealCgroups::RealCgroups(CgroupVersion version) : version_{version} {
   CHECK(fs::create_directories(root_), root_);
 }
 
+// Closing the pipe sends the guardian to work. What it kills are children of this process, hence
+// the second wait; the memory that they share goes last.
 RealCgroups::~RealCgroups() {
   guard_.reset();
   int status = 0;
@@ -150,10 +155,12 @@ void RealCgroups::make(const std::string& path) const {
   CHECK(!error, absolute(path));
 }
 
+// A cgroup whose last process has just been killed stays busy for a moment.
 bool RealCgroups::remove(const std::string& path) const {
   return eventually([&] { return ::rmdir(absolute(path).c_str()) == 0; });
 }
 
+// Returns when the child is in its cgroup. It stays there until it is killed, or `body` returns.
 pid_t RealCgroups::spawn(const std::string& path, const std::function<void()>& body) const {
   int ready[2];
   CHECK(::pipe2(ready, O_CLOEXEC) == 0);
@@ -233,6 +240,8 @@ std::size_t RealCgroups::processes_count(const std::string& path) const {
   return count;
 }
 
+// By the count of its naps and not by a clock: on a busy machine the limit is longer, and a test
+// does not fail for that.
 bool eventually(const std::function<bool()>& condition, base::Duration limit) {
   for (base::Duration waited{0}; waited < limit; waited += milliseconds{1}) {
     if (condition()) return true;
