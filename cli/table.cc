@@ -7,7 +7,8 @@
 namespace cli {
 namespace {
 
-// UTF-8 continuation bytes take no place on the screen.
+// The columns that a text takes on the screen. UTF-8 continuation bytes take none; characters of
+// double width count as one.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
@@ -16,6 +17,7 @@ std::size_t width_of(const std::string& text) {
 
 }  // namespace
 
+// squeue's default format, so that scripts and eyes that know it find their way.
 std::array<Column, 8> squeue_columns() {
   return {Column{"JOBID", 8}, {"PARTITION", 9}, {"NAME", 8},  {"USER", 8},
           {"ST", 2},          {"TIME", 10},     {"NODES", 6}, {"NODELIST(REASON)", 0, true}};

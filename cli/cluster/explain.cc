@@ -126,6 +126,8 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
         std::to_string(progress->succeeded) + " of " + std::to_string(progress->completions) +
             " completions");
   }
+  // The reason of a suspension may still be stored although, by the timetables, the job runs at this
+  // moment.
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
   const bool has_ended = status.state && kube::is_final(*status.state);
@@ -137,6 +139,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
     add(out, "Held", "by its user; kubectl gang release ends that");
   if (status.priority) add(out, "Priority", std::to_string(*status.priority));
   add(out, "Submitted", instant(status.submit_time));
+  // What is to come: only a job that has no nodes waits for them.
   if (!status.allocation) {
     add(out, "Eligible", instant(status.eligible_time));
     for (const auto& [label, sentence] : outlook(job, all, partitions, now)) {
@@ -186,6 +189,7 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
                                                    Output output) {
   std::vector<kube::Event> of_job;
   base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
+      // By name here and by UID below: events of a job that had the name before may still be there.
       {.ns = session.ns, .field_selector = "involvedObject.name=" + job.metadata.name});
   if (!events && events.error().code == base::Code::kPermissionDenied) {
     output.err << "kubectl-gang explain: events may not be read, so they are not shown\n";

@@ -16,6 +16,8 @@ kube::InformerOptions options_for(const std::string& ns) {
 
 }  // namespace
 
+// Two threads, one for each watch: the queue's and the timetables'. They only keep their caches;
+// the caller's thread takes pictures of both whenever it prints.
 FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
     : jobs_{session.client,
             session.clock,
@@ -38,6 +40,7 @@ FollowedQueue::~FollowedQueue() {
   loops_.join();
 }
 
+// Timetables that may not be read do not hold up the queue for ever.
 bool FollowedQueue::has_synced() const {
   if (!jobs_.has_synced()) return false;
   if (timetables_.has_synced()) return true;
@@ -45,6 +48,7 @@ bool FollowedQueue::has_synced() const {
   return timetables_refused_;
 }
 
+// The last error since the last call: several in one second are told once.
 std::optional<base::Error> FollowedQueue::take_error() {
   const std::lock_guard lock{mu_};
   return std::exchange(error_, std::nullopt);

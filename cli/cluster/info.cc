@@ -154,6 +154,7 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
   return lines;
 }
 
+// Nodes last: the hostlist is the one column that may be long.
 std::string format_info(const std::vector<InfoLine>& lines) {
   // sinfo's widths (sinfo(1), default format).
   const std::array<Column, 6> columns = {Column{"PARTITION", 9, true}, Column{"AVAIL", 5},

@@ -26,6 +26,8 @@ struct Term {
   // Returns the points that it adds to the priority, rounded down.
   std::int64_t points() const {
     constexpr double kBillion = 1e9;
+    // Rounded down term by term, to be shown; the scheduler rounds the sum alone, so the columns
+    // may add up to a few points less than the priority.
     return static_cast<std::int64_t>(static_cast<double>(weight) * static_cast<double>(factor_ppb) /
                                      kBillion);
   }

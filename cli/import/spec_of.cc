@@ -22,7 +22,8 @@ namespace {
 
 using sched::Tres;
 
-// The field is set if the value differs from the default.
+// The field is set if the value differs from the default. The cast is for fields whose type differs
+// from that of the value.
 template <typename Field, typename Value>
 void set_unless(std::optional<Field>& field, const Value& value, const Value& usual) {
   if (value != usual) field = static_cast<Field>(value);
@@ -288,6 +289,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   spec.preempt_type = kPreemptTypes.at(static_cast<std::size_t>(c.preempt_type));
   spec.preempt_mode = control::preempt_mode_of(c.preempt_mode);
   spec.gang = c.gang;
+  // False is the default of both sides.
   set_unless(spec.preempt_within, c.preempt_within, false);
   set_unless(spec.preempt_priority, c.preempt_priority, false);
   spec.preempt_exempt_time = c.preempt_exempt_time;
@@ -299,6 +301,8 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   set_unless(requeue.delay, c.queue.requeue_delay, usual.queue.requeue_delay);
   set_unless(requeue.max_batch, c.queue.max_batch_requeue, usual.queue.max_batch_requeue);
   spec.requeue = unless_empty(requeue);
+  // UNLIMITED, which is nothing here, has no value in the API: it does not come back, and the
+  // importer tells.
   if (c.over_time_limit) set_unless(spec.over_time_limit, *c.over_time_limit, base::Duration{0});
   if (c.enforce_part_limits != usual.enforce_part_limits) {
     spec.enforce_partition_limits = kEnforce.at(static_cast<std::size_t>(c.enforce_part_limits));

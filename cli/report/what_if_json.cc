@@ -13,9 +13,11 @@ using Json = nlohmann::ordered_json;
 double seconds(base::Duration duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
+// Simulated instants count from the begin of the scenario.
 double seconds(base::Instant t) {
   return seconds(t - base::Instant{});
 }
+// null is what has not happened: not submitted, or not ended.
 Json seconds_or_null(const std::optional<base::Instant>& t) {
   return t ? Json(seconds(*t)) : Json(nullptr);
 }
@@ -70,7 +72,8 @@ Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& resu
   return {{"t", seconds(t)}, {"jobs", jobs}};
 }
 
-// The figures of a distribution of times, in seconds.
+// The figures of a distribution of times, in seconds: mean, median, and two of the upper end, where
+// the jobs are that users complain of.
 Json spread_json(const simulate::Totals::Spread& spread) {
   return {{"mean", seconds(spread.mean)},
           {"median", seconds(spread.median)},

@@ -153,6 +153,7 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
     }
     text += "\n";
   }
+  // A picture of thousands of lines is none; the totals below count all jobs.
   if (result.jobs.size() > count) {
     text += "… and " + std::to_string(result.jobs.size() - count) + " more jobs\n";
   }

@@ -9,6 +9,7 @@
 namespace cli {
 namespace {
 
+// Pixels.
 constexpr double kPanelWidth = 300, kPanelHeight = 180;
 constexpr double kMarginLeft = 60, kMarginTop = 40, kGapX = 90, kGapY = 60;
 
@@ -26,6 +27,7 @@ constexpr std::array<Panel, 4> kPanels = {
 // By policy, so that lines differ by more than their color.
 constexpr std::array<const char*, kPolicies.size()> kDashes = {"", "6 3", "2 2", "8 2 2 2"};
 
+// One element of the picture; none is longer than the line, since texts are added outside.
 template <typename... Values>
 std::string format(const char* pattern, Values... values) {
   std::array<char, 256> line{};
@@ -46,6 +48,8 @@ class PanelPicture {
  public:
   PanelPicture(const Panel& panel, const std::vector<Studied>& all, double left, double top)
       : panel_{panel}, all_{all}, left_{left}, top_{top} {
+    // The axis spans whole powers of ten around all policies and loads, and at least one: with all
+    // values equal it would have no length.
     double least = 1e9, most = 1e-9;
     for (const Studied& studied : all) {
       least = std::min(least, value_of(studied));

@@ -21,6 +21,8 @@ struct Sizes {
   double lower_part;         // part of the parallel jobs below that border
 };
 
+// A uniform exponent makes sizes equally likely by factors: within a part, as many jobs have 2 to 4
+// processors as 8 to 16.
 int draw_size(base::Prng& prng, const Sizes& sizes) {
   // One draw decides between serial, power of two and any size, so the three parts add up to one.
   const double kind = draw_uniform(prng);
@@ -129,6 +131,8 @@ base::Duration draw_limit(base::Prng& prng, base::Duration run, base::Duration l
   return longest;
 }
 
+// Without a submit time and a limit, which are drawn later. Whole seconds, as the format has them,
+// and at least one.
 SwfJob job_of(std::int64_t number, int processors, double seconds) {
   return {.number = number,
           .run = std::chrono::seconds{std::max(1LL, std::llround(seconds))},
@@ -165,6 +169,7 @@ SwfTrace lublin_feitelson_trace(const ModelOptions& options) {
   return trace;
 }
 
+// Run times are uniform in their logarithm, from ten seconds to the longest (models.h).
 SwfTrace ctc_like_trace(const ModelOptions& options) {
   const Sizes sizes{.serial = 0.333,
                     .power_of_two = 0.5,

@@ -53,7 +53,8 @@ enum Field : std::size_t {
 constexpr std::int64_t value_max(std::size_t field) {
   return field == kSubmit || field == kRun || field == kTime ? kSwfSecondsMax : 1'000'000'000'000;
 }
-// The numbers of a line as they are written; some archives have fractions of seconds.
+// The numbers of a line as they are written; some archives have fractions of seconds. A double
+// holds every integer that value_max() lets pass.
 using Fields = std::array<double, kFieldsCount>;
 
 // A carriage return is one as well, for files with lines that end in "\r\n".

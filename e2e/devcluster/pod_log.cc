@@ -59,8 +59,7 @@ class LogStream final : public BodyStream {
     while (!cancelled_.load()) {
       const bool was_ended = log_.ended->load();  // before reading: what came until then is read
       if (read_more(out)) return bytes_left_ == 0 ? StreamState::kEnd : StreamState::kOpen;
-      // | was_ended| `ended` was read before the file: what the container wrote until its end has
-      // been read by then.
+      // Nothing was there, and the container had ended before that look: nothing more comes.
       if (!follow_ || was_ended) return StreamState::kEnd;
       const auto left = deadline - std::chrono::steady_clock::now();
       if (left <= left.zero()) return StreamState::kOpen;

@@ -44,8 +44,7 @@ std::optional<base::Duration> take_time_of_day(std::string_view& rest) {
   const auto minute = take_digits(rest, 2);
   if (!minute || *minute > 59 || !take(rest, ':')) return std::nullopt;
   const auto second = take_digits(rest, 2);
-  // RFC 3339 has leap seconds.
-  // | *second > 60) return| The sixtieth second becomes the first one of the next minute.
+  // RFC 3339 has leap seconds; the sixtieth second becomes the first one of the next minute.
   if (!second || *second > 60) return std::nullopt;
   base::Duration result = hours{*hour} + minutes{*minute} + seconds{*second};
   if (!take(rest, '.')) return result;
