@@ -28,6 +28,8 @@ class LocalZone : public testing::Test {
   }
 };
 
+// Goal: "--begin" means what the wall clock of the user will show then. A fixed offset, that of
+// today, would start jobs an hour early or late for half of the year.
 TEST_F(LocalZone, ADateOnTheOtherSideOfTheChangeHasItsOwnOffset) {
   EXPECT_EQ(begin("2026-12-01T08:00", "2026-07-01T10:00:00Z"), "2026-12-01T07:00:00Z");
   EXPECT_EQ(begin("2026-07-01T08:00", "2026-12-01T10:00:00Z"), "2026-07-01T06:00:00Z");

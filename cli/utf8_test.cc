@@ -7,6 +7,8 @@
 namespace cli {
 namespace {
 
+// The first and the last code points of each length, beside the surrogates, and zeros, which are
+// characters like others.
 TEST(Utf8, ValidTextHasNoSuchLine) {
   for (const char* text : {"", "a\nb\n", "caf\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80",
                            "\xEF\xBF\xBF", "\xF4\x8F\xBF\xBF", "\xED\x9F\xBF", "\xEE\x80\x80"}) {

@@ -45,6 +45,7 @@ class ClusterCommands : public ProgramTest {
                                       .start_time = now() - seconds{10},
                                       .run_time = kube::RunTime{seconds{0}, now()},
                                       .conditions = ready()});
+    // The same cycle on both nodes, as a gang has it everywhere.
     for (const char* node : {"n12", "n13"}) {
       kube::NodeTimetable timetable;
       timetable.metadata.name = node;
@@ -106,12 +107,14 @@ TEST_F(ClusterCommands, TakeABatchJobForItsPresentAttempt) {
     add_job("team-a", std::string{"train-r"} + attempt, {},
             {.state = kube::JobState::kPending, .job_id = 7}, attempt_at(batch, attempt));
   }
+  // The third names the Job of ours itself and comes to the same, with the batch Job behind it.
   for (const char* name : {"job/train", "jobs.batch/train", "gjob/train-r1"}) {
     EXPECT_EQ(run({"suspend", "-n", "team-a", name}).out,
               "job.kubegang.io/train-r1 suspended (of job.batch/train)\n");
   }
   EXPECT_THAT(run({"explain", "-n", "team-a", "job/train"}).out,
               HasSubstr("team-a/train-r1 (7) (of job.batch/train)"));
+  // A batch Job that kubegang does not manage may not be cancelled by a mistake of a name.
   add_batch_job("team-a", "theirs", "example.com/other");
   EXPECT_THAT(run({"cancel", "-n", "team-a", "job/theirs"}).err,
               HasSubstr("is not kubegang's: it lacks spec.managedBy"));
@@ -195,6 +198,7 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
             "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
+  // Still at 99 columns: whoever asks for the wide form gets it whole.
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
             "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES   "
             "PRIORITY NODELIST(REASON)\n"
@@ -218,6 +222,7 @@ TEST_F(ClusterCommands, ShowHowManyCompletionsAJobHas) {
            .job_id = 3,
            .priority = 7,
            .succeeded_indexes = "0-10,12"});
+  // The column is there because one job has completions; the other one's cell is empty.
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES   PRIORITY  SUCCEEDED "
             "NODELIST(REASON)\n"
@@ -243,6 +248,7 @@ TEST_F(ClusterCommands, WatchListsOnceAndThenFollows) {
   const auto until = [](const auto& holds) {
     while (!holds()) std::this_thread::yield();
   };
+  // The lists come in threads of their own; only after both is the picture whole.
   until([&] { return queue.has_synced(); });
   const auto codes = [&] {
     std::string out;
@@ -279,6 +285,7 @@ TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
 // As without --watch: a missing right costs the turns, not the queue.
 TEST_F(ClusterCommands, WatchWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
   add_two_gangs();
+  // As often as the watch may ask again within the test.
   server_.inject({.verb = "list", .resource = "nodetimetables", .code = 403, .count = 1'000});
   const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
   std::ostringstream out;
@@ -357,6 +364,7 @@ TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
   };
   std::ostringstream out;
   std::ostringstream err;
+  // All that kubectl has and this program takes, in both spellings.
   const std::vector<std::string> options = {
       "--kubeconfig=f",      "--context", "dev",  "--cluster=c",  "--user=u",     "--server=s",
       "--token=t",           "--as",      "anna", "--as-group=g", "--as-group=h", "--as-uid=7",
@@ -388,6 +396,8 @@ TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
   EXPECT_THAT(err.str(), HasSubstr("invalid duration \"soon\" (examples: 5s, 2m)"));
 }
 
+// A user without the right to list jobs must not see an empty queue, which would look like a free
+// cluster.
 TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {
   server_.fail_next("list", "jobs", 403);
   const Ran ran = run({"queue"});
@@ -416,6 +426,7 @@ TEST_F(ClusterCommands, ExplainSaysWhyAJobWaits) {
             "Reason      Resources\n"
             "Message     needs 3 nodes; 2 idle, 1 could be preempted, 4 are held by tier 2\n"
             "Condition   Accepted=True\n");
+  // The namespace is named, since the job may well be in another.
   const Ran none = run({"explain", "8"});
   EXPECT_EQ(none.code, kExitFailed);
   EXPECT_EQ(none.err, "kubectl-gang explain: there is no job 8 in namespace default\n");
@@ -456,6 +467,7 @@ TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
              .expected_start_time = start,
              .planned_nodes = start ? "n[12-13]" : ""});
   };
+  // Not in the order in which they are expected, so that the sort has something to do.
   waiting("unknown", 2, std::nullopt);
   waiting("second", 4, now() + seconds{840});
   waiting("first", 3, now() + seconds{540});
@@ -543,6 +555,7 @@ TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   const auto spec = [&] { return client_.get<kube::Job>({"default", "j"})->spec; };
   EXPECT_EQ(run({"suspend", "j"}).out, "job.kubegang.io/j suspended\n");
   EXPECT_EQ(spec().control.suspend, true);
+  // By its number, which every command takes for a name.
   EXPECT_EQ(run({"resume", "1"}).code, kExitOk);
   EXPECT_EQ(spec().control.suspend, false);
   EXPECT_EQ(run({"requeue", "j"}).code, kExitOk);
@@ -689,6 +702,7 @@ TEST_F(ClusterCommands, ImportOfNothingSaysSo) {
 // columns.
 TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   const Ran nothing = run({});
+  // Each of these sentences says what to do next; a usage text of a screen would hide it.
   EXPECT_EQ(nothing.code, kExitUsage);
   EXPECT_EQ(nothing.err,
             "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n");

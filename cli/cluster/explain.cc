@@ -126,8 +126,8 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
         std::to_string(progress->succeeded) + " of " + std::to_string(progress->completions) +
             " completions");
   }
-  // The reason of a suspension may still be stored although, by the timetables, the job runs at this
-  // moment.
+  // The reason of a suspension may still be stored although, by the timetables, the job runs at
+  // this moment.
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
   const bool has_ended = status.state && kube::is_final(*status.state);

@@ -39,6 +39,8 @@ void check_request(const sched::JobRequest& request) {
         (*request.time_limit > base::Duration{0} && *request.time_limit <= slurm::kUnlimited));
 }
 
+// A node without cores, or with a number of CPUs that is neither its cores nor its threads, would
+// make the scheduler hand out what is not there.
 void check_nodes(const std::vector<sched::NodeSpec>& nodes) {
   for (const sched::NodeSpec& node : nodes) {
     CHECK(!node.name.empty());
@@ -61,6 +63,8 @@ void fuzz_hostlist(std::string_view input) {
   CHECK(again.ok() && *again == *names, text);
 }
 
+// Times of every form that Slurm has: durations, instants, and, since they share their callers,
+// sizes of memory. A limit is rounded up to minutes and so never below its time.
 void fuzz_time_string(std::string_view input) {
   const auto time = slurm::parse_time("t", input);
   if (time) {
@@ -85,6 +89,8 @@ void fuzz_time_string(std::string_view input) {
   if (memory) CHECK(memory->value() >= 0);
 }
 
+// Whatever is taken from a slurm.conf must be safe to hand to the scheduler, illegal combinations
+// included: sched::check() is what refuses those.
 void fuzz_slurm_conf(std::string_view input) {
   const base::Result<slurm::SlurmConf> conf = slurm::read_slurm_conf(input);
   if (!conf) return check_message(conf.error());
@@ -96,6 +102,8 @@ void fuzz_slurm_conf(std::string_view input) {
   (void)sched::check(conf->configuration);  // must stand whatever can be written
 }
 
+// The text as a command line, as a script with #SBATCH lines, and as a script to be run. Users of a
+// cluster write all three, so none may crash a tool or make a request beyond the bounds.
 void fuzz_sbatch(std::string_view input) {
   const slurm::Now now{.instant = base::Instant{std::chrono::hours{500'000}}};
   const base::Result<slurm::BatchOptions> line = slurm::read_sbatch_line(input, now);
@@ -121,6 +129,8 @@ void fuzz_sbatch(std::string_view input) {
   if (!command) check_message(command.error());
 }
 
+// A scenario that is read can be played: its nodes and jobs are within the bounds, and its inputs
+// go forward in time.
 void fuzz_scenario(std::string_view input) {
   const base::Result<simulate::Scenario> scenario = read_scenario(input, "f");
   if (!scenario) return check_message(scenario.error());
@@ -134,6 +144,7 @@ void fuzz_scenario(std::string_view input) {
   for (const simulate::Job& job : scenario->jobs) check_request(job.request);
 }
 
+// Archives have lines of every kind of damage. What is read is sorted and has no negative figures.
 void fuzz_swf(std::string_view input) {
   const base::Result<SwfTrace> trace = read_swf(input, "f");
   if (!trace) return check_message(trace.error());

@@ -19,7 +19,7 @@ std::size_t count(const std::string& text, const std::string& what) {
   return found;
 }
 
-// `jobs_count` jobs one after the other, each on four neighbouring nodes of 64 and on a quarter of
+// `jobs_count` jobs one after the other, each on four neighboring nodes of 64 and on a quarter of
 // their cores, eight at a time on a node.
 std::string picture_of(int jobs_count) {
   constexpr int kNodes = 64;
@@ -41,6 +41,8 @@ std::string picture_of(int jobs_count) {
   return what_if_svg(scenario, result);
 }
 
+// A picture of a small scenario must not leave out anything: a job under "other jobs" could not be
+// found in it.
 TEST(WhatIfSvg, FewJobsAreAllShown) {
   const std::string svg = picture_of(20);
   for (int i = 0; i < 20; ++i) {
@@ -76,6 +78,7 @@ std::string row_of(const std::vector<std::string>& labels, int seconds_each) {
   return what_if_svg(scenario, result);
 }
 
+// More jobs than the palette has colors, or the legend has room for.
 std::vector<std::string> labels(int count) {
   std::vector<std::string> labels;
   for (int i = 0; i < count; ++i) labels.push_back("job" + std::to_string(i));

@@ -46,6 +46,8 @@ TEST(Draws, GammaCdfAgreesWithTheClosedForms) {
   EXPECT_EQ(gamma_cdf(0, 2, 1), 0);
 }
 
+// The tables of docs/does-it-help.md can be made again only if traces do not depend on the machine
+// or the day.
 TEST(WorkloadModels, TheSameSeedGivesTheSameTrace) {
   for (const WorkloadModel& model : kModels) {
     EXPECT_EQ(model.make({.seed = 3, .jobs_count = 50}), model.make({.seed = 3, .jobs_count = 50}));
@@ -94,6 +96,7 @@ TEST(WorkloadModels, ArrivalsFollowTheDay) {
       return hour >= from && hour < to;
     });
   };
+  // Three times as many is far below what the model says and far above chance.
   EXPECT_GT(between(12, 18), 3 * between(0, 6));
 }
 
