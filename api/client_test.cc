@@ -18,10 +18,12 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// The body of a refusal, as the server sends it.
 std::string status_json(int code, const std::string& reason, const std::string& message) {
   return json{{"kind", "Status"}, {"code", code}, {"reason", reason}, {"message", message}}.dump();
 }
 
+// Only what each object has: the tests are about requests, and not about jobs.
 json job_json(const std::string& name, const std::string& version = "1") {
   return {{"metadata",
            {{"name", name},
@@ -39,6 +41,8 @@ class ClientTest : public testing::Test {
   Client client_{transport_, clock_, sleeper_, {}};
 };
 
+// The path tells group, version, namespace and plural of the kind: one of them wrong, and the
+// server knows no such resource.
 TEST_F(ClientTest, GetReadsTheTypedObject) {
   transport_.answer(200, job_json("myload").dump());
   const auto job = client_.get<Job>({"team-a", "myload"});
@@ -236,6 +240,7 @@ TEST_F(ClientTest, RequestsAreSpacedAfterTheBurst) {
   EXPECT_EQ(clock_.monotonic() - began, seconds{1});
 }
 
+// A program that ends must not write any more: its successor may lead by then.
 TEST_F(ClientTest, StoppedClientSendsNothing) {
   client_.request_stop();
   EXPECT_EQ(client_.get<Job>({"team-a", "myload"}).error().code, Code::kCancelled);

@@ -39,6 +39,8 @@ class Outliner {
   void nonzero(const char* name, T& value) {
     field(name, value);
   }
+  // Times are told apart by their methods and not by their type: whole seconds or microseconds,
+  // both strings in the schema.
   void time(const char* name, std::optional<base::Instant>&) {
     properties_[name] = {{"type", "time"}, {"optional", true}};
   }
@@ -48,6 +50,7 @@ class Outliner {
   template <typename T>
   // In the order of codec.h's overloads: what is told apart there must be told apart here.
   static json outline_of(T& value) {
+    // An empty optional has no value to walk over, and an empty list no item: one is put in.
     if constexpr (codec::kIsOptional<T>) {
       json inside = outline_of(value.emplace());
       inside["optional"] = true;
@@ -180,6 +183,7 @@ void expect_same() {
   }
 }
 
+// One test for each kind, so that a failure names it.
 TEST(CrdDrift, Account) {
   expect_same<Account>();
 }

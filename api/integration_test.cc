@@ -37,6 +37,8 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+// In process, a failure is our code's; over HTTPS it may also be the wire's (connections, TLS,
+// chunks). A test that fails on one of them alone tells where to look.
 enum class Wire { kInProcess, kHttps };
 
 // True as soon as the predicate is; false after 20 s, which is a hang.
@@ -52,6 +54,8 @@ bool eventually(Predicate&& predicate) {
   return true;
 }
 
+// A server with our kinds and one namespace, and a client without a limit of its rate that a test
+// could notice.
 class IntegrationTest : public testing::TestWithParam<Wire> {
  protected:
   void SetUp() override {
@@ -69,6 +73,8 @@ class IntegrationTest : public testing::TestWithParam<Wire> {
         << created.error().message;
   }
 
+  // By the way that a user's program takes: the server's kubeconfig, which has its authority and a
+  // certificate.
   std::unique_ptr<Transport> make_transport() {
     if (GetParam() == Wire::kInProcess) {
       return std::make_unique<devcluster::InProcessTransport>(server_);
@@ -84,6 +90,7 @@ class IntegrationTest : public testing::TestWithParam<Wire> {
     return transport.ok() ? std::move(*transport) : nullptr;
   }
 
+  // A small one of our kinds, with a spec, a status, and a default.
   static Partition partition(const std::string& name, std::int32_t tier = 1) {
     Partition out;
     out.metadata.name = name;
@@ -135,6 +142,7 @@ TEST_P(IntegrationTest, WritesAndReadsTypedObjects) {
   ASSERT_TRUE(written.ok()) << written.error().message;
   EXPECT_EQ(written->status, with_status.status);
   EXPECT_EQ(written->metadata.generation, 2);
+  // The answer to a write is what a read gives, so callers go on with it instead of reading again.
   EXPECT_EQ(*client_->get<Partition>({"", "batch"}), *written);
 
   Partition replaced = *written;
@@ -168,6 +176,8 @@ TEST_P(IntegrationTest, PreconditionsProtect) {
   EXPECT_EQ(client_->remove<Partition>({"", "batch"}).error().code, Code::kNotFound);
 }
 
+// `--dry-run=server` asks what the server would say. If it stored the object, a user who only
+// wanted to look would have made it.
 TEST_P(IntegrationTest, DryRunStoresNothing) {
   EXPECT_TRUE(client_->create(partition("batch"), {.dry_run = true}).ok());
   EXPECT_EQ(client_->get<Partition>({"", "batch"}).error().code, Code::kNotFound);
@@ -200,6 +210,8 @@ TEST_P(IntegrationTest, ListsInPages) {
 // the caller finds out by AlreadyExists.
 TEST_P(IntegrationTest, ReadsSurviveFailuresAndCreatesAreNotRepeated) {
   (void)create("batch");
+  // One failure that the client waits a time of its own for, and one for which the server says how
+  // long.
   server_.fail_next("get", "partitions", 503);
   server_.fail_next("get", "partitions", 429, 3);
   EXPECT_TRUE(client_->get<Partition>({"", "batch"}).ok());
@@ -232,6 +244,7 @@ TEST_P(IntegrationTest, SlowServerIsATimeout) {
 // 4 threads, 20 objects each, each of which is read back by its name.
 TEST_P(IntegrationTest, ThreadsShareAClient) {
   std::atomic<int> good{0};
+  // Copies of a client share its rate and its transport.
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -315,7 +328,10 @@ TEST_P(IntegrationTest, InformerFollowsThroughFailures) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     base::Prng prng{seed};
     Client writer = *client_;
+    // A new informer for each seed begins with a list of what the seeds before it have left.
     FollowedInformer followed{*client_, system_clock_};
+    // Twelve names, so that creations, changes and deletions of one name follow each other, also
+    // with new UIDs.
     for (int step = 0; step < 150; ++step) {
       const std::string name = "p" + std::to_string(prng.below(12));
       switch (prng.below(8)) {
@@ -346,6 +362,7 @@ TEST_P(IntegrationTest, InformerFollowsThroughFailures) {
           server_.reset_watches("partitions");
       }
     }
+    // From here on nothing fails, so the informer has to come to an end.
     server_.clear_faults();
     EXPECT_TRUE(eventually([&] { return followed.agrees_with(writer.list<Partition>().value()); }))
         << "seed " << seed;
@@ -365,6 +382,7 @@ TEST_P(IntegrationTest, InformerLearnsAfterAListWhatItMissed) {
   (void)create("other");
   ASSERT_TRUE(eventually([&] { return (*followed).find({"", "other"}) != nullptr; }));
   EXPECT_NE((*followed).find({"", "doomed"}), nullptr);  // it cannot know
+  // "Gone" makes it list anew.
   server_.fail_next("watch", "partitions", 410);
   server_.drop_watches("partitions");
   EXPECT_TRUE(eventually([&] { return followed.agrees_with(client_->list<Partition>().value()); }));
@@ -435,7 +453,8 @@ class HttpsTest : public IntegrationTest {};
 INSTANTIATE_TEST_SUITE_P(Wires, HttpsTest, testing::Values(Wire::kHttps),
                          [](const auto&) { return "Https"; });
 
-// As the death of the server's process looks to its clients.
+// As the death of the server's process looks to its clients, and its return at the same address:
+// connections that the client has kept are dead, and must not be taken for the server.
 TEST_P(HttpsTest, AServerThatWasClosedHasEverythingWhenItIsOpenAgain) {
   (void)create("batch");
   front_end_->close();

@@ -34,6 +34,7 @@ void expect_round_trip(const json& document) {
   EXPECT_EQ(*again, *object);
 }
 
+// The whole sentence that a user would see.
 template <typename T>
 std::string error_of(const json& document) {
   const auto object = decode<T>(document);
@@ -52,6 +53,9 @@ const json kPartitionSpec = json::parse(R"({
   "leastLoaded": false, "qos": "high", "allow": {"namespaces": ["team-a"], "qos": []},
   "deny": {"qos": ["low"]}, "taintNodes": false})");
 
+// Here and in the tests below: a field that the encoder forgets is deleted by the next replacement
+// of the object, and one that the decoder forgets is ignored although the user has set it. The
+// first document has all of metadata, too.
 TEST(Partition, ComesBackAsItWas) {
   expect_round_trip<Partition>({
       {"apiVersion", "kubegang.io/v1alpha1"},
@@ -115,6 +119,7 @@ TEST(Partition, ErrorNamesObjectFieldAndValue) {
   EXPECT_EQ(error_of<Partition>(with(R"({"priorityTier": 4294967296})")),
             "Partition batch: spec.priorityTier: want an integer from -2147483648 to 2147483647, "
             "got 4294967296");
+  // An object of another kind, and something that is no object: a proxy's page, say.
   EXPECT_EQ(error_of<Partition>(json{{"kind", "Job"}}),
             "Partition without a name: kind is \"Job\"");
   EXPECT_EQ(error_of<Partition>(json::array()), "Partition without a name: want an object, got []");
@@ -185,6 +190,7 @@ json full_job() {
                       "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");
 }
 
+// Every field of spec and status, the pod template included.
 TEST(Job, ComesBackAsItWas) {
   expect_round_trip<Job>(full_job());
 }
@@ -239,6 +245,7 @@ TEST(Qos, ComesBackAsItWas) {
     "accepted": {"priority": 100}}})"));
 }
 
+// Limits of the account and of one of its namespaces, each with its own groups of fields.
 TEST(Account, ComesBackAsItWas) {
   expect_round_trip<Account>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "Account", "metadata": {"name": "physics"},
@@ -251,6 +258,8 @@ TEST(Account, ComesBackAsItWas) {
     "status": {"observedGeneration": 1, "accepted": {"shares": 1}}})"));
 }
 
+// All parameters of Slurm that have a field here. Many of them are off, and off must not come back
+// as absent: an absent one takes the default.
 TEST(SchedulerConfig, ComesBackAsItWas) {
   expect_round_trip<SchedulerConfig>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "SchedulerConfig",
@@ -285,6 +294,8 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
     "accepted": {"gang": true}}})"));
 }
 
+// The usage of a whole cluster; a field that is lost here would forgive users what they have used
+// when the next operator reads it.
 TEST(UsageRecord, ComesBackAsItWas) {
   expect_round_trip<UsageRecord>(json::parse(R"({
     "apiVersion": "kubegang.io/v1alpha1", "kind": "UsageRecord", "metadata": {"name": "default"},
@@ -377,6 +388,7 @@ TEST(Pod, ComesBackAsItWas) {
          "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}})"));
 }
 
+// All that is read of a node: what it has, which pods it takes, and whether it reports.
 TEST(Node, ComesBackAsItWas) {
   expect_round_trip<Node>(json::parse(R"({
     "apiVersion": "v1", "kind": "Node",
@@ -395,6 +407,8 @@ TEST(Node, ComesBackAsItWas) {
                    "operatingSystem": "linux", "architecture": "amd64"}}})"));
 }
 
+// Times of leases have microseconds, unlike those of most objects; cut to seconds, two renewals
+// within one could not be told apart.
 TEST(Lease, ComesBackAsItWas) {
   expect_round_trip<Lease>(json::parse(R"({
     "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
@@ -404,6 +418,7 @@ TEST(Lease, ComesBackAsItWas) {
              "renewTime": "2026-01-01T00:00:10.000001Z"}})"));
 }
 
+// Times in whole seconds, as the old API of events has them.
 TEST(Event, ComesBackAsItWas) {
   expect_round_trip<Event>(json::parse(R"({
     "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "team-a"},
@@ -414,6 +429,8 @@ TEST(Event, ComesBackAsItWas) {
     "firstTimestamp": "2026-01-01T00:00:00Z", "lastTimestamp": "2026-01-01T00:00:01Z"})"));
 }
 
+// The service of a gang: no address of its own, and names for pods that are not ready, so that they
+// can find each other while they start.
 TEST(Service, ComesBackAsItWas) {
   expect_round_trip<Service>(json::parse(R"({
     "apiVersion": "v1", "kind": "Service", "metadata": {"name": "myload", "namespace": "team-a"},
@@ -422,12 +439,15 @@ TEST(Service, ComesBackAsItWas) {
              "publishNotReadyAddresses": true}})"));
 }
 
+// The phase is all that is read of one.
 TEST(Namespace, ComesBackAsItWas) {
   expect_round_trip<Namespace>(json::parse(R"({
     "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team-a"},
     "status": {"phase": "Active"}})"));
 }
 
+// What an event says of the object that it is about. Without the version: the reference is to the
+// object as long as it lives, and not to one state of it.
 TEST(ReferenceTo, NamesTheObject) {
   Partition partition;
   partition.metadata.name = "batch";

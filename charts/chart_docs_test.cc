@@ -34,6 +34,7 @@ TEST_F(Chart, ReadmeListsEveryValueWithItsDefault) {
   flatten(read_yaml(std::string{kChart} + "/values.yaml"), "", values);
   std::map<std::string, json> listed;
   const std::regex row{R"(\| `([A-Za-z.]+)` \| `([^`]*)` \| .+ \|)"};
+  // A row is "| `name` | `default` | text |"; the default is JSON.
   std::istringstream lines{read(std::string{kChart} + "/README.md")};
   for (std::string line; std::getline(lines, line);) {
     std::smatch found;

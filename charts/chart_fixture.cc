@@ -16,7 +16,7 @@ void Chart::SetUp() {
   }
 }
 
-// Quoted for the shell: some values have brackets.
+// Helm's options for these values, "a.b=c" each. Quoted for the shell: some values have brackets.
 std::string set(const std::vector<std::string>& values) {
   std::string options;
   for (const std::string& value : values) options += " --set '" + value + "'";
@@ -95,6 +95,7 @@ std::vector<std::string> all_switches() {
 void check_whole(const Objects& objects, const std::string& options) {
   SCOPED_TRACE(options);
   std::set<std::string> ids;
+  // Those that no binding has named yet.
   std::set<std::string> policies;
   for (const json& object : objects) {
     const std::string id = id_of(object);

@@ -34,6 +34,7 @@ Strings names_used(const std::string& text) {
   return names;
 }
 
+// An alert about a metric that is not there never fires, and nothing says so.
 TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
   const Strings exist = metric_names();
   // Guards against a test that passes since it found nothing; so do the other two numbers.

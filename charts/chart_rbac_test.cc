@@ -15,6 +15,8 @@ namespace {
 
 using Rules = std::map<std::string, Strings>;  // "jobs.kubegang.io/status" → its verbs
 
+// "jobs.kubegang.io/status", as kubectl and the document write it; the group goes before the
+// subresource.
 std::string kubectl_name(const std::string& group, const std::string& resource) {
   if (group.empty()) return resource;
   const std::size_t slash = resource.find('/');
@@ -22,6 +24,8 @@ std::string kubectl_name(const std::string& group, const std::string& resource) 
          (slash == std::string::npos ? "" : resource.substr(slash));
 }
 
+// Rules may be split and joined as one likes; what counts is the verbs of each resource. A rule for
+// named objects alone has their names behind the resource, as in the document.
 Rules rules_of(const json& role) {
   Rules rules;
   for (const json& rule : role["rules"]) {
@@ -51,6 +55,7 @@ std::map<std::string, Rules> documented_rules() {
   const std::regex word{"[a-z]+"};
   for (std::string line; std::getline(lines, line);) {
     std::smatch found;
+    // A heading ends the table of the role before it, whatever the heading is.
     if (line.starts_with("#")) role = std::regex_match(line, found, heading) ? found[1].str() : "";
     if (role.empty() || !std::regex_match(line, found, row)) continue;
     const std::string resources = found[1];
@@ -66,6 +71,8 @@ std::map<std::string, Rules> documented_rules() {
   return roles;
 }
 
+// Goal: an administrator who reads docs/security.md knows all that the programs may do. Roles grow
+// one verb at a time, and each must be argued for.
 TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
   std::map<std::string, Rules> rendered;
   for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {

@@ -12,6 +12,7 @@
 namespace charts {
 namespace {
 
+// Helm's own checks of a chart, warnings included.
 TEST_F(Chart, LintIsClean) {
   const HelmRun run = run_helm("lint --strict --kube-version 1.34.4 " + std::string{kChart});
   EXPECT_EQ(run.exit_code, 0) << run.output;
@@ -27,6 +28,8 @@ TEST_F(Chart, RendersWithEverySwitchAloneAndWithAllButOne) {
   check_whole(render(), "defaults");
   check_whole(render(set(switches)), "all switches");
   for (std::size_t i = 0; i < switches.size(); ++i) {
+    // Alone, each switch meets templates that are otherwise at their defaults; all but one finds a
+    // template that needs two of them.
     check_whole(render(set({switches[i]})), switches[i]);
     std::vector<std::string> others = switches;
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));

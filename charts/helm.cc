@@ -14,6 +14,8 @@
 namespace charts {
 namespace {
 
+// A folder of that name, or a file without the right, would fail only later and with a message that
+// is no help.
 bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }
@@ -48,6 +50,7 @@ std::string helm_program() {
   return "";
 }
 
+// Its output and its errors in one text, in the order in which they came.
 HelmRun run_helm(const std::string& arguments) {
   os::testing::Output run = os::testing::run_shell("'" + helm_program() + "' " + arguments);
   return {.exit_code = run.exit_code, .output = std::move(run.text)};
@@ -62,6 +65,7 @@ HelmRun run_template(const std::string& options, const std::string& ns) {
       " --api-versions admissionregistration.k8s.io/v1beta1/MutatingAdmissionPolicy " + options);
 }
 
+// All objects of a rendering that must succeed; none if it does not, and the test has failed then.
 std::vector<nlohmann::json> render(const std::string& options) {
   const HelmRun run = run_template(options);
   EXPECT_EQ(run.exit_code, 0) << options << "\n" << run.output;
@@ -78,6 +82,7 @@ std::vector<nlohmann::json> render(const std::string& options) {
   return objects;
 }
 
+// "Deployment/kubegang-operator". The namespace is not in it; check_whole() adds it.
 std::string id_of(const nlohmann::json& object) {
   return object.value("kind", "") + "/" +
          object.value("/metadata/name"_json_pointer, std::string{});
