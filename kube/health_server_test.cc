@@ -22,6 +22,7 @@ class HealthServerTest : public testing::Test {
       return base::Duration{};
     });
   }
+  // A connection for each request, as curl and kubelet make them.
   Response get(const std::string& path) {
     const SystemClock clock;
     auto transport = HttpTransport::create(

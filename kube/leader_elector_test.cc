@@ -73,6 +73,8 @@ struct Candidate {
   LeaderElector elector;
 };
 
+// Each step() is one look at the Lease, by hand: no thread runs, and the order of the two
+// candidates is the test's.
 class LeaderElectorTest : public testing::Test {
  protected:
   ManualClock clock_;
@@ -123,6 +125,7 @@ TEST_F(LeaderElectorTest, LeaseThatIsNotRenewedIsTakenAfterItsDuration) {
   b_.elector.step();
   EXPECT_TRUE(b_.elector.is_leader());
   EXPECT_EQ(b_.started, std::vector<std::int32_t>{1});
+  // By its clock alone: it has not asked the server again.
   EXPECT_FALSE(a_.elector.is_leader());
   a_.elector.step();
   EXPECT_EQ(a_.lost_count, 1);

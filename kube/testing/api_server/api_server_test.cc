@@ -233,6 +233,7 @@ TEST_F(ApiServerTest, RestoreBringsTheOldObjectsUnderNewVersions) {
   call(kube::Method::kPost, kPods, pod("b"));
   call(kube::Method::kDelete, std::string{kPods} + "/a?gracePeriodSeconds=0");
   const std::int64_t before = server_.resource_version();
+  // A watch that is open meanwhile: its server has gone.
   const auto stream = watch(std::string{kPods} + "?watch=true");
   drain(stream);
   server_.restore(*backup);
@@ -271,6 +272,9 @@ TEST_F(ApiServerTest, BookmarksAndTimeOutFollowTheClock) {
   EXPECT_EQ(last_state_, StreamState::kEnd);
 }
 
+// Goal: a benchmark can say what each program asks of the server. Two groups have a kind "jobs", so
+// the group is part of the key; the version of the user agent is not, and a subresource is told
+// apart from its object.
 TEST_F(ApiServerTest, CountsRequestsByVerbResourceAndUserAgent) {
   call(kube::Method::kPost, kPods, pod("a"));
   call(kube::Method::kPatch, std::string{kPods} + "/a/status", {{"status", {{"phase", "Running"}}}},
@@ -418,6 +422,7 @@ TEST_F(ApiServerTest, WrongTypesAnywhereAreTheClientsError) {
                   "application/merge-patch+json"),
              "release");
         fine(call(kube::Method::kDelete, path + "?gracePeriodSeconds=0"), "delete");
+        // The first failure ends it: all later ones would follow from it, thousands of them.
         ASSERT_FALSE(testing::Test::HasFailure());
       }
     }

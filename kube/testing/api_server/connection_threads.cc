@@ -54,6 +54,7 @@ void ConnectionRegistry::register_socket(int socket) {
   sockets_.insert(connection_socket);
 }
 
+// By the thread that served the connection, when it has ended.
 void ConnectionRegistry::release() {
   if (connection_socket < 0) return;
   const int socket = std::exchange(connection_socket, -1);
@@ -80,6 +81,8 @@ void ConnectionThreads::enqueue(std::function<void()> connection) {
   changed_.notify_one();
 }
 
+// One connection after the other. The lock is not held while a connection is served, which may take
+// as long as a watch.
 void ConnectionThreads::run() {
   std::unique_lock lock{mu_};
   while (true) {
@@ -97,6 +100,8 @@ void ConnectionThreads::run() {
   }
 }
 
+// Joined outside of the lock, which the threads need to see the flag. Their connections are broken
+// meanwhile (HttpsFrontEnd), or this would wait for the watches.
 void ConnectionThreads::shutdown() {
   std::vector<std::thread> threads;
   {

@@ -22,7 +22,8 @@ base::Error timeout_error() {
 
 }  // namespace
 
-// Injected delays and resets happen here in place of the network.
+// Injected delays and resets happen here in place of the network. A delay that is shorter than the
+// time-out is not waited for.
 base::Result<ApiAnswer> InProcessTransport::answer(const kube::Request& request) {
   ApiRequest api;
   api.http = request;

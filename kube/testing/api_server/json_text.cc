@@ -11,7 +11,9 @@ namespace {
 
 using nlohmann::json;
 
-// Follows the parser through the text and notes keys that an object has twice.
+// Follows the parser through the text and notes keys that an object has twice, by their paths. It
+// keeps one level for each object and list that is open, with the keys that the object has had; the
+// parser's own tree cannot tell, since a second value has replaced the first by then.
 class DuplicateFinder {
  public:
   explicit DuplicateFinder(std::vector<std::string>& duplicates) : duplicates_{duplicates} {}
@@ -51,6 +53,7 @@ class DuplicateFinder {
     std::set<std::string> keys;
   };
 
+  // A list counts its items at their ends, so the index is right for a key within an item.
   void end_value() {
     if (!levels_.empty() && levels_.back().is_array) ++levels_.back().index;
   }
@@ -116,12 +119,15 @@ ApiError cannot_apply() {
 
 }  // namespace
 
+// "application/json" of "application/json; charset=utf-8".
 std::string media_type(std::string_view content_type) {
   std::string_view type = content_type.substr(0, content_type.find(';'));
   while (!type.empty() && type.back() == ' ') type.remove_suffix(1);
   return std::string{type};
 }
 
+// JSON, or the one message of protocol buffers that kubectl sends whatever it is told; see
+// protobuf_json.cc.
 Outcome<json> parse_object(std::string_view body, std::string_view content_type,
                            std::vector<std::string>& duplicates) {
   const std::string type = media_type(content_type);
@@ -158,6 +164,7 @@ Outcome<json> apply_patch(const json& object, bool is_custom, std::string_view p
   }
   auto parsed = parse_any(patch, duplicates);
   if (!parsed.ok()) return parsed;
+  // On a copy: a patch of which one operation fails changes nothing.
   json patched = object;
   try {
     if (type == "application/json-patch+json") return patched.patch(*parsed);

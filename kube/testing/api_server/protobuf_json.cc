@@ -25,6 +25,7 @@ class Reader {
   explicit Reader(std::string_view bytes) : bytes_{bytes} {}
 
   bool at_end() const { return bytes_.empty(); }
+  // More than ten bytes are a mistake: 64 bits end there.
   std::optional<std::uint64_t> varint() {
     std::uint64_t value = 0;
     for (unsigned shift = 0; shift < 64 && !bytes_.empty(); shift += 7) {
@@ -69,6 +70,7 @@ std::optional<std::string_view> field(std::string_view message, std::uint64_t nu
     const auto tag = reader.varint();
     const auto contents = tag ? reader.contents(*tag & 7U) : std::nullopt;
     if (!contents) return std::nullopt;
+    // The last one counts, as the format demands of readers.
     if (*tag >> 3U == number) found = *contents;
   }
   return found;
@@ -87,6 +89,8 @@ Outcome<json> protobuf_to_json(std::string_view body) {
   if (!type || !object) return malformed();
   const auto kind = field(*type, 2);  // TypeMeta.kind
   if (!kind) return malformed();
+  // `kubectl create namespace` sends this form without being asked for it; other commands send
+  // JSON.
   if (*kind != "Namespace") {
     return unsupported_media_type("protobuf bodies of kind " + std::string{*kind} +
                                   " are not served by this development API server: send "
