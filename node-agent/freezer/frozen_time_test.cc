@@ -5,12 +5,16 @@
 namespace agent {
 namespace {
 
+// cgroup.stat.local: a name and a number in a line. Later kernels may add lines before and behind
+// it.
 TEST(FrozenTime, IsTheLineOfTheKernelsText) {
   EXPECT_EQ(parse_frozen_time("frozen_usec 1500000\n"), base::Duration{1'500'000});
   EXPECT_EQ(parse_frozen_time("other 7\nfrozen_usec 0\nmore 8\n"), base::Duration{0});
   EXPECT_EQ(parse_frozen_time("frozen_usec 5"), base::Duration{5});
 }
 
+// Nothing and not 0: a metric of 0 would say that the pods never stood still. A number that is no
+// number, or beyond 64 bits, is nothing, too.
 TEST(FrozenTime, IsNothingWhereTheKernelDoesNotCountIt) {
   for (const char* text :
        {"", "\n", "frozen 1\n", "frozen_usec\n", "frozen_usec x\n", "frozen_usec 1x\n",

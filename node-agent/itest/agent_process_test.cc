@@ -204,6 +204,7 @@ TEST_P(AgentProcessTest, ObeysNoInvalidTimetableAndSaysSoAndAnOlderOneIfItIsWhat
       seconds{8}));
   EXPECT_EQ(node_->timetable().status.observed_revision, 5);
   EXPECT_TRUE(takes_turns_soon());
+  // Half a second is longer than the agent needs to hear of a timetable: it has refused it by then.
   const auto goes_on = [&] {
     std::this_thread::sleep_for(milliseconds{500});
     return takes_turns_soon();
@@ -249,6 +250,7 @@ TEST_P(AgentProcessTest, GoesOnWithoutTheApiServerAlsoAfterARestart) {
   node_->start();
   EXPECT_TRUE(goes_on_taking_turns());
   node_->start_server();  // with another certificate authority, which the agent reads at its start
+  // Both in one slot, so that a look can tell this timetable from the one of the journal.
   node_->publish(1, 2, {"a", "b"}, {{0, 1}}, kSlice);
   kill_container();
   node_->start();
@@ -286,6 +288,7 @@ TEST_P(AgentProcessTest, TheKillSwitchHoldsAfterARestartWithoutTheApiServer) {
   ASSERT_TRUE(takes_turns_soon());
   node_->set_kill_switch(true);
   ASSERT_TRUE(eventually([&] { return all_run_for(kSlice * 3); }));
+  // From here on only the journal can tell the new worker.
   node_->stop_server();
   kill_container();
   node_->start();
@@ -379,6 +382,8 @@ TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervi
   ASSERT_TRUE(takes_turns_soon());
   const std::optional<pid_t> worker = node_->worker();
   ASSERT_TRUE(worker.has_value());
+  // It stands still, as one in a write that blocks would, and the supervisor has to notice although
+  // its own log blocks as well.
   ::kill(*worker, SIGSTOP);
   EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{15}));
   ASSERT_TRUE(
@@ -446,6 +451,7 @@ TEST_P(AgentProcessTest, InspectShowsTheNode) {
   two_gangs();
   node_->start();
   ASSERT_TRUE(takes_turns_soon());
+  // The shown pods are written a moment after a switch.
   std::this_thread::sleep_for(milliseconds{300});
   const std::string place = " --cgroup-root " + node_->cgroups().root() + " --run-dir ";
   const std::string inspect = "inspect" + place + node_->run_directory();
@@ -554,6 +560,7 @@ TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
   base::Duration longest{0};
   for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
+    // Up to 400 ms: anywhere in a slot, the switch at its boundary included.
     std::this_thread::sleep_for(base::Duration{static_cast<std::int64_t>(prng.below(400'000))});
     const std::optional<pid_t> worker = node_->worker();
     ASSERT_TRUE(worker.has_value());
@@ -574,6 +581,7 @@ TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
         eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{20}));
     ASSERT_TRUE(takes_turns_soon(seconds{10}));
     ASSERT_TRUE(node_->cgroups().is_asked_frozen(foreign_off));
+    // The two foreign pods, in both states: neither may be touched by any of the ways to thaw.
     ASSERT_TRUE(stands_still(off, milliseconds{5}));
     ASSERT_FALSE(node_->cgroups().is_asked_frozen(foreign_on));
     ASSERT_TRUE(moves(on));

@@ -22,6 +22,7 @@ class FakePlace {
   static constexpr bool kTells = false;
   static std::optional<std::string> missing() { return std::nullopt; }
   std::shared_ptr<Freezer> open() { return kernel_.open("pod"); }
+  // A second of the fake clock at most, which passes in no time.
   bool eventually(const std::function<bool()>& condition) {
     for (int i = 0; i < 1000 && !condition(); ++i) clock_.advance(std::chrono::milliseconds{1});
     return condition();
@@ -92,6 +93,8 @@ TYPED_TEST(FreezerContract, BeginsThawed) {
   EXPECT_EQ(this->freezer_->observe(), (Observation{.result = IoResult::kOk, .frozen = false}));
 }
 
+// The request is there at once and the effect comes after it: callers must be able to see the two
+// apart.
 TYPED_TEST(FreezerContract, FreezesAndThawsAndSaysSo) {
   // Several rounds: on v2 a notification within 10 ms of the last one is delayed, which must not
   // show in what is read.

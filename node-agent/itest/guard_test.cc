@@ -45,6 +45,8 @@ TEST_P(GuardTest, ThawsEverythingWhenSupervisorAndWorkerAreKilledAtOnce) {
   const std::string foreign = node_->cgroups().add_pod("foreign");
   node_->cgroups().set_frozen(foreign, true);
   base::Duration longest{0};
+  // At random points of a rotation, and each time the agent comes back beside the guard that has
+  // thawed.
   for (int round = 0; round < 8; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
     std::this_thread::sleep_for(base::Duration{static_cast<std::int64_t>(prng.below(400'000))});
@@ -159,6 +161,7 @@ TEST_P(GuardTest, NeedsNoCapability) {
 TEST_P(GuardTest, IsSmall) {
   constexpr long kResidentMax = 8 << 10;  // KiB
   two_gangs_with_a_guard();
+  // After a thaw: the journal has been read by then, which is all the memory that it ever needs.
   kill_container();
   ASSERT_TRUE(all_run_within(kLimit));
   std::ifstream status{"/proc/" + std::to_string(node_->guard()) + "/status"};

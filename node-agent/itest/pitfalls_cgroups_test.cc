@@ -71,12 +71,15 @@ TEST_P(PitfallsTest, ANewChildCgroupOfAFrozenPodIsFrozenAndThawingItChangesNothi
   cgroups_->make(pod + "/container");
   EXPECT_FALSE(cgroups_->is_asked_frozen(pod + "/container"));
   EXPECT_TRUE(eventually([&] { return cgroups_->is_frozen(pod + "/container"); }));
+  // A task can only be moved in from elsewhere: nothing that is started within the pod would run to
+  // enter.
   Progress& progress = cgroups_->spawn_counter("outside", milliseconds{1});
   std::ifstream procs{cgroups_->root() + "/outside/cgroup.procs"};
   pid_t task = 0;
   ASSERT_TRUE(procs >> task);
   std::ofstream{cgroups_->root() + "/" + pod + "/container/cgroup.procs"} << task;
   EXPECT_TRUE(eventually([&] { return stands_still(progress, milliseconds{20}); }));
+  // As a runtime may do that finds its container standing still.
   cgroups_->set_frozen(pod + "/container", false);
   EXPECT_TRUE(stands_still(progress));
   run_everything();
@@ -103,6 +106,8 @@ TEST_P(PitfallsTest, AChildCgroupThatSomebodyElseFrozeStaysFrozen) {
   EXPECT_TRUE(moves(of_pod));
 }
 
+// `kubectl exec` into a frozen pod seems to hang. That is right: a task that ran there would run in
+// another gang's turn.
 TEST_P(PitfallsTest, ATaskThatEntersAFrozenPodFreezes) {
   const std::string pod = add_pod();
   cgroups_->make("outside");

@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::seconds;
 
+// An API server that refuses every connection, at once.
 struct NobodyThere final : kube::Transport {
   base::Result<kube::Response> send(const kube::Request&) override {
     return base::Error{base::Code::kUnavailable, "connection refused"};
@@ -52,6 +53,8 @@ TEST_F(NodeWatchTest, PodsAndTimetableAreAskedForWithin6SecondsOfTheServersRetur
       << "a thousand agents are polite where it does not matter";
 }
 
+// A timetable that seems to have gone back is obeyed only if the API server confirms it; until then
+// the node goes on by the old one.
 TEST_F(NodeWatchTest, AQuorumReadThatFailedIsRepeatedSoon) {
   watch.confirm_timetable(true);
   EXPECT_EQ(longest_waits().at("confirm"), seconds{2});

@@ -20,6 +20,7 @@ TEST(Heartbeat, IsSharedByAllThatMapTheFile) {
   EXPECT_EQ(supervisor->main_beat().load(), 0U);
   base::Result<Heartbeat> worker = Heartbeat::create(path);
   ASSERT_TRUE(worker.ok());
+  // Two beats, since each of the worker's threads may hang by itself.
   worker->main_beat().fetch_add(3);
   worker->switcher_beat().fetch_add(4);
   EXPECT_EQ(supervisor->main_beat().load(), 3U);

@@ -25,6 +25,9 @@ Journal example() {
           .timetable = R"({"spec": {"revision": 3}})"};
 }
 
+// Goal: what an agent leaves is what the next one finds, to the last field; a field that got lost
+// would be a pod that is not thawed, or a rule that is forgotten. The second journal is shorter and
+// must not leave anything of the first.
 TEST(Journal, ReadsWhatItWrote) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
@@ -61,6 +64,7 @@ TEST(Journal, RefusesWhatIsDamaged) {
   }
 }
 
+// The path is in the sentence, since a person has to look at that file, or remove it.
 TEST(Journal, SaysThatItIsDamagedAndWhatFollowsItsEndDoesNotMatter) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
@@ -87,6 +91,8 @@ TEST(Journal, SaysThatItIsTooLong) {
             "journal " + file.path() + ": longer than 4194304 bytes");
 }
 
+// Not "there is none", which would mean that nothing is frozen: the agent must not begin as on a
+// new node.
 TEST(Journal, SaysThatItCannotBeRead) {
   const testing::TemporaryDirectory directory;
   const JournalFile file{directory.path() + "/journal"};
@@ -97,6 +103,7 @@ TEST(Journal, SaysThatItCannotBeRead) {
   EXPECT_EQ(journal.error().message, "journal " + file.path() + ": Is a directory");
 }
 
+// The path again; the directory of a journal is a mount of the pod, and may be missing or full.
 TEST(Journal, SaysThatItCannotBeWritten) {
   const base::Status status = JournalFile{"/proc/no/journal"}.write(example());
   ASSERT_FALSE(status.ok());

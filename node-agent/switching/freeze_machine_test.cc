@@ -148,6 +148,7 @@ TEST(FreezeMachine, TriesARefusedWriteAgainAndReportsIt) {
   machine.on_write(FreezeRequest::kFrozen, IoResult::kDenied, kT0);
   EXPECT_TRUE(machine.denied());
   Duration now = kT0;
+  // Refused each time, until it has taken so long that it counts as stuck.
   while (now < kT0 + seconds{2}) {
     now = *machine.next_due();
     ASSERT_EQ(machine.due(now), Action::kFreezeAgain);
@@ -222,6 +223,8 @@ TEST(FreezeMachine, GoesFromEachStateWithEachEventWhereItIsSaid) {
   constexpr AskedState kGoneRequest{.result = IoResult::kGone};
   constexpr Observation kGoneObservation{.result = IoResult::kGone};
   constexpr Observation kFailedObservation{.result = IoResult::kFailed};
+  // For each state: what the four looks make of it, what a look at a cgroup that is gone or cannot
+  // be read makes of it, and what a switch would write, with each outcome of the write.
   for (const Line& line : lines) {
     SCOPED_TRACE(to_string(line.from));
     // A look some milliseconds after it came into that state, and at a stuck pod after two seconds.

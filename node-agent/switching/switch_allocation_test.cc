@@ -81,6 +81,8 @@ TEST(SwitchAllocation, ASwitchAndTheLooksAfterItAllocateNothing) {
   const std::size_t before = allocations_count;
   for (int turn = 1; turn <= 6; ++turn) {
     const base::Instant boundary = start + seconds{turn};
+    // A boundary as the switcher's thread goes through it: awake before, prepared, the switch, and
+    // a look when it is over.
     clock.advance_to(boundary - milliseconds{1});
     core.step();
     core.prepare(boundary);

@@ -30,6 +30,8 @@ class FakeFreezer final : public Freezer {
 FakeKernel::FakeKernel(FakeSwitchClock& clock) : clock_{clock} {}
 FakeKernel::~FakeKernel() = default;
 
+// Opening makes the cgroup; handles of one name share it, as those of an agent and its successor
+// do.
 std::shared_ptr<Freezer> FakeKernel::open(const std::string& name) {
   cgroups_.try_emplace(name);
   return std::make_shared<FakeFreezer>(*this, name);
@@ -43,6 +45,7 @@ bool FakeKernel::is_running(const std::string& name) {
   return group.request == FreezeRequest::kThawed || clock_.monotonic() < group.frozen_from;
 }
 
+// The writes since the last call.
 std::vector<std::string> FakeKernel::take_log() {
   return std::exchange(log_, {});
 }
@@ -54,6 +57,7 @@ IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
   Cgroup& group = cgroups_[name];
   ++group.writes;
   IoResult result = group.removed ? IoResult::kGone : IoResult::kOk;
+  // One failure for each write, in the order that the test has given.
   if (!group.fail_next.empty()) {
     result = group.fail_next.front();
     group.fail_next.erase(group.fail_next.begin());
@@ -69,6 +73,8 @@ IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
   return IoResult::kOk;
 }
 
+// Looks cost time as well, though less than writes: a switch of many pods takes as long as it
+// would.
 Observation FakeKernel::observe(const std::string& name) {
   clock_.advance(kReadCost);
   const Cgroup& group = cgroups_[name];
