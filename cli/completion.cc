@@ -20,6 +20,7 @@ constexpr base::Duration kClusterTimeout = std::chrono::seconds{3};
 // Words with descriptions, by the alphabet.
 using Words = std::map<std::string, std::string>;
 
+// What the next word may be; with `files`, the shell adds its own file names.
 struct Possibilities {
   Words words;
   bool files = false;
@@ -32,6 +33,7 @@ CLI::App* command_named(CLI::App& app, const std::string& name) {
   return found.empty() ? nullptr : found.front();
 }
 
+// Each with its description, which some shells show beside it.
 Words commands_of(CLI::App& app) {
   Words words;
   for (const CLI::App* command : app.get_subcommands({})) {

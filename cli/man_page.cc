@@ -28,6 +28,7 @@ std::string roff(const std::string& text) {
   return out;
 }
 
+// ASCII alone: names of pages are commands.
 std::string upper_case(std::string text) {
   for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   return text;

@@ -113,6 +113,8 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
   });
 }
 
+// --namespace has no effect here: partitions and nodes have none, and jobs of all namespaces hold
+// their CPUs.
 void add_info(CLI::App& app, Commands& commands, Output output) {
   CLI::App& command = *app.add_subcommand("info", "Show partitions and nodes, as sinfo does.");
   add_connection(command, commands.connect);

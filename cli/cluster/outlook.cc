@@ -106,7 +106,8 @@ void add_place_in_queue(Lines& lines, const kube::Job& job, const std::vector<ku
                                   std::to_string(nodes) + (nodes == 1 ? " node" : " nodes"));
 }
 
-// A job that has, or will have, nodes on which the waiting job is planned.
+// A job that has, or will have, nodes on which the waiting job is planned. `until` is only for the
+// order; the sentence has it as text.
 struct Blocker {
   base::Instant until;
   std::string sentence;

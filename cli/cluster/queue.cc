@@ -282,6 +282,8 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
   return lines;
 }
 
+// The narrow form, for a terminal of that many columns; without a terminal nothing is cut, since a
+// pipe has no width.
 std::string format_queue(const std::vector<QueueLine>& lines,
                          std::optional<std::size_t> columns_max) {
   return format_narrow(squeue_columns(), queue_rows(lines), columns_max);
@@ -325,6 +327,8 @@ std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_
   return format_narrow(squeue_start_columns(), std::move(rows), columns_max);
 }
 
+// With --watch, the exit code is that of the first list; what a watch hears later it tells and
+// outlives.
 int run_queue(const Session& session, const QueueOptions& options, Output output) {
   const std::string ns = options.all_namespaces ? "" : session.ns;
   const base::Status status = options.watch ? follow(session, options, ns, output)

@@ -90,6 +90,7 @@ void tell_no_timetables(const base::Error& refusal, Output output) {
              << refusal.message << "\n";
 }
 
+// The function is good as long as the reader is; what it returns lives as long, too.
 TimetableOf TimetableReader::lookup() {
   return [this](const std::string& node) { return find(node); };
 }
@@ -198,11 +199,13 @@ std::string batch_job_of(const kube::Job& job) {
   return is_batch ? owner->name : "";
 }
 
+// For lines that name a job by the name that kubegang gave it: the user knows the other one.
 std::string of_batch_job(const kube::Job& job) {
   const std::string batch = batch_job_of(job);
   return batch.empty() ? "" : " (of job.batch/" + batch + ")";
 }
 
+// Counted over all attempts: an attempt begins with the indexes that were done before it.
 std::optional<Progress> progress_of(const kube::Job& job) {
   if (!job.spec.completions) return std::nullopt;
   const auto done = control::parse_indexes(control::done_indexes(job.spec, job.status));

@@ -28,6 +28,8 @@ namespace {
 //
 // sbatch's options are read by slurm/sbatch.h, which knows nothing of Kubernetes.
 
+// Polled and not watched: one request a second for one job, and no stream that has to be taken up
+// again after an outage.
 constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
 // An exit code of a process has 8 bits.
 constexpr int kExitCodeMax = 255;
@@ -210,8 +212,7 @@ base::Status check_fields(const sched::JobRequest& request) {
   return {};
 }
 
-// sbatch's unit of memory is MiB.
-// In bytes, as Kubernetes has quantities; a shift by 20 is × 1,048,576.
+// From MiB, which is sbatch's unit, to bytes, which is that of quantities.
 kube::Bytes bytes(sched::MemoryMiB amount) {
   return kube::Bytes{amount.value() << 20U};
 }
@@ -479,6 +480,8 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   return code ? *code : fail(code.error());
 }
 
+// Written by hand, since the options are not CLI11's: completion and the manual page are made from
+// this text, so an option that is missing here is missing there.
 std::string submit_help() {
   return R"(Submit a batch script or a command as a gang job.
 

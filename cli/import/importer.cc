@@ -30,7 +30,8 @@ using slurm::same_word;
 // The remark about a key that Slurm's reader takes and the API has no field for.
 constexpr std::string_view kNoField = "kubegang has no such parameter";
 
-// Something that was read, and where.
+// Something that was read, and where: remarks about it come much later, when all files have been
+// read, and must still name its line.
 template <typename T>
 struct Placed {
   FilePlace place;
@@ -142,6 +143,8 @@ class Importer {
   std::vector<std::string> names_;
   Remarks remarks_;
 
+  // What the files have given, before it becomes objects: accounts and users wait for each other,
+  // and the cluster's keys for the last file.
   bool has_conf_ = false;
   FilePlace conf_place_;
   std::vector<PlacedKey> cluster_keys_;
@@ -155,6 +158,7 @@ class Importer {
   };
   std::vector<Placed<User>> users_;
 
+  // The objects, in the order of the files, with the line that each came from.
   std::optional<Placed<kube::SchedulerConfig>> config_;
   std::vector<Placed<kube::Partition>> partitions_;
   std::vector<Placed<kube::Qos>> qos_;
@@ -330,7 +334,7 @@ void Importer::read_qos_table(std::string_view text) {
     std::string name;
     for (const KeyValue& key : line.keys) {
       if (key.key == "Name") name = key.value;
-      // These fields of a QOS have no effect.
+      // The name is no key of a QOS, and PreemptMode=cluster says that it has no mode of its own.
       const bool says_nothing =
           key.key == "Name" || (key.key == "PreemptMode" && same_word(key.value, "cluster"));
       if (says_nothing) continue;
