@@ -197,6 +197,7 @@ json ApiServerContract::widget(const std::string& name, const json& spec) const 
           {"spec", spec}};
 }
 
+// The simplest object that any server has: no rules of its own, and no status.
 json ApiServerContract::config_map(const std::string& name) const {
   return {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", name}}}};
 }
@@ -230,6 +231,7 @@ json ApiServerContract::create(const std::string& path, const json& object) {
   return reply.body;
 }
 
+// Where a watch has to begin to see all that comes after now.
 std::string ApiServerContract::list_rv(const std::string& path) {
   return get(path).body["metadata"]["resourceVersion"];
 }
@@ -241,6 +243,7 @@ std::string rv_of(const json& object) {
   return object["metadata"]["resourceVersion"];
 }
 
+// In the order of the list, which is part of the contract.
 std::vector<std::string> names_in(const json& list) {
   std::vector<std::string> names;
   for (const json& item : list["items"]) names.push_back(name_of(item));

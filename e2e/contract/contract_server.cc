@@ -29,7 +29,7 @@ class InProcessServer final : public ContractServer {
   devcluster::InProcessTransport transport_{server_, "contract"};
 };
 
-// The same server behind TLS and HTTP/2, read by the client that the programs use: differences to
+// The same server behind TLS and HTTP, read by the client that the programs use: differences to
 // InProcess are faults of the front end or of the transport.
 class HttpsServer final : public ContractServer {
  public:

@@ -74,6 +74,7 @@ std::string job_path(const std::string& name) {
   return "/apis/kubegang.io/v1alpha1/namespaces/default/jobs/" + name;
 }
 
+// By looking every millisecond. `what` begins the sentence of a time-out.
 base::Status Bench::wait_until(const std::string& what, const std::function<bool()>& condition) {
   const base::Duration end = clock_.monotonic() + kPatience;
   while (!condition()) {
@@ -228,6 +229,8 @@ ProcessUsage usage_of(const std::vector<pid_t>& pids) {
   return out;
 }
 
+// The whole life of a cluster: what is measured first is its own start. The figures are written
+// only when all have been measured, so a file is never half a result.
 base::Status run_bench(const kube::Clock& clock, const DevclusterConfig& config,
                        const BenchOptions& options, Interrupts& interrupts) {
   json figures = json::object();

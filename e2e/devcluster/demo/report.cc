@@ -26,6 +26,7 @@ double rounded(double value, double unit) {
   return std::round(value / unit) * unit;
 }
 
+// Thousandths: shares and seconds, which nothing here measures more exactly.
 double three_digits(double value) {
   return rounded(value * 1000.0, 1.0) / 1000.0;
 }

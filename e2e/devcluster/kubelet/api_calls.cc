@@ -12,6 +12,7 @@ using base::Code;
 using base::Error;
 using nlohmann::json;
 
+// Two writes, and the second may be lost in a crash: the next start makes it again.
 base::Status create_or_adopt_node(const kube::Client& client, const json& node) {
   const auto created = client.create_json<kube::Node>("", node);
   // A Node of that name is there already, from an earlier start: its status is written over.

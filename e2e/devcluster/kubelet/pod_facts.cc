@@ -61,6 +61,7 @@ base::Result<std::string> field_value(const kube::Pod& pod, const DownwardFacts&
 
 }  // namespace
 
+// "" for a pod that is not bound: no node has that name.
 std::string node_of(const kube::Pod& pod) {
   return pod.spec.node_name.value_or("");
 }
@@ -165,6 +166,8 @@ base::Result<std::optional<std::string>> value_of(const kube::EnvVar& entry, con
 
 }  // namespace
 
+// 1. what the node gives every container, 2. the container's own variables, which win over it, in
+// the order of the list. The result is sorted by name, since an environment has no order.
 base::Result<std::vector<std::string>> container_environment(
     const kube::Pod& pod, const kube::Container& container, const DownwardFacts& facts,
     const std::vector<std::pair<std::string, std::string>>& base_environment, KeyLookup& lookup) {

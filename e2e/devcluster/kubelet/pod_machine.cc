@@ -67,6 +67,7 @@ bool PodMachine::init_failed() const {
                      failed);
 }
 
+// By the records alone: a container counts until its end has been reported.
 bool PodMachine::anything_runs() const {
   return std::any_of(records_.begin(), records_.end(),
                      [](const auto& record) { return record.state == State::kRunning; });
@@ -135,11 +136,14 @@ void PodMachine::abandon_waiting() {
   }
 }
 
+// The node has room for it; what starts first follows from the records, as at every later step.
 Actions PodMachine::admit(Now now) {
   admitted_at_ = now.wall;
   return go_on();
 }
 
+// The node has no room. The pod is Failed without a container that ever ran, and whoever made it
+// has to make another.
 Actions PodMachine::refuse(std::string reason, std::string message, Now now) {
   admitted_at_ = now.wall;
   refused_ = true;

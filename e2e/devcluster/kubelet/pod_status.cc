@@ -50,7 +50,8 @@ json container_state(const ContainerRecord& record) {
   return json::object();
 }
 
-// What one container says. Restarts and last states do not exist here: each container runs once.
+// What one container says, in the order of the fields that kubectl describe shows. Restarts and
+// last states do not exist here: each container runs once.
 json container_status(const PodMachine& pod, std::size_t index) {
   const kube::Container& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
   const ContainerRecord& record = pod.records()[index];

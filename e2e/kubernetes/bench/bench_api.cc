@@ -86,6 +86,8 @@ Status BenchApi::create_all(const std::string& path, const std::vector<json>& ob
                   [&](std::size_t i) { return call(Method::kPost, path, objects[i]).status(); });
 }
 
+// By looking five times a second: the waits are outside of what is measured, and more looks would
+// load the server.
 Status BenchApi::wait_until(const std::string& what, const std::function<bool()>& condition) {
   const Duration end = clock_.monotonic() + kPatience;
   while (!condition()) {

@@ -73,6 +73,7 @@ FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
   }
 }
 
+// The threads use the informers and the queues, which are members: they must be gone before those.
 FakeKubelets::~FakeKubelets() {
   loops_.request_stop();
   loops_.join();

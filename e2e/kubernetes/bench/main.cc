@@ -63,6 +63,8 @@ Status measure_launches(const Options& options, Launches& launches, json& figure
   return {};
 }
 
+// 1. connections, nodes, namespaces and the objects that all measurements share, 2. a first launch
+// that does not count, 3. the parts that were asked for, each with its figures written as it ends.
 Status run(const Options& options) {
   const kube::SystemClock clock;
   BenchApi api{clock};
@@ -108,6 +110,7 @@ Status run(const Options& options) {
   return {};
 }
 
+// "5000x1": jobs, and pods of each.
 std::optional<Shape> parse_shape(const std::string& text) {
   Shape shape;
   int end = 0;
@@ -147,6 +150,7 @@ int run_program(int argc, char** argv) {
       ->check(CLI::IsMember({"None", "Service"}))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  // The shapes of the command line stand in place of the usual ones.
   if (!shapes.empty()) options.shapes.clear();
   for (const std::string& text : shapes) options.shapes.push_back(*parse_shape(text));
   const Status done = run(options);

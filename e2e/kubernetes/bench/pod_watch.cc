@@ -68,6 +68,7 @@ void PodWatch::see(std::string_view line) {
   }
 }
 
+// By the times at which events came here, and not by those in the objects, which are whole seconds.
 base::Result<PodTimes> PodWatch::wait_for(std::size_t pods_count, base::Duration patience) {
   std::unique_lock lock{mu_};
   const bool done = changed_.wait_for(lock, patience, [&] { return times_.running >= pods_count; });

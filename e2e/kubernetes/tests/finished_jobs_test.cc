@@ -17,6 +17,7 @@ class FinishedJobs : public Alone<Cluster> {
   static constexpr int kLives = 5;
   static constexpr std::int64_t kOperatorKibMax = 256 << 10;
 
+  // Also after a failure in the middle: the operators are shared with all other tests.
   void TearDown() override {
     if (!pod_of_its_token_.empty()) remove(pod_of_its_token_);
     if (operators_are_away_) scale_operators(2);
@@ -72,6 +73,7 @@ class FinishedJobs : public Alone<Cluster> {
       ASSERT_TRUE(ended.ok()) << ended.error().message;
     }
   }
+  // In steps of 500, each a request that ends soon.
   void remove_finished_jobs() {
     const std::string path = "/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs";
     wait_until(

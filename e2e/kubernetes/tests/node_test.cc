@@ -40,6 +40,7 @@ class Nodes : public Cluster {
            (subresource.empty() ? "" : "/" + subresource);
   }
   bool was_told() const { return std::ifstream{stamps_in_ + "/told"}.good(); }
+  // The order matters: the handler first, or the pod could be gone because it was killed.
   void expect_told_and_gone(const std::string& state_wanted) {
     ASSERT_NO_FATAL_FAILURE(wait_until("its handler of SIGTERM ran", [&] { return was_told(); }));
     ASSERT_NO_FATAL_FAILURE(
@@ -184,6 +185,7 @@ TEST_F(Nodes, ANodeThatIsNotReadyButRunsKeepsItsGangs) {
   for (const std::string& name : both) ASSERT_NO_FATAL_FAILURE(wait_ready(name));
   ASSERT_NO_FATAL_FAILURE(wait_for_turns(both));
   const Instant from = now();
+  // Stopped and not ended, so that no service manager starts another one.
   ASSERT_EQ(on_node(2, "sh -c 'kill -STOP $(cat /run/kubelet.pid)'").exit_code, 0);
   wait_until(
       "the node is not ready", [&] { return !node_is_ready(2); }, seconds{90});
@@ -283,6 +285,7 @@ TEST_F(Nodes, ManyPodsOnOneNodeTakeTurnsAndTheAgentStaysSmall) {
   RecordProperty("agent_resident_kib", std::to_string(resident));
   EXPECT_GT(resident, 0);
   EXPECT_LT(resident, 32 << 10) << "KiB";
+  // It has not been killed and started again, for want of memory or anything else.
   EXPECT_EQ(agent["status"]["containerStatuses"][0]["lastState"], json::object());
   for (const std::string& name : both) EXPECT_EQ(job(name).status.starts.value_or(0), 1) << name;
 }
