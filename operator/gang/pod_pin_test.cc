@@ -90,6 +90,7 @@ TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   EXPECT_TRUE(binding_problem(pod)->about_claims);
   pod.status.conditions[0].message = "pod has unbound immediate PersistentVolumeClaims.";
   EXPECT_TRUE(binding_problem(pod)->about_claims);
+  // Bound after all: what a condition said before does not count any more.
   pod.spec.node_name = "n1";
   EXPECT_FALSE(binding_problem(pod).has_value());
 }

@@ -16,6 +16,8 @@ using std::chrono::seconds;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// The book of gated pods by itself: pods and Jobs appear as watches would show them, and what it
+// wants is read from its effects. Nothing is written, so a test decides which answers come.
 class GatedPodsTest : public testing::Test {
  protected:
   GatedPodsTest() {
@@ -36,6 +38,7 @@ class GatedPodsTest : public testing::Test {
     pod.spec.containers = {{.name = "main", .image = "none"}};
     gated_.observe({"team-a", name}, std::make_shared<const kube::Pod>(std::move(pod)));
   }
+  // A Job of "train" for these pods, as the operator made it for them.
   static kube::Job job_of(const std::string& name, const std::vector<std::string>& pods) {
     kube::Job job;
     job.metadata.name = name;
@@ -98,6 +101,8 @@ TEST_F(GatedPodsTest, AJobThatIsNeverSeenIsMadeAgain) {
 
 // Of the Jobs of one gang the first is broken and the second stands.
 TEST_F(GatedPodsTest, ABrokenJobDoesNotHideOneThatLives) {
+  // b is gone, so the first Job lacks a member; c and d have all of theirs; e and f would be enough
+  // for another, but the gang has its Job.
   for (const char* name : {"a", "c", "d", "e", "f"}) pod_appears(name);
   watch_shows(job_of("1", {"a", "b"}));
   watch_shows(job_of("2", {"c", "d"}));

@@ -199,6 +199,8 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   EXPECT_EQ(status.state, kube::JobState::kRunning);
   EXPECT_EQ(status.reason, "");
   EXPECT_EQ(status.partition, "batch");
+  // All of it in one status, hence in one write: a leader that dies after it has either not started
+  // the job, or its successor knows where.
   ASSERT_TRUE(status.allocation);
   EXPECT_EQ(status.allocation->hostlist, "n1");
   EXPECT_EQ(status.starts, 3);
@@ -221,6 +223,8 @@ TEST(StatusAfter, ATurnOfTheRotationOnlyInformsAnyOtherSuspensionIsABaseState) {
     EXPECT_EQ(off.status.message, "");
     EXPECT_EQ(off.urgency, want);
     EXPECT_EQ(off.status.state, kube::JobState::kSuspended);
+    // As urgent as the suspension, since the two undo each other: of a pair of which only one is
+    // stored, a new leader would believe that one.
     const auto on = status_after(sched::Resume{sched::JobId{7}}, off.status, context());
     EXPECT_EQ(on.urgency, want) << "as it was suspended";
     EXPECT_EQ(on.status, running());
@@ -309,6 +313,8 @@ TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot)
 TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   kube::JobStatus pending;
   pending.state = kube::JobState::kPending;
+  // What stopped a start (a quota, say) is told while the job backs off for it; a wait for
+  // resources keeps the scheduler's own sentence.
   const auto waits = [&](sched::Reason reason, const std::string& refusal) {
     DecisionContext in = context();
     in.start_refusal = refusal;
@@ -348,6 +354,7 @@ TEST(StatusAfter, APlanThatMovesByLessThanTheToleranceStaysAsItIsStored) {
   const kube::JobStatus elsewhere = planned(seconds{601}, {sched::NodeIndex{1}});
   EXPECT_EQ(elsewhere.expected_start_time, kDecidedAt + seconds{601});
   EXPECT_EQ(elsewhere.planned_nodes, "n2");
+  // A plan that is given up is told at once, whatever is stored.
   DecisionContext in = context();
   in.stored = &stored;
   const StatusAfter none =

@@ -27,6 +27,8 @@ std::string text(const std::vector<sched::Event>& events) {
   return text;
 }
 
+// Two nodes of one partition, and no agents: what is told is what the watches of nodes and pods
+// say.
 struct NodeBookTest : testing::Test {
   const Report report{{}};
   const AgentPods agents;
@@ -110,6 +112,8 @@ TEST_F(NodeBookTest, RemembersANodeUntilNothingOfItIsLeft) {
   EXPECT_EQ(book.size(), 0);
 }
 
+// Jobs that no node of their partition could ever hold are refused by these counts, and looked at
+// again when the counts change. A change that is missed would leave a job refused that fits by now.
 TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   (void)book.observe("n1", ready_node("n1"));
   (void)book.observe("other", ready_node("other"));

@@ -6,6 +6,8 @@
 
 namespace control {
 
+// By way of the decoder, so that a test writes the fields as a user does. The template is there
+// because every Job needs one; `spec` may replace it.
 kube::Job job_of_spec(const nlohmann::json& spec) {
   const nlohmann::json container{{"name", "main"}};
   nlohmann::json all{

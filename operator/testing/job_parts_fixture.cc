@@ -20,6 +20,7 @@ std::shared_ptr<const kube::Node> ready_node(const std::string& name, kube::Labe
   return std::make_shared<const kube::Node>(std::move(node));
 }
 
+// An agent that obeys, of which nothing else matters here.
 std::shared_ptr<const kube::NodeTimetable> ready_agent(const std::string& node) {
   kube::NodeTimetable table;
   table.metadata.name = node;
@@ -68,6 +69,8 @@ kube::Job JobPartsFixture::object(const std::string& name, int nodes_count) {
   return job;
 }
 
+// As the informer of Jobs shows it: a new version each time, and the template by itself, since the
+// informer drops it from the object.
 JobRecord& JobPartsFixture::see(const kube::Job& job) {
   kube::Job seen = job;
   seen.metadata.resource_version = std::to_string(++versions_);
@@ -80,6 +83,7 @@ JobRecord& JobPartsFixture::see(const kube::Job& job) {
   return *jobs.find(seen.metadata.uid);
 }
 
+// An edit of the spec by its user, which raises the generation.
 JobRecord& JobPartsFixture::see_changed(const JobRecord& job,
                                         const std::function<void(kube::JobSpec&)>& change) {
   kube::Job changed = *job.object;
@@ -149,6 +153,7 @@ std::string JobPartsFixture::asked() {
   return text;
 }
 
+// The reasons of the events since the last call, and below those of the warnings among them.
 std::string JobPartsFixture::told() {
   return std::exchange(event_reasons, {});
 }

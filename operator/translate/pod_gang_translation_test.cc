@@ -37,6 +37,9 @@ PodGangVerdict verdict_of(const std::vector<json>& limits, const json& requests,
   return translate_pod_gang(pods, {GangName::By::kJobName, "train"});
 }
 
+// Goal: a pod that its author made gets CPUs by its limits, as the kernel enforces them. Rounded up
+// to whole CPUs, since the scheduler has no parts of one; a container without a limit of memory
+// counts by its request.
 TEST(PodGangTranslation, CpusAndMemoryAreThoseOfAllContainers) {
   const auto verdict = verdict_of({{{"cpu", "1500m"}, {"memory", "1Gi"}}, {{"cpu", "1"}}},
                                   {{"cpu", "1m"}, {"memory", "1Gi"}});
@@ -46,6 +49,8 @@ TEST(PodGangTranslation, CpusAndMemoryAreThoseOfAllContainers) {
   EXPECT_EQ(verdict.job.spec.resources.memory_per_cpu, kube::Bytes{683LL << 20});
 }
 
+// Sums and conversions at the ends of 64 bits: without the checks they would overflow, and a pod
+// that asks for more than there is would be taken for a small one.
 TEST(PodGangTranslation, LimitsThatNoNodeHasAreRefused) {
   const json little{{"cpu", "1m"}};
   struct Case {
