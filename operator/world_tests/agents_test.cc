@@ -63,6 +63,7 @@ struct AgentsThatArePods : AgentsTest {
 // The third job needs all five nodes, and stacks on the two that take turns there as soon as all
 // take jobs.
 TEST_F(AgentsThatAreNoPods, AStoppedAgentsNodeTakesNoNewJobs) {
+  // With a last word: it has said Stopped.
   world_.node("n12").remove_agent(true);
   world_.apply(gang_job("third", 5, ""));
   world_.run_for(seconds{30});
@@ -85,6 +86,7 @@ TEST_F(AgentsThatAreNoPods, TimeWithAStoppedAgentCountsAsRunTime) {
 
 // One that is killed with its supervisor has no last word: kubelet has.
 TEST_F(AgentsThatArePods, ANodeWhoseAgentsPodIsGoneTakesNoNewJobs) {
+  // Without a last word, as if killed.
   world_.node("n12").remove_agent(false);
   world_.apply(gang_job("third", 5, ""));
   world_.run_for(seconds{30});

@@ -43,6 +43,8 @@ class FinishedJobTest : public ::testing::TestWithParam<bool> {
 };
 INSTANTIATE_TEST_SUITE_P(SameOrNextLeader, FinishedJobTest, testing::Bool());
 
+// Clusters keep thousands of jobs that have ended. Each of them is counted, and none gets anything
+// of what a job in the queue has, a number included.
 TEST_P(FinishedJobTest, CostsItsObjectOnly) {
   EXPECT_EQ(finished_count(), 1) << world_.log_tail();
   world_.apply(gang_job("runs", 1, ""));
@@ -52,6 +54,8 @@ TEST_P(FinishedJobTest, CostsItsObjectOnly) {
   EXPECT_EQ(world_.job("runs").status.job_id, GetParam() ? 1001 : 2);
 }
 
+// The pods stay as long as the object, for their logs, and go with it: the garbage collector needs
+// no word of the operator.
 TEST_P(FinishedJobTest, IsDeletedWithItsPods) {
   EXPECT_EQ(world_.pods_of("short").size(), 2U) << "their logs are still of use";
   world_.remove_job("short");
@@ -67,6 +71,8 @@ TEST_P(FinishedJobTest, IsDeletedWithItsPods) {
   expect_no_violations(world_);
 }
 
+// Counted from the end of the job and not from the edit; a leader that comes in between must not
+// begin anew.
 TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
   world_.patch_job("short", {{"lifecycle", {{"ttlAfterFinished", "60s"}}}});
   world_.run_for(seconds{30});

@@ -99,6 +99,7 @@ TEST(Operator, TwoFullSizeJobsTakeTurns) {
   world.run_for(seconds{6});
   world.apply(gang_job("second", 5, ""));
   world.run_for(seconds{20});
+  // Both have settled and had their first turns by now; what is measured are turns alone.
   const auto first_before = world.ran("first");
   const auto second_before = world.ran("second");
   world.server().clear_request_log();
@@ -262,6 +263,7 @@ TEST(Operator, ARefusedJobThatIsCancelledEnds) {
   world.patch_job("lost", {{"control", {{"cancel", true}}}});
   world.run_for(seconds{1});
   EXPECT_EQ(world.state("lost"), "Cancelled") << world.log_tail();
+  // The other two are cancelled under a new leader, which has not refused them itself.
   world.restart_operator();
   for (const char* name : {"early", "large"}) {
     EXPECT_EQ(world.job(name).status.reason, "NotAccepted");
@@ -329,6 +331,7 @@ TEST(Operator, ACancelDuringARequeueStands) {
   ASSERT_TRUE(world.run_until([&] { return world.state("both") == "Running"; }, minutes{1}));
   job["spec"]["control"]["requeueRequest"] = 1;
   world.apply(job);
+  // A millisecond: the requeue has begun, and its pods have their grace time.
   world.run_for(base::Duration{1'000});
   job["spec"]["control"]["cancel"] = true;
   world.apply(job);

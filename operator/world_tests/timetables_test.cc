@@ -174,6 +174,7 @@ TEST_F(NoTurns, ASuspensionIsToldOnceByTwoLeadersBeforeItsJobIsReady) {
   world.apply(gang_job("one", 2, ""));
   world.run_for(seconds{1});
   suspend("one", true);
+  // The first leader has decided it, and is gone before it could write anything.
   world.process().pump_without_writes();
   world.restart_operator();
   ASSERT_TRUE(reaches("one", "Suspended")) << world.log_tail();
