@@ -36,13 +36,11 @@ namespace {
 
 using nlohmann::json;
 
-// A problem without a sentence would refuse an object and tell its author nothing.
 void check_sentences(const std::vector<std::string>& problems) {
   for (const std::string& problem : problems) CHECK(!problem.empty());
 }
 
-// Returns the object, nullopt if it is refused. Decoded, written and decoded again it is the same:
-// otherwise the operator would change what users wrote by writing it back.
+// Decoded, written and decoded again it is the same. Null: it is refused.
 template <typename T>
 std::optional<T> decoded(const json& object) {
   base::Result<T> first = kube::decode<T>(object);
