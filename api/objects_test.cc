@@ -119,7 +119,7 @@ TEST(Partition, ErrorNamesObjectFieldAndValue) {
   EXPECT_EQ(error_of<Partition>(with(R"({"priorityTier": 4294967296})")),
             "Partition batch: spec.priorityTier: want an integer from -2147483648 to 2147483647, "
             "got 4294967296");
-  // An object of another kind, and something that is no object: a proxy's page, say.
+  // An object of another kind, and JSON that is not an object at all.
   EXPECT_EQ(error_of<Partition>(json{{"kind", "Job"}}),
             "Partition without a name: kind is \"Job\"");
   EXPECT_EQ(error_of<Partition>(json::array()), "Partition without a name: want an object, got []");

@@ -15,7 +15,7 @@ namespace charts {
 namespace {
 
 // A folder of that name, or a file without the right, would fail only later and with a message that
-// is no help.
+// says less.
 bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }

@@ -11,7 +11,7 @@ constexpr base::Duration kNoTimeout = std::chrono::hours{24};
 
 }  // namespace
 
-// As kubectl takes it: a number alone is seconds, and 0 is no time-out.
+// As kubectl takes it: a number alone is seconds, and 0 means none.
 base::Result<base::Duration> parse_request_timeout(const std::string& text) {
   const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const base::Result<base::Duration> duration = kube::parse_duration(number ? text + "s" : text);

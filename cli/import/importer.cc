@@ -334,7 +334,7 @@ void Importer::read_qos_table(std::string_view text) {
     std::string name;
     for (const KeyValue& key : line.keys) {
       if (key.key == "Name") name = key.value;
-      // The name is no key of a QOS, and PreemptMode=cluster says that it has no mode of its own.
+      // The name is not a key of a QOS; PreemptMode=cluster says that it has no mode of its own.
       const bool says_nothing =
           key.key == "Name" || (key.key == "PreemptMode" && same_word(key.value, "cluster"));
       if (says_nothing) continue;

@@ -126,7 +126,7 @@ Reply ApiServerContract::raw(kube::Method method, const std::string& path, const
   return {response->status, json::parse(response->body, nullptr, false), response->headers};
 }
 
-// A null body is no body.
+// Without a body if it is null.
 Reply ApiServerContract::call(kube::Method method, const std::string& path, const json& body,
                               const CallOptions& options) {
   return raw(method, path, body.is_null() ? "" : body.dump(), options);

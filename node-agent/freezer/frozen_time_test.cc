@@ -13,8 +13,8 @@ TEST(FrozenTime, IsTheLineOfTheKernelsText) {
   EXPECT_EQ(parse_frozen_time("frozen_usec 5"), base::Duration{5});
 }
 
-// Nothing and not 0: a metric of 0 would say that the pods never stood still. A number that is no
-// number, or beyond 64 bits, is nothing, too.
+// Nothing and not 0: a metric of 0 would say that the pods never stood still. Text that is not a
+// number, or a number beyond 64 bits, is nothing, too.
 TEST(FrozenTime, IsNothingWhereTheKernelDoesNotCountIt) {
   for (const char* text :
        {"", "\n", "frozen 1\n", "frozen_usec\n", "frozen_usec x\n", "frozen_usec 1x\n",

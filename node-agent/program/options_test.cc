@@ -49,7 +49,7 @@ TEST(Options, RefusesMistakesWithExitCode2AndASentence) {
   }
 }
 
-// To standard output and with 0: `--help` is no mistake, and people pipe it.
+// To standard output and with 0: `--help` is not a mistake, and people pipe it.
 TEST(Options, HelpNamesEveryFlagAndEndsWith0) {
   const ParsedOptions parsed = parse_options({"--help"});
   EXPECT_EQ(parsed.exit_code, 0);

@@ -481,7 +481,7 @@ TEST_F(AdoptedJobsTest, ASuspensionDoesNotFailTheBatchJob) {
   job.metadata.deletion_timestamp = now_;
   ends(job, kube::JobState::kCancelled);
   EXPECT_THAT(all_due(), IsEmpty()) << "it is being deleted already";
-  // A cancellation that only follows from the suspension is no failure of the batch Job.
+  // A cancellation that only follows from the suspension is not a failure of the batch Job.
   EXPECT_EQ(says(kube::kBatchFailed), "");
   EXPECT_EQ(says(kube::kBatchSuspended), "True JobSuspended") << "no pod is left";
   batch_.spec.suspend = false;

@@ -29,7 +29,7 @@ FailureAction action_of(const kube::BatchFailureRule& rule) {
   return rule.action == "Ignore" ? FailureAction::kIgnore : FailureAction::kCount;
 }
 
-// Evictions are no failures of the gang here either, so such a rule asks for what happens anyway.
+// Evictions are not failures of the gang here either, so such a rule asks for what happens anyway.
 bool ignores_disruptions(const kube::BatchFailureRule& rule) {
   return rule.action == "Ignore" &&
          std::all_of(

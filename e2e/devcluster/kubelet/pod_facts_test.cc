@@ -87,8 +87,8 @@ TEST(ExpandReferences, ReplacesKnownNamesOnly) {
   EXPECT_EQ(expand_references("$(A)/$(B) $$(A) $A $(A", variables), "1/$(B) $(A) $A $(A");
 }
 
-// Jobs tell their programs who and where they are by such variables. The optional key that is
-// missing leaves its variable out.
+// Programs of a job learn from such variables which pod they are and where. The optional key that
+// is missing leaves its variable out.
 TEST(ContainerEnvironment, HasFieldsKeysAndReferencesToEarlierOnes) {
   const kube::Pod pod = parsed(json::parse(R"json([{"name":"a","env":[
       {"name":"NODE","valueFrom":{"fieldRef":{"fieldPath":"spec.nodeName"}}},

@@ -73,7 +73,7 @@ Status ManyJobs::measure(Kind kind, json& rows) {
 
 // As the operator leaves them when they have ended; and ones that it has yet to see.
 // A finished job's status is written with the operator's rights: the chart's policy denies it to
-// anybody else.
+// all others.
 Status ManyJobs::make(Kind kind, int first, int last) {
   const auto path = gang_jobs_path(kMany);
   return api_.for_each(static_cast<std::size_t>(last - first), [&](std::size_t i) -> Status {

@@ -9,8 +9,8 @@ namespace {
 
 constexpr const char* kKueueApi = "/apis/kueue.x-k8s.io/v1beta2/";
 
-// Goal: a cluster that shares quota by Kueue can have our gangs beside it. Kueue decides who may
-// queue with us, by suspending Jobs; kubegang decides who runs when.
+// Goal: a cluster that shares quota by Kueue can have our gangs beside it. Kueue decides which Jobs
+// may queue with us, by suspending the others; kubegang decides which of them run, and when.
 class Kueue : public BatchJobs {
  protected:
   // The namespace is one of those that Kueue manages, and has a queue of its own name.
@@ -145,7 +145,7 @@ TEST_F(Kueue, StopsAGangForAJobOfHigherPriority) {
   ASSERT_NO_FATAL_FAILURE(apply(in_queue(batch_job("higher", 3, until_told("go")), "high")));
   ASSERT_NO_FATAL_FAILURE(wait_active("higher", 3));
   ASSERT_NO_FATAL_FAILURE(expect_kept_out("lower"));
-  // A suspension is no failure: it must not use up the Job's retries.
+  // A suspension is not a failure: it must not use up the Job's retries.
   EXPECT_EQ(count("lower", "failed"), 0);
   tell("go");
   ASSERT_EQ(wait_for("higher", "Complete").exit_code, 0);

@@ -168,7 +168,7 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
 ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& request) {
   if (info.is_resource) return resource(info, request);
   if (info.path.starts_with("/debug/")) return debug(info, request);
-  // What follows are documents, which nobody writes.
+  // What follows are documents, which can only be read.
   if (request.http.method != kube::Method::kGet) return error_answer(method_not_allowed());
   if (info.path == "/version") return json_answer(200, version_document());
   const std::string first = info.segments.empty() ? "" : info.segments[0];
