@@ -64,8 +64,8 @@ class AdoptedJobs {
   void observe_ended(const kube::Job& job);
   // Neither it nor pods of it exist any more.
   void forget_job(const std::string& uid);
-  // A pod whose Job of ours is gone, as a new leader may find it: the batch Job of its label has not
-  // stopped yet, and its next attempt must not start beside it.
+  // A pod whose Job of ours is gone, as a new leader may find it: the batch Job of its label has
+  // not stopped yet, and its next attempt must not start beside it.
   void put_orphan(const kube::Pod& pod);
   // It is gone, or its Job is known now. Any other pod is passed over.
   void erase_orphan(const kube::ObjectKey& pod);

@@ -20,10 +20,15 @@ WritePoint status_point(const JobRecord& job) {
   return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
-// A commit point, and not one for which nothing waits.
-bool goes_first(const JobRecord& job) {
-  if (job.status.urgency() != WriteUrgency::kCommit) return false;
-  return !job.start.late_readiness || status_point(job) != WritePoint::kReady;
+// What is kept of the room for other writes than commit points that something waits for: one part
+// in so many. Without it a suspended job would never be shown as suspended under a constant stream
+// of starts. That a job is ready is told as well when the stream is over: a start and its pod are
+// two writes, and this would be a third.
+constexpr std::size_t kStatesShare = 4;
+constexpr std::size_t kLateShare = 16;
+
+std::size_t share_of(const WaitingLine& line, std::size_t room, std::size_t share) {
+  return std::min(line.size(), (room + share - 1) / share);
 }
 
 // Begins a write. The patch is the difference between what is stored and what is wanted, both as of
@@ -94,9 +99,15 @@ void StatusPublisher::form_lines(base::Instant now) {
       ++it;
       continue;
     }
-    (goes_first(*job) ? commits_ : states_).add(*it);
+    line_of(*job).add(*it);
     it = jobs_to_write_.erase(it);
   }
+}
+
+WaitingLine& StatusPublisher::line_of(const JobRecord& job) {
+  if (job.status.urgency() != WriteUrgency::kCommit) return states_;
+  const bool is_late = job.start.late_readiness && status_point(job) == WritePoint::kReady;
+  return is_late ? late_ : commits_;
 }
 
 // The readiness of a job that nothing waits for was put behind other writes. Now something does:
@@ -106,7 +117,7 @@ void StatusPublisher::hurry(JobRecord& job) {
   look_again(job.uid);
 }
 
-// A job that was marked again may stand in both lines, or have been written from the other.
+// A job that was marked again may stand in several lines, or have been written from another.
 void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Instant now,
                                  std::int64_t term, std::vector<Effect>& effects) {
   while (effects.size() < most && !line.empty()) {
@@ -129,11 +140,11 @@ void StatusPublisher::write_from(WaitingLine& line, std::size_t most, base::Inst
 std::vector<Effect> StatusPublisher::due(base::Instant now, std::int64_t term, std::size_t room) {
   std::vector<Effect> effects;
   form_lines(now);
-  // Commit points go first, but a quarter of the room is kept for the states of other jobs: under a
-  // constant stream of starts a suspended job would otherwise never be shown as suspended.
-  const std::size_t of_states = std::min(states_.size(), (room + 3) / 4);
-  write_from(commits_, room - of_states, now, term, effects);
+  const std::size_t of_states = share_of(states_, room, kStatesShare);
+  const std::size_t of_late = share_of(late_, room - of_states, kLateShare);
+  write_from(commits_, room - of_states - of_late, now, term, effects);
   write_from(states_, effects.size() + of_states, now, term, effects);
+  write_from(late_, effects.size() + of_late, now, term, effects);
   // Statuses of partitions and the like are few and do not take from the room of jobs.
   // A status that says only counts is left to the budget (due_informing_policies).
   policy_.for_each_status([&](WritePoint point, auto& mirror) {
@@ -147,6 +158,7 @@ std::vector<Effect> StatusPublisher::due_rest(base::Instant now, std::int64_t te
                                               std::size_t room) {
   std::vector<Effect> effects;
   write_from(states_, room, now, term, effects);
+  write_from(late_, room, now, term, effects);
   return effects;
 }
 

@@ -3,9 +3,9 @@
 // each partition, QOS and the like once in 5 s.
 //
 // While the API server is slow there is not room for all of them. Then commit points go first,
-// since timetables and pods wait for them; base states, and readiness for which nothing waits, have
-// a quarter of the room, and what others leave. Each job's turn comes in the order in which it was
-// marked, and what is written is what is true then.
+// since timetables and pods wait for them; base states have a quarter of the room, readiness for
+// which nothing waits a sixteenth, and both what others leave. Each job's turn comes in the order
+// in which it was marked, and what is written is what is true then.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +56,7 @@ class StatusPublisher {
  private:
   PatchStatus<kube::Job> write(JobRecord& job, base::Instant now, std::int64_t term);
   void queue_informing(JobRecord& job, base::Instant now);
+  WaitingLine& line_of(const JobRecord& job);
   // Marks that came after due() was called count, too.
   void take_marked();
   // Each status that has to be written at once, and may be, joins one of the lines.
@@ -71,7 +72,8 @@ class StatusPublisher {
   const CommitGate& gate_;
   InformBudget& budget_;
   std::set<std::string> jobs_to_write_;  // UIDs; of those that may have to be written at once
-  WaitingLine commits_, states_;         // UIDs; of those that have to be, for want of room
+  // UIDs; of those that have to be, for want of room. `late_`: readiness for which nothing waits.
+  WaitingLine commits_, states_, late_;
 };
 
 }  // namespace control

@@ -1,5 +1,6 @@
 #include "operator/publish/status_publisher.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
@@ -8,6 +9,7 @@ namespace control {
 namespace {
 
 using std::chrono::seconds;
+using ::testing::MatchesRegex;
 
 constexpr base::Instant kAtFirst{seconds{1'000}};
 constexpr std::int64_t kTerm = 3;
@@ -288,9 +290,10 @@ TEST_F(StatusPublisherTest, CommitPointsGoFirstAndStatesHaveAQuarterOfTheRoom) {
   EXPECT_EQ(due(100), "");
 }
 
-// Eight jobs have become ready. On nodes whose jobs take turns the timetables wait for that; where
-// they do not (late_readiness) only the job's own end does, and it may be told late.
-TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsGoesWithTheStates) {
+// Jobs have become ready. On nodes whose jobs take turns the timetables wait for that; where they
+// do not (late_readiness) only the job's own end does, and it is told late: one in sixteen writes
+// while there is a stream of starts, so that a launch is not held up by half.
+TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsComesLast) {
   const auto ready = [this](const char* name, bool late) {
     JobRecord& one = job(name, 1, 0);
     one.wanted().allocation.emplace();
@@ -301,13 +304,27 @@ TEST_F(StatusPublisherTest, ReadinessForWhichNothingWaitsGoesWithTheStates) {
   };
   for (const char* name : {"a", "b", "c", "d"}) ready(name, true);
   for (const char* name : {"w", "x", "y", "z"}) ready(name, false);
-  // Three for those that others wait for, and the quarter of the states for one that is late.
+  // Three for those that others wait for, and one for one that is late.
   EXPECT_EQ(due(4), "w:ready x:ready y:ready a:ready");
   statuses.hurry(*jobs.find("c"));  // its pods have ended, say
   JobRecord& ending = *jobs.find("d");
   ending.wanted().ending.emplace();
   mark(ending, WriteUrgency::kCommit, "it ends");
   EXPECT_EQ(due(4), "z:ready c:ready d:ending b:ready");
+
+  const auto names = [](char first) {
+    std::vector<std::string> all;
+    for (char last = 'a'; last <= 'z'; ++last) all.push_back({first, last});
+    return all;
+  };
+  for (const std::string& name : names('l')) ready(name.c_str(), true);
+  for (const std::string& name : names('s')) mark(job(name, 3, 0), WriteUrgency::kCommit, "starts");
+  for (const char* name : {"p", "q", "r"}) {
+    mark(job(name, 4, 0), WriteUrgency::kUrgent, "waits");
+  }
+  EXPECT_THAT(due(20), MatchesRegex("(s[a-z]:requeued ){15}p:status q:status r:status "
+                                    "la:ready lb:ready"));
+  EXPECT_THAT(due(20), MatchesRegex("(s[a-z]:requeued ){11}(l[c-k]:ready ?){9}"));
 }
 
 // It is in the line when its preemptor's claim becomes what it has to wait for.

@@ -243,9 +243,9 @@ TEST_F(AdoptedJobTest, HasNoPodsWhileItIsSuspended) {
   EXPECT_EQ(get("train").status.succeeded, 2);
 }
 
-// The machine of one pod hangs, so the pod cannot end, and its Job of ours is gone when a new leader
-// comes: only the pod tells that the batch Job has not stopped. Without that it would be told that no
-// pod runs, and when it is resumed an index would run twice.
+// The machine of one pod hangs, so the pod cannot end, and its Job of ours is gone when a new
+// leader comes: only the pod tells that the batch Job has not stopped. Without that it would be
+// told that no pod runs, and when it is resumed an index would run twice.
 TEST_F(AdoptedJobTest, IsNotSuspendedBeforeANewLeaderSeesItsPodsGone) {
   json train = batch_job("train", 2, "");
   train["metadata"]["annotations"]["kubegang.io/nodes"] = "2";
