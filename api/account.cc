@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<Account> decode<Account>(const nlohmann::json& object) {
+base::Result<Account> decode<Account>(const JsonView& object) {
   return codec::decode_object<Account>(object);
 }
 template <>

@@ -69,7 +69,7 @@ struct Account {
 };
 
 template <>
-base::Result<Account> decode<Account>(const nlohmann::json& object);
+base::Result<Account> decode<Account>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Account>();
 nlohmann::json encode(const Account& account);

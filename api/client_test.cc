@@ -273,7 +273,7 @@ TEST_F(ClientTest, WatchDeliversEventsAndEndsWithTheServersError) {
     const auto ended = client_.watch_json(
         Job::kResource,
           {.field_selector = "metadata.name=a", .resource_version = "7", .fields = fields},
-        [&](WatchEventType, const json&) {
+        [&](WatchEventType, const JsonView&) {
           ++events_count;
           return true;
         },

@@ -117,8 +117,8 @@ TEST_F(InformerTest, TransformDropsWhatIsNotNeeded) {
 TEST_F(InformerTest, TheFilterDropsWhatIsNotWanted) {
   Informer<Job> only_ours{
       client_,    clock_, {},
-      handlers(), {},     [](const json& object) {
-                            return object["metadata"]["uid"] == "ours"; }};
+      handlers(), {},     [](const JsonView& object) {
+                            return object.find("metadata").find("uid").string() == "ours"; }};
   transport_.answer(200, list_of(10, {job("a", 3, "ours"), undecodable_job("b", 4)}));
   only_ours.step({});
   EXPECT_EQ(log(), Log{"add a@3"});

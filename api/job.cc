@@ -8,7 +8,7 @@
 namespace kube {
 
 template <>
-base::Result<Job> decode<Job>(const nlohmann::json& object) {
+base::Result<Job> decode<Job>(const JsonView& object) {
   return codec::decode_object<Job>(object);
 }
 template <>

@@ -356,7 +356,7 @@ struct Job {
 };
 
 template <>
-base::Result<Job> decode<Job>(const nlohmann::json& object);
+base::Result<Job> decode<Job>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Job>();
 nlohmann::json encode(const Job& job);

@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<NodeTimetable> decode<NodeTimetable>(const nlohmann::json& object) {
+base::Result<NodeTimetable> decode<NodeTimetable>(const JsonView& object) {
   return codec::decode_object<NodeTimetable>(object);
 }
 template <>

@@ -91,7 +91,7 @@ struct NodeTimetable {
 };
 
 template <>
-base::Result<NodeTimetable> decode<NodeTimetable>(const nlohmann::json& object);
+base::Result<NodeTimetable> decode<NodeTimetable>(const JsonView& object);
 template <>
 const KnownFields& known_fields<NodeTimetable>();
 nlohmann::json encode(const NodeTimetable& timetable);

@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<Partition> decode<Partition>(const nlohmann::json& object) {
+base::Result<Partition> decode<Partition>(const JsonView& object) {
   return codec::decode_object<Partition>(object);
 }
 template <>

@@ -168,7 +168,7 @@ struct Partition {
 };
 
 template <>
-base::Result<Partition> decode<Partition>(const nlohmann::json& object);
+base::Result<Partition> decode<Partition>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Partition>();
 nlohmann::json encode(const Partition& partition);

@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<Qos> decode<Qos>(const nlohmann::json& object) {
+base::Result<Qos> decode<Qos>(const JsonView& object) {
   return codec::decode_object<Qos>(object);
 }
 template <>

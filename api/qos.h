@@ -82,7 +82,7 @@ struct Qos {
 };
 
 template <>
-base::Result<Qos> decode<Qos>(const nlohmann::json& object);
+base::Result<Qos> decode<Qos>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Qos>();
 nlohmann::json encode(const Qos& qos);

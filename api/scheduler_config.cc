@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<SchedulerConfig> decode<SchedulerConfig>(const nlohmann::json& object) {
+base::Result<SchedulerConfig> decode<SchedulerConfig>(const JsonView& object) {
   return codec::decode_object<SchedulerConfig>(object);
 }
 template <>

@@ -285,7 +285,7 @@ struct SchedulerConfig {
 };
 
 template <>
-base::Result<SchedulerConfig> decode<SchedulerConfig>(const nlohmann::json& object);
+base::Result<SchedulerConfig> decode<SchedulerConfig>(const JsonView& object);
 template <>
 const KnownFields& known_fields<SchedulerConfig>();
 nlohmann::json encode(const SchedulerConfig& config);

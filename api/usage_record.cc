@@ -5,7 +5,7 @@
 namespace kube {
 
 template <>
-base::Result<UsageRecord> decode<UsageRecord>(const nlohmann::json& object) {
+base::Result<UsageRecord> decode<UsageRecord>(const JsonView& object) {
   return codec::decode_object<UsageRecord>(object);
 }
 template <>

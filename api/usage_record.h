@@ -55,7 +55,7 @@ struct UsageRecord {
 };
 
 template <>
-base::Result<UsageRecord> decode<UsageRecord>(const nlohmann::json& object);
+base::Result<UsageRecord> decode<UsageRecord>(const JsonView& object);
 template <>
 const KnownFields& known_fields<UsageRecord>();
 nlohmann::json encode(const UsageRecord& record);

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kube/api/json_text.h"
-#include "kube/api/known_fields.h"
+#include "kube/api/json_view.h"
 #include "kube/api_error.h"
 #include "kube/client_calls.h"
 #include "kube/client_core.h"
@@ -20,13 +20,9 @@ constexpr std::string_view kMergePatch = "application/merge-patch+json";
 // A server that compacts faster than a list is read would let it begin again for ever.
 constexpr int kListRestartsMax = 3;
 
-// Returns null for an empty body, as some successful answers have. kInternal if the server said
-// something else than JSON: not an error of the caller's request.
-base::Result<json> parse_text(const std::string& text) {
-  if (text.empty()) return json(nullptr);
-  json body = json::parse(text, nullptr, false);
-  if (body.is_discarded()) return base::Error{base::Code::kInternal, "the answer is not JSON"};
-  return body;
+// Not an error of the caller's request.
+base::Error not_json() {
+  return {base::Code::kInternal, "the answer is not JSON"};
 }
 
 const char* propagation_name(Propagation propagation) {
@@ -94,57 +90,52 @@ std::string created_name(const std::string& ns, const json& object) {
 
 // The common end of all typed calls: request, retries, answer, and on an error the words "verb kind
 // name".
-base::Result<json> Client::send(Request request, const KnownFields& fields,
-                                const std::string& context) const {
+base::Result<std::string> Client::send(Request request, const std::string& context) const {
   request.timeout = call_.timeout;
-  const auto response = core_->call(request, call_);
+  auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(context);
-  // What the type does not read is often the larger part of an object, managedFields above all: it
-  // is cut from the text before that is parsed.
-  auto body = parse_text(only_known(response->body, fields));
-  if (!body.ok()) return body.error().with_context(context);
-  return body;
+  return std::move(response->body);
 }
 
-base::Result<json> Client::get_json(const Kind& kind, const ObjectKey& key) const {
-  return send({.path = object_path(kind.resource, key)}, kind.fields,
-              context_of("get", kind.resource, to_string(key)));
+base::Result<std::string> Client::get_text(const ResourceInfo& resource,
+                                           const ObjectKey& key) const {
+  return send({.path = object_path(resource, key)}, context_of("get", resource, to_string(key)));
 }
 
-base::Result<json> Client::post_json(const Kind& kind, const std::string& ns, const json& object,
-                                     const WriteOptions& options) const {
+base::Result<std::string> Client::post_json(const ResourceInfo& resource, const std::string& ns,
+                                            const json& object, const WriteOptions& options) const {
   return send({.method = Method::kPost,
-               .path = collection_path(kind.resource, ns) + write_query(options.dry_run),
+               .path = collection_path(resource, ns) + write_query(options.dry_run),
                .body = compact_text(object)},
-              kind.fields, context_of("create", kind.resource, created_name(ns, object)));
+              context_of("create", resource, created_name(ns, object)));
 }
 
 // The resourceVersion in `object`, if any, makes the server compare; without it the last writer
 // wins.
-base::Result<json> Client::put_json(const Kind& kind, const ObjectKey& key, Part part,
-                                    const json& object, const WriteOptions& options) const {
+base::Result<std::string> Client::put_json(const ResourceInfo& resource, const ObjectKey& key,
+                                           Part part, const json& object,
+                                           const WriteOptions& options) const {
   return send({.method = Method::kPut,
-               .path = object_path(kind.resource, key) + subresource_of(part) +
+               .path = object_path(resource, key) + subresource_of(part) +
                        write_query(options.dry_run),
                .body = compact_text(object)},
-              kind.fields,
-              context_of(part == Part::kStatus ? "update status of" : "update", kind.resource,
+              context_of(part == Part::kStatus ? "update status of" : "update", resource,
                          to_string(key)));
 }
 
-base::Result<json> Client::patch_json(const Kind& kind, const ObjectKey& key, Part part,
-                                      const json& merge_patch, const PatchOptions& options) const {
+base::Result<std::string> Client::patch_json(const ResourceInfo& resource, const ObjectKey& key,
+                                             Part part, const json& merge_patch,
+                                             const PatchOptions& options) const {
   json body = merge_patch;
   // In a patch these two are compared, not written: the server answers 409 if they differ.
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
   return send({.method = Method::kPatch,
-               .path = object_path(kind.resource, key) + subresource_of(part) +
+               .path = object_path(resource, key) + subresource_of(part) +
                        write_query(options.dry_run),
                .body = compact_text(body),
                .content_type = std::string{kMergePatch}},
-              kind.fields,
-              context_of(part == Part::kStatus ? "patch status of" : "patch", kind.resource,
+              context_of(part == Part::kStatus ? "patch status of" : "patch", resource,
                          to_string(key)));
 }
 
@@ -175,8 +166,9 @@ base::Result<json> Client::call_json(Method method, const std::string& path,
   if (method == Method::kPatch) request.content_type = kMergePatch;
   const auto response = core_->call(request, call_);
   if (!response.ok()) return response.error().with_context(path);
-  auto parsed = parse_text(response->body);
-  if (!parsed.ok()) return parsed.error().with_context(path);
+  if (response->body.empty()) return json(nullptr);
+  json parsed = json::parse(response->body, nullptr, false);
+  if (parsed.is_discarded()) return not_json().with_context(path);
   return parsed;
 }
 
@@ -191,22 +183,24 @@ KnownFields with_objects(std::string_view name, const KnownFields* of_each,
   return fields;
 }
 
-// One page. Returns its metadata.
-base::Result<json> read_page(const base::Result<Response>& response,
-                             const KnownFields& fields,
-                             const std::function<void(const json&)>& on_item) {
+struct Page {
+  std::string continue_token;
+  std::string resource_version;
+};
+
+base::Result<Page> read_page(const base::Result<Response>& response, const KnownFields& fields,
+                             const std::function<void(const JsonView&)>& on_item) {
   if (!response.ok()) return response.error();
-  auto body = parse_text(only_known(response->body, fields));
-  if (!body.ok()) return body.error();
-  const base::Error no_list{base::Code::kInternal, "the answer is not a list"};
-  if (!body->is_object()) return no_list;
-  const auto items = body->find("items");
-  const auto meta = body->find("metadata");
-  if (items == body->end() || meta == body->end() || !meta->is_object()) return no_list;
-  if (items->is_null()) return *meta;  // Go's nil slice
-  if (!items->is_array()) return no_list;
-  for (const json& item : *items) on_item(item);
-  return *meta;
+  const auto body = JsonText::read(response->body, fields);
+  if (!body) return not_json();
+  const JsonView items = body->root().find("items");
+  const JsonView meta = body->root().find("metadata");
+  // Null is Go's nil slice.
+  if (!items.exists() || !(items.is_list() || items.is_null()) || !meta.is_object()) {
+    return base::Error{base::Code::kInternal, "the answer is not a list"};
+  }
+  for (const JsonView item : items.elements()) on_item(item);
+  return Page{meta.find("continue").string(), meta.find("resourceVersion").string()};
 }
 
 }  // namespace
@@ -218,7 +212,7 @@ base::Result<json> read_page(const base::Result<Response>& response,
 // 3. The version of the last page, which is that of the whole list, is where a watch goes on.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,
-                                            const std::function<void(const json&)>& on_item,
+                                            const std::function<void(const JsonView&)>& on_item,
                                             const std::function<void()>& restarted) const {
   const std::string context = context_of("list", resource, options.ns);
   const KnownFields fields = with_objects("items", options.fields, "metadata");
@@ -235,14 +229,14 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      // The server refuses a version beside a token, which has its own.
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
-    const auto meta = read_page(core_->call(request, call_), fields, on_item);
+    const auto page = read_page(core_->call(request, call_), fields, on_item);
     // The same page again: the continue token did not move. The halved size stays for the later
     // pages, whose objects are likely to be as large.
-    if (!meta.ok() && meta.error().code == base::Code::kTooLarge && page_items_max > 1) {
+    if (!page.ok() && page.error().code == base::Code::kTooLarge && page_items_max > 1) {
       page_items_max /= 2;
       continue;
     }
-    if (!meta.ok() && meta.error().code == base::Code::kGone && !continue_token.empty() &&
+    if (!page.ok() && page.error().code == base::Code::kGone && !continue_token.empty() &&
         restarts < kListRestartsMax) {
       ++restarts;
       // Without the token the server begins a new list of its newest state. on_item has the old
@@ -251,9 +245,9 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
       restarted();
       continue;
     }
-    if (!meta.ok()) return meta.error().with_context(context);
-    continue_token = text_at(*meta, "continue");
-    if (continue_token.empty()) return text_at(*meta, "resourceVersion");
+    if (!page.ok()) return page.error().with_context(context);
+    continue_token = page->continue_token;
+    if (continue_token.empty()) return page->resource_version;
   }
 }
 
@@ -273,9 +267,10 @@ std::optional<WatchEventType> event_type(const std::string& name) {
 // ...}. SOURCE: Kubernetes API concepts, "Efficient detection of changes".
 // An error that comes as an event (410 Gone, mostly) is returned with its own code, not with that
 // of the stream that ended.
-base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions& options,
-                                const std::function<bool(WatchEventType, const json&)>& on_event,
-                                std::stop_token stop) const {
+base::Status Client::watch_json(
+    const ResourceInfo& resource, const WatchOptions& options,
+    const std::function<bool(WatchEventType, const JsonView&)>& on_event,
+    std::stop_token stop) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.server_timeout);
   const Request request{.path = collection_path(resource, options.ns) +
                                 query_text({{"watch", "true"},
@@ -288,15 +283,15 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
   const KnownFields fields = with_objects("object", options.fields, "type");
   std::optional<base::Error> failure;
   const auto on_line = [&](std::string_view line) {
-    const json event = json::parse(only_known(line, fields), nullptr, false);
-    const auto object = event.is_object() ? event.find("object") : event.end();
-    if (!event.is_object() || object == event.end() || !object->is_object()) {
+    const auto event = JsonText::read(line, fields);
+    const JsonView object = event ? event->root().find("object") : JsonView{};
+    if (!object.is_object()) {
       // The watch ends with it: behind a line that cannot be read an event may be lost, and only a
       // list repairs that.
       failure = base::Error{base::Code::kInternal, "a line is not a watch event"};
       return false;
     }
-    const std::string type = text_at(event, "type");
+    const std::string type = event->root().find("type").string();
     if (type == "ERROR") {
       // A Status, whose fields are not those of the objects.
       failure = error_from_status(object_at(json::parse(line, nullptr, false), "object"));
@@ -304,7 +299,7 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
     }
     // An unknown type, of a newer server, must not end the watch.
     const auto known = event_type(type);
-    return !known || on_event(*known, *object);
+    return !known || on_event(*known, object);
   };
   // Past the rate limit and the retries of Core: a watch is one long request, and its owner
   // (informer_core.h) has a back-off of its own.
@@ -316,14 +311,12 @@ base::Status Client::watch_json(const ResourceInfo& resource, const WatchOptions
 
 // Reads only what is sure to be there: the object is wrong somewhere, and its name may be all that
 // is right.
-Undecodable undecodable_of(const json& object, base::Error error) {
-  Undecodable out{.key = {}, .uid = {}, .resource_version = {}, .error = std::move(error)};
-  const auto meta = object.is_object() ? object.find("metadata") : object.end();
-  if (!object.is_object() || meta == object.end() || !meta->is_object()) return out;
-  out.key = {text_at(*meta, "namespace"), text_at(*meta, "name")};
-  out.uid = text_at(*meta, "uid");
-  out.resource_version = text_at(*meta, "resourceVersion");
-  return out;
+Undecodable undecodable_of(const JsonView& object, base::Error error) {
+  const JsonView meta = object.find("metadata");
+  return {.key = {meta.find("namespace").string(), meta.find("name").string()},
+          .uid = meta.find("uid").string(),
+          .resource_version = meta.find("resourceVersion").string(),
+          .error = std::move(error)};
 }
 
 }  // namespace kube

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kube/api/json_view.h"
 #include "kube/api/meta.h"
 #include "kube/backoff.h"
 #include "kube/clock.h"
@@ -52,7 +53,7 @@ struct ListOptions {
   // "" = the newest state, not a cache of the server that may be older.
   std::string resource_version{};
   std::int32_t page_items_max = 500;  // fewer where a page would be too large for an answer
-  // Of each object in list_json() only these: what is not read is not parsed. Null: all of them.
+  // Of each object in list_json() only these are read. Null: all of them.
   // Must live longer than the call.
   const KnownFields* fields = nullptr;
 };
@@ -66,7 +67,7 @@ struct Undecodable {
 };
 
 // Reads the name, as far as there is one. Never fails.
-Undecodable undecodable_of(const nlohmann::json& object, base::Error error);
+Undecodable undecodable_of(const JsonView& object, base::Error error);
 
 template <ApiObject T>
 struct ObjectList {
@@ -172,7 +173,7 @@ class Client {
   // smaller ones. Returns the list's resourceVersion.
   // `restarted` is called when the items so far are void since the list begins again.
   base::Result<std::string> list_json(const ResourceInfo& resource, const ListOptions& options,
-                                      const std::function<void(const nlohmann::json&)>& on_item,
+                                      const std::function<void(const JsonView&)>& on_item,
                                       const std::function<void()>& restarted) const;
 
   // One watch session with bookmarks, on the calling thread; not retried. Ends as
@@ -180,34 +181,24 @@ class Client {
   // on_event returns false to end it. A bookmark's object has only metadata.resourceVersion.
   base::Status watch_json(
       const ResourceInfo& resource, const WatchOptions& options,
-      const std::function<bool(WatchEventType, const nlohmann::json&)>& on_event,
+      const std::function<bool(WatchEventType, const JsonView&)>& on_event,
       std::stop_token stop) const;
 
  private:
   class Core;
 
-  // A kind, and what is read of its objects.
-  struct Kind {
-    ResourceInfo resource;
-    const KnownFields& fields;
-  };
-  template <ApiObject T>
-  static Kind kind_of(const KnownFields* fields = nullptr) {
-    return {T::kResource, fields == nullptr ? known_fields<T>() : *fields};
-  }
-  // The calls below the typed ones: they return the answer's object with the fields of its kind.
-  base::Result<nlohmann::json> send(Request request, const KnownFields& fields,
-                                    const std::string& context) const;
-  base::Result<nlohmann::json> get_json(const Kind& kind, const ObjectKey& key) const;
-  base::Result<nlohmann::json> post_json(const Kind& kind, const std::string& ns,
-                                         const nlohmann::json& object,
-                                         const WriteOptions& options) const;
-  base::Result<nlohmann::json> put_json(const Kind& kind, const ObjectKey& key, Part part,
-                                        const nlohmann::json& object,
-                                        const WriteOptions& options) const;
-  base::Result<nlohmann::json> patch_json(const Kind& kind, const ObjectKey& key, Part part,
-                                          const nlohmann::json& merge_patch,
-                                          const PatchOptions& options) const;
+  // The calls below the typed ones: they return the text of the answer.
+  base::Result<std::string> send(Request request, const std::string& context) const;
+  base::Result<std::string> get_text(const ResourceInfo& resource, const ObjectKey& key) const;
+  base::Result<std::string> post_json(const ResourceInfo& resource, const std::string& ns,
+                                      const nlohmann::json& object,
+                                      const WriteOptions& options) const;
+  base::Result<std::string> put_json(const ResourceInfo& resource, const ObjectKey& key, Part part,
+                                     const nlohmann::json& object,
+                                     const WriteOptions& options) const;
+  base::Result<std::string> patch_json(const ResourceInfo& resource, const ObjectKey& key,
+                                       Part part, const nlohmann::json& merge_patch,
+                                       const PatchOptions& options) const;
   base::Status delete_json(const ResourceInfo& resource, const ObjectKey& key,
                            const DeleteOptions& options) const;
   std::string write_query(bool dry_run) const;

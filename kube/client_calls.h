@@ -19,30 +19,37 @@ std::string created_name(const std::string& ns, const nlohmann::json& object);
 std::string context_of(std::string_view verb, const ResourceInfo& resource,
                        const std::string& name);
 
-// The object that the server sent. `name()` is asked for a message only.
+// The object that the server sent, of which `fields` are read; null: all that T reads. `name()` is
+// asked for a message only.
 template <ApiObject T>
-base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_view verb,
-                        const auto& name) {
+base::Result<T> decoded(const base::Result<std::string>& answer, const KnownFields* fields,
+                        std::string_view verb, const auto& name) {
   if (!answer.ok()) return answer.error();
-  auto object = decode<T>(*answer);
+  const auto context = [&] { return context_of(verb, T::kResource, name()) + ": the answer"; };
+  const auto text = JsonText::read(*answer, fields == nullptr ? known_fields<T>() : *fields);
+  // Some successful answers are empty.
+  if (!text && !answer->empty()) {
+    return base::Error{base::Code::kInternal, context() + " is not JSON"};
+  }
+  auto object = decode<T>(text ? text->root() : JsonView{});
   if (object.ok()) return object;
-  return object.error().with_context(context_of(verb, T::kResource, name()) + ": the answer");
+  return object.error().with_context(context());
 }
 template <ApiObject T>
-base::Result<T> decoded(const base::Result<nlohmann::json>& answer, std::string_view verb,
+base::Result<T> decoded(const base::Result<std::string>& answer, std::string_view verb,
                         const ObjectKey& key) {
-  return decoded<T>(answer, verb, [&] { return to_string(key); });
+  return decoded<T>(answer, nullptr, verb, [&] { return to_string(key); });
 }
 
 template <ApiObject T>
 base::Result<T> Client::get(const ObjectKey& key) const {
-  return decoded<T>(get_json(kind_of<T>(), key), "get", key);
+  return decoded<T>(get_text(T::kResource, key), "get", key);
 }
 
 template <ApiObject T>
 base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
   ObjectList<T> out;
-  const auto on_item = [&](const nlohmann::json& item) {
+  const auto on_item = [&](const JsonView& item) {
     auto object = decode<T>(item);
     if (object.ok()) {
       out.items.push_back(std::move(*object));
@@ -66,35 +73,35 @@ base::Result<T> Client::create(const T& object, const WriteOptions& options) con
 template <ApiObject T>
 base::Result<T> Client::create_json(const std::string& ns, const nlohmann::json& object,
                                     const WriteOptions& options) const {
-  return decoded<T>(post_json(kind_of<T>(options.fields), ns, object, options), "create",
+  return decoded<T>(post_json(T::kResource, ns, object, options), options.fields, "create",
                     [&] { return created_name(ns, object); });
 }
 
 template <ApiObject T>
 base::Result<T> Client::update(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
-  return decoded<T>(put_json(kind_of<T>(), key, Part::kWhole, encode(object), options), "update",
+  return decoded<T>(put_json(T::kResource, key, Part::kWhole, encode(object), options), "update",
                     key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::update_status(const T& object, const WriteOptions& options) const {
   const ObjectKey key = key_of(object.metadata);
-  return decoded<T>(put_json(kind_of<T>(), key, Part::kStatus, encode(object), options),
+  return decoded<T>(put_json(T::kResource, key, Part::kStatus, encode(object), options),
                     "update status of", key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch(const ObjectKey& key, const nlohmann::json& merge_patch,
                               const PatchOptions& options) const {
-  return decoded<T>(patch_json(kind_of<T>(), key, Part::kWhole, merge_patch, options), "patch",
+  return decoded<T>(patch_json(T::kResource, key, Part::kWhole, merge_patch, options), "patch",
                     key);
 }
 
 template <ApiObject T>
 base::Result<T> Client::patch_status(const ObjectKey& key, const nlohmann::json& merge_patch,
                                      const PatchOptions& options) const {
-  return decoded<T>(patch_json(kind_of<T>(), key, Part::kStatus, merge_patch, options),
+  return decoded<T>(patch_json(T::kResource, key, Part::kStatus, merge_patch, options),
                     "patch status of", key);
 }
 

@@ -17,8 +17,8 @@ namespace kube {
 class HttpTransport final : public Transport {
  public:
   static constexpr std::size_t kIdleConnectionsMax = 16;
-  // Far more than a page of a list usually has. A program holds an answer as text and as a tree of
-  // many times that size, in a container of 512 MiB.
+  // Far more than a page of a list usually has. A program holds an answer as text, with a table of
+  // its values and the objects that are made of it, in a container of 512 MiB.
   static constexpr std::size_t kResponseBytesMax = 16U << 20U;
 
   // Connects to nothing yet, but runs the exec plugin if there is one. kInvalidArgument: a

@@ -26,7 +26,6 @@
 
 #include <functional>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -57,7 +56,7 @@ class Informer {
   // Of the objects as they come, with the fields of T: the rest is dropped before it is decoded, as
   // if it did not exist.
   // For what no selector of the server can tell.
-  using Filter = std::function<bool(const nlohmann::json&)>;
+  using Filter = std::function<bool(const JsonView&)>;
 
   Informer(Client client, const Clock& clock, InformerOptions options, Handlers handlers,
            Transform transform = {}, Filter wants = {})
@@ -89,8 +88,8 @@ class Informer {
     out.fields = &known_fields<T>();
     out.wants = std::move(wants);
     out.decode = [transform = std::move(transform)](
-                     const nlohmann::json& json) -> base::Result<InformerCore::Entry> {
-      auto object = decode<T>(json);
+                     const JsonView& read) -> base::Result<InformerCore::Entry> {
+      auto object = decode<T>(read);
       if (!object.ok()) return object.error();
       if (transform) transform(*object);
       InformerCore::Entry entry{.key = key_of(object->metadata),

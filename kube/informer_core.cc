@@ -1,6 +1,5 @@
 #include "kube/informer_core.h"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -56,7 +55,7 @@ base::Duration InformerCore::step(std::stop_token stop) {
 base::Duration InformerCore::list() {
   Cache fresh;
   std::vector<Undecodable> undecodable;
-  const auto on_item = [&](const nlohmann::json& item) {
+  const auto on_item = [&](const JsonView& item) {
     if (hooks_.wants && !hooks_.wants(item)) return;
     auto entry = hooks_.decode(item);
     if (entry.ok()) {
@@ -136,7 +135,7 @@ base::Duration InformerCore::watch(std::stop_token stop) {
        .fields = fields_},
       // Runs on this thread, once per event, between the bytes of the stream: a slow handler makes
       // the server wait (TCP's flow control) and loses nothing.
-      [&](WatchEventType type, const nlohmann::json& object) {
+      [&](WatchEventType type, const JsonView& object) {
         // Bookmarks count as well: they show that the session works.
         event_seen = true;
         on_event(type, object);
@@ -217,7 +216,7 @@ void InformerCore::replace_all(Cache fresh) {
 // 4. A deletion carries the object's last state, with the version of the deletion.
 // 5. Anything else is stored, whether the event says ADDED or MODIFIED: after a gap the server's
 //    word for it may differ from what the cache knows.
-void InformerCore::on_event(WatchEventType type, const nlohmann::json& object) {
+void InformerCore::on_event(WatchEventType type, const JsonView& object) {
   const Undecodable identity = undecodable_of(object, {});
   if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;
   if (type == WatchEventType::kBookmark) return;

@@ -6,7 +6,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -51,8 +50,8 @@ class InformerCore {
   struct Hooks {
     const KnownFields* fields = nullptr;  // that T reads; null: all
     // Absent: all objects. The others are dropped before they are decoded, and are not kept.
-    std::function<bool(const nlohmann::json&)> wants;
-    std::function<base::Result<Entry>(const nlohmann::json&)> decode;
+    std::function<bool(const JsonView&)> wants;
+    std::function<base::Result<Entry>(const JsonView&)> decode;
     std::function<void(const Change&)> on_change;
     std::function<void(const Undecodable&)> on_undecodable;  // may be absent
     std::function<void(const base::Error&)> on_error;        // may be absent
@@ -76,7 +75,7 @@ class InformerCore {
   base::Duration watch(std::stop_token stop);
   base::Duration after_watch(const base::Status& ended, bool progress);
   void replace_all(Cache fresh);
-  void on_event(WatchEventType type, const nlohmann::json& object);
+  void on_event(WatchEventType type, const JsonView& object);
   void store(Entry entry);
   void erase(const ObjectKey& key, std::shared_ptr<const void> last);
   void report(const Undecodable& undecodable);

@@ -44,7 +44,7 @@ class ListPages : public ::testing::Test {
   }
   base::Result<std::string> list(int& items) {
     return client_.list_json(
-        Namespace::kResource, {.page_items_max = 8}, [&](const json&) { ++items; }, [] {});
+        Namespace::kResource, {.page_items_max = 8}, [&](const JsonView&) { ++items; }, [] {});
   }
 
   FakeTransport transport_;

@@ -79,7 +79,7 @@ void visit(Io& io, Like<BatchJob> auto& s) {
 }
 
 template <>
-base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object) {
+base::Result<BatchJob> decode<BatchJob>(const JsonView& object) {
   return codec::decode_object<BatchJob>(object);
 }
 template <>

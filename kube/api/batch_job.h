@@ -118,7 +118,7 @@ inline bool is_finished(const BatchJobStatus& status) {
 }
 
 template <>
-base::Result<BatchJob> decode<BatchJob>(const nlohmann::json& object);
+base::Result<BatchJob> decode<BatchJob>(const JsonView& object);
 template <>
 const KnownFields& known_fields<BatchJob>();
 nlohmann::json encode(const BatchJob& job);

@@ -12,9 +12,9 @@ std::string Path::text() const {
 }
 
 // A value in a message, cut: it may be a whole object.
-std::string quoted(const Json& value) {
+std::string quoted(const JsonView& value) {
   constexpr std::size_t kCharactersMax = 80;
-  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::string text = value.tree().dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kCharactersMax) text = text.substr(0, kCharactersMax) + "…";
   return text;
 }
@@ -26,12 +26,12 @@ void Decoder::fail(const Path& path, std::string what) {
 
 // A time that is absent or null leaves `out` as it is.
 void Decoder::time(std::string_view name, std::optional<base::Instant>& out) {
-  const Json* value = find(name);
-  if (value == nullptr) return;
+  const JsonView value = object_.find(name);
+  if (value.is_null()) return;
   std::string text;
   const Path path{path_, name, {}};
-  read(*value, path, text);
-  if (!value->is_string()) return;
+  read(value, path, text);
+  if (!value.is_string()) return;
   const auto t = parse_instant(text);
   if (!t.ok()) return fail(path, t.error().message);
   out = *t;
@@ -43,56 +43,60 @@ void Decoder::micro_time(std::string_view name, base::Instant& out) {
   if (value) out = *value;
 }
 
-void Decoder::read(const Json& value, const Path& path, bool& out) {
+void Decoder::read(const JsonView& value, const Path& path, bool& out) {
   if (!value.is_boolean()) return fail(path, "want true or false, got " + quoted(value));
-  out = value.get<bool>();
+  out = value.boolean();
 }
 
-void Decoder::read(const Json& value, const Path& path, std::string& out) {
+void Decoder::read(const JsonView& value, const Path& path, std::string& out) {
   if (!value.is_string()) return fail(path, "want a string, got " + quoted(value));
-  out = value.get_ref<const std::string&>();
+  out = value.string();
 }
 
 // Numbers above 2^63 are unsigned to the JSON library; read as signed they would come out negative,
 // and pass for small ones.
-void Decoder::read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
-                           std::int64_t& out) {
-  if (!value.is_number_integer()) return fail(path, "want an integer, got " + quoted(value));
+void Decoder::read_integer(const JsonView& value, const Path& path, std::int64_t min,
+                           std::int64_t max, std::int64_t& out) {
+  const Json number = value.is_number() ? value.tree() : Json{};
+  if (!number.is_number_integer()) return fail(path, "want an integer, got " + quoted(value));
   const bool above =
-      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
-  if (above || value.get<std::int64_t>() > max || value.get<std::int64_t>() < min) {
+      number.is_number_unsigned() && number.get<std::uint64_t>() > static_cast<std::uint64_t>(max);
+  if (above || number.get<std::int64_t>() > max || number.get<std::int64_t>() < min) {
     return fail(path, "want an integer from " + std::to_string(min) + " to " + std::to_string(max) +
                           ", got " + quoted(value));
   }
-  out = value.get<std::int64_t>();
+  out = number.get<std::int64_t>();
 }
 
-void Decoder::read(const Json& value, const Path& path, base::Duration& out) {
+void Decoder::read(const JsonView& value, const Path& path, base::Duration& out) {
   if (!value.is_string()) return fail(path, "want a duration like \"30s\", got " + quoted(value));
-  const auto d = parse_duration(value.get_ref<const std::string&>());
+  const auto d = parse_duration(value.string());
   if (!d.ok()) return fail(path, d.error().message);
   out = *d;
 }
 
-void Decoder::read(const Json& value, const Path& path, Quantity& out) {
+void Decoder::read(const JsonView& value, const Path& path, Quantity& out) {
   const bool number = value.is_number();
   if (!number && !value.is_string()) {
     return fail(path, "want a quantity like \"512Mi\", got " + quoted(value));
   }
   // A bare number is what YAML makes of `memory: 0`.
-  const auto q = parse_quantity(number ? value.dump() : value.get_ref<const std::string&>());
+  const auto q = parse_quantity(number ? value.tree().dump() : value.string());
   if (!q.ok()) return fail(path, q.error().message);
   out = *q;
 }
 
-void Decoder::read(const Json& value, const Path& path, Bytes& out) {
+void Decoder::read(const JsonView& value, const Path& path, Bytes& out) {
   Quantity quantity;
   read(value, path, quantity);
   out = quantity.bytes();
 }
 
-void Decoder::read(const Json& value, const Path&, RawJson& out) {
-  out = RawJson{value};
+// Its text was not looked at until now.
+void Decoder::read(const JsonView& value, const Path& path, RawJson& out) {
+  const Json tree = value.tree();
+  if (tree.is_discarded()) return fail(path, "not valid JSON");
+  out = RawJson{tree};
 }
 
 std::string api_version(const ResourceInfo& resource) {

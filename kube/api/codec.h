@@ -2,7 +2,7 @@
 // JSON values apart, so it needs all of nlohmann/json.hpp, and only .cc files (and meta_codec.h)
 // may include it.
 //
-// A struct is described once, for both directions:
+// Read from text (json_view.h), written as a tree. A struct is described once, for both directions:
 //   template <typename Io> void visit(Io& io, Like<JobNodes> auto& s) {
 //     io.field("min", s.min);
 //   }
@@ -26,6 +26,7 @@
 
 #include "base/result.h"
 #include "kube/api/enum_names.h"
+#include "kube/api/json_view.h"
 #include "kube/api/known_fields.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
@@ -53,20 +54,20 @@ struct Path {
 };
 
 // For messages: the value as compact JSON, at most 80 characters of it.
-std::string quoted(const Json& value);
+std::string quoted(const JsonView& value);
 
 class Decoder {
  public:
   static constexpr bool kDecoding = true;
 
-  // REQUIRES: object is an object, and lives as long as this.
-  Decoder(const Json& object, const Path* path, std::optional<std::string>& failure)
+  // REQUIRES: object is an object.
+  Decoder(const JsonView& object, const Path* path, std::optional<std::string>& failure)
       : object_{object}, path_{path}, failure_{failure} {}
 
   template <typename T>
   void field(std::string_view name, T& out) {
-    const Json* value = find(name);
-    if (value != nullptr) read(*value, {path_, name, {}}, out);
+    const JsonView value = object_.find(name);
+    if (!value.is_null()) read(value, {path_, name, {}}, out);
   }
   template <typename T>
   void always(std::string_view name, T& out) {
@@ -85,29 +86,24 @@ class Decoder {
   void fail(const Path& path, std::string what);
 
  private:
-  const Json* find(std::string_view name) const {
-    const auto found = object_.find(name);
-    return found == object_.end() || found->is_null() ? nullptr : &*found;
-  }
-
-  void read(const Json& value, const Path& path, bool& out);
-  void read(const Json& value, const Path& path, std::string& out);
-  void read(const Json& value, const Path& path, base::Duration& out);
-  void read(const Json& value, const Path& path, Quantity& out);
-  void read(const Json& value, const Path& path, Bytes& out);
-  void read(const Json& value, const Path& path, RawJson& out);
-  void read_integer(const Json& value, const Path& path, std::int64_t min, std::int64_t max,
+  void read(const JsonView& value, const Path& path, bool& out);
+  void read(const JsonView& value, const Path& path, std::string& out);
+  void read(const JsonView& value, const Path& path, base::Duration& out);
+  void read(const JsonView& value, const Path& path, Quantity& out);
+  void read(const JsonView& value, const Path& path, Bytes& out);
+  void read(const JsonView& value, const Path& path, RawJson& out);
+  void read_integer(const JsonView& value, const Path& path, std::int64_t min, std::int64_t max,
                     std::int64_t& out);
 
   template <Integer T>
-  void read(const Json& value, const Path& path, T& out) {
+  void read(const JsonView& value, const Path& path, T& out) {
     std::int64_t wide = out;
     read_integer(value, path, std::numeric_limits<T>::min(), std::numeric_limits<T>::max(), wide);
     out = static_cast<T>(wide);
   }
 
   template <NamedEnum E>
-  void read(const Json& value, const Path& path, E& out) {
+  void read(const JsonView& value, const Path& path, E& out) {
     std::string text;
     read(value, path, text);
     if (const auto parsed = parse_enum<E>(text)) {
@@ -122,41 +118,42 @@ class Decoder {
   }
 
   template <typename T>
-  void read(const Json& value, const Path& path, std::optional<T>& out) {
+  void read(const JsonView& value, const Path& path, std::optional<T>& out) {
     if constexpr (std::same_as<T, std::string> || NamedEnum<T>) {
-      if (value.is_string() && value.template get_ref<const std::string&>().empty()) return;
+      if (value.is_empty_string()) return;
     }
     read(value, path, out.emplace());
   }
 
   template <typename T>
-  void read(const Json& value, const Path& path, std::vector<T>& out) {
-    if (!value.is_array()) return fail(path, "want a list, got " + quoted(value));
+  void read(const JsonView& value, const Path& path, std::vector<T>& out) {
+    if (!value.is_list()) return fail(path, "want a list, got " + quoted(value));
     out.clear();
-    out.reserve(value.size());
-    for (std::size_t i = 0; i < value.size(); ++i) {
-      read(value[i], Path{&path, {}, i}, out.emplace_back());
+    out.reserve(value.elements().count());
+    for (const JsonView element : value.elements()) {
+      const std::size_t index = out.size();
+      read(element, Path{&path, {}, index}, out.emplace_back());
     }
   }
 
   template <typename T>
-  void read(const Json& value, const Path& path, std::map<std::string, T>& out) {
+  void read(const JsonView& value, const Path& path, std::map<std::string, T>& out) {
     if (!value.is_object()) return fail(path, "want a map, got " + quoted(value));
     out.clear();
-    for (const auto& [name, element] : value.items()) {
+    for (const auto& [name, element] : value.members()) {
       read(element, Path{&path, name, {}}, out[name]);
     }
   }
 
   template <typename T>
   requires std::is_class_v<T>
-  void read(const Json& value, const Path& path, T& out) {
+  void read(const JsonView& value, const Path& path, T& out) {
     if (!value.is_object()) return fail(path, "want an object, got " + quoted(value));
     Decoder inner{value, &path, failure_};
     visit(inner, out);
   }
 
-  const Json& object_;
+  const JsonView object_;
   const Path* path_;
   std::optional<std::string>& failure_;
 };
@@ -309,19 +306,27 @@ class FieldLister {
       T value{};
       FieldLister inner{out};
       visit(inner, value);
+    } else if constexpr (std::same_as<T, RawJson>) {
+      out.read_raw();
     }
   }
 
   KnownFields& out_;
 };
 
+template <typename T>
+KnownFields list_fields() {
+  KnownFields fields;
+  T object{};
+  FieldLister lister{fields};
+  visit(lister, object);
+  return fields;
+}
+
 template <ApiObject T>
 const KnownFields& fields_of() {
   static const KnownFields kFields = [] {
-    KnownFields fields;
-    T object{};
-    FieldLister lister{fields};
-    visit(lister, object);
+    KnownFields fields = list_fields<T>();
     (void)fields.at("apiVersion");
     (void)fields.at("kind");
     return fields;
@@ -338,13 +343,14 @@ base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
 
 // The parts of each decode<T>.
 template <ApiObject T>
-base::Result<T> decode_object(const Json& object) {
+base::Result<T> decode_object(const JsonView& object) {
   T out;
   if (!object.is_object()) {
     return decode_error(T::kResource, out.metadata, "want an object, got " + quoted(object));
   }
-  if (const auto kind = object.find("kind"); kind != object.end() && *kind != T::kResource.kind) {
-    return decode_error(T::kResource, out.metadata, "kind is " + quoted(*kind));
+  const JsonView kind = object.find("kind");
+  if (kind.exists() && kind.string() != T::kResource.kind) {
+    return decode_error(T::kResource, out.metadata, "kind is " + quoted(kind));
   }
   std::optional<std::string> failure;
   Decoder decoder{object, nullptr, failure};

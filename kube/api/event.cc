@@ -36,7 +36,7 @@ void visit(Io& io, Like<Event> auto& s) {
 }
 
 template <>
-base::Result<Event> decode<Event>(const nlohmann::json& object) {
+base::Result<Event> decode<Event>(const JsonView& object) {
   return codec::decode_object<Event>(object);
 }
 template <>

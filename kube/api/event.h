@@ -60,7 +60,7 @@ struct Event {
 };
 
 template <>
-base::Result<Event> decode<Event>(const nlohmann::json& object);
+base::Result<Event> decode<Event>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Event>();
 nlohmann::json encode(const Event& event);

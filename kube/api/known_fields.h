@@ -1,5 +1,4 @@
-// The names of the fields that a type reads, and the text of an object without all others: what is
-// not read costs a look at its characters instead of a tree.
+// The names of the fields that a type reads: of a text only those are read (json_view.h).
 #pragma once
 
 #include <functional>
@@ -10,8 +9,8 @@
 
 namespace kube {
 
-// A tree of names; those of an object in a list stand for each of its elements. Keeps everything
-// below a name that has none of its own: a text, a map, JSON that is kept as it is.
+// A tree of names; those of an object in a list stand for each of its elements. Below a name that
+// has none of its own everything is read: a text, a map.
 class KnownFields {
  public:
   // Adds a member if there is none of that name.
@@ -19,20 +18,19 @@ class KnownFields {
   // Null if there is none.
   const KnownFields* find(std::string_view name) const;
   bool keeps_all() const { return members_.empty(); }
+  // It is JSON that is kept as it is: where it ends is all that is read.
+  void read_raw() { is_raw_ = true; }
+  bool is_raw() const { return is_raw_; }
   // REQUIRES: the path is there, and is not the last one of its object.
   void remove(std::initializer_list<std::string_view> path);
 
  private:
   std::map<std::string, KnownFields, std::less<>> members_;
+  bool is_raw_ = false;
 };
 
 // Those of decode<T>, with apiVersion and kind.
 template <typename T>
 const KnownFields& known_fields();
-
-// Returns the JSON text of an object with the members that `fields` names; order and all other
-// characters stay. A text that is not JSON comes back unchanged as far as that is noticed, for the
-// parser to report.
-std::string only_known(std::string_view text, const KnownFields& fields);
 
 }  // namespace kube

@@ -22,7 +22,7 @@ void visit(Io& io, Like<Lease> auto& s) {
 }
 
 template <>
-base::Result<Lease> decode<Lease>(const nlohmann::json& object) {
+base::Result<Lease> decode<Lease>(const JsonView& object) {
   return codec::decode_object<Lease>(object);
 }
 template <>

@@ -31,7 +31,7 @@ struct Lease {
 };
 
 template <>
-base::Result<Lease> decode<Lease>(const nlohmann::json& object);
+base::Result<Lease> decode<Lease>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Lease>();
 nlohmann::json encode(const Lease& lease);

@@ -15,6 +15,8 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "kube/api/enum_names.h"
+#include "kube/api/json_text.h"
+#include "kube/api/json_view.h"
 #include "kube/api/known_fields.h"
 #include "kube/api/resource_info.h"
 
@@ -118,11 +120,19 @@ struct LabelSelector {
 // requirements matches everything.
 bool matches(const LabelSelector& selector, const Labels& labels);
 
-// Decodes one object of the kind. Unknown fields are ignored, null is the same as absent, "" in an
-// optional string too. kInvalidArgument names the object, the field and the value:
-// `Job team-a/x: spec.resources.nodes.min: want an integer, got "three"`.
+// Decodes one object of the kind, of which the known fields were read. Unknown fields are ignored,
+// null is the same as absent, "" in an optional string too. kInvalidArgument names the object, the
+// field and the value: `Job team-a/x: spec.resources.nodes.min: want an integer, got "three"`.
 template <typename T>
-base::Result<T> decode(const nlohmann::json& object);
+base::Result<T> decode(const JsonView& object);
+
+// The same of a tree. Cost: writes its text and reads that.
+template <typename T>
+base::Result<T> decode(const nlohmann::json& tree) {
+  const std::string text = compact_text(tree);
+  const auto read = JsonText::read(text, known_fields<T>());
+  return decode<T>(read ? read->root() : JsonView{});
+}
 
 // A kind of object: a plain struct with kResource, metadata, decode<T> and encode.
 template <typename T>

@@ -16,7 +16,7 @@ void visit(Io& io, Like<Namespace> auto& s) {
 }
 
 template <>
-base::Result<Namespace> decode<Namespace>(const nlohmann::json& object) {
+base::Result<Namespace> decode<Namespace>(const JsonView& object) {
   return codec::decode_object<Namespace>(object);
 }
 template <>

@@ -24,7 +24,7 @@ struct Namespace {
 };
 
 template <>
-base::Result<Namespace> decode<Namespace>(const nlohmann::json& object);
+base::Result<Namespace> decode<Namespace>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Namespace>();
 nlohmann::json encode(const Namespace& object);

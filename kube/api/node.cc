@@ -56,7 +56,7 @@ void visit(Io& io, Like<Node> auto& s) {
 }
 
 template <>
-base::Result<Node> decode<Node>(const nlohmann::json& object) {
+base::Result<Node> decode<Node>(const JsonView& object) {
   return codec::decode_object<Node>(object);
 }
 template <>

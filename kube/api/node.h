@@ -70,7 +70,7 @@ struct Node {
 };
 
 template <>
-base::Result<Node> decode<Node>(const nlohmann::json& object);
+base::Result<Node> decode<Node>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Node>();
 nlohmann::json encode(const Node& node);

@@ -197,7 +197,7 @@ void visit(Io& io, Like<PodTemplateSpec> auto& s) {
 }
 
 template <>
-base::Result<Pod> decode<Pod>(const nlohmann::json& object) {
+base::Result<Pod> decode<Pod>(const JsonView& object) {
   return codec::decode_object<Pod>(object);
 }
 template <>
@@ -208,8 +208,18 @@ nlohmann::json encode(const Pod& pod) {
   return codec::encode_object(pod);
 }
 
+namespace {
+
+const KnownFields& fields_of_template() {
+  static const KnownFields kFields = codec::list_fields<PodTemplateSpec>();
+  return kFields;
+}
+
+}  // namespace
+
 base::Result<PodTemplateSpec> decode_template(const RawJson& pod_template) {
-  const nlohmann::json object = pod_template.json();
+  const auto text = JsonText::read(pod_template.text(), fields_of_template());
+  const JsonView object = text ? text->root() : JsonView{};
   if (!object.is_object()) {
     return base::invalid_argument("spec.template: want an object, got " + codec::quoted(object));
   }

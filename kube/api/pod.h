@@ -203,7 +203,7 @@ struct Pod {
 };
 
 template <>
-base::Result<Pod> decode<Pod>(const nlohmann::json& object);
+base::Result<Pod> decode<Pod>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Pod>();
 nlohmann::json encode(const Pod& pod);

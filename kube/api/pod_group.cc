@@ -17,7 +17,7 @@ void visit(Io& io, Like<PodGroup> auto& s) {
 }
 
 template <>
-base::Result<PodGroup> decode<PodGroup>(const nlohmann::json& object) {
+base::Result<PodGroup> decode<PodGroup>(const JsonView& object) {
   return codec::decode_object<PodGroup>(object);
 }
 template <>

@@ -34,7 +34,7 @@ struct PodGroup {
 };
 
 template <>
-base::Result<PodGroup> decode<PodGroup>(const nlohmann::json& object);
+base::Result<PodGroup> decode<PodGroup>(const JsonView& object);
 template <>
 const KnownFields& known_fields<PodGroup>();
 nlohmann::json encode(const PodGroup& group);

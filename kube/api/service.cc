@@ -26,7 +26,7 @@ void visit(Io& io, Like<Service> auto& s) {
 }
 
 template <>
-base::Result<Service> decode<Service>(const nlohmann::json& object) {
+base::Result<Service> decode<Service>(const JsonView& object) {
   return codec::decode_object<Service>(object);
 }
 template <>

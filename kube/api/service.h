@@ -38,7 +38,7 @@ struct Service {
 };
 
 template <>
-base::Result<Service> decode<Service>(const nlohmann::json& object);
+base::Result<Service> decode<Service>(const JsonView& object);
 template <>
 const KnownFields& known_fields<Service>();
 nlohmann::json encode(const Service& service);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/event.h"
+#include "kube/api/json_view.h"
 #include "kube/api/known_fields.h"
 #include "kube/api/lease.h"
 #include "kube/api/node.h"
@@ -28,18 +29,18 @@ void check_sentence(const base::Error& error) {
   CHECK(!error.message.empty());
 }
 
-// What the type does not read makes no difference. The second decode sees what the first one kept:
-// encoding must lose none of it.
+// What the type does not read makes no difference, nor does how the text is written. The last
+// decode sees what the first one kept: encoding must lose none of it.
 template <ApiObject T>
 void check_decoded(std::string_view text, const json& object) {
   const base::Result<T> decoded = decode<T>(object);
-  const std::string cut = only_known(text, known_fields<T>());
-  // A text that was JSON must still be JSON.
-  const json known = json::parse(cut, nullptr, false);
-  CHECK(!known.is_discarded(), cut);
-  const base::Result<T> of_known = decode<T>(known);
-  CHECK(of_known.ok() == decoded.ok(), cut);
-  CHECK(!decoded.ok() || *of_known == *decoded, cut);
+  for (const KnownFields& fields : {KnownFields{}, known_fields<T>()}) {
+    const auto read = JsonText::read(text, fields);
+    CHECK(read.has_value());
+    const base::Result<T> of_text = decode<T>(read->root());
+    CHECK(of_text.ok() == decoded.ok());
+    CHECK(!decoded.ok() || *of_text == *decoded);
+  }
   if (!decoded.ok()) return check_sentence(decoded.error());
   const base::Result<T> again = decode<T>(encode(*decoded));
   CHECK(again.ok(), again.ok() ? "" : again.error().message);
@@ -103,7 +104,10 @@ void fuzz_values(std::string_view text) {
 }
 
 void fuzz_wire(std::string_view text) {
+  // To the library a zero byte is the end of a text, and a byte order mark is not a part of it.
+  if (text.find('\0') != std::string_view::npos || text.starts_with("\xef")) return;
   const json object = json::parse(text, nullptr, false);
+  CHECK(JsonText::read(text, {}).has_value() == !object.is_discarded());
   if (object.is_discarded()) return;
   check_decoded<Pod>(text, object);
   check_decoded<Node>(text, object);

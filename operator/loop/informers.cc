@@ -1,7 +1,5 @@
 #include "operator/loop/informers.h"
 
-#include <nlohmann/json.hpp>
-
 #include "api/wellknown.h"
 #include "operator/loop/kept_fields.h"
 #include "operator/policy/policy_kind.h"
@@ -60,9 +58,8 @@ template <>
 struct Watch<kube::BatchJob> {
   static constexpr const char* kThread = "watch-batch";
   // No selector of the API server tells them apart, and there may be many.
-  static bool wants(const nlohmann::json& object) {
-    const auto spec = object.find("spec");
-    return spec != object.end() && spec->value("managedBy", "") == kube::kManagedBy;
+  static bool wants(const kube::JsonView& object) {
+    return object.find("spec").find("managedBy").string() == kube::kManagedBy;
   }
   // First the whole template is noted, as long as a Job of ours may still be made of it.
   static void slim(kube::BatchJob& job, TemplateBook& templates) {
