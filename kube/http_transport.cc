@@ -2,17 +2,12 @@
 
 #include <fcntl.h>
 #include <httplib.h>
-#include <netdb.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <csignal>
 #include <ctime>
 #include <deque>
@@ -29,6 +24,7 @@
 #include "kube/credentials.h"
 #include "kube/line_splitter.h"
 #include "kube/proxy.h"
+#include "kube/tls_connection.h"
 #include "kube/tls_identity.h"
 #include "kube/url.h"
 
@@ -60,58 +56,6 @@ constexpr base::Duration kIdleMax = std::chrono::seconds{30};
 // Of the body of an error that answers a stream. A Status is well below this; an HTML page of a
 // proxy may not be.
 constexpr std::size_t kErrorBytesMax = 64U << 10U;
-
-// A file without a name. The library reads certificate authorities from files only, and takes the
-// machine's own ones too unless it is given a file.
-class MemoryFile {
- public:
-  MemoryFile() = default;
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-  ~MemoryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-  }
-
-  base::Status fill(const std::string& content) {
-    descriptor_ = memfd_create("kube-ca", MFD_CLOEXEC);
-    const auto size = static_cast<ssize_t>(content.size());
-    if (descriptor_ < 0 || write(descriptor_, content.data(), content.size()) != size) {
-      return Error{Code::kInternal, "cannot keep the certificate authority in memory"};
-    }
-    return {};
-  }
-  std::string path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_ = -1;
-};
-
-// A parsed client certificate with its key; both empty if requests carry a token or nothing. Shared
-// and immutable: a connection keeps the identity that it was made with while a newer one replaces
-// it for the next connections.
-struct Identity {
-  std::vector<CertificatePointer> certificates;  // ours first, then its chain
-  KeyPointer key;
-};
-
-using IdentityPointer = std::shared_ptr<const Identity>;
-
-// Checks that key and certificate belong together. OpenSSL would find out only in the handshake,
-// with words that name neither.
-Result<IdentityPointer> parse_identity(const Credential& credential) {
-  auto identity = std::make_shared<Identity>();
-  if (credential.client_certificate_pem.empty()) return IdentityPointer{identity};
-  auto certificates = parse_certificates(credential.client_certificate_pem);
-  if (!certificates.ok()) return certificates.error().with_context("client certificate");
-  auto key = parse_private_key(credential.client_key_pem);
-  if (!key.ok()) return key.error().with_context("client key");
-  if (X509_check_private_key(certificates->front().get(), key->get()) != 1) {
-    return base::invalid_argument("client key: it is not the key of the client certificate");
-  }
-  identity->certificates = std::move(*certificates);
-  identity->key = std::move(*key);
-  return IdentityPointer{identity};
-}
 
 const char* method_name(Method method) {
   switch (method) {
@@ -196,191 +140,121 @@ void add_impersonation(const Impersonation& as, httplib::Request& request) {
   }
 }
 
-// Resolves a host and returns its first address as text. The order is that of getaddrinfo(3) (RFC
-// 6724); a second address is not tried, the caller's retry resolves again.
-Result<std::string> address_of(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (error != 0) {
-    return Error{Code::kUnavailable, "cannot resolve " + host + ": " + gai_strerror(error)};
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> list{found, &freeaddrinfo};
-  std::array<char, NI_MAXHOST> text{};
-  getnameinfo(list->ai_addr, list->ai_addrlen, text.data(), text.size(), nullptr, 0,
-              NI_NUMERICHOST);
-  return std::string{text.data()};
-}
-
-// A TLS connection that is read and written in large pieces. The library's own stream reads the
-// head of an answer byte by byte, each byte a call of SSL_read(), and looks at the socket around
-// each piece that it writes. Here head and body of a request go out together. For one request.
+// A TLS connection as the library sees it, for one request.
 class TlsStream final : public httplib::Stream {
  public:
-  // The time-outs are those of one system call.
-  TlsStream(SSL* ssl, int descriptor, base::Duration read_timeout, base::Duration write_timeout)
-      : ssl_{ssl},
-        descriptor_{descriptor},
-        read_timeout_{read_timeout},
-        write_timeout_{write_timeout} {
-    // Else a read would wait, without a limit, for what follows a record that is not data.
-    SSL_clear_mode(ssl_, SSL_MODE_AUTO_RETRY);
-  }
+  explicit TlsStream(TlsConnection& connection) : connection_{connection} {}
 
-  bool is_readable() const override {
-    return at_ < end_ || SSL_pending(ssl_) > 0 || is_ready(POLLIN, read_timeout_);
-  }
-  bool is_writable() const override { return is_ready(POLLOUT, write_timeout_); }
-  // Sends first what was written, since an answer may wait for it.
-  ssize_t read(char* out, std::size_t size) override {
-    if (at_ == end_) {
-      if (!flush()) return -1;
-      const int count = fill();
-      if (count <= 0) return count;
-    }
-    const std::size_t count = std::min(size, end_ - at_);
-    std::copy_n(read_.data() + at_, count, out);
-    at_ += count;
-    return static_cast<ssize_t>(count);
-  }
+  bool is_readable() const override { return connection_.is_readable(); }
+  bool is_writable() const override { return connection_.is_writable(); }
+  ssize_t read(char* out, std::size_t size) override { return connection_.read(out, size); }
   ssize_t write(const char* data, std::size_t size) override {
-    written_.append(data, size);
-    if (written_.size() >= kBytes && !flush()) return -1;
-    return static_cast<ssize_t>(size);
+    return connection_.write({data, size}) ? static_cast<ssize_t>(size) : -1;
   }
-  // Sends what was written. False: the connection broke, or it took too long.
-  bool flush() {
-    std::string_view left = written_;
-    while (!left.empty()) {
-      const int count = is_writable() ? SSL_write(ssl_, left.data(), piece_of(left)) : -1;
-      if (count <= 0) return false;
-      left.remove_prefix(static_cast<std::size_t>(count));
-    }
-    written_.clear();
-    return true;
-  }
-  // More arrived than was asked for.
-  bool has_more() const { return at_ < end_; }
-
   // Nobody asks: they are for the log of a server.
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
-  int socket() const override { return descriptor_; }
+  int socket() const override { return connection_.descriptor(); }
 
  private:
-  static constexpr std::size_t kBytes = 16U << 10U;  // the most that a record of TLS has
-  static constexpr int kRecordsMax = 1000;              // without data, in a row
-
-  // Returns how many bytes arrived; 0 at the end, less if it broke or took too long.
-  int fill() {
-    at_ = end_ = 0;
-    int count = -1;
-    for (int record = 0; record < kRecordsMax && is_readable(); ++record) {
-      count = SSL_read(ssl_, read_.data(), static_cast<int>(read_.size()));
-      if (count >= 0 || SSL_get_error(ssl_, count) != SSL_ERROR_WANT_READ) break;
-    }
-    end_ = static_cast<std::size_t>(std::max(count, 0));
-    return count;
-  }
-  static int piece_of(std::string_view text) {
-    return static_cast<int>(std::min<std::size_t>(text.size(), 1U << 30U));
-  }
-  bool is_ready(short events, base::Duration timeout) const {
-    pollfd poll_one{.fd = descriptor_, .events = events, .revents = 0};
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
-    int ready = -1;
-    do {
-      ready = poll(&poll_one, 1, static_cast<int>(wait));
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
-  }
-
-  SSL* const ssl_;
-  const int descriptor_;
-  const base::Duration read_timeout_;
-  const base::Duration write_timeout_;
-  std::array<char, kBytes> read_;
-  std::size_t at_ = 0, end_ = 0;  // of what is left of read_
-  std::string written_;
+  TlsConnection& connection_;
 };
 
-// A TLS connection that goes through TlsStream.
-class BufferedClient : public httplib::SSLClient {
- public:
-  using httplib::SSLClient::SSLClient;
-
- private:
-  // Called by the library for each request, with what it does on the connection.
-  bool process_socket(const Socket& socket,
-                      std::function<bool(httplib::Stream&)> exchange) override {
-    TlsStream stream{socket.ssl, socket.sock, duration_of(read_timeout_sec_, read_timeout_usec_),
-                     duration_of(write_timeout_sec_, write_timeout_usec_)};
-    const bool done = exchange(stream) && stream.flush();
-    // Bytes behind the answer are not the answer to the next request: as with bytes that are still
-    // in the socket, the connection must not be used again (is_quiet()).
-    if (stream.has_more()) ::shutdown(socket.sock, SHUT_RDWR);
-    return done;
-  }
-  static base::Duration duration_of(std::time_t seconds, std::time_t micros) {
-    return std::chrono::seconds{seconds} + std::chrono::microseconds{micros};
-  }
-};
-
-// A TLS connection whose other end is not where the name in its certificate says: behind a proxy,
-// or at an address of which the certificate knows nothing. The library resolves the name that it
-// verifies, so it is told the address to connect to, and the tunnel is made before TLS begins. (Its
-// own support of proxies would send the proxy's password on to the server.)
-class RoutedClient final : public BufferedClient {
+// HTTP over TLS, directly or through a tunnel. The library's own client for TLS loads the
+// authorities anew for each connection, keeps no session, reads the head of an answer byte by byte,
+// and would send the proxy's password on to the server.
+class TlsClient final : public httplib::ClientImpl {
  public:
   // `proxy` has no host for a direct connection.
-  RoutedClient(const std::string& verified_name, Url server, Url proxy, X509* certificate,
-               EVP_PKEY* key)
-      : BufferedClient{verified_name, proxy.host.empty() ? server.port : proxy.port,
-                       certificate, key},
+  TlsClient(std::shared_ptr<TlsContext> context, Url server, Url proxy)
+      : ClientImpl{proxy.host.empty() ? server.host : proxy.host,
+                   proxy.host.empty() ? server.port : proxy.port},
+        context_{std::move(context)},
         server_{std::move(server)},
         proxy_{std::move(proxy)} {}
 
   // Why there is no connection, if this class knows it.
   const std::optional<Error>& failure() const { return failure_; }
+  // What is wrong with the server's certificate; X509_V_OK: nothing.
+  long verify_result() const { return verify_result_; }
 
  private:
-  // Called by the library before TLS begins, under its lock:
-  // 1. resolve the address to connect to, the proxy's or the server's
-  // 2. connect
-  // 3. behind a proxy, make the tunnel on the bare socket
-  // The library goes on with TLS and verifies host_, the name from the configuration.
+  // Called by the library under its lock. A session that the server refuses is not offered again.
   bool create_and_connect_socket(Socket& socket, httplib::Error& error) override {
-    failure_.reset();
-    const bool direct = proxy_.host.empty();
-    const auto address = address_of(direct ? server_.host : proxy_.host);
-    if (!address.ok()) return fail(address.error(), error);
-    // The library looks the address up under the name that it verifies, so no second resolution of
-    // that name (which may not exist in the DNS) takes place.
-    addr_map_ = {{host_, *address}};
-    if (!ClientImpl::create_and_connect_socket(socket, error)) {
-      return direct ? false
-                    : fail({Code::kUnavailable, "cannot connect to the proxy " + proxy_.text()},
-                           error);
-    }
-    if (direct) return true;
-    const auto status =
-        open_tunnel(socket.sock, proxy_, server_.host, server_.port, kConnectTimeoutMax);
-    if (status.ok()) return true;
-    shutdown_socket(socket);
-    close_socket(socket);
-    return fail(status.error(), error);
+    bool is_session_refused = false;
+    return open(socket, error, is_session_refused) ||
+           (is_session_refused && open(socket, error, is_session_refused));
   }
 
+  // 1. connect, to the proxy if there is one
+  // 2. behind a proxy, make the tunnel on the bare socket
+  // 3. begin TLS
+  bool open(Socket& socket, httplib::Error& error, bool& is_session_refused) {
+    failure_.reset();
+    verify_result_ = X509_V_OK;
+    if (!ClientImpl::create_and_connect_socket(socket, error)) {
+      if (proxy_.host.empty()) return false;
+      return fail({Code::kUnavailable, "cannot connect to the proxy " + proxy_.text()}, error);
+    }
+    if (!proxy_.host.empty()) {
+      const auto status =
+          open_tunnel(socket.sock, proxy_, server_.host, server_.port, kConnectTimeoutMax);
+      if (!status.ok()) {
+        close(socket);
+        return fail(status.error(), error);
+      }
+    }
+    tls_ = std::make_unique<TlsConnection>(context_, socket.sock);
+    if (tls_->handshake(duration_of(connection_timeout_sec_, connection_timeout_usec_))) {
+      return true;
+    }
+    verify_result_ = tls_->verify_result();
+    is_session_refused = tls_->is_session_refused();
+    tls_.reset();
+    close(socket);
+    error = verify_result_ == X509_V_OK ? httplib::Error::SSLConnection
+                                        : httplib::Error::SSLServerVerification;
+    return false;
+  }
+
+  // Called by the library before it closes the socket.
+  void shutdown_ssl(Socket&, bool gracefully) override {
+    if (tls_ != nullptr && !gracefully) tls_->drop();
+    tls_.reset();
+  }
+
+  // Called by the library for each request, with what it does on the connection.
+  bool process_socket(const Socket& socket,
+                      std::function<bool(httplib::Stream&)> exchange) override {
+    tls_->set_timeouts(duration_of(read_timeout_sec_, read_timeout_usec_),
+                       duration_of(write_timeout_sec_, write_timeout_usec_));
+    TlsStream stream{*tls_};
+    const bool done = exchange(stream) && tls_->flush();
+    // Bytes behind the answer are not the answer to the next request: as with bytes that are still
+    // in the socket, the connection must not be used again (is_quiet()).
+    if (tls_->has_more()) ::shutdown(socket.sock, SHUT_RDWR);
+    return done;
+  }
+
+  void close(Socket& socket) {
+    shutdown_socket(socket);
+    close_socket(socket);
+  }
   bool fail(Error why, httplib::Error& error) {
     failure_ = std::move(why);
     error = httplib::Error::Connection;
     return false;
   }
+  static base::Duration duration_of(std::time_t seconds, std::time_t micros) {
+    return std::chrono::seconds{seconds} + std::chrono::microseconds{micros};
+  }
 
+  const std::shared_ptr<TlsContext> context_;
   const Url server_;
   const Url proxy_;
+  std::unique_ptr<TlsConnection> tls_;
   std::optional<Error> failure_;
+  long verify_result_ = X509_V_OK;
 };
 
 }  // namespace
@@ -402,11 +276,14 @@ std::string tls_alert() {
 // The source of connections. Threads: many may call send() and stream() at once. mu_ guards the
 // idle list and the identity, and is held for no I/O. A connection belongs to one call at a time.
 class HttpTransport::Connections {
+  struct Party;
+  using PartyPointer = std::shared_ptr<const Party>;
+
  public:
-  // A connection, and the identity that the server knows it by.
+  // A connection, and who we are on it.
   struct Connection {
     std::unique_ptr<httplib::ClientImpl> client;
-    IdentityPointer identity;
+    PartyPointer party;
   };
 
   Connections(TransportConfig config, Url url, Url proxy, const Clock& clock)
@@ -414,30 +291,32 @@ class HttpTransport::Connections {
         url_{std::move(url)},
         proxy_{std::move(proxy)},
         clock_{clock},
-        credentials_{config_, clock} {}
+        credentials_{config_, clock} {
+    trust_.checks_server = !config_.insecure_skip_tls_verify;
+    // tls-server-name of the kubeconfig, else the host.
+    trust_.server_name = config_.tls_server_name.empty() ? url_.host : config_.tls_server_name;
+  }
 
   // Returns an error if the configuration makes no sense. Runs the exec plugin if there is one.
   base::Status prepare() {
     if (is_tls() && !config_.ca_pem.empty()) {
-      // Parsed only for its error: the library would say nothing about a damaged file until the
-      // first connection.
-      const auto authorities = parse_certificates(config_.ca_pem);
+      auto authorities = parse_certificates(config_.ca_pem);
       if (!authorities.ok()) {
         return authorities.error().with_context("certificate authority");
       }
-      if (auto status = authority_.fill(config_.ca_pem); !status.ok()) return status;
+      trust_.authorities = std::move(*authorities);
     }
     const auto credential = credentials_.get();
     if (!credential.ok()) return credential.error();
-    const auto identity = identity_of(*credential);
-    return identity.ok() ? check_dates_of(**identity) : identity.error();
+    const auto party = party_of(*credential);
+    return party.ok() ? check_dates_of(**party) : party.error();
   }
 
   // Returns an idle connection that can still be used, or a new one. Closes the idle ones that it
   // meets and cannot use.
   Result<Connection> take(const Credential& credential) {
-    auto identity = identity_of(credential);
-    if (!identity.ok()) return identity.error();
+    auto party = party_of(credential);
+    if (!party.ok()) return party.error();
     while (true) {
       Idle idle;
       {
@@ -452,11 +331,11 @@ class HttpTransport::Connections {
       // one is looked at. In doubt a new connection is better than one that the server is about to
       // close: a POST that is lost on it may not be repeated.
       const bool fresh = clock_.monotonic() - idle.since < kIdleMax;
-      if (fresh && idle.connection.identity == *identity && is_quiet(*idle.connection.client)) {
+      if (fresh && idle.connection.party == *party && is_quiet(*idle.connection.client)) {
         return std::move(idle.connection);
       }
     }
-    return make(*std::move(identity));
+    return make(*std::move(party));
   }
 
   // REQUIRES: the answer was read to its end, so the next bytes on the connection answer the next
@@ -475,9 +354,9 @@ class HttpTransport::Connections {
 
   // Returns a connection that no other call will use: for streams.
   Result<Connection> make(const Credential& credential) {
-    auto identity = identity_of(credential);
-    if (!identity.ok()) return identity.error();
-    return make(*std::move(identity));
+    auto party = party_of(credential);
+    if (!party.ok()) return party.error();
+    return make(*std::move(party));
   }
 
   // Translates a request for the library. kInvalidArgument if the path is not one: a blank or a
@@ -506,13 +385,13 @@ class HttpTransport::Connections {
   // Returns the error in a sentence that names the server.
   // REQUIRES: the OpenSSL error queue of this thread was cleared before the call.
   Error error_of(const httplib::ClientImpl& client, httplib::Error error, bool timed_out) const {
-    const auto* routed = dynamic_cast<const RoutedClient*>(&client);
+    const auto* tls = dynamic_cast<const TlsClient*>(&client);
     // The most precise words first: the proxy's own, the library's, the alert of TLS, and only then
     // "it broke".
-    if (routed != nullptr && routed->failure()) {
+    if (tls != nullptr && tls->failure()) {
       // `origin` says which kubeconfig or variable named the server: a user who reaches the wrong
       // cluster sees why.
-      return {routed->failure()->code, routed->failure()->message + " (" + config_.origin + ")"};
+      return {tls->failure()->code, tls->failure()->message + " (" + config_.origin + ")"};
     }
     switch (error) {
       case httplib::Error::Connection:
@@ -521,16 +400,14 @@ class HttpTransport::Connections {
       case httplib::Error::ConnectionTimeout:
         return {Code::kTimeout, "no connection to " + url_.text() + " in time"};
       case httplib::Error::SSLServerVerification:
-        return verification_error(client);
-      case httplib::Error::SSLLoadingCerts:
-        return {Code::kInvalidArgument,
-                "cannot load the certificate authority of " + config_.origin};
+        return verification_error(tls == nullptr ? X509_V_OK : tls->verify_result());
       // None of these says more than that the exchange failed. They are listed, without a default,
       // so that a new value of the library breaks the build.
       case httplib::Error::Success:
       case httplib::Error::Unknown:
       case httplib::Error::BindIPAddress:
       case httplib::Error::SSLConnection:
+      case httplib::Error::SSLLoadingCerts:
       case httplib::Error::Read:
       case httplib::Error::Write:
       case httplib::Error::ExceedRedirectCount:
@@ -560,28 +437,43 @@ class HttpTransport::Connections {
 
   bool is_tls() const { return url_.scheme == "https"; }
 
-  // The parsed certificate and key. A plugin's change when it runs again.
-  Result<IdentityPointer> identity_of(const Credential& credential) {
+  // Who we are to the server. Shared and immutable: a connection keeps the identity that it was
+  // made with while a newer one replaces it for the next connections.
+  struct Party {
+    Identity identity;                // empty if requests carry a token or nothing
+    std::shared_ptr<TlsContext> tls;  // null without TLS
+  };
+
+  // That of the credential. A plugin's certificate changes when it runs again.
+  Result<PartyPointer> party_of(const Credential& credential) {
     const std::lock_guard lock{mu_};
     // By the text of the PEM: parsing a key costs more than a request, and a plugin prints the same
     // text until it renews it.
-    const bool same = identity_ != nullptr &&
-                      identity_pem_.client_certificate_pem == credential.client_certificate_pem &&
-                      identity_pem_.client_key_pem == credential.client_key_pem;
-    if (same) return identity_;
-    auto identity = parse_identity(credential);
-    if (!identity.ok()) return identity;
-    identity_ = *identity;
-    identity_pem_ = credential;
-    return identity_;
+    const bool same = party_ != nullptr &&
+                      party_pem_.client_certificate_pem == credential.client_certificate_pem &&
+                      party_pem_.client_key_pem == credential.client_key_pem;
+    if (same) return party_;
+    auto party = std::make_shared<Party>();
+    auto identity = parse_identity(credential.client_certificate_pem, credential.client_key_pem);
+    if (!identity.ok()) return identity.error();
+    party->identity = std::move(*identity);
+    if (is_tls()) {
+      // A session belongs to the certificate that it began with, so each identity has its own.
+      auto context = TlsContext::create(trust_, party->identity);
+      if (!context.ok()) return context.error();
+      party->tls = std::move(*context);
+    }
+    party_ = std::move(party);
+    party_pem_ = credential;
+    return party_;
   }
 
-  Result<Connection> make(IdentityPointer identity) const {
+  Result<Connection> make(PartyPointer party) const {
     // Checked for each connection: a certificate expires while the process runs, and the alert of
     // the server does not always arrive (tls_alert) and never says since when.
-    if (auto status = check_dates_of(*identity); !status.ok()) return status.error();
-    std::unique_ptr<httplib::ClientImpl> client = is_tls() ? make_tls(*identity) : make_plain();
-    if (!client->is_valid()) return Error{Code::kInternal, "cannot set up TLS"};
+    if (auto status = check_dates_of(*party); !status.ok()) return status.error();
+    std::unique_ptr<httplib::ClientImpl> client = make_plain();
+    if (is_tls()) client = std::make_unique<TlsClient>(party->tls, url_, proxy_);
     client->set_keep_alive(true);
     // Head and body of a request are two writes; without this the second waits for the
     // acknowledgement of the first (Nagle's algorithm).
@@ -589,7 +481,7 @@ class HttpTransport::Connections {
     client->set_url_encode(false);  // paths are encoded already
     // An API server does not redirect. A redirect would take our credentials elsewhere.
     client->set_follow_location(false);
-    return Connection{std::move(client), std::move(identity)};
+    return Connection{std::move(client), std::move(party)};
   }
 
   // For tests and for `kubectl proxy`: no TLS, and at most an HTTP proxy.
@@ -607,53 +499,19 @@ class HttpTransport::Connections {
     return poll(&poll_one, 1, 0) == 0;
   }
 
-  // 1. choose the client: the library's own for a direct connection to a host whose name is
-  //    verified, ours for anything else
-  // 2. raise the lowest version to TLS 1.2, which is also the lowest of Kubernetes' servers
-  // 3. add the rest of our certificate's chain
-  // 4. set who may sign the server's certificate
-  std::unique_ptr<httplib::ClientImpl> make_tls(const Identity& identity) const {
-    const bool has_identity = !identity.certificates.empty();
-    X509* certificate = has_identity ? identity.certificates.front().get() : nullptr;
-    EVP_PKEY* key = has_identity ? identity.key.get() : nullptr;
-    const bool direct = proxy_.host.empty() && config_.tls_server_name.empty();
-    auto client =
-        direct ? std::make_unique<BufferedClient>(url_.host, url_.port, certificate, key)
-               : std::make_unique<RoutedClient>(verified_name(), url_, proxy_, certificate, key);
-    if (!client->is_valid()) return client;
-    SSL_CTX* context = client->ssl_context();
-    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    // Without the certificates between ours and its authority the server could not follow it there.
-    for (std::size_t i = 1; i < identity.certificates.size(); ++i) {
-      SSL_CTX_add1_chain_cert(context, identity.certificates[i].get());
-    }
-    client->enable_server_certificate_verification(!config_.insecure_skip_tls_verify);
-    if (!config_.ca_pem.empty()) client->set_ca_cert_path(authority_.path());
-    return client;
-  }
-
-  // The name that the server's certificate must be for: tls-server-name of the kubeconfig, else the
-  // host.
-  const std::string& verified_name() const {
-    return config_.tls_server_name.empty() ? url_.host : config_.tls_server_name;
-  }
-
   // Only our own certificate counts; its chain is the server's to judge.
-  base::Status check_dates_of(const Identity& identity) const {
-    if (identity.certificates.empty()) return {};
-    const auto status = check_dates(*identity.certificates.front(), clock_.wall());
+  base::Status check_dates_of(const Party& party) const {
+    if (party.identity.certificates.empty()) return {};
+    const auto status = check_dates(*party.identity.certificates.front(), clock_.wall());
     if (status.ok()) return {};
     return status.error().with_context("client certificate");
   }
 
-  // X509_V_OK here means that the chain is good, so the only check left that can have failed is
-  // that of the name.
-  Error verification_error(const httplib::ClientImpl& client) const {
-    const auto& tls = static_cast<const httplib::SSLClient&>(client);  // only TLS verifies
-    const long result = tls.get_openssl_verify_result();
-    const std::string why = result == X509_V_OK
-                                ? "it is not for the host " + verified_name()
-                                : std::string{X509_verify_cert_error_string(result)};
+  Error verification_error(long result) const {
+    const bool is_other =
+        result == X509_V_ERR_HOSTNAME_MISMATCH || result == X509_V_ERR_IP_ADDRESS_MISMATCH;
+    const std::string why = is_other ? "it is not for the host " + trust_.server_name
+                                     : std::string{X509_verify_cert_error_string(result)};
     return {Code::kUnauthenticated, "the certificate of the server " + url_.text() +
                                         " is not trusted: " + why + " (" + config_.origin + ")"};
   }
@@ -662,13 +520,13 @@ class HttpTransport::Connections {
   const Url url_;
   const Url proxy_;  // without a host: none
   const Clock& clock_;
-  MemoryFile authority_;
+  TlsTrust trust_;
   Credentials credentials_;
 
   std::mutex mu_;
-  IdentityPointer identity_;  // guarded by mu_
-  Credential identity_pem_;   // guarded by mu_; what identity_ was parsed from
-  std::deque<Idle> idle_;     // guarded by mu_; the longest idle first
+  PartyPointer party_;     // guarded by mu_
+  Credential party_pem_;   // guarded by mu_; what party_ was made of
+  std::deque<Idle> idle_;  // guarded by mu_; the longest idle first
 };
 
 // Checks all that can be checked without a connection, in the order in which a user can mend it:

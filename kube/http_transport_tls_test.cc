@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <unistd.h>
+
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -12,18 +16,26 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kube/http_transport.h"
 #include "kube/testing/test_certificates.h"
 #include "kube/testing/tls_fixture.h"
+#include "kube/tls_identity.h"
 
 namespace kube {
 namespace {
 
 using base::Code;
 
-class TlsTest : public TlsFixture {};
+class TlsTest : public TlsFixture {
+ protected:
+  // Connections to the server that began with the session of an earlier one.
+  long resumed() const {
+    return SSL_CTX_sess_hits(static_cast<httplib::SSLServer&>(**server_).ssl_context());
+  }
+};
 
 // The base of all other tests here: what they refuse is due to the one thing that they change.
 TEST_F(TlsTest, TrustsTheAuthorityOfTheConfiguration) {
@@ -209,6 +221,111 @@ TEST_F(TlsTest, ClientCertificateThatTheServerRefusesIsNotAuthenticated) {
   for (int i = 0; i < 50 && response.error().code == Code::kUnavailable; ++i) response = get(with);
   EXPECT_EQ(response.error().code, Code::kUnauthenticated) << response.error().message;
   EXPECT_NE(response.error().message.find("alert"), std::string::npos);
+}
+
+// The first connection brings a session, and a stream has a connection of its own.
+TEST_F(TlsTest, LaterConnectionsResumeTheSession) {
+  serve({});
+  const auto transport = transport_to(config());
+  const auto stream = [&] {
+    return transport->stream({.path = "/"}, [](std::string_view) { return true; }, {});
+  };
+  ASSERT_TRUE(transport->send({.path = "/"}).ok());
+  EXPECT_EQ(resumed(), 0);
+  for (int i = 1; i <= 3; ++i) {
+    ASSERT_TRUE(stream().ok());
+    EXPECT_EQ(resumed(), i);
+  }
+}
+
+// A server with another key knows nothing of the session, and has to be trusted itself.
+TEST_F(TlsTest, SessionDoesNotStandForAServerThatIsNotTrusted) {
+  serve({});
+  const TransportConfig trusting = config();
+  const auto transport = transport_to(trusting);
+  ASSERT_TRUE(transport->send({.path = "/"}).ok());
+  const int port = server_->port();
+  server_.reset();
+  const TestAuthority ours = std::exchange(authority_, TestAuthority{});
+  serve({}, nullptr, port);
+  const auto response = transport->send({.path = "/"});
+  ASSERT_FALSE(response.ok());
+  EXPECT_NE(response.error().message.find("is not trusted"), std::string::npos)
+      << response.error().message;
+  server_.reset();
+  authority_ = ours;
+  serve({}, nullptr, port);
+  EXPECT_TRUE(transport->send({.path = "/"}).ok());
+}
+
+// Without a context of its sessions the server hands them out and refuses them then.
+TEST_F(TlsTest, ServerThatRefusesItsOwnSessionsIsReachedWithoutThem) {
+  const TestAuthority clients;
+  serve({}, &clients);
+  const PemPair pair = clients.issue({.common_name = "admin"});
+  TransportConfig with = config();
+  with.client_certificate_pem = pair.certificate;
+  with.client_key_pem = pair.key;
+  const auto transport = transport_to(with);
+  const auto stream = [&] {
+    return transport->stream({.path = "/"}, [](std::string_view) { return true; }, {});
+  };
+  ASSERT_TRUE(transport->send({.path = "/"}).ok());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(stream().ok());
+  EXPECT_EQ(resumed(), 0) << "it resumes: this test is about nothing";
+}
+
+// A plugin renews its certificate: from then on the server sees the new one, though it would resume
+// the session in which it saw the old one.
+TEST_F(TlsTest, RenewedCertificateIsPresented) {
+  const TestAuthority clients;
+  std::vector<std::string> seen;
+  handlers_ = [&](httplib::Server& server) {
+    const std::string_view context = "test";
+    SSL_CTX_set_session_id_context(static_cast<httplib::SSLServer&>(server).ssl_context(),
+                                   reinterpret_cast<const unsigned char*>(context.data()),
+                                   static_cast<unsigned>(context.size()));
+    server.Get("/me", [&](const httplib::Request& request, httplib::Response&) {
+      const std::unique_ptr<X509, OpenSslDeleter> shown{
+          SSL_get1_peer_certificate(request.ssl)};
+      char name[64] = "";
+      X509_NAME_get_text_by_NID(X509_get_subject_name(shown.get()), NID_commonName, name,
+                                sizeof name);
+      seen.emplace_back(name);
+    });
+  };
+  serve({}, &clients);
+  const std::filesystem::path file =
+      std::filesystem::temp_directory_path() / ("kube-tls-" + std::to_string(getpid()));
+  // Its time is over at once, so the plugin is asked for each request.
+  const auto print = [&](const PemPair& pair) {
+    std::ofstream{file} << nlohmann::json{{"apiVersion", "client.authentication.k8s.io/v1"},
+                                          {"kind", "ExecCredential"},
+                                          {"status",
+                                           {{"clientCertificateData", pair.certificate},
+                                            {"clientKeyData", pair.key},
+                                            {"expirationTimestamp", "2020-01-01T00:00:00Z"}}}};
+  };
+  print(clients.issue({.common_name = "old"}));
+  TransportConfig with_plugin = config();
+  with_plugin.exec = ExecPlugin{.api_version = "client.authentication.k8s.io/v1",
+                                .command = "cat",
+                                .arguments = {file.string()},
+                                .interactive = ExecPlugin::Interactive::kNever};
+  const auto transport = transport_to(with_plugin);
+  const auto stream = [&] {
+    return transport->stream({.path = "/me"}, [](std::string_view) { return true; }, {});
+  };
+  EXPECT_TRUE(stream().ok());
+  EXPECT_TRUE(stream().ok());
+  EXPECT_EQ(resumed(), 1);
+  print(clients.issue({.common_name = "new"}));
+  EXPECT_TRUE(stream().ok());
+  EXPECT_EQ(resumed(), 1);
+  EXPECT_TRUE(stream().ok());
+  EXPECT_EQ(resumed(), 2);
+  EXPECT_EQ(seen, (std::vector<std::string>{"old", "old", "new", "new"}));
+  std::filesystem::remove(file);
 }
 
 // printf is the plugin: it prints its argument.

@@ -56,6 +56,21 @@ base::Result<KeyPointer> parse_private_key(std::string_view pem) {
   return key;
 }
 
+base::Result<Identity> parse_identity(std::string_view certificate_pem, std::string_view key_pem) {
+  Identity identity;
+  if (certificate_pem.empty()) return identity;
+  auto certificates = parse_certificates(certificate_pem);
+  if (!certificates.ok()) return certificates.error().with_context("client certificate");
+  auto key = parse_private_key(key_pem);
+  if (!key.ok()) return key.error().with_context("client key");
+  if (X509_check_private_key(certificates->front().get(), key->get()) != 1) {
+    return base::invalid_argument("client key: it is not the key of the client certificate");
+  }
+  identity.certificates = std::move(*certificates);
+  identity.key = std::move(*key);
+  return identity;
+}
+
 base::Instant not_before(const X509& certificate) {
   return instant_of(X509_get0_notBefore(&certificate));
 }

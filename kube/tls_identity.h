@@ -20,6 +20,17 @@ struct OpenSslDeleter {
 using CertificatePointer = std::unique_ptr<X509, OpenSslDeleter>;
 using KeyPointer = std::unique_ptr<EVP_PKEY, OpenSslDeleter>;
 
+// Who we are: a client certificate with its key; both empty if requests carry a token or nothing.
+struct Identity {
+  std::vector<CertificatePointer> certificates;  // ours first, then its chain
+  KeyPointer key;
+};
+
+// An empty certificate gives an empty identity. kInvalidArgument: one of the two is malformed, or
+// they do not belong together, which OpenSSL would find out in the handshake only, with words that
+// name neither.
+base::Result<Identity> parse_identity(std::string_view certificate_pem, std::string_view key_pem);
+
 // All certificates of the text, in order; kInvalidArgument when there is none or one is broken.
 base::Result<std::vector<CertificatePointer>> parse_certificates(std::string_view pem);
 base::Result<KeyPointer> parse_private_key(std::string_view pem);
