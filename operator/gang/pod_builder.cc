@@ -63,6 +63,15 @@ std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::J
   return env;
 }
 
+// Not by an initializer list, in which the library copies each text several times: a pod has twenty
+// of these, which were half of what it costs to build one.
+Json variable_of(const std::string& name, const std::string& value) {
+  Json::object_t variable;
+  variable.emplace("name", name);
+  variable.emplace("value", value);
+  return variable;
+}
+
 // Ours stand first, so that the template's variables may refer to them by $(NAME).
 void add_environment(Json& container,
                      const std::vector<std::pair<std::string, std::string>>& environment) {
@@ -73,7 +82,7 @@ void add_environment(Json& container,
   Json all = Json::array();
   for (const auto& [name, value] : environment) {
     // A variable that the template sets itself stays its own.
-    if (!given.contains(name)) all.push_back({{"name", name}, {"value", value}});
+    if (!given.contains(name)) all.push_back(variable_of(name, value));
   }
   for (Json& variable : env) all.push_back(std::move(variable));
   env = std::move(all);
