@@ -68,6 +68,7 @@ class Reader {
 
   YamlFile file_;
   Scenario scenario_;
+  std::optional<base::Duration> clock_;
   PartitionKeys partition_keys_;
   // Users who may submit; nullopt: the file has no list, and any user may.
   std::optional<std::set<std::string>> users_;
@@ -78,15 +79,15 @@ class Reader {
 
 // 1. take the top of the file apart and refuse unknown keys, before any section is read
 // 2. the sections that every scenario needs
-// 3. name, end, and the defaults of an absent conf
+// 3. name, end, clock, and the defaults of an absent conf
 // 4. the sections in the order in which they refer to each other
 base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const base::Result<Entries> all = file_.entries(root, "a scenario");
   if (!all) return all.error();
   // All keys that may stand at the top; description is for people only.
-  constexpr std::array<std::string_view, 12> kKeys = {
-      "name",  "description", "nodes", "conf",     "partitions", "accounting",
-      "users", "accounts",    "qos",   "topology", "end",        "inputs"};
+  constexpr std::array<std::string_view, 13> kKeys = {
+      "name",     "description", "nodes", "conf",     "clock", "partitions", "accounting",
+      "users",    "accounts",    "qos",   "topology", "end",   "inputs"};
   // By name, because the file may have its sections in any order.
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
@@ -122,8 +123,8 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   return std::move(scenario_);
 }
 
-// name and end; what is not there yet; the defaults of an absent conf. An absent conf is read like
-// an empty one, so that the defaults of recordings are in one place.
+// name, end and clock; what is not there yet; the defaults of an absent conf. An absent conf is
+// read like an empty one, so that the defaults of recordings are in one place.
 Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
     return at(topology->second->place, slurm::not_supported("topology"));
@@ -137,6 +138,14 @@ Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
     const base::Result<base::Duration> end = seconds(*entry->second);
     if (!end) return end.error();
     scenario_.end = base::Instant{*end};
+  }
+  if (const auto entry = by_key.find("clock"); entry != by_key.end()) {
+    const base::Result<base::Duration> clock = seconds(*entry->second);
+    if (!clock) return clock.error();
+    if (*clock >= std::chrono::minutes{1}) {
+      return at(entry->second->place, "clock: must be the second of a minute, less than 60");
+    }
+    clock_ = *clock;
   }
   return by_key.count("conf") == 0 ? read_conf(YAML::Node{YAML::NodeType::Map}) : Status{};
 }
@@ -241,6 +250,7 @@ Status Reader::read_conf(const YAML::Node& map) {
     return at(file_.place(map), cluster.error());
   }
   scenario_.configuration.cluster = std::move(cluster).value();
+  scenario_.configuration.cluster.recorded_clock = clock_;
   if (map.size() > 0) conf_place_ = file_.place(map);
   return {};
 }

@@ -35,6 +35,7 @@ TEST(ScenarioFile, ReadsWhatHappens) {
                     "f");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(read->name, "x");
+  EXPECT_FALSE(read->configuration.cluster.recorded_clock);
   EXPECT_EQ(read->end, base::Instant{seconds{9}});
   EXPECT_EQ(read->nodes.size(), 2U);
   EXPECT_EQ(read->nodes[1].cpus, 4);
@@ -52,6 +53,18 @@ TEST(ScenarioFile, ReadsWhatHappens) {
   EXPECT_FALSE(read->timing_is_told());
 }
 
+// By a clock that showed 20 s and 700 ms at 0, a job that is submitted at 1.5 with now+10 begins at
+// the clock's second 32: sbatch reckons in whole seconds.
+TEST(ScenarioFile, ReadsTheClock) {
+  const base::Result<simulate::Scenario> read = read_scenario(
+      "clock: 20.7\n" + file_with("- {t: 1.5, submit: A, args: -b now+10, run: 7}\n"), "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->configuration.cluster.recorded_clock, std::chrono::milliseconds{20'700});
+  EXPECT_EQ(read->jobs[0].request.begin_time, base::Instant{std::chrono::milliseconds{11'300}});
+  EXPECT_EQ(refusal("clock: 60\n" + file_with("")),
+            "f:1: clock: must be the second of a minute, less than 60");
+}
+
 // A file that says when the scheduler passes is replayed; any other plays by itself. Both at once
 // would be two clocks in one run.
 TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
@@ -66,8 +79,8 @@ TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
 TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nodes: []\npartitions: []\ninput: []\n",
-       "f:3: key \"input\": unknown; allowed are name, description, nodes, conf, partitions, "
-       "accounting, users, accounts, qos, topology, end and inputs"},
+       "f:3: key \"input\": unknown; allowed are name, description, nodes, conf, clock, "
+       "partitions, accounting, users, accounts, qos, topology, end and inputs"},
       {"nodes: []\npartitions: []\ninputs: []\n",
        "f:1: nodes: must be a list of at least one node"},
       {"nodes: 1\npartitions: []\n", "f:1: inputs: is missing"},

@@ -21,6 +21,15 @@ constexpr int kRipe = std::numeric_limits<int>::min() / 2;  // no cores make it 
 // So often nodes without room for the job's pods are left out.
 constexpr int kRoomRoundsMax = 16;
 
+// As recorded: the end of the half minute of Slurm's clock in which a job ends; the middle of the
+// half minute after its end if nothing says what the clock showed.
+base::Instant half_minute_after(const ClusterParameters& parameters, base::Instant end) {
+  if (!parameters.recorded_clock) return end + kFirstWindow / 2;
+  const base::Instant on_clock = end + *parameters.recorded_clock;
+  return base::slot_begin(base::slot_of(on_clock, kFirstWindow) + 1, kFirstWindow) -
+         *parameters.recorded_clock;
+}
+
 }  // namespace
 
 // The least that a job needs, in cores.
@@ -199,10 +208,15 @@ void Lookahead::recount_free(NodeIndex node) {
 base::Instant Lookahead::expected_end(const Job& job) {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
+  // As recorded: what moves the end of a job that goes on after its suspension is its time limit.
+  if (cluster_.parameters().as_recorded && !job.time_limit && job.start_time) {
+    at = *job.start_time + kUnlimitedTime;
+  }
+  if (job.notice) at = std::min(at, job.notice->until);  // 7.8: its end was moved
   // It was told to end: it leaves at the end of its grace time, whatever its limit is.
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
-  return std::chrono::floor<std::chrono::seconds>(at);
+  return whole_second(cluster_.parameters(), at);
 }
 
 Lookahead::End Lookahead::end_of(const Job& job) {
@@ -412,6 +426,7 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
                             .now = now_,
                             .sharing = search.sharing,
                             .takes_extra_row = search.takes_extra_row,
+                            .on_any_node = search.question.on_any_node,
                             .idle_last = busy_first ? &books_.usage().idle() : nullptr});
     if (!found) return std::nullopt;
     Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
@@ -559,8 +574,7 @@ base::Instant Lookahead::guess_end(const End& last) const {
 
 // The jobs from here on that end within the window after the first of them, as far as they have
 // nodes in question. Slurm counts its windows from the half minute of its clock in which the first
-// job of all ends; here from the middle of the half minute after that end. And it looks at the end
-// of a job only if the job before it was taken.
+// job of all ends. And it looks at the end of a job only if the job before it was taken.
 Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
   const bool single = cluster_.parameters().select == SelectType::kLinear;
   const bool exact = !cluster_.parameters().as_recorded;
@@ -576,7 +590,9 @@ Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
     if (!limit) {
       batch.first = ends_[i].at;
       // Set by the first batch for all later ones.
-      if (!search.windows_begin) search.windows_begin = batch.first + kFirstWindow / 2;
+      if (!search.windows_begin) {
+        search.windows_begin = half_minute_after(cluster_.parameters(), batch.first);
+      }
       limit = (exact ? batch.first : *search.windows_begin) + search.window;
     }
     batch.end = i + 1;
@@ -646,7 +662,7 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   Search search{.question = question, .sharing = sharing, .count = {}};
   Ripening* const exact = ripening(question.job, question.partition);
   if (exact != nullptr) return when_ripe(search, *exact);
-  if (counts_cores_) {
+  if (counts_cores_ && !question.on_any_node) {
     search.count.emplace(*this, question);
   } else if (RowRoom* const room = room_in(question.partition)) {
     const Needs needs{*this, question.job, question.partition};

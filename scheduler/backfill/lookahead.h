@@ -79,6 +79,8 @@ class Lookahead {
     // The question of sched/builtin (8.3): no job is preempted, and the job shares its nodes as it
     // may, without a try to have them alone.
     bool estimates_only = false;
+    // WillRunRequest: `nodes` are not narrowed by the partition or by what the job asks of a node.
+    bool on_any_node = false;
   };
   struct Answer {
     enum class Kind { kStarts, kLater, kNever };  // kLater: after Question::until, or not now

@@ -32,19 +32,51 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
   return std::max<base::Duration>(interval, std::chrono::seconds{1});
 }
 
-// One record of each job: the first of the queue.
+// One record of each job: the first of the queue. As recorded in the order of QOS and priorities,
+// also where the main pass walks the job table (P21).
 void StartEstimates::begin(base::Instant now) {
   lookahead_.changed();
-  Plan& plan = plan_.emplace(std::chrono::floor<std::chrono::seconds>(now));
+  Plan& plan = plan_.emplace(whole_second(cluster_.parameters(), now));
   plan.previous_end = kNotTaken;
   plan.configuration = cluster_.configuration_version();
   plan.taken_until.assign(static_cast<std::size_t>(cluster_.node_count()), kNotTaken);
   const std::size_t most = most_records(cluster_.parameters());
+  const bool is_sorted = !cluster_.parameters().as_recorded || !is_fifo(cluster_);
   std::set<JobId> seen;
   admission_.queue().walk([&](const QueueRecord& record) {
     if (seen.insert(record.job).second) plan.records.push_back({record.job, record.partition});
-    return plan.records.size() < most;
+    return !is_sorted || plan.records.size() < most;
   });
+  if (is_sorted) return;
+  sort_by_priority(plan.records);
+  if (plan.records.size() > most) {
+    plan.records.erase(plan.records.begin() + static_cast<std::ptrdiff_t>(most),
+                       plan.records.end());
+  }
+}
+
+// Selection, not std::sort: which QOS may preempt which is no order (P13).
+void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
+  const auto qos_of = [&](const Record& record) {
+    return cluster_.find_qos(books_.find(record.job)->request.qos);
+  };
+  const bool by_qos = cluster_.parameters().preempt_type == PreemptType::kQos;
+  const auto may_preempt = [&](const Record& a, const Record& b) {
+    const auto first = qos_of(a), second = qos_of(b);
+    return by_qos && first && second && cluster_.qos_may_preempt(*first, *second);
+  };
+  const auto before = [&](const Record& a, const Record& b) {
+    const bool first = may_preempt(a, b), second = may_preempt(b, a);
+    if (first != second) return first;
+    return books_.find(a.job)->priority > books_.find(b.job)->priority;
+  };
+  for (auto next = records.begin(); next != records.end(); ++next) {
+    auto best = next;
+    for (auto other = next + 1; other != records.end(); ++other) {
+      if (before(*other, *best)) best = other;
+    }
+    std::rotate(next, best, best + 1);
+  }
 }
 
 bool StartEstimates::step(base::Instant now, int records) {
@@ -86,8 +118,11 @@ void StartEstimates::tell_plans() {
   }
 }
 
-// Nodes that are up and ever fit the job, without those that have refused it a moment ago.
+// Nodes that are up and ever fit the job, without those that have refused it a moment ago. As
+// recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's features
+// are, or which nodes are up (8.3).
 NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, base::Instant now) {
+  if (cluster_.parameters().as_recorded) return NodeSet::all(cluster_.node_count());
   NodeSet nodes{cluster_.node_count()};
   nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
   if (now < job.avoid_until) {
@@ -112,7 +147,9 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
                                                   .partition = record.partition,
                                                   .nodes = nodes,
                                                   .until = std::nullopt,
-                                                  .estimates_only = true});
+                                                  .estimates_only = true,
+                                                  .on_any_node =
+                                                      cluster_.parameters().as_recorded});
   if (answer.kind != Lookahead::Answer::Kind::kStarts) return;
   const base::Instant start = put_off(record.partition, answer);
   const base::Instant end =

@@ -4,7 +4,9 @@
 // Each job is asked when it could start if the allocated jobs end with their time limits, and no
 // job is preempted. A job whose nodes one before it gets is put off:
 //   as recorded (Slurm)   to the end of the job before it, if it would start before that; nodes
-//                         count as a whole. That end may be that of a job on other nodes.
+//                         count as a whole. That end may be that of a job on other nodes. Every
+//                         node counts, whatever the job may use, and the order is that of QOS and
+//                         priorities.
 //   otherwise             to the latest end of those that get its nodes, and it is not expected
 //                         before a job that is ahead of it in its partition: none overtakes.
 //
@@ -83,6 +85,7 @@ class StartEstimates {
     std::uint64_t configuration = 0;  // of the cluster: what a rank and a partition are
   };
 
+  void sort_by_priority(std::vector<Record>& records) const;
   bool finish();
   void tell_plans();
   void estimate(const Record& record, base::Instant now);

@@ -60,7 +60,9 @@ void Engine::on(const JobGone& event) {
   if (job == nullptr || !job->allocated()) return;
   if (!job->ending) {
     // Its end was moved to the end of its grace time, so after that it is over its time.
-    const bool is_late = job->notice && job->notice->until < now_;
+    const ClusterParameters& parameters = cluster_.parameters();
+    const bool is_late = job->notice && whole_second(parameters, job->notice->until) <
+                                            whole_second(parameters, now_);
     const bool times_out = is_late && event.verdict == JobState::kCompleted;
     end_by_itself(*job, times_out ? JobState::kTimeout : event.verdict, event.exit_code);
   }

@@ -112,6 +112,9 @@ struct ClusterParameters {
   // Decides as Slurm 22.05 was recorded to also where this scheduler knows better
   // (docs/design/differences.md): a slurm.conf rules, so its replay must agree.
   bool as_recorded = false;
+  // What the recorded clock showed at instant 0, within its minute, if that is known: Slurm counts
+  // in whole seconds, and its windows begin with half minutes (R8.3).
+  std::optional<base::Duration> recorded_clock;
   SelectType select = SelectType::kConsTres;
   SelectUnit unit = SelectUnit::kCore;
   bool memory = true;              // memory is a consumable resource (R5.1)
@@ -144,6 +147,12 @@ struct ClusterParameters {
   base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
 };
+
+// The last whole second by then; of Slurm's clock, if it is known what that showed.
+inline base::Instant whole_second(const ClusterParameters& parameters, base::Instant at) {
+  const base::Duration clock = parameters.recorded_clock.value_or(base::Duration{0});
+  return std::chrono::floor<std::chrono::seconds>(at + clock) - clock;
+}
 
 enum class PartitionState { kUp, kDown, kDrain, kInactive };  // takes jobs, starts them: 1.2.1
 // 1.2.2 says what they come to: how many jobs may be on one unit, and if all jobs must share.

@@ -103,10 +103,18 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
 // The same question about the future: the books are a trial's, from which jobs that will have ended
 // have been taken. There is no second try with victims, and no reason to give to users.
 std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunRequest& asked) {
-  find_base(asked.job, asked.partition);
+  Base any;
+  if (asked.on_any_node) {
+    any.nodes = asked.nodes;
+    any.required = cluster_.named(asked.job.request.required_nodes);
+    any.required_count = any.required.count();
+  } else {
+    find_base(asked.job, asked.partition);
+  }
+  const Base& base = asked.on_any_node ? any : base_;
   const PlacementRequest request{
       .job = asked.job, .partition = asked.partition, .available = asked.nodes, .now = asked.now};
-  Attempt attempt{request, selector, cluster_, base_};
+  Attempt attempt{request, selector, cluster_, base};
   attempt.outcome.sharing = asked.sharing;
   attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
   attempt.mode = SelectMode::kWillRun;
@@ -114,10 +122,10 @@ std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunR
   // Nodes of running jobs, and nodes that a job keeps to itself, stay in: the question is about
   // books from which jobs have been taken away, and the selector knows what is left there.
   NodeSet& usable = usable_;
-  usable.assign_and(base_.nodes, asked.nodes);
+  usable.assign_and(base.nodes, asked.nodes);
   const bool all_there =
-      static_cast<int>(asked.job.request.required_nodes.size()) == base_.required_count;
-  if (!all_there || !usable.contains(base_.required) || usable.count() < attempt.counts.min ||
+      static_cast<int>(asked.job.request.required_nodes.size()) == base.required_count;
+  if (!all_there || !usable.contains(base.required) || usable.count() < attempt.counts.min ||
       !try_all(attempt, usable)) {
     return std::nullopt;
   }

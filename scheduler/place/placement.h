@@ -72,6 +72,9 @@ struct WillRunRequest {
   base::Instant now;
   SharingStatus sharing;
   bool takes_extra_row = false;        // SelectRequest
+  // `nodes` are taken as they are: the job's partition, constraint, exclusions and hardware do not
+  // narrow them (sched/builtin's estimates as recorded, 8.3).
+  bool on_any_node = false;
   const NodeSet* idle_last = nullptr;  // likewise
 };
 

@@ -80,6 +80,82 @@ TEST_F(StartEstimateRules, R8_3_AsRecordedTheJobBeforeSaysHowLong) {
   }
 }
 
+// As recorded all nodes count: 2 of p is expected on n3, which is a node of q alone, and though it
+// is down.
+TEST_F(StartEstimateRules, R8_3_AsRecordedNodesOfOtherPartitionsCount) {
+  for (const bool as_recorded : {false, true}) {
+    c_ = whole_nodes({});
+    c_.cluster.scheduler = SchedulerType::kBuiltin;
+    c_.cluster.as_recorded = as_recorded;
+    auto all = nodes("n", 1, 3);
+    all[2].state = NodeState::kDown;
+    add("p", {all[0], all[1]});
+    add("q", {all[2]});
+    begin(all);
+    submit(0, limited(1, 2, 5, "p"));
+    pass(0);
+    submit(1, limited(2, 1, 1, "p"));
+    estimate(2);
+    EXPECT_EQ(expected(2), as_recorded ? 2 : 300);
+  }
+}
+
+// As recorded the estimates are made in the order of QOS and of priorities, also where the main
+// pass walks the job table (P21): 4 may preempt 3 and is before it, and the nice 2 is last.
+TEST_F(StartEstimateRules, R8_3_AsRecordedPrioritiesOrderThem) {
+  for (const bool as_recorded : {false, true}) {
+    c_ = with_qos({{"low", ""}, {"high", "low"}});
+    c_.cluster.gang = false;
+    c_.cluster.scheduler = SchedulerType::kBuiltin;
+    c_.cluster.as_recorded = as_recorded;
+    c_.cluster.preempt_type = PreemptType::kQos;
+    c_.cluster.preempt_mode = PreemptMode::kCancel;
+    begin_with(1);
+    const auto of_qos = [](JobRequest request, const std::string& qos) {
+      request.qos = qos;
+      return request;
+    };
+    JobRequest nice = of_qos(limited(2, 1, 1), "low");
+    nice.nice = 100;
+    submit(0, of_qos(limited(1, 1, 1), "high"));
+    pass(0);
+    submit(1, nice);
+    submit(1, of_qos(limited(3, 1, 1), "low"));
+    submit(1, of_qos(limited(4, 1, 1), "high"));
+    estimate(2);
+    EXPECT_EQ(expected(2), as_recorded ? 180 : 60);
+    EXPECT_EQ(expected(3), 120);
+    EXPECT_EQ(expected(4), as_recorded ? 60 : 180);
+  }
+}
+
+// As recorded: the windows of a look ahead end with half minutes of the clock, if it is known. 1
+// and 2 end at 60 and at 95. By a clock that began at its second 10 the half minute in which 1 ends
+// is over at 80, and the first window at 110, so that 3 is expected when both have ended; by one
+// that began at 29 these are 61 and 91.
+TEST_F(StartEstimateRules, R8_3_AsRecordedWindowsFollowTheClock) {
+  const auto full = [](std::int64_t id) {
+    JobRequest request = limited(id, 1, 1);
+    request.tasks = 4;
+    return request;
+  };
+  for (const int clock : {10, 29}) {
+    c_ = whole_nodes({});
+    c_.cluster.select = SelectType::kConsTres;
+    c_.cluster.scheduler = SchedulerType::kBuiltin;
+    c_.cluster.as_recorded = true;
+    c_.cluster.recorded_clock = std::chrono::seconds{clock};
+    begin_with(2);
+    submit(0, full(1));
+    pass(0);
+    submit(35, full(2));
+    pass(35);
+    submit(36, full(3));
+    estimate(37);
+    EXPECT_EQ(expected(3), clock == 10 ? 95 : 60);
+  }
+}
+
 // No victims are counted on: 2 may end 1, and is expected when 1 ends by itself.
 TEST_F(StartEstimateRules, R8_3_NoPreemptionIsExpected) {
   const auto two = nodes("n", 1, 2);
