@@ -86,6 +86,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const Update& event);
   void on(const Hold& event);
   void on(const Release& event);
+  void order_anew(Job& job);
   void on(const UserSuspend& event);
   void on(const UserResume& event);
   void on(const Cancel& event);

@@ -89,13 +89,25 @@ void Engine::on(const Hold& event) {
 // Takes a hold of any kind back, and with it a suspend of a waiting job, which was a hold.
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state) || !job->held) return;
+  if (job == nullptr || is_terminal(job->state)) return;
+  if (!job->held) return decides_as_recorded() && job->pending() ? order_anew(*job) : void();
   if (!job->pending()) turns_->set_held(*job, false);
   job->held.reset();
   job->held_by_suspend = job->request.suspend = false;
   job->priority = priorities_.next_basic(job->request);  // 13.2: it is computed anew
   priorities_.set(*job, now_);
   if (job->pending()) admission_.admit(*job, now_);
+}
+
+// 13.2 as recorded: to release a waiting job that is not held gives it a priority anew, the lowest
+// so far under `basic`, and takes its nice value and the priority that it was given.
+void Engine::order_anew(Job& job) {
+  admission_.withdraw(job);
+  job.request.nice = 0;
+  job.request.priority.reset();
+  job.priority = priorities_.next_basic(job.request);
+  priorities_.set(job, now_);
+  admission_.admit(job, now_);
 }
 
 // A job that is on its way to a requeue is turned into one that ends; its grace time goes on.

@@ -189,6 +189,27 @@ TEST_F(Admission, R9_1_APriorityReleases) {
   EXPECT_EQ(state(driver, 1), JobState::kRunning);
 }
 
+// As recorded, to release a job that is not held gives it a priority anew: under `basic` it goes
+// behind all others, and its nice value is gone. Otherwise nothing happens.
+TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {
+  const auto one = nodes("n", 1, 1);
+  for (const bool as_recorded : {false, true}) {
+    Configuration c = whole_nodes({closed("p", one), closed("q", one, 2)});
+    c.cluster.as_recorded = as_recorded;
+    Driver driver{c, one, kToldTiming};
+    JobRequest nice = job(1, 1, "p");
+    nice.nice = 1;
+    driver.step(at(0), Submit{nice});
+    driver.step(at(0), Submit{job(2, 1, "p")});
+    const Priority first = driver.view(1).priority;
+    const Priority second = driver.view(2).priority;
+    driver.step(at(1), Release{JobId{1}});
+    EXPECT_EQ(driver.view(1).priority, as_recorded ? Priority{second.value() - 1} : first);
+    driver.step(at(2), Pass{});
+    EXPECT_EQ(state(driver, 1), as_recorded ? JobState::kPending : JobState::kRunning);
+  }
+}
+
 // 13.2: a resume takes back what a suspend did, and no hold.
 TEST_F(Admission, R13_2_AResumeReleasesNoHold) {
   const auto one = nodes("n", 1, 1);
