@@ -103,15 +103,16 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
 // The same question about the future: the books are a trial's, from which jobs that will have ended
 // have been taken. There is no second try with victims, and no reason to give to users.
 std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunRequest& asked) {
-  Base any;
+  std::optional<Base> any;  // built for replays alone: a Base holds a whole request
   if (asked.on_any_node) {
-    any.nodes = asked.nodes;
-    any.required = cluster_.named(asked.job.request.required_nodes);
-    any.required_count = any.required.count();
+    any = Base{};
+    any->nodes = asked.nodes;
+    any->required = cluster_.named(asked.job.request.required_nodes);
+    any->required_count = any->required.count();
   } else {
     find_base(asked.job, asked.partition);
   }
-  const Base& base = asked.on_any_node ? any : base_;
+  const Base& base = any ? *any : base_;
   const PlacementRequest request{
       .job = asked.job, .partition = asked.partition, .available = asked.nodes, .now = asked.now};
   Attempt attempt{request, selector, cluster_, base};
