@@ -88,6 +88,11 @@ std::string created_name(const std::string& ns, const json& object) {
   return name;
 }
 
+json status_of(json object) {
+  const auto found = object.find("status");
+  return found == object.end() ? json::object() : std::move(*found);
+}
+
 // The common end of all typed calls: request, retries, answer, and on an error the words "verb kind
 // name".
 base::Result<std::string> Client::send(Request request, const std::string& context) const {

@@ -19,6 +19,9 @@ std::string created_name(const std::string& ns, const nlohmann::json& object);
 std::string context_of(std::string_view verb, const ResourceInfo& resource,
                        const std::string& name);
 
+// The status of an object, {} if it has none.
+nlohmann::json status_of(nlohmann::json object);
+
 // The object that the server sent, of which `fields` are read; null: all that T reads. `name()` is
 // asked for a message only.
 template <ApiObject T>
@@ -107,9 +110,8 @@ base::Result<T> Client::patch_status(const ObjectKey& key, const nlohmann::json&
 
 template <ApiObject T>
 base::Result<T> Client::patch_status_from(const T& from, const T& to, bool check_version) const {
-  const nlohmann::json nothing = nlohmann::json::object();
-  nlohmann::json patch{{"status", kube::merge_patch(encode(from).value("status", nothing),
-                                                    encode(to).value("status", nothing))}};
+  nlohmann::json patch{
+      {"status", kube::merge_patch(status_of(encode(from)), status_of(encode(to)))}};
   if (patch["status"].empty()) return from;
   PatchOptions options{.uid = from.metadata.uid};
   if (check_version) options.resource_version = from.metadata.resource_version;
