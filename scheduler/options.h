@@ -12,7 +12,7 @@ struct Options {
   bool publishes = true;
   // If false (simulations), nobody reads when waiting jobs are expected to start: Planned is not
   // decided for the backfill's plan, and a pass of the backfill ends as soon as no job that it has
-  // not come to can start now.
+  // not come to can start now. With sched/builtin no starts are estimated.
   bool tells_starts = true;
 };
 

@@ -13,7 +13,8 @@ constexpr int kRecordsPerStep = 64;
 std::optional<base::Instant> BackfillSchedule::next_due(base::Instant now) const {
   // A negative interval turns both of them off.
   if (cluster_.parameters().backfill.interval.count() < 0) return std::nullopt;
-  return estimates_only() ? next_due_of(estimates_, now) : next_due_of(pass_, now);
+  if (!estimates_only()) return next_due_of(pass_, now);
+  return tells_plans_ ? next_due_of(estimates_, now) : std::nullopt;
 }
 
 template <typename Pass>

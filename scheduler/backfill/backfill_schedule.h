@@ -20,6 +20,10 @@ class BackfillSchedule {
                    BackfillPass& pass, StartEstimates& estimates)
       : cluster_{cluster}, books_{books}, queue_{queue}, pass_{pass}, estimates_{estimates} {}
 
+  // Nobody reads plans from now on, so with sched/builtin, whose estimates are nothing else, none
+  // are made.
+  void tell_no_plans() { tells_plans_ = false; }
+
   // When the next step is due, not before now; nullopt = none is unless something changes.
   std::optional<base::Instant> next_due(base::Instant now) const;
   bool is_due(base::Instant now) const {
@@ -42,6 +46,7 @@ class BackfillSchedule {
   const JobQueue& queue_;
   BackfillPass& pass_;
   StartEstimates& estimates_;
+  bool tells_plans_ = true;
   base::Instant next_{base::Instant::min()};  // no pass begins before
 };
 

@@ -23,7 +23,10 @@ Engine::Engine(Options options)
   books_.on_begin([this](Job& job) { begun(job); });
   books_.on_end([this](Job& job) { about_to_end(job); });
   if (options.publishes) priorities_.keep_ends();
-  if (!options.tells_starts) backfill_.tell_no_plans();
+  if (!options.tells_starts) {
+    backfill_.tell_no_plans();
+    backfill_schedule_.tell_no_plans();
+  }
   rebuild();
 }
 

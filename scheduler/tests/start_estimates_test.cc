@@ -235,5 +235,18 @@ TEST_F(StartEstimateRules, R8_3_AreMadeAtIntervals) {
   }
 }
 
+// A simulation reads none, and they would be most of its work.
+TEST_F(StartEstimateRules, R8_3_AreNotMadeIfNobodyReadsThem) {
+  const auto four = nodes("n", 1, 4);
+  add("p", four);
+  Driver driver{c_, four, {.tells_starts = false}};
+  RuleTest::submit(driver, 0, limited(1, 4, 2));
+  RuleTest::submit(driver, 1, limited(2, 4, 1));
+  driver.run_until(at(100));
+  EXPECT_FALSE(driver.view(2).expected_start);
+  driver.run_until(at(150));
+  EXPECT_EQ(driver.view(2).state, JobState::kRunning) << "it starts all the same";
+}
+
 }  // namespace
 }  // namespace sched::testing
