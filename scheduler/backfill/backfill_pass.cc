@@ -224,13 +224,11 @@ void BackfillPass::set_limits(Try& tried, base::Instant now) const {
 }
 
 // False where two equal requests may differ in whether they can start (preemption by priority), or
-// where time alone may let a job start or give it a promise (exempt times, a least age): of that
-// only a pass over all records tells when the next one is due. And as recorded, where a job may
-// find nodes among few and none among more.
-bool BackfillPass::may_end_early() const {
+// where time alone may let a job start (exempt times). And as recorded, where a job may find nodes
+// among few and none among more.
+bool BackfillPass::equal_requests_start_alike() const {
   const ClusterParameters& parameters = cluster_.parameters();
-  if (tells_plans_ || parameters.as_recorded) return false;
-  if (parameters.backfill.min_age_reserve > base::Duration{0}) return false;
+  if (parameters.as_recorded) return false;
   if (!preempt::enabled(cluster_)) return true;
   const bool by_priority = parameters.preempt_type != PreemptType::kPartitionPriority ||
                            parameters.preempt_priority ||
@@ -243,6 +241,42 @@ bool BackfillPass::may_end_early() const {
         return qos.preempt_exempt_time.has_value();
       });
   return !by_priority && !has_exempt_times;
+}
+
+// False too where time alone may give a job a promise (a least age): of that only a pass over all
+// records tells when the next one is due.
+bool BackfillPass::may_end_early() const {
+  return !tells_plans_ && equal_requests_start_alike() &&
+         cluster_.parameters().backfill.min_age_reserve <= base::Duration{0};
+}
+
+// Jobs that see nodes of their own, or that a deadline may end.
+bool BackfillPass::is_special(const Job& job, PartitionIndex partition, base::Instant now) const {
+  return job.request.deadline || job.claim || now < job.avoid_until ||
+         job.request.sharing == Sharing::kUser ||
+         cluster_.partition(partition).config.exclusive_user;
+}
+
+// The kind of the job, for the lookahead; nullopt if others of the kind may find something else.
+std::optional<Lookahead::Question::Kind> BackfillPass::kind_of(const Try& tried,
+                                                               base::Instant now) {
+  const JobRequest& request = tried.job.request;
+  const bool counts_cores = cluster_.parameters().select == SelectType::kConsTres;
+  if (!counts_cores || !equal_requests_start_alike() ||
+      is_special(tried.job, tried.partition, now)) {
+    return std::nullopt;
+  }
+  constexpr std::size_t kMost = 64;  // they are gone through one by one
+  std::vector<std::pair<PartitionIndex, JobRequest>>& kinds = plan_->kinds;
+  const auto found = std::ranges::find_if(kinds, [&](const auto& kind) {
+    return kind.first == tried.partition && start_alike_but_for_size(kind.second, request);
+  });
+  if (found == kinds.end() && kinds.size() == kMost) return std::nullopt;
+  const auto number = static_cast<int>(found - kinds.begin());
+  if (found == kinds.end()) kinds.emplace_back(tried.partition, request);
+  const int nodes = node_counts(cluster_, request, tried.partition).min;
+  return Lookahead::Question::Kind{
+      .number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
 }
 
 // Returns true if a record from the next one on may start now. Promises only become more in a pass,
@@ -262,13 +296,13 @@ Startable BackfillPass::list_startable(base::Instant now) const {
     Job* const job = books_.find(record.job);
     if (job == nullptr || !job->pending() || job->held) continue;
     if (limits_on_resources_.over_before(*job, record.partition)) continue;
-    // The pass has to come to jobs that see nodes of their own, or that a deadline may end.
-    const bool is_special = job->request.deadline || job->claim || now < job->avoid_until ||
-                            job->request.sharing == Sharing::kUser ||
-                            cluster_.partition(record.partition).config.exclusive_user;
     Try tried{.job = *job, .partition = record.partition};
     set_limits(tried, now);
-    startable.add(i, {.job = job, .partition = record.partition, .special = is_special},
+    // The pass has to come to special jobs.
+    startable.add(i,
+                  {.job = job,
+                   .partition = record.partition,
+                   .special = is_special(*job, record.partition, now)},
                   tried.limit);
   }
   return startable;
@@ -295,7 +329,8 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
                                                   .partition = tried.partition,
                                                   .nodes = nodes,
                                                   .now_only = true,
-                                                  .until = {}});
+                                                  .until = {},
+                                                  .kind = kind_of(tried, now)});
   kind.nodes = std::move(answer.nodes);
   return answer.kind == Lookahead::Answer::Kind::kStarts;
 }
@@ -416,6 +451,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   sweep.begin(usable_, tried.limit);
   Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
+  const std::optional<Lookahead::Question::Kind> kind =
+      ripe.ripening() == nullptr ? kind_of(tried, now) : std::nullopt;
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
   bool counted = false, possible = any_required || tried.now_only;
@@ -442,7 +479,8 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
                                                     .partition = tried.partition,
                                                     .nodes = nodes,
                                                     .now_only = tried.now_only,
-                                                    .until = until});
+                                                    .until = until,
+                                                    .kind = kind});
     if (answer.kind != Lookahead::Answer::Kind::kStarts) {
       from = later;
       continue;

@@ -127,6 +127,7 @@ class BackfillPass {
     std::vector<Record> records;
     std::size_t next = 0;
     std::optional<Startable> startable;  // of the records; made when it is first asked for
+    std::vector<std::pair<PartitionIndex, JobRequest>> kinds;  // by number; one job of each
     int started = 0;
     int tried = 0;  // records for which nodes were looked for
     std::map<PartitionIndex, int> tried_in, promised_in;
@@ -153,7 +154,10 @@ class BackfillPass {
   // False if the pass has to end here.
   bool try_record(const Record& record, base::Instant now);
   void set_limits(Try& tried, base::Instant now) const;
+  bool equal_requests_start_alike() const;
   bool may_end_early() const;
+  bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
+  std::optional<Lookahead::Question::Kind> kind_of(const Try& tried, base::Instant now);
   bool may_start_more(base::Instant now);
   Startable list_startable(base::Instant now) const;
   bool can_start(Startable::Kind& kind, base::Instant now);

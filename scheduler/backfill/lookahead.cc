@@ -113,6 +113,7 @@ struct Lookahead::Search {
   std::optional<base::Instant> windows_begin;  // as recorded
   bool takes_extra_row = false;
   bool is_future = false;
+  std::optional<std::size_t> refused{};  // with so many of ends_ gone, and fewer
 
   bool counts() const { return count || room; }
   void leave(const Job& job) {
@@ -148,7 +149,7 @@ void Lookahead::begin(base::Instant now) {
   if (is_later) ripenings_.clear();  // an overdue job's end is guessed
   const bool same = ends_version_ == books_.version() && !(is_later && !unsettled_.empty()) &&
                     !cluster_.parameters().gang;
-  has_ends_ = has_ends_ && same;
+  if (!same) changed();
 }
 
 void Lookahead::end() {
@@ -165,6 +166,8 @@ void Lookahead::release() {
 
 void Lookahead::changed() {
   has_ends_ = false;
+  rooms_.clear();
+  refusals_.clear();
 }
 
 // A start is the usual change within a pass. Its end is put into the order, instead of reading all
@@ -243,7 +246,6 @@ void Lookahead::read_ends() {
   if (std::exchange(has_ends_, true)) return;
   ends_version_ = books_.version();
   ripenings_.clear();
-  rooms_.clear();
   const bool as_before = ends_configuration_ == cluster_.configuration_version();
   if (books_.moves().all || !as_before || cluster_.parameters().gang) {
     read_all_ends();
@@ -321,7 +323,9 @@ RowRoom* Lookahead::room_in(PartitionIndex partition) {
   if (parameters.select != SelectType::kConsTres || parameters.as_recorded) return nullptr;
   const auto [room, is_new] = rooms_.try_emplace(partition, cluster_, partition);
   if (is_new) {
-    for (const End& end : ends_) room->second.enter(*end.job);
+    for (const auto& [order, job] : books_.allocated()) {
+      if (!job->completing()) room->second.enter(*job);
+    }
   }
   return &room->second;
 }
@@ -334,6 +338,7 @@ bool Lookahead::has_candidates(Search& search) {
   const preempt::CandidateList list = preempt::candidates(cluster_, allocated, search.question.job,
                                                           search.question.partition, now_);
   if (list.candidates.empty()) return false;
+  read_ends();
   // A trial counts the jobs that were taken away in the order of their ends, and victims come from
   // anywhere in it.
   release();
@@ -378,9 +383,51 @@ void Lookahead::take_away(std::size_t count) {
 // Asks if the job fits when so many jobs are gone; then it starts at `start`.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
-  if (!search.may_fit()) return std::nullopt;
-  take_away(gone);
-  return question_selector(search, search.question.nodes, start);
+  if (!search.has_victims && search.refused && gone <= *search.refused) return std::nullopt;
+  std::optional<Answer> answer;
+  if (search.may_fit()) {
+    take_away(gone);
+    answer = question_selector(search, search.question.nodes, start);
+  }
+  if (!answer && !search.has_victims) search.refused = gone;
+  return answer;
+}
+
+namespace {
+
+// True if `b` cannot start where `a` cannot.
+bool needs_no_less(const Lookahead::Question::Kind& b, const Lookahead::Question::Kind& a) {
+  return b.number == a.number && b.nodes >= a.nodes && b.tasks * a.nodes >= a.tasks * b.nodes;
+}
+
+}  // namespace
+
+// What others were refused, by the books as they are. Cost: O(64 × nodes / 64).
+std::optional<std::size_t> Lookahead::refused_up_to(const Question& question,
+                                                    const SharingStatus& sharing) const {
+  std::optional<std::size_t> most;
+  if (!question.kind) return most;
+  for (const Refusal& known : refusals_) {
+    if (most && known.gone <= *most) continue;
+    if (known.may_stack != sharing.may_stack) continue;
+    if (!needs_no_less(*question.kind, known.kind)) continue;
+    if (known.nodes.contains(question.nodes)) most = known.gone;
+  }
+  return most;
+}
+
+// Refusals that say no more than this one are superfluous.
+void Lookahead::note_refusal(const Search& search) {
+  constexpr std::size_t kMost = 64;
+  const Question& question = search.question;
+  if (!question.kind || !search.refused) return;
+  if (search.refused == refused_up_to(question, search.sharing)) return;
+  std::erase_if(refusals_, [&](const Refusal& known) {
+    return known.gone <= *search.refused && known.may_stack == search.sharing.may_stack &&
+           needs_no_less(known.kind, *question.kind) && question.nodes.contains(known.nodes);
+  });
+  if (refusals_.size() == kMost) refusals_.erase(refusals_.begin());
+  refusals_.push_back({*question.kind, search.sharing.may_stack, question.nodes, *search.refused});
 }
 
 // Returns true if an allocated job has no pods on its nodes any longer when the one in question
@@ -468,11 +515,11 @@ void Lookahead::Ripening::add_end() {
 }
 
 Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
-  read_ends();
   // With preemption a node is not only ripe when jobs have ended; and as recorded, the start is the
   // end of a batch and not of a node.
-  if (!counts_cores_ || preempt::enabled(cluster_)) return nullptr;
-  if (cluster_.parameters().as_recorded) return nullptr;
+  if (cluster_.parameters().as_recorded || preempt::enabled(cluster_)) return nullptr;
+  if (!counts_cores()) return nullptr;
+  read_ends();
   const Needs needs{*this, job, partition};
   const int key = needs.whole ? 0 : needs.of_node;
   return &ripenings_.try_emplace(key, *this, key).first->second;
@@ -619,6 +666,17 @@ void Lookahead::widen(Search& search, const Batch& batch) const {
   }
 }
 
+// Ends the batch with the last end by Question::until, and returns true if that leaves ends out: a
+// start at these would be of no use. Ends that are guessed have no order, so such a batch stays
+// whole.
+bool Lookahead::cut(const Search& search, Batch& batch) const {
+  const std::optional<base::Instant> until = search.question.until;
+  if (cluster_.parameters().as_recorded || !until || ends_[batch.begin].at <= now_) return false;
+  const std::size_t whole = batch.end;
+  while (batch.end > batch.begin + 1 && ends_[batch.end - 1].at > *until) --batch.end;
+  return batch.end < whole;
+}
+
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
 Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
   if (cluster_.parameters().as_recorded) return found;
@@ -628,6 +686,7 @@ Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer f
   // with the first count that free cores allow, which is often the answer.
   std::size_t enough = batch.end;
   std::size_t too_few = batch.possible ? *batch.possible - 1 : batch.begin;
+  if (!search.has_victims) too_few = std::max(too_few, search.refused.value_or(0));
   for (std::size_t next = too_few + 1; too_few + 1 < enough;) {
     if (auto answer = ask(search, next, guess_end(ends_[next - 1]))) {
       found = *std::move(answer);
@@ -643,15 +702,19 @@ Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer f
 Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   search.is_future = true;
   while (from < ends_.size()) {
-    const Batch batch = add_batch(search, from);
+    Batch batch = add_batch(search, from);
     if (batch.end == from) break;  // the others have no nodes in question
     const base::Instant start = guess_end(ends_[batch.end - 1]);
     // Not the end of the batch, which can lie after `until` though a start within it does not.
     const base::Instant earliest = cluster_.parameters().as_recorded ? start : batch.first;
     if (search.question.until && earliest > *search.question.until) return {.kind = Kind::kLater};
-    if (auto answer = ask(search, batch.end, start)) {
-      return narrow(search, batch, *std::move(answer));
+    const bool ends_later = cut(search, batch);
+    if (!batch.possible || *batch.possible <= batch.end) {
+      if (auto answer = ask(search, batch.end, guess_end(ends_[batch.end - 1]))) {
+        return narrow(search, batch, *std::move(answer));
+      }
     }
+    if (ends_later) return {.kind = Kind::kLater};
     from = batch.end;
     widen(search, batch);
   }
@@ -662,7 +725,8 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   Search search{.question = question, .sharing = sharing, .count = {}};
   Ripening* const exact = ripening(question.job, question.partition);
   if (exact != nullptr) return when_ripe(search, *exact);
-  if (counts_cores_ && !question.on_any_node) {
+  if (counts_cores() && !question.on_any_node) {
+    read_ends();
     search.count.emplace(*this, question);
   } else if (RowRoom* const room = room_in(question.partition)) {
     const Needs needs{*this, question.job, question.partition};
@@ -673,15 +737,18 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
                                        .whole = needs.whole,
                                        .cores = needs.cores});
   }
+  search.refused = refused_up_to(question, sharing);
   if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1
   const auto search_on = [&]() -> Answer {
     if (!question.estimates_only && has_candidates(search)) {  // 2
       if (auto answer = ask(search, 0, now_)) return *std::move(answer);
     }
     if (question.now_only) return {.kind = Kind::kLater};
+    read_ends();
     return after_ends(search, 0);  // 3
   };
   Answer answer = search_on();
+  note_refusal(search);
   if (search.has_victims) {
     release();
     // The marks are for one question; the ends are kept for the next.
@@ -693,7 +760,6 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
 // First as if the job shared its nodes with no other, and if it cannot start at once, as it may
 // (8.1 step 3h).
 Lookahead::Answer Lookahead::will_run(const Question& question) {
-  read_ends();
   const Partition& partition = cluster_.partition(question.partition);
   const SelectType select = cluster_.parameters().select;
   const SharingStatus own = resolve_sharing(select, partition, question.job.request.sharing);

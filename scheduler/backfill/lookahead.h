@@ -14,10 +14,13 @@
 //
 // Between questions the books stay as the last one left them, with so many jobs taken away (a trial
 // of the selector), and the next one moves on from there. Before it asks the selector it counts
-// free cores, which is cheap, and refuses most of what cannot fit.
+// free cores, which is cheap, and refuses most of what cannot fit. Where jobs are stacked, so that
+// cores cannot be counted, it remembers what the selector has refused: a job of the same kind that
+// needs no less (Question::Kind) does not fit there either.
 //
 // The order of the ends is kept from one pass to the next: what JobBooks::moves() names is looked
-// at again. Only where jobs take turns it is made anew, since their ends follow from the turns.
+// at again. Only where jobs take turns it is made anew, since their ends follow from the turns; and
+// only when a question needs it: if a stacked job can start now follows from the books alone.
 //
 // Threads: none. Cost: the first question after a change O(allocated jobs) in copies, O(log) for
 // each job that moved, and where jobs take turns O(allocated jobs × log); will_run O(allocated jobs
@@ -76,6 +79,14 @@ class Lookahead {
     bool now_only = false;
     // A start after this instant is of no use; nullopt = any is.
     std::optional<base::Instant> until;
+    // Jobs of one kind ask for the same but for the size. One of them cannot start if another one
+    // cannot that needs no more, on no fewer nodes. nullopt = nothing is known of other jobs.
+    struct Kind {
+      int number = 0;
+      int nodes = 0;           // in all; more of them are no easier to find …
+      std::int64_t tasks = 0;  // … with as many tasks on each, and more tasks neither
+    };
+    std::optional<Kind> kind{};
     // The question of sched/builtin (8.3): no job is preempted, and the job shares its nodes as it
     // may, without a try to have them alone.
     bool estimates_only = false;
@@ -164,6 +175,16 @@ class Lookahead {
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
   std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
                                           base::Instant start);
+  // The selector has refused jobs of the kind on these nodes with so many of ends_ gone, and fewer.
+  struct Refusal {
+    Question::Kind kind;
+    bool may_stack;
+    NodeSet nodes;
+    std::size_t gone;
+  };
+  std::optional<std::size_t> refused_up_to(const Question& question,
+                                           const SharingStatus& sharing) const;
+  void note_refusal(const Search& search);
   struct Batch {
     std::size_t begin, end;                 // of ends_
     base::Instant first{};                  // end in it that matters
@@ -171,6 +192,7 @@ class Lookahead {
     std::optional<std::size_t> possible{};  // by the count of cores, with so many jobs gone
   };
   Batch add_batch(Search& search, std::size_t from) const;
+  bool cut(const Search& search, Batch& batch) const;
   void widen(Search& search, const Batch& batch) const;
   Answer narrow(Search& search, const Batch& batch, Answer found);
   std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
@@ -194,7 +216,8 @@ class Lookahead {
   std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
   std::vector<int> free_cores_;          // by rank, now
   std::map<int, Ripening> ripenings_;    // by the cores needed on a node; 0 = all of them
-  std::map<PartitionIndex, RowRoom> rooms_;  // of ends_
+  std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
+  std::vector<Refusal> refusals_;            // of these, and of ends_
   std::vector<int> threads_;             // by PartitionIndex; 0 = not known
   std::uint64_t threads_version_ = 0;    // of the cluster's configuration
   NodeSet ripe_nodes_;                   // of the last question

@@ -8,22 +8,40 @@ namespace {
 
 // The part of a request that decides if a job can start now: all but who asks, when and for how
 // long. A field that is missing here would give a job the answer of another one.
-auto start_part(const JobRequest& request) {
-  return std::tie(request.min_nodes, request.tasks, request.max_nodes, request.nodes_given,
-                  request.tasks_per_node, request.tasks_per_socket, request.tasks_per_core,
-                  request.cpus_per_task, request.min_cpus_per_node, request.sockets_per_node,
-                  request.cores_per_socket, request.threads_per_core, request.overcommit,
-                  request.use_min_nodes, request.memory, request.tmp_disk, request.sharing,
-                  request.required_nodes, request.excluded_nodes, request.contiguous,
-                  request.constraint, request.qos, request.pod_per_task);
+auto size_part(const JobRequest& request) {
+  return std::tie(request.min_nodes, request.tasks, request.max_nodes);
+}
+auto shape_part(const JobRequest& request) {
+  return std::tie(request.nodes_given, request.tasks_per_node, request.tasks_per_socket,
+                  request.tasks_per_core, request.cpus_per_task, request.min_cpus_per_node,
+                  request.sockets_per_node, request.cores_per_socket, request.threads_per_core,
+                  request.overcommit, request.use_min_nodes, request.memory, request.tmp_disk,
+                  request.sharing, request.required_nodes, request.excluded_nodes,
+                  request.contiguous, request.constraint, request.qos, request.pod_per_task);
+}
+
+bool start_alike(const JobRequest& a, const JobRequest& b) {
+  return size_part(a) == size_part(b) && shape_part(a) == shape_part(b);
+}
+
+// True if a job that gets more nodes and on them as many tasks at least has on some of these all
+// that this one asks for.
+bool has_size(const JobRequest& request) {
+  return request.tasks && request.max_nodes == request.min_nodes && !request.tasks_per_node &&
+         !request.overcommit && !request.contiguous && !request.pod_per_task &&
+         request.required_nodes.empty() && request.constraint.empty();
 }
 
 }  // namespace
 
+bool start_alike_but_for_size(const JobRequest& a, const JobRequest& b) {
+  return has_size(a) && has_size(b) ? shape_part(a) == shape_part(b) : start_alike(a, b);
+}
+
 void Startable::add(std::size_t index, Kind kind, base::Duration limit) {
   const auto known = std::ranges::find_if(kinds_, [&](const Kind& other) {
     return !kind.special && !other.special && other.partition == kind.partition &&
-           start_part(other.job->request) == start_part(kind.job->request);
+           start_alike(other.job->request, kind.job->request);
   });
   if (known == kinds_.end()) {
     kind.records.emplace_back(index, limit);
