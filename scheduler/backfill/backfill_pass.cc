@@ -279,6 +279,18 @@ std::optional<Lookahead::Question::Kind> BackfillPass::kind_of(const Try& tried,
       .number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
 }
 
+// Where cores are counted the kind of a job tells nothing that its ripening does not.
+Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
+                                    std::optional<base::Instant> until, base::Instant now) {
+  const bool counted = lookahead_.ripening(tried.job, tried.partition) != nullptr;
+  return lookahead_.will_run({.job = tried.job,
+                              .partition = tried.partition,
+                              .nodes = nodes,
+                              .now_only = tried.now_only,
+                              .until = until,
+                              .kind = counted ? std::nullopt : kind_of(tried, now)});
+}
+
 // Returns true if a record from the next one on may start now. Promises only become more in a pass,
 // so a kind of job that cannot start is not asked about again before another job has started.
 bool BackfillPass::may_start_more(base::Instant now) {
@@ -325,12 +337,7 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   if (plan.sweep.count() < node_counts(cluster_, tried.job.request, tried.partition).min) {
     return false;
   }
-  Lookahead::Answer answer = lookahead_.will_run({.job = tried.job,
-                                                  .partition = tried.partition,
-                                                  .nodes = nodes,
-                                                  .now_only = true,
-                                                  .until = {},
-                                                  .kind = kind_of(tried, now)});
+  Lookahead::Answer answer = ask(tried, nodes, {}, now);
   kind.nodes = std::move(answer.nodes);
   return answer.kind == Lookahead::Answer::Kind::kStarts;
 }
@@ -451,8 +458,6 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   sweep.begin(usable_, tried.limit);
   Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
-  const std::optional<Lookahead::Question::Kind> kind =
-      ripe.ripening() == nullptr ? kind_of(tried, now) : std::nullopt;
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
   bool counted = false, possible = any_required || tried.now_only;
@@ -475,12 +480,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       continue;
     }
     if (!std::exchange(possible, true)) plan.failures.add(need, *from);
-    Lookahead::Answer answer = lookahead_.will_run({.job = tried.job,
-                                                    .partition = tried.partition,
-                                                    .nodes = nodes,
-                                                    .now_only = tried.now_only,
-                                                    .until = until,
-                                                    .kind = kind});
+    Lookahead::Answer answer = ask(tried, nodes, until, now);
     if (answer.kind != Lookahead::Answer::Kind::kStarts) {
       from = later;
       continue;

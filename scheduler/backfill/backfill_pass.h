@@ -158,6 +158,8 @@ class BackfillPass {
   bool may_end_early() const;
   bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
   std::optional<Lookahead::Question::Kind> kind_of(const Try& tried, base::Instant now);
+  Lookahead::Answer ask(const Try& tried, const NodeSet& nodes,
+                        std::optional<base::Instant> until, base::Instant now);
   bool may_start_more(base::Instant now);
   Startable list_startable(base::Instant now) const;
   bool can_start(Startable::Kind& kind, base::Instant now);
