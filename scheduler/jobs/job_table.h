@@ -109,12 +109,24 @@ struct Job {
   JobRequest request;
   std::string message;
 
-  // --- the life cycle: engine, Admission (eligible_time) and MainPass (held) ---
-  Priority priority{};           // as computed or given; `held` counts as 0
+  // --- the line of memory that new priorities of all waiting jobs read and write ---
+  // SortedRecords::change_all() asks for it ahead. The sections of its fields are in brackets.
+  alignas(64) Priority priority{};  // as computed or given; `held` counts as 0 [the life cycle]
+  Priority queued_priority{};       // of the job's record, if it has a single one [Admission]
+  base::Instant eligible_time{};    // [Admission]
+  // multifactor, of a job with one partition: what of the sum does not change with the time, and
+  // the version of the configuration that it follows from (0 = it is not known). [Priorities]
+  std::int64_t fixed_terms = 0;
+  std::uint64_t fixed_terms_version = 0;
+  std::optional<AssociationIndex> association;  // [Priorities]
+  // One per partition; empty = not queued. The priority of a single one is `queued_priority`, and
+  // not the copy in here. [Admission]
+  std::vector<QueueRecord> queued_in;
+
+  // --- the life cycle: engine and MainPass (held) ---
   std::optional<Reason> held;    // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
   bool held_by_suspend = false;  // by nothing but its user's suspend: a resume releases it
   base::Instant submit_time{};   // reset by a requeue (T7)
-  base::Instant eligible_time{};
   std::optional<base::Instant> not_before;  // requeue delay
   int restarts = 0;
   int exit_code = 0;
@@ -122,16 +134,8 @@ struct Job {
   base::Instant avoid_until{};
 
   // --- Priorities ---
-  std::optional<AssociationIndex> association;
   std::vector<PartitionPriority> priority_in;  // multifactor, and the job names several partitions
   base::Duration charged{};                    // so much of its run time
-  // multifactor, of a job with one partition: what of the sum does not change with the time, and
-  // the version of the configuration that it follows from (0 = it is not known).
-  std::int64_t fixed_terms = 0;
-  std::uint64_t fixed_terms_version = 0;
-
-  // --- Admission ---
-  std::vector<QueueRecord> queued_in;  // one per partition; empty = not queued
 
   // --- JobBooks: what the last pass of the backfill promised to it, while it is queued ---
   struct Plan {

@@ -101,8 +101,8 @@ Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
 }
 
 // A job with several records is worked out with each of them, since it is not known which of them
-// comes first. Both copies of a record are changed, the queue's and the job's: erase() finds the
-// one by the other.
+// comes first. The priority is noted with the job, too: erase() finds the record by it. Of a single
+// record it stands beside the job's own priority, so that nothing else of it has to be fetched.
 bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
   for (const std::int64_t order : outside_) {
     Job& job = *books_.table().all().at(order);
@@ -112,7 +112,10 @@ bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
   return queue_.set_priorities([&](const QueueRecord& queued) {
     Job& job = *queued.record;
     work_out(job);
-    const Priority priority = priority_in(job, queued.partition);
+    // Fixed terms are those of a job with one partition, which keeps no list of priorities.
+    const bool has_one = job.fixed_terms_version != 0;
+    const Priority priority = has_one ? job.priority : priority_in(job, queued.partition);
+    if (job.queued_in.size() == 1) return job.queued_priority = priority;
     for (QueueRecord& record : job.queued_in) {
       if (record.partition == queued.partition) record.priority = priority;
     }
@@ -122,6 +125,7 @@ bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
 
 // Takes the job out of the queue in all its partitions.
 void Admission::withdraw(Job& job) {
+  if (job.queued_in.size() == 1) job.queued_in.front().priority = job.queued_priority;
   for (const QueueRecord& record : job.queued_in) queue_.erase(record, cluster_);
   job.queued_in.clear();
 }
@@ -182,6 +186,7 @@ void Admission::admit(Job& job, base::Instant now) {
       continue;
     }
     queue_.insert(job.queued_in.emplace_back(record_of(job, partition)), cluster_);
+    job.queued_priority = job.queued_in.back().priority;
     unexplained_.note(job.id, books_.table().size());
   }
   if (job.queued_in.empty()) {

@@ -15,10 +15,7 @@ constexpr std::size_t kAhead = 16;
 
 // Fetches the fields of the job that working out a priority reads and writes.
 void fetch(const Job& job) {
-  __builtin_prefetch(&job.priority);
-  __builtin_prefetch(&job.not_before);
-  __builtin_prefetch(&job.association);
-  __builtin_prefetch(&job.queued_in);
+  __builtin_prefetch(&job.priority, 1);
 }
 
 }  // namespace
@@ -81,8 +78,8 @@ SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
           static_cast<std::size_t>(place - found->begin())};
 }
 
-// The jobs of the records are all over the memory. Those of the records ahead are asked for early:
-// their fields first, and from there, half as far ahead, their own records.
+// The jobs of the records are all over the memory, so those of the records ahead are asked for
+// early.
 bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) {
   const QueueRecord* last = nullptr;
   bool in_order = true;
@@ -90,9 +87,6 @@ bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) 
     for (std::size_t i = 0; i < std::min(kAhead, block.size()); ++i) fetch(*block[i].record);
     for (std::size_t i = 0; i < block.size(); ++i) {
       if (i + kAhead < block.size()) fetch(*block[i + kAhead].record);
-      if (i + kAhead / 2 < block.size()) {
-        __builtin_prefetch(block[i + kAhead / 2].record->queued_in.data());
-      }
       change(block[i]);
       in_order = in_order && (last == nullptr || before(*last, block[i]));
       last = &block[i];
