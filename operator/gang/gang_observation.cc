@@ -136,6 +136,8 @@ class Observer {
       const SlotPod& one = view_.pods[i];
       if (!slot.has_pod()) continue;
       if (one.pod == nullptr) {
+        // A pod whose success is known may go: its log alone is lost.
+        if (view_.members != nullptr && view_.members->has_succeeded(slot.pod_index)) continue;
         out_.missing.push_back(slot.index);
         out_.all_finished = out_.all_succeeded = all_running = false;
         continue;

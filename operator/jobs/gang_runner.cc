@@ -241,24 +241,19 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
     note_short_life(job, seen);
     return complete(job);
   }
-  std::vector<int> missing = seen.missing;
-  // A pod whose success is known may go: its log alone is lost.
-  std::erase_if(missing, [&](int slot) {
-    return members.has_succeeded(job.start.slots[static_cast<std::size_t>(slot)].pod_index);
-  });
   // 2.
   if (!is_ready(job)) {
-    if (!missing.empty()) return pods_.launch(job, missing);
+    if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
     return become_ready_when_settled(job, seen);
   }
   // 3.
   fill_places(job);
   if (job.status.is_uncommitted()) return;
   // 4.
-  for (const int slot : missing) {
+  for (const int slot : seen.missing) {
     if (job.start.seen.contains(slot)) return lose_member(job, slot);
   }
-  if (!missing.empty()) pods_.launch(job, missing);
+  if (!seen.missing.empty()) pods_.launch(job, seen.missing);
 }
 
 // The timetables are only wanted here: CommitGate holds them back until the places are stored.

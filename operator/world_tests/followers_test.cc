@@ -102,6 +102,28 @@ TEST_F(FollowersTest, TakeThePlacesOfThoseThatHaveSucceeded) {
   expect_no_violations(world_);
 }
 
+// A pod has done its work before the gang has settled, and its object is deleted: nothing is made
+// in its place, and the gang must not wait for it, or the Job would run for ever.
+TEST_F(FollowersTest, GoOnWithoutAPodThatSucceededBeforeTheGangWasReady) {
+  json config = linear_config("4s");
+  config["spec"]["timetable"]["settle"] = "8s";
+  world_.apply(config);
+  create(sweep("sweep", 2, 6, "1s", nullptr, {{"test/work-of-others", "20s"}}));
+  ASSERT_TRUE(world_.run_until([&] { return !successes(world_).empty(); }, minutes{1}));
+  world_.run_for(world_.tick);  // the operator has seen it
+  for (const kube::Pod& pod : world_.pods()) {
+    if (pod.status.phase != kube::PodPhase::kSucceeded) continue;
+    ASSERT_TRUE(world_.client()
+                    .remove<kube::Pod>(kube::key_of(pod.metadata), {.grace_period = seconds{0}})
+                    .ok());
+    break;
+  }
+  ASSERT_FALSE(kube::is_true(ours().front().status.conditions, kube::kReady));
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_EQ(get("sweep").status.succeeded, 6);
+  EXPECT_EQ(ours().front().status.starts, 1);
+}
+
 // The batch group promises no index in this mode, so programs must not see one. We still count by
 // index: the label kubegang.io/task is ours.
 TEST_F(FollowersTest, NeedNoIndexes) {
