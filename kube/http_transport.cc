@@ -472,8 +472,8 @@ class HttpTransport::Connections {
     // Checked for each connection: a certificate expires while the process runs, and the alert of
     // the server does not always arrive (tls_alert) and never says since when.
     if (auto status = check_dates_of(*party); !status.ok()) return status.error();
-    std::unique_ptr<httplib::ClientImpl> client = make_plain();
-    if (is_tls()) client = std::make_unique<TlsClient>(party->tls, url_, proxy_);
+    std::unique_ptr<httplib::ClientImpl> client =
+        is_tls() ? std::make_unique<TlsClient>(party->tls, url_, proxy_) : make_plain();
     client->set_keep_alive(true);
     // Head and body of a request are two writes; without this the second waits for the
     // acknowledgement of the first (Nagle's algorithm).
