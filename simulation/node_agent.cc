@@ -91,7 +91,6 @@ struct NodeAgent::Worker {
   Time policy_at{0};
   Time status_at = kNoTime;
   Time told_at{0};
-  std::uint64_t overlap_before = 0;
   bool confirming = false;  // the timetable is asked for, as the waker says
   bool stopping = false;
 };
@@ -138,7 +137,7 @@ void NodeAgent::start_worker() {
 // Nothing of the process stays but the journal on disk, and what the kernel keeps: frozen cgroups.
 void NodeAgent::end_worker() {
   if (!worker_) return;
-  overlap_micros_ += worker_->counters.overlap_micros.load() - worker_->overlap_before;
+  overlap_micros_ += worker_->counters.overlap_micros.load();
   link_.drop_feeds();
   worker_.reset();
   hung_since_ = kNoTime;
