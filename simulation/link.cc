@@ -319,6 +319,8 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
   }
   if (breaks_off) {
     --weather.breaks_off;
+    weather.broke_off_at = now_;
+    broke_off_ = true;
     ++tally_.faults["watch broken off"];
     close();
     return base::Error{base::Code::kUnavailable, "connection reset"};
@@ -333,11 +335,12 @@ bool Link::is_up_to_date() const {
   });
 }
 
-// Returns when the last fault of this link ends or has ended. Watches that break off have no end:
-// they are resumed at once.
+// Returns when the last fault of this link ends or has ended. Each watch that breaks off is a fault
+// of its own: it may come long after the event that ordered it, and the informer's pause doubles
+// while nothing is delivered.
 Time Link::last_trouble() const {
   return std::max({weather.partitioned_until, weather.bad_until, weather.delayed_until,
-                   weather.duplicated_until, weather.stale_until});
+                   weather.duplicated_until, weather.stale_until, weather.broke_off_at});
 }
 
 }  // namespace simulation

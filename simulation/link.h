@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/prng.h"
@@ -30,6 +31,7 @@ struct Weather {
   Time duplicated_until{0};  // watches say things twice
   Time stale_until{0};       // NodeTimetables are listed from a cache that stands still
   int breaks_off = 0;        // so many deliveries end in the middle
+  Time broke_off_at{0};      // the last of them did
 };
 
 // The transport of one process. REQUIRES: one thread, and add_feed()'s steps call back into
@@ -64,6 +66,8 @@ class Link final : public kube::Transport {
   bool is_up_to_date() const;
   // It can be reached, and for `time` now has been.
   bool was_whole_for(Time time) const { return now_ >= last_trouble() + time; }
+  // A watch broke off since the last call.
+  bool take_broke_off() { return std::exchange(broke_off_, false); }
   bool is_partitioned() const { return now_ < weather.partitioned_until; }
 
   Weather weather;
@@ -98,6 +102,7 @@ class Link final : public kube::Transport {
   Feed* feed_ = nullptr;  // being stepped
   std::shared_ptr<devcluster::ApiServer> stale_;
   bool dry_run_ = false;
+  bool broke_off_ = false;
 };
 
 // Waits that are inside a call of the client library are skipped.

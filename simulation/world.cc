@@ -278,15 +278,21 @@ void World::step() {
     later_.erase(later_.begin() + static_cast<std::ptrdiff_t>(i));
     act();
   }
+  const auto fault_if = [&](bool happened) {
+    if (happened) ledger_.fault();
+  };
   for (auto& one : operators_) {
     if (one->next() <= now_) one->step();
-    if (one->take_died_at_write()) ledger_.fault();
+    fault_if(one->take_died_at_write());
+    fault_if(one->link().take_broke_off());
   }
   for (Node& node : nodes_) {
     if (!node.machine->is_on) continue;
     if (node.kubelet->next() <= now_) node.kubelet->step();
     if (node.agent->next() <= now_) node.agent->step();
-    if (node.agent->take_died_at_freeze()) ledger_.fault();
+    fault_if(node.agent->take_died_at_freeze());
+    fault_if(node.agent->link().take_broke_off());
+    fault_if(node.kubelet->link().take_broke_off());
   }
   if (cluster_at_ <= now_) step_cluster();
   // The links take up what was written only after every part has had its step: a program never
