@@ -6,7 +6,7 @@ namespace cli {
 namespace {
 
 // Seconds since the epoch, rounded down; also for a local time that is kept as if it were UTC.
-std::time_t seconds_of(base::Instant instant) {
+std::time_t time_t_of(base::Instant instant) {
   return std::chrono::floor<std::chrono::seconds>(instant.time_since_epoch()).count();
 }
 
@@ -14,7 +14,7 @@ std::time_t seconds_of(base::Instant instant) {
 // local time as if it were UTC. Of a local time that occurs twice or not at all, because the clocks
 // are changed, mktime chooses one.
 base::Duration zone_at(base::Instant local) {
-  const std::time_t as_utc = seconds_of(local);
+  const std::time_t as_utc = time_t_of(local);
   std::tm fields{};
   if (gmtime_r(&as_utc, &fields) == nullptr) return base::Duration{0};
   fields.tm_isdst = -1;  // mktime finds out
@@ -27,7 +27,7 @@ base::Duration zone_at(base::Instant local) {
 // The offset now is not enough: "--begin=2026-07-01" is to be read with summer's offset even if it
 // is winter, hence the function `zone_at`.
 slurm::Now local_time(base::Instant now) {
-  const std::time_t seconds_count = seconds_of(now);
+  const std::time_t seconds_count = time_t_of(now);
   std::tm local{};
   if (localtime_r(&seconds_count, &local) == nullptr) return {.instant = now};
   return {.instant = now, .zone = std::chrono::seconds{local.tm_gmtoff}, .zone_at = zone_at};

@@ -97,7 +97,7 @@ Json text_or_null(const std::string& text) {
 }
 
 // Seconds since the epoch with microseconds, which a double keeps until the year 2200.
-Json seconds_or_null(const std::optional<base::Instant>& at) {
+Json expected_or_null(const std::optional<base::Instant>& at) {
   return at ? Json(static_cast<double>(base::micros_since_epoch(*at)) / 1e6) : Json(nullptr);
 }
 
@@ -120,7 +120,7 @@ std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
                     {"succeeded", line.progress ? Json(line.progress->succeeded) : Json(nullptr)},
                     {"completions",
                      line.progress ? Json(line.progress->completions) : Json(nullptr)},
-                    {"expectedStart", seconds_or_null(line.expected_start)},
+                    {"expectedStart", expected_or_null(line.expected_start)},
                     {"plannedNodes", text_or_null(line.planned_nodes)}});
   }
   const Json all = {{"asOf", static_cast<double>(base::micros_since_epoch(now)) / 1e6},

@@ -13,7 +13,7 @@ namespace {
 
 // A second in all. A v1 cgroup with many tasks needs milliseconds to thaw.
 constexpr int kAttemptsMax = 20;
-constexpr base::Duration kAgainAfter = std::chrono::milliseconds{50};
+constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
 
 }  // namespace
 
@@ -39,7 +39,7 @@ bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& giv
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
     result = thaw_journaled(*journal, *cgroups);
     if (result.failed.empty() || give_up()) break;
-    clock.pause(kAgainAfter);
+    clock.pause(kThawAgainAfter);
   }
   // Logging comes after the last attempt: a log that blocks must not keep a pod frozen.
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,

@@ -8,7 +8,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr base::Instant kNow{seconds{1'000'000}};
+constexpr base::Instant kSeen{seconds{1'000'000}};
 
 class GangObservationTest : public testing::Test {
  protected:
@@ -31,7 +31,7 @@ class GangObservationTest : public testing::Test {
     one.status.container_statuses[0].state.running = kube::ContainerRunning{started_at};
   }
   void ended(const std::string& name, int exit_code, const std::string& reason = "Error",
-             base::Instant at = kNow) {
+             base::Instant at = kSeen) {
     kube::Pod& one = pod(name);
     one.status.phase = exit_code == 0 ? kube::PodPhase::kSucceeded : kube::PodPhase::kFailed;
     one.status.container_statuses = {{.name = "main"}};
@@ -66,7 +66,7 @@ class GangObservationTest : public testing::Test {
                          .ready = ready,
                          .success_policy = success_policy_ ? &*success_policy_ : nullptr,
                          .are_adopted = are_adopted_},
-                        kNow);
+                        kSeen);
   }
 
   std::vector<PodSlot> slots_;
@@ -78,20 +78,20 @@ class GangObservationTest : public testing::Test {
 
 // A gang is ready when its slowest pod is, because its programs wait for each other.
 TEST_F(GangObservationTest, IsAsSettledAsItsSlowestPod) {
-  running("a", kNow - seconds{100});
+  running("a", kSeen - seconds{100});
   EXPECT_EQ(observe().missing, std::vector<int>{1});
   EXPECT_FALSE(observe().settled_at.has_value());
-  running("b", kNow - seconds{1});
+  running("b", kSeen - seconds{1});
   // startedAt's whole second and 2 s of settling.
-  EXPECT_EQ(observe().settled_at, kNow + seconds{2});
+  EXPECT_EQ(observe().settled_at, kSeen + seconds{2});
 }
 
 // 97 s ago: a was started 100 s ago, and needs the whole second of startedAt and the 2 s of
 // settling. b has ended and needs nothing.
 TEST_F(GangObservationTest, AContainerThatHasEndedHasSettled) {
-  running("a", kNow - seconds{100});
+  running("a", kSeen - seconds{100});
   ended("b", 0);
-  EXPECT_EQ(observe().settled_at, kNow - seconds{97});
+  EXPECT_EQ(observe().settled_at, kSeen - seconds{97});
   EXPECT_FALSE(observe().failure.has_value());
   ended("a", 0);
   EXPECT_TRUE(observe().all_succeeded);
@@ -99,8 +99,8 @@ TEST_F(GangObservationTest, AContainerThatHasEndedHasSettled) {
 
 // b failed a second before a, so a's failure may be its consequence: the exit code is b's.
 TEST_F(GangObservationTest, TheFirstFailureCounts) {
-  ended("a", 3, "Error", kNow - seconds{1});
-  ended("b", 4, "Error", kNow - seconds{2});
+  ended("a", 3, "Error", kSeen - seconds{1});
+  ended("b", 4, "Error", kSeen - seconds{2});
   const auto seen = observe(true);
   ASSERT_TRUE(seen.failure.has_value());
   EXPECT_EQ(seen.failure->exit_code, 4);
@@ -111,17 +111,17 @@ TEST_F(GangObservationTest, TheFirstFailureCounts) {
 // The driver ends well, and its worker fails because of that; or the worker fails before.
 TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
   success_policy_ = kube::SuccessPolicy{{{"0", {}}}};
-  ended("a", 0, "Completed", kNow - seconds{5});
-  running("b", kNow - seconds{100});
+  ended("a", 0, "Completed", kSeen - seconds{5});
+  running("b", kSeen - seconds{100});
   EXPECT_EQ(observe(true).success->succeeded, "0");
   // The driver ended 5 s ago. A failure after it, or in the same second (containers tell no finer
   // time), counts for nothing; one before it fails the job.
   for (const int ago : {4, 5}) {
-    ended("b", 1, "Error", kNow - seconds{ago});
+    ended("b", 1, "Error", kSeen - seconds{ago});
     EXPECT_TRUE(observe(true).success.has_value()) << ago;
     EXPECT_FALSE(observe(true).failure.has_value()) << ago;
   }
-  ended("b", 1, "Error", kNow - seconds{6});
+  ended("b", 1, "Error", kSeen - seconds{6});
   EXPECT_FALSE(observe(true).success.has_value());
   EXPECT_TRUE(observe(true).failure.has_value());
   waiting("b", "InvalidImageName");
@@ -132,19 +132,19 @@ TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
 // Their owner deletes them when another one is done, and SIGTERM makes them fail.
 TEST_F(GangObservationTest, AdoptedPodsThatAreDeletedAreNoFailure) {
   ended("a", 0);
-  ended("b", 143, "Error", kNow - seconds{1});
-  pod("b").metadata.deletion_timestamp = kNow - seconds{2};
+  ended("b", 143, "Error", kSeen - seconds{1});
+  pod("b").metadata.deletion_timestamp = kSeen - seconds{2};
   EXPECT_TRUE(observe(true).failure.has_value()) << "one of our own was deleted by another client";
   are_adopted_ = true;
   EXPECT_FALSE(observe(true).failure.has_value());
-  ended("a", 3, "Error", kNow);
+  ended("a", 3, "Error", kSeen);
   EXPECT_EQ(observe(true).failure->exit_code, 3) << "the deleted one failed before";
 }
 
 // Each change of the pod takes one sign away or adds one: the container's reason, the pod's reason,
 // the deletion.
 TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
-  running("b", kNow - seconds{100});
+  running("b", kSeen - seconds{100});
   ended("a", 137, "OOMKilled");
   EXPECT_EQ(observe(true).failure->state, sched::JobState::kOutOfMemory);
   // An init container: then kubelet starts no other.
@@ -155,16 +155,16 @@ TEST_F(GangObservationTest, TellsMemoryEvictionAndDeletionApart) {
   pod("a").status.container_statuses[0].state.terminated->reason = "Error";
   pod("a").status.reason = "Evicted";
   EXPECT_TRUE(observe(true).failure->lost_member);
-  running("a", kNow - seconds{100});
+  running("a", kSeen - seconds{100});
   pod("a").status.reason.clear();
   EXPECT_FALSE(observe(true).failure.has_value());
-  pod("a").metadata.deletion_timestamp = kNow;
+  pod("a").metadata.deletion_timestamp = kSeen;
   EXPECT_TRUE(observe(true).failure->lost_member);
 }
 
 // As a real kubelet reports the pods of a node that was powered off and came back.
 TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed) {
-  running("b", kNow - seconds{100});
+  running("b", kSeen - seconds{100});
   ended("a", 255, "Unknown");
   ASSERT_TRUE(observe(true).failure.has_value());
   EXPECT_TRUE(observe(true).failure->lost_member);
@@ -176,7 +176,7 @@ TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed)
 
 // No container of the pod ever ran, so another node may well take it.
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
-  running("a", kNow);
+  running("a", kSeen);
   pod("b").status.phase = kube::PodPhase::kFailed;
   for (const char* reason :
        {"OutOfcpu", "OutOfmemory", "OutOfpods", "TaintToleration", "UnexpectedAdmissionError"}) {
@@ -191,13 +191,13 @@ TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
 
 // A registry may be away for a moment, so the gang keeps its nodes for a minute.
 TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
-  running("a", kNow);
+  running("a", kSeen);
   waiting("b", "ImagePullBackOff");
   auto seen = observe();
   EXPECT_FALSE(seen.launch.has_value());
   EXPECT_EQ(seen.failing, std::vector<std::string>{"b"});
-  EXPECT_EQ(seen.look_again, kNow + seconds{60});
-  failing_since_["b"] = kNow - seconds{60};
+  EXPECT_EQ(seen.look_again, kSeen + seconds{60});
+  failing_since_["b"] = kSeen - seconds{60};
   EXPECT_TRUE(observe().launch.has_value());
   // A name that no registry could ever have does not get better by waiting.
   failing_since_.clear();
@@ -210,7 +210,7 @@ TEST_F(GangObservationTest, AnImageThatCannotBePulledHasAMinute) {
 // 128 is not the program's exit code: the runtime could not start it (a command that does not
 // exist).
 TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
-  running("a", kNow);
+  running("a", kSeen);
   ended("b", 128, "StartError");
   EXPECT_TRUE(observe().launch.has_value());
   EXPECT_FALSE(observe().failure.has_value());
@@ -218,11 +218,11 @@ TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
 
 // At the deadline a gang that lacks a pod has failed to start, and one whose pods all run has not.
 TEST_F(GangObservationTest, TheStartTimeoutHoldsUntilAllPodsRun) {
-  running("a", kNow);
-  EXPECT_TRUE(observe(false, kNow).launch.has_value());
-  EXPECT_EQ(observe(false, kNow + seconds{5}).look_again, kNow + seconds{5});
-  running("b", kNow);
-  EXPECT_FALSE(observe(false, kNow).launch.has_value());
+  running("a", kSeen);
+  EXPECT_TRUE(observe(false, kSeen).launch.has_value());
+  EXPECT_EQ(observe(false, kSeen + seconds{5}).look_again, kSeen + seconds{5});
+  running("b", kSeen);
+  EXPECT_FALSE(observe(false, kSeen).launch.has_value());
 }
 
 }  // namespace

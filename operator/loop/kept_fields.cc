@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "api/wellknown.h"
-#include "base/cut_text.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/pod_group.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/translate/judged_spec.h"
+#include "operator/translate/kept_text.h"
 #include "operator/translate/node_translation.h"
 
 namespace control {
@@ -28,8 +28,6 @@ namespace {
 
 using Names = std::initializer_list<std::string_view>;
 
-// No name, UID or version that the API server takes is longer.
-constexpr std::size_t kNameBytesMax = 253;
 // The longest value of an annotation that is read is a list of 32 names of partitions.
 constexpr std::size_t kAnnotationBytesMax = 2'047;
 constexpr std::size_t kQuotedBytes = 100;  // of one that is longer
@@ -44,12 +42,6 @@ constexpr std::size_t kIndexesBytesMax = 4'096;  // the CRD's, of a rule of succ
 
 bool is_one_of(std::string_view name, Names names) {
   return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-// Returns the beginning of a text.
-// Of its own memory: shortening a string in place keeps what it had.
-std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
-  return std::string{base::head_of(text, bytes_max)};
 }
 
 // Moves the entries of these names out of `all`; the rest is dropped with it.

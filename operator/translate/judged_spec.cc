@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cut_text.h"
+#include "operator/translate/kept_text.h"
 #include "operator/translate/template_check.h"
 
 namespace control {
@@ -20,20 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kNameBytesMax = 253;
 constexpr std::size_t kImageBytesMax = 1025;  // one more than the CRD allows
 // Resources beside CPU and memory, each of which is refused: as many as are told of.
 constexpr std::size_t kOtherResourcesMax = 4;
-
-// Cuts at a character, not within one: an invalid text would be refused by the API server when the
-// sentence that names it is written.
-std::string head(const std::string& text, std::size_t bytes_max = kNameBytesMax) {
-  return std::string{base::head_of(text, bytes_max)};
-}
-
-std::optional<std::string> head(const std::optional<std::string>& text) {
-  return text ? std::optional{head(*text)} : std::nullopt;
-}
 
 // Only whether the field is there is read. The value is one constant, so a probe of a megabyte
 // costs no more than an empty one.

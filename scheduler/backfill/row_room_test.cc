@@ -9,7 +9,7 @@
 namespace sched::testing {
 namespace {
 
-Configuration two_partitions() {
+Configuration shared_nodes() {
   Configuration configuration = PassWorld::one_partition();
   configuration.cluster.select = SelectType::kConsTres;
   configuration.cluster.gang = true;
@@ -35,7 +35,7 @@ class RowRoomTest : public ::testing::Test {
     return job;
   }
 
-  PassWorld world_{two_partitions()};
+  PassWorld world_{shared_nodes()};
   NodeSet nodes_;
 };
 

@@ -40,18 +40,18 @@ TEST(Offer, FindsTheTightestNode) {
 // stretch, compared with a plain sum and a plain search.
 TEST(Offer, AgreesWithALookAtEachNode) {
   constexpr std::uint64_t kSeed = 20260301;
-  constexpr int kNodes = 300;
+  constexpr int kOffered = 300;
   base::Prng prng{kSeed};
-  Offer offer{kNodes};
-  std::vector<int> plain(kNodes, 0);
+  Offer offer{kOffered};
+  std::vector<int> plain(kOffered, 0);
   for (int round = 0; round < 4'000; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
-    const auto changed = static_cast<std::size_t>(prng.below(kNodes));
+    const auto changed = static_cast<std::size_t>(prng.below(kOffered));
     plain[changed] = static_cast<int>(prng.below(9));
     offer.set(static_cast<int>(changed), plain[changed]);
-    const auto begin = static_cast<int>(prng.below(kNodes));
+    const auto begin = static_cast<int>(prng.below(kOffered));
     const int end =
-        begin + static_cast<int>(prng.below(static_cast<std::uint64_t>(kNodes - begin))) + 1;
+        begin + static_cast<int>(prng.below(static_cast<std::uint64_t>(kOffered - begin))) + 1;
     const int need = static_cast<int>(prng.below(10));
     int tightest = -1;
     for (int rank = begin; rank < end; ++rank) {
