@@ -49,7 +49,6 @@ void ControlLoop::tell_nodes() {
   const NodeBook::News news = nodes_.take_news(policy_.configuration(), policy_.parameters());
   // A node that has left the cluster takes its timetable with it: the Node owns the object.
   for (const std::string& node : news.forgotten) timetables_.forget(node);
-  if (!news.events.empty()) counts_changed_ = true;
   for (const sched::Event& event : news.events) scheduler_.tell(event);
 }
 

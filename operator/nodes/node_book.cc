@@ -132,8 +132,10 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
       sched::NodeSpec spec = judge(name, record, parameters);
       // The scheduler hears only of differences.
       if (spec == record.told) continue;
+      // Of all that it hears only CPUs count in what partitions hold. Memory changes with each pod
+      // of others, and a count looks at all nodes.
+      if (record.told.name.empty() || spec.cpus != record.told.cpus) is_uncounted_ = true;
       record.told = std::move(spec);
-      is_uncounted_ = true;
       news.events.push_back(sched::NodeUpdate{record.told});
       continue;
     }

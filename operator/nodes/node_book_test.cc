@@ -134,5 +134,32 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   EXPECT_TRUE(book.count(configuration));
 }
 
+// A count looks at all nodes, and on a large cluster pods of others come and go a hundred times a
+// second.
+TEST_F(NodeBookTest, CountsAnewForCpusAndNotForMemory) {
+  (void)book.observe("n1", ready_node("n1"));
+  EXPECT_EQ(told(), "+n1");
+  (void)book.count(configuration);
+  book.put_foreign("n1", {"team", "pod"}, kube::Bytes{1 << 30});
+  EXPECT_EQ(told(), "+n1");
+  EXPECT_FALSE(book.is_uncounted());
+
+  kube::Node larger = *ready_node("n1");
+  larger.status.allocatable["cpu"] = *kube::parse_quantity("16");
+  (void)book.observe("n1", std::make_shared<const kube::Node>(larger));
+  EXPECT_EQ(told(), "+n1");
+  EXPECT_TRUE(book.is_uncounted());
+  EXPECT_TRUE(book.count(configuration));
+  EXPECT_EQ(book.cpus_of("all"), 16);
+
+  kube::Node cordoned = larger;
+  cordoned.spec.unschedulable = true;
+  (void)book.observe("n1", std::make_shared<const kube::Node>(cordoned));
+  EXPECT_EQ(told(), "+n1");
+  EXPECT_TRUE(book.is_uncounted());
+  EXPECT_FALSE(book.count(configuration)) << "a partition may wait for its cordoned nodes";
+  ASSERT_EQ(book.unusable_in("all").size(), 1u);
+}
+
 }  // namespace
 }  // namespace control
