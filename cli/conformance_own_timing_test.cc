@@ -16,7 +16,14 @@
 // compared until a job connects others that were turned apart before: then the two differ by design
 // (with own timing a job without conflicts has no row, and joins as FILLER). For the same reason
 // the two may differ after jobs begin to take turns while others already do, on other cores: told
-// timing has one order of rows for both.
+// timing has one order of rows for both. And after a job loses all its rivals and gets others
+// (rnd_cons_4001, rnd_preempt_4003): told timing remembers that it had its turn (ACTIVE), and with
+// own timing it is a job without conflicts in between. Its new rival then waits for one slice more.
+//
+// A job that the gang ends for a higher tier (rnd_preempt_4003): Slurm lets the other run at once,
+// over it. With own timing it waits until the pods of the victim are gone, because two jobs on one
+// core is what turns are to prevent. So while a victim is on its way out the two may differ; they
+// must agree when it is gone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,6 +85,13 @@ class Replay {
       }
     });
     return jobs;
+  }
+  // Returns true if a job is on its way out.
+  bool any_completing(base::Instant now) {
+    return std::ranges::any_of(driver_.scheduler().jobs(), [&](sched::JobId id) {
+      const std::optional<sched::JobView> view = driver_.scheduler().job(id, now);
+      return view && view->completing;
+    });
   }
   // A line for each job that holds nodes and is not on its way out: "3 R n1:0-3 n2:0-3".
   std::string show(base::Instant now) {
@@ -196,6 +210,31 @@ bool began_beside(const std::map<sched::JobId, sched::JobId>& before,
   });
 }
 
+using Rivals = std::map<sched::JobId, std::set<sched::JobId>>;
+
+// For each job those that it has a place in common with.
+Rivals rivals_of(const std::map<std::string, std::set<sched::JobId>>& jobs_on_places) {
+  Rivals rivals;
+  for (const auto& [place, jobs] : jobs_on_places) {
+    for (const sched::JobId job : jobs) {
+      rivals[job].insert(jobs.begin(), jobs.end());
+      rivals[job].erase(job);
+    }
+  }
+  return rivals;
+}
+
+// Returns true if a job has rivals now and had some before, but none of these is left: in between
+// it had none.
+bool changed_all_rivals(const Rivals& before, const Rivals& now) {
+  return std::ranges::any_of(now, [&](const auto& of) {
+    const auto had = before.find(of.first);
+    if (had == before.end() || had->second.empty() || of.second.empty()) return false;
+    return std::ranges::none_of(
+        of.second, [&](sched::JobId rival) { return had->second.contains(rival); });
+  });
+}
+
 // Returns true if own timing can do what the recording told (the reasons are at the top of the
 // file), and there is a slice to compare.
 bool is_compared(const Scenario& scenario) {
@@ -261,14 +300,20 @@ Duel duel(const Scenario& scenario) {
   Duel result;
   std::map<sched::JobId, sched::JobId> groups;       // as of the last slice, by nodes
   std::map<sched::JobId, sched::JobId> core_groups;  // the same by cores
-  bool may_differ = false;                           // jobs began to take turns beside others
+  Rivals rivals;                                     // by cores, as of the last comparison
+  bool may_differ = false;                           // the reasons are at the top of the file
   const auto compare = [&](base::Instant now, const std::string& when) {
     result.apart = result.apart || grew_together(groups, groups_of(told.jobs_on_nodes(now)));
-    may_differ = may_differ || began_beside(core_groups, groups_of(told.jobs_on_cores(now)));
+    const auto jobs_on_cores = told.jobs_on_cores(now);
+    const Rivals rivals_now = rivals_of(jobs_on_cores);
+    may_differ = may_differ || began_beside(core_groups, groups_of(jobs_on_cores)) ||
+                 changed_all_rivals(rivals, rivals_now);
+    rivals = rivals_now;
     if (result.apart || result.held) return;
     const std::string wanted = told.show(now);
     const std::string got = own.show(now);
     result.suspended += static_cast<int>(std::count(wanted.begin(), wanted.end(), 'S'));
+    if (wanted != got && told.any_completing(now)) return;
     if (wanted != got && may_differ) {
       result.apart = true;
     } else if (wanted != got && result.difference.empty()) {
@@ -321,13 +366,14 @@ void without_backfill(Scenario& scenario) {
   }
 }
 
-// A replay gives victims notice if a grace time is configured, and ends them later (7.8). Here both
-// simulations decide so at the choice.
-void without_notice(Scenario& scenario) {
-  sched::Configuration& c = scenario.configuration;
-  const auto has_grace = [](const auto& each) { return each.grace_time.count() > 0; };
-  if (std::ranges::any_of(c.qos, has_grace) || std::ranges::any_of(c.partitions, has_grace)) {
-    c.cluster.as_recorded = false;
+// Both decide as in production, where no slurm.conf rules (docs/design/differences.md).
+void as_in_production(Scenario& scenario) {
+  scenario.configuration.cluster.as_recorded = false;
+  for (simulate::Input& input : scenario.inputs) {
+    if (!input.happening) continue;
+    if (auto* const set = std::get_if<simulate::SetConfiguration>(&*input.happening)) {
+      set->configuration.cluster.as_recorded = false;
+    }
   }
 }
 
@@ -342,7 +388,7 @@ TEST(OwnTiming, AgreesWithToldTimingOnTheRecordings) {
     ASSERT_TRUE(scenario.ok()) << scenario.error().message;
     if (!is_compared(*scenario)) continue;
     without_backfill(*scenario);
-    without_notice(*scenario);
+    as_in_production(*scenario);
     const Duel result = duel(*scenario);
     EXPECT_EQ(result.difference, "") << entry.path().stem();
     ++recordings;
@@ -354,7 +400,7 @@ TEST(OwnTiming, AgreesWithToldTimingOnTheRecordings) {
   EXPECT_GE(recordings, 83);
   EXPECT_GE(slices, 900);
   EXPECT_GE(suspended, 1400);
-  EXPECT_LE(cut_short, 8);
+  EXPECT_LE(cut_short, 12);
 }
 
 }  // namespace
