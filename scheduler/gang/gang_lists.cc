@@ -252,6 +252,15 @@ std::optional<JobId> GangLists::shadow_over(const List& list, const Entry& entry
   return found;
 }
 
+// As Slurm asks.
+std::optional<JobId> GangLists::any_shadow(const List& list) const {
+  std::optional<JobId> found;
+  for_each_shadow(list, [&](const Entry& shadow) {
+    if (!found) found = shadow.job;
+  });
+  return found;
+}
+
 // Where CPUs are counted (6.2): the first shadow of a node whose shadows alone leave too few for
 // it.
 std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry& entry) const {
@@ -304,7 +313,7 @@ void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by
 void GangLists::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
-    if (const auto shadow = shadow_over(list, entry)) {
+    if (const auto shadow = as_recorded_ ? any_shadow(list) : shadow_over(list, entry)) {
       // The caller decides the ending, and that takes its time (grace, pods that stop). Until the
       // job is removed no rebuild may choose it again, for example because the shadow leaves first.
       entry.held = true;  // it never runs again
@@ -336,7 +345,8 @@ void GangLists::start(const Newcomer& newcomer, bool refill) {
     if (refill) refill_all();
     return;
   }
-  if (entry.resumed) stop(list, entry);  // 3
+  // As recorded, a job that was stopped before is stopped anew, which may be its end (P17).
+  if (entry.resumed || as_recorded_) stop(list, entry);  // 3
   // A job that was stopped before may fit: that has not been asked yet.
   if (newcomer.suspended && !newcomer.held) list.may_change = true;
 }

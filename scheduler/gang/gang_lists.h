@@ -74,7 +74,9 @@ struct Place {
 
 class GangLists {
  public:
-  GangLists(const Cluster& cluster, Unit unit) : cluster_{&cluster}, unit_{unit} {}
+  // `as_recorded`: as Slurm 22.05 does it, with its defects P1 and P17.
+  GangLists(const Cluster& cluster, Unit unit, bool as_recorded = false)
+      : cluster_{&cluster}, unit_{unit}, as_recorded_{as_recorded} {}
 
   // 6.9. `refill`: step 5, refill_all if it keeps running; false while the lists are being rebuilt,
   // the caller calls refill_all() at the end.
@@ -202,6 +204,7 @@ class GangLists {
   // A job of a higher tier because of which the entry cannot run, even if no other job of its list
   // did.
   std::optional<JobId> shadow_over(const List& list, const Entry& entry) const;
+  std::optional<JobId> any_shadow(const List& list) const;
   std::optional<JobId> shadow_that_fills(const List& list, const Entry& entry) const;
   // The shadow list of 6.1: every job of a higher tier that casts a shadow.
   template <typename Visit>
@@ -228,6 +231,7 @@ class GangLists {
 
   const Cluster* cluster_;
   Unit unit_;
+  bool as_recorded_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> vacant_;
   std::vector<std::pair<JobId, std::int32_t>> index_of_;  // by job

@@ -109,6 +109,10 @@ void GangLists::tick() {
       shadows_now = 0;
       for_each_shadow(list, [&](const Entry&) { ++shadows_now; });
     }
+    if (as_recorded_) {  // by the counts alone, and no hole is filled in a tick
+      if (list.active_count < static_cast<int>(list.entries.size()) + shadows_now) rotate(list);
+      continue;
+    }
     const bool a_job_waits = list.jobs_active < static_cast<int>(list.entries.size());
     // A list in which all jobs run and to which no shadow was added is not turned: its FILLER jobs
     // stay FILLER and so keep their place in front when a rival comes (R6.6).

@@ -15,11 +15,16 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
   return made;
 }
 
+void ToldTurns::make_lists() {
+  const ClusterParameters& parameters = cluster_.parameters();
+  lists_.emplace(cluster_, unit_of(parameters), parameters.as_recorded);
+}
+
 // The lists are made with the first job, when the unit of the configuration is known.
 void ToldTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
   catch_up();
-  if (!lists_) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
+  if (!lists_) make_lists();
   job.in_gang = true;
   lists_->start(newcomer(job));
   apply();
@@ -168,7 +173,7 @@ void ToldTurns::rebuild() {
   std::vector<Place> places;
   if (lists_) places = lists_->places();
   lists_.reset();
-  if (is_on(cluster_)) lists_.emplace(cluster_, unit_of(cluster_.parameters()));
+  if (is_on(cluster_)) make_lists();
   // Jobs that are completing stay outside.
   for (const auto& [order, job] : books_.allocated()) job->in_gang = false;
   const auto add = [&](Job& job) {

@@ -81,6 +81,7 @@ class ToldTurns final : public Turns {
   };
 
   Newcomer newcomer(const Job& job) const;
+  void make_lists();
   void apply();
   void note(std::int32_t slot, bool runs, Reason why);
   void catch_up() {

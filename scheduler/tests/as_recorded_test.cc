@@ -37,5 +37,41 @@ TEST_F(AsRecorded, R6_31_SuspendingDoesNotAskForExemptTimes) {
   }
 }
 
+// P1: the counts of jobs and shadows alone say whether a tick turns a list. One shadow takes the
+// place of another, the job under the new one runs on.
+TEST_F(AsRecorded, P1_ATickGoesByTheCounts) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = two_tiers(two, PreemptMode::kSuspend, 4);
+  c.cluster.select = SelectType::kLinear;
+  c.cluster.as_recorded = true;
+  Driver driver{c, two, kToldTiming};
+  submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n2"}));
+  submit_and_pass(driver, 1, on(job(2, 1, "high"), {"n1"}));
+  submit_and_pass(driver, 2, job(3, 2, "high"));
+  driver.step(at(30), SliceEnd{});
+  driver.step(at(60), SliceEnd{});
+  ASSERT_EQ(state(driver, 2), JobState::kSuspended);
+  ASSERT_EQ(state(driver, 3), JobState::kRunning);
+  EXPECT_EQ(state(driver, 1), JobState::kRunning);
+}
+
+// P17: with any shadow over a partition whose mode is CANCEL, the end of a turn is the end of the
+// job.
+TEST_F(AsRecorded, P17_AnyShadowMakesATurnTheLast) {
+  const auto three = nodes("n", 1, 3);
+  Configuration c = two_tiers(three, PreemptMode::kCancel, 4);
+  c.cluster.select = SelectType::kLinear;
+  c.cluster.gang = true;
+  c.cluster.as_recorded = true;
+  Driver driver{c, three, kToldTiming};
+  submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n1"}));
+  submit_and_pass(driver, 1, on(job(2, 1, "low"), {"n1"}));
+  submit_and_pass(driver, 2, on(job(3, 1, "high"), {"n3"}));
+  driver.step(at(30), SliceEnd{});
+  driver.step(at(60), SliceEnd{});
+  EXPECT_EQ(state(driver, 1), JobState::kPreempted);
+  EXPECT_EQ(state(driver, 2), JobState::kRunning);
+}
+
 }  // namespace
 }  // namespace sched::testing
