@@ -86,9 +86,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const Update& event);
   void on(const Hold& event);
   void on(const Release& event);
+  void release_unheld(Job& job);
   void order_anew(Job& job);
   void on(const UserSuspend& event);
   void on(const UserResume& event);
+  void resume_as_recorded(Job& job);
   void on(const Cancel& event);
   void on(const Requeue& event);
   void on(const Forget& event);

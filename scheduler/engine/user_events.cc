@@ -90,13 +90,21 @@ void Engine::on(const Hold& event) {
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (!job->held) return decides_as_recorded() && job->pending() ? order_anew(*job) : void();
+  if (!job->held) return decides_as_recorded() ? release_unheld(*job) : void();
   if (!job->pending()) turns_->set_held(*job, false);
   job->held.reset();
   job->held_by_suspend = job->request.suspend = false;
   job->priority = priorities_.next_basic(job->request);  // 13.2: it is computed anew
   priorities_.set(*job, now_);
   if (job->pending()) admission_.admit(*job, now_);
+}
+
+// As recorded: a job that its user suspended while the gang had it suspended (T11) has no mark but
+// its priority 0, and gets its turns again.
+void Engine::release_unheld(Job& job) {
+  if (job.pending()) return order_anew(job);
+  if (!job.user_suspended || job.cores_released) return;
+  turns_->unhold(job);
 }
 
 // 13.2 as recorded: to release a waiting job that is not held gives it a priority anew, the lowest
@@ -204,6 +212,7 @@ void Engine::on(const UserResume& event) {
     if (job->held_by_suspend) on(Release{event.job});
     return;
   }
+  if (decides_as_recorded()) return resume_as_recorded(*job);
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) return turns_->unhold(*job);
   // P3: the job runs before the gang hears of it.
@@ -219,6 +228,22 @@ void Engine::on(const UserResume& event) {
   if (job->ready) turns_->start(*job);
   limits_.arm(*job, now_);
   turns_->mark_nodes(*job);
+}
+
+// P3: the job runs from now on, also one that the gang has suspended, and over others; the gang
+// takes it for suspended until its turn comes.
+void Engine::resume_as_recorded(Job& job) {
+  if (!job.suspended() || job.completing()) return;
+  turns_->resume_at_once(job, job.user_suspended || job.held.has_value());
+  job.held.reset();
+  if (job.cores_released) {
+    books_.resume_by_user(job, true);
+  } else {
+    if (job.user_suspended) books_.unhold_by_user(job);
+    books_.resume(job);
+    books_.changed();
+  }
+  set_reason(job, Reason::kNone);
 }
 
 }  // namespace sched

@@ -34,6 +34,7 @@ class OwnTurns final : public Turns {
   void leave(Job& job) override;
   bool hold(Job& /*job*/) override { return false; }  // a job that waits for its turn is suspended
   void unhold(Job& job) override;
+  void resume_at_once(Job& job, bool held) override;
   bool set_held(Job& /*job*/, bool /*held*/) override { return false; }
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override;

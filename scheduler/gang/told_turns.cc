@@ -59,6 +59,29 @@ void ToldTurns::unhold(Job& job) {
   apply();
 }
 
+// 1. A job without an entry gets one while it is suspended still, so the list takes it for a job
+//    that does not run (6.9 step 4).
+// 2. A job that was held is entered anew, at the end (6.9 step 1).
+// 3. A job that waits for its turn keeps its place, and the list is not told.
+void ToldTurns::resume_at_once(Job& job, bool held) {
+  catch_up();
+  apart_ = true;
+  if (!takes_turns(cluster_, job)) {
+  } else if (!job.in_gang || held) {
+    Newcomer anew = newcomer(job);
+    anew.held = false;
+    if (job.in_gang) {  // 2
+      anew.suspended = false;
+      lists_->remove(job.id, false);
+    }
+    if (!lists_) make_lists();
+    job.in_gang = true;
+    lists_->start(anew);
+    apply();
+  }
+  job.clock.to(JobClock::Phase::kRunning, now_);
+}
+
 // R6.3a: the entry and its place stay.
 bool ToldTurns::set_held(Job& job, bool held) {
   if (job.in_gang) lists_->set_held(job.id, held);
@@ -77,7 +100,7 @@ void ToldTurns::charge(Job& job) {
 //    is what is decided: all Suspends before all Resumes.
 void ToldTurns::end_slice() {
   if (!lists_) return;
-  const bool as_listed = !killed_ && !lists_->has_actions() && !books_.usage().any_completing();
+  const bool as_listed = !apart_ && !lists_->has_actions() && !books_.usage().any_completing();
   lists_->tick();
   if (!lists_->has_actions()) return;
   if (!as_listed || lists_->has_kills()) {  // 1
@@ -146,7 +169,7 @@ void ToldTurns::apply() {
         break;
       // P7: through the same path as every other victim, with its grace time.
       case ActionKind::kKill:
-        killed_ = true;
+        apart_ = true;
         events_.must_end(job, action.by);
         break;
     }
@@ -169,7 +192,7 @@ void ToldTurns::apply() {
 void ToldTurns::rebuild() {
   catch_up();
   behind_.clear();  // the lists share their slots out anew
-  killed_ = false;
+  apart_ = false;
   std::vector<Place> places;
   if (lists_) places = lists_->places();
   lists_.reset();

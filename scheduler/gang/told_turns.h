@@ -35,6 +35,7 @@ class ToldTurns final : public Turns {
   void leave(Job& job) override;
   bool hold(Job& job) override;
   void unhold(Job& job) override;
+  void resume_at_once(Job& job, bool held) override;
   bool set_held(Job& job, bool held) override;
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override {
@@ -94,8 +95,8 @@ class ToldTurns final : public Turns {
   TurnEvents& events_;
   base::Instant now_{base::Instant::min()};
   std::optional<GangLists> lists_;  // since the first job took part
-  // The lists have killed a job, so a job may run that they have stopped.
-  bool killed_ = false;
+  // A job may run that the lists have stopped: one that they have killed, or that its user let run.
+  bool apart_ = false;
   std::vector<Behind> behind_;  // by the job's slot in the lists
   std::vector<std::int32_t> slots_behind_;
 };

@@ -65,6 +65,9 @@ class Turns {
   virtual bool hold(Job& job) = 0;
   // REQUIRES: hold() returned true.
   virtual void unhold(Job& job) = 0;
+  // P3, as recorded: the user of a suspended job lets it run at once, whatever its list says.
+  // `held`: it had priority 0. The caller writes its state. REQUIRES: told timing.
+  virtual void resume_at_once(Job& job, bool held) = 0;
   // R6.3a: a job that is held keeps its place and gets no turn until it is released. A turn that it
   // has goes on to its end. Returns false if this kind does not do it.
   virtual bool set_held(Job& job, bool held) = 0;

@@ -73,5 +73,44 @@ TEST_F(AsRecorded, P17_AnyShadowMakesATurnTheLast) {
   EXPECT_EQ(state(driver, 2), JobState::kRunning);
 }
 
+// P3: a job that its user resumes runs at once, over others, and the gang takes it for suspended
+// until its turn comes.
+TEST_F(AsRecorded, P3_AResumedJobRunsAtOnce) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one)});
+  c.cluster.as_recorded = true;
+  const auto states = [](const Driver& driver) {
+    return std::vector<JobState>{state(driver, 1), state(driver, 2)};
+  };
+  using S = std::vector<JobState>;
+  constexpr JobState kR = JobState::kRunning, kS = JobState::kSuspended;
+  // Suspended by the gang: the list does not hear of it, and the job's turn comes as before.
+  Driver driver{c, one, kToldTiming};
+  submit_and_pass(driver, 0, job(1, 1));
+  submit_and_pass(driver, 1, job(2, 1));
+  ASSERT_EQ(states(driver), (S{kR, kS}));
+  driver.step(at(2), UserResume{JobId{2}});
+  EXPECT_EQ(states(driver), (S{kR, kR}));
+  driver.step(at(30), SliceEnd{});
+  EXPECT_EQ(states(driver), (S{kR, kR})) << "job 1 is FILLER and keeps its place";
+  driver.step(at(60), SliceEnd{});
+  EXPECT_EQ(states(driver), (S{kS, kR}));
+  driver.step(at(90), SliceEnd{});
+  EXPECT_EQ(states(driver), (S{kR, kS}));
+  // Suspended by its user while it ran: it comes back to the end of the list.
+  driver.step(at(91), UserSuspend{JobId{1}});
+  EXPECT_EQ(states(driver), (S{kS, kR}));
+  driver.step(at(92), UserResume{JobId{1}});
+  EXPECT_EQ(states(driver), (S{kR, kR}));
+  driver.step(at(120), SliceEnd{});
+  EXPECT_EQ(states(driver), (S{kR, kR})) << "job 2 filled the hole";
+  driver.step(at(150), SliceEnd{});
+  EXPECT_EQ(states(driver), (S{kR, kS}));
+  // Suspended by its user while the gang had it suspended.
+  driver.step(at(151), UserSuspend{JobId{2}});
+  driver.step(at(152), UserResume{JobId{2}});
+  EXPECT_EQ(states(driver), (S{kR, kR}));
+}
+
 }  // namespace
 }  // namespace sched::testing
