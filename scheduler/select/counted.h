@@ -50,6 +50,8 @@ class CountedBook {
   std::int64_t free(int rank) const { return capacity_[index(rank)] - held_[index(rank)]; }
   // A negative amount gives back.
   void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }
+  std::int64_t held(int rank) const { return held_[index(rank)]; }
+  void set_held(int rank, std::int64_t amount) { held_[index(rank)] = amount; }
   // Returns true if a job that gets so many CPUs there finds what it is charged.
   bool fits(const CountedDemand& demand, int cpus, int rank) const {
     return demand.per == CountedPer::kNothing || demand.charge(cpus, capacity(rank)) <= free(rank);

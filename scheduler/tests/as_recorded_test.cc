@@ -73,6 +73,34 @@ TEST_F(AsRecorded, P17_AnyShadowMakesATurnTheLast) {
   EXPECT_EQ(state(driver, 2), JobState::kRunning);
 }
 
+// P5: when the user of a job suspends it, its nodes have all their memory again, and its resume
+// takes all of it.
+TEST_F(AsRecorded, P5_AUsersSuspendAndResumeMoveTheMemoryOfTheNodes) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("p", one, OverSubscribe::kForce, 4)});
+  c.cluster.memory = true;
+  c.cluster.as_recorded = true;
+  Driver driver{c, one, kToldTiming};
+  const auto with_memory = [](std::int64_t id, std::int64_t mib) {
+    JobRequest request = job(id, 1);
+    request.memory = MemoryPerNode{MemoryMiB{mib}};
+    return request;
+  };
+  submit_and_pass(driver, 0, with_memory(1, 5000));
+  submit_and_pass(driver, 1, with_memory(2, 5000));
+  ASSERT_EQ(state(driver, 2), JobState::kPending);
+  driver.step(at(2), UserSuspend{JobId{1}});
+  driver.step(at(2), Pass{});
+  ASSERT_EQ(state(driver, 2), JobState::kRunning);
+  driver.step(at(3), UserResume{JobId{1}});  // 5,000 and 8,000 of 8,000 MiB are held
+  submit_and_pass(driver, 4, with_memory(3, 100));
+  EXPECT_EQ(state(driver, 3), JobState::kPending);
+  driver.step(at(5), JobGone{JobId{1}});
+  driver.step(at(5), JobGone{JobId{2}});  // 3,000 stay held
+  submit_and_pass(driver, 6, with_memory(4, 5001));
+  EXPECT_EQ(state(driver, 4), JobState::kPending);
+}
+
 // P3: a job that its user resumes runs at once, over others, and the gang takes it for suspended
 // until its turn comes.
 TEST_F(AsRecorded, P3_AResumedJobRunsAtOnce) {

@@ -50,7 +50,7 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int ru
                       int total_limit) const {
   const CountedDemand memory = memory_of(*request.job);
   // The usual question, about nodes without any job, is answered by sets alone.
-  if (run_limit == 0 && total_limit == 0) {
+  if (run_limit == 0 && total_limit == 0 && !books_.has_p5()) {
     NodeSet eligible = nodes & books_.empty();
     if (memory.per != CountedPer::kNothing) eligible &= books_.roomy(memory);
     return eligible;
@@ -135,7 +135,7 @@ std::optional<Linear::Ranks> Linear::first_of(const BestFitRequest& question) co
 
 // Among equal nodes of one weight, without required ones, the first empty nodes do (R4.3).
 bool Linear::takes_first_nodes(const SelectRequest& request) const {
-  return takes_idle_nodes(request) && cpus_.uniform() && by_weight_.empty() &&
+  return takes_idle_nodes(request) && cpus_.uniform() && by_weight_.empty() && !books_.has_p5() &&
          !request.any_required && !request.job->request->contiguous;
 }
 

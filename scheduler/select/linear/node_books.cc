@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "scheduler/model/allocation_nodes.h"
 
@@ -43,10 +44,34 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
     Node& node = nodes_[index(rank)];
     node.total += delta;
     memory_.hold(rank, delta * use.memory.value());
+    if (memory_.held(rank) < 0) memory_.set_held(rank, 0);  // P5 alone brings that about
     empty_.assign(rank, node.total == 0);
     // A lower bound of the first empty node, so that a search does not pass over the full ones each
     // time.
     if (node.total == 0) first_empty_ = std::min(first_empty_, rank);
+  });
+}
+
+bool NodeBooks::has_p5() const {
+  return cluster_.parameters().as_recorded && cluster_.parameters().memory;
+}
+
+void NodeBooks::give_memory_of_nodes(const SelectJob& job) {
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
+    memory_.set_held(rank, std::max<std::int64_t>(0, memory_.held(rank) - memory_.capacity(rank)));
+  });
+}
+
+void NodeBooks::stop(const SelectJob& job) {
+  count_running(job, -1);
+  if (has_p5()) give_memory_of_nodes(job);
+}
+
+void NodeBooks::go_on(const SelectJob& job) {
+  count_running(job, +1);
+  if (!has_p5()) return;
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
+    memory_.hold(rank, memory_.capacity(rank));
   });
 }
 
@@ -89,18 +114,31 @@ void NodeBooks::remove(const SelectJob& job) {
 }
 
 // 7.6.1 step 1: a victim that ends leaves nothing; one that is suspended keeps its memory and
-// counts as present, but does not run.
+// counts as present, but does not run. As recorded, its nodes then have all their memory (P5).
 void NodeBooks::Trial::remove(const SelectJob& job, Keep keep) {
+  removed_.push_back({&job, keep, {}});
+  if (books_.has_p5()) {
+    for_each_rank(books_.cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
+      removed_.back().held.push_back(books_.memory_.held(rank));
+    });
+  }
   if (!job.user_suspended) books_.count_running(job, -1);
-  if (keep == Keep::kNothing) books_.count_presence(job, -1);
-  removed_.push_back({&job, keep});
+  if (keep == Keep::kNothing) {
+    books_.count_presence(job, -1);
+  } else if (books_.has_p5()) {
+    books_.give_memory_of_nodes(job);
+  }
 }
 
 bool NodeBooks::Trial::put_back() {
-  const Removed removed = removed_.back();
+  const Removed removed = std::move(removed_.back());
   removed_.pop_back();
   if (!removed.job->user_suspended) books_.count_running(*removed.job, +1);
   if (removed.keep == Keep::kNothing) books_.count_presence(*removed.job, +1);
+  std::size_t node = 0;
+  for_each_rank(books_.cluster_, *removed.job->allocation, [&](int rank, const NodeAllocation&) {
+    if (node < removed.held.size()) books_.memory_.set_held(rank, removed.held[node++]);
+  });
   return true;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "scheduler/model/cluster.h"
@@ -22,9 +23,14 @@ class NodeBooks {
   void add(const SelectJob& job);
   // Leaves nothing of it, whether its user had suspended it or not.
   void remove(const SelectJob& job);
-  // T10, T11: a job that its user suspends does not count as running, and keeps its memory.
-  void stop(const SelectJob& job) { count_running(job, -1); }
-  void go_on(const SelectJob& job) { count_running(job, +1); }
+  // T10, T11: a job that its user suspends does not count as running, and keeps its memory (but see
+  // P5).
+  void stop(const SelectJob& job);
+  void go_on(const SelectJob& job);
+
+  // P5, as recorded: a suspend by the user, or as a victim, gives back all the memory that the
+  // nodes have, and a resume takes as much. So even an empty node may lack memory.
+  bool has_p5() const;
 
   // The node's memory may be another one.
   void node_changed(int rank);
@@ -57,6 +63,7 @@ class NodeBooks {
     struct Removed {
       const SelectJob* job;
       Keep keep;
+      std::vector<std::int64_t> held;  // P5: on its nodes before; else empty
     };
     NodeBooks& books_;
     std::vector<Removed> removed_;
@@ -76,6 +83,7 @@ class NodeBooks {
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   void count_running(const SelectJob& job, int delta);
   void count_presence(const SelectJob& job, int delta);
+  void give_memory_of_nodes(const SelectJob& job);
   bool is_roomy(const CountedDemand& demand, int rank) const;
 
   const Cluster& cluster_;

@@ -11,8 +11,7 @@ namespace {
 
 using Keep = Selector::Trial::Keep;
 
-// A victim that is only suspended keeps its memory (R5.4), unlike in Slurm's select/linear (7.6.1
-// step 1, recorded).
+// A victim that is only suspended keeps its memory (R5.4); as recorded, NodeBooks forgets it (P5).
 Keep kept_by(const Candidate& candidate) {
   return candidate.must_end() ? Keep::kNothing : Keep::kMemory;
 }
@@ -32,7 +31,6 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   // So many jobs may run there besides this one; victims count until they are removed.
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
-  const bool as_recorded = cluster_.parameters().as_recorded;
   // All removals are undone at the end of this function.
   NodeBooks::Trial trial{books_};
   NodeSet eligible = count(request, request.nodes, run_limit, kUnlimited);
@@ -40,7 +38,7 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   for (removed_count = 0; removed_count < removals.size();) {
     Removal& removal = removals[removed_count++];
     const Candidate& candidate = request.candidates[removal.candidate];
-    trial.remove(*candidate.job, as_recorded ? Keep::kNothing : kept_by(candidate));
+    trial.remove(*candidate.job, kept_by(candidate));
     removal.usable = 0;
     for_each_rank(cluster_, *candidate.job->allocation, [&](int rank, const NodeAllocation&) {
       if (!request.nodes.test(rank)) return;
