@@ -232,7 +232,10 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
   for (int k = 0; k < max_share; ++k) {
     const bool last = k + 1 == max_share;
     // Suspended jobs that may be there besides: none, then four, and with the last k any number.
+    // As recorded, any number at once with the last k, so that a node whose job its user has
+    // suspended counts as an idle one does.
     for (const int extra : {0, 4}) {
+      if (last && extra == 0 && cluster_.parameters().as_recorded) continue;
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
       const NodeSet eligible = count(request, nodes, k, total_limit);
       const int found = eligible.count();
