@@ -191,10 +191,12 @@ bool Cluster::qos_may_preempt(QosIndex a, QosIndex b) const {
 void Cluster::resolve(Partition& partition) const {
   partition.nodes = no_nodes();
   partition.nodes_ranked.clear();
+  partition.cpus_count = 0;
   if (partition.order < 0) return;
   partition.nodes = named(partition.config.nodes);
   for (int rank = partition.nodes.next(0); rank >= 0; rank = partition.nodes.next(rank + 1)) {
     partition.nodes_ranked.push_back(node_at(rank));
+    partition.cpus_count += spec_at(rank).cpus;
   }
 }
 

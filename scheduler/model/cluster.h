@@ -44,6 +44,7 @@ struct Partition {
   bool force = false;
   NodeSet nodes;                        // those that exist
   std::vector<NodeIndex> nodes_ranked;  // the same, in node order
+  std::int64_t cpus_count = 0;          // of all of them, in whatever state
   int tier() const { return config.priority_tier; }
 };
 

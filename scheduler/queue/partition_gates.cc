@@ -142,6 +142,18 @@ std::optional<Refusal> partition_nodes(const Entry& entry) {
                      std::to_string(config.max_nodes.value_or(counts.max))};
 }
 
+// More CPUs than all nodes of the partition have together, up or down, are never there (2.4,
+// recorded). The job waits for another node or another partition, and blocks nobody.
+std::optional<Refusal> partition_cpus(const Entry& entry) {
+  const JobRequest& request = entry.request;
+  const std::int64_t most = entry.cluster.partition(entry.partition).cpus_count;
+  const std::int64_t asked =
+      std::int64_t{tasks_of(request, request.min_nodes)} * request.cpus_per_task;
+  if (request.overcommit || asked <= most) return std::nullopt;
+  return Refusal{Reason::kPartitionConfig, "asks for " + std::to_string(asked) + " CPUs; " +
+                                               entry.where() + " has " + std::to_string(most)};
+}
+
 // 1.8 item 5: what some node of the job has to give, however its tasks are spread.
 MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& memory,
                                 const NodeCounts& counts) {
@@ -182,6 +194,7 @@ using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
     qos_exists,           state_allows,       open_to_user,    open_to_qos,
     partition_time_limit, limits_on_each_job, partition_nodes, memory_per_node,
+    partition_cpus,
 };
 
 }  // namespace

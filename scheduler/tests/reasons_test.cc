@@ -224,6 +224,22 @@ TEST_F(Reasons, PartitionLimits) {
   EXPECT_EQ(reason, Reason::kMaxMemPerLimit);
 }
 
+// More CPUs than a partition has, drained nodes included: the job waits and blocks nobody, also
+// while too few nodes are left for it.
+TEST_F(Reasons, PartitionCpus) {
+  std::vector<NodeSpec> one_drained = four;
+  one_drained[3].state = NodeState::kDrain;
+  Driver driver{c, one_drained, kToldTiming};
+  JobRequest wide = job(1, 4);
+  wide.tasks = 17;
+  driver.step(at(1), Submit{wide});
+  driver.step(at(1), Submit{job(2, 1)});
+  driver.step(at(2), Pass{});
+  EXPECT_EQ(last_word(driver, 1), "asks for 17 CPUs; partition p has 16");
+  EXPECT_EQ(reason, Reason::kPartitionConfig);
+  EXPECT_EQ(driver.view(2).state, JobState::kRunning);
+}
+
 // 1.8 item 5: the limit per node against a request per CPU.
 TEST_F(Reasons, MaxMemPerNodeOfARequestPerCpu) {
   c.partitions[0].max_memory.per_node = MemoryMiB{1000};
