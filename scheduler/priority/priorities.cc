@@ -56,7 +56,7 @@ PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, ba
 }
 
 // R9.5: one priority for each partition of the job; Job::priority is that of the first. A job of a
-// single partition keeps no list. INCREASE_ONLY never lowers it.
+// single partition keeps no list.
 bool Priorities::set(Job& job, base::Instant now) {
   job.fixed_terms_version = 0;
   if (!is_multifactor() || job.request.priority) return false;
@@ -73,8 +73,7 @@ bool Priorities::set(Job& job, base::Instant now) {
   }
   job.fixed_terms_version = each.size() == 1 ? cluster_.configuration_version() : 0;
   // A job whose partitions are all gone waits with the least priority.
-  Priority first = each.empty() ? Priority{1} : each.front().priority;
-  if (parameters.increase_only) first = std::max(first, before);
+  const Priority first = each.empty() ? Priority{1} : each.front().priority;
   job.priority = first;
   if (each.size() < 2) each.clear();
   const bool changed = first != before || each != job.priority_in;
@@ -91,11 +90,17 @@ std::int64_t Priorities::term_of(const Job& job) {
 }
 
 // The terms that stay the same from period to period are kept with the job. Little else of the job
-// is looked at: with many jobs, fetching them from memory is most of the work.
+// is looked at: with many jobs, fetching them from memory is most of the work. INCREASE_ONLY never
+// lowers a priority here; what a user changes does (recorded).
 bool Priorities::set_again(Job& job, base::Instant now) {
-  if (job.fixed_terms_version != cluster_.configuration_version()) return set(job, now);
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const Priority before = job.priority;
+  if (job.fixed_terms_version != cluster_.configuration_version()) {
+    const bool changed = set(job, now);
+    if (!parameters.increase_only || job.priority >= before) return changed;
+    job.priority = before;
+    return !job.priority_in.empty();
+  }
   job.priority = priority_of_sum(job.fixed_terms + age_term(parameters, now - waits_since(job)) +
                                  term_of(job));
   if (parameters.increase_only) job.priority = std::max(job.priority, before);

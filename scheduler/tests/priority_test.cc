@@ -59,6 +59,19 @@ TEST_F(PriorityTest, SumsItsWeightedFactors) {
   EXPECT_EQ(priority(4), 7U) << "R9.1";
 }
 
+// INCREASE_ONLY is about the recalculation at the end of a period: the first priority, and what a
+// user changes, are as they are worked out (recorded).
+TEST_F(PriorityTest, IncreaseOnlyIsAboutPeriods) {
+  c_.cluster.priority.increase_only = true;
+  c_.cluster.priority.weight_job_size = 1000;
+  JobRequest request = with_tasks(of("ada", 1, 1), 2);
+  driver().step(at(1), Submit{request});
+  EXPECT_EQ(priority(1), 375U);
+  request.nice = 75;
+  driver().step(at(2), Update{request});
+  EXPECT_EQ(priority(1), 300U);
+}
+
 // R9.3: it grows until PriorityMaxAge, from when the job may start. At 120 job 2 has waited 120 of
 // 300 s, and job 3, which may start from 60 on, 60 of them.
 TEST_F(PriorityTest, GrowsWithAgeOnceInAPeriod) {
