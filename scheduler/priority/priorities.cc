@@ -111,7 +111,8 @@ bool Priorities::set_again(Job& job, base::Instant now) {
 // off.
 void Priorities::charge(Job& job) {
   if (!is_multifactor()) return;
-  usage_.charge(job, job.clock.run);
+  const bool as_recorded = cluster_.parameters().as_recorded;
+  usage_.charge(job, job.clock.run + (as_recorded ? job.clock.suspended : base::Duration{0}));
   if (keeps_ends_) charged_ends_.push_back({job.id, job.charged});
 }
 
@@ -140,7 +141,9 @@ bool Priorities::end_period(base::Instant now) {
   // Run times are asked for below, and questions work nothing out by themselves.
   turns_.project();
   for (const auto& [order, job] : books_.allocated()) {
-    usage_.charge(*job, turns_.run_time(*job, now));
+    base::Duration time = turns_.run_time(*job, now);
+    if (cluster_.parameters().as_recorded) time += turns_.suspend_time(*job, now);  // R9.4
+    usage_.charge(*job, time);
   }
   fair_share_.after_charging();
   begin(now);
