@@ -6,6 +6,20 @@
 
 namespace sched {
 
+namespace {
+
+// The partition's default. As recorded, that of the partition that the job named first.
+std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job,
+                                          PartitionIndex partition) {
+  const std::vector<std::string>& named = job.request.partitions;
+  if (cluster.parameters().as_recorded && !named.empty()) {
+    partition = cluster.find_partition(named.front()).value_or(partition);
+  }
+  return cluster.partition(partition).config.default_time;
+}
+
+}  // namespace
+
 // 1. The job's own limit, or the partition's default or maximum, cut to MaxWall.
 // 2. What is left until its deadline, if that is less (13.3).
 std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
@@ -14,7 +28,8 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
   std::optional<base::Duration> limit = job.request.time_limit;
   if (!limit) {
     // A default is cut to MaxWall of the QOS or account; a request is not.
-    limit = config.default_time ? config.default_time : config.max_time;
+    const auto usual = usual_limit(cluster_, job, partition);
+    limit = usual ? usual : config.max_time;
     const auto most = max_wall(limit_scope(cluster_, job.request, partition));
     if (most) limit = std::min(limit.value_or(*most), *most);
   }
