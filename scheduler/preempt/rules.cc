@@ -153,7 +153,8 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
     }
     // Wall time since the start, suspended time included (7.3 step 5). A job that is not ready yet
     // has no start time; it counts from its allocation.
-    const base::Instant started = victim->start_time.value_or(victim->allocated_at);
+    base::Instant started = victim->start_time.value_or(victim->allocated_at);
+    if (cluster.parameters().recorded_clock) started = whole_second(cluster.parameters(), started);
     const base::Instant exempt_until = started + exempt_time(cluster, *victim);
     if (now < exempt_until) {
       list.valid_until = std::min(list.valid_until, exempt_until);
