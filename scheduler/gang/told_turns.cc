@@ -66,8 +66,7 @@ void ToldTurns::unhold(Job& job) {
 void ToldTurns::resume_at_once(Job& job, bool held) {
   catch_up();
   apart_ = true;
-  if (!takes_turns(cluster_, job)) {
-  } else if (!job.in_gang || held) {
+  if (takes_turns(cluster_, job) && (!job.in_gang || held)) {
     Newcomer anew = newcomer(job);
     anew.held = false;
     if (job.in_gang) {  // 2
