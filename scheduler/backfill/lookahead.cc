@@ -146,7 +146,7 @@ void Lookahead::begin(base::Instant now) {
   // Two steps of one pass mostly find the books as they were, and the ends need not be read again.
   // Ends that follow from the turns of the gang are never kept: a turn that passed has moved them.
   const bool is_later = std::exchange(now_, now) != now;
-  if (is_later) ripenings_.clear();  // an overdue job's end is guessed
+  if (is_later) forget_ripe();  // an overdue job's end is guessed
   const bool same = ends_version_ == books_.version() && !(is_later && !unsettled_.empty()) &&
                     !cluster_.parameters().gang;
   if (!same) changed();
@@ -174,7 +174,7 @@ void Lookahead::changed() {
 // ends anew for each job that the backfill starts.
 void Lookahead::started(const Job& job) {
   ends_version_ = books_.version();
-  ripenings_.clear();
+  forget_ripe();
   if (!has_ends_ || !counts_cores_) return changed();
   const End end = end_of(job);
   ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), end, ends_before), end);
@@ -223,7 +223,44 @@ base::Instant Lookahead::expected_end(const Job& job) {
 }
 
 Lookahead::End Lookahead::end_of(const Job& job) {
-  return {.at = expected_end(job), .order = job.table_order, .job = &job};
+  End end{.at = expected_end(job), .order = job.table_order, .job = &job};
+  const std::vector<NodeAllocation>& nodes = job.allocation.nodes;
+  if (nodes.size() == 1 && cluster_.exists(nodes.front().node)) {
+    end.rank = cluster_.rank(nodes.front().node);
+    end.cores = job.user_suspended ? 0 : nodes.front().cores.count();
+  }
+  return end;
+}
+
+// Calls visit(rank, cores) for each node that the job leaves, with the cores that it gives back.
+template <typename Visit>
+void Lookahead::for_each_node(const End& end, const Visit& visit) const {
+  if (end.rank >= 0) return visit(end.rank, end.cores);
+  for_each_rank(cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
+    visit(rank, end.job->user_suspended ? 0 : use.cores.count());
+  });
+}
+
+// All ends up to this instant, and maybe more, come to be in leaves_.
+void Lookahead::note_leaves(base::Instant until) {
+  last_leave_.resize(static_cast<std::size_t>(cluster_.node_count()), -1);
+  for (; leaves_end_ < ends_.size() && ends_[leaves_end_].at <= until; ++leaves_end_) {
+    const End& end = ends_[leaves_end_];
+    const base::Instant at = guess_end(end);
+    for_each_node(end, [&](int rank, int) {
+      std::ptrdiff_t& last = last_leave_[static_cast<std::size_t>(rank)];
+      leaves_.push_back({at, end.order, end.job, last});
+      last = static_cast<std::ptrdiff_t>(leaves_.size()) - 1;
+    });
+  }
+}
+
+// The ends are others now, or are guessed anew.
+void Lookahead::forget_ripe() {
+  ripenings_.clear();
+  leaves_.clear();
+  leaves_end_ = 0;
+  last_leave_.clear();
 }
 
 // The end of a job that has not begun to run, or that ends after all others, moves with the time.
@@ -245,7 +282,7 @@ bool Lookahead::counts_cores() const {
 void Lookahead::read_ends() {
   if (std::exchange(has_ends_, true)) return;
   ends_version_ = books_.version();
-  ripenings_.clear();
+  forget_ripe();
   const bool as_before = ends_configuration_ == cluster_.configuration_version();
   if (books_.moves().all || !as_before || cluster_.parameters().gang) {
     read_all_ends();
@@ -308,7 +345,8 @@ std::string Lookahead::check_invariants() {
   const std::vector<int> free_kept = free_cores_;
   read_all_ends();
   const auto same = [](const End& a, const End& b) {
-    return a.at == b.at && a.order == b.order && a.job == b.job;
+    return a.at == b.at && a.order == b.order && a.job == b.job && a.rank == b.rank &&
+           a.cores == b.cores;
   };
   if (!std::equal(kept.begin(), kept.end(), ends_.begin(), ends_.end(), same)) {
     return "the expected ends are not those of the jobs";
@@ -503,11 +541,10 @@ Lookahead::Ripening::Ripening(const Lookahead& lookahead, int needed)
 // The next job ends.
 void Lookahead::Ripening::add_end() {
   const End& end = lookahead_.ends_[next_end_++];
-  if (end.job->user_suspended) return;
   const base::Instant at = lookahead_.guess_end(end);
-  for_each_rank(lookahead_.cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
+  lookahead_.for_each_node(end, [&](int rank, int cores) {
     int& free = free_[static_cast<std::size_t>(rank)];
-    free += use.cores.count();
+    free += cores;
     if (free < needed_on(rank)) return;
     free = kRipe;
     order_.push_back({rank, at});
@@ -537,14 +574,13 @@ void Lookahead::begin_ripe_trial() {
   gone_until_.resize(static_cast<std::size_t>(cluster_.node_count()), base::Instant::min());
 }
 
-void Lookahead::take_away_ripe(const Job& job) {
-  if (!ripe_gone_.insert(job.table_order).second) return;
-  trial_->remove(job.select, Keep::kNothing);
-  const base::Instant at = guess_end(end_of(job));
-  for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation&) {
+void Lookahead::take_away_ripe(const Leave& leave) {
+  if (!ripe_gone_.insert(leave.order).second) return;
+  trial_->remove(leave.job->select, Keep::kNothing);
+  for_each_rank(cluster_, leave.job->allocation, [&](int rank, const NodeAllocation&) {
     base::Instant& until = gone_until_[static_cast<std::size_t>(rank)];
     if (until == base::Instant::min()) gone_ranks_.push_back(rank);
-    until = std::max(until, at);
+    until = std::max(until, leave.at);
   });
 }
 
@@ -555,6 +591,7 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
                                                      base::Instant at) {
   ripe_nodes_ = cluster_.no_nodes();
   gone_first_.clear();
+  note_leaves(at);
   bool goes_on = is_ripe_trial_;
   for (std::size_t i = 0;; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
@@ -564,16 +601,16 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
     if (!search.question.nodes.test(ripe->rank)) continue;
     ripe_nodes_.set(ripe->rank);
     goes_on = goes_on && gone_until_[static_cast<std::size_t>(ripe->rank)] <= at;
-    for (const Job* const job : books_.usage().jobs_on(cluster_.node_at(ripe->rank))) {
-      if (!job->completing() && guess_end(end_of(*job)) <= at) gone_first_.push_back(job);
+    for (std::ptrdiff_t last = last_leave_[static_cast<std::size_t>(ripe->rank)]; last >= 0;) {
+      const Leave& leave = leaves_[static_cast<std::size_t>(last)];
+      if (leave.at <= at) gone_first_.push_back(leave);
+      last = leave.before;
     }
   }
-  const auto before = [](const Job* a, const Job* b) { return a->table_order < b->table_order; };
-  // In job-table order, and each job once although it may be on several of the nodes.
-  std::sort(gone_first_.begin(), gone_first_.end(), before);
-  gone_first_.erase(std::unique(gone_first_.begin(), gone_first_.end()), gone_first_.end());
+  // In job-table order. A job may be on several of the nodes; it is taken away once.
+  std::ranges::sort(gone_first_, {}, &Leave::order);
   if (!goes_on) begin_ripe_trial();
-  for (const Job* const job : gone_first_) take_away_ripe(*job);
+  for (const Leave& leave : gone_first_) take_away_ripe(leave);
   return question_selector(search, ripe_nodes_, at);
 }
 

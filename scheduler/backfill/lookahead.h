@@ -147,10 +147,20 @@ class Lookahead {
  private:
   struct End {
     base::Instant at;
-    std::int64_t order;      // the job's, in the job table
-    const Job* job;          // not to be looked at once it has moved: it may be gone
+    std::int64_t order;  // the job's, in the job table
+    const Job* job;      // not to be looked at once it has moved: it may be gone
+    // Of a job on one node, that node and the cores that it gives back there, so that the job need
+    // not be fetched from memory for them; -1 = its allocation tells.
+    int rank = -1, cores = 0;
     bool is_victim = false;  // of the job in question
     bool must_end = false;   // as a victim: it is not only suspended
+  };
+  // A job leaves a node. Those of one node are chained, the last end first.
+  struct Leave {
+    base::Instant at;  // guess_end()
+    std::int64_t order;
+    const Job* job;
+    std::ptrdiff_t before;  // in leaves_; -1 = none
   };
   struct Needs;
   // Free cores of each node, counted as jobs leave.
@@ -170,7 +180,7 @@ class Lookahead {
   Answer when_ripe(Search& search, Ripening& ripening);
   std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
   void begin_ripe_trial();
-  void take_away_ripe(const Job& job);
+  void take_away_ripe(const Leave& leave);
   bool is_gone_by(const Job& job, base::Instant start) const;
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
   std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
@@ -200,6 +210,10 @@ class Lookahead {
   RowRoom* room_in(PartitionIndex partition);  // null = nothing is known
   bool has_candidates(Search& search);
   base::Instant guess_end(const End& last) const;
+  template <typename Visit>
+  void for_each_node(const End& end, const Visit& visit) const;
+  void note_leaves(base::Instant until);
+  void forget_ripe();
   bool counts_cores() const;
   int threads_per_core(PartitionIndex partition);
 
@@ -216,12 +230,15 @@ class Lookahead {
   std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
   std::vector<int> free_cores_;          // by rank, now
   std::map<int, Ripening> ripenings_;    // by the cores needed on a node; 0 = all of them
+  std::vector<Leave> leaves_;            // of the first leaves_end_ of ends_
+  std::size_t leaves_end_ = 0;
+  std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
   std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
   std::vector<Refusal> refusals_;            // of these, and of ends_
   std::vector<int> threads_;             // by PartitionIndex; 0 = not known
   std::uint64_t threads_version_ = 0;    // of the cluster's configuration
   NodeSet ripe_nodes_;                   // of the last question
-  std::vector<const Job*> gone_first_;   // jobs that have ended by its start
+  std::vector<Leave> gone_first_;        // jobs that have ended by its start
   std::unique_ptr<Selector::Trial> trial_;
   std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
   // Or, in a trial of ask_ripe(), these jobs, by their order in the job table: all that end by
