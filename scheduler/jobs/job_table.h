@@ -4,9 +4,7 @@
 // Records have stable addresses until they are erased; selectors keep pointers to Job::select.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +14,7 @@
 #include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/model/job.h"
+#include "scheduler/model/job_pages.h"
 #include "scheduler/queue/queue_record.h"
 #include "scheduler/select/selector.h"
 
@@ -179,34 +178,15 @@ class JobTable {
   // A new record at the end of the table. REQUIRES: no record with this id.
   Job& add(const JobRequest& request);
   void erase(JobId id);
-  Job* find(JobId id);
-  const Job* find(JobId id) const;
+  Job* find(JobId id) { return by_id_.find(id); }
+  const Job* find(JobId id) const { return by_id_.find(id); }
   std::size_t size() const { return by_order_.size(); }
   // In job-table order.
   const std::map<std::int64_t, std::unique_ptr<Job>>& all() const { return by_order_; }
 
  private:
-  // Ids are dense, so they are looked up in pages: a page by its number, the job at its place in
-  // it.
-  static constexpr std::int64_t kPageJobs = 1024;
-  static constexpr std::int64_t kNoPage = std::numeric_limits<std::int64_t>::min();
-  struct Page {
-    std::array<Job*, kPageJobs> jobs{};
-    int jobs_count = 0;
-  };
-  static std::int64_t page_of(JobId id) { return id.value() >> 10; }
-  static std::size_t place_of(JobId id) {
-    return static_cast<std::size_t>(id.value() & (kPageJobs - 1));
-  }
-
-  Page* find_page(std::int64_t number) const;
-
   std::map<std::int64_t, std::unique_ptr<Job>> by_order_;
-  std::map<std::int64_t, std::unique_ptr<Page>> pages_;
-  // The page that was found last: jobs that are looked up one after the other mostly have ids close
-  // to each other.
-  mutable std::int64_t last_number_ = kNoPage;
-  mutable Page* last_page_ = nullptr;
+  JobPages<Job> by_id_;
   std::int64_t next_order_ = 1;
 };
 

@@ -141,6 +141,7 @@ void Occupancy::add(const SelectJob& job) {
   CHECK(job.allocation != nullptr && !in_trial_);
   const auto [added, is_new] = jobs_.emplace(job.id, Held{.job = &job, .cores = std::nullopt});
   CHECK(is_new, to_string(job.id));
+  by_id_.insert(job.id, added->second);
   charge_memory(job, +1);
   // R5.2: memory stays charged to a suspended job, cores do not.
   if (!job.user_suspended) take_cores(added->second);
@@ -151,6 +152,7 @@ void Occupancy::remove(const SelectJob& job) {
   const auto found = jobs_.find(job.id);
   if (found == jobs_.end()) return;
   release_cores(found->second);
+  by_id_.erase(job.id);
   jobs_.erase(found);
   charge_memory(job, -1);
 }
@@ -170,6 +172,7 @@ void Occupancy::take_cores(Held& held) {
     Node& state = nodes_[index(node.rank)];
     state.busy |= node.cores;
     state.idle_count = facts(node.rank).cores_count() - state.busy.count();
+    state.held_count += node.cores.count();
   }
 }
 
@@ -202,18 +205,17 @@ bool Occupancy::may_return(const SelectJob& job) {
 
 // R4.13: a user's resume adds cores only; memory was never given back.
 bool Occupancy::resume_cores(const SelectJob& job) {
-  const auto found = jobs_.find(job.id);
-  if (found == jobs_.end()) return false;  // it has ended meanwhile
-  if (found->second.cores) return true;    // P4: nothing was released, nothing is added
+  Held* const found = find(job.id);
+  if (found == nullptr) return false;  // it has ended meanwhile
+  if (found->cores) return true;       // P4: nothing was released, nothing is added
   if (!may_return(job)) return false;
-  take_cores(found->second);
+  take_cores(*found);
   return true;
 }
 
 // Takes the job out of its row. Its memory stays charged.
 void Occupancy::release_cores(const SelectJob& job) {
-  const auto found = jobs_.find(job.id);
-  if (found != jobs_.end()) release_cores(found->second);
+  if (Held* const found = find(job.id)) release_cores(*found);
 }
 
 // Does nothing to a job that holds no cores, so that suspending twice, or ending a suspended job,
@@ -225,7 +227,10 @@ void Occupancy::release_cores(Held& held) {
   PartitionRows* const rows = this->rows(job.partition);
   if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes do not exist any more
   const std::vector<RankCores> nodes = rows->remove(job.id);
-  for (const RankCores& node : nodes) refresh(node.rank);
+  for (const RankCores& node : nodes) {
+    nodes_[index(node.rank)].held_count -= node.cores.count();
+    refresh(node.rank);
+  }
 }
 
 // R4.9: by tier, highest first; then as configured.
@@ -260,22 +265,61 @@ void Occupancy::begin_trial() {
 // whose nodes no longer exist is in no row.
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
-  const auto found = jobs_.find(job.id);
+  const Held* const held = find(job.id);
   TrialStep step{&job, std::nullopt,
-                 keep == Selector::Trial::Keep::kNothing && found != jobs_.end()};
-  if (found != jobs_.end() && found->second.cores) {
-    step.cores = found->second.cores;
+                 keep == Selector::Trial::Keep::kNothing && held != nullptr};
+  if (held != nullptr && held->cores) {
+    step.cores = held->cores;
+    step.alone = is_alone(job);
     count_class(job, *step.cores, -1);
-    PartitionRows* const rows = this->rows(job.partition);
-    if (rows != nullptr && rows->remove_for_trial(job.id)) {
-      for_each_rank(cluster_, *job.allocation,
-                    [&](int rank, const NodeAllocation&) { refresh(rank); });
-      step.in_row = true;
-    }
+    if (step.alone) show_cores(job, false);
   }
   // Noted in the step, since what was not taken away must not be put back.
   if (step.memory) charge_memory(job, -1);
   trial_.push_back(step);
+  if (step.cores && !step.alone) flush_rows();
+}
+
+// Returns true if no core of its nodes is held by two jobs, and its partition has one row, in which
+// nothing is packed: its cores can be freed and taken without a look at the rows.
+bool Occupancy::is_alone(const SelectJob& job) const {
+  const std::size_t partition = job.partition.index();
+  const bool known = partition < rows_.size() && rows_[partition];
+  if (!known || rows_[partition]->count() != 1) return false;
+  bool alone = true;
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
+    const Node& node = nodes_[index(rank)];
+    alone = alone && node.held_count + node.idle_count == facts(rank).cores_count();
+  });
+  return alone;
+}
+
+// Of a job that is_alone(), when it leaves its nodes or comes back.
+void Occupancy::show_cores(const SelectJob& job, bool held) {
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
+    Node& node = nodes_[index(rank)];
+    held ? node.busy |= use.cores : node.busy -= use.cores;
+    node.idle_count = facts(rank).cores_count() - node.busy.count();
+    node.held_count += held ? use.cores.count() : -use.cores.count();
+  });
+}
+
+// Takes the jobs that the trial has removed out of their rows, too.
+void Occupancy::flush_rows() {
+  for (; flushed_ < trial_.size(); ++flushed_) take_out_of_row(trial_[flushed_]);
+}
+
+void Occupancy::take_out_of_row(TrialStep& step) {
+  if (!step.cores) return;
+  const SelectJob& job = *step.job;
+  const std::size_t partition = job.partition.index();
+  if (partition >= rows_.size() || !rows_[partition]) return;
+  step.in_row = rows_[partition]->remove_for_trial(job.id);
+  if (!step.in_row || step.alone) return;
+  for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
+    nodes_[index(rank)].held_count -= use.cores.count();
+    refresh(rank);
+  });
 }
 
 // The rows must stand as the job left them. A packing within the trial ends that, and then the
@@ -283,8 +327,9 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
 bool Occupancy::put_back_in_trial() {
   CHECK(in_trial_ && !trial_.empty());
   const TrialStep step = trial_.back();
-  if (step.in_row && !rows(step.job->partition)->put_back()) return false;
+  if (step.in_row && !rows_[step.job->partition.index()]->put_back()) return false;
   trial_.pop_back();
+  flushed_ = std::min(flushed_, trial_.size());
   restore(step);
   return true;
 }
@@ -294,8 +339,11 @@ void Occupancy::restore(const TrialStep& step) {
   if (step.memory) charge_memory(*step.job, +1);
   if (!step.cores) return;
   count_class(*step.job, *step.cores, +1);
-  for_each_rank(cluster_, *step.job->allocation,
-                [&](int rank, const NodeAllocation&) { refresh(rank); });
+  if (step.alone) return show_cores(*step.job, true);
+  for_each_rank(cluster_, *step.job->allocation, [&](int rank, const NodeAllocation& use) {
+    if (step.in_row) nodes_[index(rank)].held_count += use.cores.count();
+    refresh(rank);
+  });
 }
 
 // The log ends where it ended when the trial began, unless it has been forgotten since.
@@ -307,6 +355,7 @@ void Occupancy::end_trial() {
   // The rows have restored themselves; counters and memory follow.
   for (const TrialStep& step : trial_) restore(step);
   trial_.clear();
+  flushed_ = 0;
   in_trial_ = false;
   if (log_begin_ > trial_log_begin_) return;
   // Readers first: they look the touched ranks up in the part of the log that goes.

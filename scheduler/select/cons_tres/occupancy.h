@@ -4,6 +4,9 @@
 // Memory is charged to every allocated job, running or suspended, gang or user (R5.2); cores to all
 // but user-suspended ones (T10). Gang suspension changes nothing here (R4.13).
 //
+// A trial takes jobs out of the counters of their nodes at once, and out of the rows only when rows
+// are looked at (flush_rows()): a job that shares its cores with none is placed by the counters.
+//
 // Cost: a change costs O(nodes of the job × partitions that hold jobs), plus packing
 // (PartitionRows).
 #pragma once
@@ -18,6 +21,7 @@
 #include <vector>
 
 #include "scheduler/model/cluster.h"
+#include "scheduler/model/job_pages.h"
 #include "scheduler/model/node_set.h"
 #include "scheduler/select/cons_tres/node_facts.h"
 #include "scheduler/select/cons_tres/partition_rows.h"
@@ -61,9 +65,11 @@ class Occupancy {
 
   // Nothing before a partition's first job.
   PartitionRows* rows(PartitionIndex partition) {
+    flush_rows();
     return partition.index() < rows_.size() ? rows_[partition.index()].get() : nullptr;
   }
   // Those with jobs in rows, in the order of R4.9: highest tier first, then configuration order.
+  // One that a trial has emptied may be among them.
   std::vector<PartitionIndex> partitions_in_use() const;
   struct Held {
     const SelectJob* job;
@@ -92,6 +98,7 @@ class Occupancy {
   struct Node {
     CoreSet busy;
     int idle_count = 0;
+    int held_count = 0;  // cores, each as often as jobs hold it
     // Of jobs that hold cores.
     std::uint16_t reserved_count = 0, one_row_count = 0, jobs_count = 0;
   };
@@ -100,8 +107,14 @@ class Occupancy {
     std::optional<NodeClass> cores;  // it held some, as a job of this class
     bool memory;
     bool in_row = false;
+    bool alone = false;  // no other job held one of its cores
   };
   void restore(const TrialStep& step);
+  Held* find(JobId job) const { return by_id_.find(job); }
+  bool is_alone(const SelectJob& job) const;
+  void show_cores(const SelectJob& job, bool held);
+  void flush_rows();
+  void take_out_of_row(TrialStep& step);
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   std::vector<RankCores> cores_of(const SelectJob& job) const;
   PartitionRows& rows_for(PartitionIndex partition);
@@ -121,7 +134,9 @@ class Occupancy {
   bool is_of_one_weight_ = true;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex
   std::map<JobId, Held> jobs_;                        // all that are allocated
+  JobPages<Held> by_id_;                              // the same
   std::vector<TrialStep> trial_;
+  std::size_t flushed_ = 0;  // so many steps of the trial are done in the rows
   bool in_trial_ = false;
   std::vector<int> log_;
   std::size_t log_begin_ = 0;

@@ -40,6 +40,7 @@ struct Looks {
   int resumed = 0;
   int preempted = 0;  // victims
   int shared = 0;     // pairs of jobs with a core in common
+  int trials = 0;     // that found room
 };
 
 // One world: the selector, and beside it a list of what each job was given. The list is the model.
@@ -49,7 +50,7 @@ class RandomWorld {
   RandomWorld(std::uint64_t seed, Looks& looks) : prng_{seed}, looks_{looks}, world_{make()} {}
 
   void step() {
-    switch (pick(8)) {
+    switch (pick(9)) {
       case 0:
       case 1:
       case 2:
@@ -64,6 +65,9 @@ class RandomWorld {
         break;
       case 6:
         ask_for_victims();
+        break;
+      case 7:
+        ask_in_trial();
         break;
       default:
         // A restart packs the same jobs anew, in job-table order: the invariants must hold for that
@@ -215,6 +219,27 @@ class RandomWorld {
     }
     ask.take.clear();
     EXPECT_NE(world_.ask(ask).where, "") << "its victims died for nothing: " << describe(ask);
+  }
+
+  // A trial answers as if the jobs that it has removed had never been, and leaves nothing behind.
+  // Where jobs are stacked, rows depend on what came before them.
+  void ask_in_trial() {
+    if (parameters_.preempt_type == PreemptType::kQos) return;
+    for (const PartitionConfig& config : partitions_) {
+      if (rows(config) > 1) return;
+    }
+    const Ask ask = random_ask();
+    std::vector<std::string> gone;
+    for (const auto& [name, job] : held_) {
+      if (chance(50)) gone.insert(gone.begin() + pick(static_cast<int>(gone.size()) + 1), name);
+    }
+    const int back_count = pick(static_cast<int>(gone.size()) + 1);
+    const std::string before = world_.ask(ask).where;
+    const std::string where = world_.ask_in_trial(gone, back_count, ask).where;
+    EXPECT_EQ(world_.ask(ask).where, before) << describe(ask);
+    const std::set<std::string> left_out(gone.begin(), gone.end() - back_count);
+    EXPECT_EQ(where, world_.ask_without(left_out, ask).where) << describe(ask);
+    looks_.trials += where.empty() ? 0 : 1;
   }
 
   // --- the dumb model ---
@@ -407,7 +432,8 @@ TEST(Random, NothingIsOverCommittedAndNothingRefusedNeedlessly) {
   // A random test that never met a case proves nothing about it: each must have come up in half of
   // the worlds on average.
   for (const int count :
-       {looks.started, looks.refused, looks.easy, looks.resumed, looks.preempted, looks.shared}) {
+       {looks.started, looks.refused, looks.easy, looks.resumed, looks.preempted, looks.shared,
+        looks.trials}) {
     EXPECT_GT(count, worlds() / 2);
   }
 }

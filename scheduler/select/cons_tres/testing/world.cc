@@ -148,6 +148,15 @@ Placed World::ask_without(const std::set<std::string>& gone, const Ask& ask) {
   return placed;
 }
 
+Placed World::ask_in_trial(const std::vector<std::string>& gone, int back_count, const Ask& ask) {
+  const std::unique_ptr<Selector::Trial> trial = selector_->begin_trial();
+  for (const std::string& name : gone) {
+    trial->remove(jobs_.at(name)->select, Selector::Trial::Keep::kNothing);
+  }
+  for (int i = 0; i < back_count; ++i) CHECK(trial->put_back());
+  return this->ask(ask);
+}
+
 std::string World::start(const std::string& name, const Ask& ask) {
   CHECK(!jobs_.contains(name), name);
   auto job = make_job(ask);
