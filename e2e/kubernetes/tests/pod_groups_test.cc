@@ -1,5 +1,5 @@
 // Gated pods that name a PodGroup of the coscheduling plugin, with the real kube-scheduler,
-// kubelets and admission policies. The kind is that of a definition of ours (pod-groups-up); the
+// kubelets and admission policies. The kind is by the plugin's own definition (pod-groups-up); the
 // plugin does not run.
 #include "e2e/kubernetes/tests/gated_pods.h"
 
