@@ -8,6 +8,7 @@
 #include "base/number_list.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/members.h"
+#include "operator/gang/success_policy.h"
 #include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/sentences.h"
 
@@ -618,6 +619,12 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
   if (!verdict.problems.empty()) {
     return {
         .phase = Phase::kRefused, .reason = "NotSupported", .message = joined(verdict.problems)};
+  }
+  // A pod failed when those that successPolicy asks for had succeeded. Another attempt would wait
+  // for nodes only to end when it has them.
+  const auto& policy = verdict.job.spec.lifecycle.success_policy;
+  if (policy && early_success(*policy, {}, {}, now, attempt.succeeded)) {
+    return {.phase = Phase::kComplete, .start = failed.start};
   }
   // After a refusal the next try waits for the back-off; look() has set its timer.
   if (adopted.creation.may_begin(now)) {

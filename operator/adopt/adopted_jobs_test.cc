@@ -313,6 +313,42 @@ TEST_F(AdoptedJobsTest, AFailureIsFollowedByAnAttemptAfterABackOff) {
   EXPECT_EQ(third.spec.schedule.begin_time, again + seconds{20}) << "twice as long each time";
 }
 
+// Pods follow one another, and a failure ended the gang when those that count had succeeded.
+TEST_F(AdoptedJobsTest, NothingIsTriedAgainWhenItsSuccessPolicyIsMet) {
+  batch_.spec.completions = 5;
+  batch_.spec.success_policy = kube::BatchSuccessPolicy{{{.succeeded_indexes = "0,2"}}};
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  first.status.start_time = now_;
+  first.status.succeeded_indexes = "0-1";
+  ends(first, kube::JobState::kFailed);
+  kube::Job second = made(all_due(), "two");
+  EXPECT_EQ(second.spec.completed_indexes, "0-1") << "of two that are asked for";
+  answer(second);
+  second.status.succeeded_indexes = "0-2";
+  ends(second, kube::JobState::kFailed);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchComplete), "True SuccessPolicy");
+  EXPECT_EQ(batch_.status.completed_indexes, "0-2");
+  EXPECT_EQ(batch_.status.start_time, first.status.start_time);
+  EXPECT_EQ(batch_.status.failed, 2);
+}
+
+// The limit of failures comes first, as with the batch group's controller.
+TEST_F(AdoptedJobsTest, ItsSuccessPolicyDoesNotUndoTooManyFailures) {
+  batch_.spec.completions = 5;
+  batch_.spec.backoff_limit = 0;
+  batch_.spec.success_policy = kube::BatchSuccessPolicy{{{.succeeded_indexes = "0"}}};
+  show();
+  kube::Job job = made(due(), "one");
+  answer(job);
+  job.status.succeeded_indexes = "0";
+  ends(job, kube::JobState::kFailed);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchFailed), "True BackoffLimitExceeded");
+}
+
 class EditedLabels : public AdoptedJobsTest, public testing::WithParamInterface<const char*> {};
 
 // Users can edit the labels of the attempts. A number that no attempt can have says nothing: the
