@@ -251,8 +251,18 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   must(Reason::kPartitionNodeLimit,
        some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
-  // That reason is for access by users and groups, which these worlds do not restrict.
-  must(Reason::kPartitionConfig, false, "all its partitions are open to it");
+  // These worlds restrict no access by users and groups: what is left is more CPUs than there are.
+  const auto cpus_of = [&](const PartitionConfig& p) {
+    std::int64_t cpus = 0;
+    for (const auto& [name, node] : nodes_) {
+      if (std::ranges::find(p.nodes, name) != p.nodes.end()) cpus += node.cpus;
+    }
+    return cpus;
+  };
+  const std::int64_t asked =
+      std::int64_t{tasks_of(request, request.min_nodes)} * request.cpus_per_task;
+  must(Reason::kPartitionConfig, some([&](auto& p) { return asked > cpus_of(p); }),
+       "all its partitions are open to it");
   // A job can wait for priority only if another one waits too.
   const auto waits = [&](const auto& other) {
     if (other.first == id || other.second.allocation) return false;
