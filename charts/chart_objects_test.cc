@@ -39,10 +39,18 @@ class ChartObjects : public Chart {
   kube::Client client_{transport_, clock_, sleeper_, {}};
 };
 
-// A Job of the batch group, or those that a CronJob or a JobSet makes.
+// A Job of the batch group, or those that a CronJob, a JobSet or a step of an Argo workflow makes.
 std::vector<json> batch_jobs(const json& object) {
   if (object["kind"] == "Job") return {object};
   std::vector<json> jobs;
+  if (object["kind"] == "Workflow") {
+    for (const json& each : object["spec"]["templates"]) {
+      const auto manifests =
+          devcluster::yaml_documents(each["resource"]["manifest"].get<std::string>());
+      EXPECT_TRUE(manifests.ok()) << manifests.error().message;
+      for (const std::string& manifest : *manifests) jobs.push_back(json::parse(manifest));
+    }
+  }
   if (object["kind"] == "CronJob") jobs.push_back(object["spec"]["jobTemplate"]);
   if (object["kind"] == "JobSet") {
     for (const json& each : object["spec"]["replicatedJobs"]) jobs.push_back(each["template"]);
@@ -88,7 +96,8 @@ TEST_F(ChartObjects, ExamplesAreValid) {
       // Dry runs, since several files have jobs of one name.
       if (object["kind"] == "Partition") {
         check(client_.create_json<kube::Partition>("", object, {.dry_run = true}));
-      } else if (object["kind"] == "JobSet" || object["apiVersion"] == "batch/v1") {
+      } else if (object["kind"] == "JobSet" || object["kind"] == "Workflow" ||
+                 object["apiVersion"] == "batch/v1") {
         for (const json& job : batch_jobs(object)) {
           check(client_.create_json<kube::BatchJob>("default", job, {.dry_run = true}));
         }

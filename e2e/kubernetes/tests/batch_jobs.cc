@@ -90,6 +90,11 @@ void BatchJobs::expect_gone(const std::string& name) {
              [&] { return get(job_path(name)).is_null() && pods_of(name).empty(); });
 }
 
+json BatchJobs::as_own(json object) const {
+  set_own(object, ns_);
+  return object;
+}
+
 // With kubectl, as a user would. The example names an image and a partition that this cluster
 // lacks, so both are exchanged; all else is as it stands in the file.
 void BatchJobs::apply_example(const std::string& file, const std::function<void(json&)>& change) {
@@ -98,8 +103,8 @@ void BatchJobs::apply_example(const std::string& file, const std::function<void(
   // As JSON, which kubectl takes like YAML; one object on each line.
   const std::string path = stamps_in_ + "/" + file + ".json";
   std::ofstream out{path};
-  for (json& object : *objects) {
-    set_own(object, ns_);
+  for (const json& example : *objects) {
+    json object = as_own(example);
     if (change) change(object);
     out << object << "\n";
   }

@@ -27,8 +27,9 @@ class BatchJobs : public Cluster {
   Output wait_for(const std::string& name, const std::string& type);
   void expect_gone(const std::string& name);
 
-  // The objects of a file of examples/batch-jobs, with this cluster's image and the test's
-  // partition in place of those that they name, and with what `change` makes of each.
+  // The object with this cluster's image and the test's partition in place of those that it names.
+  json as_own(json object) const;
+  // The objects of a file of examples/batch-jobs, as_own(), and with what `change` makes of each.
   void apply_example(const std::string& file, const std::function<void(json&)>& change = {});
   // The host names that the Service's endpoints have, sorted.
   std::vector<std::string> endpoint_names(const std::string& service);

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <map>
 
+#include "e2e/devcluster/apply.h"
+
 namespace kubernetes {
 namespace {
 
@@ -111,12 +113,13 @@ TEST_F(BatchJobs, HaveNoPodsWhileTheyAreSuspended) {
 // Two at a time of five. What runs is told while it runs; who has succeeded keeps its log, and an
 // index that fails in the first attempt is the only one of those two that the second runs again.
 TEST_F(BatchJobs, FollowOneAnotherUntilEnoughHaveSucceeded) {
-  // Index 3 fails once: the mark outlives the pod, so the second try finds it. With five indexes
-  // and two places the gang always has a member to follow.
+  // Index 3 fails once: the mark outlives the pod, so the second try finds it. It fails a second
+  // after index 2 has succeeded, since the end of the gang takes the pod of a member that is just
+  // succeeding. With five indexes and two places the gang always has a member to follow.
   const std::string script =
       "echo part $JOB_COMPLETION_INDEX on $(hostname); sleep 2; "
       "[ $JOB_COMPLETION_INDEX != 3 ] || [ -e /stamps/failed ] || "
-      "{ touch /stamps/failed; exit 1; }";
+      "{ sleep 1; touch /stamps/failed; exit 1; }";
   json sweep = batch_job("sweep", 2, script, {{"completions", 5}});
   json& pod = sweep["spec"]["template"]["spec"];
   pod["containers"][0]["volumeMounts"] = {{{"name", "stamps"}, {"mountPath", "/stamps"}}};
@@ -329,6 +332,36 @@ TEST_F(BatchJobs, AsInTheExamplesRun) {
   EXPECT_EQ(wait_for("train", "Complete").exit_code, 0) << status("train").dump(1);
   EXPECT_EQ(wait_for("by-hand", "Complete").exit_code, 0) << status("by-hand").dump(1);
   EXPECT_EQ(wait_for("sweep", "Complete").exit_code, 0) << status("sweep").dump(1);
+}
+
+// What Argo would do with the example: make the Job that stands in it, and read the fields that its
+// two conditions name. Argo itself is not here.
+TEST_F(BatchJobs, InAStepOfArgoMeetItsConditions) {
+  const auto workflow =
+      devcluster::read_manifests(KUBEGANG_SOURCE_DIR "/examples/batch-jobs/argo-workflow.yaml");
+  ASSERT_TRUE(workflow.ok()) << workflow.error().message;
+  const json& step = workflow->at(0)["spec"]["templates"][0]["resource"];
+  const std::string path = stamps_in_ + "/argo-step.yaml";
+  std::ofstream{path} << step["manifest"].get<std::string>();
+  auto manifests = devcluster::read_manifests(path);
+  ASSERT_TRUE(manifests.ok()) << manifests.error().message;
+  json job = as_own(manifests->at(0));
+  job["metadata"]["namespace"] = ns_;
+  ASSERT_NO_FATAL_FAILURE(apply(job));
+  const int completions = job["spec"]["completions"];
+  EXPECT_EQ(step["successCondition"], "status.succeeded == " + std::to_string(completions));
+  ASSERT_EQ(wait_for("train-step", "Complete").exit_code, 0) << status("train-step").dump(1);
+  EXPECT_EQ(count("train-step", "succeeded"), completions);
+  EXPECT_EQ(count("train-step", "failed"), 0);
+
+  job["metadata"]["name"] = "fails";
+  job["spec"]["template"]["spec"]["containers"][0]["command"] = {"false"};
+  const int failures_max = job["spec"]["backoffLimit"];
+  EXPECT_EQ(step["failureCondition"], "status.failed > " + std::to_string(failures_max));
+  ASSERT_NO_FATAL_FAILURE(apply(job));
+  ASSERT_EQ(wait_for("fails", "Failed").exit_code, 0) << status("fails").dump(1);
+  EXPECT_GT(count("fails", "failed"), failures_max);
+  EXPECT_EQ(count("fails", "succeeded"), 0);
 }
 
 // A stand-in is called in place of torchrun, and checks what it is given. Names are not resolved in
