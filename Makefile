@@ -44,7 +44,7 @@ dev: deps  ## edit, build, test: the quick tests of one part, file by file (PART
 demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
 
-bench: build  ## measure: JSON files in build/bench
+bench: build  ## measure: files in build/bench
 	@cmake --build --preset release -j $(JOBS) --target benchmarks
 	@tools/bench $(BUILD)
 
