@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "e2e/kubernetes/bench/bench_api.h"
 #include "e2e/kubernetes/bench/shape.h"
