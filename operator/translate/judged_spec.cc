@@ -26,7 +26,6 @@ constexpr std::size_t kOtherResourcesMax = 4;
 
 // Only whether the field is there is read. The value is one constant, so a probe of a megabyte
 // costs no more than an empty one.
-// Only whether the field is there is read.
 kube::RawJson presence(const kube::RawJson& field) {
   static const kube::RawJson kPresent{Json{{"dropped", true}}};
   return field.empty() ? kube::RawJson{} : kPresent;

@@ -15,7 +15,6 @@ const std::vector<kube::BatchFailureRule>& rules_of(const kube::BatchJobSpec& sp
 
 // Success is not a failure that NotIn could match. An operator other than In and NotIn cannot be
 // stored: the API server checks it.
-// Success is no failure that NotIn could match.
 bool matches(const kube::BatchExitCodes& codes, int exit_code) {
   if (exit_code == 0) return false;
   const bool is_listed =
