@@ -17,7 +17,7 @@ using Keep = Selector::Trial::Keep;
 using Kind = Lookahead::Answer::Kind;
 
 constexpr base::Duration kFirstWindow = std::chrono::seconds{30};
-constexpr int kRipe = std::numeric_limits<int>::min() / 2;  // no cores make it a number to reach
+constexpr int kRipe = std::numeric_limits<int>::min();
 // So often nodes without room for the job's pods are left out.
 constexpr int kRoomRoundsMax = 16;
 
@@ -42,7 +42,7 @@ struct Lookahead::Needs {
     whole = resolve_sharing(cluster.parameters().select, partition, asked.sharing).whole_nodes;
     nodes = counts.min;
     nodes_max = std::max(counts.min, counts.max);
-    const int threads = lookahead.threads_per_core(index);
+    const auto [node_cores, threads] = lookahead.hardware(index);
     const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
     const std::int64_t cpus =
         asked.overcommit ? counts.min : std::int64_t{tasks_of(asked, counts.min)} * of_task;
@@ -51,7 +51,9 @@ struct Lookahead::Needs {
     cores = (cpus + threads - 1) / threads;
     const int tasks = asked.overcommit ? 1 : std::max(1, asked.tasks_per_node.value_or(1));
     of_node = std::max(1, (asked_product(of_task, tasks) + threads - 1) / threads);
-    if (counts.max == 1) of_node = static_cast<int>(std::max<std::int64_t>(of_node, cores));
+    // What the other nodes cannot have, each of them must.
+    const std::int64_t others = std::int64_t{nodes_max - 1} * node_cores;
+    of_node = static_cast<int>(std::max<std::int64_t>(of_node, cores - others));
   }
 
   bool whole = false;  // all cores of each node
@@ -124,21 +126,22 @@ struct Lookahead::Search {
   bool may_fit() const { return (!count || count->may_fit()) && (!room || room->may_fit()); }
 };
 
-// The most threads that a core of one of the partition's nodes has.
-int Lookahead::threads_per_core(PartitionIndex index) {
-  if (std::exchange(threads_version_, cluster_.configuration_version()) !=
+// Cost: the partition's nodes, once for each configuration.
+const Lookahead::Hardware& Lookahead::hardware(PartitionIndex index) {
+  if (std::exchange(hardware_version_, cluster_.configuration_version()) !=
       cluster_.configuration_version()) {
-    threads_.clear();
+    hardware_.clear();
   }
-  if (threads_.size() <= index.index()) threads_.resize(index.index() + 1);
-  int& threads = threads_[index.index()];
-  if (threads > 0) return threads;
-  threads = 1;
+  if (hardware_.size() <= index.index()) hardware_.resize(index.index() + 1);
+  Hardware& most = hardware_[index.index()];
+  if (most.threads > 0) return most;
+  most.threads = 1;
   for (const NodeIndex node : cluster_.partition(index).nodes_ranked) {
     const NodeSpec& spec = cluster_.node(node);
-    threads = std::max(threads, spec.cpus / std::max(1, spec.cores()));
+    most.cores = std::max(most.cores, spec.cores());
+    most.threads = std::max(most.threads, spec.cpus / std::max(1, spec.cores()));
   }
-  return threads;
+  return most;
 }
 
 void Lookahead::begin(base::Instant now) {
@@ -530,12 +533,16 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
 Lookahead::Ripening::Ripening(const Lookahead& lookahead, int needed)
     : lookahead_{lookahead}, needed_{needed}, free_{lookahead.free_cores_} {
   for (int rank = 0; rank < lookahead.cluster_.node_count(); ++rank) {
-    int& free = free_[static_cast<std::size_t>(rank)];
-    if (free < needed_on(rank)) continue;
-    // A node ripens once: kRipe is so low that no number of cores makes it ripe again.
-    free = kRipe;
-    order_.push_back({rank, lookahead.now_});
+    const int free = free_[static_cast<std::size_t>(rank)];
+    if (free >= needed_on(rank)) add_ripe(rank, free, lookahead.now_);
   }
+}
+
+// A node ripens once.
+void Lookahead::Ripening::add_ripe(int rank, int cores, base::Instant at) {
+  free_[static_cast<std::size_t>(rank)] = kRipe;
+  order_.push_back({rank, at});
+  gains_.push_back({rank, cores, at});
 }
 
 // The next job ends.
@@ -544,10 +551,9 @@ void Lookahead::Ripening::add_end() {
   const base::Instant at = lookahead_.guess_end(end);
   lookahead_.for_each_node(end, [&](int rank, int cores) {
     int& free = free_[static_cast<std::size_t>(rank)];
+    if (free == kRipe) return gains_.push_back({rank, cores, at});
     free += cores;
-    if (free < needed_on(rank)) return;
-    free = kRipe;
-    order_.push_back({rank, at});
+    if (free >= needed_on(rank)) add_ripe(rank, free, at);
   });
 }
 
@@ -567,20 +573,22 @@ void Lookahead::begin_ripe_trial() {
   trial_ = books_.selector().begin_trial();
   is_ripe_trial_ = true;
   ripe_gone_.clear();
-  for (const int rank : gone_ranks_) {
-    gone_until_[static_cast<std::size_t>(rank)] = base::Instant::min();
-  }
+  for (const int rank : gone_ranks_) gone_on_[static_cast<std::size_t>(rank)] = {};
   gone_ranks_.clear();
-  gone_until_.resize(static_cast<std::size_t>(cluster_.node_count()), base::Instant::min());
+}
+
+Lookahead::Gone& Lookahead::gone_on(int rank) {
+  Gone& gone = gone_on_[static_cast<std::size_t>(rank)];
+  if (gone.last == Gone{}.last && gone.whole == Gone{}.whole) gone_ranks_.push_back(rank);
+  return gone;
 }
 
 void Lookahead::take_away_ripe(const Leave& leave) {
   if (!ripe_gone_.insert(leave.order).second) return;
   trial_->remove(leave.job->select, Keep::kNothing);
   for_each_rank(cluster_, leave.job->allocation, [&](int rank, const NodeAllocation&) {
-    base::Instant& until = gone_until_[static_cast<std::size_t>(rank)];
-    if (until == base::Instant::min()) gone_ranks_.push_back(rank);
-    until = std::max(until, leave.at);
+    Gone& gone = gone_on(rank);
+    gone.last = std::max(gone.last, leave.at);
   });
 }
 
@@ -590,7 +598,11 @@ void Lookahead::take_away_ripe(const Leave& leave) {
 std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
                                                      base::Instant at) {
   ripe_nodes_ = cluster_.no_nodes();
-  gone_first_.clear();
+  const auto node_count = static_cast<std::size_t>(cluster_.node_count());
+  if (gone_on_.size() != node_count) {
+    gone_on_.assign(node_count, {});
+    gone_ranks_.clear();
+  }
   note_leaves(at);
   bool goes_on = is_ripe_trial_;
   for (std::size_t i = 0;; ++i) {
@@ -600,30 +612,58 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
     // by then are elsewhere.
     if (!search.question.nodes.test(ripe->rank)) continue;
     ripe_nodes_.set(ripe->rank);
-    goes_on = goes_on && gone_until_[static_cast<std::size_t>(ripe->rank)] <= at;
-    for (std::ptrdiff_t last = last_leave_[static_cast<std::size_t>(ripe->rank)]; last >= 0;) {
+    goes_on = goes_on && gone_on_[static_cast<std::size_t>(ripe->rank)].last <= at;
+  }
+  if (!goes_on) begin_ripe_trial();
+  // In job-table order. A job may be on several of the nodes; it is taken away once.
+  list_leaves(ripe_nodes_, at);
+  for (const Leave& leave : gone_first_) take_away_ripe(leave);
+  return question_selector(search, ripe_nodes_, at);
+}
+
+// Into gone_first_: what is still to be taken away of what leaves these nodes by then.
+void Lookahead::list_leaves(const NodeSet& nodes, base::Instant at) {
+  gone_first_.clear();
+  for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+    Gone& gone = gone_on(rank);
+    if (std::exchange(gone.whole, std::max(gone.whole, at)) >= at) continue;
+    for (std::ptrdiff_t last = last_leave_[static_cast<std::size_t>(rank)]; last >= 0;) {
       const Leave& leave = leaves_[static_cast<std::size_t>(last)];
       if (leave.at <= at) gone_first_.push_back(leave);
       last = leave.before;
     }
   }
-  // In job-table order. A job may be on several of the nodes; it is taken away once.
   std::ranges::sort(gone_first_, {}, &Leave::order);
-  if (!goes_on) begin_ripe_trial();
-  for (const Leave& leave : gone_first_) take_away_ripe(leave);
-  return question_selector(search, ripe_nodes_, at);
 }
 
-// Exact starts where cores can be counted: the job cannot start before so many nodes are ripe as it
-// needs, and mostly it can then.
-Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
-  int missing = Needs{*this, search.question.job, search.question.partition}.nodes;
+// The first instant at which so many nodes are ripe as the job needs, and have the cores that it
+// needs in all: on nodes that are not ripe it has none.
+base::Instant Lookahead::earliest(const Search& search, Ripening& ripening) {
+  const Needs needs{*this, search.question.job, search.question.partition};
+  const NodeSet& nodes = search.question.nodes;
   auto at = base::kNever;
+  int missing = needs.nodes;
   for (std::size_t i = 0; at == base::kNever; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
-    if (ripe == nullptr) break;
-    if (search.question.nodes.test(ripe->rank) && --missing <= 0) at = ripe->at;
+    if (ripe == nullptr) return at;
+    if (nodes.test(ripe->rank) && --missing <= 0) at = ripe->at;
   }
+  // Mostly these have the cores with that, and need not be counted.
+  if (needs.cores <= std::int64_t{needs.nodes} * needs.of_node) return at;
+  std::int64_t missing_cores = needs.cores;
+  for (std::size_t i = 0; missing_cores > 0; ++i) {
+    const Ripening::Gain* const gain = ripening.gain(i);
+    if (gain == nullptr) return base::kNever;
+    if (!nodes.test(gain->rank)) continue;
+    missing_cores -= gain->cores;
+    at = std::max(at, gain->at);
+  }
+  return at;
+}
+
+// Exact starts where cores can be counted: the job cannot start earlier, and mostly it can then.
+Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
+  const base::Instant at = earliest(search, ripening);
   if (at == base::kNever) return {};
   if (at > now_ && search.question.now_only) return {.kind = Kind::kLater};
   if (search.question.until && at > *search.question.until) return {.kind = Kind::kLater};

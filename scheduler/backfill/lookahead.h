@@ -110,6 +110,12 @@ class Lookahead {
       int rank;
       base::Instant at;
     };
+    // A node that is ripe has so many cores more; at first all that are free there.
+    struct Gain {
+      int rank;
+      int cores;
+      base::Instant at;
+    };
     // `needed`: cores on a node; 0 = all of them. `lookahead` has its ends and must outlive this.
     Ripening(const Lookahead& lookahead, int needed);
     // The node that is ripe as the index-th; null if no more nodes ever are. Valid until the next
@@ -118,11 +124,17 @@ class Lookahead {
       while (index >= order_.size() && next_end_ < lookahead_.ends_.size()) add_end();
       return index < order_.size() ? &order_[index] : nullptr;
     }
+    // Likewise.
+    const Gain* gain(std::size_t index) {
+      while (index >= gains_.size() && next_end_ < lookahead_.ends_.size()) add_end();
+      return index < gains_.size() ? &gains_[index] : nullptr;
+    }
 
    private:
     int needed_on(int rank) const {
       return needed_ > 0 ? needed_ : lookahead_.cluster_.spec_at(rank).cores();
     }
+    void add_ripe(int rank, int cores, base::Instant at);
     void add_end();
 
     const Lookahead& lookahead_;
@@ -130,6 +142,7 @@ class Lookahead {
     std::vector<int> free_;     // cores by rank; kRipe on a node that is in order_
     std::size_t next_end_ = 0;  // of ends_
     std::vector<Node> order_;
+    std::vector<Gain> gains_;
   };
   // Null where cores cannot be counted, jobs may preempt others, or starts are not exact.
   Ripening* ripening(const Job& job, PartitionIndex partition);
@@ -178,8 +191,12 @@ class Lookahead {
   Answer try_with(const Question& question, const SharingStatus& sharing);
   Answer after_ends(Search& search, std::size_t from);
   Answer when_ripe(Search& search, Ripening& ripening);
+  base::Instant earliest(const Search& search, Ripening& ripening);
   std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
   void begin_ripe_trial();
+  struct Gone;
+  Gone& gone_on(int rank);
+  void list_leaves(const NodeSet& nodes, base::Instant at);
   void take_away_ripe(const Leave& leave);
   bool is_gone_by(const Job& job, base::Instant start) const;
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
@@ -215,7 +232,8 @@ class Lookahead {
   void note_leaves(base::Instant until);
   void forget_ripe();
   bool counts_cores() const;
-  int threads_per_core(PartitionIndex partition);
+  struct Hardware;
+  const Hardware& hardware(PartitionIndex partition);
 
   const Cluster& cluster_;
   JobBooks& books_;
@@ -235,18 +253,26 @@ class Lookahead {
   std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
   std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
   std::vector<Refusal> refusals_;            // of these, and of ends_
-  std::vector<int> threads_;             // by PartitionIndex; 0 = not known
-  std::uint64_t threads_version_ = 0;    // of the cluster's configuration
+  // The most that a node of the partition has.
+  struct Hardware {
+    int cores = 0;
+    int threads = 0;  // of a core; 0 = not known
+  };
+  std::vector<Hardware> hardware_;       // by PartitionIndex
+  std::uint64_t hardware_version_ = 0;   // of the cluster's configuration
   NodeSet ripe_nodes_;                   // of the last question
   std::vector<Leave> gone_first_;        // jobs that have ended by its start
   std::unique_ptr<Selector::Trial> trial_;
   std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
-  // Or, in a trial of ask_ripe(), these jobs, by their order in the job table: all that end by
-  // gone_until_ on each node, and none that ends later.
+  // Or, in a trial of ask_ripe(), these jobs, by their order in the job table.
   bool is_ripe_trial_ = false;
   std::set<std::int64_t> ripe_gone_;
-  std::vector<base::Instant> gone_until_;  // by rank; min() = all jobs are there
-  std::vector<int> gone_ranks_;            // whose gone_until_ is set
+  struct Gone {
+    base::Instant last = base::Instant::min();   // the last end that was taken away on the node
+    base::Instant whole = base::Instant::min();  // all ends by then are
+  };
+  std::vector<Gone> gone_on_;    // by rank
+  std::vector<int> gone_ranks_;  // whose gone_on_ is set
 };
 
 }  // namespace sched

@@ -195,6 +195,32 @@ std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
   return running;
 }
 
+// The same of jobs that name no nodes, only tasks, which may lie anywhere: three run for each job
+// that runs, four and more are asked for by those that wait, and a core or two are free.
+std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waiting) {
+  constexpr int kTasks = 3;
+  base::Prng prng{6};
+  const auto submit = [&](int tasks, std::chrono::minutes limit) {
+    JobRequest request = tasks_job(tasks);
+    request.time_limit = limit;
+    return world.submit(request);
+  };
+  const auto minutes = [&](std::uint64_t most) {
+    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
+  };
+  std::vector<JobId> running;
+  for (int i = 0; i < nodes * kCoresPerNode / kTasks; ++i) {
+    running.push_back(submit(kTasks, std::chrono::minutes{600} + minutes(840)));
+  }
+  world.pass();
+  world.settle();
+  for (int i = 0; i < waiting; ++i) {
+    const auto more = static_cast<int>(prng.below(13));
+    submit(kTasks + 1 + more, minutes(240));
+  }
+  return running;
+}
+
 // A plan for 1,000 of 4,000 waiting jobs from scratch.
 void backfill(benchmark::State& state) {
   constexpr int kPlanned = 1000;
@@ -218,10 +244,10 @@ BENCHMARK(backfill)->Name("Backfill")->Arg(1000)->UseManualTime()->Unit(benchmar
 
 // Under its own timing, with ten jobs waiting for each node: an interval passes, and nothing has
 // changed; or a job has ended early, and the plan is brought up to date.
-void backfill_interval(benchmark::State& state, bool changes) {
+void backfill_interval(benchmark::State& state, bool changes, auto fill) {
   const auto nodes = static_cast<int>(state.range(0));
   World world{planned_setup(nodes), Timing::kOwn};
-  std::vector<JobId> running = fill_and_queue(world, nodes, 10 * nodes);
+  std::vector<JobId> running = fill(world, nodes, 10 * nodes);
   world.settle();
   world.advance(std::chrono::seconds{31});
   world.settle();
@@ -236,14 +262,21 @@ void backfill_interval(benchmark::State& state, bool changes) {
     world.settle();
   }
 }
-BENCHMARK_CAPTURE(backfill_interval, unchanged, false)
+BENCHMARK_CAPTURE(backfill_interval, unchanged, false, fill_and_queue)
     ->Name("BackfillUnchanged")
     ->Arg(10000)
     ->UseManualTime()
     ->Iterations(10)
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(backfill_interval, churn, true)
+BENCHMARK_CAPTURE(backfill_interval, churn, true, fill_and_queue)
     ->Name("BackfillChurn")
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, tasks, true, fill_with_tasks_and_queue)
+    ->Name("BackfillChurn/tasks")
+    ->Arg(1000)
     ->Arg(10000)
     ->UseManualTime()
     ->Iterations(10)
