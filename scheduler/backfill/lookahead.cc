@@ -171,6 +171,7 @@ void Lookahead::changed() {
   has_ends_ = false;
   rooms_.clear();
   refusals_.clear();
+  victim_kinds_.reset();
 }
 
 // A start is the usual change within a pass. Its end is put into the order, instead of reading all
@@ -178,6 +179,7 @@ void Lookahead::changed() {
 void Lookahead::started(const Job& job) {
   ends_version_ = books_.version();
   forget_ripe();
+  victim_kinds_.reset();
   if (!has_ends_ || !counts_cores_) return changed();
   const End end = end_of(job);
   ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), end, ends_before), end);
@@ -557,11 +559,33 @@ void Lookahead::Ripening::add_end() {
   });
 }
 
-Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition) {
-  // With preemption a node is not only ripe when jobs have ended; and as recorded, the start is the
-  // end of a batch and not of a node.
-  if (cluster_.parameters().as_recorded || preempt::enabled(cluster_)) return nullptr;
-  if (!counts_cores()) return nullptr;
+// Returns false if the job may take no allocated one, whichever priorities they have: then its
+// question is what it is without preemption. One job of each partition and QOS is enough to ask
+// about.
+bool Lookahead::may_preempt_any(const Job& job, PartitionIndex partition) {
+  if (!preempt::enabled(cluster_)) return false;
+  if (!victim_kinds_) {
+    victim_kinds_.emplace();
+    const auto is_like = [](const Job& a, const Job& b) {
+      return a.partition == b.partition && a.request.qos == b.request.qos;
+    };
+    for (const auto& [order, allocated] : books_.allocated()) {
+      const bool is_known = std::ranges::any_of(
+          *victim_kinds_, [&](const Job* known) { return is_like(*known, *allocated); });
+      if (!is_known) victim_kinds_->push_back(allocated);
+    }
+  }
+  return std::ranges::any_of(*victim_kinds_, [&](const Job* victim) {
+    return preempt::kind_may_take(cluster_, job, partition, *victim);
+  });
+}
+
+// As recorded, the start is the end of a batch and not of a node; and with preemption a node is not
+// only ripe when jobs have ended.
+Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partition,
+                                         bool may_preempt) {
+  if (cluster_.parameters().as_recorded || !counts_cores()) return nullptr;
+  if (may_preempt && may_preempt_any(job, partition)) return nullptr;
   read_ends();
   const Needs needs{*this, job, partition};
   const int key = needs.whole ? 0 : needs.of_node;
@@ -800,7 +824,8 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
 
 Lookahead::Answer Lookahead::try_with(const Question& question, const SharingStatus& sharing) {
   Search search{.question = question, .sharing = sharing, .count = {}};
-  Ripening* const exact = ripening(question.job, question.partition);
+  Ripening* const exact =
+      ripening(question.job, question.partition, !question.estimates_only);
   if (exact != nullptr) return when_ripe(search, *exact);
   if (counts_cores() && !question.on_any_node) {
     read_ends();

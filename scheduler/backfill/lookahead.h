@@ -144,8 +144,8 @@ class Lookahead {
     std::vector<Node> order_;
     std::vector<Gain> gains_;
   };
-  // Null where cores cannot be counted, jobs may preempt others, or starts are not exact.
-  Ripening* ripening(const Job& job, PartitionIndex partition);
+  // Null where cores cannot be counted, the job may preempt others, or starts are not exact.
+  Ripening* ripening(const Job& job, PartitionIndex partition, bool may_preempt = true);
 
   // Nodes of the partition that fit the job's shape and constraint. Valid until the next call.
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
@@ -190,6 +190,7 @@ class Lookahead {
   void recount_free(NodeIndex node);
   Answer try_with(const Question& question, const SharingStatus& sharing);
   Answer after_ends(Search& search, std::size_t from);
+  bool may_preempt_any(const Job& job, PartitionIndex partition);
   Answer when_ripe(Search& search, Ripening& ripening);
   base::Instant earliest(const Search& search, Ripening& ripening);
   std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
@@ -253,6 +254,7 @@ class Lookahead {
   std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
   std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
   std::vector<Refusal> refusals_;            // of these, and of ends_
+  std::optional<std::vector<const Job*>> victim_kinds_;  // may_preempt_any()
   // The most that a node of the partition has.
   struct Hardware {
     int cores = 0;

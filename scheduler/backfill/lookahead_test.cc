@@ -192,6 +192,16 @@ TEST_F(PreemptingLookaheadTest, VictimsCountAsGone) {
   EXPECT_EQ(ask(1, 2, 1), "at 1 ab") << "no mark of an earlier question is left";
 }
 
+// Whom a job may preempt is looked up anew when the jobs have changed.
+TEST_F(PreemptingLookaheadTest, AJobOfALowerTierThatComesLaterIsAVictim) {
+  running(9, "abcd", 90, "high");
+  world_.submit(1, 1, "high");
+  EXPECT_EQ(ask(1, 1, 1), "at 90 a");
+  world_.end(9);
+  running(8, "abcd", 60, "low");
+  EXPECT_EQ(ask(1, 1, 2), "at 2 a");
+}
+
 Configuration stacked() {
   Configuration configuration = PassWorld::one_partition();
   configuration.cluster.select = SelectType::kConsTres;

@@ -169,6 +169,16 @@ Setup planned_setup(int nodes) {
   return made;
 }
 
+// The same where jobs of a second partition may preempt these. There are none.
+Setup preempting_setup(int nodes) {
+  Setup made = planned_setup(nodes);
+  made.configuration.partitions.push_back(partition("high"));
+  made.configuration.partitions.back().priority_tier = 2;
+  made.configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  made.configuration.cluster.preempt_mode = PreemptMode::kCancel;
+  return made;
+}
+
 std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
   base::Prng prng{5};
   const auto minutes = [&](std::uint64_t most) {
@@ -244,9 +254,9 @@ BENCHMARK(backfill)->Name("Backfill")->Arg(1000)->UseManualTime()->Unit(benchmar
 
 // Under its own timing, with ten jobs waiting for each node: an interval passes, and nothing has
 // changed; or a job has ended early, and the plan is brought up to date.
-void backfill_interval(benchmark::State& state, bool changes, auto fill) {
+void backfill_interval(benchmark::State& state, bool changes, auto make_setup, auto fill) {
   const auto nodes = static_cast<int>(state.range(0));
-  World world{planned_setup(nodes), Timing::kOwn};
+  World world{make_setup(nodes), Timing::kOwn};
   std::vector<JobId> running = fill(world, nodes, 10 * nodes);
   world.settle();
   world.advance(std::chrono::seconds{31});
@@ -262,20 +272,27 @@ void backfill_interval(benchmark::State& state, bool changes, auto fill) {
     world.settle();
   }
 }
-BENCHMARK_CAPTURE(backfill_interval, unchanged, false, fill_and_queue)
+BENCHMARK_CAPTURE(backfill_interval, unchanged, false, planned_setup, fill_and_queue)
     ->Name("BackfillUnchanged")
     ->Arg(10000)
     ->UseManualTime()
     ->Iterations(10)
     ->Unit(benchmark::kMicrosecond);
-BENCHMARK_CAPTURE(backfill_interval, churn, true, fill_and_queue)
+BENCHMARK_CAPTURE(backfill_interval, churn, true, planned_setup, fill_and_queue)
     ->Name("BackfillChurn")
     ->Arg(10000)
     ->UseManualTime()
     ->Iterations(10)
     ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(backfill_interval, tasks, true, fill_with_tasks_and_queue)
+BENCHMARK_CAPTURE(backfill_interval, tasks, true, planned_setup, fill_with_tasks_and_queue)
     ->Name("BackfillChurn/tasks")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, preempt, true, preempting_setup, fill_and_queue)
+    ->Name("BackfillChurn/preempt")
     ->Arg(1000)
     ->Arg(10000)
     ->UseManualTime()

@@ -76,42 +76,51 @@ std::optional<base::Instant> shielded_until(const Cluster& cluster, PartitionInd
 
 }  // namespace
 
-// 7.2. A question about two jobs alone: exempt times, exempt priorities and nodes are candidates()'
-// business.
-bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
-              const Job& victim) {
+bool kind_may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
+                   const Job& victim) {
+  const PreemptMode mode = effective_mode(cluster, victim);
+  if (mode == PreemptMode::kOff) return false;
+  const int its_tier = partition_of(cluster, victim).priority_tier;
   switch (cluster.parameters().preempt_type) {
     case PreemptType::kNone:
       return false;
     case PreemptType::kPartitionPriority:
-      // With PRIORITY an equal priority is enough here, and is not enough between QOS (7.2).
-      return partition_of(cluster, victim).priority_tier < cluster.partition(partition).tier() &&
-             effective_mode(cluster, victim) != PreemptMode::kOff &&
-             !((cluster.parameters().preempt_priority ||
-                cluster.partition(partition).config.preempt_priority) &&
-               preemptor.priority < priority_of(victim));
+      return its_tier < cluster.partition(partition).tier();
     case PreemptType::kQos: {
       // A job without a QOS neither preempts nor is preempted.
       const auto mine = cluster.find_qos(preemptor.request.qos);
       const auto its = cluster.find_qos(victim.request.qos);
-      if (!mine || !its || effective_mode(cluster, victim) == PreemptMode::kOff) return false;
+      if (!mine || !its) return false;
       // The gang cannot suspend a job of a higher tier (C10).
-      if (effective_mode(cluster, victim) == PreemptMode::kSuspend &&
-          partition_of(cluster, victim).priority_tier > cluster.partition(partition).tier()) {
+      if (mode == PreemptMode::kSuspend && its_tier > cluster.partition(partition).tier()) {
         return false;
       }
-      const bool above = preemptor.priority > priority_of(victim);
-      // Within one QOS only WITHIN allows it, and only a job of a truly higher priority: otherwise
-      // two equal jobs could preempt each other in turn.
-      if (*mine == *its) {
-        return above && (cluster.parameters().preempt_within || cluster.qos(*mine).preempt_within);
-      }
-      const bool by_priority =
-          cluster.parameters().preempt_priority || cluster.qos(*mine).preempt_priority;
-      return cluster.qos_may_preempt(*mine, *its) && (above || !by_priority);
+      // Within one QOS only WITHIN allows it.
+      if (*mine != *its) return cluster.qos_may_preempt(*mine, *its);
+      return cluster.parameters().preempt_within || cluster.qos(*mine).preempt_within;
     }
   }
   return false;
+}
+
+// 7.2. A question about two jobs alone: exempt times, exempt priorities and nodes are candidates()'
+// business.
+bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
+              const Job& victim) {
+  if (!kind_may_take(cluster, preemptor, partition, victim)) return false;
+  if (cluster.parameters().preempt_type == PreemptType::kPartitionPriority) {
+    // With PRIORITY an equal priority is enough here, and is not enough between QOS (7.2).
+    const bool by_priority = cluster.parameters().preempt_priority ||
+                             cluster.partition(partition).config.preempt_priority;
+    return !by_priority || preemptor.priority >= priority_of(victim);
+  }
+  const auto mine = cluster.find_qos(preemptor.request.qos);
+  // Within one QOS only a job of a truly higher priority: otherwise two equal jobs could preempt
+  // each other in turn.
+  const bool by_priority = mine == cluster.find_qos(victim.request.qos) ||
+                           cluster.parameters().preempt_priority ||
+                           cluster.qos(*mine).preempt_priority;
+  return !by_priority || preemptor.priority > priority_of(victim);
 }
 
 // 7.3 step 5: the first QOS that sets one, in the order in which limits count, and else the

@@ -21,6 +21,11 @@ PreemptMode effective_mode(const Cluster& cluster, const Job& victim);
 bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
               const Job& victim);
 
+// The part of may_take() that is the same for all jobs of these partitions and QOS: where it is
+// false, no priorities make may_take() true.
+bool kind_may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex partition,
+                   const Job& victim);
+
 // Minimum run time before the job may be preempted (7.3 step 5). Zero = none.
 base::Duration exempt_time(const Cluster& cluster, const Job& victim);
 // GraceTime of the victim's partition or QOS (7.8 step 1).
