@@ -9,6 +9,7 @@
 #include "scheduler/model/asked_product.h"
 #include "scheduler/place/node_counts.h"
 #include "scheduler/place/sharing.h"
+#include "scheduler/select/memory_demand.h"
 
 namespace sched {
 namespace {
@@ -32,34 +33,46 @@ base::Instant half_minute_after(const ClusterParameters& parameters, base::Insta
 
 }  // namespace
 
-// The least that a job needs, in cores.
+// The least that a job needs. Divided by the most threads that any core there has, so that cores
+// stay a lower bound: a job that is refused by it cannot fit.
 struct Lookahead::Needs {
   Needs(Lookahead& lookahead, const Job& job, PartitionIndex index) {
     const Cluster& cluster = lookahead.cluster_;
     const JobRequest& asked = job.request;
     const NodeCounts counts = node_counts(cluster, asked, index);
     const Partition& partition = cluster.partition(index);
+    const Hardware& most = lookahead.hardware(index);
+    const auto in_cores = [threads = most.threads](std::int64_t cpus) {
+      return (cpus + threads - 1) / threads;
+    };
     whole = resolve_sharing(cluster.parameters().select, partition, asked.sharing).whole_nodes;
     nodes = counts.min;
     nodes_max = std::max(counts.min, counts.max);
-    const auto [node_cores, threads] = lookahead.hardware(index);
     const int of_task = asked.overcommit ? 1 : std::max(1, asked.cpus_per_task);
     const std::int64_t cpus =
         asked.overcommit ? counts.min : std::int64_t{tasks_of(asked, counts.min)} * of_task;
-    // Divided by the most threads that any core there has, so that this stays a lower bound: a job
-    // that is refused by it cannot fit.
-    cores = (cpus + threads - 1) / threads;
+    cores = in_cores(cpus);
     const int tasks = asked.overcommit ? 1 : std::max(1, asked.tasks_per_node.value_or(1));
-    of_node = std::max(1, (asked_product(of_task, tasks) + threads - 1) / threads);
     // What the other nodes cannot have, each of them must.
-    const std::int64_t others = std::int64_t{nodes_max - 1} * node_cores;
-    of_node = static_cast<int>(std::max<std::int64_t>(of_node, cores - others));
+    const std::int64_t others = std::int64_t{nodes_max - 1} * most.cpus;
+    const int cpus_of_node =
+        clamped(std::max<std::int64_t>({1, asked_product(of_task, tasks), cpus - others}));
+    of_node = static_cast<int>(in_cores(cpus_of_node));
+    const CountedDemand demand =
+        memory_demand(cluster.parameters(), partition.config, asked.memory).memory;
+    least = {.cores = whole ? 0 : of_node, .cpus = whole ? 0 : cpus_of_node, .memory = demand};
+    if (demand.per == CountedPer::kCpu) memory = demand.charge(clamped(cpus), 0);
+  }
+  static int clamped(std::int64_t cpus) {
+    return static_cast<int>(std::min<std::int64_t>(cpus, kAskedMax));
   }
 
   bool whole = false;  // all cores of each node
   int of_node = 1;     // else so many
   int nodes = 1, nodes_max = 1;
-  std::int64_t cores = 1;  // in all
+  std::int64_t cores = 1;   // in all
+  std::int64_t memory = 0;  // in all, where it is charged for each CPU; MiB
+  Least least;
 };
 
 // Free cores of the nodes in question, as jobs leave. A job that does not fit by this count does
@@ -69,9 +82,9 @@ struct Lookahead::Count {
       : cluster{lookahead.cluster_},
         nodes{question.nodes},
         needs{lookahead, question.job, question.partition},
-        free{lookahead.free_cores_} {
+        free{lookahead.free_} {
     for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-      const int here = free[static_cast<std::size_t>(rank)];
+      const int here = free[static_cast<std::size_t>(rank)].cores;
       total += here;
       if (here >= needed_on(rank)) ++ready;
     }
@@ -85,7 +98,7 @@ struct Lookahead::Count {
     if (job.user_suspended) return;  // its cores are free already
     for_each_rank(cluster, job.allocation, [&](int rank, const NodeAllocation& use) {
       if (!nodes.test(rank)) return;
-      int& here = free[static_cast<std::size_t>(rank)];
+      int& here = free[static_cast<std::size_t>(rank)].cores;
       const int needed = needed_on(rank), cores = use.cores.count();
       // Counted when a node crosses what is needed, once; jobs only leave.
       if (here < needed && here + cores >= needed) ++ready;
@@ -99,7 +112,7 @@ struct Lookahead::Count {
   const Cluster& cluster;
   const NodeSet& nodes;
   const Needs needs;
-  std::vector<int> free;   // cores by rank
+  std::vector<Free> free;  // by rank
   int ready = 0;           // nodes that have what is needed on each
   std::int64_t total = 0;  // free cores
 };
@@ -138,7 +151,7 @@ const Lookahead::Hardware& Lookahead::hardware(PartitionIndex index) {
   most.threads = 1;
   for (const NodeIndex node : cluster_.partition(index).nodes_ranked) {
     const NodeSpec& spec = cluster_.node(node);
-    most.cores = std::max(most.cores, spec.cores());
+    most.cpus = std::max(most.cpus, spec.cpus);
     most.threads = std::max(most.threads, spec.cpus / std::max(1, spec.cores()));
   }
   return most;
@@ -192,10 +205,20 @@ bool Lookahead::ends_before(const End& a, const End& b) {
   return a.at != b.at ? a.at < b.at : a.order < b.order;
 }
 
+// What the job gives back on this node. A job that its user has suspended keeps its memory alone
+// (R5.2).
+Lookahead::Free Lookahead::freed_on(const Job& job, const NodeAllocation& use) {
+  return {.cores = job.user_suspended ? 0 : use.cores.count(), .memory = use.memory.value()};
+}
+
+void Lookahead::Free::add(const Free& more, int sign) {
+  cores += sign * more.cores;
+  memory += sign * more.memory;
+}
+
 void Lookahead::count_free(const Job& job, int sign) {
-  if (job.user_suspended) return;
   for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {
-    free_cores_[static_cast<std::size_t>(rank)] += sign * use.cores.count();
+    free_[static_cast<std::size_t>(rank)].add(freed_on(job, use), sign);
   });
 }
 
@@ -203,14 +226,14 @@ void Lookahead::count_free(const Job& job, int sign) {
 // nodes, and not how often or why.
 void Lookahead::recount_free(NodeIndex node) {
   if (!cluster_.exists(node)) return;
-  int free = cluster_.node(node).cores();
+  Free free{.cores = cluster_.node(node).cores()};
   for (const Job* const job : books_.usage().jobs_on(node)) {
-    if (job->completing() || job->user_suspended) continue;
+    if (job->completing()) continue;
     for (const NodeAllocation& use : job->allocation.nodes) {
-      if (use.node == node) free -= use.cores.count();
+      if (use.node == node) free.add(freed_on(*job, use), -1);
     }
   }
-  free_cores_[static_cast<std::size_t>(cluster_.rank(node))] = free;
+  free_[static_cast<std::size_t>(cluster_.rank(node))] = free;
 }
 
 base::Instant Lookahead::expected_end(const Job& job) {
@@ -232,17 +255,17 @@ Lookahead::End Lookahead::end_of(const Job& job) {
   const std::vector<NodeAllocation>& nodes = job.allocation.nodes;
   if (nodes.size() == 1 && cluster_.exists(nodes.front().node)) {
     end.rank = cluster_.rank(nodes.front().node);
-    end.cores = job.user_suspended ? 0 : nodes.front().cores.count();
+    end.freed = freed_on(job, nodes.front());
   }
   return end;
 }
 
-// Calls visit(rank, cores) for each node that the job leaves, with the cores that it gives back.
+// Calls visit(rank, freed) for each node that the job leaves, with what it gives back.
 template <typename Visit>
 void Lookahead::for_each_node(const End& end, const Visit& visit) const {
-  if (end.rank >= 0) return visit(end.rank, end.cores);
+  if (end.rank >= 0) return visit(end.rank, end.freed);
   for_each_rank(cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
-    visit(rank, end.job->user_suspended ? 0 : use.cores.count());
+    visit(rank, freed_on(*end.job, use));
   });
 }
 
@@ -252,7 +275,7 @@ void Lookahead::note_leaves(base::Instant until) {
   for (; leaves_end_ < ends_.size() && ends_[leaves_end_].at <= until; ++leaves_end_) {
     const End& end = ends_[leaves_end_];
     const base::Instant at = guess_end(end);
-    for_each_node(end, [&](int rank, int) {
+    for_each_node(end, [&](int rank, const Free&) {
       std::ptrdiff_t& last = last_leave_[static_cast<std::size_t>(rank)];
       leaves_.push_back({at, end.order, end.job, last});
       last = static_cast<std::ptrdiff_t>(leaves_.size()) - 1;
@@ -303,9 +326,9 @@ void Lookahead::read_all_ends() {
   counts_cores_ = counts_cores();
   ends_.clear();
   unsettled_.clear();
-  free_cores_.resize(static_cast<std::size_t>(cluster_.node_count()));
+  free_.clear();
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
-    free_cores_[static_cast<std::size_t>(rank)] = cluster_.spec_at(rank).cores();
+    free_.push_back({.cores = cluster_.spec_at(rank).cores()});
   }
   for (const auto& [order, job] : books_.allocated()) {
     if (job->completing()) continue;
@@ -347,16 +370,16 @@ std::string Lookahead::check_invariants() {
   changed();
   read_ends();
   const std::vector<End> kept = ends_;
-  const std::vector<int> free_kept = free_cores_;
+  const std::vector<Free> free_kept = free_;
   read_all_ends();
   const auto same = [](const End& a, const End& b) {
     return a.at == b.at && a.order == b.order && a.job == b.job && a.rank == b.rank &&
-           a.cores == b.cores;
+           a.freed == b.freed;
   };
   if (!std::equal(kept.begin(), kept.end(), ends_.begin(), ends_.end(), same)) {
     return "the expected ends are not those of the jobs";
   }
-  if (counts_cores_ && free_kept != free_cores_) return "free cores are not counted right";
+  if (counts_cores_ && free_kept != free_) return "what is free is not counted right";
   return {};
 }
 
@@ -532,30 +555,40 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
   return std::nullopt;
 }
 
-Lookahead::Ripening::Ripening(const Lookahead& lookahead, int needed)
-    : lookahead_{lookahead}, needed_{needed}, free_{lookahead.free_cores_} {
+Lookahead::Ripening::Ripening(const Lookahead& lookahead, const Least& least)
+    : lookahead_{lookahead}, least_{least}, free_{lookahead.free_} {
   for (int rank = 0; rank < lookahead.cluster_.node_count(); ++rank) {
-    const int free = free_[static_cast<std::size_t>(rank)];
-    if (free >= needed_on(rank)) add_ripe(rank, free, lookahead.now_);
+    free_[static_cast<std::size_t>(rank)].memory += lookahead.cluster_.spec_at(rank).memory.value();
+    if (is_enough(rank)) add_ripe(rank, lookahead.now_);
   }
 }
 
+bool Lookahead::Ripening::is_enough(int rank) const {
+  const Free& free = free_[static_cast<std::size_t>(rank)];
+  const NodeSpec& spec = lookahead_.cluster_.spec_at(rank);
+  if (free.cores < (least_.cores > 0 ? least_.cores : spec.cores())) return false;
+  const int cpus = least_.cpus > 0 ? least_.cpus : spec.cpus;
+  return least_.memory.charge(cpus, spec.memory.value()) <= free.memory ||
+         least_.memory.per == CountedPer::kNothing;
+}
+
 // A node ripens once.
-void Lookahead::Ripening::add_ripe(int rank, int cores, base::Instant at) {
-  free_[static_cast<std::size_t>(rank)] = kRipe;
+void Lookahead::Ripening::add_ripe(int rank, base::Instant at) {
+  Free& free = free_[static_cast<std::size_t>(rank)];
   order_.push_back({rank, at});
-  gains_.push_back({rank, cores, at});
+  gains_.push_back({rank, free, at});
+  free.cores = kRipe;
 }
 
 // The next job ends.
 void Lookahead::Ripening::add_end() {
   const End& end = lookahead_.ends_[next_end_++];
   const base::Instant at = lookahead_.guess_end(end);
-  lookahead_.for_each_node(end, [&](int rank, int cores) {
-    int& free = free_[static_cast<std::size_t>(rank)];
-    if (free == kRipe) return gains_.push_back({rank, cores, at});
-    free += cores;
-    if (free >= needed_on(rank)) add_ripe(rank, free, at);
+  lookahead_.for_each_node(end, [&](int rank, const Free& freed) {
+    Free& free = free_[static_cast<std::size_t>(rank)];
+    if (free.cores == kRipe) return gains_.push_back({rank, freed, at});
+    free.add(freed, 1);
+    if (is_enough(rank)) add_ripe(rank, at);
   });
 }
 
@@ -587,9 +620,8 @@ Lookahead::Ripening* Lookahead::ripening(const Job& job, PartitionIndex partitio
   if (cluster_.parameters().as_recorded || !counts_cores()) return nullptr;
   if (may_preempt && may_preempt_any(job, partition)) return nullptr;
   read_ends();
-  const Needs needs{*this, job, partition};
-  const int key = needs.whole ? 0 : needs.of_node;
-  return &ripenings_.try_emplace(key, *this, key).first->second;
+  const Least least = Needs{*this, job, partition}.least;
+  return &ripenings_.try_emplace(least, *this, least).first->second;
 }
 
 void Lookahead::begin_ripe_trial() {
@@ -672,14 +704,18 @@ base::Instant Lookahead::earliest(const Search& search, Ripening& ripening) {
     if (ripe == nullptr) return at;
     if (nodes.test(ripe->rank) && --missing <= 0) at = ripe->at;
   }
-  // Mostly these have the cores with that, and need not be counted.
-  if (needs.cores <= std::int64_t{needs.nodes} * needs.of_node) return at;
-  std::int64_t missing_cores = needs.cores;
-  for (std::size_t i = 0; missing_cores > 0; ++i) {
+  // Mostly these have enough in all with that, and it need not be counted.
+  const bool has_cores = needs.cores <= std::int64_t{needs.nodes} * needs.of_node;
+  if (has_cores && needs.memory <= needs.nodes * needs.least.memory.charge(needs.least.cpus, 0)) {
+    return at;
+  }
+  std::int64_t cores = 0, memory = 0;
+  for (std::size_t i = 0; cores < needs.cores || memory < needs.memory; ++i) {
     const Ripening::Gain* const gain = ripening.gain(i);
     if (gain == nullptr) return base::kNever;
     if (!nodes.test(gain->rank)) continue;
-    missing_cores -= gain->cores;
+    cores += gain->more.cores;
+    memory += gain->more.memory;
     at = std::max(at, gain->at);
   }
   return at;

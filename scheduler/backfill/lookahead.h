@@ -29,6 +29,7 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -45,6 +46,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/place/placement.h"
 #include "scheduler/preempt/rules.h"
+#include "scheduler/select/counted.h"
 #include "scheduler/select/selector.h"
 
 namespace sched {
@@ -102,22 +104,36 @@ class Lookahead {
   // REQUIRES: the job is pending.
   Answer will_run(const Question& question);
 
-  // When each node alone has the cores that the job needs on it at least, worked out as far as it
-  // is asked for. Valid until the books change.
+  // Of cores and memory (MiB): what is free on a node, or comes free.
+  struct Free {
+    int cores = 0;
+    std::int64_t memory = 0;
+    void add(const Free& more, int sign);
+    friend bool operator==(const Free&, const Free&) = default;
+  };
+  // What a job needs on each of its nodes at least.
+  struct Least {
+    int cores = 0;  // 0 = all of the node's
+    int cpus = 0;   // for which memory is charged; 0 = all of the node's
+    CountedDemand memory{};
+    friend auto operator<=>(const Least&, const Least&) = default;
+  };
+  // When each node alone has what the job needs on it at least, worked out as far as it is asked
+  // for. Valid until the books change.
   class Ripening {
    public:
     struct Node {
       int rank;
       base::Instant at;
     };
-    // A node that is ripe has so many cores more; at first all that are free there.
+    // A node that is ripe has so much more; at first all that is free there.
     struct Gain {
       int rank;
-      int cores;
+      Free more;
       base::Instant at;
     };
-    // `needed`: cores on a node; 0 = all of them. `lookahead` has its ends and must outlive this.
-    Ripening(const Lookahead& lookahead, int needed);
+    // `lookahead` has its ends and must outlive this.
+    Ripening(const Lookahead& lookahead, const Least& least);
     // The node that is ripe as the index-th; null if no more nodes ever are. Valid until the next
     // call.
     const Node* node(std::size_t index) {
@@ -131,15 +147,13 @@ class Lookahead {
     }
 
    private:
-    int needed_on(int rank) const {
-      return needed_ > 0 ? needed_ : lookahead_.cluster_.spec_at(rank).cores();
-    }
-    void add_ripe(int rank, int cores, base::Instant at);
+    bool is_enough(int rank) const;
+    void add_ripe(int rank, base::Instant at);
     void add_end();
 
     const Lookahead& lookahead_;
-    const int needed_;
-    std::vector<int> free_;     // cores by rank; kRipe on a node that is in order_
+    const Least least_;
+    std::vector<Free> free_;    // by rank; kRipe cores on a node that is in order_
     std::size_t next_end_ = 0;  // of ends_
     std::vector<Node> order_;
     std::vector<Gain> gains_;
@@ -162,9 +176,10 @@ class Lookahead {
     base::Instant at;
     std::int64_t order;  // the job's, in the job table
     const Job* job;      // not to be looked at once it has moved: it may be gone
-    // Of a job on one node, that node and the cores that it gives back there, so that the job need
-    // not be fetched from memory for them; -1 = its allocation tells.
-    int rank = -1, cores = 0;
+    // Of a job on one node, that node and what it gives back there, so that the job need not be
+    // fetched from memory for it; -1 = its allocation tells.
+    int rank = -1;
+    Free freed{};
     bool is_victim = false;  // of the job in question
     bool must_end = false;   // as a victim: it is not only suspended
   };
@@ -186,6 +201,7 @@ class Lookahead {
   End end_of(const Job& job);
   void note_if_unsettled(const End& end);
   static bool ends_before(const End& a, const End& b);
+  static Free freed_on(const Job& job, const NodeAllocation& use);
   void count_free(const Job& job, int sign);
   void recount_free(NodeIndex node);
   Answer try_with(const Question& question, const SharingStatus& sharing);
@@ -247,8 +263,10 @@ class Lookahead {
   bool counts_cores_ = false;
   std::vector<End> ends_;                // in their order
   std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
-  std::vector<int> free_cores_;          // by rank, now
-  std::map<int, Ripening> ripenings_;    // by the cores needed on a node; 0 = all of them
+  // By rank, now. Of memory less than 0, what jobs hold: how much a node has changes with the pods
+  // of others, and is looked up when it is needed.
+  std::vector<Free> free_;
+  std::map<Least, Ripening> ripenings_;
   std::vector<Leave> leaves_;            // of the first leaves_end_ of ends_
   std::size_t leaves_end_ = 0;
   std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
@@ -257,7 +275,7 @@ class Lookahead {
   std::optional<std::vector<const Job*>> victim_kinds_;  // may_preempt_any()
   // The most that a node of the partition has.
   struct Hardware {
-    int cores = 0;
+    int cpus = 0;
     int threads = 0;  // of a core; 0 = not known
   };
   std::vector<Hardware> hardware_;       // by PartitionIndex

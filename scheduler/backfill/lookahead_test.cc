@@ -213,10 +213,11 @@ Configuration stacked() {
   return configuration;
 }
 
-// The same partitions; no two jobs share a core, so that cores can be counted.
+// The same partitions; no two jobs share a core, so that what is free can be counted, memory too.
 Configuration side_by_side() {
   Configuration configuration = stacked();
   configuration.cluster.gang = false;
+  configuration.cluster.memory = true;
   for (PartitionConfig& each : configuration.partitions) each.over_subscribe = OverSubscribe::kNo;
   return configuration;
 }
@@ -235,7 +236,16 @@ class RandomLookaheadTest : public LookaheadTest {
     request.tasks = request.min_nodes * (1 + below(prng, 4));
     if (below(prng, 4) == 0) request.tasks = request.min_nodes + below(prng, 3);
     if (below(prng, 8) == 0) request.sharing = Sharing::kNode;
+    if (world_.cluster.parameters().memory) request.memory = random_memory(prng);
     return request;
+  }
+  // Of 8,000 MiB on each node of four CPUs.
+  static MemoryRequest random_memory(base::Prng& prng) {
+    const int way = below(prng, 8);
+    const MemoryMiB some{700 * (1 + below(prng, 4))};
+    if (way == 0) return MemoryPerNode{MemoryMiB{0}};  // all that a node has
+    if (way < 4) return MemoryPerCpu{some};
+    return MemoryPerNode{some};
   }
   static int below(base::Prng& prng, std::uint64_t bound) {
     return static_cast<int>(prng.below(bound));
@@ -358,8 +368,8 @@ TEST_F(StackedLookaheadTest, AStackedJobStartsWithTheFirstEndThatTheSelectorGran
   EXPECT_LE(compared.differ, compared.all / 100);
 }
 
-// Goal: the same where starts are worked out from free cores, of jobs that need cores on one node
-// or together on some. Here nothing is packed, so all agree.
+// Goal: the same where starts are worked out from free cores and memory, of jobs that need them on
+// one node or together on some. Here nothing is packed, so all agree.
 TEST_F(CountedLookaheadTest, AJobStartsWithTheFirstEndThatTheSelectorGrants) {
   EXPECT_EQ(compare_with_one_by_one(12).differ, 0);
 }

@@ -179,6 +179,14 @@ Setup preempting_setup(int nodes) {
   return made;
 }
 
+// The same stacked up to four deep.
+Setup gang_setup(int nodes) {
+  Setup made = setup(nodes, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
+  made.configuration.cluster.scheduler = SchedulerType::kBackfill;
+  made.configuration.cluster.gang = true;
+  return made;
+}
+
 std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
   base::Prng prng{5};
   const auto minutes = [&](std::uint64_t most) {
@@ -227,6 +235,38 @@ std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waitin
   for (int i = 0; i < waiting; ++i) {
     const auto more = static_cast<int>(prng.below(13));
     submit(kTasks + 1 + more, minutes(240));
+  }
+  return running;
+}
+
+// The same of jobs that need a node's memory rather than its cores: one in two has half of it, and
+// those that wait ask for more than is left.
+Setup memory_setup(int nodes) {
+  Setup made = planned_setup(nodes);
+  made.configuration.cluster.memory = true;
+  return made;
+}
+
+std::vector<JobId> fill_memory_and_queue(World& world, int nodes, int waiting) {
+  base::Prng prng{7};
+  const auto submit = [&](MemoryMiB memory, std::chrono::minutes limit) {
+    JobRequest request = tasks_job(1);
+    request.memory = MemoryPerNode{memory};
+    request.time_limit = limit;
+    return world.submit(request);
+  };
+  const auto minutes = [&](std::uint64_t most) {
+    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
+  };
+  std::vector<JobId> running;
+  for (int i = 0; i < 2 * nodes; ++i) {
+    running.push_back(submit(MemoryMiB{30'000}, std::chrono::minutes{600} + minutes(840)));
+  }
+  world.pass();
+  world.settle();
+  for (int i = 0; i < waiting; ++i) {
+    const auto more = static_cast<std::int64_t>(prng.below(10));
+    submit(MemoryMiB{31'000 + 1'000 * more}, minutes(240));
   }
   return running;
 }
@@ -291,12 +331,27 @@ BENCHMARK_CAPTURE(backfill_interval, tasks, true, planned_setup, fill_with_tasks
     ->UseManualTime()
     ->Iterations(10)
     ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, memory, true, memory_setup, fill_memory_and_queue)
+    ->Name("BackfillChurn/memory")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(backfill_interval, preempt, true, preempting_setup, fill_and_queue)
     ->Name("BackfillChurn/preempt")
     ->Arg(1000)
     ->Arg(10000)
     ->UseManualTime()
     ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, gang, true, gang_setup, fill_and_queue)
+    ->Name("BackfillChurn/gang")
+    ->Arg(100)
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(5)
     ->Unit(benchmark::kMillisecond);
 
 // --- priorities ---

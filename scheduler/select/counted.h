@@ -3,6 +3,7 @@
 // is a job charged on a node, is that free there, and what is left when jobs have come or gone.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -36,7 +37,7 @@ struct CountedDemand {
     }
     return 0;
   }
-  friend bool operator==(const CountedDemand&, const CountedDemand&) = default;
+  friend auto operator<=>(const CountedDemand&, const CountedDemand&) = default;
 };
 
 // How much of one resource each node has, and how much of it is held; by rank.
