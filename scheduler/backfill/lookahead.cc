@@ -121,22 +121,27 @@ struct Lookahead::Count {
 struct Lookahead::Search {
   const Question& question;
   const SharingStatus& sharing;
-  std::optional<Count> count;           // nothing where cores cannot be counted
-  std::optional<RowRoom::Count> room{};  // there, if jobs may be stacked
-  bool has_victims = false;    // some of ends_ are marked, and taken away from the beginning
+  std::optional<Count> count;  // nothing where cores cannot be counted
+  RowRoom* room = nullptr;     // there, if jobs may be stacked
+  RowRoom::Needs room_needs{};
+  // By the room, with fewer of ends_ gone the job does not fit. At first only whether that is 0.
+  std::size_t least_gone = 0;
+  bool has_victims = false;  // some of ends_ are marked
+  const Victims* victims = nullptr;  // these: they are taken away from the beginning
   base::Duration window = kFirstWindow;        // of the next batch
   std::optional<base::Instant> windows_begin;  // as recorded
   bool takes_extra_row = false;
   bool is_future = false;
   std::optional<std::size_t> refused{};  // with so many of ends_ gone, and fewer
 
-  bool counts() const { return count || room; }
-  void leave(const Job& job) {
-    if (count) count->add(job);
-    if (room) room->leave(job);
+  void forget_room() {
+    room = nullptr;
+    least_gone = 0;
   }
-  // Necessary, not sufficient.
-  bool may_fit() const { return (!count || count->may_fit()) && (!room || room->may_fit()); }
+  // With so many of ends_ gone. Necessary, not sufficient.
+  bool may_fit(std::size_t gone) const {
+    return (!count || count->may_fit()) && gone >= least_gone;
+  }
 };
 
 // Cost: the partition's nodes, once for each configuration.
@@ -185,6 +190,9 @@ void Lookahead::changed() {
   rooms_.clear();
   refusals_.clear();
   victim_kinds_.reset();
+  preempted_.clear();
+  copies_.clear();
+  victim_copies_.clear();
 }
 
 // A start is the usual change within a pass. Its end is put into the order, instead of reading all
@@ -193,6 +201,8 @@ void Lookahead::started(const Job& job) {
   ends_version_ = books_.version();
   forget_ripe();
   victim_kinds_.reset();
+  preempted_.clear();
+  // Copies of the books are made where cores cannot be counted.
   if (!has_ends_ || !counts_cores_) return changed();
   const End end = end_of(job);
   ends_.insert(std::upper_bound(ends_.begin(), ends_.end(), end, ends_before), end);
@@ -396,54 +406,157 @@ RowRoom* Lookahead::room_in(PartitionIndex partition) {
   return &room->second;
 }
 
-// Marks the jobs that the one in question may preempt (7.3).
-bool Lookahead::has_candidates(Search& search) {
-  if (!preempt::enabled(cluster_)) return false;
-  std::vector<const Job*> allocated;
-  for (const auto& [order, job] : books_.allocated()) allocated.push_back(job);
-  const preempt::CandidateList list = preempt::candidates(cluster_, allocated, search.question.job,
-                                                          search.question.partition, now_);
-  if (list.candidates.empty()) return false;
-  read_ends();
-  // A trial counts the jobs that were taken away in the order of their ends, and victims come from
-  // anywhere in it.
-  release();
-  trial_ = books_.selector().begin_trial();
-  for (const Candidate& candidate : list.candidates) {
-    const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const End& each) {
-      return &each.job->select == candidate.job;
-    });
-    if (end == ends_.end()) continue;
-    end->is_victim = true;
-    end->must_end = candidate.must_end();
-    search.has_victims = true;
-    const bool suspends = candidate.mode == PreemptMode::kSuspend;
-    // A suspended victim gives up its cores only: its memory stays taken (7.6.3).
-    trial_->remove(*candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
-    if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
-      search.takes_extra_row = true;
-    }
-    search.leave(*end->job);
-  }
-  return search.has_victims;
+void Lookahead::ask_room(Search& search) {
+  search.room = room_in(search.question.partition);
+  if (search.room == nullptr) return;
+  const Needs needs{*this, search.question.job, search.question.partition};
+  search.room_needs = {.nodes_min = needs.nodes,
+                       .nodes_max = needs.nodes_max,
+                       .of_node = needs.of_node,
+                       .whole = needs.whole,
+                       .cores = needs.cores};
+  search.least_gone = search.room->may_fit(search.question.nodes, search.room_needs, 0) ? 0 : 1;
 }
 
-// Leaves the books without the first `count` of ends_ (and without victims).
-void Lookahead::take_away(std::size_t count) {
-  if (is_ripe_trial_) release();
+// The room only grows, so the first number of jobs gone that is enough is found by halving; first
+// by doubling, because it is mostly small.
+void Lookahead::find_least_gone(Search& search) {
+  if (search.room == nullptr || search.least_gone == 0) return;
+  RowRoom& room = *search.room;
+  const auto may_fit = [&](std::size_t gone) {
+    while (room.gone_count() < gone) room.leave(*ends_[room.gone_count()].job);
+    return room.may_fit(search.question.nodes, search.room_needs, gone);
+  };
+  const std::size_t never = ends_.size() + 1;
+  std::size_t too_few = 0, enough = 1;
+  while (enough < never && !may_fit(enough)) {
+    too_few = enough;
+    enough = std::min(2 * enough, never);
+  }
+  while (too_few + 1 < enough) {
+    const std::size_t next = too_few + (enough - too_few) / 2;
+    (may_fit(next) ? enough : too_few) = next;
+  }
+  search.least_gone = enough;
+}
+
+// Returns true if the job cannot start by Question::until: what is known of its room, and of what
+// others were refused, is enough for that.
+bool Lookahead::is_in_vain(const Search& search) const {
+  if (cluster_.parameters().as_recorded || !search.question.until) return false;
+  std::size_t least = search.least_gone;
+  if (!search.has_victims && search.refused) least = std::max(least, *search.refused + 1);
+  if (least == 0) return false;
+  return least > ends_.size() || ends_[least - 1].at > *search.question.until;
+}
+
+// The jobs that the one in question may preempt (7.3).
+Lookahead::Preempted Lookahead::work_out_preempted(const Question& question) {
+  std::vector<const Job*> allocated;
+  for (const auto& [order, job] : books_.allocated()) allocated.push_back(job);
+  const preempt::CandidateList list =
+      preempt::candidates(cluster_, allocated, question.job, question.partition, now_);
+  Preempted preempted;
+  if (list.candidates.empty()) return preempted;
+  read_ends();
+  std::map<const SelectJob*, std::size_t> end_of;
+  for (std::size_t i = 0; i < ends_.size(); ++i) end_of.emplace(&ends_[i].job->select, i);
+  for (const Candidate& candidate : list.candidates) {
+    const auto end = end_of.find(candidate.job);
+    if (end == end_of.end()) continue;
+    const bool suspends = candidate.mode == PreemptMode::kSuspend;
+    // A suspended victim gives up its cores only: its memory stays taken (7.6.3).
+    preempted.jobs.emplace_back(candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
+    preempted.ends.emplace_back(end->second, candidate.must_end());
+    if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
+      preempted.takes_extra_row = true;
+    }
+  }
+  return preempted;
+}
+
+// Jobs of a kind may preempt the same ones.
+const Lookahead::Preempted& Lookahead::preempted_by(const Question& question) {
+  constexpr int kNoKind = -1;
+  const int number = question.kind ? question.kind->number : kNoKind;
+  const auto [known, is_new] = preempted_.try_emplace(number);
+  if (is_new || number == kNoKind) known->second = work_out_preempted(question);
+  return known->second;
+}
+
+// Marks the jobs that the one in question may preempt.
+bool Lookahead::has_candidates(Search& search) {
+  if (!preempt::enabled(cluster_)) return false;
+  const Preempted& preempted = preempted_by(search.question);
+  if (preempted.jobs.empty()) return false;
+  search.has_victims = true;
+  search.victims = &preempted.jobs;
+  search.takes_extra_row = preempted.takes_extra_row;
+  for (const auto& [index, must_end] : preempted.ends) {
+    End& end = ends_[index];
+    end.is_victim = true;
+    end.must_end = must_end;
+    if (search.count) search.count->add(*end.job);
+    // The room counts them as if they stayed.
+    if (search.room != nullptr && search.room->counts(*end.job)) search.forget_room();
+  }
+  return true;
+}
+
+// Leaves the books without the victims and without the first `count` of ends_.
+void Lookahead::take_away(const Victims& victims, std::size_t count) {
+  // A trial counts the jobs that were taken away in the order of their ends, and victims come from
+  // anywhere in it.
+  if (is_ripe_trial_ || (trial_ && gone_victims_ != victims)) release();
   // The last jobs taken away come back, if the selector can undo it. If it cannot, the trial begins
   // anew with the real books.
   while (gone_ > count) {
-    if (trial_->put_back()) {
+    if (ends_[gone_ - 1].is_victim || trial_->put_back()) {
       --gone_;
     } else {
       release();
     }
   }
-  if (!trial_ && gone_ < count) trial_ = books_.selector().begin_trial();
+  if (!trial_ && (gone_ < count || !victims.empty())) {
+    trial_ = books_.selector().begin_trial();
+    gone_victims_ = victims;
+    for (const auto& [victim, keep] : victims) trial_->remove(*victim, keep);
+  }
   for (; gone_ < count; ++gone_) {
     if (!ends_[gone_].is_victim) trial_->remove(ends_[gone_].job->select, Keep::kNothing);
   }
+}
+
+// The books without so many of ends_ and without the victims. Those from which none is taken are
+// asked themselves, which packs them if that is due. Where jobs may be stacked, so that rows would
+// be packed anew for each question, the others are copied, and kept for the next question that
+// comes to as many.
+Chooser& Lookahead::books_without(const Search& search, std::size_t count) {
+  if (count == 0 && !search.has_victims) {
+    counts_cores() ? take_away({}, 0) : release();
+    return books_.selector();
+  }
+  const Victims none;
+  const Victims& victims = search.has_victims ? *search.victims : none;
+  if (counts_cores_) {
+    take_away(victims, count);
+    return books_.selector();
+  }
+  if (search.has_victims && copies_victims_ != victims) {
+    victim_copies_.clear();
+    copies_victims_ = victims;
+  }
+  Copies& copies = search.has_victims ? victim_copies_ : copies_;
+  if (const auto known = copies.find(count); known != copies.end()) return *known->second;
+  take_away(victims, count);
+  std::unique_ptr<Chooser> copy = trial_->copy();
+  if (copy == nullptr) return books_.selector();
+  // A copy has some hundred bytes for each node.
+  constexpr int kNodesMax = 50'000;  // in all of them
+  if (copies.size() >= static_cast<std::size_t>(1 + kNodesMax / (cluster_.node_count() + 1))) {
+    copies.clear();
+  }
+  return *copies.emplace(count, std::move(copy)).first->second;
 }
 
 // Asks if the job fits when so many jobs are gone; then it starts at `start`.
@@ -451,9 +564,9 @@ std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone
                                                 base::Instant start) {
   if (!search.has_victims && search.refused && gone <= *search.refused) return std::nullopt;
   std::optional<Answer> answer;
-  if (search.may_fit()) {
-    take_away(gone);
-    answer = question_selector(search, search.question.nodes, start);
+  if (search.may_fit(gone)) {
+    Chooser& books = books_without(search, gone);
+    answer = question_selector(search, books, search.question.nodes, start);
   }
   if (!answer && !search.has_victims) search.refused = gone;
   return answer;
@@ -522,9 +635,9 @@ bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instan
   return missing <= 0;
 }
 
-// Asks if the job fits on these nodes with the books as they are in the trial. Nodes that cannot
+// Asks if the job fits on these nodes with these books. Nodes that cannot
 // take its pods are left out, and it is asked again.
-std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search,
+std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search, Chooser& books,
                                                               const NodeSet& nodes,
                                                               base::Instant start) {
   // bf_busy_nodes: promises go to nodes that are busy anyway, and idle ones stay for jobs that
@@ -533,7 +646,7 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
   NodeSet usable = nodes;
   for (int round = 0; round < kRoomRoundsMax; ++round) {
     const std::optional<Allocation> found = placement_.will_run(
-        books_.selector(), {.job = search.question.job,
+        books, {.job = search.question.job,
                             .partition = search.question.partition,
                             .nodes = usable,
                             .now = now_,
@@ -674,7 +787,7 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
   // In job-table order. A job may be on several of the nodes; it is taken away once.
   list_leaves(ripe_nodes_, at);
   for (const Leave& leave : gone_first_) take_away_ripe(leave);
-  return question_selector(search, ripe_nodes_, at);
+  return question_selector(search, books_.selector(), ripe_nodes_, at);
 }
 
 // Into gone_first_: what is still to be taken away of what leaves these nodes by then.
@@ -780,8 +893,9 @@ Lookahead::Batch Lookahead::add_batch(Search& search, std::size_t from) const {
       limit = (exact ? batch.first : *search.windows_begin) + search.window;
     }
     batch.end = i + 1;
-    search.leave(*ends_[i].job);
-    if (search.counts() && !batch.possible && search.may_fit()) batch.possible = i + 1;
+    if (search.count) search.count->add(*ends_[i].job);
+    const bool counts = search.count || search.room != nullptr;
+    if (counts && !batch.possible && search.may_fit(i + 1)) batch.possible = i + 1;
     if (single) break;
   }
   if (limit) batch.next = i < ends_.size() ? ends_[i].at : *limit;
@@ -817,8 +931,7 @@ bool Lookahead::cut(const Search& search, Batch& batch) const {
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
 Lookahead::Answer Lookahead::narrow(Search& search, const Batch& batch, Answer found) {
   if (cluster_.parameters().as_recorded) return found;
-  search.count.reset();  // they count the whole batch
-  search.room.reset();
+  search.count.reset();  // it counts the whole batch
   // A binary search between the last count that is too few and the first that is enough. It begins
   // with the first count that free cores allow, which is often the answer.
   std::size_t enough = batch.end;
@@ -866,14 +979,8 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
   if (counts_cores() && !question.on_any_node) {
     read_ends();
     search.count.emplace(*this, question);
-  } else if (RowRoom* const room = room_in(question.partition)) {
-    const Needs needs{*this, question.job, question.partition};
-    search.room.emplace(*room, question.nodes,
-                        RowRoom::Needs{.nodes_min = needs.nodes,
-                                       .nodes_max = needs.nodes_max,
-                                       .of_node = needs.of_node,
-                                       .whole = needs.whole,
-                                       .cores = needs.cores});
+  } else {
+    ask_room(search);
   }
   search.refused = refused_up_to(question, sharing);
   if (auto answer = ask(search, 0, now_)) return *std::move(answer);  // 1
@@ -883,12 +990,14 @@ Lookahead::Answer Lookahead::try_with(const Question& question, const SharingSta
     }
     if (question.now_only) return {.kind = Kind::kLater};
     read_ends();
+    find_least_gone(search);
+    if (is_in_vain(search)) return {.kind = Kind::kLater};
     return after_ends(search, 0);  // 3
   };
   Answer answer = search_on();
   note_refusal(search);
   if (search.has_victims) {
-    release();
+    release();  // it goes by the marks
     // The marks are for one question; the ends are kept for the next.
     for (End& end : ends_) end.is_victim = false;
   }

@@ -37,6 +37,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -217,8 +218,8 @@ class Lookahead {
   void take_away_ripe(const Leave& leave);
   bool is_gone_by(const Job& job, base::Instant start) const;
   bool has_room(const Job& job, const NodeAllocation& use, base::Instant start) const;
-  std::optional<Answer> question_selector(const Search& search, const NodeSet& nodes,
-                                          base::Instant start);
+  std::optional<Answer> question_selector(const Search& search, Chooser& books,
+                                          const NodeSet& nodes, base::Instant start);
   // The selector has refused jobs of the kind on these nodes with so many of ends_ gone, and fewer.
   struct Refusal {
     Question::Kind kind;
@@ -240,9 +241,23 @@ class Lookahead {
   void widen(Search& search, const Batch& batch) const;
   Answer narrow(Search& search, const Batch& batch, Answer found);
   std::optional<Answer> ask(Search& search, std::size_t gone, base::Instant start);
-  void take_away(std::size_t count);
   RowRoom* room_in(PartitionIndex partition);  // null = nothing is known
+  // Jobs that are gone from the beginning, and what they leave behind.
+  using Victims = std::vector<std::pair<const SelectJob*, Selector::Trial::Keep>>;
+  // The jobs that a job may preempt: in ends_, and if each must end and is not only suspended.
+  struct Preempted {
+    Victims jobs;
+    std::vector<std::pair<std::size_t, bool>> ends;
+    bool takes_extra_row = false;
+  };
+  void ask_room(Search& search);
+  void find_least_gone(Search& search);
+  bool is_in_vain(const Search& search) const;
+  Preempted work_out_preempted(const Question& question);
+  const Preempted& preempted_by(const Question& question);
   bool has_candidates(Search& search);
+  void take_away(const Victims& victims, std::size_t count);
+  Chooser& books_without(const Search& search, std::size_t count);
   base::Instant guess_end(const End& last) const;
   template <typename Visit>
   void for_each_node(const End& end, const Visit& visit) const;
@@ -273,6 +288,7 @@ class Lookahead {
   std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
   std::vector<Refusal> refusals_;            // of these, and of ends_
   std::optional<std::vector<const Job*>> victim_kinds_;  // may_preempt_any()
+  std::map<int, Preempted> preempted_;       // by kind; of jobs of none, the last one's: -1
   // The most that a node of the partition has.
   struct Hardware {
     int cpus = 0;
@@ -283,7 +299,13 @@ class Lookahead {
   NodeSet ripe_nodes_;                   // of the last question
   std::vector<Leave> gone_first_;        // jobs that have ended by its start
   std::unique_ptr<Selector::Trial> trial_;
-  std::size_t gone_ = 0;  // so many of ends_ are taken away in the trial
+  Victims gone_victims_;  // these are taken away in the trial …
+  std::size_t gone_ = 0;  // … and so many of ends_
+  // What questions without Ripening have been asked about: copies of the books without so many of
+  // ends_, and of those without these victims besides.
+  using Copies = std::map<std::size_t, std::unique_ptr<Chooser>>;
+  Copies copies_, victim_copies_;
+  Victims copies_victims_;
   // Or, in a trial of ask_ripe(), these jobs, by their order in the job table.
   bool is_ripe_trial_ = false;
   std::set<std::int64_t> ripe_gone_;

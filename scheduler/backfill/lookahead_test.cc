@@ -202,6 +202,28 @@ TEST_F(PreemptingLookaheadTest, AJobOfALowerTierThatComesLaterIsAVictim) {
   EXPECT_EQ(ask(1, 1, 2), "at 2 a");
 }
 
+Configuration low_and_high_cores() {
+  Configuration configuration = low_and_high();
+  configuration.cluster.select = SelectType::kConsTres;
+  return configuration;
+}
+
+class PreemptingCoresTest : public LookaheadTest {
+ protected:
+  PreemptingCoresTest() : LookaheadTest{low_and_high_cores()} {}
+};
+
+// One batch of ends within 30 s, in which the first that is enough is looked for: b is free of its
+// victim from the beginning, and a at 60.
+TEST_F(PreemptingCoresTest, AnEndBeforeThatOfAVictimIsFound) {
+  running(6, "a", 60, "high");
+  running(7, "b", 70, "low");
+  running(8, "c", 80, "high");
+  running(9, "d", 85, "high");
+  world_.submit(1, 2, "high");
+  EXPECT_EQ(ask(1, 2, 1), "at 60 ab");
+}
+
 Configuration stacked() {
   Configuration configuration = PassWorld::one_partition();
   configuration.cluster.select = SelectType::kConsTres;

@@ -42,22 +42,23 @@ class RowRoomTest : public ::testing::Test {
 TEST_F(RowRoomTest, ACoreThatAJobHoldsInEachRowIsNotOpen) {
   RowRoom room{world_.cluster, world_.in("p")};
   room.enter(running(1, "p", {0, 1, 2}));
-  EXPECT_EQ(room.open_cores(0), 4) << "the second row is free";
+  EXPECT_EQ(room.open_cores(0, 0), 4) << "the second row is free";
   Job& second = running(2, "p", {1, 2, 3});
   room.enter(second);
-  EXPECT_EQ(room.open_cores(0), 2) << "1 and 2 are held in both rows";
-  EXPECT_EQ(room.open_cores(1), 4);
+  EXPECT_EQ(room.open_cores(0, 0), 2) << "1 and 2 are held in both rows";
+  EXPECT_EQ(room.open_cores(1, 0), 4);
   room.enter(running(3, "q", {0, 3}));
-  EXPECT_EQ(room.open_cores(0), 2) << "another partition's rows are others";
+  EXPECT_EQ(room.open_cores(0, 0), 2) << "another partition's rows are others";
   room.leave(second);
-  EXPECT_EQ(room.open_cores(0), 4);
+  EXPECT_EQ(room.open_cores(0, 1), 4);
+  EXPECT_EQ(room.open_cores(0, 0), 2) << "as it was before";
 }
 
 // Without a second row no other job of the partition may be there.
 TEST_F(RowRoomTest, WithOneRowCoresThatAreHeldAreNotOpen) {
   RowRoom room{world_.cluster, world_.in("q")};
   room.enter(running(1, "q", {0}));
-  EXPECT_EQ(room.open_cores(0), 3);
+  EXPECT_EQ(room.open_cores(0, 0), 3);
 }
 
 TEST_F(RowRoomTest, AUserSuspendedJobHoldsNoCores) {
@@ -65,7 +66,7 @@ TEST_F(RowRoomTest, AUserSuspendedJobHoldsNoCores) {
   Job& stopped = running(1, "q", {0});
   stopped.user_suspended = true;
   room.enter(stopped);
-  EXPECT_EQ(room.open_cores(0), 4);
+  EXPECT_EQ(room.open_cores(0, 0), 4);
 }
 
 // Node a has two open cores and b four.
@@ -73,7 +74,7 @@ TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
   RowRoom room{world_.cluster, world_.in("q")};
   room.enter(running(1, "q", {0, 1}));
   const auto may_fit = [&](const RowRoom::Needs& needs) {
-    return RowRoom::Count{room, nodes_, needs}.may_fit();
+    return room.may_fit(nodes_, needs, 0);
   };
   EXPECT_TRUE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 6}));
   EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 3, .cores = 6}));
@@ -84,17 +85,22 @@ TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
   EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .whole = true}));
 }
 
-TEST_F(RowRoomTest, JobsThatLeftDuringACountAreBackWhenItEnds) {
+// The room as jobs leave is known of each number of them, in whatever order it is asked for.
+TEST_F(RowRoomTest, AnyNumberOfJobsGoneCanBeAskedAbout) {
   RowRoom room{world_.cluster, world_.in("q")};
-  Job& holder = running(1, "q", {0, 1, 2});
-  room.enter(holder);
-  {
-    RowRoom::Count count{room, nodes_, {.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 4}};
-    EXPECT_FALSE(count.may_fit());
-    count.leave(holder);
-    EXPECT_TRUE(count.may_fit());
-  }
-  EXPECT_EQ(room.open_cores(0), 1);
+  Job& holder = running(1, "q", {0, 1});
+  Job& of_others = running(2, "p", {2, 3});
+  Job& last = running(3, "q", {2});
+  for (const Job* job : {&holder, &of_others, &last}) room.enter(*job);
+  for (const Job* job : {&of_others, &holder, &last}) room.leave(*job);
+  EXPECT_EQ(room.gone_count(), 3);
+  EXPECT_EQ(room.open_cores(0, 0), 1);
+  EXPECT_EQ(room.open_cores(0, 3), 4);
+  EXPECT_EQ(room.open_cores(0, 1), 1) << "a job of another partition";
+  EXPECT_EQ(room.open_cores(0, 2), 3);
+  const RowRoom::Needs needs{.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 4};
+  EXPECT_FALSE(room.may_fit(nodes_, needs, 1));
+  EXPECT_TRUE(room.may_fit(nodes_, needs, 2));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr int kPodRoundsMax = 16;
 // State of one call of place(). `base` are the nodes that could ever hold the job, `outcome` is
 // filled as the attempt goes, and `mode` says which of the selector's questions (3.8) is asked now.
 struct Placement::Attempt {
-  Attempt(const PlacementRequest& a_request, Selector& a_selector, const Cluster& cluster,
+  Attempt(const PlacementRequest& a_request, Chooser& a_selector, const Cluster& cluster,
           const Base& a_base)
       : request{a_request},
         tried{a_request.job.select},
@@ -31,7 +31,7 @@ struct Placement::Attempt {
 
   const PlacementRequest& request;
   SelectJob tried;  // the job, in this partition
-  Selector& selector;
+  Chooser& selector;
   const Partition& partition;
   const Constraint& constraint;
   NodeCounts counts;
@@ -102,7 +102,7 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
 
 // The same question about the future: the books are a trial's, from which jobs that will have ended
 // have been taken. There is no second try with victims, and no reason to give to users.
-std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunRequest& asked) {
+std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunRequest& asked) {
   std::optional<Base> any;  // built for replays alone: a Base holds a whole request
   if (asked.on_any_node) {
     any = Base{};
@@ -115,7 +115,7 @@ std::optional<Allocation> Placement::will_run(Selector& selector, const WillRunR
   const Base& base = any ? *any : base_;
   const PlacementRequest request{
       .job = asked.job, .partition = asked.partition, .available = asked.nodes, .now = asked.now};
-  Attempt attempt{request, selector, cluster_, base};
+  Attempt attempt{request, books, cluster_, base};
   attempt.outcome.sharing = asked.sharing;
   attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
   attempt.mode = SelectMode::kWillRun;

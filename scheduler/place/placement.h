@@ -92,7 +92,7 @@ class Placement {
   }
   // No victims are looked for, and nothing is asked of jobs that keep their nodes to themselves but
   // by the selector.
-  std::optional<Allocation> will_run(Selector& selector, const WillRunRequest& asked);
+  std::optional<Allocation> will_run(Chooser& books, const WillRunRequest& asked);
 
  private:
   struct Attempt;

@@ -77,16 +77,19 @@ struct SelectOutcome {
   std::vector<std::size_t> victims;
 };
 
+// Answers where a job would be placed.
+class Chooser {
+ public:
+  virtual ~Chooser() = default;
+  // Tiers, preempt modes and limits are read from the cluster at each call.
+  virtual SelectOutcome select(const SelectRequest& request) = 0;
+};
+
 // A selector is made for one Cluster::topology_version(): when that changes, or the configuration,
 // the scheduler makes a new one and adds all allocated jobs again, in job-table order. What nodes
 // have beside their hardware changes during its life.
-class Selector {
+class Selector : public Chooser {
  public:
-  virtual ~Selector() = default;
-
-  // Tiers, preempt modes and limits are read from the cluster at each call.
-  virtual SelectOutcome select(const SelectRequest& request) = 0;
-
   // Bookkeeping. add: at a start, or at a restore; remove: at the *start* of completion (R2.1).
   virtual void add(const SelectJob& job) = 0;
   virtual void remove(const SelectJob& job) = 0;
@@ -112,6 +115,11 @@ class Selector {
     // Puts the job back that was removed last. False if that cannot be done any more; then nothing
     // changed, and a new trial has to begin. REQUIRES: a job is removed.
     virtual bool put_back() = 0;
+    // A copy of the books as they are in the trial, which answers without candidates until the
+    // books change, also when the trial is over. Rows that are due to be packed are packed in the
+    // copy alone: what it answers does not depend on what was asked before. Null if the selector
+    // makes no copies. Cost: O(nodes × rows), and a packing.
+    virtual std::unique_ptr<Chooser> copy() { return nullptr; }
   };
   // REQUIRES: no other trial lives. Until it ends the selector is asked nothing but select()
   // without candidates.

@@ -13,6 +13,15 @@ namespace {
 
 constexpr CoreSet kNoCores{};
 
+// Exempt times keep single jobs from being stopped. Slurm 22.05 does not spare these (R6.31,
+// recorded).
+bool spares_exempt_jobs(const Cluster& cluster) {
+  if (cluster.parameters().as_recorded) return false;
+  return cluster.parameters().preempt_exempt_time ||
+         std::any_of(cluster.qos().begin(), cluster.qos().end(),
+                     [](const QosConfig& qos) { return qos.preempt_exempt_time; });
+}
+
 }  // namespace
 
 // Compared in this order: the number of victims, their tiers, their CPUs.
@@ -134,15 +143,11 @@ bool Attempt::only_idle() const {
 }
 
 // Jobs that the gang may not suspend yet, though their tier is lower (7.3), whatever made them
-// victims: it asks for tiers alone. Slurm 22.05 does not spare them (R6.31, recorded).
+// victims: it asks for tiers alone.
 void Attempt::collect_exempt() {
   exempt_.clear();
-  if (cluster_.parameters().as_recorded) return;
   // Looks at all jobs, so it is left out where no exempt time is configured.
-  const bool any = cluster_.parameters().preempt_exempt_time ||
-                   std::any_of(cluster_.qos().begin(), cluster_.qos().end(),
-                               [](const QosConfig& qos) { return qos.preempt_exempt_time; });
-  if (!any) return;
+  if (!spares_exempt_jobs(cluster_)) return;
   for (const auto& [id, held] : occupancy_.jobs()) {
     const SelectJob* const job = held.job;
     if (job->victim_mode != PreemptMode::kSuspend || job->state != JobState::kRunning) continue;
@@ -349,6 +354,11 @@ void Attempt::prepare() {
     if (index == shape_.partition) continue;
     if (occupancy_.rows_count(index) - extra > 1) multi_row_.push_back(index);
   }
+}
+
+bool Attempt::looks_at_jobs(const Cluster& cluster) {
+  return spares_exempt_jobs(cluster) ||
+         cluster.parameters().placement == PlacementPolicy::kMinimisePreemption;
 }
 
 // The sums that test 1 or 2 must reach anyway. The offer comes from the memo, so the question costs

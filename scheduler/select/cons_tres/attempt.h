@@ -100,6 +100,8 @@ class Attempt {
   std::optional<Allocation> run(const AttemptOptions& options);
   // False: run() cannot succeed now. Cheap; true promises nothing.
   bool may_fit();
+  // Returns true if run() looks at the allocated jobs one by one, and not only at what they hold.
+  static bool looks_at_jobs(const Cluster& cluster);
 
  private:
   // The nodes that a test found, before cores are picked.

@@ -1,6 +1,7 @@
 #include "scheduler/select/cons_tres/cons_tres.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "scheduler/select/cons_tres/attempt.h"
 #include "scheduler/select/cons_tres/occupancy.h"
@@ -10,6 +11,45 @@
 namespace sched {
 namespace cons_tres {
 namespace {
+
+// Copies of the books in a trial.
+class BooksCopy final : public Chooser {
+ public:
+  BooksCopy(const Cluster& cluster, std::unique_ptr<Occupancy> occupancy)
+      : cluster_{cluster}, occupancy_{std::move(occupancy)}, memo_{*occupancy_} {}
+
+  SelectOutcome select(const SelectRequest& request) override {
+    const Shape shape = make_shape(cluster_, request);
+    Attempt attempt{cluster_, *occupancy_, memo_, request, shape};
+    SelectOutcome outcome;
+    outcome.allocation = attempt.run({.takes_extra_row = request.takes_extra_row});
+    return outcome;
+  }
+
+ private:
+  const Cluster& cluster_;
+  const std::unique_ptr<Occupancy> occupancy_;
+  OfferMemo memo_;
+};
+
+class TrialOfBooks final : public Selector::Trial {
+ public:
+  TrialOfBooks(const Cluster& cluster, Occupancy& occupancy)
+      : cluster_{cluster}, occupancy_{occupancy}, trial_{occupancy} {}
+
+  void remove(const SelectJob& job, Keep keep) override { trial_.remove(job, keep); }
+  bool put_back() override { return trial_.put_back(); }
+  // A copy has no jobs, so it cannot answer where these are looked at one by one.
+  std::unique_ptr<Chooser> copy() override {
+    if (Attempt::looks_at_jobs(cluster_)) return nullptr;
+    return std::make_unique<BooksCopy>(cluster_, occupancy_.packed_copy());
+  }
+
+ private:
+  const Cluster& cluster_;
+  Occupancy& occupancy_;
+  OccupancyTrial trial_;
+};
 
 // Joins the parts. Occupancy keeps the books, Shape resolves a request, Attempt makes the tests,
 // and VictimSearch repeats them on books without some of the jobs. The memo lives as long as the
@@ -46,7 +86,7 @@ class ConsTresSelector final : public Selector {
   bool user_resume(const SelectJob& job) override { return occupancy_.resume_cores(job); }
   void node_changed(int rank) override { occupancy_.node_changed(rank); }
   std::unique_ptr<Trial> begin_trial() override {
-    return std::make_unique<OccupancyTrial>(occupancy_);
+    return std::make_unique<TrialOfBooks>(cluster_, occupancy_);
   }
 
  private:

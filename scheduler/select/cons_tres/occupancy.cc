@@ -44,6 +44,26 @@ Occupancy::Occupancy(const Cluster& cluster)
   is_of_one_weight_ = weight_changes_.empty();
 }
 
+Occupancy::Occupancy(CopyOf copy)
+    : cluster_{copy.books.cluster_},
+      facts_{copy.books.facts_},
+      nodes_{copy.books.nodes_},
+      memory_{copy.books.memory_},
+      weight_changes_{copy.books.weight_changes_},
+      is_of_one_weight_{copy.books.is_of_one_weight_},
+      rows_(copy.books.rows_.size()) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!copy.books.rows_[i]) continue;
+    const PartitionIndex partition{static_cast<std::int32_t>(i)};
+    rows_[i] = copy.books.rows_[i]->packed_copy(rows_count(partition));
+  }
+}
+
+std::unique_ptr<Occupancy> Occupancy::packed_copy() {
+  flush_rows();
+  return std::unique_ptr<Occupancy>{new Occupancy{CopyOf{*this}}};
+}
+
 // R4.8: one row for each job that may be stacked, and under preempt/qos one more in every partition
 // (R7.26).
 int Occupancy::rows_count(PartitionIndex partition) const {

@@ -36,6 +36,10 @@ class Occupancy {
   Occupancy(const Occupancy&) = delete;
   Occupancy& operator=(const Occupancy&) = delete;
 
+  // A copy for questions, with its rows packed. It has no list of jobs, and nothing may be added to
+  // it or removed. `cluster` must outlive it and stay as it is.
+  std::unique_ptr<Occupancy> packed_copy();
+
   // Rows that a partition has now: max_share, plus the extra row of preempt/qos (R4.8).
   int rows_count(PartitionIndex partition) const;
   bool has_extra_row() const { return cluster_.parameters().preempt_type == PreemptType::kQos; }
@@ -102,6 +106,11 @@ class Occupancy {
     // Of jobs that hold cores.
     std::uint16_t reserved_count = 0, one_row_count = 0, jobs_count = 0;
   };
+  struct CopyOf {
+    const Occupancy& books;
+  };
+  explicit Occupancy(CopyOf copy);
+
   struct TrialStep {
     const SelectJob* job;
     std::optional<NodeClass> cores;  // it held some, as a job of this class

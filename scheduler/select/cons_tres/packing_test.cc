@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,8 +99,8 @@ class Twins {
     for (PartitionRows* const rows : both_) rows->remove(job);
   }
   // Takes up to two jobs out. It packs in between or puts the last one back, which both twins must
-  // do or refuse alike (after a packing it cannot be done). The end of the trial must restore both
-  // to the same rows.
+  // do or refuse alike (after a packing it cannot be done). A copy is as it would be packed next.
+  // The end of the trial must restore both to the same rows.
   void try_without() {
     for (PartitionRows* const rows : both_) rows->begin_trial();
     const std::vector<JobId> all = jobs_;
@@ -107,8 +108,12 @@ class Twins {
       const JobId job = some_job();
       jobs_.pop_back();
       for (PartitionRows* const rows : both_) rows->remove_for_trial(job);
+      const std::string before = text_of(plain_);
+      const std::unique_ptr<PartitionRows> copy = plain_.packed_copy(plain_.count());
+      EXPECT_EQ(text_of(plain_), before) << "it was only copied";
       if (prng_.below(2) == 0) {
         for (PartitionRows* const rows : both_) rows->pack();
+        EXPECT_EQ(text_of(*copy), text_of(plain_));
         EXPECT_EQ(text_of(remembering_), text_of(plain_));
       } else if (prng_.below(2) == 0) {
         const bool back = plain_.put_back();

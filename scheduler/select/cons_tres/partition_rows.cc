@@ -33,7 +33,7 @@ void PartitionRows::set_count(int count) {
 }
 
 // By the row's id, since packing changes the order of the rows.
-PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
+const PartitionRows::Row& PartitionRows::row_of(const RowJob& job) const {
   const auto row = std::find_if(rows_.begin(), rows_.end(),
                                 [&](const Row& candidate) { return candidate.id == job.row; });
   CHECK(row != rows_.end());
@@ -41,7 +41,7 @@ PartitionRows::Row& PartitionRows::row_of(const RowJob& job) {
 }
 
 // Returns true if all these cores are free in the row.
-bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) const {
+bool PartitionRows::fits(const std::vector<RankCores>& nodes, const Row& row) {
   // A row that was never used has no cores to compare with.
   if (row.jobs_count == 0) return true;
   return std::none_of(nodes.begin(), nodes.end(), [&](const RankCores& node) {
@@ -60,11 +60,15 @@ void PartitionRows::take_out(const RowJob& job) {
 // The caller has seen that the cores are free in the row. A row gets its array of cores with its
 // first job, so the unused rows of a large FORCE:n cost nothing.
 void PartitionRows::put(RowJob& job, Row& row) {
+  occupy(row, job);
+  job.row = row.id;
+}
+
+void PartitionRows::occupy(Row& row, const RowJob& job) const {
   row.cores.resize(at(node_count_));
   for (const RankCores& node : job.nodes) row.cores[at(node.rank)] |= node.cores;
   row.held_count += job.cores_count;
   ++row.jobs_count;
-  job.row = row.id;
 }
 
 // For 4.5.1 steps 5 and 6, which ask if any job of a partition is on the node, whatever its cores.
@@ -220,29 +224,36 @@ bool PartitionRows::replay() {
   return true;
 }
 
-// 1. Sort the jobs; equal ones as they stood: by row, then by arrival.
+// The jobs by their first core and the CPUs that they asked for; equal ones as they stand: by row,
+// then by arrival.
+std::vector<RowJob*> PartitionRows::packing_order(std::vector<RowJob*> jobs) const {
+  using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;
+  std::vector<std::pair<Key, RowJob*>> order;
+  order.reserve(jobs.size());
+  for (RowJob* const job : jobs) {
+    const auto row = static_cast<std::size_t>(&row_of(*job) - rows_.data());
+    const RankCores& first = job->nodes.front();
+    order.push_back({{first.rank, first.cores.next(0), job->cpus, row, job->sequence}, job});
+  }
+  std::sort(order.begin(), order.end());
+  std::ranges::transform(order, jobs.begin(), [](const auto& keyed) { return keyed.second; });
+  return jobs;
+}
+
+// 1. Sort the jobs.
 // 2. Put each into the first row where it fits; after each the densest row goes to the front, which
 //    decides where the next one looks first.
 // 3. If one fits nowhere the old packing stays: first fit in another order may need more rows than
 //    there are.
 // 4. Jobs count as having arrived in the order in which they were put back.
 void PartitionRows::pack_from_scratch() {
-  using Key = std::tuple<int, int, int, std::size_t, std::int64_t>;  // 1
-  std::vector<std::pair<Key, RowJob*>> order;
-  order.reserve(flat_.size());
-  for (RowJob* const job : flat_) {
-    const auto row = static_cast<std::size_t>(&row_of(*job) - rows_.data());
-    const RankCores& first = job->nodes.front();
-    order.push_back({{first.rank, first.cores.next(0), job->cpus, row, job->sequence}, job});
-  }
-  std::sort(order.begin(), order.end());
+  const std::vector<RowJob*> order = packing_order(flat_);  // 1
   std::vector<Row> before = std::move(rows_);  // 2
   rows_ = empty_rows(before);
   std::vector<int> rows_before;
   rows_before.reserve(order.size());
   packing_.begin();
-  for (const auto& keyed : order) {
-    RowJob* const job = keyed.second;
+  for (RowJob* const job : order) {
     const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& candidate) {
       return fits(job->nodes, candidate);
     });
@@ -255,12 +266,12 @@ void PartitionRows::pack_from_scratch() {
   // The jobs put so far get their rows back; the others have not lost theirs.
   if (rows_before.size() < order.size()) {  // 3
     packing_.forget();
-    for (std::size_t i = 0; i < rows_before.size(); ++i) order[i].second->row = rows_before[i];
+    for (std::size_t i = 0; i < rows_before.size(); ++i) order[i]->row = rows_before[i];
     keep_memory(std::exchange(rows_, std::move(before)));
     return;
   }
   // 4
-  for (const auto& [key, job] : order) job->sequence = next_sequence_++;
+  for (RowJob* const job : order) job->sequence = next_sequence_++;
   tell_changes(before);
   keep_memory(std::move(before));
 }
@@ -321,16 +332,54 @@ void PartitionRows::tell_changes(const std::vector<Row>& before) const {
 // R4.12 by exchanges, as Slurm does it. Not stable: rows of equal density may change places, and
 // which of them is looked at first decides where a job goes.
 void PartitionRows::sort_densest_first() {
-  if (std::is_sorted(rows_.begin(), rows_.end(),
-                     [](const Row& a, const Row& b) { return a.held_count > b.held_count; })) {
-    return;
-  }
+  if (is_sorted(rows_)) return;
   save_for_trial();
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    for (std::size_t j = i + 1; j < rows_.size(); ++j) {
-      if (rows_[j].held_count > rows_[i].held_count) std::swap(rows_[i], rows_[j]);
+  sort_densest_first(rows_);
+}
+
+bool PartitionRows::is_sorted(const std::vector<Row>& rows) {
+  return std::is_sorted(rows.begin(), rows.end(),
+                        [](const Row& a, const Row& b) { return a.held_count > b.held_count; });
+}
+
+void PartitionRows::sort_densest_first(std::vector<Row>& rows) {
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    for (std::size_t j = i + 1; j < rows.size(); ++j) {
+      if (rows[j].held_count > rows[i].held_count) std::swap(rows[i], rows[j]);
     }
   }
+}
+
+// Of the jobs that this trial has taken out some may come back, so that the order is worked out
+// once for all of its copies. After a packing within the trial the jobs stand otherwise.
+const std::vector<RowJob*>& PartitionRows::order_in_trial() {
+  if (!order_.empty()) return order_;
+  std::vector<RowJob*> all = flat_;
+  if (!saved_) all.insert(all.end(), removed_.begin(), removed_.end());
+  return order_ = packing_order(std::move(all));
+}
+
+// As pack() and pack_from_scratch(), but that nothing of this object changes.
+std::unique_ptr<PartitionRows> PartitionRows::packed_copy(int count) {
+  CHECK(in_trial_);
+  auto copy = std::make_unique<PartitionRows>(node_count_);
+  copy->rows_ = rows_;
+  copy->used_ = used_;
+  copy->jobs_on_ = jobs_on_;
+  copy->set_count(count);
+  if (!unpacked_ || !copy->stacked()) return copy;
+  std::vector<Row> rows = copy->empty_rows(copy->rows_);
+  for (const RowJob* const job : order_in_trial()) {
+    const bool is_out = job->place >= flat_.size() || flat_[job->place] != job;
+    if (is_out) continue;
+    const auto row = std::ranges::find_if(
+        rows, [&](const Row& candidate) { return fits(job->nodes, candidate); });
+    if (row == rows.end()) return copy;  // the rows stay as they are
+    occupy(*row, *job);
+    if (!is_sorted(rows)) sort_densest_first(rows);
+  }
+  copy->rows_ = std::move(rows);
+  return copy;
 }
 
 void PartitionRows::begin_trial() {
@@ -342,6 +391,7 @@ void PartitionRows::begin_trial() {
 // Once in a trial, and only if it packs or sorts: most questions do neither.
 void PartitionRows::save_for_trial() {
   if (!in_trial_ || saved_) return;
+  order_.clear();
   saved_ = Layout{.rows = rows_, .places = {}, .removed_count = removed_.size()};
   saved_->places.reserve(flat_.size());
   for (RowJob* const job : flat_) saved_->places.push_back({job, job->row, job->sequence});
@@ -370,6 +420,7 @@ bool PartitionRows::put_back() {
 void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;
+  order_.clear();
   std::size_t outside = removed_.size();  // so many of them are in no row now
   if (saved_) {
     const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));

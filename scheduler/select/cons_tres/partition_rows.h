@@ -10,10 +10,12 @@
 // (packing.h).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -36,7 +38,9 @@ class PartitionRows {
   // Makes room for `count` rows. Rows beyond that stay while they hold jobs.
   void set_count(int count);
   int count() const { return static_cast<int>(rows_.size()); }
-  bool empty() const { return flat_.empty(); }
+  bool empty() const {
+    return std::ranges::all_of(rows_, [](const Row& row) { return row.jobs_count == 0; });
+  }
 
   // Returns true if there is a row where these cores are free.
   bool has_room(const std::vector<RankCores>& nodes);
@@ -64,6 +68,10 @@ class PartitionRows {
   int row_id(int index) const { return rows_[static_cast<std::size_t>(index)].id; }
   // R4.12: densest first, by the number of cores held.
   void sort_densest_first();
+
+  // A copy for questions: so many rows, packed as pack() would pack these. It has no list of jobs,
+  // and nothing may be added to it or removed.
+  std::unique_ptr<PartitionRows> packed_copy(int count);
 
   void begin_trial();
   // Takes the job out until the trial ends. False if the rows do not hold it. REQUIRES: it was not
@@ -93,8 +101,14 @@ class PartitionRows {
     std::vector<JobPlace> places;
     std::size_t removed_count;  // when it was saved
   };
-  Row& row_of(const RowJob& job);
-  bool fits(const std::vector<RankCores>& nodes, const Row& row) const;
+  const Row& row_of(const RowJob& job) const;
+  Row& row_of(const RowJob& job) { return const_cast<Row&>(std::as_const(*this).row_of(job)); }
+  static bool fits(const std::vector<RankCores>& nodes, const Row& row);
+  static bool is_sorted(const std::vector<Row>& rows);
+  static void sort_densest_first(std::vector<Row>& rows);
+  void occupy(Row& row, const RowJob& job) const;
+  std::vector<RowJob*> packing_order(std::vector<RowJob*> jobs) const;
+  const std::vector<RowJob*>& order_in_trial();
   void leave_row(const RowJob& job);
   void take_out(const RowJob& job);
   void put(RowJob& job, Row& row);
@@ -130,6 +144,8 @@ class PartitionRows {
   bool in_trial_ = false;
   std::vector<RowJob*> removed_;  // in this trial
   std::optional<Layout> saved_;   // before this trial first changed the layout
+  // packing_order() of all jobs that were in rows when the trial began; empty = not known.
+  std::vector<RowJob*> order_;
 };
 
 }  // namespace sched::cons_tres
