@@ -61,6 +61,8 @@ void ControlLoop::count_nodes() {
     if (nodes_.count(policy_.configuration())) wishes_.judge_waiting();
     choose_taints();
     timetables_.ensure_all(slice, now_);
+  } else if (nodes_.count_unusable(policy_.configuration())) {
+    counts_changed_ = true;
   }
   // Nodes that need a timetable for one job alone (a user's suspension), and nodes whose timetable
   // was deleted by hand.

@@ -180,7 +180,7 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
                             (verdict.problem ? " why=\"" + verdict.problem->message + "\"" : "") +
                             " cpus=" + std::to_string(verdict.spec.cpus));
     record.problem = std::move(verdict.problem);
-    is_uncounted_ = true;
+    problem_changed_.insert(name);
   }
   return std::move(verdict.spec);
 }
@@ -188,31 +188,69 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
 // O(partitions × their nodes), so it is done only if something that counts has changed.
 bool NodeBook::count(const sched::Configuration& configuration) {
   is_uncounted_ = false;
+  problem_changed_.clear();
   facts_.reset();
   // Which nodes are in a partition decides which are among the facts.
   const auto before = std::exchange(capacity_, {});
   cpus_.clear();
   unusable_.clear();
-  for (auto& [name, record] : nodes_) record.in_partition = false;
-  for (const auto& partition : configuration.partitions) {
+  for (auto& [name, record] : nodes_) record.places.clear();
+  for (std::uint32_t i = 0; i < configuration.partitions.size(); ++i) {
+    const sched::PartitionConfig& partition = configuration.partitions[i];
     PartitionCapacity& capacity = capacity_[partition.name];
     std::int32_t& cpus = cpus_[partition.name];
-    std::map<NodeProblem, std::vector<std::string>> unusable;
-    for (const std::string& name : partition.nodes) {
-      const auto found = nodes_.find(name);
+    Unusable& unusable = unusable_[partition.name];
+    for (std::uint32_t at = 0; at < partition.nodes.size(); ++at) {
+      const auto found = nodes_.find(partition.nodes[at]);
       if (found == nodes_.end() || found->second.node == nullptr) continue;
+      Record& record = found->second;
       // A node may be in several partitions; it counts in each of them.
-      found->second.in_partition = true;
+      record.places.push_back({i, at});
+      record.counted_problem = record.problem;
       ++capacity.nodes;
-      capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, found->second.told.cpus);
-      cpus += found->second.told.cpus;
-      if (found->second.problem) unusable[*found->second.problem].push_back(name);
+      capacity.cpus_per_node_max = std::max(capacity.cpus_per_node_max, record.told.cpus);
+      cpus += record.told.cpus;
+      if (record.problem) unusable.places[*record.problem].insert(at);
     }
-    unusable_[partition.name] = group_unusable(std::move(unusable));
+    group(unusable, partition);
   }
   // Either way a waiting job may now fit that did not, or the other way round: the caller has all
   // of them judged again.
   return std::exchange(selects_anew_, false) || capacity_ != before;
+}
+
+bool NodeBook::count_unusable(const sched::Configuration& configuration) {
+  std::set<std::uint32_t> partitions;
+  for (const std::string& name : std::exchange(problem_changed_, {})) {
+    const auto found = nodes_.find(name);
+    if (found == nodes_.end()) continue;
+    Record& record = found->second;
+    // A node that has gone through several problems since may have the one that it had.
+    if (record.problem == record.counted_problem) continue;
+    for (const Place& place : record.places) {
+      auto& places = unusable_[configuration.partitions[place.partition].name].places;
+      if (record.counted_problem) {
+        const auto before = places.find(*record.counted_problem);
+        before->second.erase(place.node);
+        if (before->second.empty()) places.erase(before);
+      }
+      if (record.problem) places[*record.problem].insert(place.node);
+      partitions.insert(place.partition);
+    }
+    record.counted_problem = record.problem;
+  }
+  for (const std::uint32_t i : partitions) {
+    group(unusable_[configuration.partitions[i].name], configuration.partitions[i]);
+  }
+  return !partitions.empty();
+}
+
+void NodeBook::group(Unusable& unusable, const sched::PartitionConfig& partition) {
+  std::map<NodeProblem, std::vector<std::string>> names;
+  for (const auto& [problem, places] : unusable.places) {
+    for (const std::uint32_t place : places) names[problem].push_back(partition.nodes[place]);
+  }
+  unusable.groups = group_unusable(std::move(names));
 }
 
 // 0 for a partition that was not counted.
@@ -224,19 +262,19 @@ std::int32_t NodeBook::cpus_of(const std::string& partition) const {
 const std::vector<kube::UnusableNodes>& NodeBook::unusable_in(const std::string& partition) const {
   static const std::vector<kube::UnusableNodes> kNone;
   const auto found = unusable_.find(partition);
-  return found == unusable_.end() ? kNone : found->second;
+  return found == unusable_.end() ? kNone : found->second.groups;
 }
 
 bool NodeBook::in_partition(const std::string& name) const {
   const Record* record = find(name);
-  return record != nullptr && record->in_partition;
+  return record != nullptr && !record->places.empty();
 }
 
 const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
   if (facts_) return *facts_;
   facts_.emplace();
   for (const auto& [name, record] : nodes_) {
-    if (record.node == nullptr || !record.in_partition) continue;
+    if (record.node == nullptr || record.places.empty()) continue;
     // Pointers into the objects that the records hold: valid until a node changes, which drops the
     // facts.
     facts_->push_back({name, &record.node->metadata.labels, &record.node->spec.taints});

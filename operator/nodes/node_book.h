@@ -79,8 +79,12 @@ class NodeBook {
   // Returns whether jobs that wait have to be judged again: a partition holds more or less, or pods
   // can use other nodes. Cost: all nodes of all partitions.
   bool count(const sched::Configuration& configuration);
+  // Brings unusable_in() up to date, which alone changes when nodes stop or begin to take jobs.
+  // Returns whether it did. Cost: the nodes that changed, and those of their partitions that take
+  // no jobs. REQUIRES: !is_uncounted(), and the configuration of the last count().
+  bool count_unusable(const sched::Configuration& configuration);
 
-  // --- as of the last count() ---
+  // --- as of the last count() or count_unusable() ---
   const std::map<std::string, PartitionCapacity>& capacity() const { return capacity_; }
   std::int32_t cpus_of(const std::string& partition) const;
   // Its nodes that take no new jobs; their number may be greater than that of the names.
@@ -118,12 +122,23 @@ class NodeBook {
   const std::set<std::string>& jobs_on(const std::string& name) const;
 
  private:
+  // A node's place in the lists of a configuration.
+  struct Place {
+    std::uint32_t partition = 0;
+    std::uint32_t node = 0;
+  };
+  // The nodes of a partition that take no jobs, by their places, whose order is that of the names.
+  struct Unusable {
+    std::map<NodeProblem, std::set<std::uint32_t>> places;
+    std::vector<kube::UnusableNodes> groups;
+  };
   struct Record {
     std::shared_ptr<const kube::Node> node;            // null: gone
     std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
     sched::NodeSpec told;                              // its name is empty before it is told
     std::optional<NodeProblem> problem;                // why it takes no new jobs
-    bool in_partition = false;
+    std::optional<NodeProblem> counted_problem;        // as unusable_ has it
+    std::vector<Place> places;                         // as of the last count()
     std::map<kube::ObjectKey, kube::Bytes> foreign;
     std::set<kube::ObjectKey> orphans;
     std::set<std::string> jobs;
@@ -137,6 +152,7 @@ class NodeBook {
 
   const Record* find(const std::string& name) const;
   NodeFacts facts_of(const std::string& name, const Record& record) const;
+  static void group(Unusable& unusable, const sched::PartitionConfig& partition);
   // Updates record.problem.
   sched::NodeSpec judge(const std::string& name, Record& record,
                         const OperatorParameters& parameters);
@@ -149,11 +165,12 @@ class NodeBook {
   bool is_policy_new_ = true;
   Turns turns_;
   bool is_uncounted_ = false;
+  std::set<std::string> problem_changed_;
   bool selects_anew_ = false;  // waiting jobs have to be judged again
   std::map<std::string, PartitionCapacity> capacity_;
-  std::map<std::string, std::int32_t> cpus_;                          // by partition
-  std::map<std::string, std::vector<kube::UnusableNodes>> unusable_;  // by partition
-  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;       // as they are, or nothing
+  std::map<std::string, std::int32_t> cpus_;                     // by partition
+  std::map<std::string, Unusable> unusable_;                     // by partition
+  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;  // as they are, or nothing
 };
 
 }  // namespace control

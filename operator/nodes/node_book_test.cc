@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "api/wellknown.h"
+#include "base/prng.h"
 #include "operator/testing/job_parts_fixture.h"
 
 namespace control {
@@ -156,9 +157,45 @@ TEST_F(NodeBookTest, CountsAnewForCpusAndNotForMemory) {
   cordoned.spec.unschedulable = true;
   (void)book.observe("n1", std::make_shared<const kube::Node>(cordoned));
   EXPECT_EQ(told(), "+n1");
-  EXPECT_TRUE(book.is_uncounted());
-  EXPECT_FALSE(book.count(configuration)) << "a partition may wait for its cordoned nodes";
+  EXPECT_FALSE(book.is_uncounted()) << "a partition may wait for its cordoned nodes";
+  EXPECT_TRUE(book.count_unusable(configuration));
   ASSERT_EQ(book.unusable_in("all").size(), 1u);
+  EXPECT_EQ(book.cpus_of("all"), 16);
+}
+
+// Goal: what is brought up to date by differences is what a count of all nodes finds.
+// Method: nodes in two partitions that are cordoned, get orphans and recover in a random order.
+TEST_F(NodeBookTest, CountsUnusableNodesByDifferences) {
+  constexpr int kNodes = 12;
+  configuration = partitions({{.name = "all"}, {.name = "odd"}});
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = "n" + std::to_string(i);
+    configuration.partitions[0].nodes.push_back(name);
+    if (i % 2 == 1) configuration.partitions[1].nodes.push_back(name);
+    (void)book.observe(name, ready_node(name));
+  }
+  (void)told();
+  (void)book.count(configuration);
+  EXPECT_FALSE(book.count_unusable(configuration)) << "nothing has changed";
+  base::Prng prng{7};
+  for (int round = 0; round < 300; ++round) {
+    for (std::uint64_t changes = prng.below(3); changes > 0; --changes) {
+      const std::string name = "n" + std::to_string(prng.below(kNodes));
+      kube::Node node = *ready_node(name);
+      node.spec.unschedulable = prng.below(2) == 0;
+      (void)book.observe(name, std::make_shared<const kube::Node>(node));
+      if (prng.below(3) == 0) book.put_orphan(name, {"team", "left-behind"});
+      if (prng.below(3) == 0) book.erase_pod(name, {"team", "left-behind"});
+      (void)told();
+    }
+    ASSERT_FALSE(book.is_uncounted());
+    (void)book.count_unusable(configuration);
+    const auto all = book.unusable_in("all");
+    const auto odd = book.unusable_in("odd");
+    EXPECT_FALSE(book.count(configuration));
+    ASSERT_EQ(book.unusable_in("all"), all);
+    ASSERT_EQ(book.unusable_in("odd"), odd);
+  }
 }
 
 }  // namespace
