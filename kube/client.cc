@@ -1,5 +1,6 @@
 #include "kube/client.h"
 
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "kube/api/json_text.h"
@@ -8,6 +9,7 @@
 #include "kube/client_calls.h"
 #include "kube/client_core.h"
 #include "kube/resource_path.h"
+#include "kube/run_loop.h"
 
 namespace kube {
 namespace {
@@ -188,15 +190,17 @@ KnownFields with_objects(std::string_view name, const KnownFields* of_each,
   return fields;
 }
 
+// Of an answer whose text must live as long.
 struct Page {
+  JsonText text;
+  JsonView items;
   std::string continue_token;
   std::string resource_version;
 };
 
-base::Result<Page> read_page(const base::Result<Response>& response, const KnownFields& fields,
-                             const std::function<void(const JsonView&)>& on_item) {
+base::Result<Page> read_page(const base::Result<Response>& response, const KnownFields& fields) {
   if (!response.ok()) return response.error();
-  const auto body = JsonText::read(response->body, fields);
+  auto body = JsonText::read(response->body, fields);
   if (!body) return not_json();
   const JsonView items = body->root().find("items");
   const JsonView meta = body->root().find("metadata");
@@ -204,8 +208,8 @@ base::Result<Page> read_page(const base::Result<Response>& response, const Known
   if (!items.exists() || !(items.is_list() || items.is_null()) || !meta.is_object()) {
     return base::Error{base::Code::kInternal, "the answer is not a list"};
   }
-  for (const JsonView item : items.elements()) on_item(item);
-  return Page{meta.find("continue").string(), meta.find("resourceVersion").string()};
+  return Page{std::move(*body), items, meta.find("continue").string(),
+              meta.find("resourceVersion").string()};
 }
 
 }  // namespace
@@ -214,7 +218,8 @@ base::Result<Page> read_page(const base::Result<Response>& response, const Known
 // 1. A page that is too large for one answer is asked for again in halves.
 // 2. If the continue token has expired (410), the list begins anew, at most kListRestartsMax times,
 //    and `restarted` tells the caller to drop the pages so far: they are of an older version.
-// 3. The version of the last page, which is that of the whole list, is where a watch goes on.
+// 3. The next page is under way while the objects of this one are handled, if that is wanted.
+// 4. The version of the last page, which is that of the whole list, is where a watch goes on.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,
                                             const std::function<void(const JsonView&)>& on_item,
@@ -223,7 +228,7 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
   const KnownFields fields = with_objects("items", options.fields, "metadata");
   std::string continue_token;
   std::int32_t page_items_max = options.page_items_max;
-  for (int restarts = 0;;) {
+  const auto ask = [&] {
     const Request request{
         .path = collection_path(resource, options.ns) +
                 query_text(
@@ -234,7 +239,12 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                      // The server refuses a version beside a token, which has its own.
                      {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
         .timeout = call_.timeout};
-    const auto page = read_page(core_->call(request, call_), fields, on_item);
+    return core_->call(request, call_);
+  };
+  std::future<base::Result<Response>> ahead;
+  for (int restarts = 0;;) {
+    const base::Result<Response> answer = ahead.valid() ? ahead.get() : ask();
+    const auto page = read_page(answer, fields);
     // The same page again: the continue token did not move. The halved size stays for the later
     // pages, whose objects are likely to be as large.
     if (!page.ok() && page.error().code == base::Code::kTooLarge && page_items_max > 1) {
@@ -252,6 +262,8 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
     }
     if (!page.ok()) return page.error().with_context(context);
     continue_token = page->continue_token;
+    if (!continue_token.empty() && options.reads_ahead) ahead = on_other_thread(ask);
+    for (const JsonView item : page->items.elements()) on_item(item);
     if (continue_token.empty()) return page->resource_version;
   }
 }

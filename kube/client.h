@@ -53,9 +53,11 @@ struct ListOptions {
   // "" = the newest state, not a cache of the server that may be older.
   std::string resource_version{};
   std::int32_t page_items_max = 500;  // fewer where a page would be too large for an answer
-  // Of each object in list_json() only these are read. Null: all of them.
+  // Of each object only these are read. Null: all of them in list_json(), those of T in list<T>().
   // Must live longer than the call.
   const KnownFields* fields = nullptr;
+  // Asks for the next page, on another thread, while the objects of the last one are handled.
+  bool reads_ahead = false;
 };
 
 // An object that was received and could not be decoded.

@@ -61,7 +61,7 @@ base::Result<ObjectList<T>> Client::list(const ListOptions& options) const {
     out.undecodable.push_back(undecodable_of(item, object.error()));
   };
   ListOptions narrow = options;
-  narrow.fields = &known_fields<T>();
+  if (narrow.fields == nullptr) narrow.fields = &known_fields<T>();
   const auto version = list_json(T::kResource, narrow, on_item, [&] { out = {}; });
   if (!version.ok()) return version.error();
   out.resource_version = *version;

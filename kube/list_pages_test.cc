@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -77,6 +78,44 @@ TEST_F(ListPages, OneObjectThatIsTooLargeIsAnError) {
   EXPECT_EQ(version.error().code, base::Code::kTooLarge);
   EXPECT_THAT(version.error().message, HasSubstr("16 MiB"));
   EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 1));
+}
+
+// The same pages in the same order, and each object once: what is asked for ahead is the page that
+// would be asked for later. The halving, an answer that is too large for two pages, is as above.
+TEST_F(ListPages, AreTheSameWhenTheyAreReadAhead) {
+  serve(10, 3);
+  int items = 0;
+  const auto version = client_.list_json(
+      Namespace::kResource, {.page_items_max = 8, .reads_ahead = true},
+      [&](const JsonView&) { ++items; }, [] {});
+  ASSERT_TRUE(version.ok()) << version.error().message;
+  EXPECT_EQ(*version, "7");
+  EXPECT_EQ(items, 10);
+  EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
+}
+
+// Goal: the next page is under way while the objects of one are handled. Method: the first object
+// waits until the second page has been asked for; without reading ahead it never is.
+TEST_F(ListPages, TheNextIsUnderWayWhileTheObjectsOfOneAreHandled) {
+  std::promise<void> asked;
+  transport_.set_handler([&](const Request& request) -> base::Result<Response> {
+    const bool is_second = number_in(request.path, "continue") == 1;
+    if (is_second) asked.set_value();
+    json list{{"metadata", {{"resourceVersion", "7"}}},
+              {"items", {{{"metadata", {{"name", "n"}}}}}}};
+    if (!is_second) list["metadata"]["continue"] = "1";
+    return Response{200, {}, list.dump()};
+  });
+  int items = 0;
+  const auto on_item = [&](const JsonView&) {
+    if (items++ == 0) {
+      EXPECT_EQ(asked.get_future().wait_for(std::chrono::seconds{30}), std::future_status::ready);
+    }
+  };
+  const auto version = client_.list_json(
+      Namespace::kResource, {.page_items_max = 1, .reads_ahead = true}, on_item, [] {});
+  EXPECT_TRUE(version.ok());
+  EXPECT_EQ(items, 2);
 }
 
 }  // namespace

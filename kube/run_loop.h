@@ -1,13 +1,15 @@
-// The one place of the client library that has threads: it calls step() of an object again and
-// again, waiting in between as long as step() says.
+// The one place of the client library that has threads: a loop calls step() of an object again and
+// again, waiting in between as long as step() says; a single call may be made on another thread.
 #pragma once
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/time.h"
@@ -26,6 +28,12 @@ class Waker {
   std::condition_variable_any changed_;
   bool woken_ = false;  // guarded by mu_
 };
+
+// Makes one call on a thread of its own. The future waits for its end when it is destroyed.
+template <typename Call>
+auto on_other_thread(Call call) {
+  return std::async(std::launch::async, std::move(call));
+}
 
 // start() and join() belong to one thread; request_stop() may be called from any.
 class RunLoop {

@@ -3,13 +3,17 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cli/cluster/queue.h"
+
 namespace cli {
 namespace {
 
 // A watch per kind is one connection each; after an error people want to see it soon.
-kube::InformerOptions options_for(const std::string& ns) {
+kube::InformerOptions options_for(const std::string& ns,
+                                  const kube::KnownFields* fields = nullptr) {
   kube::InformerOptions options;
   options.ns = ns;
+  options.fields = fields;
   options.backoff.max = std::chrono::seconds{5};
   return options;
 }
@@ -21,10 +25,8 @@ kube::InformerOptions options_for(const std::string& ns) {
 FollowedQueue::FollowedQueue(const Session& session, const std::string& ns)
     : jobs_{session.client,
             session.clock,
-            options_for(ns),
-            {.on_error = [this](const base::Error& error) { note(error); }},
-            // By far the largest part of a job, and the queue shows nothing of it.
-            [](kube::Job& job) { job.spec.pod_template = {}; }},
+            options_for(ns, &fields_of_queue()),
+            {.on_error = [this](const base::Error& error) { note(error); }}},
       timetables_{session.client,
                   session.clock,
                   options_for(""),

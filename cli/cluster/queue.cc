@@ -209,7 +209,8 @@ base::Status check_names(const Session& session, const std::vector<kube::Job>& j
 // The list of jobs first, then the timetables of only those nodes that they have.
 base::Status print_once(const Session& session, const QueueOptions& options, const std::string& ns,
                         Output output) {
-  base::Result<std::vector<kube::Job>> list = list_all<kube::Job>(session, ns, output);
+  base::Result<std::vector<kube::Job>> list =
+      list_all<kube::Job>(session, ns, output, &fields_of_queue());
   if (!list) return list.error();
   if (const base::Status s = check_names(session, *list, options.jobs, output); !s) return s;
   std::vector<std::shared_ptr<const kube::Job>> jobs;
@@ -257,6 +258,29 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
 
 }  // namespace
 
+// Most of a job's text is its template and managedFields, and most of the rest is not shown.
+const kube::KnownFields& fields_of_queue() {
+  static const kube::KnownFields kFields = [] {
+    kube::KnownFields fields;
+    for (const char* name : {"name", "namespace", "uid", "resourceVersion", "ownerReferences"}) {
+      (void)fields.at("metadata").at(name);
+    }
+    kube::KnownFields& spec = fields.at("spec");
+    for (const char* name : {"partitions", "completions", "completedIndexes"}) (void)spec.at(name);
+    (void)spec.at("resources").at("nodes");
+    kube::KnownFields& status = fields.at("status");
+    for (const char* name :
+         {"state", "reason", "jobID", "priority", "partition", "startTime", "expectedStartTime",
+          "plannedNodes", "runTime", "succeededIndexes"}) {
+      (void)status.at(name);
+    }
+    for (const char* name : {"hostlist", "nodes"}) (void)status.at("allocation").at(name);
+    for (const char* name : {"type", "status"}) (void)status.at("conditions").at(name);
+    return fields;
+  }();
+  return kFields;
+}
+
 // By partition, then in the order in which the scheduler looks at jobs, as far as the statuses
 // tell: state, priority, age.
 std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
@@ -271,11 +295,13 @@ std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube:
   }
   // The length of the job ID before its text: the text alone would put 10 before 9. Namespace and
   // name make the order total, also for jobs that have no ID yet.
+  using Text = const std::string&;
+  using Key = std::tuple<Text, int, std::int64_t, std::size_t, Text, Text, Text>;
   const auto key = [](const QueueLine& line) {
-    return std::tuple{line.partition, state_rank(line.moment.code),
-                      -line.priority, line.job_id.size(),
-                      line.job_id,    line.user,
-                      line.name};
+    return Key{line.partition, state_rank(line.moment.code),
+               -line.priority, line.job_id.size(),
+               line.job_id,    line.user,
+               line.name};
   };
   std::sort(lines.begin(), lines.end(),
             [&](const QueueLine& a, const QueueLine& b) { return key(a) < key(b); });

@@ -42,6 +42,9 @@ struct QueueLine {
   std::string planned_nodes;                    // likewise
 };
 
+// What of a Job is read for its line; job_moment() and is_called() read no more.
+const kube::KnownFields& fields_of_queue();
+
 // Jobs that are not finished, in squeue's order: partition, waiting before running before
 // suspended, higher priority first, then by id.
 std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,

@@ -13,11 +13,13 @@
 
 namespace cli {
 
-// All objects of a kind; ns "" = all namespaces (or the kind has none).
+// All objects of a kind; ns "" = all namespaces (or the kind has none). Of each only `fields` are
+// read; null: all that T has.
 template <kube::ApiObject T>
-base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns,
-                                      Output output) {
-  base::Result<kube::ObjectList<T>> list = session.client.list<T>({.ns = ns});
+base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns, Output output,
+                                      const kube::KnownFields* fields = nullptr) {
+  base::Result<kube::ObjectList<T>> list =
+      session.client.list<T>({.ns = ns, .fields = fields, .reads_ahead = true});
   if (!list) return list.error();
   for (const kube::Undecodable& broken : list->undecodable) {
     output.err << "kubectl-gang: left out: " << broken.error.message << "\n";

@@ -14,19 +14,6 @@ std::string library_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Nearly all texts need no escapes and have only ASCII; the library writes the others.
-void append_string(std::string& out, const std::string& text) {
-  const bool is_plain = std::ranges::all_of(
-      text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
-  if (!is_plain) {
-    out += library_text(text);
-    return;
-  }
-  out += '"';
-  out += text;
-  out += '"';
-}
-
 template <typename Integer>
 void append_integer(std::string& out, Integer value) {
   std::array<char, 24> digits{};
@@ -34,15 +21,30 @@ void append_integer(std::string& out, Integer value) {
   out.append(digits.data(), end);
 }
 
-void append(std::string& out, const json& value) {
+}  // namespace
+
+// Nearly all texts need no escapes and have only ASCII; the library writes the others.
+void append_compact(std::string& out, std::string_view text) {
+  const bool is_plain = std::ranges::all_of(
+      text, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+  if (!is_plain) {
+    out += library_text(std::string{text});
+    return;
+  }
+  out += '"';
+  out += text;
+  out += '"';
+}
+
+void append_compact(std::string& out, const json& value) {
   switch (value.type()) {
     case json::value_t::object: {
       char before = '{';
       for (auto member = value.begin(); member != value.end(); ++member) {
         out += before;
-        append_string(out, member.key());
+        append_compact(out, std::string_view{member.key()});
         out += ':';
-        append(out, *member);
+        append_compact(out, *member);
         before = ',';
       }
       out += value.empty() ? "{}" : "}";
@@ -52,14 +54,14 @@ void append(std::string& out, const json& value) {
       char before = '[';
       for (const json& element : value) {
         out += before;
-        append(out, element);
+        append_compact(out, element);
         before = ',';
       }
       out += value.empty() ? "[]" : "]";
       return;
     }
     case json::value_t::string:
-      return append_string(out, value.get_ref<const std::string&>());
+      return append_compact(out, std::string_view{value.get_ref<const std::string&>()});
     case json::value_t::number_integer:
       return append_integer(out, value.get<std::int64_t>());
     case json::value_t::number_unsigned:
@@ -74,11 +76,9 @@ void append(std::string& out, const json& value) {
   out += library_text(value);
 }
 
-}  // namespace
-
 std::string compact_text(const nlohmann::json& value) {
   std::string out;
-  append(out, value);
+  append_compact(out, value);
   return out;
 }
 

@@ -17,5 +17,8 @@ nlohmann::json object_at(const nlohmann::json& object, std::string_view name);
 // Compact JSON, the same as the library's dump() with bytes replaced that are not UTF-8, in a
 // fraction of its time.
 std::string compact_text(const nlohmann::json& value);
+// The same, behind what `out` has already.
+void append_compact(std::string& out, const nlohmann::json& value);
+void append_compact(std::string& out, std::string_view text);  // a string, with its quotes
 
 }  // namespace kube

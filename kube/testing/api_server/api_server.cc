@@ -21,12 +21,16 @@ constexpr const char* kJson = "application/json";
 
 // Replaces bytes that are not UTF-8, which a client may have sent in a text: the answer must be
 // JSON in any case.
-ApiAnswer json_answer(int code, const json& body, const std::string& type = kJson) {
+ApiAnswer answer_of_json_text(int code, std::string text, const std::string& type = kJson) {
   ApiAnswer answer;
   answer.response.status = code;
   answer.response.headers["content-type"] = type;
-  answer.response.body = body.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  answer.response.body = std::move(text += '\n');
   return answer;
+}
+
+ApiAnswer json_answer(int code, const json& body, const std::string& type = kJson) {
+  return answer_of_json_text(code, body.dump(-1, ' ', false, json::error_handler_t::replace), type);
 }
 
 // For logs, health checks and OpenAPI documents.
@@ -267,11 +271,12 @@ ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& 
   if (result.verbatim) {
     answer = json_answer(result.code, *result.verbatim);
   } else if (result.list) {
-    answer = json_answer(result.code, encode_list(*request.type, request.representation,
-                                                  *result.list, clock_.wall()));
+    answer = answer_of_json_text(result.code, encode_list(*request.type, request.representation,
+                                                          *result.list, clock_.wall()));
   } else {
-    answer = json_answer(result.code, encode_object(*request.type, request.representation,
-                                                    *result.object, clock_.wall()));
+    answer =
+        answer_of_json_text(result.code, encode_object(*request.type, request.representation,
+                                                       *result.object, clock_.wall()));
   }
   if (!result.warnings.empty()) {
     answer.response.headers["warning"] = warning_header(result.warnings);

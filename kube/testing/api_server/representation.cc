@@ -1,9 +1,13 @@
 #include "kube/testing/api_server/representation.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "kube/testing/api_server/age_text.h"
 #include "kube/testing/api_server/builtin_table.h"
@@ -75,6 +79,10 @@ json column_json(const PrinterColumn& column) {
           {"priority", column.priority}};
 }
 
+bool is_event_of_its_group(const ResourceType& type) {
+  return type.plural == "events" && type.group == "events.k8s.io";
+}
+
 // Spec and status are not sent at all: that is what its callers ask for.
 json metadata_only(const json& object) {
   return {{"kind", "PartialObjectMetadata"},
@@ -82,13 +90,31 @@ json metadata_only(const json& object) {
           {"metadata", object["metadata"]}};
 }
 
-// managedFields are made for the answer and never stored: only a test that measures clients wants
-// them, and all others would pay for them with every copy.
-json plain_as_asked(const ResourceType& type, const Representation& representation,
-                    const json& object) {
-  json plain = encode_plain(type, object);
-  if (representation.managed_fields) add_managed_fields(plain);
-  return plain;
+void append_members(std::string& out, const json& object, std::initializer_list<const char*> but) {
+  for (auto member = object.begin(); member != object.end(); ++member) {
+    const auto is_it = [&](const char* name) { return member.key() == name; };
+    if (std::any_of(but.begin(), but.end(), is_it)) continue;
+    kube::append_compact(out += ',', std::string_view{member.key()});
+    kube::append_compact(out += ':', *member);
+  }
+}
+
+// The same as encode_plain(). managedFields are made for the answer and never stored: only a test
+// that measures clients wants them, and all others would pay for them with every copy.
+void append_plain(std::string& out, const ResourceType& type, const Representation& representation,
+                  const json& object) {
+  if (is_event_of_its_group(type)) return kube::append_compact(out, encode_plain(type, object));
+  kube::append_compact(out += R"({"apiVersion":)", std::string_view{type.api_version()});
+  kube::append_compact(out += R"(,"kind":)", std::string_view{type.kind});
+  const auto metadata = object.find("metadata");
+  if (!representation.managed_fields || metadata == object.end() || !metadata->is_object()) {
+    append_members(out, object, {"apiVersion", "kind"});
+  } else {
+    append_managed_fields(out += R"(,"metadata":{"managedFields":)", object, type.api_version());
+    append_members(out, *metadata, {"managedFields"});
+    append_members(out += '}', object, {"apiVersion", "kind", "metadata"});
+  }
+  out += '}';
 }
 
 json list_metadata(const ObjectList& list) {
@@ -121,7 +147,7 @@ std::optional<Representation> choose_representation(std::string_view accept,
 // Objects are stored without a version; apiVersion and kind are those of the path that was asked.
 json encode_plain(const ResourceType& type, const json& object) {
   json encoded = object;
-  if (type.plural == "events" && type.group == "events.k8s.io") event_from_core(encoded);
+  if (is_event_of_its_group(type)) event_from_core(encoded);
   encoded["apiVersion"] = type.api_version();
   encoded["kind"] = type.kind;
   return encoded;
@@ -160,43 +186,53 @@ json encode_table(const ResourceType& type, Representation::Include include,
 }
 
 // A Table of a single object is a table with one row.
-json encode_object(const ResourceType& type, const Representation& representation,
-                   const json& object, base::Instant now) {
+std::string encode_object(const ResourceType& type, const Representation& representation,
+                          const json& object, base::Instant now) {
+  std::string out;
   switch (representation.form) {
     case Representation::Form::kPlain:
-      return plain_as_asked(type, representation, object);
+      append_plain(out, type, representation, object);
+      break;
     case Representation::Form::kMetadata:
-      return metadata_only(object);
+      kube::append_compact(out, metadata_only(object));
+      break;
     case Representation::Form::kTable: {
       json table =
           encode_table(type, representation.include, {std::make_shared<const json>(object)}, now);
       table["metadata"]["resourceVersion"] = object["metadata"].value("resourceVersion", "");
-      return table;
+      kube::append_compact(out, table);
+      break;
     }
   }
-  return object;
+  return out;
 }
 
 // Items of a plain list have apiVersion and kind here; a real server leaves them out of lists of
-// built-in kinds.
-json encode_list(const ResourceType& type, const Representation& representation,
-                 const ObjectList& list, base::Instant now) {
+// built-in kinds. The metadata comes last, as in a real server's lists of custom resources.
+std::string encode_list(const ResourceType& type, const Representation& representation,
+                        const ObjectList& list, base::Instant now) {
   if (representation.form == Representation::Form::kTable) {
     json table = encode_table(type, representation.include, list.items, now);
     table["metadata"] = list_metadata(list);
-    return table;
-  }
-  json items = json::array();
-  for (const ObjectPtr& object : list.items) {
-    items.push_back(representation.form == Representation::Form::kPlain
-                        ? plain_as_asked(type, representation, *object)
-                        : metadata_only(*object));
+    return kube::compact_text(table);
   }
   const bool plain = representation.form == Representation::Form::kPlain;
-  return {{"kind", plain ? type.list_kind : "PartialObjectMetadataList"},
-          {"apiVersion", plain ? type.api_version() : "meta.k8s.io/v1"},
-          {"metadata", list_metadata(list)},
-          {"items", std::move(items)}};
+  std::string out = R"({"apiVersion":)";
+  kube::append_compact(out, std::string_view{plain ? type.api_version() : "meta.k8s.io/v1"});
+  out += R"(,"items":[)";
+  bool is_first = true;
+  for (const ObjectPtr& object : list.items) {
+    if (!std::exchange(is_first, false)) out += ',';
+    if (plain) {
+      append_plain(out, type, representation, *object);
+    } else {
+      kube::append_compact(out, metadata_only(*object));
+    }
+  }
+  kube::append_compact(out += R"(],"kind":)",
+                       std::string_view{plain ? type.list_kind : "PartialObjectMetadataList"});
+  kube::append_compact(out += R"(,"metadata":)", list_metadata(list));
+  return out += '}';
 }
 
 }  // namespace devcluster

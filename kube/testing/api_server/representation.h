@@ -37,10 +37,12 @@ struct ObjectList {
 // The object as this type's API version has it.
 nlohmann::json encode_plain(const ResourceType& type, const nlohmann::json& object);
 
-nlohmann::json encode_object(const ResourceType& type, const Representation& representation,
-                             const nlohmann::json& object, base::Instant now);
-nlohmann::json encode_list(const ResourceType& type, const Representation& representation,
-                           const ObjectList& list, base::Instant now);
+// As text. Plain objects are written from what is stored, without a copy: the answer to a list of
+// thousands takes about as long as a real server takes.
+std::string encode_object(const ResourceType& type, const Representation& representation,
+                          const nlohmann::json& object, base::Instant now);
+std::string encode_list(const ResourceType& type, const Representation& representation,
+                        const ObjectList& list, base::Instant now);
 
 // A meta.k8s.io/v1 Table of these objects.
 nlohmann::json encode_table(const ResourceType& type, Representation::Include include,

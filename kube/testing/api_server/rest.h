@@ -83,7 +83,8 @@ class Rest {
   Outcome<RestResult> get(const RestRequest& request) const;
   Outcome<RestResult> list(const RestRequest& request);
   Outcome<RestResult> continue_list(const RestRequest& request, const std::string& token);
-  RestResult page(ListSnapshot snapshot, std::size_t begin, std::size_t limit, bool show_remaining);
+  RestResult page(const ListSnapshot& snapshot, std::size_t begin, std::size_t limit,
+                  bool show_remaining) const;
   Outcome<RestResult> watch(const RestRequest& request);
   std::vector<ObjectPtr> matching(const ResourceType& type, const Selector& selector) const;
 

@@ -86,8 +86,8 @@ Outcome<RestResult> Rest::continue_list(const RestRequest& request, const std::s
 
 // A real server gives the number of remaining items only for lists without a selector, hence
 // `show_remaining`.
-RestResult Rest::page(ListSnapshot snapshot, std::size_t begin, std::size_t limit,
-                      bool show_remaining) {
+RestResult Rest::page(const ListSnapshot& snapshot, std::size_t begin, std::size_t limit,
+                      bool show_remaining) const {
   begin = std::min(begin, snapshot.items.size());
   const std::size_t rest = snapshot.items.size() - begin;
   const std::size_t count = limit == 0 ? rest : std::min(limit, rest);
@@ -97,12 +97,6 @@ RestResult Rest::page(ListSnapshot snapshot, std::size_t begin, std::size_t limi
   result.list->items.assign(first, first + static_cast<std::ptrdiff_t>(count));
   result.list->resource_version = std::to_string(snapshot.rv);
   if (count == rest) return result;
-  // Only a list that does not fit on one page is kept.
-  if (snapshot.id.empty()) {
-    snapshot.id = new_uid();
-    snapshots_.push_back(snapshot);
-    if (snapshots_.size() > kListSnapshotsMax) snapshots_.pop_front();
-  }
   result.list->continue_token = snapshot.id + ":" + std::to_string(begin + count);
   if (show_remaining) result.list->remaining_count = static_cast<std::int64_t>(rest - count);
   return result;
@@ -148,7 +142,15 @@ Outcome<RestResult> Rest::list(const RestRequest& request) {
   // pages costs little.
   ListSnapshot snapshot{"", match == "Exact" ? asked : store_.rv(),
                         matching(*request.type, *selector)};
-  return page(std::move(snapshot), 0, static_cast<std::size_t>(limit), selector->is_everything());
+  const auto items_max = static_cast<std::size_t>(limit);
+  // Only a list that does not fit on one page is kept.
+  if (items_max == 0 || snapshot.items.size() <= items_max) {
+    return page(snapshot, 0, items_max, selector->is_everything());
+  }
+  snapshot.id = new_uid();
+  snapshots_.push_back(std::move(snapshot));
+  if (snapshots_.size() > kListSnapshotsMax) snapshots_.pop_front();
+  return page(snapshots_.back(), 0, items_max, selector->is_everything());
 }
 
 // 1. Where to begin: existing objects (rv absent or 0, or sendInitialEvents, which ends them with a

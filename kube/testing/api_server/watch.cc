@@ -101,8 +101,8 @@ void WatchStream::cancel() {
 }
 
 std::string WatchStream::encode(const WatchEvent& event) const {
-  const json line = {{"type", type_text(event.type)}, {"object", options_.encode(event.object)}};
-  return line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return std::string{R"({"type":")"} + type_text(event.type) + R"(","object":)" +
+         options_.encode(event.object) + "}\n";
 }
 
 // An object with nothing but its version (and kind, which clients need to decode it).

@@ -31,7 +31,7 @@ struct WatchEvent {
 };
 
 // Turns an object into the representation that was asked for (plain, table, metadata only).
-using ObjectEncoder = std::function<nlohmann::json(const ObjectPtr& object)>;
+using ObjectEncoder = std::function<std::string(const ObjectPtr& object)>;
 
 struct WatchOptions {
   GroupResource resource;  // where the objects are stored
