@@ -124,6 +124,7 @@ struct Lookahead::Search {
   std::optional<Count> count;  // nothing where cores cannot be counted
   RowRoom* room = nullptr;     // there, if jobs may be stacked
   RowRoom::Needs room_needs{};
+  std::optional<std::size_t>* floor = nullptr;  // of floors_
   // By the room, with fewer of ends_ gone the job does not fit. At first only whether that is 0.
   std::size_t least_gone = 0;
   bool has_victims = false;  // some of ends_ are marked
@@ -188,6 +189,7 @@ void Lookahead::release() {
 void Lookahead::changed() {
   has_ends_ = false;
   rooms_.clear();
+  floors_.clear();
   refusals_.clear();
   victim_kinds_.reset();
   preempted_.clear();
@@ -414,30 +416,68 @@ void Lookahead::ask_room(Search& search) {
                        .nodes_max = needs.nodes_max,
                        .of_node = needs.of_node,
                        .whole = needs.whole,
-                       .cores = needs.cores};
-  search.least_gone = search.room->may_fit(search.question.nodes, search.room_needs, 0) ? 0 : 1;
+                       .cores = needs.cores,
+                       .cpus = needs.least.cpus,
+                       .memory = needs.least.memory};
+  const NodeSet& all = cluster_.partition(search.question.partition).nodes;
+  const auto [floor, is_new] =
+      floors_.try_emplace({search.question.partition, search.room_needs}, std::nullopt);
+  if (is_new && search.room->may_fit(all, search.room_needs, 0)) floor->second = 0;
+  search.floor = &floor->second;
+  const bool may_fit_now =
+      floor->second == 0 && search.room->may_fit(search.question.nodes, search.room_needs, 0);
+  search.least_gone = may_fit_now ? 0 : 1;
 }
 
-// The room only grows, so the first number of jobs gone that is enough is found by halving; first
-// by doubling, because it is mostly small.
+// By the room, which learns who leaves as far as it is asked.
+bool Lookahead::may_fit(const Search& search, const NodeSet& nodes, std::size_t gone) {
+  RowRoom& room = *search.room;
+  while (room.gone_count() < gone) room.leave(*ends_[room.gone_count()].job);
+  return room.may_fit(nodes, search.room_needs, gone);
+}
+
+// How many of ends_ must be gone at least, if it is known that it is no fewer than `least`. The
+// room only grows, so it is found by halving; first by doubling, because it is mostly small.
+std::size_t Lookahead::least_gone(const Search& search, const NodeSet& nodes, std::size_t least) {
+  const std::size_t never = ends_.size() + 1;
+  std::size_t enough = least;
+  std::size_t step = 1;
+  for (; enough < never && !may_fit(search, nodes, enough); step *= 2) {
+    least = enough + 1;
+    enough = std::min(enough + step, never);
+  }
+  while (least < enough) {
+    const std::size_t middle = least + (enough - least) / 2;
+    if (may_fit(search, nodes, middle)) {
+      enough = middle;
+    } else {
+      least = middle + 1;
+    }
+  }
+  return enough;
+}
+
+// On all nodes of the partition first, once for all jobs that need the same: with fewer nodes no
+// fewer ends are enough, and for most questions that is all that has to be known.
 void Lookahead::find_least_gone(Search& search) {
   if (search.room == nullptr || search.least_gone == 0) return;
-  RowRoom& room = *search.room;
-  const auto may_fit = [&](std::size_t gone) {
-    while (room.gone_count() < gone) room.leave(*ends_[room.gone_count()].job);
-    return room.may_fit(search.question.nodes, search.room_needs, gone);
-  };
-  const std::size_t never = ends_.size() + 1;
-  std::size_t too_few = 0, enough = 1;
-  while (enough < never && !may_fit(enough)) {
-    too_few = enough;
-    enough = std::min(2 * enough, never);
+  if (!*search.floor) {
+    const NodeSet& all = cluster_.partition(search.question.partition).nodes;
+    *search.floor = least_gone(search, all, 1);
   }
-  while (too_few + 1 < enough) {
-    const std::size_t next = too_few + (enough - too_few) / 2;
-    (may_fit(next) ? enough : too_few) = next;
+  search.least_gone = std::max<std::size_t>(**search.floor, 1);
+  if (is_in_vain(search)) return;
+  const NodeSet& nodes = search.question.nodes;
+  if (search.question.until) {
+    // Mostly it does not fit by then, and when it does is of no use.
+    const auto later = std::ranges::upper_bound(ends_, *search.question.until, {}, &End::at);
+    const auto by_then = static_cast<std::size_t>(later - ends_.begin());
+    if (!may_fit(search, nodes, by_then)) {
+      search.least_gone = by_then + 1;
+      return;
+    }
   }
-  search.least_gone = enough;
+  search.least_gone = least_gone(search, nodes, search.least_gone);
 }
 
 // Returns true if the job cannot start by Question::until: what is known of its room, and of what
@@ -497,8 +537,10 @@ bool Lookahead::has_candidates(Search& search) {
     end.is_victim = true;
     end.must_end = must_end;
     if (search.count) search.count->add(*end.job);
-    // The room counts them as if they stayed.
-    if (search.room != nullptr && search.room->counts(*end.job)) search.forget_room();
+    // The room counts them as if they stayed. One that is only suspended keeps its memory.
+    if (search.room == nullptr) continue;
+    const bool counts_memory = search.room_needs.memory.per != CountedPer::kNothing;
+    if (search.room->counts_cores(*end.job) || (must_end && counts_memory)) search.forget_room();
   }
   return true;
 }

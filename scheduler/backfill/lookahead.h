@@ -251,6 +251,8 @@ class Lookahead {
     bool takes_extra_row = false;
   };
   void ask_room(Search& search);
+  bool may_fit(const Search& search, const NodeSet& nodes, std::size_t gone);
+  std::size_t least_gone(const Search& search, const NodeSet& nodes, std::size_t least);
   void find_least_gone(Search& search);
   bool is_in_vain(const Search& search) const;
   Preempted work_out_preempted(const Question& question);
@@ -286,6 +288,9 @@ class Lookahead {
   std::size_t leaves_end_ = 0;
   std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
   std::map<PartitionIndex, RowRoom> rooms_;  // of the allocated jobs
+  // By partition and needs: how many of ends_ must be gone at least, whichever nodes are in
+  // question. nullopt = more than none.
+  std::map<std::pair<PartitionIndex, RowRoom::Needs>, std::optional<std::size_t>> floors_;
   std::vector<Refusal> refusals_;            // of these, and of ends_
   std::optional<std::vector<const Job*>> victim_kinds_;  // may_preempt_any()
   std::map<int, Preempted> preempted_;       // by kind; of jobs of none, the last one's: -1

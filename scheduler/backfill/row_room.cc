@@ -26,40 +26,59 @@ RowRoom::RowRoom(const Cluster& cluster, PartitionIndex partition)
   jobs_.resize(first_.back());
 }
 
-// A core opens or closes when the last row that has it free is given up or taken.
+// A core opens or closes when the last row that has it free is given up or taken. Calls
+// count(open, opened, held) for each node on which something changes.
 template <typename Count>
 void RowRoom::change(const Job& job, int delta, const Count& count) {
-  if (!counts(job)) return;
+  const bool has_cores = counts_cores(job);
   for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {
     const auto node = static_cast<std::size_t>(rank);
+    const std::int64_t held = delta * use.memory.value();
     int opened = 0;
-    for (int core = use.cores.next(0); core >= 0; core = use.cores.next(core + 1)) {
+    for (int core = has_cores ? use.cores.next(0) : -1; core >= 0;
+         core = use.cores.next(core + 1)) {
       const std::size_t at = first_[node] + static_cast<std::size_t>(core);
       if (at >= first_[node + 1]) break;
       const int before = jobs_[at];
       jobs_[at] = static_cast<std::uint16_t>(before + delta);
       opened += (before + delta < rows_ ? 1 : 0) - (before < rows_ ? 1 : 0);
     }
-    if (opened != 0) count(open_[node], opened);
+    if (opened != 0 || held != 0) count(open_[node], opened, held);
   });
 }
 
 void RowRoom::enter(const Job& job) {
-  change(job, +1, [](std::vector<Open>& open, int opened) { open.back().cores += opened; });
+  change(job, +1, [](std::vector<Open>& open, int opened, std::int64_t held) {
+    open.back().cores += opened;
+    open.back().held += held;
+  });
 }
 
 void RowRoom::leave(const Job& job) {
   ++gone_count_;
-  change(job, -1, [this](std::vector<Open>& open, int opened) {
-    open.push_back({.gone = gone_count_, .cores = open.back().cores + opened});
+  change(job, -1, [this](std::vector<Open>& open, int opened, std::int64_t held) {
+    const Open& last = open.back();
+    open.push_back(
+        {.gone = gone_count_, .cores = last.cores + opened, .held = last.held + held});
   });
 }
 
-int RowRoom::open_cores(int rank, std::size_t gone) const {
+const RowRoom::Open& RowRoom::open_at(int rank, std::size_t gone) const {
   const std::vector<Open>& open = open_[static_cast<std::size_t>(rank)];
-  if (open.back().gone <= gone) return open.back().cores;
-  const auto later = std::ranges::upper_bound(open, gone, {}, &Open::gone);
-  return (later - 1)->cores;
+  if (open.back().gone <= gone) return open.back();
+  return *(std::ranges::upper_bound(open, gone, {}, &Open::gone) - 1);
+}
+
+int RowRoom::open_cores(int rank, std::size_t gone) const {
+  return open_at(rank, gone).cores;
+}
+
+bool RowRoom::is_enough(int rank, const Open& open, const Needs& needs) const {
+  const NodeSpec& spec = cluster_.spec_at(rank);
+  if (open.cores < (needs.whole ? spec.cores() : needs.of_node)) return false;
+  if (needs.memory.per == CountedPer::kNothing) return true;
+  const std::int64_t memory = spec.memory.value();
+  return needs.memory.charge(needs.whole ? spec.cpus : needs.cpus, memory) <= memory - open.held;
 }
 
 // With the nodes that offer most, as many as the job may have. One that has too little for its part
@@ -68,11 +87,10 @@ bool RowRoom::may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone
   std::array<int, kCoresPerNodeMax + 1> with{};  // by what they offer: so many of the nodes
   int most = 0;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    const int open = open_cores(rank, gone);
-    const int least = needs.whole ? cluster_.spec_at(rank).cores() : needs.of_node;
-    if (open < least) continue;
-    ++with[static_cast<std::size_t>(open)];
-    most = std::max(most, open);
+    const Open& open = open_at(rank, gone);
+    if (!is_enough(rank, open, needs)) continue;
+    ++with[static_cast<std::size_t>(open.cores)];
+    most = std::max(most, open.cores);
   }
   int count = 0;
   std::int64_t cores = 0;

@@ -1,16 +1,17 @@
 // RowRoom: how many cores each node has at most for one more job of a partition, where jobs may be
-// stacked, as the allocated jobs leave one after the other. Whichever rows the jobs of the partition
-// are in, a core that as many of them hold as there are rows is in none of them free (R4.8). What is
-// left is an upper bound: how rows are packed, cores of other partitions and memory are the
-// selector's to judge.
+// stacked, as the allocated jobs leave one after the other. Whichever rows the jobs of the
+// partition are in, a core that as many of them hold as there are rows is in none of them free
+// (R4.8). What is left is an upper bound: how rows are packed and cores of other partitions are the
+// selector's to judge. Memory is shared by all rows and all partitions.
 //
 // Kept is how the number of open cores of a node grew, so that a question about any number of jobs
 // gone looks at the nodes in question alone, where the selector would have to pack the rows.
 //
-// Cost: the constructor O(cores); enter and leave O(cores of the job); may_fit O(nodes × log jobs on
-// a node).
+// Cost: the constructor O(cores); enter and leave O(cores of the job); may_fit O(nodes × log jobs
+// on a node).
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/node_set.h"
+#include "scheduler/select/counted.h"
 
 namespace sched {
 
@@ -26,7 +28,8 @@ class RowRoom {
   // Without jobs. `cluster` must outlive this and stay as it is.
   RowRoom(const Cluster& cluster, PartitionIndex partition);
 
-  // An allocated job. One of another partition, or one that its user has suspended, does not count.
+  // An allocated job. Of one of another partition, or one that its user has suspended, its memory
+  // alone counts.
   // REQUIRES: none has left yet.
   void enter(const Job& job);
   // The next one leaves. REQUIRES: it has entered, or does not count.
@@ -41,20 +44,28 @@ class RowRoom {
     int of_node = 1;         // cores on each node
     bool whole = false;      // all cores of each node instead
     std::int64_t cores = 1;  // in all
+    int cpus = 0;            // on each node, for which memory is charged
+    CountedDemand memory{};
+    friend auto operator<=>(const Needs&, const Needs&) = default;
   };
   // False: the job does not fit on these nodes when so many are gone. True promises nothing. With
   // more of them gone it is not false again. REQUIRES: so many are gone.
   bool may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const;
-  bool counts(const Job& job) const { return !job.user_suspended && job.partition == partition_; }
+  bool counts_cores(const Job& job) const {
+    return !job.user_suspended && job.partition == partition_;
+  }
 
  private:
-  // So many cores of the node are open from so many jobs gone on.
+  // From so many jobs gone on: the node's open cores, and the memory (MiB) that jobs hold.
   struct Open {
     std::size_t gone;
     int cores;
+    std::int64_t held = 0;
   };
   template <typename Count>
   void change(const Job& job, int delta, const Count& count);
+  const Open& open_at(int rank, std::size_t gone) const;
+  bool is_enough(int rank, const Open& open, const Needs& needs) const;
 
   const Cluster& cluster_;
   const PartitionIndex partition_;

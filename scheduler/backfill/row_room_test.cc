@@ -85,6 +85,31 @@ TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
   EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .whole = true}));
 }
 
+// Of 8,000 MiB on each node; memory is shared by all rows and partitions.
+TEST_F(RowRoomTest, AJobMayFitWhereItsMemoryIsFree) {
+  RowRoom room{world_.cluster, world_.in("p")};
+  Job& holder = running(1, "q", {0});
+  holder.allocation.nodes.front().memory = MemoryMiB{5000};
+  Job& stopped = running(2, "p", {1});
+  stopped.user_suspended = true;
+  stopped.allocation.nodes.front().memory = MemoryMiB{1000};
+  for (const Job* job : {&holder, &stopped}) room.enter(*job);
+  const auto may_fit = [&](int count, const CountedDemand& memory, std::size_t gone) {
+    const RowRoom::Needs needs{
+        .nodes_min = count, .nodes_max = count, .cpus = 2, .memory = memory};
+    return room.may_fit(nodes_, needs, gone);
+  };
+  EXPECT_TRUE(may_fit(2, {CountedPer::kNode, 2000}, 0));
+  EXPECT_FALSE(may_fit(2, {CountedPer::kNode, 2001}, 0)) << "b alone has more";
+  EXPECT_TRUE(may_fit(1, {CountedPer::kNode, 8000}, 0));
+  EXPECT_FALSE(may_fit(2, {CountedPer::kCpu, 1001}, 0)) << "for each of two CPUs";
+  room.leave(holder);
+  EXPECT_TRUE(may_fit(2, {CountedPer::kNode, 7000}, 1));
+  EXPECT_FALSE(may_fit(2, {CountedPer::kWholeNode, 0}, 1));
+  room.leave(stopped);
+  EXPECT_TRUE(may_fit(2, {CountedPer::kWholeNode, 0}, 2));
+}
+
 // The room as jobs leave is known of each number of them, in whatever order it is asked for.
 TEST_F(RowRoomTest, AnyNumberOfJobsGoneCanBeAskedAbout) {
   RowRoom room{world_.cluster, world_.in("q")};

@@ -247,6 +247,12 @@ Setup memory_setup(int nodes) {
   return made;
 }
 
+Setup gang_memory_setup(int nodes) {
+  Setup made = gang_setup(nodes);
+  made.configuration.cluster.memory = true;
+  return made;
+}
+
 std::vector<JobId> fill_memory_and_queue(World& world, int nodes, int waiting) {
   base::Prng prng{7};
   const auto submit = [&](MemoryMiB memory, std::chrono::minutes limit) {
@@ -350,6 +356,13 @@ BENCHMARK_CAPTURE(backfill_interval, gang, true, gang_setup, fill_and_queue)
     ->Arg(100)
     ->Arg(1000)
     ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(5)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, gang_memory, true, gang_memory_setup, fill_memory_and_queue)
+    ->Name("BackfillChurn/gang/memory")
+    ->Arg(100)
+    ->Arg(1000)
     ->UseManualTime()
     ->Iterations(5)
     ->Unit(benchmark::kMillisecond);
