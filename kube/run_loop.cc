@@ -17,14 +17,33 @@ void Waker::wake() {
   changed_.notify_all();
 }
 
-// Returns after `duration`, when woken, or when stop is requested, whichever comes first.
+// Only the first delay since the last wait counts: a later one ends later.
+void Waker::wake_within(base::Duration delay) {
+  {
+    const std::lock_guard lock{mu_};
+    const Time at = std::chrono::steady_clock::now() + delay;
+    if (woken_ || (wakes_at_ && *wakes_at_ <= at)) return;
+    wakes_at_ = at;
+  }
+  changed_.notify_all();
+}
+
+// Returns after `duration`, when woken, or when stop is requested, whichever comes first. A delay
+// that begins during the wait makes it shorter.
 void Waker::wait_for(base::Duration duration, std::stop_token stop) {
   // A day: kNever and its like would overflow in the wait.
   constexpr base::Duration kWaitMax = std::chrono::hours{24};
+  const Time end = std::chrono::steady_clock::now() + std::min(duration, kWaitMax);
   std::unique_lock lock{mu_};
-  (void)changed_.wait_for(lock, std::move(stop), std::min(duration, kWaitMax),
-                          [this] { return woken_; });
+  while (!woken_ && !stop.stop_requested()) {
+    const Time until = wakes_at_ ? std::min(end, *wakes_at_) : end;
+    if (std::chrono::steady_clock::now() >= until) break;
+    (void)changed_.wait_until(lock, stop, until, [&] {
+      return woken_ || (wakes_at_ && *wakes_at_ < until);
+    });
+  }
   woken_ = false;
+  wakes_at_.reset();
 }
 
 // Steps see the stop by their token; one that ignores it holds this up.

@@ -2,10 +2,12 @@
 // again, waiting in between as long as step() says; a single call may be made on another thread.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <future>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -20,13 +22,20 @@ namespace kube {
 class Waker {
  public:
   void wake();
-  // Returns after `duration`, at wake(), or when `stop` is requested.
+  // Ends a wait `delay` from now at the latest, for what may gather until then: many of these cost
+  // the loop one wake-up.
+  void wake_within(base::Duration delay);
+  // Returns after `duration`, at wake(), at the end of the first delay, or when `stop` is
+  // requested.
   void wait_for(base::Duration duration, std::stop_token stop);
 
  private:
+  using Time = std::chrono::steady_clock::time_point;
+
   std::mutex mu_;
   std::condition_variable_any changed_;
-  bool woken_ = false;  // guarded by mu_
+  bool woken_ = false;              // guarded by mu_
+  std::optional<Time> wakes_at_{};  // guarded by mu_
 };
 
 // Makes one call on a thread of its own. The future waits for its end when it is destroyed.

@@ -53,5 +53,34 @@ TEST(RunLoop, WakeEndsAWait) {
   while (steps < 4) std::this_thread::yield();
 }
 
+// A loop that would wait for an hour comes back after the delay, whether that began before its wait
+// or during it.
+TEST(Waker, ADelayEndsAWaitThatIsLonger) {
+  Waker waker;
+  waker.wake_within(std::chrono::milliseconds{1});
+  waker.wait_for(std::chrono::hours{1}, {});
+  std::jthread other{[&] { waker.wake_within(std::chrono::milliseconds{1}); }};
+  waker.wait_for(std::chrono::hours{1}, {});
+}
+
+// What is urgent does not wait for what is not: the test hangs if it does.
+TEST(Waker, AWakeEndsAWaitDuringADelay) {
+  Waker waker;
+  waker.wake_within(std::chrono::hours{1});
+  std::jthread other{[&] { waker.wake(); }};
+  waker.wait_for(std::chrono::hours{2}, {});
+}
+
+// The delay of what the loop has looked at by now must not end a later wait: only the wake() does.
+TEST(Waker, AWaitEndsAllDelaysBeforeIt) {
+  Waker waker;
+  waker.wake_within(std::chrono::milliseconds{50});
+  waker.wake();
+  waker.wait_for(std::chrono::hours{1}, {});
+  const auto began = std::chrono::steady_clock::now();
+  waker.wait_for(std::chrono::milliseconds{100}, {});
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::milliseconds{100});
+}
+
 }  // namespace
 }  // namespace kube

@@ -10,8 +10,10 @@ namespace {
 
 // A reconciliation that goes on for so many rounds chases its own tail: a bug of ours.
 constexpr int kReconcileRoundsMax = 10'000;
-// The lag looks at each node, so it is not counted in each step.
+// The lag looks at each node that is behind, so it is not counted in each step, and the more seldom
+// the more there are.
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
+constexpr base::Duration kLagEveryOfEach = std::chrono::milliseconds{1};
 
 }  // namespace
 
@@ -215,7 +217,8 @@ void ControlLoop::count() {
   show_counts();
   counters_.nodes_known = nodes_.size();
   counters_.jobs_finished = jobs_.put_away_count();
-  if (now_ - lag_taken_at_ < kLagEvery) return;
+  const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;
+  if (now_ - lag_taken_at_ < std::max(kLagEvery, of_all)) return;
   lag_taken_at_ = now_;
   // A node that is down obeys nothing; that is not lag.
   counters_.timetable_lag = lag_.oldest(now_, [this](const std::string& name) {

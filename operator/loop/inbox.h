@@ -34,17 +34,18 @@ class Inbox {
     }
   };
 
-  // Woken whenever something arrives. Must live longer than this.
+  // Woken whenever something arrives, or soon after. Must live longer than this.
   explicit Inbox(kube::Waker& waker) : waker_{waker} {}
 
+  // A change that may wait is taken with the next one that may not, or after kGather.
   template <typename T>
-  void changed(std::shared_ptr<const T> object) {
+  void changed(std::shared_ptr<const T> object, bool may_wait = false) {
     kube::ObjectKey key = kube::key_of(object->metadata);
-    put<T>(std::move(key), std::move(object));
+    put<T>(std::move(key), std::move(object), may_wait);
   }
   template <typename T>
-  void deleted(const T& last) {
-    put<T>(kube::key_of(last.metadata), nullptr);
+  void deleted(const T& last, bool may_wait = false) {
+    put<T>(kube::key_of(last.metadata), nullptr, may_wait);
   }
   void completed(Outcome outcome) {
     {
@@ -60,13 +61,16 @@ class Inbox {
   }
 
  private:
+  // As long as the loop rests at most after a step (pace.h).
+  static constexpr base::Duration kGather = std::chrono::milliseconds{50};
+
   template <typename T>
-  void put(kube::ObjectKey key, std::shared_ptr<const T> object) {
+  void put(kube::ObjectKey key, std::shared_ptr<const T> object, bool may_wait) {
     {
       const std::lock_guard lock{mu_};
       std::get<Changes<T>>(batch_.changes).insert_or_assign(std::move(key), std::move(object));
     }
-    waker_.wake();
+    may_wait ? waker_.wake_within(kGather) : waker_.wake();
   }
 
   kube::Waker& waker_;

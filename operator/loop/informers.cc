@@ -11,14 +11,20 @@ namespace {
 // it runs on the thread of that informer, which does nothing else, so a slow loop never holds up a
 // watch.
 template <typename T>
-typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnError& on_error) {
+typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnError& on_error,
+                                              bool (*may_wait)(const T&)) {
   using Pointer = typename kube::Informer<T>::Pointer;
   return {
-      .on_add = [&inbox](const Pointer& object) { inbox.changed<T>(object); },
-      .on_update = [&inbox](const Pointer&, const Pointer& object) { inbox.changed<T>(object); },
+      .on_add = [&inbox, may_wait](
+                    const Pointer& object) { inbox.changed<T>(object, may_wait(*object)); },
+      .on_update =
+          [&inbox, may_wait](const Pointer& before, const Pointer& object) {
+            inbox.changed<T>(object, may_wait(*before) && may_wait(*object));
+          },
       // Only the key goes on. An object that is deleted and made anew between two looks of the loop
       // is one change (inbox.h).
-      .on_delete = [&inbox](const Pointer& last) { inbox.deleted<T>(*last); },
+      .on_delete = [&inbox, may_wait](
+                       const Pointer& last) { inbox.deleted<T>(*last, may_wait(*last)); },
       // One object that cannot be read must not stop the watch of its kind: it is told of and
       // skipped.
       .on_undecodable =
@@ -78,6 +84,9 @@ template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
   static const kube::KnownFields& fields() { return fields_of_pods(); }
+  // A cluster may have hundreds of such changes per second: a step of the loop for each would cost
+  // as much as reading them.
+  static bool may_wait(const kube::Pod& pod) { return concerns_only_its_node(pod); }
   static void slim(kube::Pod& pod, TemplateBook&) { keep_what_is_read(pod); }
 };
 template <>
@@ -111,8 +120,12 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
     }
     if constexpr (requires { Watch<T>::wants; }) wants = Watch<T>::wants;
     if constexpr (requires { Watch<T>::fields(); }) options.fields = &Watch<T>::fields();
+    bool (*may_wait)(const T&) = [](const T&) { return false; };
+    if constexpr (requires(const T& object) { Watch<T>::may_wait(object); }) {
+      may_wait = Watch<T>::may_wait;
+    }
     std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
-        client, clock, std::move(options), handlers<T>(inbox, on_error),
+        client, clock, std::move(options), handlers<T>(inbox, on_error, may_wait),
         [&templates](T& object) { Watch<T>::slim(object, templates); }, std::move(wants));
   });
 }

@@ -14,6 +14,7 @@
 #include "kube/api/pod_group.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
+#include "operator/nodes/agent_pods.h"
 #include "operator/translate/judged_spec.h"
 #include "operator/translate/kept_text.h"
 #include "operator/translate/node_translation.h"
@@ -278,6 +279,10 @@ void keep_what_is_read(kube::Pod& pod) {
     kept.spec.node_name = std::move(pod.spec.node_name);
   }
   replace(pod, std::move(kept));
+}
+
+bool concerns_only_its_node(const kube::Pod& pod) {
+  return job_uid_of(pod).empty() && !has_gang_gate(pod) && !is_agents(pod);
 }
 
 const kube::KnownFields& fields_of_pods() {

@@ -16,6 +16,9 @@ namespace control {
 // A pod is one of three: behind our gate (translate_pod_gang reads it), of a job of ours (node_of,
 // observe_gang, SuspensionNotes), or of others (memory_request, AgentPods).
 void keep_what_is_read(kube::Pod& pod);
+// Returns true if the pod, as it is kept, takes memory of its node and means nothing else: it is of
+// others, not behind our gate, and not an agent's.
+bool concerns_only_its_node(const kube::Pod& pod);
 // What is read of the text of a pod: all that kube::Pod has, but what is dropped here of each pod
 // and may be long. A pod of ours has 20 variables in its environment, a third of its text.
 const kube::KnownFields& fields_of_pods();

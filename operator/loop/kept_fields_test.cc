@@ -196,6 +196,28 @@ TEST(KeptFields, NoAmountsOfMemoryOverflow) {
   EXPECT_EQ(memory_request(left), memory_request(pod));
 }
 
+// Changes of such pods may wait for others. A job's pods, those of a gang that may be complete, and
+// agents' pods decide about jobs.
+TEST(KeptFields, APodOfOthersConcernsOnlyItsNode) {
+  const auto concerns_only_its_node_when = [](const auto& change) {
+    kube::Pod pod = hostile_pod(1);
+    change(pod);
+    keep_what_is_read(pod);
+    return concerns_only_its_node(pod);
+  };
+  EXPECT_TRUE(concerns_only_its_node_when([](kube::Pod&) {}));
+  EXPECT_FALSE(concerns_only_its_node_when([](kube::Pod& pod) {
+    pod.metadata.labels[std::string{kube::kLabelJobUid}] = "u-1";
+  }));
+  EXPECT_FALSE(concerns_only_its_node_when([](kube::Pod& pod) {
+    pod.spec.scheduling_gates = kube::RawJson{json::array({{{"name", kube::kGangGate}}})};
+  }));
+  EXPECT_FALSE(concerns_only_its_node_when([](kube::Pod& pod) {
+    pod.metadata.labels[std::string{kube::kLabelName}] = kube::kLabelNameValue;
+    pod.metadata.labels[std::string{kube::kLabelComponent}] = kube::kComponentAgent;
+  }));
+}
+
 // An agent's pod is a pod of others as well. If its labels or its readiness were dropped, the
 // operator would take each node for one without an agent.
 TEST(KeptFields, AnAgentsPodSaysTheSame) {

@@ -15,6 +15,11 @@ bool has_label(const kube::Pod& pod, std::string_view name, std::string_view val
 
 }  // namespace
 
+bool is_agents(const kube::Pod& pod) {
+  return has_label(pod, kube::kLabelName, kube::kLabelNameValue) &&
+         has_label(pod, kube::kLabelComponent, kube::kComponentAgent);
+}
+
 // An agent that is told to stop runs on for up to two seconds, in which it still switches.
 std::optional<AgentPod> agent_in(const kube::Pod& pod) {
   // A pod that has ended stays as an object after an eviction; a newer one may stand beside it.
@@ -42,11 +47,7 @@ std::optional<std::string> AgentPods::observe(const kube::ObjectKey& key, const 
     if (there->second.empty()) by_node_.erase(there);
     node_of_.erase(before);
   }
-  if (pod == nullptr || !pod->spec.node_name ||
-      !has_label(*pod, kube::kLabelName, kube::kLabelNameValue) ||
-      !has_label(*pod, kube::kLabelComponent, kube::kComponentAgent)) {
-    return node;
-  }
+  if (pod == nullptr || !pod->spec.node_name || !is_agents(*pod)) return node;
   const auto state = agent_in(*pod);
   if (!state) return node;
   node = *pod->spec.node_name;

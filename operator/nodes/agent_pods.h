@@ -12,6 +12,9 @@
 
 namespace control {
 
+// Returns true if the pod is labelled as the chart labels agents' pods. Pure.
+bool is_agents(const kube::Pod& pod);
+
 // Returns the state of the agent in the pod; nullopt if it has ended. Pure.
 std::optional<AgentPod> agent_in(const kube::Pod& pod);
 

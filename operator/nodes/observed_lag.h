@@ -27,10 +27,11 @@ class ObservedLag {
   void see(const std::string& node, TimetableVersion published,
            std::optional<TimetableVersion> observed, base::Instant now);
   void forget(const std::string& node) { behind_.erase(node); }
+  std::int64_t behind_count() const { return static_cast<std::int64_t>(behind_.size()); }
 
   // Returns for how long the longest waiting version of a node that `counts` has waited to be
   // obeyed; zero if none does. A node that follows, however late, starts anew with each version
-  // that it reaches.
+  // that it reaches. Cost: all nodes that are behind.
   base::Duration oldest(base::Instant now,
                         const std::function<bool(const std::string&)>& counts) const;
 

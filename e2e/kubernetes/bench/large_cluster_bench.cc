@@ -24,6 +24,7 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/fake_kubelets.h"
 #include "e2e/kubernetes/bench/operator_run.h"
+#include "e2e/kubernetes/bench/processes.h"
 #include "e2e/kubernetes/bench/shape.h"
 #include "kube/api/time_format.h"
 
@@ -137,11 +138,11 @@ class LargeCluster {
     }
     server_.wait_until_quiet();
     std::printf("operator, %d nodes, %d pods of others\n", nodes_, pods);
-    report("until it is ready", cpu_seconds(run->pid()), run->pid());
-    double before = cpu_seconds(run->pid());
+    report("until it is ready", {}, run->pid());
+    ThreadTimes before = thread_times(run->pid());
     std::this_thread::sleep_for(kMeasured);
-    report("an idle minute", cpu_seconds(run->pid()) - before, run->pid());
-    before = cpu_seconds(run->pid());
+    report("an idle minute", before, run->pid());
+    before = thread_times(run->pid());
     const base::Duration began = clock_.monotonic();
     int lives = 0;
     for (base::Duration spent{0}; spent < kMeasured; spent = clock_.monotonic() - began) {
@@ -151,7 +152,7 @@ class LargeCluster {
       std::this_thread::sleep_for(std::chrono::milliseconds{5});
     }
     const std::string what = "a minute, " + std::to_string(lives) + " start and end";
-    report(what.c_str(), cpu_seconds(run->pid()) - before, run->pid());
+    report(what.c_str(), before, run->pid());
     return {};
   }
 
@@ -194,9 +195,22 @@ class LargeCluster {
   }
 
  private:
-  static void report(const char* what, double cpu, pid_t pid) {
-    std::printf("  %-34s %8.3f s CPU  %.1f MiB now, %.1f MiB at most\n", what, cpu,
-                rss_mebibytes(pid), peak_rss_mebibytes(pid));
+  // Of all threads, and of each that took a part that shows.
+  static void report(const char* what, const ThreadTimes& before, pid_t pid) {
+    constexpr double kShows = 0.02;  // seconds
+    double all = 0;
+    std::string parts;
+    for (const auto& [name, now] : thread_times(pid)) {
+      const auto then = before.find(name);
+      const auto nanoseconds = now - (then == before.end() ? 0 : then->second);
+      const double spent = 1e-9 * static_cast<double>(nanoseconds);
+      all += spent;
+      char part[64] = "";
+      std::snprintf(part, sizeof part, " %s %.2f", name.c_str(), spent);
+      if (spent >= kShows) parts += part;
+    }
+    std::printf("  %-34s %8.3f s CPU:%s  %.1f MiB now, %.1f MiB at most\n", what, all,
+                parts.c_str(), rss_mebibytes(pid), peak_rss_mebibytes(pid));
     std::fflush(stdout);
   }
 

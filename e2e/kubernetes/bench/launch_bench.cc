@@ -8,9 +8,6 @@
 // OPERATOR=PROGRAM measures another one, for example a script that runs it under callgrind.
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
@@ -22,6 +19,7 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/fake_kubelets.h"
 #include "e2e/kubernetes/bench/operator_run.h"
+#include "e2e/kubernetes/bench/processes.h"
 #include "e2e/kubernetes/bench/shape.h"
 
 namespace kubernetes_bench {
@@ -32,28 +30,6 @@ using nlohmann::json;
 
 // The same for small launches, so that the difference of two is that of their pods alone.
 constexpr int kNodesMin = 100;
-
-// CPU time of each thread by its name, in nanoseconds; those of one name together.
-using ThreadTimes = std::map<std::string, std::int64_t>;
-
-ThreadTimes thread_times(pid_t pid) {
-  ThreadTimes out;
-  std::error_code error;
-  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
-  // Threads may begin and end meanwhile; the time of those that ended is lost, so it is read while
-  // all run.
-  for (const auto& task : std::filesystem::directory_iterator{tasks, error}) {
-    std::string name;
-    std::int64_t nanoseconds = 0;
-    std::getline(std::ifstream{task.path() / "comm"}, name);
-    // Nanoseconds on a CPU, far finer than the ticks of /proc/<pid>/stat.
-    std::ifstream{task.path() / "schedstat"} >> nanoseconds;
-    // The main thread has the program's name.
-    if (std::to_string(pid) == task.path().filename()) name = "loop";
-    out[name] += nanoseconds;
-  }
-  return out;
-}
 
 // A cluster of its own for each shape.
 class Launch {

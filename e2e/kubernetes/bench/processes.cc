@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <sstream>
@@ -47,6 +48,23 @@ double cpu_seconds(pid_t pid) {
   double system = 0;
   fields >> user >> system;
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+ThreadTimes thread_times(pid_t pid) {
+  ThreadTimes out;
+  std::error_code error;
+  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator{tasks, error}) {
+    std::string name;
+    std::int64_t nanoseconds = 0;
+    std::getline(std::ifstream{task.path() / "comm"}, name);
+    // Nanoseconds on a CPU, far finer than the ticks of /proc/<pid>/stat.
+    std::ifstream{task.path() / "schedstat"} >> nanoseconds;
+    // The main thread has the program's name.
+    if (std::to_string(pid) == task.path().filename()) name = "loop";
+    out[name] += nanoseconds;
+  }
+  return out;
 }
 
 double rss_mebibytes(pid_t pid) {

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +15,10 @@
 namespace kubernetes_bench {
 
 double cpu_seconds(pid_t pid);  // user and system, all threads; 0 when it is gone
+// CPU time of each thread by its name, in nanoseconds; those of one name together. The main thread
+// is "loop". Threads that have ended are not in it.
+using ThreadTimes = std::map<std::string, std::int64_t>;
+ThreadTimes thread_times(pid_t pid);
 double rss_mebibytes(pid_t pid);
 double peak_rss_mebibytes(pid_t pid);
 

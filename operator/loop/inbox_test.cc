@@ -1,0 +1,45 @@
+#include "operator/loop/inbox.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+namespace control {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+std::shared_ptr<const kube::Pod> pod(const std::string& name) {
+  kube::Pod pod;
+  pod.metadata.name = name;
+  return std::make_shared<const kube::Pod>(pod);
+}
+
+// Goal: hundreds of changes that may wait cost the loop one wake-up. Method: after two of them a
+// wait goes on for as long as they may gather. It then ends, or the test hangs.
+TEST(Inbox, ChangesThatMayWaitGather) {
+  kube::Waker waker;
+  Inbox inbox{waker};
+  const auto began = steady_clock::now();
+  inbox.changed<kube::Pod>(pod("a"), /*may_wait=*/true);
+  inbox.deleted<kube::Pod>(*pod("b"), /*may_wait=*/true);
+  waker.wait_for(std::chrono::hours{1}, {});
+  EXPECT_GE(steady_clock::now() - began, milliseconds{50});
+  EXPECT_EQ(inbox.take().of<kube::Pod>().size(), 2U);
+}
+
+// The test hangs if the wait does not end at once.
+TEST(Inbox, AnyOtherChangeIsToldAtOnceWithThoseThatWait) {
+  kube::Waker waker;
+  Inbox inbox{waker};
+  inbox.changed<kube::Pod>(pod("a"), /*may_wait=*/true);
+  inbox.changed<kube::Pod>(pod("b"));
+  waker.wait_for(std::chrono::hours{1}, {});
+  EXPECT_EQ(inbox.take().of<kube::Pod>().size(), 2U);
+}
+
+}  // namespace
+}  // namespace control
