@@ -91,10 +91,10 @@ e2e-target: deps  ## the tests on two nodes as they are in the field, as guests 
 	@cmake --build --preset release -j $(JOBS) --target programs kubegang-turns
 	@tools/as-root e2e/target/run-tests $(BUILD) $(SUITES)
 
-bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes|adopted|jobs)
+bench-kubernetes: deps  ## gangs, plain pods, batch Jobs on 1,000 KWOK nodes; many jobs (root; Go; NODES=50 SCALE=20 ONLY=shapes|adopted|jobs|watch)
 	@tools/install-packages tools/packages-kubernetes.txt
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release -j $(JOBS) --target kubegang-operator kubernetes_bench
+	@cmake --build --preset release -j $(JOBS) --target kubegang-operator kubectl-gang kubernetes_bench
 	@tools/as-root e2e/kubernetes/run-bench $(BUILD) --nodes $(NODES) --scale $(SCALE) $(if $(ONLY),--only $(ONLY)) $(SHAPES:%=--shape %)
 
 cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang installed (root; Go)

@@ -1,5 +1,6 @@
 // How fast gangs come to life on many nodes, our Jobs and Jobs of the batch group, beside the same
-// pods without us (launches.h), and what the operator costs by the number of jobs (many_jobs.h).
+// pods without us (launches.h), what the operator costs by the number of jobs (many_jobs.h), and
+// what a queue that is watched costs the API server (queue_watch.h).
 // run-bench starts what this needs.
 #include <sys/utsname.h>
 
@@ -15,6 +16,7 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/launches.h"
 #include "e2e/kubernetes/bench/many_jobs.h"
+#include "e2e/kubernetes/bench/queue_watch.h"
 
 namespace kubernetes_bench {
 namespace {
@@ -79,9 +81,10 @@ Status run(const Options& options) {
   json figures{{"conditions", conditions_of(options)},
                {"shapes", json::array()},
                {"adopted", json::array()},
-               {"operator_by_jobs", json::array()}};
+               {"operator_by_jobs", json::array()},
+               {"queue_watch", json::array()}};
   Launches launches{options, clock, api, agents};
-  // `--only` names one of the three parts.
+  // `--only` names one of the parts.
   const auto wanted = [&](const char* part) {
     return options.only.empty() || options.only == part;
   };
@@ -103,6 +106,12 @@ Status run(const Options& options) {
   if (wanted("jobs")) {
     ManyJobs many{options, clock, api};
     const Status s = many.measure(figures["operator_by_jobs"]);
+    write(options, figures);
+    if (!s.ok()) return s;
+  }
+  if (wanted("watch")) {
+    QueueWatch watch{options, clock, api};
+    const Status s = watch.measure(figures["queue_watch"]);
     write(options, figures);
     if (!s.ok()) return s;
   }
@@ -133,10 +142,11 @@ int run_program(int argc, char** argv) {
   app.add_option("--operator-kubeconfig", options.operator_kubeconfig, "the operator's")
       ->required();
   app.add_option("--operator", options.operator_program, "kubegang-operator")->required();
+  app.add_option("--plugin", options.plugin, "kubectl-gang")->required();
   app.add_option("--state", options.state, "folder with pids/ and logs/")->required();
   app.add_option("--out", options.out, "JSON file")->required();
-  app.add_option("--only", options.only, "shapes, adopted or jobs (default: all)")
-      ->check(CLI::IsMember({"shapes", "adopted", "jobs"}));
+  app.add_option("--only", options.only, "shapes, adopted, jobs or watch (default: all)")
+      ->check(CLI::IsMember({"shapes", "adopted", "jobs", "watch"}));
   app.add_option("--nodes", options.nodes, "fake nodes")
       ->check(CLI::Range(1, 5000))
       ->capture_default_str();
