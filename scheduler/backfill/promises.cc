@@ -21,8 +21,12 @@ void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end)
   }
   promise.ranks_end = ranks_.size();
   // The end of the window is not a change: Slurm's last slot ends there.
-  changes_.insert(promise.begin);
-  if (promise.end < window_end_) changes_.insert(promise.end);
+  const auto change_at = [&](base::Instant at) {
+    const auto place = std::ranges::lower_bound(changes_, at);
+    if (place == changes_.end() || *place != at) changes_.insert(place, at);
+  };
+  change_at(promise.begin);
+  if (promise.end < window_end_) change_at(promise.end);
   const auto insert = [&](std::vector<Promise>& order, base::Instant Promise::*key) {
     const auto later = [&](base::Instant at, const Promise& other) { return at < other.*key; };
     order.insert(std::upper_bound(order.begin(), order.end(), promise.*key, later), promise);
@@ -101,7 +105,7 @@ std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Ins
                                                  base::Duration length) const {
   base::Instant slot_begin = start;
   base::Instant begin_before = start;
-  for (auto at = changes_.upper_bound(start); at != changes_.end(); ++at) {
+  for (auto at = std::ranges::upper_bound(changes_, start); at != changes_.end(); ++at) {
     if (begin_before > start + length) return std::nullopt;
     bool freed = false;
     bool gained = false;

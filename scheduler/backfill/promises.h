@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "base/time.h"
@@ -87,7 +86,7 @@ class Promises {
   std::vector<Promise> by_begin_, by_end_;
   std::vector<int> ranks_;                  // of the promises, one after the other
   std::vector<std::vector<Span>> of_node_;  // by rank
-  std::set<base::Instant> changes_;
+  std::vector<base::Instant> changes_;      // ascending, each once
 };
 
 }  // namespace sched
