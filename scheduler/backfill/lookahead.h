@@ -12,11 +12,16 @@
 //      batches grow, so that a day takes a dozen of them. The start is the end of the batch, or,
 //      unless ClusterParameters::as_recorded, the first end in it that is enough.
 //
+// Where no two jobs share a core, and the job may preempt none, it is simpler: nodes are ripe when
+// they have the cores and the memory that the job needs, so the start is known before the selector
+// is asked where (Ripening).
+//
 // Between questions the books stay as the last one left them, with so many jobs taken away (a trial
 // of the selector), and the next one moves on from there. Before it asks the selector it counts
 // free cores, which is cheap, and refuses most of what cannot fit. Where jobs are stacked, so that
-// cores cannot be counted, it remembers what the selector has refused: a job of the same kind that
-// needs no less (Question::Kind) does not fit there either.
+// cores cannot be counted, it asks for the most that there may be (RowRoom), and remembers what the
+// selector has refused: a job of the same kind that needs no less (Question::Kind) does not fit
+// there either.
 //
 // The order of the ends is kept from one pass to the next: what JobBooks::moves() names is looked
 // at again. Only where jobs take turns it is made anew, since their ends follow from the turns; and
