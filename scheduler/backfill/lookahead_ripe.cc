@@ -140,13 +140,13 @@ base::Instant Lookahead::earliest(const Search& search, Ripening& ripening) {
 Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
   const base::Instant at = earliest(search, ripening);
   if (at == base::kNever) return {};
-  if (at > now_ && search.question.now_only) return {.kind = Kind::kLater};
-  if (search.question.until && at > *search.question.until) return {.kind = Kind::kLater};
+  if (at > now_ && search.question.now_only) return {.kind = Answer::Kind::kLater};
+  if (search.question.until && at > *search.question.until) return {.kind = Answer::Kind::kLater};
   search.is_future = at > now_;
   // If it does not fit although enough nodes have the cores (memory, sockets, or tasks that need
   // more than the least of each node), the general search goes on from there, end by end.
   if (auto answer = ask_ripe(search, ripening, at)) return *std::move(answer);
-  if (search.question.now_only) return {.kind = Kind::kLater};
+  if (search.question.now_only) return {.kind = Answer::Kind::kLater};
   search.count.emplace(*this, search.question);
   std::size_t from = 0;
   for (; from < ends_.size() && guess_end(ends_[from]) <= at; ++from) {
