@@ -257,7 +257,11 @@ void Lookahead::take_away(const Victims& victims, std::size_t count) {
 // comes to as many.
 Chooser& Lookahead::books_without(const Search& search, std::size_t count) {
   if (count == 0 && !search.has_victims) {
-    counts_cores() ? take_away({}, 0) : release();
+    if (counts_cores()) {
+      take_away({}, 0);
+    } else {
+      release();
+    }
     return books_.selector();
   }
   const Victims none;
@@ -359,8 +363,8 @@ bool Lookahead::has_room(const Job& job, const NodeAllocation& use, base::Instan
   return missing <= 0;
 }
 
-// Asks if the job fits on these nodes with these books. Nodes that cannot
-// take its pods are left out, and it is asked again.
+// Asks if the job fits on these nodes with these books. Nodes that cannot take its pods are left
+// out, and it is asked again.
 std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& search, Chooser& books,
                                                               const NodeSet& nodes,
                                                               base::Instant start) {
@@ -371,13 +375,13 @@ std::optional<Lookahead::Answer> Lookahead::question_selector(const Search& sear
   for (int round = 0; round < kRoomRoundsMax; ++round) {
     const std::optional<Allocation> found = placement_.will_run(
         books, {.job = search.question.job,
-                            .partition = search.question.partition,
-                            .nodes = usable,
-                            .now = now_,
-                            .sharing = search.sharing,
-                            .takes_extra_row = search.takes_extra_row,
-                            .on_any_node = search.question.on_any_node,
-                            .idle_last = busy_first ? &books_.usage().idle() : nullptr});
+                .partition = search.question.partition,
+                .nodes = usable,
+                .now = now_,
+                .sharing = search.sharing,
+                .takes_extra_row = search.takes_extra_row,
+                .on_any_node = search.question.on_any_node,
+                .idle_last = busy_first ? &books_.usage().idle() : nullptr});
     if (!found) return std::nullopt;
     Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
     bool fits = true;

@@ -226,8 +226,7 @@ bool Lookahead::Ripening::is_enough(int rank) const {
   const NodeSpec& spec = lookahead_.cluster_.spec_at(rank);
   if (free.cores < (least_.cores > 0 ? least_.cores : spec.cores())) return false;
   const int cpus = least_.cpus > 0 ? least_.cpus : spec.cpus;
-  return least_.memory.charge(cpus, spec.memory.value()) <= free.memory ||
-         least_.memory.per == CountedPer::kNothing;
+  return least_.memory.fits(cpus, spec.memory.value(), free.memory);
 }
 
 // A node ripens once.

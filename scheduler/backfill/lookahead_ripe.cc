@@ -107,8 +107,8 @@ void Lookahead::list_leaves(const NodeSet& nodes, base::Instant at) {
   std::ranges::sort(gone_first_, {}, &Leave::order);
 }
 
-// The first instant at which so many nodes are ripe as the job needs, and have the cores that it
-// needs in all: on nodes that are not ripe it has none.
+// The first instant at which so many nodes are ripe as the job needs, and have the cores and the
+// memory that it needs in all: on nodes that are not ripe it has none.
 base::Instant Lookahead::earliest(const Search& search, Ripening& ripening) {
   const Needs needs{*this, search.question.job, search.question.partition};
   const NodeSet& nodes = search.question.nodes;
@@ -143,8 +143,8 @@ Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
   if (at > now_ && search.question.now_only) return {.kind = Answer::Kind::kLater};
   if (search.question.until && at > *search.question.until) return {.kind = Answer::Kind::kLater};
   search.is_future = at > now_;
-  // If it does not fit although enough nodes have the cores (memory, sockets, or tasks that need
-  // more than the least of each node), the general search goes on from there, end by end.
+  // If it does not fit although enough nodes are ripe (sockets, or tasks that need more than the
+  // least of each node), the general search goes on from there, end by end.
   if (auto answer = ask_ripe(search, ripening, at)) return *std::move(answer);
   if (search.question.now_only) return {.kind = Answer::Kind::kLater};
   search.count.emplace(*this, search.question);

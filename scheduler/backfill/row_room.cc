@@ -76,9 +76,8 @@ int RowRoom::open_cores(int rank, std::size_t gone) const {
 bool RowRoom::is_enough(int rank, const Open& open, const Needs& needs) const {
   const NodeSpec& spec = cluster_.spec_at(rank);
   if (open.cores < (needs.whole ? spec.cores() : needs.of_node)) return false;
-  if (needs.memory.per == CountedPer::kNothing) return true;
   const std::int64_t memory = spec.memory.value();
-  return needs.memory.charge(needs.whole ? spec.cpus : needs.cpus, memory) <= memory - open.held;
+  return needs.memory.fits(needs.whole ? spec.cpus : needs.cpus, memory, memory - open.held);
 }
 
 // With the nodes that offer most, as many as the job may have. One that has too little for its part

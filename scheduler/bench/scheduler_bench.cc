@@ -161,6 +161,11 @@ BENCHMARK(blocked_pass_unchanged)
 
 // --- backfill ---
 
+// A time limit of one minute to so many.
+std::chrono::minutes up_to_minutes(base::Prng& prng, std::uint64_t most) {
+  return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
+}
+
 // A full cluster of so many nodes: two jobs on each, which end within a day; and waiting jobs of
 // one to four nodes.
 Setup planned_setup(int nodes) {
@@ -189,15 +194,12 @@ Setup gang_setup(int nodes) {
 
 std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
   base::Prng prng{5};
-  const auto minutes = [&](std::uint64_t most) {
-    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
-  };
   std::vector<JobId> running;
   for (int i = 0; i < 2 * nodes; ++i) {
     JobRequest request = tasks_job(kCoresPerNode / 2);
     request.min_nodes = 1;
     request.max_nodes = 1;
-    request.time_limit = std::chrono::minutes{600} + minutes(840);
+    request.time_limit = std::chrono::minutes{600} + up_to_minutes(prng, 840);
     running.push_back(world.submit(request));
   }
   world.pass();
@@ -207,7 +209,7 @@ std::vector<JobId> fill_and_queue(World& world, int nodes, int waiting) {
     JobRequest request = nodes_job(count);
     request.tasks_per_node = 1 << prng.below(5);
     request.tasks = count * *request.tasks_per_node;
-    request.time_limit = minutes(240);
+    request.time_limit = up_to_minutes(prng, 240);
     world.submit(request);
   }
   return running;
@@ -223,18 +225,15 @@ std::vector<JobId> fill_with_tasks_and_queue(World& world, int nodes, int waitin
     request.time_limit = limit;
     return world.submit(request);
   };
-  const auto minutes = [&](std::uint64_t most) {
-    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
-  };
   std::vector<JobId> running;
   for (int i = 0; i < nodes * kCoresPerNode / kTasks; ++i) {
-    running.push_back(submit(kTasks, std::chrono::minutes{600} + minutes(840)));
+    running.push_back(submit(kTasks, std::chrono::minutes{600} + up_to_minutes(prng, 840)));
   }
   world.pass();
   world.settle();
   for (int i = 0; i < waiting; ++i) {
     const auto more = static_cast<int>(prng.below(13));
-    submit(kTasks + 1 + more, minutes(240));
+    submit(kTasks + 1 + more, up_to_minutes(prng, 240));
   }
   return running;
 }
@@ -261,18 +260,16 @@ std::vector<JobId> fill_memory_and_queue(World& world, int nodes, int waiting) {
     request.time_limit = limit;
     return world.submit(request);
   };
-  const auto minutes = [&](std::uint64_t most) {
-    return std::chrono::minutes{static_cast<std::int64_t>(1 + prng.below(most))};
-  };
   std::vector<JobId> running;
   for (int i = 0; i < 2 * nodes; ++i) {
-    running.push_back(submit(MemoryMiB{30'000}, std::chrono::minutes{600} + minutes(840)));
+    const auto limit = std::chrono::minutes{600} + up_to_minutes(prng, 840);
+    running.push_back(submit(MemoryMiB{30'000}, limit));
   }
   world.pass();
   world.settle();
   for (int i = 0; i < waiting; ++i) {
     const auto more = static_cast<std::int64_t>(prng.below(10));
-    submit(MemoryMiB{31'000 + 1'000 * more}, minutes(240));
+    submit(MemoryMiB{31'000 + 1'000 * more}, up_to_minutes(prng, 240));
   }
   return running;
 }

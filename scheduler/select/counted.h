@@ -37,6 +37,10 @@ struct CountedDemand {
     }
     return 0;
   }
+  // Returns true if so much is free on a node of that capacity, where it gets so many CPUs.
+  bool fits(int cpus, std::int64_t capacity, std::int64_t free) const {
+    return per == CountedPer::kNothing || charge(cpus, capacity) <= free;
+  }
   friend auto operator<=>(const CountedDemand&, const CountedDemand&) = default;
 };
 
@@ -55,7 +59,7 @@ class CountedBook {
   void set_held(int rank, std::int64_t amount) { held_[index(rank)] = amount; }
   // Returns true if a job that gets so many CPUs there finds what it is charged.
   bool fits(const CountedDemand& demand, int cpus, int rank) const {
-    return demand.per == CountedPer::kNothing || demand.charge(cpus, capacity(rank)) <= free(rank);
+    return demand.fits(cpus, capacity(rank), free(rank));
   }
 
  private:
