@@ -70,6 +70,9 @@ class Lookahead {
         turns_{turns},
         placement_{cluster, groups, books.usage(), books.allocated()} {}
 
+  // Of nodes that ripen at one instant so many are asked about at first (1,000).
+  void set_together_max(std::size_t nodes) { together_max_ = nodes; }
+
   // Questions until end() are as of this instant. REQUIRES: the books do not change, except after
   // release().
   void begin(base::Instant now);
@@ -137,6 +140,7 @@ class Lookahead {
       int rank;
       Free more;
       base::Instant at;
+      std::size_t ripe;  // so many nodes are, with this one
     };
     // `lookahead` has its ends and must outlive this.
     Ripening(const Lookahead& lookahead, const Least& least);
@@ -214,8 +218,13 @@ class Lookahead {
   Answer after_ends(Search& search, std::size_t from);
   bool may_preempt_any(const Job& job, PartitionIndex partition);
   Answer when_ripe(Search& search, Ripening& ripening);
-  base::Instant earliest(const Search& search, Ripening& ripening);
-  std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, base::Instant at);
+  // So many of the nodes that are ripe by then have what the job needs at least.
+  struct Enough {
+    base::Instant at;
+    std::size_t count;
+  };
+  Enough earliest(const Search& search, Ripening& ripening);
+  std::optional<Answer> ask_ripe(const Search& search, Ripening& ripening, const Enough& ripe);
   void begin_ripe_trial();
   struct Gone;
   Gone& gone_on(int rank);
@@ -278,6 +287,7 @@ class Lookahead {
   JobBooks& books_;
   gang::Turns& turns_;
   Placement placement_;
+  std::size_t together_max_ = 1000;
   base::Instant now_{};
   bool has_ends_ = false;                 // ends_ are as of now_ and of the books
   std::uint64_t ends_version_ = 0;        // of the books, that ends_ are of

@@ -233,7 +233,7 @@ bool Lookahead::Ripening::is_enough(int rank) const {
 void Lookahead::Ripening::add_ripe(int rank, base::Instant at) {
   Free& free = free_[static_cast<std::size_t>(rank)];
   order_.push_back({rank, at});
-  gains_.push_back({rank, free, at});
+  gains_.push_back({rank, free, at, order_.size()});
   free.cores = kRipe;
 }
 
@@ -243,7 +243,7 @@ void Lookahead::Ripening::add_end() {
   const base::Instant at = lookahead_.guess_end(end);
   lookahead_.for_each_node(end, [&](int rank, const Free& freed) {
     Free& free = free_[static_cast<std::size_t>(rank)];
-    if (free.cores == kRipe) return gains_.push_back({rank, freed, at});
+    if (free.cores == kRipe) return gains_.push_back({rank, freed, at, order_.size()});
     free.add(freed, 1);
     if (is_enough(rank)) add_ripe(rank, at);
   });

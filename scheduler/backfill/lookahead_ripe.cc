@@ -1,5 +1,6 @@
 // Questions where no two jobs share a core: when the nodes of a job are ripe.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "scheduler/backfill/lookahead_search.h"
@@ -67,7 +68,8 @@ void Lookahead::take_away_ripe(const Leave& leave) {
 // question before took away on other nodes does not matter. On these nodes it may lack jobs that
 // this question takes away too, but none that end later; then a new trial begins.
 std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripening& ripening,
-                                                     base::Instant at) {
+                                                     const Enough& enough) {
+  const base::Instant at = enough.at;
   ripe_nodes_ = cluster_.no_nodes();
   const auto node_count = static_cast<std::size_t>(cluster_.node_count());
   if (gone_on_.size() != node_count) {
@@ -76,7 +78,7 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
   }
   note_leaves(at);
   bool goes_on = is_ripe_trial_;
-  for (std::size_t i = 0;; ++i) {
+  for (std::size_t i = 0; i < enough.count; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
     if (ripe == nullptr || ripe->at > at) break;
     // Only nodes in question, and only the jobs on these: in a large cluster most of those that end
@@ -109,43 +111,54 @@ void Lookahead::list_leaves(const NodeSet& nodes, base::Instant at) {
 
 // The first instant at which so many nodes are ripe as the job needs, and have the cores and the
 // memory that it needs in all: on nodes that are not ripe it has none.
-base::Instant Lookahead::earliest(const Search& search, Ripening& ripening) {
+Lookahead::Enough Lookahead::earliest(const Search& search, Ripening& ripening) {
   const Needs needs{*this, search.question.job, search.question.partition};
   const NodeSet& nodes = search.question.nodes;
-  auto at = base::kNever;
+  Enough enough{.at = base::kNever, .count = 0};
   int missing = needs.nodes;
-  for (std::size_t i = 0; at == base::kNever; ++i) {
+  for (std::size_t i = 0; enough.count == 0; ++i) {
     const Ripening::Node* const ripe = ripening.node(i);
-    if (ripe == nullptr) return at;
-    if (nodes.test(ripe->rank) && --missing <= 0) at = ripe->at;
+    if (ripe == nullptr) return enough;
+    if (nodes.test(ripe->rank) && --missing <= 0) enough = {ripe->at, i + 1};
   }
   // Mostly these have enough in all with that, and it need not be counted.
   const bool has_cores = needs.cores <= std::int64_t{needs.nodes} * needs.of_node;
   if (has_cores && needs.memory <= needs.nodes * needs.least.memory.charge(needs.least.cpus, 0)) {
-    return at;
+    return enough;
   }
   std::int64_t cores = 0, memory = 0;
   for (std::size_t i = 0; cores < needs.cores || memory < needs.memory; ++i) {
     const Ripening::Gain* const gain = ripening.gain(i);
-    if (gain == nullptr) return base::kNever;
+    if (gain == nullptr) return {.at = base::kNever, .count = 0};
     if (!nodes.test(gain->rank)) continue;
     cores += gain->more.cores;
     memory += gain->more.memory;
-    at = std::max(at, gain->at);
+    enough.at = std::max(enough.at, gain->at);
+    enough.count = std::max(enough.count, gain->ripe);
   }
-  return at;
+  return enough;
 }
 
 // Exact starts where cores can be counted: the job cannot start earlier, and mostly it can then.
+//
+// Of very many nodes that ripen together the first ones are asked about at first: to take away all
+// the jobs that end at one instant would hold up everything else.
 Lookahead::Answer Lookahead::when_ripe(Search& search, Ripening& ripening) {
-  const base::Instant at = earliest(search, ripening);
+  const Enough first = earliest(search, ripening);
+  const base::Instant at = first.at;
   if (at == base::kNever) return {};
   if (at > now_ && search.question.now_only) return {.kind = Answer::Kind::kLater};
   if (search.question.until && at > *search.question.until) return {.kind = Answer::Kind::kLater};
   search.is_future = at > now_;
+  const Enough some{at, std::max(first.count, together_max_)};
+  const Ripening::Node* const more = search.is_future ? ripening.node(some.count) : nullptr;
+  if (more != nullptr && more->at <= at) {
+    if (auto answer = ask_ripe(search, ripening, some)) return *std::move(answer);
+  }
   // If it does not fit although enough nodes are ripe (sockets, or tasks that need more than the
   // least of each node), the general search goes on from there, end by end.
-  if (auto answer = ask_ripe(search, ripening, at)) return *std::move(answer);
+  const Enough all{at, std::numeric_limits<std::size_t>::max()};
+  if (auto answer = ask_ripe(search, ripening, all)) return *std::move(answer);
   if (search.question.now_only) return {.kind = Answer::Kind::kLater};
   search.count.emplace(*this, search.question);
   std::size_t from = 0;

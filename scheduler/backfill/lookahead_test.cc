@@ -396,6 +396,13 @@ TEST_F(CountedLookaheadTest, AJobStartsWithTheFirstEndThatTheSelectorGrants) {
   EXPECT_EQ(compare_with_one_by_one(12).differ, 0);
 }
 
+// Goal: that not all nodes that ripen together are asked about at first loses no start. Method: one
+// node at first, which is often too few for the shape of the job.
+TEST_F(CountedLookaheadTest, TheFirstOfManyNodesThatRipenTogetherAreEnough) {
+  lookahead_.set_together_max(1);
+  EXPECT_EQ(compare_with_one_by_one(12).differ, 0);
+}
+
 // Goal: what others of its kind were refused changes no answer. Method: the same questions twice,
 // each from the real books on, and one after the other with their kinds. Rows that were packed
 // after other ends may differ, as above.

@@ -78,7 +78,9 @@ struct Run {
 
 // The end of the run of neighbors that begins here.
 int run_end(const Offer& offer, const ChoiceRequest& request, int begin) {
-  const int end = offer.nodes().next_absent(begin);
+  // Often all nodes offer something.
+  const bool all = offer.count() == offer.nodes().size();
+  const int end = all ? offer.count() : offer.nodes().next_absent(begin);
   // --contiguous must not fail because of weights: its runs are not cut at them.
   if (request.shape.contiguous || request.occupancy.is_of_one_weight()) return end;
   const int cut = request.occupancy.weight_changes().next(begin + 1);

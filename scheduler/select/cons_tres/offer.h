@@ -1,7 +1,10 @@
 // Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs
-// of neighbors be weighed without looking at each node.
+// of neighbors be weighed without looking at each node: sums of blocks of 64 ranks, and of groups of
+// 64 blocks. What is not in the processor's caches costs most, so a group that cannot matter saves
+// more than its 64 additions.
 //
-// Cost: set O(64), sums O(nodes / 64).
+// Cost: set O(1); sums and tightest O(nodes / 4096 + 64), and O(64) for each block and each group in
+// which something has been set since.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +22,11 @@ class Offer {
   explicit Offer(int node_count)
       : cpus_(static_cast<std::size_t>((node_count + 63) / 64 * 64)),
         blocks_(static_cast<std::size_t>((node_count + 63) / 64)),
+        groups_(static_cast<std::size_t>(node_count / kGroup)),
         nodes_{node_count} {}
 
-  // Keeps total and count exact, and only marks the block of 64 ranks as stale: an attempt changes
-  // many nodes before it asks for a sum of some.
+  // Keeps total and count exact, and only marks the sums as stale: an attempt changes many nodes
+  // before it asks for a sum of some.
   void set(int rank, int cpus) {
     std::uint16_t& here = cpus_[static_cast<std::size_t>(rank)];
     if (here == cpus) return;
@@ -30,7 +34,9 @@ class Offer {
     count_ += (cpus > 0 ? 1 : 0) - (here > 0 ? 1 : 0);
     here = static_cast<std::uint16_t>(cpus);
     nodes_.assign(rank, cpus > 0);
-    blocks_[static_cast<std::size_t>(rank) / 64].fresh = false;
+    const auto at = static_cast<std::size_t>(rank);
+    blocks_[at / kBlock].fresh = false;
+    if (at / kGroup < groups_.size()) groups_[at / kGroup].fresh = false;
   }
 
   int cpus(int rank) const { return cpus_[static_cast<std::size_t>(rank)]; }
@@ -38,13 +44,17 @@ class Offer {
   int count() const { return count_; }
   std::int64_t total() const { return total_; }
 
-  // CPUs of the ranks begin … end − 1: whole blocks by their sums, both ends node by node.
+  // CPUs of the ranks begin … end − 1: whole groups and blocks by their sums, both ends node by
+  // node.
   std::int64_t of_run(int begin, int end) const {
     std::int64_t sum = 0;
     for (int rank = begin; rank < end;) {
-      if (rank % 64 == 0 && end - rank >= 64) {
-        sum += block(rank / 64).sum;
-        rank += 64;
+      if (is_whole(rank, end, kGroup)) {
+        sum += group(rank / kGroup).cpus;
+        rank += kGroup;
+      } else if (is_whole(rank, end, kBlock)) {
+        sum += block(rank / kBlock).cpus;
+        rank += kBlock;
       } else {
         sum += cpus(rank++);
       }
@@ -56,14 +66,18 @@ class Offer {
   // equals; -1 when there is none.
   int tightest(int begin, int end, int need) const {
     int best = -1, best_cpus = 0;
+    // None of them can win: none holds `need`, or none is tighter than the best so far.
+    const auto is_in_vain = [&](const Sums& nodes) {
+      return nodes.most < need || (best >= 0 && nodes.least_offer >= best_cpus);
+    };
     for (int rank = begin; rank < end;) {
-      if (rank % 64 == 0 && end - rank >= 64) {
-        const Block& whole = block(rank / 64);
-        // No node of the block can win: none holds `need`, or none is tighter than the best so far.
-        if (whole.most < need || (best >= 0 && whole.least_offer >= best_cpus)) {
-          rank += 64;
-          continue;
-        }
+      if (is_whole(rank, end, kGroup) && is_in_vain(group(rank / kGroup))) {
+        rank += kGroup;
+        continue;
+      }
+      if (is_whole(rank, end, kBlock) && is_in_vain(block(rank / kBlock))) {
+        rank += kBlock;
+        continue;
       }
       const int here = cpus(rank);
       if (here >= need && here > 0 && (best < 0 || here < best_cpus)) {
@@ -78,30 +92,51 @@ class Offer {
   }
 
  private:
-  struct Block {  // of 64 ranks
-    std::int32_t sum = 0;
-    std::uint16_t least_offer = 0;  // of those that offer something
+  static constexpr int kBlock = 64;           // ranks
+  static constexpr int kGroup = 64 * kBlock;  // ranks
+
+  struct Sums {  // of the nodes of a block or a group
+    std::int32_t cpus = 0;
+    std::uint16_t least_offer = UINT16_MAX;  // of those that offer something
     std::uint16_t most = 0;
     bool fresh = true;
-  };
-  // Brings the block up to date if a node of it has changed since it was last asked for.
-  const Block& block(int number) const {
-    Block& found = blocks_[static_cast<std::size_t>(number)];
-    if (found.fresh) return found;
-    found = Block{};
-    std::uint16_t least = UINT16_MAX;
-    for (int rank = number * 64; rank < number * 64 + 64; ++rank) {
-      const std::uint16_t here = cpus_[static_cast<std::size_t>(rank)];
-      found.sum += here;
-      found.most = std::max(found.most, here);
-      if (here > 0) least = std::min(least, here);
+
+    void add(std::int32_t more, std::uint16_t least, std::uint16_t largest) {
+      cpus += more;
+      least_offer = std::min(least_offer, least);
+      most = std::max(most, largest);
     }
-    found.least_offer = found.most > 0 ? least : std::uint16_t{0};
+  };
+
+  static bool is_whole(int rank, int end, int size) {
+    return rank % size == 0 && end - rank >= size;
+  }
+  // Each brings its sums up to date if a node has changed since they were last asked for.
+  const Sums& block(int number) const {
+    Sums& found = blocks_[static_cast<std::size_t>(number)];
+    if (found.fresh) return found;
+    found = Sums{};
+    for (int rank = number * kBlock; rank < (number + 1) * kBlock; ++rank) {
+      const std::uint16_t here = cpus_[static_cast<std::size_t>(rank)];
+      if (here > 0) found.add(here, here, here);
+    }
+    return found;
+  }
+  const Sums& group(int number) const {
+    Sums& found = groups_[static_cast<std::size_t>(number)];
+    if (found.fresh) return found;
+    found = Sums{};
+    constexpr int kBlocks = kGroup / kBlock;
+    for (int i = number * kBlocks; i < (number + 1) * kBlocks; ++i) {
+      const Sums& part = block(i);
+      found.add(part.cpus, part.least_offer, part.most);
+    }
     return found;
   }
 
   std::vector<std::uint16_t> cpus_;
-  mutable std::vector<Block> blocks_;  // sums are worked out when they are asked for
+  mutable std::vector<Sums> blocks_;  // worked out when they are asked for
+  mutable std::vector<Sums> groups_;  // likewise; of whole ones
   NodeSet nodes_;
   int count_ = 0;
   std::int64_t total_ = 0;

@@ -1,4 +1,4 @@
-// Offer: sums and searches over blocks of 64 nodes must say what a look at each node says.
+// Offer: sums and searches over blocks and groups of nodes must say what a look at each node says.
 #include "scheduler/select/cons_tres/offer.h"
 
 #include <gtest/gtest.h>
@@ -36,23 +36,25 @@ TEST(Offer, FindsTheTightestNode) {
   EXPECT_EQ(offer.tightest(3, 4, 0), -1);  // nothing is not enough for nothing
 }
 
-// Goal: sums of whole blocks are kept up to date. Method: random changes, and after each a random
-// stretch, compared with a plain sum and a plain search.
-TEST(Offer, AgreesWithALookAtEachNode) {
+// Random changes of so many nodes, and after each a random stretch, compared with a plain sum and a
+// plain search.
+void compare_with_a_look_at_each(int nodes, int rounds) {
   constexpr std::uint64_t kSeed = 20260301;
-  constexpr int kOffered = 300;
   base::Prng prng{kSeed};
-  Offer offer{kOffered};
-  std::vector<int> plain(kOffered, 0);
-  for (int round = 0; round < 4'000; ++round) {
+  const auto below = [&](int limit) {
+    return static_cast<int>(prng.below(static_cast<std::uint64_t>(limit)));
+  };
+  Offer offer{nodes};
+  std::vector<int> plain(static_cast<std::size_t>(nodes), 0);
+  for (int round = 0; round < rounds; ++round) {
     SCOPED_TRACE("seed " + std::to_string(kSeed) + " round " + std::to_string(round));
-    const auto changed = static_cast<std::size_t>(prng.below(kOffered));
-    plain[changed] = static_cast<int>(prng.below(9));
-    offer.set(static_cast<int>(changed), plain[changed]);
-    const auto begin = static_cast<int>(prng.below(kOffered));
-    const int end =
-        begin + static_cast<int>(prng.below(static_cast<std::uint64_t>(kOffered - begin))) + 1;
-    const int need = static_cast<int>(prng.below(10));
+    const int changed = below(nodes);
+    const int cpus = below(9);
+    plain[static_cast<std::size_t>(changed)] = cpus;
+    offer.set(changed, cpus);
+    const int begin = below(nodes);
+    const int end = begin + below(nodes - begin) + 1;
+    const int need = below(10);
     int tightest = -1;
     for (int rank = begin; rank < end; ++rank) {
       const int here = plain[static_cast<std::size_t>(rank)];
@@ -64,6 +66,16 @@ TEST(Offer, AgreesWithALookAtEachNode) {
     ASSERT_EQ(offer.tightest(begin, end, need), tightest);
     ASSERT_EQ(offer.total(), std::accumulate(plain.begin(), plain.end(), std::int64_t{0}));
   }
+}
+
+// Goal: sums of whole blocks of 64 nodes are kept up to date.
+TEST(Offer, AgreesWithALookAtEachNode) {
+  compare_with_a_look_at_each(300, 4'000);
+}
+
+// Goal: the same of groups of 4,096 nodes. The last ones make up no group.
+TEST(Offer, AgreesWithALookAtEachOfManyNodes) {
+  compare_with_a_look_at_each(2 * 4'096 + 100, 4'000);
 }
 
 }  // namespace
