@@ -190,6 +190,19 @@ KnownFields with_objects(std::string_view name, const KnownFields* of_each,
   return fields;
 }
 
+// The token of the next page, "" if there is none. A look at the characters of the answer: the
+// objects are passed over.
+std::string next_token(const base::Result<Response>& response) {
+  static const KnownFields kFields = [] {
+    KnownFields fields;
+    (void)fields.at("metadata").at("continue");
+    return fields;
+  }();
+  if (!response.ok()) return {};
+  const auto body = JsonText::read(response->body, kFields);
+  return body ? body->root().find("metadata").find("continue").string() : std::string{};
+}
+
 // Of an answer whose text must live as long.
 struct Page {
   JsonText text;
@@ -218,7 +231,8 @@ base::Result<Page> read_page(const base::Result<Response>& response, const Known
 // 1. A page that is too large for one answer is asked for again in halves.
 // 2. If the continue token has expired (410), the list begins anew, at most kListRestartsMax times,
 //    and `restarted` tells the caller to drop the pages so far: they are of an older version.
-// 3. The next page is under way while the objects of this one are handled, if that is wanted.
+// 3. The next page is under way while this one is read and its objects are handled, if that is
+//    wanted. An answer that is no page says nothing of a next one.
 // 4. The version of the last page, which is that of the whole list, is where a watch goes on.
 base::Result<std::string> Client::list_json(const ResourceInfo& resource,
                                             const ListOptions& options,
@@ -244,6 +258,10 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
   std::future<base::Result<Response>> ahead;
   for (int restarts = 0;;) {
     const base::Result<Response> answer = ahead.valid() ? ahead.get() : ask();
+    if (const std::string next = options.reads_ahead ? next_token(answer) : ""; !next.empty()) {
+      continue_token = next;
+      ahead = on_other_thread(ask);
+    }
     const auto page = read_page(answer, fields);
     // The same page again: the continue token did not move. The halved size stays for the later
     // pages, whose objects are likely to be as large.
@@ -261,10 +279,10 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
       continue;
     }
     if (!page.ok()) return page.error().with_context(context);
-    continue_token = page->continue_token;
-    if (!continue_token.empty() && options.reads_ahead) ahead = on_other_thread(ask);
+    // The other thread reads it meanwhile.
+    if (!ahead.valid()) continue_token = page->continue_token;
     for (const JsonView item : page->items.elements()) on_item(item);
-    if (continue_token.empty()) return page->resource_version;
+    if (page->continue_token.empty()) return page->resource_version;
   }
 }
 
@@ -296,7 +314,8 @@ base::Status Client::watch_json(
                                             {"labelSelector", options.label_selector},
                                             {"fieldSelector", options.field_selector},
                                             {"timeoutSeconds", std::to_string(seconds.count())}}),
-                        .timeout = options.idle_timeout};
+                        .timeout = options.idle_timeout,
+                        .gather = options.gather};
   const KnownFields fields = with_objects("object", options.fields, "type");
   std::optional<base::Error> failure;
   const auto on_line = [&](std::string_view line) {

@@ -56,7 +56,7 @@ struct ListOptions {
   // Of each object only these are read. Null: all of them in list_json(), those of T in list<T>().
   // Must live longer than the call.
   const KnownFields* fields = nullptr;
-  // Asks for the next page, on another thread, while the objects of the last one are handled.
+  // Asks for the next page, on another thread, while the last one is read and handled.
   bool reads_ahead = false;
 };
 
@@ -89,6 +89,7 @@ struct WatchOptions {
   base::Duration server_timeout = std::chrono::minutes{5};
   // Nothing arrived for so long, not even a bookmark: the connection may be dead.
   base::Duration idle_timeout = std::chrono::minutes{2};
+  base::Duration gather{};              // Request::gather
   const KnownFields* fields = nullptr;  // as in a list
 };
 

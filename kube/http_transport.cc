@@ -173,6 +173,8 @@ class TlsClient final : public httplib::ClientImpl {
         server_{std::move(server)},
         proxy_{std::move(proxy)} {}
 
+  // Request::gather, of a connection that is made from now on.
+  void set_gather(base::Duration gather) { gather_ = gather; }
   // Why there is no connection, if this class knows it.
   const std::optional<Error>& failure() const { return failure_; }
   // What is wrong with the server's certificate; X509_V_OK: nothing.
@@ -204,7 +206,7 @@ class TlsClient final : public httplib::ClientImpl {
         return fail(status.error(), error);
       }
     }
-    tls_ = std::make_unique<TlsConnection>(context_, socket.sock);
+    tls_ = std::make_unique<TlsConnection>(context_, socket.sock, gather_);
     if (tls_->handshake(duration_of(connection_timeout_sec_, connection_timeout_usec_))) {
       return true;
     }
@@ -252,6 +254,7 @@ class TlsClient final : public httplib::ClientImpl {
   const std::shared_ptr<TlsContext> context_;
   const Url server_;
   const Url proxy_;
+  base::Duration gather_{};
   std::unique_ptr<TlsConnection> tls_;
   std::optional<Error> failure_;
   long verify_result_ = X509_V_OK;
@@ -629,6 +632,7 @@ base::Status HttpTransport::stream(const Request& request,
   if (!made.ok()) return made.error();
   httplib::ClientImpl& client = *made->client;
   set_timeouts(client, request.timeout);
+  if (auto* const tls = dynamic_cast<TlsClient*>(&client)) tls->set_gather(request.gather);
   // stop() reaches a connection only once it is being made (it waits for the library's lock); a
   // stop before that is seen here, after the lock was taken.
   client.set_socket_options([&](int descriptor) {

@@ -127,6 +127,40 @@ TEST_F(TlsTest, SlowAnswersAreTimeouts) {
   end.set_value();
 }
 
+// Goal: of a stream whose arrivals are read together, each line is told, in order, and the end of
+// the stream behind the last one. Method: lines of less than a record of TLS, of many records, and
+// in pieces.
+TEST_F(TlsTest, StreamThatGathersTellsEachLine) {
+  std::vector<std::string> sent;
+  for (std::size_t i = 0; i < 300; ++i) sent.emplace_back(1 + i * i % 40'000, 'a' + i % 26);
+  handlers_ = [&sent](httplib::Server& server) {
+    server.Get("/watch", [&sent](const httplib::Request&, httplib::Response& response) {
+      response.set_chunked_content_provider(
+          "application/json", [&sent](std::size_t, httplib::DataSink& sink) {
+            for (const std::string& line : sent) {
+              const std::size_t half = line.size() / 2;
+              const std::string rest = line.substr(half) + "\n";
+              (void)sink.write(line.data(), half);
+              (void)sink.write(rest.data(), rest.size());
+            }
+            sink.done();
+            return true;
+          });
+    });
+  };
+  serve({});
+  std::vector<std::string> told;
+  const auto ended = transport_to(config())->stream(
+      {.path = "/watch", .gather = std::chrono::milliseconds{2}},
+      [&](std::string_view line) {
+        told.emplace_back(line);
+        return true;
+      },
+      {});
+  EXPECT_TRUE(ended.ok()) << ended.error().message;
+  EXPECT_TRUE(told == sent) << told.size() << " lines";
+}
+
 // Each line is told when it arrives, and a stop does not wait for the next one.
 TEST_F(TlsTest, StopEndsAQuietStreamAtOnce) {
   std::promise<void> end;

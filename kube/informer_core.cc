@@ -132,6 +132,7 @@ base::Duration InformerCore::watch(std::stop_token stop) {
        .resource_version = resource_version_,
        .server_timeout = options_.watch_timeout + base::Duration{static_cast<std::int64_t>(extra)},
        .idle_timeout = options_.watch_idle_timeout,
+       .gather = options_.gather,
        .fields = fields_},
       // Runs on this thread, once per event, between the bytes of the stream: a slow handler makes
       // the server wait (TCP's flow control) and loses nothing.

@@ -26,6 +26,7 @@ struct InformerOptions {
   // many clients do not end together.
   base::Duration watch_timeout = std::chrono::minutes{5};
   base::Duration watch_idle_timeout = std::chrono::minutes{2};
+  base::Duration gather{};  // of a watch: Request::gather
   // Of a kind that an API server may not serve: it then has no objects, and is asked for again
   // after so long. Absent: an API server that does not serve it is an error like any other.
   std::optional<base::Duration> unserved_retry{};

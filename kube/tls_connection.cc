@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <thread>
 #include <utility>
 
 namespace kube {
@@ -98,9 +99,11 @@ void TlsContext::stop_resuming() {
   session_.reset();
 }
 
-TlsConnection::TlsConnection(std::shared_ptr<TlsContext> context, int descriptor)
+TlsConnection::TlsConnection(std::shared_ptr<TlsContext> context, int descriptor,
+                             base::Duration gather)
     : context_{std::move(context)},
       descriptor_{descriptor},
+      gather_{gather},
       connection_{SSL_new(context_->context_.get())} {}
 
 TlsConnection::~TlsConnection() {
@@ -127,7 +130,12 @@ bool TlsConnection::handshake(base::Duration timeout) {
     const short events = error == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN;
     if (!waits || !is_ready(events, timeout)) break;
   }
-  if (error == SSL_ERROR_NONE) return set_blocking(descriptor_, true);
+  if (error == SSL_ERROR_NONE) {
+    // All records that have arrived with one system call. Only here: of an answer to a call, what
+    // has been read behind it would not be seen when the connection is used again.
+    if (gather_.count() > 0) SSL_set_read_ahead(connection, 1);
+    return set_blocking(descriptor_, true);
+  }
   // Also if it is not looked at, there is a result.
   if (SSL_get_verify_mode(connection) == SSL_VERIFY_PEER) {
     verify_result_ = SSL_get_verify_result(connection);
@@ -146,7 +154,7 @@ void TlsConnection::set_timeouts(base::Duration read, base::Duration write) {
 }
 
 bool TlsConnection::is_readable() const {
-  return has_more() || SSL_pending(connection_.get()) > 0 || is_ready(POLLIN, read_timeout_);
+  return has_more() || SSL_has_pending(connection_.get()) == 1 || is_ready(POLLIN, read_timeout_);
 }
 
 bool TlsConnection::is_writable() const {
@@ -188,7 +196,12 @@ void TlsConnection::drop() {
 }
 
 int TlsConnection::fill() {
+  const bool is_first = end_ == 0;
   at_ = end_ = 0;
+  // The caller has done with all that had arrived. What comes now wakes it once.
+  if (!is_first && gather_.count() > 0 && SSL_has_pending(connection_.get()) == 0) {
+    std::this_thread::sleep_for(gather_);
+  }
   int count = -1;
   for (int record = 0; record < kRecordsMax && is_readable(); ++record) {
     count = SSL_read(connection_.get(), read_.data(), static_cast<int>(read_.size()));

@@ -63,7 +63,8 @@ class TlsContext {
 class TlsConnection {
  public:
   // The descriptor stays the caller's, and open for as long as this.
-  TlsConnection(std::shared_ptr<TlsContext> context, int descriptor);
+  // What arrives within `gather` after a read is read at once (Request::gather).
+  TlsConnection(std::shared_ptr<TlsContext> context, int descriptor, base::Duration gather = {});
   // Says goodbye to the server, unless it was dropped.
   ~TlsConnection();
   TlsConnection(const TlsConnection&) = delete;
@@ -105,6 +106,7 @@ class TlsConnection {
 
   const std::shared_ptr<TlsContext> context_;
   const int descriptor_;
+  const base::Duration gather_;
   std::unique_ptr<SSL, Deleter> connection_;
   long verify_result_ = X509_V_OK;
   bool is_session_refused_ = false;

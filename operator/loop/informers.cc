@@ -83,6 +83,8 @@ struct Watch<kube::PodGroup> {
 template <>
 struct Watch<kube::Pod> {
   static constexpr const char* kThread = "watch-pods";
+  // A cluster may have hundreds of changes per second; for each alone the thread would wake up.
+  static constexpr base::Duration kGather = std::chrono::milliseconds{10};
   static const kube::KnownFields& fields() { return fields_of_pods(); }
   // A cluster may have hundreds of such changes per second: a step of the loop for each would cost
   // as much as reading them.
@@ -118,6 +120,7 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
     if constexpr (requires { Watch<T>::kUnservedRetry; }) {
       options.unserved_retry = Watch<T>::kUnservedRetry;
     }
+    if constexpr (requires { Watch<T>::kGather; }) options.gather = Watch<T>::kGather;
     if constexpr (requires { Watch<T>::wants; }) wants = Watch<T>::wants;
     if constexpr (requires { Watch<T>::fields(); }) options.fields = &Watch<T>::fields();
     bool (*may_wait)(const T&) = [](const T&) { return false; };
