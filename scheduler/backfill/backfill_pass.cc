@@ -18,13 +18,13 @@ namespace {
 class Ripe {
  public:
   // `ripening` may be null: then nothing is known.
-  explicit Ripe(Lookahead::Ripening* ripening) : ripening_{ripening} {}
+  explicit Ripe(Ripening* ripening) : ripening_{ripening} {}
 
   // Returns false if fewer than `count` of the sweep's nodes are ripe by then.
   bool suffice(Promises::Sweep& sweep, int count, std::optional<base::Instant> until) {
     if (ripening_ == nullptr) return true;
     for (; sweep.marked_count() < count; ++next_) {
-      const Lookahead::Ripening::Node* const node = ripening_->node(next_);
+      const Ripening::Node* const node = ripening_->node(next_);
       if (node == nullptr || (until && node->at > *until)) return false;
       sweep.mark(node->rank);
     }
@@ -32,10 +32,10 @@ class Ripe {
   }
   // The books have changed.
   void forget() { ripening_ = nullptr; }
-  const Lookahead::Ripening* ripening() const { return ripening_; }
+  const Ripening* ripening() const { return ripening_; }
 
  private:
-  Lookahead::Ripening* ripening_;
+  Ripening* ripening_;
   std::size_t next_ = 0;
 };
 
@@ -258,8 +258,7 @@ bool BackfillPass::is_special(const Job& job, PartitionIndex partition, base::In
 }
 
 // The kind of the job, for the lookahead; nullopt if others of the kind may find something else.
-std::optional<Lookahead::Question::Kind> BackfillPass::kind_of(const Try& tried,
-                                                               base::Instant now) {
+std::optional<JobKind> BackfillPass::kind_of(const Try& tried, base::Instant now) {
   const JobRequest& request = tried.job.request;
   const bool counts_cores = cluster_.parameters().select == SelectType::kConsTres;
   if (!counts_cores || !equal_requests_start_alike() ||
@@ -275,14 +274,13 @@ std::optional<Lookahead::Question::Kind> BackfillPass::kind_of(const Try& tried,
   const auto number = static_cast<int>(found - kinds.begin());
   if (found == kinds.end()) kinds.emplace_back(tried.partition, request);
   const int nodes = node_counts(cluster_, request, tried.partition).min;
-  return Lookahead::Question::Kind{
-      .number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
+  return JobKind{.number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
 }
 
 // Where cores are counted the kind of a job tells nothing that its ripening does not.
 Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
                                     std::optional<base::Instant> until, base::Instant now) {
-  const bool counted = lookahead_.ripening(tried.job, tried.partition) != nullptr;
+  const bool counted = lookahead_.goes_by_ripening(tried.job, tried.partition);
   return lookahead_.will_run({.job = tried.job,
                               .partition = tried.partition,
                               .nodes = nodes,

@@ -33,6 +33,8 @@
 #include "base/time.h"
 #include "scheduler/backfill/lookahead.h"
 #include "scheduler/backfill/promises.h"
+#include "scheduler/backfill/refusals.h"
+#include "scheduler/backfill/ripening.h"
 #include "scheduler/backfill/startable.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/limits/time_limits.h"
@@ -89,7 +91,7 @@ class BackfillPass {
    public:
     // Fewer than so many of the nodes were ripe and free of promises for the limit.
     struct Need {
-      const Lookahead::Ripening* ripening;
+      const Ripening* ripening;
       int nodes_min;
       base::Duration limit;
       const NodeSet& nodes;
@@ -101,7 +103,7 @@ class BackfillPass {
 
    private:
     struct Failure {
-      const Lookahead::Ripening* ripening;
+      const Ripening* ripening;
       int nodes_min;
       base::Duration limit;
       NodeSet nodes;
@@ -157,7 +159,7 @@ class BackfillPass {
   bool equal_requests_start_alike() const;
   bool may_end_early() const;
   bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
-  std::optional<Lookahead::Question::Kind> kind_of(const Try& tried, base::Instant now);
+  std::optional<JobKind> kind_of(const Try& tried, base::Instant now);
   Lookahead::Answer ask(const Try& tried, const NodeSet& nodes,
                         std::optional<base::Instant> until, base::Instant now);
   bool may_start_more(base::Instant now);

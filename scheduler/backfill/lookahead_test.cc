@@ -146,24 +146,6 @@ TEST_F(LookaheadTest, WhatMovedBetweenPassesCounts) {
   EXPECT_EQ(lookahead_.check_invariants(), "");
 }
 
-// Nodes in the order in which they have the cores: free ones first, by rank, then by the ends.
-TEST_F(LookaheadTest, NodesRipenInTheOrderOfTheEnds) {
-  running(8, "a", 60);
-  running(9, "c", 30);
-  Job& job = world_.submit(1, 1);
-  lookahead_.begin(at(1));
-  Lookahead::Ripening* const ripening = lookahead_.ripening(job, world_.in("p"));
-  ASSERT_NE(ripening, nullptr);
-  std::string order;
-  for (std::size_t i = 0; const auto* node = ripening->node(i); ++i) {
-    order += world_.cluster.spec_at(node->rank).name +
-             std::to_string(base::micros_since_epoch(node->at) / 1'000'000) + " ";
-  }
-  // b and d are free now, at 1.
-  EXPECT_EQ(order, "b1 d1 c30 a60 ");
-  lookahead_.end();
-}
-
 Configuration low_and_high() {
   Configuration configuration = PassWorld::one_partition();
   configuration.partitions = {PassWorld::closed("low", "abcd", 1),
@@ -309,7 +291,7 @@ class RandomLookaheadTest : public LookaheadTest {
   }
   static PartitionIndex partition_of(const Job& job) { return job.queued_in.front().partition; }
   // Jobs that differ in size alone are of one kind.
-  Lookahead::Question::Kind kind_of(const Job& job) {
+  JobKind kind_of(const Job& job) {
     const auto found = std::ranges::find_if(kinds_, [&](const Job* other) {
       return partition_of(*other) == partition_of(job) &&
              start_alike_but_for_size(other->request, job.request);

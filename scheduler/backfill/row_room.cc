@@ -30,7 +30,7 @@ RowRoom::RowRoom(const Cluster& cluster, PartitionIndex partition)
 // count(open, opened, held) for each node on which something changes.
 template <typename Count>
 void RowRoom::change(const Job& job, int delta, const Count& count) {
-  const bool has_cores = counts_cores(job);
+  const bool has_cores = counts_cores(job, partition_);
   for_each_rank(cluster_, job.allocation, [&](int rank, const NodeAllocation& use) {
     const auto node = static_cast<std::size_t>(rank);
     const std::int64_t held = delta * use.memory.value();
@@ -73,13 +73,6 @@ int RowRoom::open_cores(int rank, std::size_t gone) const {
   return open_at(rank, gone).cores;
 }
 
-bool RowRoom::is_enough(int rank, const Open& open, const Needs& needs) const {
-  const NodeSpec& spec = cluster_.spec_at(rank);
-  if (open.cores < (needs.whole ? spec.cores() : needs.of_node)) return false;
-  const std::int64_t memory = spec.memory.value();
-  return needs.memory.fits(needs.whole ? spec.cpus : needs.cpus, memory, memory - open.held);
-}
-
 // With the nodes that offer most, as many as the job may have. One that has too little for its part
 // offers nothing.
 bool RowRoom::may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const {
@@ -87,7 +80,8 @@ bool RowRoom::may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone
   int most = 0;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     const Open& open = open_at(rank, gone);
-    if (!is_enough(rank, open, needs)) continue;
+    const NodeSpec& spec = cluster_.spec_at(rank);
+    if (!needs.each.fit(spec, {open.cores, spec.memory.value() - open.held})) continue;
     ++with[static_cast<std::size_t>(open.cores)];
     most = std::max(most, open.cores);
   }

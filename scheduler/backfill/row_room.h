@@ -11,15 +11,14 @@
 // on a node).
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "scheduler/backfill/needs.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/node_set.h"
-#include "scheduler/select/counted.h"
 
 namespace sched {
 
@@ -38,21 +37,12 @@ class RowRoom {
   // Cores of the node that are free in a row at most when so many are gone. REQUIRES: they are.
   int open_cores(int rank, std::size_t gone) const;
 
-  // The least that a job needs, and the most nodes that it takes.
-  struct Needs {
-    int nodes_min = 1, nodes_max = 1;
-    int of_node = 1;         // cores on each node
-    bool whole = false;      // all cores of each node instead
-    std::int64_t cores = 1;  // in all
-    int cpus = 0;            // on each node, for which memory is charged
-    CountedDemand memory{};
-    friend auto operator<=>(const Needs&, const Needs&) = default;
-  };
-  // False: the job does not fit on these nodes when so many are gone. True promises nothing. With
-  // more of them gone it is not false again. REQUIRES: so many are gone.
+  // False: a job with these needs does not fit on these nodes when so many are gone. True promises
+  // nothing. With more of them gone it is not false again. REQUIRES: so many are gone.
   bool may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const;
-  bool counts_cores(const Job& job) const {
-    return !job.user_suspended && job.partition == partition_;
+  // Returns true if the job's cores count in the room of the partition.
+  static bool counts_cores(const Job& job, PartitionIndex partition) {
+    return !job.user_suspended && job.partition == partition;
   }
 
  private:
@@ -65,7 +55,6 @@ class RowRoom {
   template <typename Count>
   void change(const Job& job, int delta, const Count& count);
   const Open& open_at(int rank, std::size_t gone) const;
-  bool is_enough(int rank, const Open& open, const Needs& needs) const;
 
   const Cluster& cluster_;
   const PartitionIndex partition_;

@@ -73,16 +73,16 @@ TEST_F(RowRoomTest, AUserSuspendedJobHoldsNoCores) {
 TEST_F(RowRoomTest, AJobMayFitOnTheNodesThatHaveMost) {
   RowRoom room{world_.cluster, world_.in("q")};
   room.enter(running(1, "q", {0, 1}));
-  const auto may_fit = [&](const RowRoom::Needs& needs) {
+  const auto may_fit = [&](const Needs& needs) {
     return room.may_fit(nodes_, needs, 0);
   };
-  EXPECT_TRUE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 6}));
-  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 3, .cores = 6}));
-  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .of_node = 1, .cores = 7}));
+  EXPECT_TRUE(may_fit({.nodes_min = 2, .nodes_max = 2, .each = {.cores = 2}, .cores = 6}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .each = {.cores = 3}, .cores = 6}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .each = {.cores = 1}, .cores = 7}));
   EXPECT_TRUE(may_fit({.nodes_min = 1, .nodes_max = 1, .cores = 4}));
   EXPECT_FALSE(may_fit({.nodes_min = 1, .nodes_max = 1, .cores = 5})) << "one node alone";
-  EXPECT_TRUE(may_fit({.nodes_min = 1, .nodes_max = 1, .whole = true}));
-  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .whole = true}));
+  EXPECT_TRUE(may_fit({.nodes_min = 1, .nodes_max = 1, .each = {.cores = 0}}));
+  EXPECT_FALSE(may_fit({.nodes_min = 2, .nodes_max = 2, .each = {.cores = 0}}));
 }
 
 // Of 8,000 MiB on each node; memory is shared by all rows and partitions.
@@ -95,8 +95,8 @@ TEST_F(RowRoomTest, AJobMayFitWhereItsMemoryIsFree) {
   stopped.allocation.nodes.front().memory = MemoryMiB{1000};
   for (const Job* job : {&holder, &stopped}) room.enter(*job);
   const auto may_fit = [&](int count, const CountedDemand& memory, std::size_t gone) {
-    const RowRoom::Needs needs{
-        .nodes_min = count, .nodes_max = count, .cpus = 2, .memory = memory};
+    const Needs needs{
+        .nodes_min = count, .nodes_max = count, .each = {.cpus = 2, .memory = memory}};
     return room.may_fit(nodes_, needs, gone);
   };
   EXPECT_TRUE(may_fit(2, {CountedPer::kNode, 2000}, 0));
@@ -123,7 +123,7 @@ TEST_F(RowRoomTest, AnyNumberOfJobsGoneCanBeAskedAbout) {
   EXPECT_EQ(room.open_cores(0, 3), 4);
   EXPECT_EQ(room.open_cores(0, 1), 1) << "a job of another partition";
   EXPECT_EQ(room.open_cores(0, 2), 3);
-  const RowRoom::Needs needs{.nodes_min = 2, .nodes_max = 2, .of_node = 2, .cores = 4};
+  const Needs needs{.nodes_min = 2, .nodes_max = 2, .each = {.cores = 2}, .cores = 4};
   EXPECT_FALSE(room.may_fit(nodes_, needs, 1));
   EXPECT_TRUE(room.may_fit(nodes_, needs, 2));
 }

@@ -1,5 +1,5 @@
 // Moves: the jobs that got or lost cores, or whose expected ends may be others than before. A
-// reader that keeps such things of all allocated jobs (backfill/lookahead) looks at these again
+// reader that keeps such things of all allocated jobs (backfill/ends) looks at these again
 // instead of all of them. Some are named more than once, and some may be gone by now.
 #pragma once
 

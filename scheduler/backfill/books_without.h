@@ -1,0 +1,56 @@
+// BooksWithout: the selector's books without the jobs that end first, however many, and without the
+// victims of a job.
+//
+// Where no two jobs share a core they are a trial of the selector, which stays as the last question
+// left it: the next one takes more jobs away, or puts the last ones back. Where jobs are stacked
+// rows would be packed anew for each question, so the books without so many jobs are copied, and
+// the copy is kept for the next question that comes to as many.
+//
+// Threads: none. Cost: of() Trial::remove() or put_back() for the jobs between the last question
+// and this one; where jobs are stacked Trial::copy() besides, once for each number of jobs.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+
+#include "scheduler/backfill/ends.h"
+#include "scheduler/backfill/victims.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/cluster.h"
+#include "scheduler/select/selector.h"
+
+namespace sched {
+
+class BooksWithout {
+ public:
+  // The arguments must outlive this object.
+  BooksWithout(const Cluster& cluster, JobBooks& books, Ends& ends)
+      : cluster_{cluster}, books_{books}, ends_{ends} {}
+
+  // The books without the victims (null = there are none) and without the first `count` of the
+  // ends. Valid until the next call. REQUIRES: no trial but this object's own lives; the ends are
+  // read, unless nothing is taken away; release() before the victims change.
+  Chooser& first(std::size_t count, const Victims* victims);
+  // The selector's books are the real ones again.
+  void release();
+  // The books are about to change, or have changed.
+  void forget_copies();
+
+ private:
+  using Copies = std::map<std::size_t, std::unique_ptr<Chooser>>;  // by the number of ends
+  void take_away(std::size_t count, const Victims* victims);
+  Chooser& copy_of(std::size_t count, const Victims* victims);
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  Ends& ends_;
+  std::unique_ptr<Selector::Trial> trial_;
+  const Victims* gone_victims_ = nullptr;  // these are taken away in the trial …
+  std::size_t gone_ = 0;                   // … and so many of the ends
+  Copies copies_;                          // without victims
+  Copies victim_copies_;                   // without these
+  Victims::Jobs copies_victims_;
+};
+
+}  // namespace sched

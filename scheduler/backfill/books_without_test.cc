@@ -1,0 +1,91 @@
+// The books without the jobs that end first, and without victims. Nodes a to d of 4 cores.
+#include "scheduler/backfill/books_without.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "scheduler/testing/ends_world.h"
+
+namespace sched::testing {
+namespace {
+
+// Jobs 1 to 4 on a to d end in this order; with two rows 5 to 8 are there too, and end later. Asked
+// is which nodes a job of all four cores of one node gets.
+class BooksWithoutTest : public ::testing::TestWithParam<int> {
+ protected:
+  BooksWithoutTest() {
+    for (int i = 0; i < 4 * GetParam(); ++i) {
+      world_.running(1 + i, std::string{static_cast<char>('a' + i % 4)}, 10 * (i + 1));
+    }
+    JobRequest request = job(99, 1);
+    request.tasks = 4;
+    asks_ = &world_.submit(request);
+    world_.ends_at(1);
+  }
+  std::string chosen(std::size_t count, const std::string& letters,
+                     const Victims* victims = nullptr) {
+    return world_.chosen(books_.first(count, victims), *asks_, world_.set_of(letters));
+  }
+  // Of this job, which ends as the index-th.
+  Victims victim(std::int64_t id, std::size_t index) {
+    Victims victims;
+    victims.jobs.emplace_back(&world_.books.find(JobId{id})->select,
+                              Selector::Trial::Keep::kNothing);
+    victims.fates.resize(world_.ends.all().size());
+    victims.fates[index] = Victims::Fate::kMustEnd;
+    return victims;
+  }
+
+  EndsWorld world_{EndsWorld::of_cores(GetParam())};
+  Job* asks_ = nullptr;
+  BooksWithout books_{world_.cluster, world_.books, world_.ends};
+};
+INSTANTIATE_TEST_SUITE_P(Rows, BooksWithoutTest, ::testing::Values(1, 2));
+
+// Goal: an answer does not depend on what was asked before. Method: more, fewer, and none.
+TEST_P(BooksWithoutTest, SoManyJobsAreGone) {
+  EXPECT_EQ(chosen(0, "abcd"), "-");
+  EXPECT_EQ(chosen(2, "bcd"), "b");
+  EXPECT_EQ(chosen(4, "cd"), "c");
+  EXPECT_EQ(chosen(3, "d"), "-") << "4 came back";
+  EXPECT_EQ(chosen(1, "abcd"), "a");
+  EXPECT_EQ(chosen(1, "bcd"), "-");
+  EXPECT_EQ(chosen(0, "abcd"), "-");
+}
+
+TEST_P(BooksWithoutTest, ReleasedTheyAreTheRealBooks) {
+  EXPECT_EQ(chosen(2, "abcd"), "a");
+  books_.release();
+  EXPECT_EQ(world_.chosen(world_.books.selector(), *asks_, world_.set_of("abcd")), "-");
+  EXPECT_EQ(chosen(2, "bcd"), "b") << "from there on it begins anew";
+}
+
+TEST_P(BooksWithoutTest, VictimsAreGoneFromTheBeginning) {
+  const Victims of_c = victim(3, 2);
+  EXPECT_EQ(chosen(0, "abcd", &of_c), "c");
+  EXPECT_EQ(chosen(1, "ab", &of_c), "a");
+  EXPECT_EQ(chosen(4, "d", &of_c), "d") << "the victim is not taken away twice";
+  EXPECT_EQ(chosen(1, "bd", &of_c), "-");
+  EXPECT_EQ(chosen(1, "c", &of_c), "c") << "nor does it come back";
+  books_.release();
+  EXPECT_EQ(chosen(1, "c"), "-") << "another job has no victims";
+  const Victims of_d = victim(4, 3);
+  EXPECT_EQ(chosen(1, "c", &of_d), "-") << "or others";
+  EXPECT_EQ(chosen(1, "d", &of_d), "d");
+}
+
+TEST_P(BooksWithoutTest, AfterAChangeTheyAreMadeAnew) {
+  EXPECT_EQ(chosen(1, "abcd"), "a");
+  books_.release();
+  world_.end(1);
+  world_.running(50, "a", 5);
+  if (GetParam() == 2) world_.running(51, "b", 6);
+  books_.forget_copies();
+  world_.ends_at(2);
+  EXPECT_EQ(chosen(1, "abcd"), "a") << "50 ends first now";
+  EXPECT_EQ(chosen(0, "abcd"), "-");
+}
+
+}  // namespace
+}  // namespace sched::testing

@@ -1,0 +1,120 @@
+// Ends: which allocated job is expected to end when, in their order, and what is free on each node
+// until then. Jobs that are completing have given their cores back already and are not among them.
+//
+// It is kept from one pass to the next: read() looks again at what JobBooks::moves() names, of
+// which it is the one reader, and at ends that move with the time ("unsettled"). Where jobs take
+// turns all is read anew, because their ends follow from the turns.
+//
+// What others work out of the ends is theirs to forget: generation() tells them when.
+//
+// Threads: none. Cost: read() O(jobs that moved × log of the ends, and a pass over the ends to take
+// them out), or O(allocated jobs × log) where all is read; add() O(ends) in moves; expected_end()
+// and guess() O(1), and where jobs take turns what Turns::expected_end() costs.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "scheduler/backfill/needs.h"
+#include "scheduler/gang/turns.h"
+#include "scheduler/jobs/job_books.h"
+#include "scheduler/model/allocation_nodes.h"
+#include "scheduler/model/cluster.h"
+
+namespace sched {
+
+// What a job without a time limit is reckoned with, and the least time that can be told apart.
+inline constexpr base::Duration kUnlimitedTime = std::chrono::hours{365 * 24};
+inline constexpr base::Duration kShortestTime = std::chrono::seconds{1};
+
+class Ends {
+ public:
+  struct End {
+    base::Instant at;
+    std::int64_t order;  // the job's, in the job table
+    const Job* job;      // not to be looked at once it has moved: it may be gone
+    // Of a job on one node, that node and what it gives back there, so that the job need not be
+    // fetched from memory for it; -1 = its allocation tells.
+    int rank = -1;
+    CoresAndMemory freed{};
+    friend bool operator==(const End&, const End&) = default;
+  };
+
+  // The arguments must outlive this object.
+  Ends(const Cluster& cluster, JobBooks& books, gang::Turns& turns)
+      : cluster_{cluster}, books_{books}, turns_{turns} {}
+
+  // Ends are expected and guessed as of this instant. Returns false if those that were read before
+  // may be others now: then the caller must forget().
+  bool go_to(base::Instant now);
+  base::Instant now() const { return now_; }
+  // The next read() looks at the books.
+  void forget() { is_read_ = false; }
+  void read();
+  // The job has just started; its end is put into the order, instead of reading all that moved for
+  // each job that a pass starts. Returns false if the caller must forget().
+  bool add(const Job& job);
+  // Another number after each change of the ends, and of what is guessed of them.
+  std::uint64_t generation() const { return generation_; }
+
+  // --- REQUIRES: read() ---
+  // In their order; those that end together in the order of the job table. Valid until the next
+  // generation.
+  const std::vector<End>& all() const { return ends_; }
+  // What is free now, by rank. Of memory less than 0, what jobs hold: how much a node has changes
+  // with the pods of others, and is looked up when it is needed.
+  const std::vector<CoresAndMemory>& free() const { return free_; }
+  // Returns when the job ends; later than now, also of one that should have ended already (R8.3).
+  base::Instant guess(const End& end) const { return end.at > now_ ? end.at : guess_overdue(end); }
+  // Returns the job's place in their order; nullopt if it has none.
+  std::optional<std::size_t> find(const Job& job) const;
+  // Calls visit(rank, freed) for each node that the job leaves, with what it gives back.
+  template <typename Visit>
+  void for_each_node(const End& end, const Visit& visit) const {
+    if (end.rank >= 0) return visit(end.rank, end.freed);
+    for_each_rank(cluster_, end.job->allocation, [&](int rank, const NodeAllocation& use) {
+      visit(rank, freed_on(*end.job, use));
+    });
+  }
+
+  // --- whether they are read or not ---
+  // A job's expected end: start + time limit, a year if it has none (8.1). Time that it does not
+  // run while others have their turn is added as far as it is known.
+  base::Instant expected_end(const Job& job) const;
+  // Returns true if no two jobs share a core, so that the free cores of a node are its cores
+  // without those of its jobs.
+  bool counts_cores();
+  // Empty, or how what is kept differs from what would be read anew; for tests. Reads the ends.
+  std::string check_invariants();
+
+ private:
+  static CoresAndMemory freed_on(const Job& job, const NodeAllocation& use);
+  base::Instant guess_overdue(const End& end) const;
+  void read_all();
+  void read_moved();
+  End end_of(const Job& job) const;
+  void note_if_unsettled(const End& end);
+  void count_free(const Job& job, int sign);
+  void recount_free(NodeIndex node);
+
+  const Cluster& cluster_;
+  JobBooks& books_;
+  gang::Turns& turns_;
+  base::Instant now_{};
+  bool is_read_ = false;             // ends_ are as of now_ and of the books
+  std::uint64_t books_version_ = 0;  // that they are of; 0 = of none yet
+  std::uint64_t configuration_ = 0;  // likewise, of the cluster
+  std::uint64_t generation_ = 1;
+  std::vector<End> ends_;
+  std::vector<std::int64_t> unsettled_;  // jobs whose ends depend on now_
+  std::vector<CoresAndMemory> free_;
+  bool counts_cores_ = false;
+  std::uint64_t counts_cores_of_ = 0;  // the configuration
+};
+
+}  // namespace sched
