@@ -166,15 +166,14 @@ class TlsStream final : public httplib::Stream {
 class TlsClient final : public httplib::ClientImpl {
  public:
   // `proxy` has no host for a direct connection.
-  TlsClient(std::shared_ptr<TlsContext> context, Url server, Url proxy)
+  TlsClient(std::shared_ptr<TlsContext> context, Url server, Url proxy, base::Duration gather)
       : ClientImpl{proxy.host.empty() ? server.host : proxy.host,
                    proxy.host.empty() ? server.port : proxy.port},
         context_{std::move(context)},
         server_{std::move(server)},
-        proxy_{std::move(proxy)} {}
+        proxy_{std::move(proxy)},
+        gather_{gather} {}
 
-  // Request::gather, of a connection that is made from now on.
-  void set_gather(base::Duration gather) { gather_ = gather; }
   // Why there is no connection, if this class knows it.
   const std::optional<Error>& failure() const { return failure_; }
   // What is wrong with the server's certificate; X509_V_OK: nothing.
@@ -254,7 +253,7 @@ class TlsClient final : public httplib::ClientImpl {
   const std::shared_ptr<TlsContext> context_;
   const Url server_;
   const Url proxy_;
-  base::Duration gather_{};
+  const base::Duration gather_;  // Request::gather
   std::unique_ptr<TlsConnection> tls_;
   std::optional<Error> failure_;
   long verify_result_ = X509_V_OK;
@@ -356,10 +355,10 @@ class HttpTransport::Connections {
   }
 
   // Returns a connection that no other call will use: for streams.
-  Result<Connection> make(const Credential& credential) {
+  Result<Connection> make(const Credential& credential, base::Duration gather) {
     auto party = party_of(credential);
     if (!party.ok()) return party.error();
-    return make(*std::move(party));
+    return make(*std::move(party), gather);
   }
 
   // Translates a request for the library. kInvalidArgument if the path is not one: a blank or a
@@ -471,12 +470,12 @@ class HttpTransport::Connections {
     return party_;
   }
 
-  Result<Connection> make(PartyPointer party) const {
+  Result<Connection> make(PartyPointer party, base::Duration gather = {}) const {
     // Checked for each connection: a certificate expires while the process runs, and the alert of
     // the server does not always arrive (tls_alert) and never says since when.
     if (auto status = check_dates_of(*party); !status.ok()) return status.error();
     std::unique_ptr<httplib::ClientImpl> client =
-        is_tls() ? std::make_unique<TlsClient>(party->tls, url_, proxy_) : make_plain();
+        is_tls() ? std::make_unique<TlsClient>(party->tls, url_, proxy_, gather) : make_plain();
     client->set_keep_alive(true);
     // Head and body of a request are two writes; without this the second waits for the
     // acknowledgement of the first (Nagle's algorithm).
@@ -628,11 +627,10 @@ base::Status HttpTransport::stream(const Request& request,
   if (!library_request.ok()) return library_request.error();
   // A connection of its own, since it ends with the stream, and since another thread may break it
   // off.
-  auto made = connections_->make(*credential);
+  auto made = connections_->make(*credential, request.gather);
   if (!made.ok()) return made.error();
   httplib::ClientImpl& client = *made->client;
   set_timeouts(client, request.timeout);
-  if (auto* const tls = dynamic_cast<TlsClient*>(&client)) tls->set_gather(request.gather);
   // stop() reaches a connection only once it is being made (it waits for the library's lock); a
   // stop before that is seen here, after the lock was taken.
   client.set_socket_options([&](int descriptor) {

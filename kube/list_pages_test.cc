@@ -94,8 +94,8 @@ TEST_F(ListPages, AreTheSameWhenTheyAreReadAhead) {
   EXPECT_THAT(limits_, ElementsAre(8, 4, 2, 2, 2, 2, 2));
 }
 
-// Goal: the next page is under way while one is read and its objects are handled. Method: the first object
-// waits until the second page has been asked for; without reading ahead it never is.
+// Goal: the next page is under way while one is read and its objects are handled. Method: the first
+// object waits until the second page has been asked for; without reading ahead it never is.
 TEST_F(ListPages, TheNextIsUnderWayWhileTheObjectsOfOneAreHandled) {
   std::promise<void> asked;
   transport_.set_handler([&](const Request& request) -> base::Result<Response> {

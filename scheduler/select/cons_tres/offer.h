@@ -1,10 +1,10 @@
 // Offer: how many CPUs each node offers to one job in one attempt, by rank, with sums that let runs
-// of neighbors be weighed without looking at each node: sums of blocks of 64 ranks, and of groups of
-// 64 blocks. What is not in the processor's caches costs most, so a group that cannot matter saves
-// more than its 64 additions.
+// of neighbors be weighed without looking at each node: sums of blocks of 64 ranks, and of groups
+// of 64 blocks. What is not in the processor's caches costs most, so a group that cannot matter
+// saves more than its 64 additions.
 //
-// Cost: set O(1); sums and tightest O(nodes / 4096 + 64), and O(64) for each block and each group in
-// which something has been set since.
+// Cost: set O(1); sums and tightest O(nodes / 4096 + 64), and O(64) for each block and each group
+// in which something has been set since.
 #pragma once
 
 #include <algorithm>
