@@ -87,6 +87,13 @@ struct JobEnding {
   JobState verdict;
   int exit_code = 0;
 };
+// Nothing of the job is left on these nodes, while it still ends on others: they take new jobs as
+// soon as its cores are free (R2.1). Its gang place stays until JobGone (R2.2). Nodes that are told
+// again, or that it does not have, and a job whose end was not decided, change nothing.
+struct NodesClean {
+  JobId job;
+  std::vector<std::string> nodes;
+};
 // All pods of the job are gone and its nodes are clean: T6. Of a job that ended by itself without a
 // JobEnding before, `verdict` says how it ended.
 struct JobGone {
@@ -122,7 +129,7 @@ struct TimeLimitReached {
 
 using Event =
     std::variant<Configure, NodeUpdate, NodeRemove, Submit, Update, Hold, Release, UserSuspend,
-                 UserResume, Cancel, Requeue, Forget, JobReady, JobRan, JobEnding, JobGone,
-                 StartRefused, Wake, SliceEnd, Pass, TimeLimitReached>;
+                 UserResume, Cancel, Requeue, Forget, JobReady, JobRan, JobEnding, NodesClean,
+                 JobGone, StartRefused, Wake, SliceEnd, Pass, TimeLimitReached>;
 
 }  // namespace sched

@@ -1,6 +1,7 @@
 #include "operator/jobs/gang_runner.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -52,12 +53,14 @@ bool GangRunner::may_requeue(const JobRecord& job) const {
       parts_.policy.configuration().cluster.requeue_default);
 }
 
-// Asks for the deletion of all pods, and tells the scheduler when the last one is gone. A creation
-// that is under way counts as a pod: its answer may bring one.
+// Asks for the deletion of all pods, and tells the scheduler which nodes have none any longer, and
+// when the last one is gone. A creation that is under way counts as a pod: its answer may bring
+// one.
 void GangRunner::run_ending(JobRecord& job) {
   const kube::JobEnding ending = *job.wanted().ending;
   pods_.end_pods(job, ending.grace_end);
-  if (pods_.has_pods_left(job) || !job.start.creating.empty()) return;
+  if (!job.start.creating.empty()) return;
+  if (pods_.has_pods_left(job)) return tell_clean_nodes(job);
   note_successes(job);
   if (job.start.undo) return finish_undo(job);
   // With a grace time it has run on since its ending was shown.
@@ -66,6 +69,21 @@ void GangRunner::run_ending(JobRecord& job) {
       sched::JobGone{.job = job.id,
                      .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided
                      .exit_code = ending.exit_code.value_or(0)});
+}
+
+// A gang's pods may end minutes apart (their grace periods, a slow kubelet); its other nodes are of
+// use meanwhile.
+void GangRunner::tell_clean_nodes(JobRecord& job) {
+  if (job.start.undo) return;  // to the scheduler it never ran
+  const std::optional<std::set<std::string>> left = pods_.nodes_with_pods_left(job);
+  if (!left) return;
+  sched::NodesClean clean{.job = job.id, .nodes = {}};
+  for (const std::string& node : job.start.nodes) {
+    if (!left->contains(node) && job.start.clean_nodes.insert(node).second) {
+      clean.nodes.push_back(node);
+    }
+  }
+  if (!clean.nodes.empty()) scheduler_.tell(std::move(clean));
 }
 
 // Pods that others have made: their owner decides what the end of one of them means, so the gang

@@ -28,6 +28,7 @@ class GangRunner {
 
  private:
   void run_ending(JobRecord& job);
+  void tell_clean_nodes(JobRecord& job);
   void run_started(JobRecord& job);
   void run_members(JobRecord& job, const GangObservation& seen);
   void fill_places(JobRecord& job);

@@ -45,6 +45,7 @@ struct GangStart {
   std::optional<Members> members;  // of a job with spec.completions
   std::set<int> seen;              // with members: indexes of slots whose present pod was seen
   std::vector<std::string> nodes;  // of the slots, each once
+  std::set<std::string> clean_nodes;  // while it ends: those that the scheduler was told of
   bool launching = false;          // its template is being read
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.

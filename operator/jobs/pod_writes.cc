@@ -328,13 +328,26 @@ void PodWrites::end_stale_pods(JobRecord& job) {
   }
 }
 
+// A finished pod holds no CPU or memory. A lost node is gone for good (deleted, or tainted
+// out-of-service), so nothing runs there either.
+bool PodWrites::is_left(const kube::Pod& pod) const {
+  return !is_finished(pod) && !parts_.nodes.is_lost(node_of(pod).value_or(""));
+}
+
 bool PodWrites::has_pods_left(const JobRecord& job) const {
-  return std::any_of(job.pods.begin(), job.pods.end(), [&](const auto& entry) {
-    // A finished pod holds no CPU or memory. A lost node is gone for good (deleted, or tainted
-    // out-of-service), so nothing runs there either.
-    return !is_finished(*entry.second) &&
-           !parts_.nodes.is_lost(node_of(*entry.second).value_or(""));
-  });
+  return std::ranges::any_of(job.pods,
+                             [&](const auto& entry) { return is_left(*entry.second); });
+}
+
+std::optional<std::set<std::string>> PodWrites::nodes_with_pods_left(const JobRecord& job) const {
+  std::set<std::string> nodes;
+  for (const auto& [name, pod] : job.pods) {
+    if (!is_left(*pod)) continue;
+    const std::optional<std::string> node = node_of(*pod);
+    if (!node || node->empty()) return std::nullopt;
+    nodes.insert(*node);
+  }
+  return nodes;
 }
 
 // A pod that is gone, or that was made anew under its name, needs no further try; its watch tells.

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ class PodWrites {
   void end_stale_pods(JobRecord& job);
   // Something of the job may still run.
   bool has_pods_left(const JobRecord& job) const;
+  // Where; nullopt if a pod is on no node yet. Cost: O(pods).
+  std::optional<std::set<std::string>> nodes_with_pods_left(const JobRecord& job) const;
 
   // The pods to make or to pin for which there is room: a gang's by their slots, gangs in the order
   // in which theirs might be made. Cost: these.
@@ -57,6 +60,7 @@ class PodWrites {
   void answered(PodDeleted&& outcome);
 
  private:
+  bool is_left(const kube::Pod& pod) const;
   void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);

@@ -49,6 +49,31 @@ TEST(Operator, AContainerEndsUnderItsName) {
   EXPECT_EQ(pods[0].status.container_statuses[0].name, "solver");
 }
 
+// R2.1: a pod that cannot end holds its own node, and not those of the whole gang. A new leader
+// sees the same.
+TEST(Operator, ANodeIsOfUseAsSoonAsThePodsThereAreGone) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-13]"}}}, {"default", true}}));
+  world.apply(gang_job("wide", 2, ""));
+  ASSERT_TRUE(world.run_until([&] { return world.state("wide") == "Running"; }, minutes{1}));
+  world.apply(gang_job("next", 1, ""));
+  world.apply(gang_job("last", 1, ""));
+  world.node("n13").power_off();
+  world.patch_job("wide", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("next") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("next").status.allocation->hostlist, "n12");
+  EXPECT_EQ(world.pods_of("wide").size(), 1U);
+  EXPECT_NE(world.state("last"), "Running");
+  world.restart_operator();
+  world.patch_job("next", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("last") == "Running"; }, minutes{2}))
+      << world.log_tail();
+  EXPECT_EQ(world.job("last").status.allocation->hostlist, "n12");
+  expect_no_violations(world);
+}
+
 // The pods of a start have names of their own. Expects that each pod of the job stands in its
 // node's timetable, unless that lists none: a pod that is not listed is never frozen, and would run
 // in the turns of the other job.

@@ -358,7 +358,7 @@ bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
   int missing = left ? pods_on(search.question.job.request, use) - *left : 0;
   if (missing <= 0) return true;
   for (const Job* const there : books_.usage().jobs_on(use.node)) {
-    if (!is_gone_by(search, *there, start)) continue;
+    if (there->has_left(use.node) || !is_gone_by(search, *there, start)) continue;
     for (const NodeAllocation& freed : there->allocation.nodes) {
       if (freed.node == use.node) missing -= pods_on(there->request, freed);
     }

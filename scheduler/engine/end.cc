@@ -1,6 +1,10 @@
 // Endings (T5 to T7): decided once, carried out by the caller, completed with JobGone.
 #include "scheduler/engine/engine.h"
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace sched {
 
 // Returns true if the user and the administrator allow a requeue (13.5). A job without an existing
@@ -26,7 +30,7 @@ void Engine::begin_ending(Job& job, Ending ending) {
   }
 }
 
-// R2.1: cores and memory are free in the books, but the nodes are completing until JobGone.
+// R2.1: cores and memory are free in the books, but the nodes are completing until they are clean.
 void Engine::kill(Job& job) {
   turns_->charge(job);
   // Outside the gang the clock stops here: time in which the processes only end is not charged.
@@ -52,6 +56,25 @@ void Engine::on(const JobEnding& event) {
   if (job == nullptr || !job->allocated() || job->ending) return;
   end_by_itself(*job, event.verdict, event.exit_code);
   kill(*job);
+}
+
+void Engine::on(const NodesClean& event) {
+  Job* job = books_.find(event.job);
+  if (job == nullptr || !job->allocated() || !job->ending) return;
+  std::vector<NodeIndex> told;
+  for (const std::string& name : event.nodes) {
+    if (const auto node = cluster_.find_node(name)) told.push_back(*node);
+  }
+  std::ranges::sort(told);
+  std::vector<NodeIndex> clean;  // once each, whatever was told
+  for (const NodeAllocation& use : job->allocation.nodes) {
+    if (std::ranges::binary_search(told, use.node) && !job->has_left(use.node)) {
+      clean.push_back(use.node);
+    }
+  }
+  std::ranges::sort(clean);
+  clean.erase(std::unique(clean.begin(), clean.end()), clean.end());
+  if (!clean.empty()) books_.leave_nodes(*job, clean);
 }
 
 // A job that was never told to end has ended by itself, and its verdict comes with the event.

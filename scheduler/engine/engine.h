@@ -97,6 +97,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const JobReady& event);
   void on(const JobRan& event);
   void on(const JobEnding& event);
+  void on(const NodesClean& event);
   void on(const JobGone& event);
   void on(const StartRefused& event);
   void on(const Wake& event);

@@ -269,6 +269,7 @@ class Run {
         return bytes_.flag() ? step(Hold{.job = job, .by_admin = bytes_.flag()})
                              : step(Release{job});
       case 11:
+        if (bytes_.below(4) == 0) return nodes_clean(job);
         return bytes_.flag() ? step(Cancel{job}) : step(Requeue{job});
       case 12:
         return told_ ? step(TimeLimitReached{job}) : wake();
@@ -282,6 +283,15 @@ class Run {
     // Only processes that exist can be gone.
     if (book == books_.end() || book->second.waits || book->second.ended) return;
     step(JobGone{job, bytes_.flag() ? JobState::kCompleted : JobState::kFailed, 0});
+  }
+
+  // Some nodes, whether or not the job has them, and whether or not it ends.
+  void nodes_clean(JobId job) {
+    NodesClean clean{.job = job, .nodes = {}};
+    for (const NodeSpec& node : nodes_) {
+      if (bytes_.flag()) clean.nodes.push_back(node.name);
+    }
+    step(clean);
   }
 
   // Nodes fail and are drained under their jobs. What becomes of these is told by other events, or

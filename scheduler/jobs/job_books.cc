@@ -1,5 +1,7 @@
 #include "scheduler/jobs/job_books.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "scheduler/preempt/rules.h"
 
@@ -127,6 +129,14 @@ void JobBooks::release_cores(Job& job) {
   changed();
 }
 
+void JobBooks::leave_nodes(Job& job, const std::vector<NodeIndex>& nodes) {
+  usage_.leave(job, nodes);
+  job.clean_nodes.insert(job.clean_nodes.end(), nodes.begin(), nodes.end());
+  std::sort(job.clean_nodes.begin(), job.clean_nodes.end());
+  moved(job);
+  changed();
+}
+
 // The listeners come first, since they read the allocation that goes; then the books, in the
 // opposite order of book().
 void JobBooks::end(Job& job, JobState next) {
@@ -139,6 +149,7 @@ void JobBooks::end(Job& job, JobState next) {
   job.allocation = Allocation{};
   job.user_suspended = job.cores_released = job.ready = false;
   job.ending.reset();
+  job.clean_nodes.clear();
   job.state = next;
   show(job);
   changed();

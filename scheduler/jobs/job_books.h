@@ -70,7 +70,8 @@ class JobBooks {
   // priority.
   void set_request(Job& job, const JobRequest& request);
 
-  // --- the allocation: begin, then set_ready, set_ending, release_cores, end ---
+  // --- the allocation: begin, then set_ready, set_ending, release_cores,
+  // leave_nodes, end ---
   // The job runs on these nodes from now on (T2). Decides Start.
   void begin(Job& job, PartitionIndex partition, Allocation allocation, SharingStatus sharing,
              base::Instant now);
@@ -83,6 +84,8 @@ class JobBooks {
   // Its processes are on their way out: cores and memory are free, and its nodes count as
   // completing (R2.1). REQUIRES: an ending.
   void release_cores(Job& job);
+  // Nothing of it is left on these of its nodes. REQUIRES: an ending; it has not left them before.
+  void leave_nodes(Job& job, const std::vector<NodeIndex>& nodes);
   // It has left its nodes and is `next` from here on: pending, or a terminal state.
   void end(Job& job, JobState next);
   // Makes the selector and the node usage anew: the nodes or the configuration changed.

@@ -4,6 +4,7 @@
 // Records have stable addresses until they are erased; selectors keep pointers to Job::select.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -100,6 +101,7 @@ struct Job {
   // --- JobBooks: the allocation, continued ---
   Allocation allocation;
   std::optional<Ending> ending;
+  std::vector<NodeIndex> clean_nodes;  // nothing of the job is left there; ascending
   SelectJob select;  // what the selectors see of it
   base::Instant allocated_at{};
   std::optional<base::Instant> start_time;
@@ -169,8 +171,12 @@ struct Job {
   bool allocated() const { return partition.has_value(); }
   bool running() const { return state == JobState::kRunning; }
   bool suspended() const { return state == JobState::kSuspended; }
-  // Allocated and its processes are on their way out: its nodes take no new jobs (R2.1).
+  // Allocated and its processes are on their way out: its nodes take no new jobs, but where nothing
+  // of it is left (R2.1).
   bool completing() const { return allocated() && ending && ending->killed; }
+  bool has_left(NodeIndex node) const {
+    return std::binary_search(clean_nodes.begin(), clean_nodes.end(), node);
+  }
 };
 
 class JobTable {

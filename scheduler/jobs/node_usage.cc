@@ -45,10 +45,13 @@ void NodeUsage::show_full(NodeIndex node) {
 // are gone.
 void NodeUsage::count_pods(const Job& job, int delta) {
   for (const NodeAllocation& use : job.allocation.nodes) {
-    if (!cluster_.exists(use.node)) continue;
-    nodes_[use.node.index()].pods += delta * pods_on(job.request, use);
-    show_full(use.node);
+    if (cluster_.exists(use.node) && !job.has_left(use.node)) count_pods(job, use, delta);
   }
+}
+
+void NodeUsage::count_pods(const Job& job, const NodeAllocation& use, int delta) {
+  nodes_[use.node.index()].pods += delta * pods_on(job.request, use);
+  show_full(use.node);
 }
 
 // R5.3: the job asked for no memory and no default applies, or for all of it (--mem=0). The
@@ -125,12 +128,24 @@ void NodeUsage::count(const Job& job, int delta) {
 void NodeUsage::count_completing(const Job& job, int delta) {
   completing_count_ += delta;
   for (const NodeAllocation& use : job.allocation.nodes) {
-    if (!cluster_.exists(use.node)) continue;
-    Counters& node = nodes_[use.node.index()];
-    node.completing += delta;
-    const int rank = cluster_.rank(use.node);
-    show(idle_, rank, node.running == 0 && node.completing == 0);
-    show(completing_, rank, node.completing > 0);
+    if (cluster_.exists(use.node) && !job.has_left(use.node)) count_completing(use.node, delta);
+  }
+}
+
+void NodeUsage::count_completing(NodeIndex index, int delta) {
+  Counters& node = nodes_[index.index()];
+  node.completing += delta;
+  const int rank = cluster_.rank(index);
+  show(idle_, rank, node.running == 0 && node.completing == 0);
+  show(completing_, rank, node.completing > 0);
+}
+
+// In its grace time the job still counts as running on all of its nodes, since it has its cores.
+void NodeUsage::leave(const Job& job, const std::vector<NodeIndex>& nodes) {
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    if (!cluster_.exists(use.node) || !std::ranges::binary_search(nodes, use.node)) continue;
+    count_pods(job, use, -1);
+    if (job.completing()) count_completing(use.node, -1);
   }
 }
 

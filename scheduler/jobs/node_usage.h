@@ -30,6 +30,9 @@ class NodeUsage {
   // usage.remove(job); change; usage.add(job) keeps the order of jobs_on(), hence these two.
   void before_change(const Job& job) { count(job, -1); }
   void after_change(const Job& job) { count(job, +1); }
+  // Nothing of the job is left on these nodes: they are not completing because of it, and have none
+  // of its pods. `nodes` ascend; called before Job::clean_nodes has them.
+  void leave(const Job& job, const std::vector<NodeIndex>& nodes);
   // An allocated job that is not completing begins to count as running, or ends to.
   void change_running(const Job& job, bool running) { count_running(job, running ? +1 : -1); }
 
@@ -37,7 +40,7 @@ class NodeUsage {
   const NodeSet& idle() const { return idle_; }
   // Nodes without a running job that refuses to share.
   const NodeSet& shareable() const { return shareable_; }
-  // Nodes on which a job is completing: no new job (R2.1).
+  // Nodes on which a job is completing, and has something left: no new job (R2.1).
   const NodeSet& completing() const { return completing_; }
   bool any_completing() const { return completing_count_ > 0; }
   // Nodes that take no more pods (NodeSpec::pods_max); what the others still take.
@@ -54,7 +57,7 @@ class NodeUsage {
   bool restricts(bool exclusive_user) const { return exclusive_user || owners_count_ > 0; }
   // The ranks at which one of the four sets changed.
   const ChangeLog& log() const { return log_; }
-  // Allocated jobs of the node, in the order in which they came.
+  // Allocated jobs of the node, in the order in which they came; also those that have left it.
   const std::vector<const Job*>& jobs_on(NodeIndex node) const { return nodes_[node.index()].jobs; }
   // R7.30: the nodes that `job` may use as far as users are concerned, out of `nodes`.
   void restrict_to_user(const Job& job, bool exclusive_user, NodeSet& nodes) const;
@@ -72,7 +75,9 @@ class NodeUsage {
   void count(const Job& job, int delta);
   void count_running(const Job& job, int delta);
   void count_completing(const Job& job, int delta);
+  void count_completing(NodeIndex node, int delta);
   void count_pods(const Job& job, int delta);
+  void count_pods(const Job& job, const NodeAllocation& use, int delta);
   void show_full(NodeIndex node);
   bool takes_all_memory(const Job& job) const;
   void show_memory_taken(const Job& job, bool comes);

@@ -1,5 +1,7 @@
 #include "scheduler/simulate/told.h"
 
+#include <chrono>
+#include <deque>
 #include <optional>
 #include <utility>
 
@@ -8,6 +10,10 @@
 
 namespace simulate {
 namespace {
+
+// A slurmd answers that much later that nothing of a job is left. In the recordings a pass 1 ms
+// after the order finds the node still taken, and an end follows it by 45 ms.
+constexpr base::Duration kCleanAfter = std::chrono::milliseconds{40};
 
 // A recording says when Slurm made passes, ended slices and finished jobs. The run tells the
 // scheduler exactly these, so that its decisions can be compared with Slurm's one by one, without
@@ -25,6 +31,7 @@ class ToldRun {
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
+      tell_clean_nodes();
       // Also for an input that Slurm refused, so that each input has its step.
       report_.steps.push_back({.at = now_,
                                .started = {},
@@ -46,6 +53,14 @@ class ToldRun {
   }
 
  private:
+  // Nothing follows from it before the next pass.
+  void tell_clean_nodes() {
+    while (!cleans_.empty() && cleans_.front().first <= now_) {
+      driver_.step(now_, cleans_.front().second);
+      cleans_.pop_front();
+    }
+  }
+
   // Carries decisions out until none is left.
   void settle() {
     // Each job starts and ends at most once in a step, so this is far away.
@@ -91,6 +106,21 @@ class ToldRun {
     } else if (end.verdict == sched::EndingVerdict::kRequeue && end.preemptor) {
       report_.steps.back().victims.push_back({.job = end.job, .requeued = true});
     }
+    if (driver_.commanded() != end.job) {
+      cleans_.emplace_back(now_ + kCleanAfter, clean_but_for_the_first(end.job));
+    }
+  }
+  // A recorded job is a batch script, which runs on the first of its nodes alone. The others are
+  // clean as soon as their slurmd has answered; the first one is with TellEnd.
+  sched::NodesClean clean_but_for_the_first(sched::JobId job) {
+    sched::NodesClean clean{.job = job, .nodes = {}};
+    const std::optional<sched::JobView> view = driver_.scheduler().job(job, now_);
+    if (!view || view->allocation == nullptr) return clean;
+    const std::vector<sched::NodeAllocation>& nodes = view->allocation->nodes;
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      clean.nodes.push_back(driver_.scheduler().node_name(nodes[i].node));
+    }
+    return clean;
   }
   void note(const sched::StateChange& change) {
     outcome(change.job).state = change.state;
@@ -130,6 +160,7 @@ class ToldRun {
   base::Instant now_{};
   ToldReport report_;
   std::vector<sched::Event> follow_ups_;
+  std::deque<std::pair<base::Instant, sched::NodesClean>> cleans_;  // to be told then
 };
 
 }  // namespace

@@ -38,6 +38,42 @@ TEST_F(Endings, R13_5_NoRequeueWithoutAPartition) {
   EXPECT_EQ(state(1), JobState::kRunning);
 }
 
+// R2.1: a node takes new jobs as soon as nothing is left there of the job that ends, whatever its
+// other nodes still have.
+TEST_F(Endings, R2_1_ANodeIsFreeWhenItIsClean) {
+  const auto two = nodes("n", 1, 2);
+  add("p", two);
+  begin(two);
+  tell(0, Submit{job(1, 2)});
+  tell(1, Submit{job(2, 1)});
+  tell(2, Submit{job(3, 1)});
+  tell(3, NodesClean{JobId{1}, {"n1"}});  // of no meaning: it does not end
+  tell(4, Cancel{JobId{1}});
+  EXPECT_EQ(state(2), JobState::kPending);
+  tell(5, NodesClean{JobId{1}, {"n2", "elsewhere"}});
+  EXPECT_EQ(state(2), JobState::kRunning);
+  EXPECT_EQ(state(3), JobState::kPending);
+  tell(6, NodesClean{JobId{1}, {"n2", "n2"}});
+  EXPECT_EQ(state(3), JobState::kPending) << "n1 is not clean";
+  tell(7, JobGone{.job = JobId{1}, .verdict = JobState::kCancelled});
+  EXPECT_EQ(state(3), JobState::kRunning);
+}
+
+// R2.1 and 7.8: in its grace time a job has its cores, also where it has no processes any more.
+TEST_F(Endings, R2_1_ACleanNodeWaitsForTheGraceTime) {
+  const auto two = nodes("n", 1, 2);
+  preempt_by_tier(PreemptMode::kCancel, two);
+  c_.partitions[0].grace_time = std::chrono::minutes{1};
+  begin(two);
+  tell(0, Submit{job(1, 2, "low")});
+  tell(10, Submit{job(2, 1, "high")});
+  ASSERT_EQ(ends().size(), 1U);
+  tell(20, NodesClean{JobId{1}, {"n1", "n2"}});
+  EXPECT_EQ(state(2), JobState::kPending);
+  tell(70, Wake{});
+  EXPECT_EQ(state(2), JobState::kRunning);
+}
+
 // T10 and T7: a requeue gives no priority back.
 TEST_F(Endings, T10_ASuspendedJobIsHeldAfterItsRequeue) {
   const auto one = nodes("n", 1, 1);
