@@ -58,6 +58,7 @@ TEST_F(VictimsTest, AJobMayHaveNone) {
 TEST_F(VictimsTest, AreKeptForAKindUntilTheyAreForgotten) {
   Job& high = world_.submit(2, 1, "high");
   EXPECT_EQ(of(high, 5), nullptr);
+  EXPECT_EQ(of(high), nullptr);
   EXPECT_FALSE(finder_.may_be_any(high, world_.in("high")));
   world_.running(8, "b", 30, "low");
   EXPECT_EQ(of(high, 5), nullptr) << "what is known of the kind";
