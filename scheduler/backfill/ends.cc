@@ -61,8 +61,17 @@ base::Instant Ends::guess_overdue(const End& end) const {
   return std::max(guess, now_ + kShortestTime);
 }
 
+// Where jobs take turns the expected end may be another one than when the ends were read, and in
+// books that are not read yet the job may be missing; then all are looked through.
 std::optional<std::size_t> Ends::find(const Job& job) const {
-  const auto found = std::ranges::find(ends_, &job, &End::job);
+  auto found = ends_.end();
+  if (!cluster_.parameters().gang) {
+    const End wanted{.at = expected_end(job), .order = job.table_order, .job = &job};
+    found = std::ranges::lower_bound(ends_, wanted, ends_before);
+  }
+  if (found == ends_.end() || found->job != &job) {
+    found = std::ranges::find(ends_, &job, &End::job);
+  }
   if (found == ends_.end()) return std::nullopt;
   return static_cast<std::size_t>(found - ends_.begin());
 }

@@ -9,7 +9,8 @@
 //
 // Threads: none. Cost: read() O(jobs that moved × log of the ends, and a pass over the ends to take
 // them out), or O(allocated jobs × log) where all is read; add() O(ends) in moves; expected_end()
-// and guess() O(1), and where jobs take turns what Turns::expected_end() costs.
+// and guess() O(1), and where jobs take turns what Turns::expected_end() costs; find() O(log
+// ends), and where jobs take turns O(ends).
 #pragma once
 
 #include <chrono>

@@ -73,6 +73,21 @@ TEST(Ends, EachNodeThatAJobLeavesIsVisited) {
   EXPECT_EQ(text, "a3 b2 c2 ");
 }
 
+// A limit that was changed meanwhile, and not told, moves no end that was read.
+TEST(Ends, AJobIsFoundWhereItWasRead) {
+  EndsWorld world{EndsWorld::of_cores()};
+  Job& first = world.running(7, "a", 30);
+  Job& second = world.running(8, "b", 60);
+  Job& third = world.running(9, "c", 60);
+  const Ends& ends = world.ends_at(1);
+  EXPECT_EQ(ends.find(first), 0);
+  EXPECT_EQ(ends.find(third), 2) << "with 8 at the same time";
+  first.time_limit = seconds(90);
+  EXPECT_EQ(ends.find(first), 0);
+  EXPECT_EQ(ends.find(second), 1);
+  EXPECT_EQ(ends.find(world.submit(1, 1)), std::nullopt);
+}
+
 // Goal: what was worked out of the ends is forgotten exactly when it is old.
 TEST(Ends, TheGenerationChangesWithTheEnds) {
   EndsWorld world;

@@ -43,6 +43,14 @@ Setup preempting_setup(int nodes) {
   return made;
 }
 
+// The same where a node takes no more pods than those of its two jobs, so that each question looks
+// whose pods are gone by then.
+Setup few_pods_setup(int nodes) {
+  Setup made = planned_setup(nodes);
+  made.pods_max = 2;
+  return made;
+}
+
 // The same stacked up to four deep.
 Setup gang_setup(int nodes) {
   Setup made = setup(nodes, SelectType::kConsTres, {partition("p", OverSubscribe::kForce, 4)});
@@ -202,6 +210,13 @@ BENCHMARK_CAPTURE(backfill_interval, memory, true, memory_setup, fill_memory_and
     ->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(backfill_interval, preempt, true, preempting_setup, fill_and_queue)
     ->Name("BackfillChurn/preempt")
+    ->Arg(1000)
+    ->Arg(10000)
+    ->UseManualTime()
+    ->Iterations(10)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(backfill_interval, pods, true, few_pods_setup, fill_and_queue)
+    ->Name("BackfillChurn/pods")
     ->Arg(1000)
     ->Arg(10000)
     ->UseManualTime()

@@ -24,6 +24,7 @@ struct Setup {
   int nodes = 0;
   sched::Configuration configuration;
   bool labelled = false;  // nodes as Kubernetes has them: see labelled_node()
+  std::optional<int> pods_max{};  // of each node
 };
 
 inline std::string node_name(int index) {
@@ -110,7 +111,9 @@ class World {
     if (timing == Timing::kTold) configuration_.cluster.timetable_lead = base::Duration{0};
     configure();
     for (int i = 0; i < setup.nodes; ++i) {
-      step(sched::NodeUpdate{setup.labelled ? labelled_node(i) : node(i)});
+      sched::NodeSpec spec = setup.labelled ? labelled_node(i) : node(i);
+      if (setup.pods_max) spec.pods_max = setup.pods_max;
+      step(sched::NodeUpdate{std::move(spec)});
     }
   }
 
