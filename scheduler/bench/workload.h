@@ -134,14 +134,20 @@ class World {
           step(sched::JobReady{start->job});
         }
       }
-      const std::optional<base::Instant> due = scheduler_.next_due();
-      if (!due || *due > now_) break;
-      step(sched::Wake{});
-      plans_ += scheduler_.take_plans(now_).size();
+      if (!wake()) break;
     }
     plans_ += scheduler_.take_plans(now_).size();
     benchmark::DoNotOptimize(scheduler_.take_decisions());
     return started;
+  }
+
+  // One step of what is due now; false if nothing is.
+  bool wake() {
+    const std::optional<base::Instant> due = scheduler_.next_due();
+    if (!due || *due > now_) return false;
+    step(sched::Wake{});
+    plans_ += scheduler_.take_plans(now_).size();
+    return true;
   }
 
   sched::JobId submit(sched::JobRequest request) {
@@ -195,14 +201,14 @@ class Stopwatch {
     cpu_seconds_ += cpu_now() - cpu_before;
     state_.SetIterationTime(std::chrono::duration<double>(end - begin).count());
   }
-
- private:
+  // The thread's CPU time in seconds.
   static double cpu_now() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
   }
 
+ private:
   benchmark::State& state_;
   double cpu_seconds_ = 0;
 };
