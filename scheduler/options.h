@@ -1,6 +1,8 @@
 // The use that a scheduler is made for.
 #pragma once
 
+#include <cstddef>
+
 namespace sched {
 
 struct Options {
@@ -14,6 +16,9 @@ struct Options {
   // decided for the backfill's plan, and a pass of the backfill ends as soon as no job that it has
   // not come to can start now. With sched/builtin no starts are estimated.
   bool tells_starts = true;
+  // When a period of the priorities ends, so many waiting jobs at most get their new ones in one
+  // step, and passes wait for the last step. With told timing all steps are made at once.
+  std::size_t priorities_per_step = 32'768;  // some ten milliseconds
 };
 
 }  // namespace sched

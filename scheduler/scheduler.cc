@@ -63,6 +63,9 @@ void Scheduler::restore_from_published(base::Instant now, std::vector<RestoredJo
   engine_->restore_from_published(now, std::move(jobs), std::move(published));
 }
 
+bool Scheduler::works_priorities_out() const {
+  return engine_->works_priorities_out();
+}
 std::vector<JobId> Scheduler::head_of_queue(std::size_t jobs_max) const {
   return engine_->head_of_queue(jobs_max);
 }

@@ -126,7 +126,11 @@ class Scheduler {
 
   std::optional<JobView> job(JobId id, base::Instant now) const;
   std::vector<JobId> jobs() const;  // in job-table order, finished ones not
-  // The jobs that a pass would try first, at most so many. Cost: O(their partitions × QOS).
+  // After the end of a period waiting jobs get new priorities in several steps, of which next_due()
+  // says each. Until the last one passes wait, and the queue has no order.
+  bool works_priorities_out() const;
+  // The jobs that a pass would try first, at most so many; none while works_priorities_out().
+  // Cost: O(their partitions × QOS).
   std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
   const std::string& node_name(NodeIndex node) const;
   const std::string& partition_name(PartitionIndex partition) const;

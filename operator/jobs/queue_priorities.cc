@@ -10,6 +10,7 @@ void show_priority(JobRecord& job, const SchedulerDriver& scheduler) {
 }
 
 void QueuePriorities::refresh(JobBook& jobs, const SchedulerDriver& scheduler) {
+  if (scheduler.names().works_priorities_out()) return;
   const base::Instant period_began = scheduler.names().usage_as_of();
   // Priorities change with the periods of usage alone.
   if (std::exchange(period_began_, period_began) == period_began) return;

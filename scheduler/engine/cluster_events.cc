@@ -71,7 +71,10 @@ void Engine::remove_empty_nodes() {
       ++at;
       continue;
     }
-    if (node) cluster_.remove_node(*at);
+    if (node) {
+      finish_priorities();  // as before other changes of nodes (step())
+      cluster_.remove_node(*at);
+    }
     at = removed_nodes_.erase(at);
   }
 }

@@ -7,6 +7,7 @@ namespace sched {
 
 Engine::Engine(Options options)
     : timing_{timing_of(options)},
+      priorities_per_step_{options.priorities_per_step},
       books_{cluster_},
       turns_{gang::make_turns(options, cluster_, books_, *this)},
       limits_{cluster_, books_, *turns_, timing_.wakes},
@@ -45,6 +46,7 @@ void Engine::step(base::Instant now, const Event& event) {
                              (node != nullptr && cluster_.changes_topology(node->node));
   turns_->go_to(now, about_cluster);
   now_ = now;
+  if (about_cluster) finish_priorities();  // they follow from the nodes and accounts of before
   // Told slices that follow each other change the jobs' records once, when something else comes.
   const bool is_slice = std::holds_alternative<SliceEnd>(event) &&
                         !cluster_.has_changes() &&
@@ -82,6 +84,7 @@ std::vector<JobId> Engine::jobs() const {
 // several.
 std::vector<JobId> Engine::head_of_queue(std::size_t jobs_max) const {
   std::vector<JobId> ids;
+  if (works_priorities_out()) return ids;
   std::set<JobId> seen;  // a job has a record for each of its partitions
   admission_.queue().walk([&](const QueueRecord& record) {
     if (ids.size() >= jobs_max) return false;

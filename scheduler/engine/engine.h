@@ -47,6 +47,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   Engine& operator=(const Engine&) = delete;
 
   void step(base::Instant now, const Event& event);
+  bool works_priorities_out() const { return admission_.works_priorities_out(); }
   std::vector<Decision> take_decisions() { return books_.take_decisions(); }
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
@@ -163,7 +164,9 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // Priorities: a period of theirs is over.
   void end_period(base::Instant at);
   void end_told_periods();
-  void set_priorities(bool changed, const std::function<bool(Job&)>& set);
+  void begin_priorities(bool changed, std::function<bool(Job&)> set);
+  void step_priorities();
+  void finish_priorities();
   bool passes_read_priorities() const;
   bool nothing_is_due() const;
   // Own timing; nullopt = there is no job whose priority or usage it would change.
@@ -171,6 +174,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void time_out(Job& job);
 
   const Timing timing_;
+  const std::size_t priorities_per_step_;
   base::Instant now_{base::Instant::min()};
   Cluster cluster_;
   NodeGroups groups_{cluster_};
@@ -187,6 +191,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   StartEstimates estimates_;  // with sched/builtin, instead
   BackfillSchedule backfill_schedule_;
 
+  bool priorities_changed_ = false;  // while new ones are worked out: one of them is another one
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
   std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet
   std::uint64_t resumes_version_ = 0;    // when they were last tried

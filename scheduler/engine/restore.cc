@@ -124,7 +124,8 @@ void Engine::restore_from_published(base::Instant now, std::vector<RestoredJob> 
 // Priorities have come out anew, so the queue is put in order before the first pass.
 void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>& ended) {
   priorities_.restore_usage(state, ended, now_);
-  set_priorities(false, [this](Job& job) { return priorities_.set(job, now_); });
+  begin_priorities(false, [this](Job& job) { return priorities_.set(job, now_); });
+  finish_priorities();
 }
 
 // Run time up to now, from the object's figure and from what was published since.

@@ -1,6 +1,7 @@
 // Time goes on: wakes, passes, slices and time limits.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "scheduler/engine/engine.h"
 #include "scheduler/preempt/rules.h"
@@ -13,9 +14,13 @@ namespace sched {
 void Engine::on(const Wake&) {
   if (!timing_.wakes) return;
   turns_->wake();
-  if (const auto due = period_due(); due && *due <= now_) end_period(now_);
+  if (!works_priorities_out()) {
+    if (const auto due = period_due(); due && *due <= now_) end_period(now_);
+  }
+  if (works_priorities_out()) step_priorities();
   limits_.fire(now_, [this](Job& job) { time_out(job); });
   retry_resumes();
+  if (works_priorities_out()) return;  // the queue has no order for a pass to follow
   // A pass looks at which nodes have running jobs (R4.4). The backfill waits for the main pass.
   if (pass_schedule_.is_due(now_)) {
     turns_->play();
@@ -26,19 +31,33 @@ void Engine::on(const Wake&) {
   }
 }
 
-// R9.4: usage decays, what runs is charged, and all waiting jobs get new priorities.
+// R9.4: usage decays, what runs is charged, and all waiting jobs get new priorities. Under the
+// classic rule a user's usage counts as of when it is first asked for (R9.14), so all ask now.
 void Engine::end_period(base::Instant at) {
   const bool changed = priorities_.end_period(at);
-  set_priorities(changed, [&](Job& job) { return priorities_.set_again(job, at); });
+  begin_priorities(changed, [this, at](Job& job) { return priorities_.set_again(job, at); });
+  const PriorityParameters& parameters = cluster_.parameters().priority;
+  if (!parameters.fair_tree && parameters.weight_fair_share > 0) finish_priorities();
 }
 
-// Every waiting job gets the priority that set(job) gives it, which returns whether it is another
-// one, and the jobs take their new places in the queue. A pass looks at them again only if it may
-// find something else: mostly all get older together and keep their order. `changed`: other
-// priorities have changed already.
-void Engine::set_priorities(bool changed, const std::function<bool(Job&)>& set) {
-  const bool moved = admission_.set_priorities([&](Job& job) { changed = set(job) || changed; });
-  if (changed && (moved || passes_read_priorities())) books_.changed();
+// Every waiting job will get the priority that set(job) gives it, which returns whether it is
+// another one. `changed`: other priorities have changed already.
+void Engine::begin_priorities(bool changed, std::function<bool(Job&)> set) {
+  priorities_changed_ = changed;
+  admission_.begin_priorities([this, set = std::move(set)](Job& job) {
+    if (set(job)) priorities_changed_ = true;
+  });
+}
+
+// After the last step a pass looks at the jobs again only if it may find something else: mostly all
+// get older together and keep their order.
+void Engine::step_priorities() {
+  const std::optional<bool> moved = admission_.step_priorities(priorities_per_step_);
+  if (moved && priorities_changed_ && (*moved || passes_read_priorities())) books_.changed();
+}
+
+void Engine::finish_priorities() {
+  while (works_priorities_out()) step_priorities();
 }
 
 // Returns true if a pass depends on priorities or usage by more than the order of the queue: a
@@ -73,6 +92,7 @@ void Engine::end_told_periods() {
   while (const auto due = priorities_.next_due()) {
     if (*due > now_) return;
     end_period(*due);
+    finish_priorities();
   }
 }
 
@@ -111,6 +131,7 @@ void Engine::retry_resumes() {
 // The gang is asked last, and not if something is due now anyway: its answer may need a projection.
 std::optional<base::Instant> Engine::next_due() {
   if (!timing_.wakes) return std::nullopt;
+  if (works_priorities_out()) return now_;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) {
     if (at == base::kNever) return;

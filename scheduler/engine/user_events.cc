@@ -81,6 +81,7 @@ void Engine::on(const Hold& event) {
     books_.decide(CommandRefused{job->id, "a job that runs cannot be held: suspend it"});
     return;
   }
+  if (job->pending()) admission_.withdraw(*job);
   job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
   job->held_by_suspend = false;
   if (job->pending()) admission_.admit(*job, now_);
@@ -91,7 +92,11 @@ void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   if (!job->held) return decides_as_recorded() ? release_unheld(*job) : void();
-  if (!job->pending()) turns_->set_held(*job, false);
+  if (job->pending()) {
+    admission_.withdraw(*job);
+  } else {
+    turns_->set_held(*job, false);
+  }
   job->held.reset();
   job->held_by_suspend = job->request.suspend = false;
   job->priority = priorities_.next_basic(job->request);  // 13.2: it is computed anew
@@ -183,6 +188,7 @@ void Engine::on(const UserSuspend& event) {
   if (job == nullptr || is_terminal(job->state)) return;
   job->request.suspend = true;
   if (job->pending()) {
+    admission_.withdraw(*job);
     if (job->held == Reason::kBadConstraints) job->held.reset();
     hold_if_suspended(*job);
     admission_.admit(*job, now_);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/utc.h"
 
 namespace sched {
@@ -34,7 +36,10 @@ std::optional<base::Instant> latest_start(const JobRequest& request) {
 
 Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
     : cluster_{cluster}, books_{books}, wakes_{wakes} {
-  books_.on_over([this](const Job& job) { outside_.erase(job.table_order); });
+  books_.on_over([this](const Job& job) {
+    outside_.erase(job.table_order);
+    outside_waiting_.erase(job.table_order);
+  });
 }
 
 // 1. Partitions that drain or are inactive take no new jobs (1.2.1).
@@ -71,7 +76,7 @@ std::optional<std::string> Admission::refused_at_submit(const JobRequest& reques
 }
 
 // The key of 3.3, worked out when the job enters the queue. As long as it waits only
-// set_priorities() changes it.
+// new_priority() changes it.
 QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
   const Partition& where = cluster_.partition(partition);
   const int order =
@@ -100,33 +105,55 @@ Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
   return job.priority;
 }
 
+void Admission::begin_priorities(WorkOut work_out) {
+  CHECK(!work_out_);
+  work_out_ = std::move(work_out);
+  outside_waiting_.swap(outside_);  // all of them: none had been left in there
+  if (!is_fifo(cluster_)) queue_.begin_priorities();
+}
+
+// The jobs that are in no queue, and then the records.
+std::optional<bool> Admission::step_priorities(std::size_t jobs) {
+  for (; !outside_waiting_.empty(); --jobs) {
+    if (jobs == 0) return std::nullopt;
+    Job& job = *books_.table().all().at(*outside_waiting_.begin());
+    outside_.insert(outside_waiting_.extract(outside_waiting_.begin()));
+    if (!job.held) work_out_(job);
+  }
+  std::optional<bool> moved = false;
+  if (!is_fifo(cluster_)) {
+    moved = queue_.step_priorities(
+        jobs, [this](const QueueRecord& queued) { return new_priority(queued); });
+  }
+  if (moved) work_out_ = nullptr;
+  return moved;
+}
+
 // A job with several records is worked out with each of them, since it is not known which of them
 // comes first. The priority is noted with the job, too: erase() finds the record by it. Of a single
 // record it stands beside the job's own priority, so that nothing else of it has to be fetched.
-bool Admission::set_priorities(const std::function<void(Job&)>& work_out) {
-  for (const std::int64_t order : outside_) {
-    Job& job = *books_.table().all().at(order);
-    if (!job.held) work_out(job);
+Priority Admission::new_priority(const QueueRecord& queued) {
+  Job& job = *queued.record;
+  work_out_(job);
+  // Fixed terms are those of a job with one partition, which keeps no list of priorities.
+  const bool has_one = job.fixed_terms_version != 0;
+  const Priority priority = has_one ? job.priority : priority_in(job, queued.partition);
+  if (job.queued_in.size() == 1) return job.queued_priority = priority;
+  for (QueueRecord& record : job.queued_in) {
+    if (record.partition == queued.partition) record.priority = priority;
   }
-  if (is_fifo(cluster_)) return false;
-  return queue_.set_priorities([&](const QueueRecord& queued) {
-    Job& job = *queued.record;
-    work_out(job);
-    // Fixed terms are those of a job with one partition, which keeps no list of priorities.
-    const bool has_one = job.fixed_terms_version != 0;
-    const Priority priority = has_one ? job.priority : priority_in(job, queued.partition);
-    if (job.queued_in.size() == 1) return job.queued_priority = priority;
-    for (QueueRecord& record : job.queued_in) {
-      if (record.partition == queued.partition) record.priority = priority;
-    }
-    return priority;
-  });
+  return priority;
 }
 
-// Takes the job out of the queue in all its partitions.
+// Takes the job out of the queue in all its partitions. A new priority that the job still waits for
+// is worked out now, as of before whatever is about to happen to it.
 void Admission::withdraw(Job& job) {
   if (job.queued_in.size() == 1) job.queued_in.front().priority = job.queued_priority;
-  for (const QueueRecord& record : job.queued_in) queue_.erase(record, cluster_);
+  bool waited = outside_waiting_.erase(job.table_order) > 0;
+  for (const QueueRecord& record : job.queued_in) {
+    waited = queue_.erase(record, cluster_) || waited;
+  }
+  if (waited && !job.held) work_out_(job);
   job.queued_in.clear();
 }
 
@@ -150,6 +177,7 @@ void Admission::release_bad_constraints(base::Instant now) {
     if (at == books_.table().all().end()) continue;
     Job& job = *at->second;
     if (!job.pending() || job.held != Reason::kBadConstraints) continue;
+    withdraw(job);
     job.held.reset();
     books_.set_reason(job, Reason::kNone);
     admit(job, now);
@@ -209,6 +237,7 @@ void Admission::admit(Job& job, base::Instant now) {
 // The queue has forgotten its records (configure), so the jobs must not take theirs out. All
 // waiting jobs anew, in job-table order, after a change of the configuration.
 void Admission::admit_all(base::Instant now) {
+  CHECK(!work_out_);
   queue_.configure(cluster_);
   for (const auto& [order, job] : books_.table().all()) {
     job->queued_in.clear();

@@ -6,6 +6,7 @@
 // Cost: admit and withdraw O(partitions of the job × log queue).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -36,11 +37,20 @@ class Admission {
 
   // Decides anew whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
-  // Calls work_out(job), which sets its priority, at least once for each pending job that is not
-  // held, and the records take their new places. Returns false if their order is the same as before
-  // for sure. Cost: O(pending jobs), and O(queue × log queue) when many change places.
-  bool set_priorities(const std::function<void(Job&)>& work_out);
-  // Takes its records out of the queue.
+  // New priorities for all jobs that are pending now and not held, in steps. Until the last step
+  // the queue has no order, so no pass may be made; jobs may come, go and change. All is in the end
+  // as if it had been done in one step at this instant: work_out(job), which sets the job's
+  // priority, is called before anything else is done with the job, if it is still to come.
+  // REQUIRES: steps that were begun before are done.
+  using WorkOut = std::function<void(Job&)>;
+  void begin_priorities(WorkOut work_out);
+  bool works_priorities_out() const { return static_cast<bool>(work_out_); }
+  // Works on so many jobs at most. Returns nullopt if another step must follow, and in the end
+  // false if the records are in the same order as before for sure.
+  // REQUIRES: works_priorities_out().
+  std::optional<bool> step_priorities(std::size_t jobs);
+  // Takes its records out of the queue. To be called before anything of the job is changed that its
+  // priority or its place in the queue depends on.
   void withdraw(Job& job);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
   // could hold wait again. Cost: O(these jobs).
@@ -48,6 +58,7 @@ class Admission {
   // Whether it may do something.
   bool has_bad_constraints() const { return !unfit_.empty(); }
   // All pending jobs anew: partitions, QOS or the order changed.
+  // REQUIRES: not works_priorities_out().
   void admit_all(base::Instant now);
   // Finishes the job with state kDeadline if its latest start has passed, and returns whether it
   // did. The caller must still withdraw it.
@@ -58,9 +69,10 @@ class Admission {
   void fire_timers(base::Instant now);
   // Cost: O(timers); for tests.
   bool has_timer(JobId id) const;
-  // Whether set_priorities() comes to the pending job; for tests.
+  // Whether new priorities come to the pending job; for tests.
   bool knows(const Job& job) const {
-    return !job.queued_in.empty() || outside_.contains(job.table_order);
+    return !job.queued_in.empty() || outside_.contains(job.table_order) ||
+           outside_waiting_.contains(job.table_order);
   }
 
   const JobQueue& queue() const { return queue_; }
@@ -71,13 +83,16 @@ class Admission {
   std::string held_message(const Job& job) const;
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
   static Priority priority_in(const Job& job, PartitionIndex partition);
+  Priority new_priority(const QueueRecord& queued);
 
   const Cluster& cluster_;
   JobBooks& books_;
   const bool wakes_;
   JobQueue queue_;
   Unexplained unexplained_;
+  WorkOut work_out_;                // while new priorities are worked out
   std::set<std::int64_t> outside_;  // pending and not in the queue, by table order
+  std::set<std::int64_t> outside_waiting_;  // likewise; they wait for their new priorities
   std::set<std::int64_t> unfit_;    // held for kBadConstraints, by table order; some are no more
   std::set<std::pair<base::Instant, JobId>> timers_;  // a job may have several
 };

@@ -1,10 +1,23 @@
 #include "scheduler/queue/job_queue.h"
 
 #include <algorithm>
-#include <optional>
+#include <utility>
+
+#include "base/check.h"
 
 namespace sched {
 namespace {
+
+// So many records ahead the memory of a job is asked for, so that it has arrived in time.
+constexpr std::size_t kAhead = 16;
+
+// So many records are merged in the time in which one gets its priority, or in less.
+constexpr std::size_t kMergesForOne = 4;
+
+// Fetches the fields of the job that working out a priority reads and writes.
+void fetch(const Job& job) {
+  __builtin_prefetch(&job.priority, 1);
+}
 
 // reach[a][b]: a may preempt b, directly or through others. Used only to detect preemption cycles:
 // the queue order considers direct preemption only, because preemption is not transitive (1.4).
@@ -76,30 +89,64 @@ std::size_t JobQueue::lane_of(const Job& job, const Cluster& cluster) const {
 // A record that is in the queue already is not counted twice.
 void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (!lane.records.insert(in_lane(lane, record))) return;
+  const QueueRecord new_one = in_lane(lane, record);
+  if (!(lane.reordering ? lane.reordering->insert(new_one) : lane.records.insert(new_one))) return;
   ++size_;
   if (counts_.size() <= record.partition.index()) counts_.resize(record.partition.index() + 1);
   ++counts_[record.partition.index()];
 }
 
-void JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
+bool JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
-  if (!lane.records.erase(in_lane(lane, record))) return;
+  const QueueRecord erased = in_lane(lane, record);
+  const bool waited = lane.records.erase(erased);
+  if (!waited && !(lane.reordering && lane.reordering->erase(erased))) return false;
   --size_;
   --counts_[record.partition.index()];
+  return waited && lane.reordering;
+}
+
+void JobQueue::begin_priorities() {
+  for (Lane& lane : lanes_) lane.reordering.emplace();
 }
 
 // With several lanes which of them goes first may depend on priorities, too.
-bool JobQueue::set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of) {
-  bool changed = lanes_.size() > 1;
+std::optional<bool> JobQueue::step_priorities(
+    std::size_t count, const std::function<Priority(const QueueRecord&)>& priority_of) {
   for (Lane& lane : lanes_) {
-    const bool moved = lane.records.change_all([&](QueueRecord& record) {
-      record.priority = priority_of(record);
-      if (lane.within) record.within = record.priority;
-    });
-    changed = changed || moved;
+    if (lane.records.empty()) continue;
+    if (count == 0) return std::nullopt;
+    std::vector<QueueRecord> records = lane.records.take_first(count);
+    count -= records.size();
+    give_priorities(lane, std::move(records), priority_of);
+    if (!lane.records.empty()) return std::nullopt;
   }
-  return changed;
+  count *= kMergesForOne;
+  for (Lane& lane : lanes_) {
+    const std::optional<std::size_t> left = lane.reordering->merge(count);
+    if (!left) return std::nullopt;
+    count = *left;
+  }
+  bool moved = lanes_.size() > 1;
+  for (Lane& lane : lanes_) {
+    moved = moved || lane.reordering->moved();
+    lane.records = (*std::move(lane.reordering)).take();
+    lane.reordering.reset();
+  }
+  return moved;
+}
+
+// The jobs of the records are all over the memory, so those of the records ahead are asked for
+// early.
+void JobQueue::give_priorities(Lane& lane, std::vector<QueueRecord> records,
+                               const std::function<Priority(const QueueRecord&)>& priority_of) {
+  for (std::size_t i = 0; i < std::min(kAhead, records.size()); ++i) fetch(*records[i].record);
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (i + kAhead < records.size()) fetch(*records[i + kAhead].record);
+    records[i].priority = priority_of(records[i]);
+    records[i] = in_lane(lane, records[i]);
+  }
+  lane.reordering->add(records);
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.
@@ -120,6 +167,7 @@ Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Pos
 // too (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in
 // the worst case; there are few QOS.
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
+  CHECK(!lanes_.front().reordering);
   std::vector<SortedRecords::Position> heads(lanes_.size());
   if (lanes_.size() == 1) {
     const SortedRecords& records = lanes_[0].records;

@@ -11,14 +11,16 @@
 // tiers × log records).
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/time.h"
 #include "scheduler/jobs/job_table.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/queue/queue_record.h"
+#include "scheduler/queue/reordering.h"
 #include "scheduler/queue/sorted_records.h"
 
 namespace sched {
@@ -33,17 +35,24 @@ class JobQueue {
   // Forgets all records; lanes as the configuration has them.
   void configure(const Cluster& cluster);
   void insert(const QueueRecord& record, const Cluster& cluster);
-  void erase(const QueueRecord& record, const Cluster& cluster);
+  // Returns true if the record still waited for its new priority (begin_priorities()).
+  bool erase(const QueueRecord& record, const Cluster& cluster);
   std::size_t size() const { return size_; }
   // Records by PartitionIndex.
   const std::vector<int>& counts() const { return counts_; }
 
-  // Gives each record the priority that priority_of(record) returns, and puts them in order again.
-  // Returns false if walk() visits them in the same order as before for sure.
-  // Cost: O(records), and O(records × log of those that change places).
-  bool set_priorities(const std::function<Priority(const QueueRecord&)>& priority_of);
+  // From now on until they are done all records that are there now wait for new priorities, and the
+  // queue has no order. Those that are inserted meanwhile keep theirs.
+  void begin_priorities();
+  // Works on so many records at most: each gets the priority that priority_of(record) returns, and
+  // then its new place. Returns nullopt if another step must follow, and in the end false if walk()
+  // visits the records in the same order as before for sure. REQUIRES: begun, and not done.
+  // Cost: see Reordering; the last step frees the memory of the records that were merged.
+  std::optional<bool> step_priorities(
+      std::size_t count, const std::function<Priority(const QueueRecord&)>& priority_of);
 
   // Calls visit(record) in queue order until it returns false. The queue must not change meanwhile.
+  // REQUIRES: it has an order.
   void walk(const std::function<bool(const QueueRecord&)>& visit) const;
 
  private:
@@ -52,15 +61,18 @@ class JobQueue {
     bool by_priority;  // … if their priority is higher
   };
   struct Lane {
-    SortedRecords records;
+    SortedRecords records;  // while new priorities are worked out: those that still have old ones …
+    std::optional<Reordering> reordering{};  // … and those that have the new
     std::vector<Before> before;
     bool within = false;
   };
   std::size_t lane_of(const Job& job, const Cluster& cluster) const;
-  QueueRecord in_lane(const Lane& lane, QueueRecord record) const {
+  static QueueRecord in_lane(const Lane& lane, QueueRecord record) {
     if (lane.within) record.within = record.priority;
     return record;
   }
+  static void give_priorities(Lane& lane, std::vector<QueueRecord> records,
+                              const std::function<Priority(const QueueRecord&)>& priority_of);
   static Priority highest_from(const SortedRecords& records, SortedRecords::Position head);
 
   std::vector<Lane> lanes_{1};

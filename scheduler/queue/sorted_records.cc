@@ -1,22 +1,12 @@
 #include "scheduler/queue/sorted_records.h"
 
 #include <algorithm>
-#include <cstdint>
-
-#include "scheduler/jobs/job_table.h"
 
 namespace sched {
 namespace {
 
 // Four kilobytes: copied in the time of a cache miss or two.
 constexpr std::size_t kBlockRecords = 56;
-// So many records ahead the memory of a job is asked for, so that it has arrived in time.
-constexpr std::size_t kAhead = 16;
-
-// Fetches the fields of the job that working out a priority reads and writes.
-void fetch(const Job& job) {
-  __builtin_prefetch(&job.priority, 1);
-}
 
 }  // namespace
 
@@ -78,56 +68,24 @@ SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
           static_cast<std::size_t>(place - found->begin())};
 }
 
-// The jobs of the records are all over the memory, so those of the records ahead are asked for
-// early.
-bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) {
-  const QueueRecord* last = nullptr;
-  bool in_order = true;
-  for (Block& block : blocks_) {
-    for (std::size_t i = 0; i < std::min(kAhead, block.size()); ++i) fetch(*block[i].record);
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      if (i + kAhead < block.size()) fetch(*block[i + kAhead].record);
-      change(block[i]);
-      in_order = in_order && (last == nullptr || before(*last, block[i]));
-      last = &block[i];
-    }
+// Whole blocks, and a part of the one behind them.
+std::vector<QueueRecord> SortedRecords::take_first(std::size_t count) {
+  std::vector<QueueRecord> taken;
+  auto block = blocks_.begin();
+  for (std::size_t size = 0; block != blocks_.end() && size + block->size() <= count; ++block) {
+    size += block->size();
   }
-  if (!in_order) sort_all();
-  return !in_order;
-}
-
-// Mostly few records have left their order, and then the others need not be sorted.
-//
-// 1. Take records in turn. One that comes before the last one taken is set aside; or that one is,
-//    if the record follows the one taken before it.
-// 2. Sort what was set aside, and merge both.
-// 3. Put them back into the blocks, which keep their sizes.
-void SortedRecords::sort_all() {
-  std::vector<QueueRecord> taken;  // 1
-  std::vector<QueueRecord> aside;
-  taken.reserve(blocks_.size() * (kBlockRecords + 1));
-  for (const Block& block : blocks_) {
-    for (const QueueRecord& record : block) {
-      if (!taken.empty() && before(record, taken.back())) {
-        if (taken.size() > 1 && before(record, *(taken.end() - 2))) {
-          aside.push_back(record);
-          continue;
-        }
-        aside.push_back(taken.back());
-        taken.pop_back();
-      }
-      taken.push_back(record);
-    }
+  taken.reserve(static_cast<std::size_t>(block - blocks_.begin() + 1) * (kBlockRecords + 1));
+  for (auto whole = blocks_.begin(); whole != block; ++whole) {
+    taken.insert(taken.end(), whole->begin(), whole->end());
   }
-  std::sort(aside.begin(), aside.end(), before);  // 2
-  auto a = taken.cbegin();
-  auto b = aside.cbegin();
-  for (Block& block : blocks_) {  // 3
-    for (QueueRecord& record : block) {
-      const bool from_aside = a == taken.cend() || (b != aside.cend() && before(*b, *a));
-      record = from_aside ? *b++ : *a++;
-    }
+  if (block != blocks_.end()) {
+    const auto part = block->begin() + static_cast<std::ptrdiff_t>(count - taken.size());
+    taken.insert(taken.end(), block->begin(), part);
+    block->erase(block->begin(), part);
   }
+  blocks_.erase(blocks_.begin(), block);
+  return taken;
 }
 
 }  // namespace sched

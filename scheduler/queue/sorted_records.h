@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include "scheduler/queue/queue_record.h"
@@ -25,7 +24,15 @@ class SortedRecords {
   bool insert(const QueueRecord& record);
   // False if it is not there.
   bool erase(const QueueRecord& record);
+  // REQUIRES: it comes behind all others.
+  void append(const QueueRecord& record);
+  // Takes the first records out, so many if there are as many.
+  // Cost: O(count), and a pointer moved for each block that stays.
+  std::vector<QueueRecord> take_first(std::size_t count);
 
+  bool empty() const { return blocks_.empty(); }
+  // REQUIRES: not empty.
+  const QueueRecord& last() const { return blocks_.back().back(); }
   bool is_end(Position position) const { return position.block == blocks_.size(); }
   const QueueRecord& operator[](Position position) const {
     return blocks_[position.block][position.at];
@@ -37,19 +44,13 @@ class SortedRecords {
   // The first record behind all that are not after the key.
   Position behind(const QueueRecord& key) const;
 
-  // Calls change(record), which may change what the order depends on, for each record, and puts
-  // them in order again. Returns false if their order is as before.
-  // Cost: O(records), and O(records × log of those that change places).
-  bool change_all(const std::function<void(QueueRecord&)>& change);
-
- private:
-  using Block = std::vector<QueueRecord>;
   static bool before(const QueueRecord& a, const QueueRecord& b) {
     return a.within != b.within ? a.within > b.within : a < b;
   }
+
+ private:
+  using Block = std::vector<QueueRecord>;
   std::size_t block_of(const QueueRecord& record) const;
-  void append(const QueueRecord& record);
-  void sort_all();
 
   std::vector<Block> blocks_;  // none of them is empty
 };

@@ -1,4 +1,4 @@
-// Records in blocks against a set: the same order, whatever comes, goes and changes.
+// Records in blocks against a set: the same order, whatever comes and goes.
 #include "scheduler/queue/sorted_records.h"
 
 #include <gtest/gtest.h>
@@ -27,18 +27,14 @@ class Both {
       }
     }
   }
-  // One in `every` jobs gets another priority. Returns what change_all() returns.
-  bool change(std::uint64_t every) {
-    std::set<QueueRecord> changed;
-    const std::vector<std::int64_t> before = order(expected_);
-    const bool moved = records_.change_all([&](QueueRecord& record) {
-      if (prng_.below(every) == 0) priority_of(record.job) = prng_.below(50);
-      record = record_of(record.job.value());
-      changed.insert(record);
-    });
-    expected_ = changed;
-    EXPECT_EQ(moved, order(expected_) != before);
-    return moved;
+  // The first ones are taken out, so many.
+  void take_first(std::size_t count) {
+    const std::vector<QueueRecord> taken = records_.take_first(count);
+    EXPECT_EQ(taken.size(), std::min(count, expected_.size()));
+    for (const QueueRecord& record : taken) {
+      EXPECT_EQ(record.job, expected_.begin()->job);
+      expected_.erase(expected_.begin());
+    }
   }
   void expect_same() const {
     std::vector<std::int64_t> walked;
@@ -61,17 +57,15 @@ class Both {
     for (const QueueRecord& record : records) jobs.push_back(record.job.value());
     return jobs;
   }
-  std::uint64_t& priority_of(JobId job) const { return priorities_[job.index()]; }
+  // Many equal priorities: then the number of the job decides.
   QueueRecord record_of(std::int64_t job) const {
-    return {.priority = Priority{static_cast<std::uint32_t>(priority_of(JobId{job}))},
+    return {.priority = Priority{static_cast<std::uint32_t>(job * 7919 % 50)},
             .job = JobId{job},
             .record = &job_};
   }
 
   base::Prng prng_;
   mutable Job job_;
-  // Equal priorities at first: then the number of the job decides.
-  mutable std::vector<std::uint64_t> priorities_ = std::vector<std::uint64_t>(4000, 7);
   SortedRecords records_;
   std::set<QueueRecord> expected_;
 };
@@ -80,22 +74,19 @@ TEST(SortedRecords, AreInTheOrderOfASet) {
   for (const std::uint64_t seed : {1U, 2U, 3U}) {
     Both both{seed};
     both.expect_same();
-    // An empty list does not change.
-    EXPECT_FALSE(both.change(1));
+    both.take_first(1);
     // A block holds 56 records: 3 jobs are one block, 600 some ten, and 3000 some fifty, which are
     // split and emptied.
     for (const std::uint64_t jobs : {3U, 600U, 3000U}) {
       both.come_and_go(5000, jobs);
       both.expect_same();
-      // All, some and few priorities change: many records out of order are sorted, few are merged
-      // in.
-      for (const std::uint64_t every : {1U, 5U, 100U}) {
-        both.change(every);
+      // Nothing, a part of a block, several blocks and all.
+      for (const std::size_t count : {0U, 10U, 300U, 2'000U, 10'000U}) {
+        both.take_first(count);
         both.expect_same();
-        both.come_and_go(100, jobs);
+        both.come_and_go(1000, jobs);
+        both.expect_same();
       }
-      // Nothing else than before.
-      EXPECT_FALSE(both.change(1'000'000'000));
     }
   }
 }

@@ -1,0 +1,52 @@
+// Reordering: the records of a lane that have their new priorities, while others of the lane still
+// wait for theirs. When all have them it is the order of the lane.
+//
+//   1. add() sorts some records. If they come behind all before them they continue the last run,
+//      otherwise they are a run of their own: mostly all jobs get older together, and there is one.
+//   2. merge() takes the first records of all runs, so many at a time.
+//
+// Records may come and go meanwhile.
+//
+// Cost: add O(records × log records), merge O(runs) a record; insert O(log records) and erase
+// O(runs × log records), and a few kilobytes copied.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "scheduler/queue/queue_record.h"
+#include "scheduler/queue/sorted_records.h"
+
+namespace sched {
+
+class Reordering {
+ public:
+  // Records that are in order no longer. REQUIRES: nothing has been merged.
+  void add(const std::vector<QueueRecord>& records);
+  // Merges so many records at most. Returns how many it may still merge when all is done, nullopt
+  // if something is left. REQUIRES: all have been added.
+  std::optional<std::size_t> merge(std::size_t count);
+
+  // False, and nothing changed, if it is there.
+  bool insert(const QueueRecord& record);
+  // False if it is not there.
+  bool erase(const QueueRecord& record);
+
+  // False if the records were in this order when they were added.
+  bool moved() const { return moved_; }
+  // The order of all. REQUIRES: merge() has nothing left.
+  SortedRecords take() &&;
+
+ private:
+  bool is_merged(const QueueRecord& record) const {
+    return merged_to_ && !SortedRecords::before(*merged_to_, record);
+  }
+
+  std::vector<SortedRecords> runs_;  // with copies of what is merged
+  SortedRecords merged_;             // nothing as long as there is one run
+  std::optional<QueueRecord> merged_to_;  // the last that was merged; it may be gone
+  bool moved_ = false;
+};
+
+}  // namespace sched
