@@ -111,7 +111,7 @@ struct Job {
   std::string message;
 
   // --- the line of memory that new priorities of all waiting jobs read and write ---
-  // JobQueue::give_priorities() asks for it ahead. The sections of its fields are in brackets.
+  // SortedRecords::change_all() asks for it ahead. The sections of its fields are in brackets.
   alignas(64) Priority priority{};  // as computed or given; `held` counts as 0 [the life cycle]
   Priority queued_priority{};       // of the job's record, if it has a single one [Admission]
   base::Instant eligible_time{};    // [Admission]

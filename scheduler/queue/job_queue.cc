@@ -8,16 +8,8 @@
 namespace sched {
 namespace {
 
-// So many records ahead the memory of a job is asked for, so that it has arrived in time.
-constexpr std::size_t kAhead = 16;
-
 // So many records are merged in the time in which one gets its priority, or in less.
 constexpr std::size_t kMergesForOne = 4;
-
-// Fetches the fields of the job that working out a priority reads and writes.
-void fetch(const Job& job) {
-  __builtin_prefetch(&job.priority, 1);
-}
 
 // reach[a][b]: a may preempt b, directly or through others. Used only to detect preemption cycles:
 // the queue order considers direct preemption only, because preemption is not transitive (1.4).
@@ -116,9 +108,13 @@ std::optional<bool> JobQueue::step_priorities(
   for (Lane& lane : lanes_) {
     if (lane.records.empty()) continue;
     if (count == 0) return std::nullopt;
-    std::vector<QueueRecord> records = lane.records.take_first(count);
-    count -= records.size();
-    give_priorities(lane, std::move(records), priority_of);
+    SortedRecords records = lane.records.take_first(count);
+    const bool moved = records.change_all([&](QueueRecord& record) {
+      --count;
+      record.priority = priority_of(record);
+      record = in_lane(lane, record);
+    });
+    lane.reordering->add(std::move(records), moved);
     if (!lane.records.empty()) return std::nullopt;
   }
   count *= kMergesForOne;
@@ -134,19 +130,6 @@ std::optional<bool> JobQueue::step_priorities(
     lane.reordering.reset();
   }
   return moved;
-}
-
-// The jobs of the records are all over the memory, so those of the records ahead are asked for
-// early.
-void JobQueue::give_priorities(Lane& lane, std::vector<QueueRecord> records,
-                               const std::function<Priority(const QueueRecord&)>& priority_of) {
-  for (std::size_t i = 0; i < std::min(kAhead, records.size()); ++i) fetch(*records[i].record);
-  for (std::size_t i = 0; i < records.size(); ++i) {
-    if (i + kAhead < records.size()) fetch(*records[i + kAhead].record);
-    records[i].priority = priority_of(records[i]);
-    records[i] = in_lane(lane, records[i]);
-  }
-  lane.reordering->add(records);
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.

@@ -71,8 +71,6 @@ class JobQueue {
     if (lane.within) record.within = record.priority;
     return record;
   }
-  static void give_priorities(Lane& lane, std::vector<QueueRecord> records,
-                              const std::function<Priority(const QueueRecord&)>& priority_of);
   static Priority highest_from(const SortedRecords& records, SortedRecords::Position head);
 
   std::vector<Lane> lanes_{1};

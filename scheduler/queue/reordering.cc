@@ -1,54 +1,21 @@
 #include "scheduler/queue/reordering.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 
 namespace sched {
-namespace {
 
-// What the order of two records mostly depends on, small enough to be sorted fast.
-struct Key {
-  Priority within;
-  int tier;
-  Priority priority;
-  std::uint32_t index;  // of the record
-};
-
-// The indexes of the records, in their order.
-std::vector<Key> sorted(const std::vector<QueueRecord>& records) {
-  std::vector<Key> keys;
-  keys.reserve(records.size());
-  for (const QueueRecord& record : records) {
-    keys.push_back({record.within, record.tier, record.priority,
-                    static_cast<std::uint32_t>(keys.size())});
-  }
-  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
-    if (a.within != b.within) return a.within > b.within;
-    if (a.tier != b.tier) return a.tier > b.tier;
-    if (a.priority != b.priority) return a.priority > b.priority;
-    return SortedRecords::before(records[a.index], records[b.index]);
-  });
-  return keys;
-}
-
-}  // namespace
-
-void Reordering::add(const std::vector<QueueRecord>& records) {
+void Reordering::add(SortedRecords records, bool moved) {
   if (records.empty()) return;
-  const bool in_order = std::is_sorted(records.begin(), records.end(), SortedRecords::before);
-  std::vector<Key> keys;
-  if (!in_order) keys = sorted(records);
-  const QueueRecord& first = in_order ? records.front() : records[keys.front().index];
   const bool begins = runs_.empty();
-  const bool follows = !begins && (runs_.back().empty() ||
-                                   SortedRecords::before(runs_.back().last(), first));
-  moved_ = moved_ || !in_order || (!begins && !follows);
-  SortedRecords& run = follows ? runs_.back() : runs_.emplace_back();
-  if (in_order) {
-    for (const QueueRecord& record : records) run.append(record);
+  const bool follows =
+      !begins && (runs_.back().empty() ||
+                  SortedRecords::before(runs_.back().last(), records.first()));
+  moved_ = moved_ || moved || (!begins && !follows);
+  if (follows) {
+    runs_.back().append(std::move(records));
   } else {
-    for (const Key& key : keys) run.append(records[key.index]);
+    runs_.push_back(std::move(records));
   }
 }
 

@@ -1,14 +1,14 @@
 // Reordering: the records of a lane that have their new priorities, while others of the lane still
 // wait for theirs. When all have them it is the order of the lane.
 //
-//   1. add() sorts some records. If they come behind all before them they continue the last run,
-//      otherwise they are a run of their own: mostly all jobs get older together, and there is one.
+//   1. Records that are added continue the last run if they come behind it, otherwise they are a
+//      run of their own. Mostly all jobs get older together, and there is one run.
 //   2. merge() takes the first records of all runs, so many at a time.
 //
 // Records may come and go meanwhile.
 //
-// Cost: add O(records × log records), merge O(runs) a record; insert O(log records) and erase
-// O(runs × log records), and a few kilobytes copied.
+// Cost: add O(records), with a small factor; merge O(runs) a record; insert O(log records) and
+// erase O(runs × log records), and a few kilobytes copied.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ namespace sched {
 
 class Reordering {
  public:
-  // Records that are in order no longer. REQUIRES: nothing has been merged.
-  void add(const std::vector<QueueRecord>& records);
+  // `moved`: they had another order before. REQUIRES: nothing has been merged.
+  void add(SortedRecords records, bool moved);
   // Merges so many records at most. Returns how many it may still merge when all is done, nullopt
   // if something is left. REQUIRES: all have been added.
   std::optional<std::size_t> merge(std::size_t count);
@@ -33,7 +33,7 @@ class Reordering {
   // False if it is not there.
   bool erase(const QueueRecord& record);
 
-  // False if the records were in this order when they were added.
+  // False if all that was added had this order before.
   bool moved() const { return moved_; }
   // The order of all. REQUIRES: merge() has nothing left.
   SortedRecords take() &&;

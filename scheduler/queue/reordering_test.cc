@@ -27,14 +27,14 @@ class Queue {
     const std::vector<std::int64_t> before = order_of(old_);
     Reordering reordering;
     while (!old_.empty()) {
-      std::vector<QueueRecord> some = old_.take_first(count);
-      for (QueueRecord& record : some) {
+      SortedRecords some = old_.take_first(count);
+      const bool moved = some.change_all([&](QueueRecord& record) {
         if (prng_.below(every) == 0) {
           record.priority = Priority{static_cast<std::uint32_t>(prng_.below(50))};
         }
         records_.at(record.job.value()) = record;
-      }
-      reordering.add(some);
+      });
+      reordering.add(std::move(some), moved);
       come_and_go(reordering, between);
     }
     const bool moved = reordering.moved();
@@ -113,7 +113,7 @@ TEST(Reordering, PutsAllRecordsInOrderWhateverComesAndGoesMeanwhile) {
 
 TEST(Reordering, OfNothingIsNothing) {
   Reordering reordering;
-  reordering.add({});
+  reordering.add({}, false);
   EXPECT_EQ(reordering.merge(5), 5U) << "done, and nothing of the five is used up";
   EXPECT_FALSE(reordering.moved());
   EXPECT_TRUE(std::move(reordering).take().empty());

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <vector>
 
 #include "scheduler/queue/queue_record.h"
@@ -24,14 +25,16 @@ class SortedRecords {
   bool insert(const QueueRecord& record);
   // False if it is not there.
   bool erase(const QueueRecord& record);
-  // REQUIRES: it comes behind all others.
+  // REQUIRES: they come behind all others.
   void append(const QueueRecord& record);
+  void append(SortedRecords records);
   // Takes the first records out, so many if there are as many.
-  // Cost: O(count), and a pointer moved for each block that stays.
-  std::vector<QueueRecord> take_first(std::size_t count);
+  // Cost: O(blocks), and a few kilobytes copied.
+  SortedRecords take_first(std::size_t count);
 
   bool empty() const { return blocks_.empty(); }
   // REQUIRES: not empty.
+  const QueueRecord& first() const { return blocks_.front().front(); }
   const QueueRecord& last() const { return blocks_.back().back(); }
   bool is_end(Position position) const { return position.block == blocks_.size(); }
   const QueueRecord& operator[](Position position) const {
@@ -44,6 +47,11 @@ class SortedRecords {
   // The first record behind all that are not after the key.
   Position behind(const QueueRecord& key) const;
 
+  // Calls change(record), which may change what the order depends on, for each record, and puts
+  // them in order again. Returns false if their order is as before.
+  // Cost: O(records), and O(records × log of those that change places).
+  bool change_all(const std::function<void(QueueRecord&)>& change);
+
   static bool before(const QueueRecord& a, const QueueRecord& b) {
     return a.within != b.within ? a.within > b.within : a < b;
   }
@@ -51,6 +59,7 @@ class SortedRecords {
  private:
   using Block = std::vector<QueueRecord>;
   std::size_t block_of(const QueueRecord& record) const;
+  void sort_all();
 
   std::vector<Block> blocks_;  // none of them is empty
 };

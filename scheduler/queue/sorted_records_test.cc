@@ -29,18 +29,15 @@ class Both {
   }
   // The first ones are taken out, so many.
   void take_first(std::size_t count) {
-    const std::vector<QueueRecord> taken = records_.take_first(count);
-    EXPECT_EQ(taken.size(), std::min(count, expected_.size()));
-    for (const QueueRecord& record : taken) {
-      EXPECT_EQ(record.job, expected_.begin()->job);
-      expected_.erase(expected_.begin());
-    }
+    const SortedRecords taken = records_.take_first(count);
+    std::set<QueueRecord> rest;
+    rest.swap(expected_);
+    while (expected_.size() < count && !rest.empty()) expected_.insert(rest.extract(rest.begin()));
+    EXPECT_EQ(order_of(taken), order(expected_));
+    expected_.swap(rest);
   }
   void expect_same() const {
-    std::vector<std::int64_t> walked;
-    for (SortedRecords::Position at; !records_.is_end(at); at = records_.next(at)) {
-      walked.push_back(records_[at].job.value());
-    }
+    const std::vector<std::int64_t> walked = order_of(records_);
     ASSERT_EQ(walked, order(expected_));
     if (walked.empty()) return;
     const QueueRecord middle = record_of(walked[walked.size() / 2]);
@@ -52,6 +49,13 @@ class Both {
   }
 
  private:
+  static std::vector<std::int64_t> order_of(const SortedRecords& records) {
+    std::vector<std::int64_t> jobs;
+    for (SortedRecords::Position at; !records.is_end(at); at = records.next(at)) {
+      jobs.push_back(records[at].job.value());
+    }
+    return jobs;
+  }
   static std::vector<std::int64_t> order(const std::set<QueueRecord>& records) {
     std::vector<std::int64_t> jobs;
     for (const QueueRecord& record : records) jobs.push_back(record.job.value());
