@@ -59,7 +59,8 @@ PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, ba
 // single partition keeps no list.
 bool Priorities::set(Job& job, base::Instant now) {
   job.fixed_terms_version = 0;
-  if (!is_multifactor() || job.request.priority) return false;
+  if (!is_multifactor()) return false;
+  if (job.request.priority) return !std::exchange(job.priority_in, {}).empty();  // R9.1
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
   const Priority before = job.priority;

@@ -59,6 +59,26 @@ TEST_F(PriorityTest, SumsItsWeightedFactors) {
   EXPECT_EQ(priority(4), 7U) << "R9.1";
 }
 
+// R9.1: a priority that is given replaces those that the job had in its partitions.
+TEST_F(PriorityTest, AGivenPriorityCountsInAllPartitions) {
+  c_.cluster.priority.weight_job_size = 1000;
+  c_.partitions.push_back(partition("q", two_, OverSubscribe::kNo));
+  driver().step(at(1), Submit{of("ada", 1, 2)});
+  driver().run_until(at(1));
+  JobRequest request = of("ada", 2, 2);
+  request.partitions = {"p", "q"};
+  driver().step(at(2), Submit{request});
+  driver().step(at(3), Submit{of("bob", 3, 1)});
+  EXPECT_GT(priority(2), priority(3));
+  request.priority = Priority{2};
+  driver().step(at(4), Update{request});
+  EXPECT_EQ(priority(2), 2U);
+  driver().step(at(5), JobGone{JobId{1}});
+  driver().run_until(at(5));
+  EXPECT_EQ(driver().view(3).state, JobState::kRunning);
+  EXPECT_EQ(driver().view(2).state, JobState::kPending);
+}
+
 // INCREASE_ONLY is about the recalculation at the end of a period: the first priority, and what a
 // user changes, are as they are worked out (recorded).
 TEST_F(PriorityTest, IncreaseOnlyIsAboutPeriods) {
