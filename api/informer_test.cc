@@ -173,6 +173,23 @@ TEST_F(InformerTest, GoneAtOnceBacksOff) {
 }
 
 // Nothing is queued, so the transport refuses each connection.
+// A server that was away, and has forgotten the version meanwhile: the list does not wait for as
+// long as another try of the watch would.
+TEST_F(InformerTest, GoneAfterFailuresListsSoon) {
+  transport_.answer(200, list_of(10, {}));
+  step();
+  base::Duration pause{};
+  for (int i = 0; i < 6; ++i) {
+    transport_.enqueue_stream({.end = base::Error{Code::kUnavailable, "away"}});
+    pause = step();
+  }
+  EXPECT_GT(pause, std::chrono::seconds{5});
+  transport_.enqueue_stream({.end = base::Error{Code::kGone, "too old"}});
+  pause = step();
+  EXPECT_GT(pause, base::Duration{});
+  EXPECT_LT(pause, std::chrono::seconds{1});
+}
+
 TEST_F(InformerTest, ListFailureBacksOffLongerEachTime) {
   const base::Duration first = step();
   const base::Duration second = step();

@@ -160,7 +160,11 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
     // was missed.
     case Code::kGone:
       listed_ = false;
-      return progress ? base::Duration{} : backoff_.next();
+      if (progress) return {};
+      // The server is there, whatever failed before: the list need not wait for as long as another
+      // try of the same would.
+      backoff_.reset();
+      return backoff_.next();
     case Code::kTimeout:
       // Nothing arrived for long: most likely nothing happened. The resumed watch will tell.
       return progress ? base::Duration{} : failed(ended.error());
