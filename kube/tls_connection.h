@@ -64,7 +64,7 @@ class TlsConnection {
  public:
   // The descriptor stays the caller's, and open for as long as this.
   // What arrives within `gather` after a read is read at once (Request::gather).
-  TlsConnection(std::shared_ptr<TlsContext> context, int descriptor, base::Duration gather = {});
+  TlsConnection(std::shared_ptr<TlsContext> context, int descriptor, base::Duration gather);
   // Says goodbye to the server, unless it was dropped.
   ~TlsConnection();
   TlsConnection(const TlsConnection&) = delete;

@@ -66,14 +66,13 @@ void Engine::on(const NodesClean& event) {
     if (const auto node = cluster_.find_node(name)) told.push_back(*node);
   }
   std::ranges::sort(told);
-  std::vector<NodeIndex> clean;  // once each, whatever was told
+  std::vector<NodeIndex> clean;
   for (const NodeAllocation& use : job->allocation.nodes) {
     if (std::ranges::binary_search(told, use.node) && !job->has_left(use.node)) {
       clean.push_back(use.node);
     }
   }
   std::ranges::sort(clean);
-  clean.erase(std::unique(clean.begin(), clean.end()), clean.end());
   if (!clean.empty()) books_.leave_nodes(*job, clean);
 }
 

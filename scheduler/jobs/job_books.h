@@ -70,8 +70,7 @@ class JobBooks {
   // priority.
   void set_request(Job& job, const JobRequest& request);
 
-  // --- the allocation: begin, then set_ready, set_ending, release_cores,
-  // leave_nodes, end ---
+  // --- the allocation: begin, then set_ready, set_ending, release_cores, leave_nodes, end ---
   // The job runs on these nodes from now on (T2). Decides Start.
   void begin(Job& job, PartitionIndex partition, Allocation allocation, SharingStatus sharing,
              base::Instant now);
