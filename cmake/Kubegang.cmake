@@ -1,7 +1,7 @@
 # kubegang_library(NAME SOURCES… DEPS…)   a static library, warnings are errors
 # kubegang_test_library(NAME SOURCES… DEPS…)  one that only tests use
 # kubegang_program(NAME SOURCES… DEPS…)   a program in bin/
-# kubegang_test(NAME SOURCES… DEPS… [LABELS…] [TIMEOUT s] [SERIAL])
+# kubegang_test(NAME SOURCES… DEPS… [LABELS…] [TIMEOUT s])
 #                                         a GoogleTest program, one ctest test; label `root` needs
 #                                         root and cgroups, `e2e` starts clusters of processes
 #                                         (`make test` may try it twice), `threads` runs under tsan too,
@@ -160,7 +160,7 @@ endfunction()
 
 # With SHARDS the program's tests are run as so many of ctest's, name, name.2, …, side by side.
 function(kubegang_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "TIMEOUT;SHARDS" "SOURCES;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;SHARDS" "SOURCES;DEPS;LABELS")
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE kubegang_flags ${arg_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   kubegang_as_a_test(${name})
@@ -198,9 +198,6 @@ function(kubegang_test name)
   endif()
   if("threads" IN_LIST arg_LABELS)
     add_dependencies(threaded_tests ${name})
-  endif()
-  if(arg_SERIAL)
-    set_tests_properties(${tests} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()
 
