@@ -83,6 +83,48 @@ TEST_F(SimulateCommand, WhatIfAsJson) {
   EXPECT_EQ(json["totals"]["response"]["max"], 230.0);
 }
 
+// A loses n2 at 20 s and may not run again; B begins on both nodes as soon as n2 is back. By hand:
+// B from 60 to 110, when C begins on n1.
+TEST_F(SimulateCommand, ALostNodeEndsItsJobs) {
+  ASSERT_EQ(run(R"(
+nodes: [{name: 'n[1-2]', cores: 4}]
+partitions: [{name: p, Default: YES}]
+inputs:
+- {t: 0, submit: A, args: -N2 --no-requeue, run: 100}
+- {t: 1, submit: B, args: -N2, run: 50}
+- {t: 2, submit: C, args: -N1, run: 50}
+- {t: 20, node: n2, state: DOWN}
+- {t: 60, node: n2, state: RESUME}
+)",
+                {.json = true}),
+            kExitOk)
+      << err_.str();
+  const nlohmann::json json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["jobs"]["A"]["state"], "NODE_FAIL");
+  EXPECT_EQ(json["jobs"]["A"]["end"], 20.0);
+  EXPECT_EQ(json["jobs"]["B"]["end"], 110.0);
+  EXPECT_EQ(json["jobs"]["C"]["end"], 160.0);
+}
+
+// A runs from its beginning once more when both nodes are there and the delay of 10 s is over.
+TEST_F(SimulateCommand, ALostNodeBringsItsJobsBack) {
+  ASSERT_EQ(run(R"(
+nodes: [{name: 'n[1-2]', cores: 4}]
+partitions: [{name: p, Default: YES}]
+conf: {SchedulerParameters: requeue_delay=10}
+inputs:
+- {t: 0, submit: A, args: -N2, run: 100}
+- {t: 20, node: n2, state: DOWN}
+- {t: 25, node: n2, state: RESUME}
+)",
+                {.json = true}),
+            kExitOk)
+      << err_.str();
+  const nlohmann::json json = nlohmann::json::parse(out_.str());
+  EXPECT_EQ(json["jobs"]["A"]["state"], "COMPLETED");
+  EXPECT_EQ(json["jobs"]["A"]["end"], 130.0);
+}
+
 // By hand: A has n1 from 0 to 100, B waits for it from 20 to 100 and has it until 150. Two nodes of
 // 4 CPUs for 150 s are 1200 CPU seconds, used are (100 + 50) × 4. Waits 0 and 80, responses 100 and
 // 130.

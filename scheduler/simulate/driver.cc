@@ -48,6 +48,7 @@ void Driver::configure(base::Instant now, sched::Configuration configuration) {
 void Driver::apply(base::Instant now, const Happening& happening) {
   // Each happening is one command at most, and its decisions are taken before the next.
   commanded_.reset();
+  lost_.clear();
   std::visit(
       Overloaded{
           [&](const SubmitJob& submit) {
@@ -117,6 +118,7 @@ void Driver::set_node_state(base::Instant now, const SetNodeState& change) {
             return scheduler_.node_name(part.node) == name;
           })) {
         step(now, sched::JobEnding{id, sched::JobState::kNodeFail, 0});
+        lost_.push_back(id);
       }
     }
   }

@@ -26,6 +26,8 @@ class Driver {
 
   // The job that this input's command ends at once (cancel, requeue of an allocated job).
   std::optional<sched::JobId> commanded() const { return commanded_; }
+  // The jobs that this input has ended by the loss of a node. The caller tells when they are gone.
+  const std::vector<sched::JobId>& lost() const { return lost_; }
 
   const sched::NodeSpec& node(const std::string& name) const;
 
@@ -38,6 +40,7 @@ class Driver {
   std::vector<sched::NodeSpec> nodes_;  // in the order of their names
   sched::Scheduler scheduler_;
   std::optional<sched::JobId> commanded_;
+  std::vector<sched::JobId> lost_;
 };
 
 }  // namespace simulate

@@ -13,7 +13,7 @@ namespace {
 
 // A slurmd answers that much later that nothing of a job is left. In the recordings a pass 1 ms
 // after the order finds the node still taken, and an end follows it by 45 ms.
-constexpr base::Duration kCleanAfter = std::chrono::milliseconds{40};
+constexpr base::Duration kAnswerAfter = std::chrono::milliseconds{40};
 
 // A recording says when Slurm made passes, ended slices and finished jobs. The run tells the
 // scheduler exactly these, so that its decisions can be compared with Slurm's one by one, without
@@ -31,7 +31,7 @@ class ToldRun {
   ToldReport run() && {
     for (const Input& input : scenario_.inputs) {
       now_ = input.at;
-      tell_clean_nodes();
+      tell_answers();
       // Also for an input that Slurm refused, so that each input has its step.
       report_.steps.push_back({.at = now_,
                                .started = {},
@@ -41,6 +41,11 @@ class ToldRun {
                                .expected = {}});
       if (input.happening) {
         driver_.apply(now_, *input.happening);
+        // Recordings do not tell the end of a job that a lost node has ended.
+        for (const sched::JobId job : driver_.lost()) {
+          answers_.emplace_back(now_ + kAnswerAfter,
+                                sched::JobGone{job, sched::JobState::kNodeFail, 0});
+        }
         if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
           outcome(submit->job).submitted = true;
           note_priority(submit->job);
@@ -53,11 +58,11 @@ class ToldRun {
   }
 
  private:
-  // Nothing follows from it before the next pass.
-  void tell_clean_nodes() {
-    while (!cleans_.empty() && cleans_.front().first <= now_) {
-      driver_.step(now_, cleans_.front().second);
-      cleans_.pop_front();
+  // No start or suspension follows from these before the next pass or slice.
+  void tell_answers() {
+    while (!answers_.empty() && answers_.front().first <= now_) {
+      driver_.step(now_, answers_.front().second);
+      answers_.pop_front();
     }
   }
 
@@ -107,7 +112,7 @@ class ToldRun {
       report_.steps.back().victims.push_back({.job = end.job, .requeued = true});
     }
     if (driver_.commanded() != end.job) {
-      cleans_.emplace_back(now_ + kCleanAfter, clean_but_for_the_first(end.job));
+      answers_.emplace_back(now_ + kAnswerAfter, clean_but_for_the_first(end.job));
     }
   }
   // A recorded job is a batch script, which runs on the first of its nodes alone. The others are
@@ -160,7 +165,7 @@ class ToldRun {
   base::Instant now_{};
   ToldReport report_;
   std::vector<sched::Event> follow_ups_;
-  std::deque<std::pair<base::Instant, sched::NodesClean>> cleans_;  // to be told then
+  std::deque<std::pair<base::Instant, sched::Event>> answers_;  // of slurmds, to be told then
 };
 
 }  // namespace

@@ -164,6 +164,10 @@ class WhatIfRun {
       wait_for_until(now_);
       last_event_ = now_;
       driver_.apply(now_, *input.happening);
+      // Nothing of theirs runs on a lost node, and their other nodes are clean at once.
+      for (const sched::JobId job : driver_.lost()) {
+        driver_.step(now_, sched::JobGone{job, sched::JobState::kNodeFail, 0});
+      }
       settle();
     }
   }
