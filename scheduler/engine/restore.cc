@@ -22,6 +22,7 @@ void Engine::restore_job(const RestoredJob& from) {
     if (!job.held && from.request.hold) job.held = Reason::kJobHeldUser;
     hold_if_suspended(job);
   }
+  job.was_tested = !job.held;
   job.priority = from.priority ? *from.priority : priorities_.next_basic(job.request);
   priorities_.restore_basic(job.request, job.priority);
   job.association = priorities_.association_of(job.request);

@@ -22,12 +22,12 @@ void Engine::on(const Submit& event) {
   job.submit_time = event.request.submit_time;
   job.priority = priority;
   job.eligible_time = job.submit_time;
+  if (event.request.hold) job.held = Reason::kJobHeldUser;
+  hold_if_suspended(job);
   // Before the priority, of which fair share is a part.
   job.association = priorities_.association_of(job.request);
   priorities_.set(job, now_);
   resource_limits_.submitted(job, 1);
-  if (event.request.hold) job.held = Reason::kJobHeldUser;
-  hold_if_suspended(job);
   admission_.admit(job, now_);
 }
 

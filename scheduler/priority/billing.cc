@@ -1,6 +1,7 @@
 #include "scheduler/priority/billing.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "scheduler/model/asked_product.h"
 #include "scheduler/model/memory_asked.h"
@@ -42,6 +43,32 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
     counts[Tres::kMemory] = asked_amount(each, nodes_count);
   }
   return counts;
+}
+
+// Which nodes they really are is up to the best fit (4.4), and to the job's constraint. Only their
+// CPUs count here, and nodes with different ones are rarely mixed in a partition.
+std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
+                             PartitionIndex partition) {
+  const NodeCounts counts = node_counts(cluster, request, partition);
+  const std::int64_t tasks_cpus =
+      std::int64_t{tasks_of(request, counts.min)} * request.cpus_per_task;
+  std::int64_t cpus = 0;
+  int nodes_count = 0;
+  std::vector<NodeIndex> named;
+  for (const std::string& name : request.required_nodes) {
+    const auto node = cluster.find_node(name);
+    if (!node) continue;
+    named.push_back(*node);
+    cpus += cluster.node(*node).cpus;
+    ++nodes_count;
+  }
+  for (const NodeIndex node : cluster.partition(partition).nodes_ranked) {
+    if (nodes_count >= counts.req && cpus >= tasks_cpus) break;
+    if (std::ranges::find(named, node) != named.end()) continue;
+    cpus += cluster.node(node).cpus;
+    ++nodes_count;
+  }
+  return cpus;
 }
 
 // From the allocation itself, so that a job of whole nodes is billed all CPUs of its nodes.

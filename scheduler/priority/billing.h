@@ -13,6 +13,12 @@ namespace sched {
 // request and without defaults its memory is that of whole nodes (1.8). `billing` is left at 0.
 TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
+// The CPUs of the nodes that select/linear would give the job on an empty partition: those that it
+// names, then the first ones until there are as many nodes and CPUs as it aims at.
+// Cost: O(these nodes).
+std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
+                             PartitionIndex partition);
+
 // What the allocation holds; `billing` in whole units, rounded down.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition);
 

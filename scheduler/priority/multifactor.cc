@@ -34,18 +34,18 @@ std::int64_t minutes_of(const JobRequest& request, const PartitionConfig& partit
 // its minutes.
 std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
                       const JobRequest& request, PartitionIndex partition,
-                      const TresCounts& asked) {
+                      const TresCounts& counts) {
   const PriorityParameters& parameters = cluster.parameters().priority;
   if (totals.nodes_count == 0 || totals.cpus_count == 0) return 0;
   std::int64_t size = 0;
   if (parameters.small_relative_to_time) {
     const std::int64_t minutes = minutes_of(request, cluster.partition(partition).config);
-    const std::int64_t part = std::max(ppb(asked[Tres::kCpu], totals.cpus_count),
-                                       ppb(asked[Tres::kNode], totals.nodes_count));
+    const std::int64_t part = std::max(ppb(counts[Tres::kCpu], totals.cpus_count),
+                                       ppb(counts[Tres::kNode], totals.nodes_count));
     size = minutes == 0 ? 0 : part / minutes;
   } else {
     size =
-        (ppb(asked[Tres::kNode], totals.nodes_count) + ppb(asked[Tres::kCpu], totals.cpus_count)) /
+        (ppb(counts[Tres::kNode], totals.nodes_count) + ppb(counts[Tres::kCpu], totals.cpus_count)) /
         2;
   }
   size = std::min(size, kBillion);
@@ -63,14 +63,13 @@ std::int64_t age_factor(const PriorityParameters& parameters, base::Duration wai
 }
 
 // Weight × factor, in millionths. Factors are in billionths (ppb), and above one billion where they
-// are not normalized.
+// are not normalized. As a double the product is exact up to 2^53, and then to 16 digits.
 std::int64_t term(std::int64_t weight, std::int64_t factor_ppb) {
-  // More than the greatest priority is as good as infinite; the bound keeps the product within 64
-  // bits.
-  const std::int64_t most = (kPriorityMax + 1) * kMillion;
-  const std::int64_t per_million = factor_ppb / (kBillion / kMillion);
-  if (weight == 0 || per_million <= 0) return 0;
-  return per_million > most / weight ? most : weight * per_million;
+  // More than the greatest priority is as good as infinite; the bound keeps the sum within 64 bits.
+  constexpr std::int64_t kMost = (kPriorityMax + 1) * kMillion;
+  if (weight == 0 || factor_ppb <= 0) return 0;
+  const double millionths = static_cast<double>(weight) * static_cast<double>(factor_ppb) / 1000;
+  return millionths < static_cast<double>(kMost) ? static_cast<std::int64_t>(millionths) : kMost;
 }
 
 }  // namespace
@@ -107,8 +106,8 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
 // follow from the size of the job are 0 unless something weighs them.
 PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
                                  const JobRequest& request, PartitionIndex partition,
-                                 base::Duration waited, std::int64_t fair_share_ppb,
-                                 std::uint32_t association_priority) {
+                                 bool was_tested, base::Duration waited,
+                                 std::int64_t fair_share_ppb, std::uint32_t association_priority) {
   const PriorityParameters& parameters = cluster.parameters().priority;
   PriorityFactors factors;
   factors.age = age_factor(parameters, waited);
@@ -119,7 +118,11 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
   if (parameters.weight_job_size > 0 || by_tres) {
     // Reading the request costs more than all the rest, so it is left out if no weight needs it.
     TresCounts asked = requested(cluster, request, partition);
-    factors.job_size = job_size(cluster, totals, request, partition, asked);
+    TresCounts size = asked;
+    if (was_tested && cluster.parameters().select == SelectType::kLinear) {
+      size[Tres::kCpu] = whole_node_cpus(cluster, request, partition);
+    }
+    factors.job_size = job_size(cluster, totals, request, partition, size);
     asked[Tres::kBilling] = billing_milli(cluster, partition, asked) / 1000;
     for (const Tres kind : kAllTres) {
       factors.tres[kind] = part_or_value(asked[kind], totals.of_partition[partition.index()][kind],
@@ -156,10 +159,12 @@ std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFac
   return sum - std::int64_t{nice} * kMillion;
 }
 
-// The division cuts off towards zero; the range is 1 to 2^32 − 1, so that a job with a large nice
-// value is last but not held (R9.1).
+// The fraction is cut off; the range is 1 to 2^32 − 1, so that a job with a large nice value is last
+// but not held (R9.1). A sum that is whole in Slurm, which adds doubles up, is less here by what was
+// cut from billionths: 24,000 × (1/4 + 1/24) / 2 is 3,500 there.
 Priority priority_of_sum(std::int64_t millionths) {
-  return clamped_priority(millionths / kMillion);
+  constexpr std::int64_t kCut = 1000;
+  return clamped_priority((millionths + kCut) / kMillion);
 }
 
 Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,

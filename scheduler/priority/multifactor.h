@@ -31,12 +31,12 @@ struct PriorityTotals {
   std::vector<TresCounts> of_partition;  // by PartitionIndex; 0 for a removed one
 };
 
-// `waited`: how long the job has been eligible; not more than PriorityMaxAge counts. `fair_share`:
-// its user's factor.
+// `was_tested`: the size of the job is that of a placement (Job::was_tested). `waited`: how long the
+// job has been eligible; not more than PriorityMaxAge counts. `fair_share`: its user's factor.
 PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
                                  const JobRequest& request, PartitionIndex partition,
-                                 base::Duration waited, std::int64_t fair_share_ppb,
-                                 std::uint32_t association_priority);
+                                 bool was_tested, base::Duration waited,
+                                 std::int64_t fair_share_ppb, std::uint32_t association_priority);
 
 // 1 to 2^32 − 1 (R9.1). What is cut off is the fraction of the sum, not of each term.
 Priority weighted_sum(const PriorityParameters& parameters, const PriorityFactors& factors,

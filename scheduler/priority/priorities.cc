@@ -51,8 +51,8 @@ base::Instant Priorities::waits_since(const Job& job) const {
 PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, base::Instant now) {
   const std::uint32_t association_priority =
       job.association ? cluster_.accounts()[*job.association].priority : 0;
-  return priority_factors(cluster_, totals(), job.request, partition, now - waits_since(job),
-                          fair_share_of(job), association_priority);
+  return priority_factors(cluster_, totals(), job.request, partition, job.was_tested,
+                          now - waits_since(job), fair_share_of(job), association_priority);
 }
 
 // R9.5: one priority for each partition of the job; Job::priority is that of the first. A job of a
@@ -72,7 +72,12 @@ bool Priorities::set(Job& job, base::Instant now) {
     // below).
     job.fixed_terms = other_terms(parameters, found, job.request.nice);
   }
-  job.fixed_terms_version = each.size() == 1 ? cluster_.configuration_version() : 0;
+  // Slurm tests a job that is not held after it has given it its first priority.
+  const bool tested_now = !job.held && !job.was_tested;
+  job.was_tested = job.was_tested || tested_now;
+  const bool grows = tested_now && cluster_.parameters().select == SelectType::kLinear;
+  const bool stays = each.size() == 1 && !grows;
+  job.fixed_terms_version = stays ? cluster_.configuration_version() : 0;
   // A job whose partitions are all gone waits with the least priority.
   const Priority first = each.empty() ? Priority{1} : each.front().priority;
   job.priority = first;

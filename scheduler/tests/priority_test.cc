@@ -59,6 +59,57 @@ TEST_F(PriorityTest, SumsItsWeightedFactors) {
   EXPECT_EQ(priority(4), 7U) << "R9.1";
 }
 
+// R9.3 as recorded: of 4 nodes and 24 CPUs a node is worth 3,000 of
+// 24,000 and a CPU 500. The first priority counts the CPUs that the tasks ask for, and after the job
+// was tested, here with another nice value, those of the nodes that it would get.
+TEST_F(PriorityTest, SizeCountsWholeNodesOnceTheJobWasTested) {
+  two_ = nodes("n", 1, 2, 4);
+  for (const NodeSpec& node : nodes("n", 3, 4, 8)) two_.push_back(node);
+  c_.partitions = {partition("p", two_, OverSubscribe::kNo)};
+  c_.cluster.priority.weight_job_size = 24'000;
+  const JobRequest one = of("ada", 2, 1);
+  JobRequest range = of("ada", 3, 1);
+  range.max_nodes = 3;
+  range.nodes_given = true;
+  JobRequest named = of("ada", 4, 1);
+  named.required_nodes = {"n3"};
+  struct Sizes {
+    JobRequest request;
+    std::uint32_t first, then;
+  };
+  for (auto& [request, first, then] :
+       std::vector<Sizes>{{one, 3'500, 4'999},
+                          {range, 3'500, 10'999},
+                          {named, 3'500, 6'999},
+                          {with_tasks(of("ada", 6, 1), 5), 5'500, 6'999},
+                          {with_tasks(of("ada", 7, 1), 10), 8'000, 10'999}}) {
+    driver().step(at(1), Submit{request});
+    EXPECT_EQ(priority(request.id.value()), first) << request.id.value();
+    request.nice = 1;
+    driver().step(at(1), Update{request});
+    EXPECT_EQ(priority(request.id.value()), then) << request.id.value();
+  }
+  // A job that is held is not tested.
+  JobRequest held = of("ada", 8, 1);
+  held.hold = true;
+  driver().step(at(1), Submit{held});
+  driver().step(at(1), Release{JobId{8}});
+  EXPECT_EQ(priority(8), 3'500U);
+}
+
+// The same at the end of a period, from which on the sum is kept.
+TEST_F(PriorityTest, SizeCountsWholeNodesFromTheFirstPeriodOn) {
+  c_.cluster.priority.weight_job_size = 1000;
+  driver().step(at(0), Submit{of("ada", 1, 2)});
+  driver().run_until(at(1));
+  driver().step(at(2), Submit{with_tasks(of("ada", 2, 1), 2)});
+  EXPECT_EQ(priority(2), 375U);
+  for (const int period_end : {60, 120}) {
+    driver().run_until(at(period_end));
+    EXPECT_EQ(priority(2), 500U);
+  }
+}
+
 // R9.1: a priority that is given replaces those that the job had in its partitions.
 TEST_F(PriorityTest, AGivenPriorityCountsInAllPartitions) {
   c_.cluster.priority.weight_job_size = 1000;
@@ -84,12 +135,12 @@ TEST_F(PriorityTest, AGivenPriorityCountsInAllPartitions) {
 TEST_F(PriorityTest, IncreaseOnlyIsAboutPeriods) {
   c_.cluster.priority.increase_only = true;
   c_.cluster.priority.weight_job_size = 1000;
-  JobRequest request = with_tasks(of("ada", 1, 1), 2);
+  JobRequest request = of("ada", 1, 2);
   driver().step(at(1), Submit{request});
-  EXPECT_EQ(priority(1), 375U);
-  request.nice = 75;
+  EXPECT_EQ(priority(1), 625U);
+  request.nice = 475;
   driver().step(at(2), Update{request});
-  EXPECT_EQ(priority(1), 300U);
+  EXPECT_EQ(priority(1), 525U) << "tested meanwhile: all nodes and CPUs";
 }
 
 // R9.3: it grows until PriorityMaxAge, from when the job may start. At 120 job 2 has waited 120 of
