@@ -26,6 +26,9 @@ bool blames_uid(const json& status) {
   });
 }
 
+// Returns what the caller may do, which is the meaning of a Code: retry, list again, adopt, give
+// up. The status alone does not always say it. A 409 is a name that is taken or a version that is
+// old, told apart by `reason`; a 422 is a wrong field or another object of that name.
 Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
   // An expired version may come with status 410, or in an event whose code says something else.
   if (reason == "Expired" || reason == "Gone") return Code::kGone;
@@ -61,6 +64,7 @@ Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
 }
 
 base::Error error_of(int http_status, const json& status) {
+  // Bodies of custom API servers and webhooks may lack the message.
   const std::string message = text_at(status, "message");
   const std::string fallback = "HTTP status " + std::to_string(http_status);
   return {code_of(http_status, text_at(status, "reason"), blames_uid(status)),
@@ -84,6 +88,7 @@ base::Error error_from_response(const Response& response) {
 base::Error error_from_status(const json& status) {
   if (!status.is_object()) return {Code::kInternal, "an error without a status"};
   const auto code = status.find("code");
+  // Without a code it counts as a failure of the server, which a retry may mend.
   const bool known = code != status.end() && code->is_number_integer();
   return error_of(known ? code->get<int>() : 500, status);
 }
@@ -96,6 +101,7 @@ std::optional<base::Duration> retry_after(const Response& response) {
   const std::string& text = found->second;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (error != std::errc{} || end != text.data() + text.size() || seconds < 0) return std::nullopt;
+  // Before it is made a duration: 10^18 seconds would overflow as microseconds.
   if (seconds > 3600) return kRetryAfterMax;
   return std::min<base::Duration>(std::chrono::seconds{seconds}, kRetryAfterMax);
 }

@@ -211,6 +211,8 @@ struct Page {
   std::string resource_version;
 };
 
+// Returns the list in an answer. kTooLarge: the server or the transport refused its size; kGone:
+// the continue token has expired; kInternal: the answer is not a list.
 base::Result<Page> read_page(const base::Result<Response>& response, const KnownFields& fields) {
   if (!response.ok()) return response.error();
   auto body = JsonText::read(response->body, fields);
@@ -288,6 +290,7 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
 
 namespace {
 
+// Returns nullopt for ERROR, which carries no object, and for types that this client does not know.
 std::optional<WatchEventType> event_type(const std::string& name) {
   if (name == "ADDED") return WatchEventType::kAdded;
   if (name == "MODIFIED") return WatchEventType::kModified;

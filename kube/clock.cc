@@ -6,6 +6,8 @@
 
 namespace kube {
 
+// Not CLOCK_MONOTONIC, which stands still while a machine is suspended: a leader that wakes up must
+// see at once that its lease has expired.
 base::Duration SystemClock::monotonic() const {
   return os::read_clock(CLOCK_BOOTTIME);
 }

@@ -69,7 +69,6 @@ std::string exec_info(const TransportConfig& config) {
 }
 
 // Returns our environment with the plugin's additions, which win: a name occurs once.
-// Ours with the plugin's additions, which win.
 std::vector<std::string> environment_for(const TransportConfig& config) {
   std::vector<std::pair<std::string, std::string>> added = config.exec->environment;
   added.emplace_back("KUBERNETES_EXEC_INFO", exec_info(config));
@@ -135,8 +134,8 @@ Result<pid_t> start(const TransportConfig& config, int output) {
   return failed(plugin, "cannot start it: " + std::string{std::strerror(error)} + hint);
 }
 
-// Reads until the program closes its output, or has written too much.
-// Until the program closes its output, or has written too much.
+// Reads until the program closes its output, or has written too much. One read of a pipe returns
+// what is there, which is seldom the whole.
 std::string read_all(int descriptor) {
   std::string text;
   std::array<char, 4096> buffer{};

@@ -9,6 +9,8 @@ namespace kube {
 nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to) {
   if (!from.is_object() || !to.is_object()) return to;
   nlohmann::json patch = nlohmann::json::object();
+  // First all that was there: it is removed, changed inside, or replaced. A patch of an inner
+  // object that says nothing is left out, so that equal objects give {} and cause no write.
   for (const auto& [name, value] : from.items()) {
     const auto kept = to.find(name);
     if (kept == to.end() || kept->is_null()) {
@@ -20,6 +22,7 @@ nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to)
       patch[name] = *kept;
     }
   }
+  // Then all that is new.
   for (const auto& [name, value] : to.items()) {
     if (!from.contains(name) && !value.is_null()) patch[name] = value;
   }

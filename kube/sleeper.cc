@@ -5,6 +5,9 @@
 
 namespace kube {
 
+// A wait on a condition that never comes true, because std::this_thread::sleep_for() cannot be
+// ended by a stop token. Mutex and variable belong to this call, so any number of threads may
+// sleep.
 base::Status ThreadSleeper::sleep(base::Duration duration, std::stop_token stop) {
   std::mutex mutex;
   std::condition_variable_any nobody_notifies;

@@ -11,12 +11,27 @@
 #include <thread>
 #include <utility>
 
+// A connection goes through three states:
+//
+// 1. The handshake, on a socket that does not block. OpenSSL says which of the two, bytes to read
+//    or room to write, it waits for; poll() waits for that, with a limit.
+// 2. Data, on a socket that blocks, but only after poll() has said that it is ready. Writes gather
+//    up to the size of a record; a read sends them first.
+// 3. The end: a goodbye (close_notify) on a connection that works, none on one that was dropped.
+//
+// Bytes that have arrived can be in three places: in read_, in OpenSSL (records read ahead, or the
+// rest of one), in the socket. poll() sees only the last, so each question whether there is
+// something to read asks all three, in this order.
 namespace kube {
 namespace {
 
+// A handshake takes a handful of steps, each of which waits for the server at most the time-out.
+// This ends one that a server keeps up with pieces that lead nowhere.
 constexpr int kHandshakeStepsMax = 1000;
 
-// OpenSSL asks for the address or for the name, never for both.
+// Makes the handshake fail unless the server's certificate is for `name`. Without this any
+// certificate of a trusted authority would do. Returns false if OpenSSL refuses the name. OpenSSL
+// asks for the address or for the name, never for both.
 bool expect_server(SSL* connection, const std::string& name) {
   X509_VERIFY_PARAM* const expected = SSL_get0_param(connection);
   X509_VERIFY_PARAM_set_hostflags(expected, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
@@ -27,6 +42,7 @@ bool expect_server(SSL* connection, const std::string& name) {
                   const_cast<char*>(name.c_str())) == 1;  // it is copied
 }
 
+// Returns false if the descriptor is not open.
 bool set_blocking(int descriptor, bool blocking) {
   const int flags = fcntl(descriptor, F_GETFL, 0);
   if (flags < 0) return false;
@@ -39,6 +55,7 @@ base::Result<std::shared_ptr<TlsContext>> TlsContext::create(const TlsTrust& tru
                                                              const Identity& identity) {
   const std::shared_ptr<TlsContext> made{new TlsContext{trust.server_name}};
   const bool is_prepared = made->context_ != nullptr && made->prepare(trust, identity);
+  // What a failure leaves behind would be taken for an error of this thread's next call.
   ERR_clear_error();
   if (!is_prepared) return base::Error{base::Code::kInternal, "cannot set up TLS"};
   return made;
@@ -99,6 +116,7 @@ void TlsContext::stop_resuming() {
   session_.reset();
 }
 
+// SSL_new() may fail for lack of memory; handshake() looks at it.
 TlsConnection::TlsConnection(std::shared_ptr<TlsContext> context, int descriptor,
                              base::Duration gather)
     : context_{std::move(context)},
@@ -106,12 +124,18 @@ TlsConnection::TlsConnection(std::shared_ptr<TlsContext> context, int descriptor
       gather_{gather},
       connection_{SSL_new(context_->context_.get())} {}
 
+// SSL_shutdown() before the end of a handshake is an error of its own.
 TlsConnection::~TlsConnection() {
   if (connection_ != nullptr && SSL_is_init_finished(connection_.get())) {
     SSL_shutdown(connection_.get());
   }
 }
 
+// 1. prepare: which server is expected, and a session to resume if the last connection left one
+// 2. step by step, until OpenSSL is done or a wait takes longer than `timeout`
+// 3. on success back to a socket that blocks
+// 4. on failure find out whose fault it was: a certificate that is not trusted is final, a session
+//    that was refused is not, and the caller connects again without one
 bool TlsConnection::handshake(base::Duration timeout) {
   ERR_clear_error();  // SSL_get_error() would take an older one for this one's
   SSL* const connection = connection_.get();
@@ -161,6 +185,8 @@ bool TlsConnection::is_writable() const {
   return is_ready(POLLOUT, write_timeout_);
 }
 
+// Takes from read_, and fills it when it is empty: the HTTP library reads the head of an answer
+// byte by byte, which would be a call of OpenSSL for each.
 ssize_t TlsConnection::read(char* out, std::size_t size) {
   if (at_ == end_) {
     if (!flush()) return -1;
@@ -173,11 +199,13 @@ ssize_t TlsConnection::read(char* out, std::size_t size) {
   return static_cast<ssize_t>(count);
 }
 
+// A request and its body, which the library writes apart, go out as one record if they are small.
 bool TlsConnection::write(std::string_view data) {
   written_.append(data);
   return written_.size() < kBytes || flush();
 }
 
+// Sends the whole of written_ or fails: a socket that blocks takes all that SSL_write() is given.
 bool TlsConnection::flush() {
   constexpr std::size_t kPieceMax = 1U << 30U;  // SSL_write() takes an int
   std::string_view left = written_;
@@ -195,6 +223,13 @@ void TlsConnection::drop() {
   SSL_set_quiet_shutdown(connection_.get(), 1);
 }
 
+// Reads what has arrived into read_, at most one record. Returns its bytes, 0 at the end of the
+// connection, less if it broke or took too long.
+//
+// With `gather` a watch of 100 events per second wakes up less often. A read that finds OpenSSL
+// empty rests for that time first; OpenSSL then takes all that has come with one system call, and
+// the next reads are served from there. The first read does not rest, since it is the head of the
+// answer.
 int TlsConnection::fill() {
   const bool is_first = end_ == 0;
   at_ = end_ = 0;
@@ -203,6 +238,8 @@ int TlsConnection::fill() {
     std::this_thread::sleep_for(gather_);
   }
   int count = -1;
+  // A record may hold no data: tickets come behind a handshake, and keys are renewed. Then the next
+  // one is waited for.
   for (int record = 0; record < kRecordsMax && is_readable(); ++record) {
     count = SSL_read(connection_.get(), read_.data(), static_cast<int>(read_.size()));
     if (count >= 0 || SSL_get_error(connection_.get(), count) != SSL_ERROR_WANT_READ) break;
@@ -211,8 +248,11 @@ int TlsConnection::fill() {
   return count;
 }
 
+// Returns false if the time is over or poll() fails. A connection that broke counts as ready: the
+// read or write that follows tells the error.
 bool TlsConnection::is_ready(short events, base::Duration timeout) const {
   pollfd poll_one{.fd = descriptor_, .events = events, .revents = 0};
+  // Rounded up: half a millisecond must not become a poll that does not wait.
   const auto wait = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
   int ready = -1;
   do {

@@ -58,11 +58,13 @@ base::Result<KeyPointer> parse_private_key(std::string_view pem) {
 
 base::Result<Identity> parse_identity(std::string_view certificate_pem, std::string_view key_pem) {
   Identity identity;
+  // A key without a certificate proves nothing and was refused when the configuration was read.
   if (certificate_pem.empty()) return identity;
   auto certificates = parse_certificates(certificate_pem);
   if (!certificates.ok()) return certificates.error().with_context("client certificate");
   auto key = parse_private_key(key_pem);
   if (!key.ok()) return key.error().with_context("client key");
+  // The first certificate is the client's own; the key belongs to no other.
   if (X509_check_private_key(certificates->front().get(), key->get()) != 1) {
     return base::invalid_argument("client key: it is not the key of the client certificate");
   }

@@ -113,6 +113,7 @@ base::Result<Url> parse_url(std::string_view text) {
   const std::size_t scheme_end = text.find("://");
   if (scheme_end == std::string_view::npos) return bad;
   url.scheme = text.substr(0, scheme_end);
+  // Before the host is read: a port in the text takes its place.
   url.port = default_port(url.scheme);
   if (url.port == 0) return bad;
   text.remove_prefix(scheme_end + 3);

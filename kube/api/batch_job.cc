@@ -4,6 +4,8 @@
 
 namespace kube {
 
+// The two policies are read because kube-controller-manager does not carry them out for a Job that
+// is managed by another controller (spec.managedBy): the operator must.
 template <typename Io>
 void visit(Io& io, Like<BatchExitCodes> auto& s) {
   io.field("containerName", s.container_name);

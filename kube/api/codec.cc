@@ -1,5 +1,15 @@
 #include "kube/api/codec.h"
 
+// What the decoder does when the server and this type do not agree:
+//
+// * a member that the type does not list is never seen: known_fields() leaves it out of the table
+// * a member that is absent or null leaves the default of the field
+// * a value of another type, or out of range, makes the whole object undecodable; the message names
+//   the path and the value
+//
+// The decoder goes on after a failure instead of returning through every level, which keeps the
+// visits of all kinds free of error handling. Only the first failure is kept; decode_object()
+// returns it instead of the object, so a half that was read is never used.
 namespace kube::codec {
 
 // "spec.containers[0].name". Made into text for a failure only: while all goes well a path is a
@@ -31,12 +41,14 @@ void Decoder::time(std::string_view name, std::optional<base::Instant>& out) {
   std::string text;
   const Path path{path_, name, {}};
   read(value, path, text);
+  // read() has noted that failure.
   if (!value.is_string()) return;
   const auto t = parse_instant(text);
   if (!t.ok()) return fail(path, t.error().message);
   out = *t;
 }
 
+// For instants that must be there: an absent one leaves what `out` was.
 void Decoder::micro_time(std::string_view name, base::Instant& out) {
   std::optional<base::Instant> value;
   time(name, value);
@@ -57,6 +69,7 @@ void Decoder::read(const JsonView& value, const Path& path, std::string& out) {
 // and pass for small ones.
 void Decoder::read_integer(const JsonView& value, const Path& path, std::int64_t min,
                            std::int64_t max, std::int64_t& out) {
+  // 1.0 is a number with a fraction to the library, and refused like 1.5; Go does the same.
   const Json number = value.is_number() ? value.tree() : Json{};
   if (!number.is_number_integer()) return fail(path, "want an integer, got " + quoted(value));
   const bool above =

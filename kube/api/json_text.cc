@@ -5,17 +5,26 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+// Texts are written here and not by the library's dump(), which passes each character through a
+// state machine that checks UTF-8. That was a tenth of the instructions of a launch of 500 jobs.
+// Nearly all strings are plain ASCII and can be copied as they are; whatever is rare is left to the
+// library, so the result is the same byte for byte. Members come in the order of their names,
+// because the library keeps them in a map: equal values have equal texts, and may be compared by
+// them.
 namespace kube {
 namespace {
 
 using nlohmann::json;
 
+// Bytes that are not UTF-8 become U+FFFD; the library would throw otherwise, and texts from outside
+// need not be UTF-8.
 std::string library_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 template <typename Integer>
 void append_integer(std::string& out, Integer value) {
+  // The longest, -9223372036854775808, has 20 characters.
   std::array<char, 24> digits{};
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
   out.append(digits.data(), end);
@@ -36,6 +45,9 @@ void append_compact(std::string& out, std::string_view text) {
   out += '"';
 }
 
+// Recursive, like the library's own: the depth is that of a value that was parsed or built already.
+// In a list or an object each element writes the character before it, so only an empty one has to
+// write its first bracket itself.
 void append_compact(std::string& out, const json& value) {
   switch (value.type()) {
     case json::value_t::object: {
@@ -73,6 +85,8 @@ void append_compact(std::string& out, const json& value) {
     case json::value_t::discarded:
       break;
   }
+  // Numbers with a fraction: the library writes the shortest text that reads back as the same
+  // number.
   out += library_text(value);
 }
 

@@ -19,7 +19,7 @@ namespace kube {
 class JsonReader;
 class JsonView;
 
-// A text and its table, of 28 bytes for each value.
+// A text and its table, of 24 bytes for each value.
 class JsonText {
  public:
   // Reads the members that `fields` names. They are checked as the JSON library checks them; of the

@@ -3,6 +3,9 @@
 #include "base/check.h"
 
 namespace kube {
+// A tree of names is made once per type, from the same list of fields that reads it (FieldLister in
+// codec.h), and then only searched: once for each member of each object that arrives. A std::map
+// with std::less<> takes the name as a view into the text, without a copy.
 KnownFields& KnownFields::at(std::string_view name) {
   return members_[std::string{name}];
 }
@@ -17,6 +20,7 @@ void KnownFields::remove(std::initializer_list<std::string_view> path) {
   for (const std::string_view& name : path) {
     const auto found = parent->members_.find(name);
     CHECK(found != parent->members_.end(), name);
+    // The last name of the path is the one to remove; those before it lead there.
     if (&name != path.end() - 1) {
       parent = &found->second;
       continue;

@@ -2,6 +2,19 @@
 
 #include "kube/api/meta_codec.h"
 
+// The lists of fields decide what this process knows of a pod: all others are passed over in the
+// text, take no memory in a cache, and are lost if the pod is encoded again. A field is listed
+// because something is decided by it:
+//
+// * resources, overhead, node name, selectors, tolerations: what a pod takes of a node, and where
+//   it may be
+// * probes, exec hooks, activeDeadlineSeconds, restart policies: reasons not to freeze a pod, since
+//   a frozen one answers no probe and starts no program
+// * the states and IDs of containers: whether the pod's programs run, and which cgroups are theirs
+//
+// `field`, `nonzero` and `always` follow the omitempty of the Go types: `ready: false` is written,
+// `hostPID: false` is not. So an object that we write has the text that the API server would give
+// it.
 namespace kube {
 
 template <typename Io>
@@ -40,6 +53,9 @@ void visit(Io& io, Like<EnvVarSource> auto& s) {
   io.field("secretKeyRef", s.secret_key_ref);
 }
 
+// valueFrom is a level of the JSON that EnvVar does not have. Encoding builds it from the fields
+// before the visit, decoding takes it apart afterwards. The visit between the two is the same for
+// both, and for the lister of names, which finds the inner fields by it.
 template <typename Io>
 void visit(Io& io, Like<EnvVar> auto& s) {
   io.field("name", s.name);
@@ -71,6 +87,7 @@ void visit(Io& io, Like<LifecycleHandler> auto& s) {
 
 template <typename Io>
 void visit(Io& io, Like<Lifecycle> auto& s) {
+  // Handlers are raw JSON inside: only whether there is one matters, and of which kind.
   io.field("postStart", s.post_start);
   io.field("preStop", s.pre_stop);
 }
@@ -163,6 +180,7 @@ void visit(Io& io, Like<ContainerStatus> auto& s) {
   io.field("ready", s.ready);
   io.field("started", s.started);
   io.field("restartCount", s.restart_count);
+  // These two have no omitempty in Go: a status of a container that never ran has them as "".
   io.always("image", s.image);
   io.always("imageID", s.image_id);
   io.field("containerID", s.container_id);
@@ -210,6 +228,7 @@ nlohmann::json encode(const Pod& pod) {
 
 namespace {
 
+// A template has no apiVersion and kind, so fields_of() does not fit.
 const KnownFields& fields_of_template() {
   static const KnownFields kFields = codec::list_fields<PodTemplateSpec>();
   return kFields;
@@ -217,6 +236,9 @@ const KnownFields& fields_of_template() {
 
 }  // namespace
 
+// The path begins with "spec.template", so messages name fields as they stand in the user's
+// manifest. A template that is absent is an empty text, which is not JSON, and is refused with "got
+// null".
 base::Result<PodTemplateSpec> decode_template(const RawJson& pod_template) {
   const auto text = JsonText::read(pod_template.text(), fields_of_template());
   const JsonView object = text ? text->root() : JsonView{};

@@ -7,6 +7,8 @@
 
 namespace kube {
 
+// Stored in its compact form, whatever blanks and order of members it came with: == compares texts,
+// and so sees only changes that mean something. Null counts as absent, as for any field.
 RawJson::RawJson(const nlohmann::json& value)
     : text_{value.is_null() ? nullptr
                             : std::make_shared<const std::string>(compact_text(value))} {}

@@ -16,6 +16,7 @@ void visit(Io& io, Like<ServiceSpec> auto& s) {
   io.field("clusterIP", s.cluster_ip);
   io.field("selector", s.selector);
   io.field("ports", s.ports);
+  // Members of a gang look each other up while they start, before any of them is ready.
   io.nonzero("publishNotReadyAddresses", s.publish_not_ready_addresses);
 }
 
