@@ -44,6 +44,7 @@ Words commands_of(CLI::App& app) {
 
 // Returns the options that the help of `submit` names: it reads its command line as sbatch does, so
 // CLI11 knows none of them.
+// A word of two dashes alone, which ends the options, is passed over.
 Words submit_options() {
   Words words;
   const std::string help = submit_help();
@@ -135,6 +136,7 @@ Question question_for(const std::string& option) {
 }
 
 // Asks with the connection that the words before the last describe; an error gives no words.
+// `connect` is a copy: the limit of time is that of completion alone.
 Words ask(Question question, ConnectOptions connect, const WithSession& with_session) {
   Words words;
   connect.request_timeout = kClusterTimeout;
@@ -182,6 +184,9 @@ Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
 
 }  // namespace
 
+// Prints what begins as the last word does, one word a line with a tab before its description.
+// kubectl calls this for each press of the tab key, with the words so far; an empty last word asks
+// for everything.
 int run_complete(std::span<const std::string> words, CLI::App& app, ConnectOptions& connect,
                  const WithSession& with_session, Output output) {
   if (words.empty()) return kExitUsage;

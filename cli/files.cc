@@ -47,6 +47,8 @@ base::Result<std::string> read_file(const std::string& path, std::size_t bytes_m
   return text;
 }
 
+// Writes over what is there. Not by a temporary file and a rename, so that a path such as
+// /dev/stdout works.
 base::Status write_file(const std::string& path, std::string_view text) {
   File file{std::fopen(path.c_str(), "wb"), &std::fclose};
   if (file == nullptr) return failed("write", path);

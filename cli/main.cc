@@ -30,6 +30,7 @@ std::optional<std::size_t> terminal_columns() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // All else is in run_program(), which tests call with streams of their own.
   const std::vector<std::string> arguments{argv + 1, argv + argc};
   const int code = cli::run_program(
       arguments, with_session, {.out = std::cout, .err = std::cerr, .columns = terminal_columns()});

@@ -64,6 +64,7 @@ constexpr const char* kTail =
     "line is wrong.\n";
 
 // The other pages. .BR prints the name bold and the section behind it in roman.
+// Commas between the pages and none behind the last, as man-pages(7) asks.
 std::string see_also(CLI::App& app, const std::string& except) {
   std::string text = ".SH SEE ALSO\n";
   std::vector<std::string> pages = {"kubectl-gang"};
@@ -92,6 +93,7 @@ std::string overview(CLI::App& app) {
 
 // "" if there is no such command. The pages are made from the table of commands, so they cannot say
 // other than --help.
+// tools/dist writes a file for each page; none is in the repository.
 std::string man_page(CLI::App& app, const std::string& name) {
   if (name.empty()) return overview(app);
   const auto is_it = [&](const CLI::App* command) { return command->get_name() == name; };

@@ -22,6 +22,8 @@ namespace cli {
 namespace {
 
 // Everything that a command line can say, and what it chose.
+// All of it is declared before the line is parsed: CLI11 writes into these fields through
+// references, so they must not move.
 struct Commands {
   ConnectOptions connect;
   QueueOptions queue;
@@ -40,6 +42,7 @@ struct Commands {
 // so that they may stand anywhere behind it.
 void add_connection(CLI::App& command, ConnectOptions& connect) {
   command.add_option("-n,--namespace", connect.ns, "namespace (default: the context's)");
+  // A group keeps them together at the end of --help, behind the command's own.
   const auto add = [&command](const char* name, std::string& value, const char* help) {
     command.add_option(name, value, help)->group("Connection");
   };
@@ -232,6 +235,7 @@ int usage(Output output, const char* command, const base::Error& error) {
 
 // Runs a command on the cluster. An error of the connection is reported here, once for all
 // commands; errors of the command itself are reported by the command, with its name.
+// `use` is called at most once. It is not called if there is no kubeconfig, or a wrong one.
 int on_session(const WithSession& with_session, const ConnectOptions& connect,
                const std::function<int(const Session&)>& use, Output output) {
   const base::Result<int> code = with_session(connect, use);
@@ -243,6 +247,8 @@ int on_session(const WithSession& with_session, const ConnectOptions& connect,
 // submit's options are sbatch's, which follow other rules than kubectl's (-n is --ntasks).
 // The exit codes differ on purpose: 2 if the command line is wrong, 1 if the script or the cluster
 // is.
+// With --dry-run=client no kubeconfig is needed: the object is made and printed, and its namespace
+// is the one of the command line or none.
 int submit(std::span<const std::string> words, const WithSession& with_session, Output output) {
   // One reading of the clock for both passes over the options: "--begin=now+1hour" must mean the
   // same instant in both.
@@ -303,6 +309,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
   Commands commands;
   add_commands(app, commands, output);
+  // Two underscores, as cobra's programs have it: such names are no commands and stand in no help.
   if (!arguments.empty() && arguments.front() == "__complete") {
     return run_complete(arguments.subspan(1), app, commands.connect, with_session, output);
   }
@@ -325,6 +332,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   try {
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
+    // --help and --version are "errors" of the library with the code 0.
     const int code = app.exit(error, output.out, output.err);
     return code == 0 ? kExitOk : kExitUsage;
   }

@@ -43,6 +43,10 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
 // 3. Checks between sections: names that are referred to exist, names that must differ do.
 //
 // After an error nothing of the scenario is used, so the members may then be incomplete.
+// Why sections are not read into structures of their own first: YAML would have to be described a
+// second time for each of Slurm's objects, and the two would drift apart. As it is, a key that
+// slurm/ learns is a key of scenarios without a line here, but for nodes, whose keys have short
+// names.
 class Reader {
  public:
   explicit Reader(const std::string& file) : file_{file} {}
@@ -104,6 +108,7 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const Status head = read_head(by_key);
   if (!head) return head.error();
   // Later sections refer to earlier ones.
+  // Each is read once, in this order, if the file has it.
   using Section = Status (Reader::*)(const YAML::Node&);
   constexpr std::array<std::pair<const char*, Section>, 8> kSections = {
       {{"nodes", &Reader::read_nodes},
@@ -171,6 +176,11 @@ Status Reader::read_nodes(const YAML::Node& list) {
 // Reads one entry of `nodes`, which describes all nodes of its hostlist. The keys are put into the
 // words of a NodeName line and go to the reader of slurm.conf; its messages name slurm.conf's keys,
 // which are put back into the file's words at the end.
+// For example {name: 'n[1-4]', cores: 2, features: [a, b]} is read as
+//
+//   NodeName=n[1-4] CoresPerSocket=2 Features=a,b
+//
+// and gives four nodes; "CoresPerSocket 0: must be …" is told as "cores 0: must be …".
 Status Reader::read_node(const YAML::Node& map) {
   // The scenario's short names of the keys of a NodeName line, which take the same values.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys = {
@@ -229,6 +239,7 @@ Status Reader::read_node(const YAML::Node& map) {
 }
 
 // The cluster's keys, spelled as in slurm.conf. Those of the file come after the defaults and win.
+// Looking for the key at fault reads each key once more, but only in a file that is refused.
 Status Reader::read_conf(const YAML::Node& map) {
   // The recordings were made with these values if a scenario says nothing.
   const std::vector<slurm::KeyValue> defaults = {{"SchedulerType", "sched/builtin"},
@@ -250,6 +261,7 @@ Status Reader::read_conf(const YAML::Node& map) {
     return at(file_.place(map), cluster.error());
   }
   scenario_.configuration.cluster = std::move(cluster).value();
+  // clock is at the top of the file, not in conf: Slurm has no such key.
   scenario_.configuration.cluster.recorded_clock = clock_;
   if (map.size() > 0) conf_place_ = file_.place(map);
   return {};
@@ -266,6 +278,7 @@ Status Reader::read_partitions(const YAML::Node& list) {
   for (const YAML::Node& map : list) {
     base::Result<std::vector<slurm::KeyValue>> keys = file_.key_values(map, "a partition", {});
     if (!keys) return keys.error();
+    // The file says `name` for every object; Slurm's word for it is the key that begins the line.
     for (slurm::KeyValue& key : *keys) {
       if (key.key == "name") key.key = "PartitionName";
     }
@@ -284,6 +297,8 @@ Status Reader::read_partitions(const YAML::Node& list) {
 // Asks the scheduler what it would refuse or warn of, once the configuration is complete. Returns
 // the first error, at the line of the object that it is about, and keeps all warnings. An issue of
 // an account has no place of its own and gets the line of the partitions.
+// Checking here and not in the simulation gives a message with a line; the scheduler itself trusts
+// what it gets.
 Status Reader::check_configuration(const YAML::Node& partitions) {
   for (const sched::ConfigIssue& issue : sched::check(scenario_.configuration)) {
     if (issue.severity == sched::IssueSeverity::kWarning) {
@@ -310,6 +325,7 @@ Status Reader::check_configuration(const YAML::Node& partitions) {
 }
 
 // The partition that was read last, against those before it and the nodes.
+// Compares names pair by pair, since a cluster has dozens of partitions and not thousands.
 Status Reader::check_partitions(const Place& where) const {
   const std::vector<sched::PartitionConfig>& all = scenario_.configuration.partitions;
   for (std::size_t i = 0; i + 1 < all.size(); ++i) {
@@ -350,6 +366,7 @@ Status Reader::read_qos(const YAML::Node& list) {
 // Switches accounting on, unless it is on already. The cluster of the recordings had, beside what a
 // scenario names, an account acct for jobs of root, and root as a user of the root account too; a
 // scenario without them would have other shares than the recording.
+// Each section that needs accounts calls this, since any of them may be the only one in the file.
 void Reader::begin_accounting() {
   sched::Configuration& configuration = scenario_.configuration;
   if (!configuration.accounts.empty()) return;
@@ -421,6 +438,7 @@ Status Reader::read_user(const YAML::Node& map) {
 // unless the file has accounts. The same user may be listed once for each account.
 Status Reader::read_users(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
+  // Recordings were made by root, so root may submit without being listed.
   users_ = std::set<std::string>{"root"};
   for (const YAML::Node& user : list) {
     if (user.IsMap()) {

@@ -65,6 +65,8 @@ base::Result<std::string> ScenarioInputs::kind_of(const Entries& entries,
 // 1. the kind
 // 2. every other key belongs to that kind
 // 3. the time, and whether Slurm refused the input
+// {t: 5, end: A, exit: 3} is of the kind `end`; `exit` is one of its companions, and `state` would
+// be refused with a list of what may stand there.
 base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node& map) const {
   const base::Result<Entries> all = file_.entries(map, "an input");
   if (!all) return all.error();
@@ -104,6 +106,9 @@ base::Result<ScenarioInputs::RawInput> ScenarioInputs::read_raw(const YAML::Node
 // Only when all inputs are read is it known if the scenario tells its passes and ends, or plays by
 // itself. Two errors (endless_, unknown_mode_) concern scenarios that play by themselves, so they
 // are kept until then.
+// So this reader plays the administrator's and the users' part ahead of the simulation: it follows
+// what they change, and nothing that the scheduler decides. Whether a job still waits when an
+// update comes is found out when the scenario is played.
 base::Status ScenarioInputs::read(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "inputs: must be a list");
   if (list.size() > kScenarioInputsMax) {
@@ -228,6 +233,7 @@ base::Status ScenarioInputs::read_job(const RawInput& input, simulate::Job& job)
 // A reference to something that does not exist is an error of the file, not a refusal by the
 // scheduler: a misspelled partition would otherwise be a scenario without a job. It also fills in
 // what sacctmgr would have: in the recordings every user had the QOS `normal` if there was one.
+// The names are those of the file: scontrol changes partitions here, and never adds or removes one.
 base::Status ScenarioInputs::check_names(const RawInput& input, simulate::Job& job) const {
   const auto named = [](const auto& list, const std::string& name) {
     return std::any_of(list.begin(), list.end(),
@@ -344,6 +350,7 @@ base::Result<simulate::Happening> ScenarioInputs::node_state(const RawInput& inp
 // 1. reconfigure
 // 2. update PartitionName=…: the configuration with one partition changed
 // 3. update JobId=…: the request with some fields changed
+// {LABEL} is replaced first, so "update JobId={A} Nice=5" arrives here as "update JobId=1 Nice=5".
 base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input) {
   const Entry& entry = input.fields.at("scontrol");
   const base::Result<std::string> text = word(entry);
@@ -364,6 +371,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
     const auto [key, value] = slurm::split_option((*words)[i]);
     keys.push_back({std::string{key}, std::string{value}});
   }
+  // Never returned as it is: each of the two forms below sets it.
   base::Result<simulate::Happening> read = base::invalid_argument("");
   if (slurm::same_word(keys.front().key, "PartitionName")) {
     read = scontrol_partition(keys);
@@ -378,6 +386,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol(const RawInput& input
 
 // slurm.conf is read again: what was updated since is as it was. Requests are not reset: what was
 // updated of a job belongs to the job and not to the file.
+// For example "update PartitionName=p MaxTime=10" and then "reconfigure": the partition has the
+// MaxTime of the file again.
 simulate::Happening ScenarioInputs::reconfigure() {
   partition_keys_ = keys_at_first_;
   configuration_ = scenario_.configuration;
@@ -386,6 +396,7 @@ simulate::Happening ScenarioInputs::reconfigure() {
 
 // The scheduler takes whole configurations, so the input is the present one with this partition
 // exchanged. It is checked before it is kept: a refused update leaves everything as it was.
+// The keys that were added are kept, or the next update of the partition would undo this one.
 base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
     const std::vector<slurm::KeyValue>& keys) {
   for (std::size_t i = 0; i < configuration_.partitions.size(); ++i) {
@@ -417,6 +428,8 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
   const sched::JobId id{*number};
   const slurm::KeyValue& first = keys[1];
   // A priority of 0 holds the job (R9.1).
+  // Beside other keys it is refused (update_job), because a hold is a command and no part of a
+  // request.
   if (keys.size() == 2 && slurm::same_word(first.key, "Priority") && first.value == "0") {
     return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
   }

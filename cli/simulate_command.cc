@@ -61,6 +61,8 @@ int what_if(const SimulateOptions& options, const std::vector<base::Instant>& at
 }
 
 // The jobs of the trace beside those of the scenario, which says on which cluster they run.
+// Both files name themselves in their errors: the trace's reader with a line, add_trace() without
+// one, since it speaks of all jobs.
 base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenario) {
   const base::Result<std::string> text = read_file(options.swf, kSwfBytesMax);
   if (!text) return text.error();
@@ -76,6 +78,8 @@ base::Status add_swf(const SimulateOptions& options, simulate::Scenario& scenari
 // 2. the scenario, and the jobs of a trace
 // 3. warnings, on stderr, so that JSON on stdout stays JSON
 // 4. a scenario that tells its timing is replayed; any other is a what-if
+// A file that is wrong is a failure (exit code 1), and not a wrong command line (2): the command
+// could be given again as it is once the file is mended.
 int run_simulate(const SimulateOptions& options, Output output) {
   std::vector<base::Instant> at;
   for (const std::string& text : options.at) {
@@ -102,6 +106,7 @@ int run_simulate(const SimulateOptions& options, Output output) {
     output.err << "kubectl-gang simulate: warning: " << warning << "\n";
   }
   if (!is_told) return what_if(options, at, *scenario, output);
+  // Cannot fail: all that a step refers to was checked when the file was read.
   const simulate::ToldReport report = simulate::run_told(*scenario);
   output.out << (options.json ? told_json(*scenario, report) : told_text(*scenario, report));
   return kExitOk;

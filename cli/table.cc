@@ -38,6 +38,10 @@ std::array<Column, 9> squeue_start_columns() {
 
 // Two passes: the widths, then the lines. A column never cuts a value: squeue does, and users have
 // to ask again with --Format; `queue` cuts by itself where a terminal is too narrow.
+// For example the columns {"JOBID", 8} and {"USER", 8} with the row {"7", "team-a"}:
+//
+//      JOBID     USER
+//          7   team-a
 std::string format_table(std::span<const Column> columns,
                          std::span<const std::vector<std::string>> rows) {
   std::vector<std::size_t> widths;

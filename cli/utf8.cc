@@ -14,6 +14,7 @@ std::size_t character_length(std::string_view text) {
   const unsigned char first = byte(0);
   if (first < 0x80U) return 1;
   if (first < 0xC2U || first > 0xF4U) return 0;
+  // 0xC0 and 0xC1, which begin only what could be written in one byte, were refused above.
   const std::size_t length = first < 0xE0U ? 2 : first < 0xF0U ? 3 : 4;
   if (text.size() < length) return 0;
   const unsigned char low = first == 0xE0U ? 0xA0U : first == 0xF0U ? 0x90U : 0x80U;
@@ -27,6 +28,8 @@ std::size_t character_length(std::string_view text) {
 
 }  // namespace
 
+// Returns the number of the first line, from 1, that has a byte which is not UTF-8. Lines are only
+// counted if there is one.
 std::optional<std::size_t> line_that_is_not_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = character_length(text.substr(at));

@@ -14,6 +14,8 @@ base::Error at(const Place& place, const std::string& message) {
 }
 
 // In the order of the file. `what` names the map in messages: "a node".
+// Every map of a file is read by this, so a key that is there twice is told everywhere alike. Which
+// keys there may be is the caller's matter.
 base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string& what) const {
   if (!map.IsMap()) return at(place(map), what + ": must be a map of keys and values");
   Entries all;
@@ -38,6 +40,7 @@ base::Result<std::string> word(const Entry& entry) {
 
 // A hundred years is far from the end of the clock, so that sums of times cannot overflow.
 // Fractions are rounded to microseconds.
+// As yaml-cpp reads a number: "7.5" and "1e3" are seconds, "1:30" is not.
 base::Result<base::Duration> seconds(const Entry& entry) {
   constexpr double kSecondsMax = 100.0 * 365 * 24 * 3600;
   const base::Result<std::string> text = word(entry);

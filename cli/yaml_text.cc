@@ -51,6 +51,7 @@ void emit(YAML::Emitter& out, const nlohmann::json& value) {
     const bool has_lines = text.find('\n') != std::string::npos;
     if (has_lines && fits_a_block(text)) {
       out << YAML::Literal << text;
+    // Escapes of a double-quoted text keep what a block cannot: control characters, a first blank.
     } else if (has_lines || is_special(text)) {
       out << YAML::DoubleQuoted << text;
     } else {

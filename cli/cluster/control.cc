@@ -45,6 +45,7 @@ std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done)
 // operator would refuse or ignore it, too, but only here the user is still there to read it. The
 // result is a merge patch of spec.control. A release takes back both kinds of hold: the user's by
 // the field, the operator's by a request.
+// A second suspend, hold or cancel writes what is there already: it is no error, as with kubectl.
 base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb verb) {
   const kube::JobObserved done = job.status.observed.value_or(kube::JobObserved{});
   if (job.status.state && kube::is_final(*job.status.state)) {
@@ -84,6 +85,8 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
 // Reads the job, works out the change, and writes it on the condition that the job has not changed
 // in between. After a conflict it starts anew. The UID is a condition as well: a job that was
 // deleted and made anew under its name is another job, and the user did not mean it.
+// The operator writes the status of a job that starts or ends, and each write is a new version, so
+// a conflict is nothing unusual.
 base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
                                    const std::string& name, Output output) {
   // The counters are relative, so a change in between is read again.

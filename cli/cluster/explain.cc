@@ -15,6 +15,7 @@ namespace {
 
 // Returns "Label       text", the text broken at blanks so that no line is longer than 80 columns
 // and later lines stand below the text.
+// Counts bytes, so a text with letters beyond ASCII gets somewhat shorter lines.
 std::string paragraph(const std::string& label, const std::string& text) {
   constexpr std::size_t kLabelWidth = 12;
   constexpr std::size_t kColumns = 80;
@@ -97,6 +98,8 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 // at last the conditions and events for those who look closer. Lines without a value are left out.
 // `now` is the instant for which turns and run time are worked out; the caller reads the clock
 // once, so all lines agree.
+// For example "State  Running, suspended now" is a job whose turn is over at this instant; the
+// status was written during one of its turns.
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
@@ -171,6 +174,7 @@ namespace {
 
 // The jobs that a waiting job may wait for: those of all namespaces, or of its own if the user may
 // not read the others. None for a job that has nodes or has ended, which saves the largest request.
+// An outlook without the jobs of others is better than none, and the sentence says what is missing.
 base::Result<std::vector<kube::Job>> read_others(const Session& session, const kube::Job& job,
                                                  Output output) {
   if (job.status.allocation || (job.status.state && kube::is_final(*job.status.state))) {
@@ -211,6 +215,8 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
 // the timetables of its nodes. Whatever the user has no right to is left out with a sentence, or,
 // for partitions, without: the rest is still worth showing. The text is made before the status of
 // the timetables is looked at: only then all of them have been read.
+// Requests: the job, one for each partition, the events, all jobs if it waits, and, if it runs,
+// timetables of its nodes until one lists it.
 int run_explain(const Session& session, const std::string& name, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang explain: " << error.message << "\n";

@@ -43,6 +43,7 @@ FollowedQueue::~FollowedQueue() {
 }
 
 // Timetables that may not be read do not hold up the queue for ever.
+// The informer's own word comes first; the lock is only needed for what a thread of ours has noted.
 bool FollowedQueue::has_synced() const {
   if (!jobs_.has_synced()) return false;
   if (timetables_.has_synced()) return true;
@@ -72,6 +73,7 @@ void FollowedQueue::note_of_timetables(const base::Error& error) {
   if (!std::exchange(timetables_refused_, true)) refusal_ = error;
 }
 
+// Called on the thread of a watch.
 void FollowedQueue::note(const base::Error& error) {
   const std::lock_guard lock{mu_};
   error_ = error;

@@ -21,6 +21,7 @@ using Json = nlohmann::ordered_json;
 // Returns the CPUs that running and suspended jobs hold on each node, by its name. Jobs that take
 // turns on the same cores are counted each, so a sum may exceed the node. A pending or ended job
 // has no CPUs, whatever its allocation was.
+// The sums are compared with a node's CPUs and with 0, and are never shown.
 std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
   std::map<std::string, std::int64_t> cpus;
   for (const kube::Job& job : jobs) {
@@ -40,6 +41,8 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
 }
 
 // The nodes of which the operator says that they take no new jobs.
+// A hostlist that cannot be read is passed over: `info` shows what it can, and the operator has
+// written it.
 std::set<std::string> unusable_nodes(const kube::Partition& partition) {
   std::set<std::string> all;
   for (const kube::UnusableNodes& group : partition.status.unusable) {
@@ -96,6 +99,14 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
 // A partition stands in a line for each state that its nodes have, as in sinfo, so the number of
 // lines depends on the states and not on the number of nodes. Nodes of one state become one
 // hostlist, in natural order.
+// For example, of a default partition of four nodes, two of which are busy and one is drained:
+//
+//   PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST
+//   batch*       up 2-00:00:00      2  alloc n[1-2]
+//   batch*       up 2-00:00:00      1  drain n3
+//   batch*       up 2-00:00:00      1   idle n4
+//
+// Cost: jobs × nodes of each, and partitions × nodes of the cluster.
 std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                                  const std::vector<kube::Node>& nodes,
                                  const std::vector<kube::Job>& jobs) {
@@ -138,6 +149,7 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                           cpus == allocated.end() ? 0 : cpus->second)]
           .push_back(name);
     }
+    // A partition whose selector fits no node is still shown, or a user would look for it in vain.
     if (by_state.empty()) by_state["n/a"] = {};
     for (auto& [state, names] : by_state) {
       std::sort(names.begin(), names.end(), base::natural_less);
@@ -209,6 +221,7 @@ void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json,
 
 // Three lists, and no watch: the table is one picture. The nodes and jobs are not read if only
 // reasons are asked for, because few users may list nodes.
+// Jobs of all namespaces, since a node may be full of jobs of others.
 int run_info(const Session& session, const InfoOptions& options, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang info: " << error.message << "\n";

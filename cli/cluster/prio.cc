@@ -17,6 +17,7 @@ using sched::Tres;
 
 // One factor of priority: what it is called, its weight, its value. A factor is in parts per
 // billion, so that it is an integer; 0 to 10^9 unless a NO_NORMAL_… flag is set (R9.3).
+// For example a weight of 1,000 and an age of a quarter of maxAge, 250,000,000 ppb, are 250 points.
 struct Term {
   const char* title;
   const char* name;  // in JSON
@@ -64,6 +65,7 @@ struct PrioLine {
 // computes them: `standing` has one that was made from the same objects as the operator's. A job
 // that waits in several partitions has a priority in each (R9.5), hence several lines. Jobs of
 // equal priority keep the order of their numbers.
+// The scheduler makes no pass for this; it only says what it would sort by.
 std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   std::vector<PrioLine> lines;
   const sched::PriorityParameters& parameters = standing.configuration.cluster.priority;
@@ -83,6 +85,7 @@ std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
 
 // Columns of what has a weight, as sprio. A term without a weight adds nothing to any job, so its
 // column would be zeros.
+// A job with 10,000 and 250 points and a nice of 100 has the priority 10,150.
 void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParameters& parameters,
                  bool only_weights, Output output) {
   std::vector<Column> columns = {{"JOBID", 8}, {"PARTITION", 9}, {"USER", 8}, {"PRIORITY", 10}};
@@ -112,6 +115,7 @@ void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParame
 }
 
 // The same terms under the names of the API. Without lines the array is empty, not missing.
+// Points as in the table. With --weights there are no lines, and so the array is empty.
 void print_json(const std::vector<PrioLine>& lines, Output output) {
   Json all = Json::array();
   for (const PrioLine& line : lines) {
@@ -133,6 +137,7 @@ void print_json(const std::vector<PrioLine>& lines, Output output) {
 }  // namespace
 
 // With --weights no jobs are read, and so no nodes either: any user may ask for weights.
+// With priority.type Basic there are no factors: a job gets one less than the last one (R9.2).
 int run_prio(const Session& session, const PrioOptions& options, Output output) {
   std::optional<std::string> jobs_of;
   if (!options.weights) jobs_of = options.all_namespaces ? "" : session.ns;

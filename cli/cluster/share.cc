@@ -37,6 +37,7 @@ struct Row {
 // The namespaces of an account come before the accounts below it. Sorted by name within each, so
 // that two calls give the same table. An account that is its own parent is skipped, or the walk
 // would not end.
+// Each level looks through all views, which is nothing for the dozens of accounts that a site has.
 void add_below(const std::vector<ShareView>& shares, const std::string& account, std::size_t depth,
                std::vector<Row>& rows) {
   std::vector<const ShareView*> below;
@@ -55,6 +56,8 @@ void add_below(const std::vector<ShareView>& shares, const std::string& account,
 }
 
 // Depth first, from the account root on, which is the first view.
+// For example root, its account physics, the namespaces of physics, its accounts below, chemistry.
+// The blanks in front of the names show the tree, as in sshare.
 std::vector<Row> in_tree_order(const std::vector<ShareView>& shares) {
   std::vector<Row> rows;
   if (shares.empty()) return rows;
@@ -112,6 +115,7 @@ int run_share(const Session& session, const ShareOptions& options, Output output
   for (const Row& row : in_tree_order(shares)) {
     const ShareView& view = *row.view;
     Json one = {{"account", view.account}};
+    // An entry of a user has its account as `account`, and an account has its parent.
     if (!view.user.empty()) one["namespace"] = view.user;
     if (!view.parent.empty() && view.user.empty()) one["parent"] = view.parent;
     if (!view.shares.of_parent) one["shares"] = view.shares.count;

@@ -22,6 +22,8 @@ namespace {
 
 // Returns the specs that the operator has accepted, the oldest first: the order of ties. Each is
 // its own newest spec, so acceptance has nothing to choose.
+// What a spec was before an edit that was refused is in status.accepted, so the object's own spec
+// is never looked at.
 template <typename Spec, typename T>
 std::vector<control::SpecCandidate<Spec>> accepted(const std::vector<T>& objects) {
   std::vector<control::SpecCandidate<Spec>> all;
@@ -81,6 +83,8 @@ base::Status read_jobs(const Session& session, const std::string& ns, Standing& 
 
 // The jobs as a new operator gets them. Requests go through the operator's own translation, so that
 // fields which priorities depend on mean the same here.
+// plain_request() and not the operator's judgement: a job that was accepted keeps its request,
+// whatever a check would say of it today.
 std::vector<sched::RestoredJob> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
   std::vector<sched::RestoredJob> all;
   for (const kube::Job& job : waiting) {
@@ -117,6 +121,10 @@ base::Status restore_usage(const Session& session, Standing& standing, Output ou
 // 2. the policies that are in force
 // 3. the configuration, the nodes, the waiting jobs and the usage go into the scheduler, in the
 //    order in which a new operator restores them
+// Why a scheduler and not a formula: priorities depend on usage that decays, on the tree of shares
+// and on the sizes of all nodes (chapter 9). A second implementation would be another place in
+// which each of those rules could be wrong. The price is a handful of lists; nothing is stored in
+// the API server for it, and the operator is not asked.
 base::Result<Standing> read_standing(const Session& session,
                                      const std::optional<std::string>& jobs_of, Output output) {
   Standing standing;
@@ -145,6 +153,8 @@ base::Result<Standing> read_standing(const Session& session,
   for (const kube::Node& node : nodes) {
     scheduler.step(now, sched::NodeUpdate{control::translate_node({.node = &node}).spec});
   }
+  // Running jobs stay out, since no priority of theirs is shown; so there are no timetables to
+  // give.
   scheduler.restore_from_published(now, restored(standing.waiting, now), {});
   const base::Status usage = restore_usage(session, standing, output);
   if (!usage) return usage.error();

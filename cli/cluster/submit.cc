@@ -38,6 +38,8 @@ constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters o
 // Returns the object's name without its suffix: a DNS label that begins with a letter. It is also
 // the beginning of the name of the job's service, and that may not begin with a digit. Characters
 // that a label cannot have become one '-'.
+// For example "my job_2.sh" becomes "my-job-2-sh", "2024-run" becomes "run", and "42" becomes
+// "job".
 std::string object_name(std::string_view wanted) {
   std::string name;
   for (const char c : slurm::lower_case(wanted)) {
@@ -119,6 +121,7 @@ base::Result<bool> read_connection(std::span<const std::string> arguments, std::
 }
 
 // Reads one of submit's own options at arguments[i]; false if it is another one.
+// Tried before sbatch's options, some of which have the same names (-o); kubectl's come last.
 base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t& i,
                             SubmitArguments& own) {
   const std::string& word = arguments[i];
@@ -251,6 +254,7 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
       spec.resources.memory_per_node = bytes(per_node->amount);
     }
   }
+  // Absent: the partition's default, or its largest.
   spec.schedule.time_limit = request.time_limit;
   spec.schedule.time_min = request.time_min;
   spec.schedule.begin_time = request.begin_time;
@@ -292,6 +296,7 @@ bool is_outage(const base::Error& error) {
 }
 
 // Returns the exit code of the command if the job has ended, and says how it ended; nullopt if not.
+// A job whose program ended with 3 gives 3; one that was cancelled before it started gives 1.
 std::optional<int> exit_code_after(const kube::Job& job, Output output) {
   const kube::JobStatus& status = job.status;
   if (!status.state || !kube::is_final(*status.state)) return std::nullopt;
@@ -335,6 +340,7 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
 // 2. The rest is the script and its arguments, or the command after "--".
 // 3. Options that exclude each other are refused before the script is opened.
+// Nothing is read from disk here, so a wrong command line is told even if the script is missing.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now) {
   SubmitArguments read;
@@ -411,6 +417,8 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
 
 // The pod template has one container, which runs on each of the job's nodes. It asks for no
 // resources: the operator puts in the CPUs and the memory of the allocation once it is known.
+// Everything that can be checked without a cluster is checked here, so that --dry-run=client finds
+// it.
 base::Result<kube::Job> job_object(const SubmitRequest& request, const std::string& ns) {
   const sched::JobRequest& asked = request.options.request;
   const base::Status fields = check_fields(asked);

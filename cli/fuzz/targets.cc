@@ -56,8 +56,10 @@ void fuzz_hostlist(std::string_view input) {
   base::Result<std::vector<std::string>> names = slurm::expand_hostlist(input);
   if (!names) return check_message(names.error());
   CHECK(names->size() <= slurm::kHostlistNamesMax);
+  // compress_hostlist() wants them so, and a hostlist may name a node twice.
   std::sort(names->begin(), names->end(), base::natural_less);
   names->erase(std::unique(names->begin(), names->end()), names->end());
+  // "n2,n[1-3]" is n1, n2, n3, and then "n[1-3]": another text and the same set.
   const std::string text = slurm::compress_hostlist(*names);
   const base::Result<std::vector<std::string>> again = slurm::expand_hostlist(text);
   CHECK(again.ok() && *again == *names, text);
@@ -86,6 +88,7 @@ void fuzz_time_string(std::string_view input) {
   const auto instant = slurm::parse_instant("b", input, {.instant = now});
   if (!instant) check_message(instant.error());
   const auto memory = slurm::parse_memory("m", input);
+  // A negative amount would count as room that a node gains.
   if (memory) CHECK(memory->value() >= 0);
 }
 
@@ -141,6 +144,8 @@ void fuzz_scenario(std::string_view input) {
     CHECK(happening.at >= last);
     last = happening.at;
   }
+  // Not played: the scheduler has a target of its own (scheduler/fuzz), and a scenario may simulate
+  // weeks.
   for (const simulate::Job& job : scenario->jobs) check_request(job.request);
 }
 

@@ -20,6 +20,8 @@ int run_import(const std::vector<std::string>& files, Output output) {
     }
     read.push_back({name, std::move(*text)});
   }
+  // YAML on standard output and remarks on the other: `import slurm.conf | kubectl apply -f -`
+  // works, and the user still sees what was left out.
   const Imported imported = import_slurm(read);
   output.out << imported.yaml;
   for (const std::string& remark : imported.remarks) output.err << remark << "\n";

@@ -42,6 +42,9 @@ struct Placed {
 // them equals what `back`, the operator's translation, makes of the object that they become. So the
 // importer has no list of keys that the API lacks, and a new field of the API is enough to import
 // its key.
+// For example DefMemPerCPU=1000 becomes memory.defaultPerCPU: 1000Mi, which the operator translates
+// to 1000 MiB again: it is taken. A weight of Billing has no field; it comes back as 0, and the key
+// is told and left out.
 template <typename Read, typename Back>
 CanTake comes_back(const Read& read, const Back& back) {
   return [read, back](std::span<const KeyValue> keys) -> base::Status {
@@ -320,6 +323,7 @@ void Importer::read_cluster_lines() {
   kube::SchedulerConfig object;
   object.metadata.name = std::string{kube::kSchedulerConfigName};
   object.spec = spec_of(read_cluster(taken).value());
+  // All remarks about the object as a whole name the first line of the first slurm.conf.
   config_ = {conf_place_, std::move(object)};
 }
 

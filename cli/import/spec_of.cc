@@ -24,6 +24,7 @@ using sched::Tres;
 
 // The field is set if the value differs from the default. The cast is for fields whose type differs
 // from that of the value.
+// `usual` is what the operator takes for an absent field, which need not be Slurm's default.
 template <typename Field, typename Value>
 void set_unless(std::optional<Field>& field, const Value& value, const Value& usual) {
   if (value != usual) field = static_cast<Field>(value);
@@ -60,6 +61,7 @@ std::optional<kube::PreemptMode> mode_of(const std::optional<sched::PreemptMode>
 // --- SchedulerConfig ---
 
 // The type is always written, since all other fields of the group depend on it.
+// CR_Core_Memory, for example, is unit Core with memory; the API has one field for each of the two.
 kube::SelectConfig select_of(const sched::ClusterParameters& c,
                              const sched::ClusterParameters& usual) {
   // The arrays of this file are in the order of the scheduler's enumerations, which index them.
@@ -117,6 +119,7 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
 // The PriorityWeight… keys. A weight of 0 is the default and means that the factor does not count.
 // Billing has no weight in the API. A slurm.conf that gives it one does not come back, and the
 // importer tells.
+// The weights of TRES are 64 bits, hence the two types of zero.
 kube::PriorityWeights weights_of(const sched::PriorityParameters& p) {
   kube::PriorityWeights spec;
   set_unless(spec.age, p.weight_age, 0U);
@@ -195,6 +198,8 @@ kube::ResourceAmounts amounts_of(const sched::TresLimits& tres) {
 
 // Returns the limits that QOS and accounts have in common. Groups without a limit are left out as a
 // whole, so that an account without limits has no empty maps in its YAML.
+// The types of the API differ (AccountLimits, QosLimits), and their common fields have the same
+// names.
 template <typename Limits>
 Limits common_of(const sched::Limits& limits) {
   Limits spec;
@@ -219,6 +224,7 @@ std::optional<kube::AccountLimits> account_limits_of(const sched::Limits& limits
 }
 
 // A QOS limits each account, too, and may ask for a least size of its jobs, which accounts cannot.
+// Accounts have no limits per account, which would be those of the account itself.
 std::optional<kube::QosLimits> qos_limits_of(const sched::Limits& limits) {
   auto spec = common_of<kube::QosLimits>(limits);
   spec.min_per_job = unless_empty(amounts_of(limits.min_tres));
@@ -256,6 +262,8 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
   constexpr std::int64_t kMibPerGib = 1'024;
   kube::BillingWeights spec;
   set_unless(spec.milli_per_cpu, (*micro)[Tres::kCpu] / kMicroPerMilli, std::int64_t{0});
+  // An example: a quarter per GiB is 244 millionths per MiB, which are 249,856 per GiB and thus 250
+  // thousandths, the number that the file has.
   const std::int64_t per_gib = (*micro)[Tres::kMemory] * kMibPerGib;
   // Rounded up to thousandths per GiB, so that the smallest weight does not vanish. The operator
   // rounds to the nearest millionth per MiB when it translates back, so some weights come back
@@ -313,6 +321,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
 }
 
 // A partition. Its nodes are written as a hostlist, since the file has no labels to select by.
+// Optional limits go over as they are: nullopt means "no limit of its own" on both sides.
 kube::PartitionSpec spec_of(const sched::PartitionConfig& p) {
   constexpr std::array kStates = {kube::PartitionState::kUp, kube::PartitionState::kDown,
                                   kube::PartitionState::kDrain, kube::PartitionState::kInactive};

@@ -15,6 +15,11 @@ double seconds_of(base::Instant at) {
 // priority that a submission got, the jobs that are suspended after it, and the expected starts
 // that were told anew. Parts without content are left out, except `suspended`: an empty list says
 // that nothing is suspended, which a comparison needs to know.
+// For example
+//
+//   {"t":30.0,"suspended":["A"]}
+//
+// is a slice that has ended: A had its turn, and whatever else has nodes runs now.
 Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
   Json out = {{"t", seconds_of(step.at)}};
@@ -33,6 +38,7 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   if (step.priority) out["priority"] = step.priority->value();
   out["suspended"] = Json::array();
   for (const sched::JobId id : step.suspended) out["suspended"].push_back(label(id));
+  // null: the job had an expected start before and has none now.
   for (const simulate::ExpectedStart& expected : step.expected) {
     out["expected"][label(expected.job)] = expected.at ? Json(seconds_of(*expected.at)) : Json();
   }

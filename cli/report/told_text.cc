@@ -11,6 +11,13 @@ namespace cli {
 // Only changes are told. A step has the set of suspended jobs after it, so the lines about
 // suspension are the differences from the step before. At the end stands how each job ended, in the
 // order of the file.
+// For example, of two gangs on the same nodes:
+//
+//      0.000  A starts in active on n[12-16]
+//     10.000  B starts in active on n[12-16]
+//     10.000  B is suspended
+//     30.000  A is suspended
+//     30.000  B is no longer suspended
 std::string told_text(const simulate::Scenario& scenario, const simulate::ToldReport& report) {
   std::string text;
   std::vector<sched::JobId> before;

@@ -31,6 +31,7 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
   Json placements = Json::array();
   base::Duration ran{0};
   for (const simulate::Placement& placement : job.placements) {
+    // Up to the end of the simulation; behind the end of the placement nothing is added.
     const base::Duration run = simulate::run_time(placement, placement.from, end);
     ran += run;
     placements.push_back(
@@ -55,6 +56,7 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
 }
 
 // The queue as it was at t. A job that has no nodes at t has an empty nodeList.
+// Jobs that were not submitted yet or have ended are not in it, as in the text.
 Json queue_json(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                 base::Instant t) {
   Json jobs = Json::array();
@@ -100,8 +102,10 @@ std::string what_if_json(const simulate::Scenario& scenario, const simulate::Wha
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
     json["jobs"][scenario.jobs[i].label] = job_json(scenario, result.jobs[i], result.end);
   }
+  // In the order of --at, also if that is not ascending.
   for (const base::Instant t : at) json["queues"].push_back(queue_json(scenario, result, t));
   const simulate::Totals& totals = result.totals;
+  // The same figures as in the text, without its rounding (totals_text says what each is).
   json["totals"] = {{"seconds", seconds(totals.span)},
                     {"cpuSeconds", totals.cpu_seconds},
                     {"usedCPUSeconds", totals.used_cpu_seconds},

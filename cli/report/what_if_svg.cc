@@ -76,6 +76,7 @@ std::string stripes() {
 
 // Returns the smallest round time that fits at most `count_max` times into `span`. Beyond the
 // table, that is after about 13 years, the marks are no longer at round times.
+// An axis of an hour and at most ten marks has one each 10 minutes: 5 minutes would be twelve.
 base::Duration round_step(base::Duration span, std::int64_t count_max) {
   using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   constexpr std::array<base::Duration, 26> kRound = {
@@ -116,6 +117,7 @@ bool same_jobs(const Cell& a, const Cell& b) {
 
 // Returns the cell as the picture shows it: jobs with less than `share_min` become one of others.
 // Their shares add up, so the row keeps its height whatever is merged.
+// With a share_min of 0 the cell is returned as it is.
 Cell seen(const Cell& cell, std::int64_t share_min) {
   Cell seen;
   std::int64_t others = 0;
@@ -180,6 +182,14 @@ Cell mean_of(const Cell& a, const Cell& b) {
 // 3. As long as there are more marks than a file may have, small jobs become "other jobs" and
 //    columns are paired, in turn.
 // 4. text() writes the rest, a legend of the jobs that have a mark, and a line for each round time.
+// An example of 2: two gangs that have all cores of a node in turns of 30 s, in a picture in which
+// a column is 10 minutes. Each column holds both with about 500 thousandths, so all of them show
+// the same jobs, and the hours of turns are one stretch of two marks.
+//
+// Step 3 in numbers: first jobs below one pixel of a row are merged. Then columns are paired as
+// long as their number is even: 960, 480, …, 15. At last the least share that is still shown
+// doubles, until all marks are of others. So time gets coarser before a job that could be seen is
+// dropped.
 class Picture {
  public:
   Picture(const simulate::Scenario& scenario, const simulate::WhatIf& result)
@@ -187,6 +197,7 @@ class Picture {
         result_{result},
         columns_{static_cast<std::int64_t>(kSvgColumns)},
         rows_{std::min(kSvgNodesMax, scenario.nodes.size())} {
+    // Only while the picture is made: text() needs nothing but the stretches.
     std::vector<std::vector<Cell>> cells(rows_, std::vector<Cell>(kSvgColumns));
     for (std::size_t job = 0; job < result.jobs.size(); ++job) {
       for (const simulate::Placement& placement : result.jobs[job].placements) {
@@ -240,6 +251,7 @@ class Picture {
     return base::Instant{
         base::Duration{span / columns_ * column + span % columns_ * column / columns_}};
   }
+  // The end of the simulation lies behind the last column and counts as in it.
   std::int64_t column_of(base::Instant t) const {
     const std::int64_t span = std::max<std::int64_t>(1, result_.end.time_since_epoch().count());
     const double place = static_cast<double>(t.time_since_epoch().count()) /
@@ -253,6 +265,7 @@ class Picture {
   void add(std::size_t job, const simulate::Placement& placement,
            std::vector<std::vector<Cell>>& cells) const {
     const base::Instant to = std::min(placement.to, result_.end);
+    // Only the columns that the placement touches: a job of a minute in a week costs one.
     const std::int64_t first = column_of(placement.from);
     std::vector<base::Duration> runs(static_cast<std::size_t>(column_of(to) - first + 1));
     for (const simulate::RunSpan& span : placement.spans) {
@@ -308,6 +321,7 @@ class Picture {
   }
 
   // A node: its name, a grey ground for time in which it is idle, and its marks.
+  // The ground is one rectangle below all marks, so idle time needs no marks of its own.
   std::string row_svg(std::size_t row) const {
     const double y = kTop + static_cast<double>(row) * (kRowHeight + kRowGap);
     std::array<char, 256> line{};
@@ -398,6 +412,7 @@ class Picture {
   }
 
   // A square and a name for each of the first jobs, and what a mark's height says.
+  // At most kLegendJobsMax entries: the mouse tells the others' names (cell_svg).
   std::string legend(const std::vector<std::size_t>& shown, double top) const {
     std::string svg = label(kLabelWidth, top + 11, "start",
                             "Height: part of the node's cores × part of the time");

@@ -60,6 +60,8 @@ std::vector<std::string> queue_line(const Scenario& scenario, std::size_t index,
 // it has ended, "." while it waits, "-" if it has nodes and does not run, and a shade for the part
 // of the time in which it runs. `to` must be after `from`. A job that was requeued has several
 // placements, and the cell may touch more than one.
+// A gang that waits, takes turns with another one, and then has the nodes alone is the strip
+// "....▓▓▓▓████".
 std::string strip_cell(const JobHistory& job, base::Instant from, base::Instant to) {
   if (!job.submitted || *job.submitted >= to || (job.ended && *job.ended <= from)) return " ";
   base::Duration runs{0};
@@ -121,6 +123,8 @@ std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Insta
 
 // One line of 80 columns for each job: its name, then one character for each part of the time
 // (strip_cell()).
+// The number of cells is fixed, so that all strips stand below each other and below the axis;
+// labels that are longer than 16 bytes are cut for the same reason.
 std::string strips(const Scenario& scenario, const WhatIf& result) {
   constexpr std::size_t kColumns = 80;
   constexpr std::size_t kLabelMax = 16;
@@ -163,6 +167,8 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
 // Utilization is the part of all CPU seconds, from 0 to the end, that jobs used. Wait is the time
 // until a job first has nodes, response the time until it ends, and slowdown the response divided
 // by the run time, of at least 10 s.
+// Without the bound of 10 s a job of one second that waits for a minute would have a slowdown of 61
+// and decide the mean; the bound is the usual one in the literature on such traces.
 std::string totals_text(const Scenario& scenario, const WhatIf& result) {
   const simulate::Totals& totals = result.totals;
   std::array<char, 160> line{};

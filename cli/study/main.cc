@@ -16,6 +16,8 @@ base::Result<std::string> with_table(const std::string& document, const std::str
                                      const std::string& table) {
   const std::string begin_mark = "<!-- " + name + " -->\n";
   const std::size_t mark = document.find(begin_mark);
+  // The nearest one behind the mark. Without a mark the search begins beyond the text and finds
+  // none.
   const std::size_t end = document.find("<!-- end -->", mark);
   if (mark == std::string::npos || end == std::string::npos) {
     return base::invalid_argument("there is no place for the table of " + name);

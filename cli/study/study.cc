@@ -36,6 +36,8 @@ double p95(std::vector<double> values) {
 // The figures of one simulation. Utilization counts all jobs until the last submission, because
 // behind it the machine runs empty; the other figures leave the jobs of the warm-up out. Every job
 // of such a simulation ends, hence the CHECK.
+// The warm-up is kJobsOfWarmUp jobs, a tenth: they meet an empty machine and would make every
+// policy look better than it is in the long run.
 Figures figures_of(const WorkloadModel& model, const simulate::Scenario& scenario,
                    const simulate::WhatIf& result) {
   const base::Instant last = scenario.inputs.back().at;
@@ -91,6 +93,10 @@ std::string study_scenario(const WorkloadModel& model, const Policy& policy) {
 
 // The mean over the seeds: in the trace of a single seed one large job at a bad moment moves the
 // figures. The seeds are fixed, so the document's tables can be made again to the digit.
+// All policies and loads get the same jobs of a seed: only their submit times are stretched. So two
+// rows of a table differ by what is studied and not by chance.
+//
+// The CHECKs are on what this program has written itself.
 Figures study(const WorkloadModel& model, const Policy& policy, double load) {
   Figures sum;
   for (const std::uint64_t seed : kSeeds) {
@@ -100,6 +106,7 @@ Figures study(const WorkloadModel& model, const Policy& policy, double load) {
     // As on Kubernetes: Slurm's own way to reckon the ends of suspended jobs is for replays.
     scenario->configuration.cluster.as_recorded = false;
     const SwfTrace trace = model.make({.seed = seed, .jobs_count = kJobsOfTrace, .load = load});
+    // Without a load: the model has drawn its submit times for it.
     const base::Status added = add_trace(trace, std::nullopt, *scenario);
     CHECK(added.ok());
     const base::Result<simulate::WhatIf> result = simulate::run_what_if(*scenario);
@@ -119,6 +126,7 @@ Figures study(const WorkloadModel& model, const Policy& policy, double load) {
           .utilization = sum.utilization / kCount};
 }
 
+// A row of the table in Markdown; also what the program prints while it works.
 std::string study_row(const Studied& studied) {
   const Figures& figures = studied.figures;
   std::array<char, 256> line{};

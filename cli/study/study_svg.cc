@@ -110,6 +110,8 @@ class PanelPicture {
 
 // Two panels beside each other and two below, and the policies at the bottom with the dashes of
 // their lines.
+// Written without a library of plots, which would be a dependency for two pictures; text and sizes
+// are the same on every machine, so a picture changes in the repository only if its figures do.
 std::string study_svg(const WorkloadModel& model, const std::vector<Studied>& all) {
   constexpr double kWidth = kMarginLeft + 2 * kPanelWidth + kGapX + 20;
   constexpr double kHeight = kMarginTop + 2 * kPanelHeight + kGapY + 60;

@@ -54,6 +54,10 @@ std::array<double, kHalfHours> daily_cycle() {
 }
 
 // Time as arrivals see it: it passes slowly at night. seconds_at() is the inverse of arrivals_by().
+// An hour counts for as many arrivals as the model has in it: if three times as many jobs come by
+// day, an hour of the day is worth three of the night. arrivals_by() is a line that bends at each
+// half hour, and steps by the sum of a day, so both directions cost a look into one day whatever
+// the length of a trace.
 class DailyCycle {
  public:
   DailyCycle() {

@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, kFieldsCount> kNames = {"job number",
 // SOURCE: the Standard Workload Format of the Parallel Workloads Archive, version 2.2: 18 numbers
 // in a line, -1 for what is not known, comments after a semicolon. Only these fields matter for a
 // scenario.
+// swf.h says why the others are not used.
 enum Field : std::size_t {
   kNumber = 0,
   kSubmit = 1,
@@ -63,6 +64,7 @@ bool is_blank(char c) {
 }
 
 // The words of the line up to a comment. A line that is only a comment has none.
+// A loop and not a stream: a trace may have 256 MiB, and a word is a view into the text.
 std::vector<std::string_view> words_of(std::string_view line) {
   line = line.substr(0, line.find(';'));
   std::vector<std::string_view> words;
@@ -110,6 +112,8 @@ std::optional<base::Duration> time_of(double seconds) {
 
 // The same for counts and numbers; larger ones than the type holds are cut to its largest. A
 // fraction is cut off.
+// Without the cut a conversion of what the type cannot hold would be undefined. 64 bits need none,
+// since value_max() bounds all fields.
 template <typename Integer>
 std::optional<Integer> number_of(double value) {
   if (value < 0) return std::nullopt;
@@ -141,6 +145,7 @@ base::Result<SwfJob> job_of(const Fields& fields) {
 }
 
 // "-1" if it is not known.
+// These two write what time_of() and number_of() read.
 template <typename Integer>
 std::string text_of(const std::optional<Integer>& value) {
   return value ? std::to_string(*value) : "-1";
@@ -154,6 +159,7 @@ std::string text_of(const std::optional<base::Duration>& time) {
 // An error names the line and the field and ends the reading: a trace with one job missing would
 // give other results without a word. The bound on jobs counts jobs, not lines, because archives
 // have long headers.
+// One pass without a list of lines; the trace itself has 112 bytes for each job.
 base::Result<SwfTrace> read_swf(std::string_view text, const std::string& file) {
   SwfTrace trace;
   std::size_t number = 0;

@@ -25,6 +25,8 @@ bool has_name(const List& list, const std::string& name) {
 
 // Adds jobs to one scenario. The sums over nodes are made once, since a trace may have a million
 // jobs.
+// A queue of the trace becomes a partition only if the scenario has one of that name. So a scenario
+// with one default partition plays any trace, and one that wants the queues apart says so.
 class TraceJobs {
  public:
   explicit TraceJobs(Scenario& scenario) : scenario_{scenario} {
@@ -44,6 +46,8 @@ class TraceJobs {
   // 1. The jobs that can be played; the others are counted by reason.
   // 2. The factor of their submit times.
   // 3. The scenario's jobs and inputs, which are sorted by time, as inputs of a file must be.
+  // The order matters: the load is that of the jobs that are played, and labels are given in their
+  // order.
   base::Status add(const SwfTrace& trace, std::optional<double> load) {
     SwfTrace played;
     for (const SwfJob& job : trace) {
@@ -91,6 +95,8 @@ class TraceJobs {
   // stretching all submit times by one factor meets any load and keeps the pattern of arrivals. 1
   // leaves the trace as it is. Work counts CPUs × seconds of the jobs that are played, so jobs that
   // are left out do not change the load that was asked for.
+  // For example 64 CPUs for 100 h could do 6,400 CPU hours. If the jobs are 3,200 of them, the load
+  // is 50 %, and for one of 80 % each submit time becomes 5/8 of what it was.
   base::Result<double> factor_for(const SwfTrace& jobs, double load) const {
     double work = 0;
     for (const SwfJob& job : jobs) {
@@ -129,6 +135,7 @@ class TraceJobs {
     sched::JobRequest& request = job.request;
     request.id = sched::JobId{static_cast<std::int64_t>(scenario_.jobs.size()) + 1};
     request.name = job.label;
+    // Tasks and not nodes: a trace says nothing of how processors were spread over nodes.
     request.tasks = *traced.processors();
     request.user = traced.user ? "user" + std::to_string(*traced.user) : "root";
     if (!configuration.users.empty() && !has_name(configuration.users, request.user)) {
@@ -147,6 +154,7 @@ class TraceJobs {
       request.time_limit = std::chrono::ceil<std::chrono::minutes>(*traced.requested_time);
     }
     if (traced.requested_memory_kib) {
+      // Rounded up to MiB: a job must not get less than it asked for.
       request.memory =
           sched::MemoryPerCpu{sched::MemoryMiB{(*traced.requested_memory_kib + 1023) / 1024}};
     }
