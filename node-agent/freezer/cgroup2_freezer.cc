@@ -18,6 +18,8 @@ constexpr std::size_t kEventsBytesMax = 256;
 Cgroup2Freezer::Cgroup2Freezer(os::FileDescriptor freeze, os::FileDescriptor events)
     : freeze_{std::move(freeze)}, events_{std::move(events)} {}
 
+// Both files stay open as long as the pod is controlled: a switch then costs a write and reads, and
+// no look-up of names. They fail with ENODEV once the cgroup is gone.
 base::Result<std::unique_ptr<Freezer>> Cgroup2Freezer::open(int directory_fd) {
   base::Result<os::FileDescriptor> freeze = os::open_beneath(directory_fd, "cgroup.freeze", O_RDWR);
   if (!freeze) return freeze.error();

@@ -16,6 +16,8 @@ namespace {
 // A list of single CPUs of the largest machine would be longer; the kernel prints ranges.
 constexpr std::size_t kListBytesMax = 4096;
 
+// Returns the first line of a file of cpuset, "" for an empty list. `what` names the file in an
+// error.
 base::Result<std::string> read_list(const os::FileDescriptor& file, const std::string& what) {
   std::string buffer(kListBytesMax, '\0');
   const os::FileText read = os::read_file(file.get(), buffer);
@@ -48,6 +50,8 @@ base::Error why_there_is_no_file(const PodCgroup& cgroup, const base::Error& err
 constexpr const char* kListName = "cpuset.cpus";
 
 // The CPUs of the cgroup above, which the pod's cgroup has when its own list is empty.
+// By ".." and so not beneath the pod's directory, hence not by open_beneath(). The directory is
+// open and cannot be exchanged, and the name is ours.
 base::Result<std::string> cpus_above(const PodCgroup& cgroup) {
   const std::string name = std::string{"../"} + kListName + ".effective";
   const os::FileDescriptor file{

@@ -23,6 +23,7 @@ bool has_kubepods(const std::string& root) {
          std::filesystem::is_directory(root + "/kubepods.slice", ignored);
 }
 
+// Returns 0 if the path is there, else errno.
 int error_of_stat(const std::string& path) {
   struct statfs about {};
   return ::statfs(path.c_str(), &about) == 0 ? 0 : errno;
@@ -30,6 +31,7 @@ int error_of_stat(const std::string& path) {
 
 // A mistyped root may be an existing directory of another file system, where files called
 // cgroup.freeze could even be made.
+// False for a path that is not there, too.
 bool is_cgroup_file_system(const std::string& path) {
   struct statfs about {};
   if (::statfs(path.c_str(), &about) != 0) return false;
@@ -84,6 +86,8 @@ base::Result<std::string> detect_cgroup_root() {
 
 // 1. the root must exist, 2. a cgroup file system must only be writable, 3. a plain directory must
 //    hold a mounted kubepods with a freezer that is writable.
+// Without this check the agent would start and report each pod as "waited-for", as if none had
+// started yet.
 base::Status check_cgroup_root(const std::string& root, const std::string& kubelet_root) {
   if (const int error = error_of_stat(root); error != 0) {
     return base::Error{base::Code::kNotFound, "cgroup root " + root + ": " + std::strerror(error) +

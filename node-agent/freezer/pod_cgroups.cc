@@ -32,6 +32,7 @@ std::string with_underscores(std::string_view text) {
   return out;
 }
 
+// Returns the components of a path without empty ones ("//", a slash at either end).
 std::vector<std::string> split(std::string_view path) {
   std::vector<std::string> parts;
   while (!path.empty()) {
@@ -49,6 +50,9 @@ std::string join(const std::vector<std::string>& parts) {
 }
 
 // systemd's way: each component's dashes become underscores, then a-b.slice lives in a.slice.
+// For example {"kubepods", "burstable", "pod1-2"} is
+//
+//   kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.slice
 std::string systemd_path(const std::vector<std::string>& parts) {
   std::string name;
   std::vector<std::string> slices;
@@ -125,6 +129,8 @@ std::vector<std::string> kubepods_paths(std::string_view kubelet_root) {
 }
 
 // kubelet puts Guaranteed pods directly below kubepods, the others below their class.
+// The class is that of the API server, which does not change in a pod's life, so two paths are
+// enough.
 std::vector<std::string> candidate_paths(std::string_view uid, QosClass qos,
                                          std::string_view kubelet_root) {
   std::vector<std::string> parts = split(kubelet_root);
@@ -173,6 +179,8 @@ base::Result<PodCgroup> PodCgroups::at(const std::string& path, std::string_view
   return PodCgroup{path, *std::move(directory)};
 }
 
+// Cost: one or two opens for nearly every pod. One without a cgroup costs a search through at most
+// kScanDirectoriesMax directories.
 base::Result<PodCgroup> PodCgroups::find(std::string_view uid, QosClass qos) const {
   if (!is_pod_uid(uid)) {
     return base::invalid_argument("pod uid \"" + std::string{uid} + "\": not a uid");
@@ -211,6 +219,7 @@ base::Result<PodCgroup> PodCgroups::scan(std::string_view uid) const {
       }
       const std::string path = place.depth == 0 ? name : place.path + "/" + name;
       if (place.in_kubepods && is_pod_directory_name(name, uid)) return at(path, uid);
+      // Below a pod are its containers, and a container may make cgroups of any name.
       if (looks_like_a_pod(name) || place.depth + 1 >= kScanDepthMax) continue;
       queue.push_back({path, place.depth + 1, place.in_kubepods || names_kubepods(name)});
     }

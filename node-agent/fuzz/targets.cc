@@ -33,6 +33,8 @@ void check_sentence(const base::Error& error) {
 }
 
 // run(t) is complete, and next_change() and run_time() agree with it, at t and around it.
+// Between `t` and the next change nothing changes, so a pod has run for all of that time or for
+// none: the three functions are computed apart from each other and must agree on it.
 void check_around(const timetable::Timetable& table, Instant t) {
   t = std::clamp(t, timetable::kInstantMin, timetable::kInstantMax);
   const std::span<const std::uint16_t> run = timetable::run_at(table, t);
@@ -51,6 +53,7 @@ void check_around(const timetable::Timetable& table, Instant t) {
   }
   const Instant end = std::min(change.value_or(t + std::chrono::hours{1}), timetable::kInstantMax);
   if (end < t) return;
+  // A few pods are enough: all are computed alike, and a table may have 1,024.
   for (std::uint16_t pod = 0; pod < std::min<std::size_t>(table.pods_count, 8); ++pod) {
     const Duration ran = timetable::run_time(table, pod, t, end);
     CHECK(ran == (timetable::runs_at(table, pod, t) ? end - t : Duration{0}));
@@ -74,6 +77,7 @@ class Tree {
       fs::create_directories(root() / pod);
       std::ofstream{root() / pod / "cgroup.freeze"} << "0\n";
     }
+    // One link in the middle of a path, and one in the place of a pod itself.
     fs::create_directory_symlink(root() / "out", root() / "in/kubepods/link");
     fs::create_directory_symlink(root() / "out/kubepods/podu1", root() / "in/kubepods/podu1");
   }
@@ -95,6 +99,7 @@ void check_opened(const base::Result<PodCgroup>& cgroup, const fs::path& inside,
   const fs::path where =
       fs::read_symlink("/proc/self/fd/" + std::to_string(cgroup->directory.get()));
   CHECK(where.string().starts_with(inside.string() + "/"), where.string());
+  // The kernel's own word for what was opened, after all links.
   CHECK(is_pod_directory_name(where.filename().string(), uid), where.string());
 }
 

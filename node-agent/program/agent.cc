@@ -17,6 +17,7 @@ constexpr base::Duration kSlowWarnEvery = std::chrono::minutes{1};  // of one po
 
 // Returns the state of a pod that the log shows: how it stands, and the freezer's state if that is
 // news. Ordinary turns are not.
+// So a pod of a gang that takes turns is "controlled" in the log from its first slice to its last.
 std::string short_state(const PodView& pod) {
   std::string text{to_string(pod.standing)};
   if (pod.standing == PodStanding::kControlled && pod.state) {
@@ -34,6 +35,8 @@ std::string short_state(const PodView& pod) {
 Agent::Agent(AgentParts parts, const Journal& before)
     : parts_{std::move(parts)}, loop_{parts_.clock, parts_.watch, parts_.policy, before} {}
 
+// The main thread's turn, in four parts, of which only the second decides. It makes no call to the
+// API server, and waits for nothing but the journal's write.
 base::Duration Agent::step() {
   // 1. Inputs: what the API server, the clocks and the machine say.
   loop_.read(stopping_);
@@ -59,6 +62,8 @@ base::Duration Agent::step() {
 }
 
 // Reads what changes seldom: the state of the clock, the CPUs and what the node grants.
+// The CPUs go to the policy, which binds pods only to those that are online; clock and grants are
+// only told.
 void Agent::look_at_machine() {
   const base::Duration now = loop_.inputs().monotonic;
   if (machine_read_at_ && now - *machine_read_at_ < kMachineReadEvery) return;

@@ -19,6 +19,8 @@ constexpr base::Duration kAgainAfter = std::chrono::seconds{2};
 // passes.
 constexpr char kKillSwitch[] = "KillSwitch";
 
+// Returns the reason and not the status: "Obeying", "JournalUnwritable", "AllGranted" say more than
+// True.
 std::string told(const kube::Condition* condition) {
   return condition == nullptr ? "not said yet" : condition->reason;
 }
@@ -27,6 +29,8 @@ std::string told(const kube::Condition* condition) {
 
 // A node passes if its agent obeys and has been granted what a switch needs. A cluster without a
 // NodeTimetable has no partition, and there is nothing that could have passed.
+// A line for each node, for example "n7: Obeying, Limited", and below it the messages with what to
+// change.
 ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
   ClusterCheck check{.passed = !nodes.empty()};
   if (nodes.empty()) check.table = "no node is in a partition: create a Partition first\n";

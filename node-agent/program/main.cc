@@ -89,6 +89,7 @@ int run_inspect(const Options& options) {
 }
 
 // Needs no agent and no journal. What is probed (SCHED_FIFO, locked memory) is given back at once.
+// The exit code is for scripts: 0 if gangs can be switched here, 1 if not.
 int run_check(const Options& options) {
   if (options.whole_cluster) return run_cluster_check(options.kubeconfig);
   const std::vector<Grant> grants = check_node({.cgroup_root = options.cgroup_root,
@@ -126,6 +127,8 @@ base::Status make_ready(const Options& options) {
 }
 
 // Runs a command that uses the run directory: guard, or agent, alone or with a supervisor.
+// The lock decides who may freeze. The guard opens it and does not take it: it tries to, again and
+// again, and thaws when it succeeds, since the agent is gone then.
 int run_in_directory(const Options& options, std::vector<std::string> command) {
   if (const base::Status status = make_ready(options); !status) return fail_with(status.error());
   const AgentPlaces places{.run_directory = options.run_directory,

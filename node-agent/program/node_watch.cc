@@ -125,6 +125,8 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
       prng_{options_.seed + 4},
       fail_open_micros_{TimetableSettings{}.fail_open_after.count()} {}
 
+// Returns the step of one informer, for a thread of its own. The tests and the simulation drive the
+// same steps by hand.
 template <typename T>
 NodeWatch::NamedStep NodeWatch::step_of(const std::string& name, kube::Informer<T>& informer) {
   return {
@@ -162,6 +164,8 @@ void NodeWatch::confirm_timetable(bool wanted) {
 }
 
 // A get without a resourceVersion is a quorum read: it is not answered from a cache.
+// Returns when to ask again. While nothing is in doubt it sleeps for an hour at a time, and
+// confirm_waker_ ends that.
 base::Duration NodeWatch::read_timetable() {
   if (!confirm_.load()) return kConfirmIdle;
   base::Result<kube::NodeTimetable> timetable =
@@ -180,9 +184,11 @@ base::Duration NodeWatch::read_timetable() {
   return kConfirmEvery;
 }
 
+// Returns when to read again: once a minute, sooner with a fail-open limit below four minutes, and
+// after 10 s if the API server did not answer.
 base::Duration NodeWatch::read_lease(std::stop_token) {
-  // A watch would bring every renewal of the Lease to every node. A get at intervals of a quarter
-  // of the limit is enough.
+  // A watch would bring every renewal of the Lease to every node. A get once a minute, or each
+  // quarter of the limit if that is less, is enough.
   base::Duration interval = lease_read_interval(base::Duration{fail_open_micros_.load()});
   const base::Result<kube::Lease> lease = client_.get<kube::Lease>(options_.lease);
   // A Lease that does not exist is an answer too: the API server was reached and no operator has

@@ -17,6 +17,7 @@ constexpr char kAbout[] =
 
 // For the agent and for each of its subcommands: they have to look at the same cgroups and the same
 // journal as the agent beside them.
+// The chart sets the variables, alike for both containers of a pod.
 void add_places(CLI::App& app, Options& options) {
   app.add_option(
          "--cgroup-root", options.cgroup_root,
@@ -65,6 +66,7 @@ kube::ObjectKey Options::lease_key() const {
 
 // The last colon separates, so that "[::1]:9090" works; an empty host means all addresses.
 // The whole rest must be a number: "9090x" is a mistake, and not port 9090.
+// nullopt if there is no colon or no port from 0 to 65535 behind it.
 std::optional<HostPort> parse_host_port(std::string_view text) {
   constexpr int kPortMax = 65535;
   const std::size_t colon = text.rfind(':');
@@ -83,6 +85,8 @@ std::optional<HostPort> parse_host_port(std::string_view text) {
 
 // CLI11 throws for --help and for mistakes alike; both become an exit code and a text here, so that
 // main() only prints and ends.
+// Values are checked here as far as their text goes. Whether a directory is there or a name is
+// known to the API server shows when they are used.
 ParsedOptions parse_options(const std::vector<std::string>& arguments) {
   ParsedOptions parsed;
   Options& options = parsed.options;
@@ -112,6 +116,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments) {
                  "where the kernel lists the CPUs (default " + options.cpu_directory + ")");
   app.add_option("--log-level", options.log_level, "debug, info, warn or error (default info)")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  // The "!" makes the flag set its field to false.
   app.add_flag("!--no-fifo", options.fifo, "do not ask for SCHED_FIFO");
   app.add_flag("!--no-supervisor", options.supervise,
                "run the worker alone, for a service manager that restarts it: nothing thaws the "

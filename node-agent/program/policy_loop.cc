@@ -53,6 +53,8 @@ base::Duration PolicyLoop::decide(const Inputs& told) {
   return at;
 }
 
+// Returns what the policy and the watches know; clock, topology and grants are the agent's own
+// (Agent::tell).
 AgentReport PolicyLoop::report() const {
   return {.pods = policy_.pods(),
           .cpu_notes = policy_.cpu_notes(),

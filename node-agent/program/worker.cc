@@ -68,6 +68,7 @@ constexpr base::Duration kBeatEvery = std::chrono::seconds{1};
 constexpr base::Duration kNewsEvery = std::chrono::milliseconds{250};
 
 // Returns true if one of them is ready before the time is over.
+// False if not, also if a signal handler ran: the caller looks at its clock anyway.
 bool poll_for(std::span<pollfd> fds, base::Duration timeout) {
   const timespec relative = os::to_timespec(timeout);
   return ::ppoll(fds.data(), fds.size(), &relative, nullptr) > 0;
@@ -176,11 +177,14 @@ Worker::Worker(const Options& options, kube::Transport& transport, PodCgroups cg
       topology_{options.cpu_directory} {}
 
 // Called from the watches' threads. An eventfd coalesces: many changes at once are one step.
+// A write can only fail if the counter is at its end; then the main thread is woken already.
 void Worker::notify() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(wake_up_.get(), &one, sizeof one);
 }
 
+// Called by the agent at most every 100 ms. The file is written only if it would change, which on a
+// node that takes turns is with each slice.
 void Worker::hand_on(AgentReport report) {
   // For people: if it cannot be written, the journal cannot either, and that is reported.
   if (std::string text = format_shown_pods(report.pods); text != shown_pods_) {
@@ -278,6 +282,9 @@ base::Status Worker::start() {
 
 // Handles the switcher's events at most every kNewsEvery (each turn produces several), and API
 // changes and signals immediately.
+// Example: with slices of 1 s the switcher has news at each boundary. The first 250 ms after a step
+// they are not looked at; from then on they end the wait. So the main thread steps at most four
+// times a second for them.
 bool Worker::wait(base::Duration timeout) {
   std::array<pollfd, 2> fds{pollfd{.fd = signals_.get(), .events = POLLIN, .revents = 0},
                             pollfd{.fd = wake_up_.get(), .events = POLLIN, .revents = 0}};
@@ -319,6 +326,8 @@ int Worker::run() {
 
 // Steps until the switcher confirms that everything runs, or the time is over. Exit code 0 tells
 // the supervisor that no thaw is left to do.
+// The order of a stop is that of importance: the pods run, the journal names none of them, the API
+// server knows.
 int Worker::stop() {
   const base::Duration since = clock_.monotonic();
   // First, so that calls in flight end while the pods are thawed.

@@ -30,6 +30,7 @@ struct Row {
 constexpr std::size_t kSlotsLengthMax = 5;
 
 // "freezing" is a request that the kernel has not finished.
+// "unreadable" is a cgroup of which this user may not open the files.
 std::string kernel_state(const PodCgroups& cgroups, const std::string& path,
                          const std::string& uid) {
   const base::Result<PodCgroup> cgroup = cgroups.at(path, uid);
@@ -63,6 +64,7 @@ std::string table(const std::vector<Row>& rows) {
       widths[i] = std::max(widths[i], row.cells[i].size());
     }
   }
+  // Name and path stand below the second column, so that indices can be found at the left edge.
   const std::string below(widths[0] + 2, ' ');
   std::string text;
   for (const Row& row : rows) {
@@ -109,6 +111,9 @@ bool agent_runs(const std::string& run_directory) {
 
 // From the journal the timetable and the cgroups, from the shown pods the agent's words, from the
 // kernel the state.
+// The sources differ in age: the timetable is the one in force, the kernel is asked now, and the
+// agent's words are as of its last step. After a crash the first two are still true, which is when
+// this is read.
 std::string inspect(const Journal& journal, const std::map<std::string, ShownPod>& shown,
                     const PodCgroups& cgroups, base::Instant now) {
   if (journal.timetable.empty()) return "timetable    none: nothing is frozen by this agent\n";

@@ -20,6 +20,8 @@ using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
 
 // 10 us to 1 s in steps of 1, 2, 5; a switch that is later still counts in +Inf.
+// With SCHED_FIFO a switch is some tenths of a millisecond late, without it some milliseconds on a
+// busy node (freezer.md 2.2 and 2.4): both lie well within.
 const prometheus::Histogram::BucketBoundaries kLateness = {
     1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 1e-1, 2e-1, 5e-1, 1.0};
 
@@ -47,6 +49,7 @@ double as_double(const std::atomic<std::uint64_t>& counter) {
 struct Metrics::Families {
   prometheus::Registry registry;
 
+  // These three make a family of a single series, which most of them are.
   prometheus::Counter& counter(const std::string& name, const std::string& help,
                                const prometheus::Labels& labels = {}) {
     return BuildCounter().Name("kubegang_agent_" + name).Help(help).Register(registry).Add(labels);
@@ -169,6 +172,8 @@ void Metrics::set_policy(ThreadPolicy policy) {
 
 // Of each switch that the switcher's thread reports; a report that did not fit into its ring is
 // missing here, but not in the counters.
+// The phases of one switch, in their order: due, woke, first write, all frozen (confirmed), last
+// write. Between the first and the last write some CPUs of the node idle.
 void Metrics::record(const SwitchReport& report) {
   Families& to = *families_;
   // Without pods that come on the freezes were not read back (switch_core.cc), and `confirmed` says
@@ -190,6 +195,7 @@ void Metrics::record(const SwitchReport& report) {
 // are raised to what others have counted.
 void Metrics::update(const AgentReport& report, const SwitchCounters& counters) {
   Families& to = *families_;
+  // States that no pod has are 0, and so are those that operator[] adds here.
   std::map<std::string_view, double> by_state;
   for (const PodView& pod : report.pods) {
     const bool by_freezer = pod.standing == PodStanding::kControlled && pod.state.has_value();
@@ -227,6 +233,9 @@ void Metrics::update(const AgentReport& report, const SwitchCounters& counters) 
 
 // 1. Each pod's gang gets what the kernel has counted since the last reading. 2. The readings are
 //    kept for the next time. 3. Gangs of which no pod is listed lose their series.
+// For example a gang of pods a and b of which the kernel counts 10 s and 20 s: the first reading
+// raises its counter by 30 s. If the next one finds 15 s and cannot read b, it grows by 5 s; once b
+// is read again, with 28 s, by 8 s.
 void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
   Families& to = *families_;
   std::map<std::string, base::Duration> counted;

@@ -15,6 +15,10 @@
 #include "linux/text_file.h"
 #include "node-agent/freezer/pod_cgroups.h"
 
+// Each check answers for one thing that a switch needs from the node: what was found, how bad that
+// is, and what to change. "Missing" is for that without which no pod can be frozen or thawed again;
+// "weak" for what makes switches late, or gangs less well kept apart. Nothing is tried on a pod: a
+// check runs every 10 s beside gangs that take turns.
 namespace agent {
 namespace {
 
@@ -40,6 +44,8 @@ struct Kubepods {
 
 // Returns the places that exist and have a freezer, systemd's first. More than one is possible
 // after a change of kubelet's cgroupDriver without a restart of the node.
+// For example /sys/fs/cgroup/kubepods.slice of systemd's driver, /sys/fs/cgroup/kubepods of
+// cgroupfs's.
 std::vector<Kubepods> find_kubepods(const NodeCheckInputs& inputs) {
   std::vector<Kubepods> found;
   if (inputs.cgroup_root.empty()) return found;
@@ -95,6 +101,8 @@ Grant check_driver(const std::vector<Kubepods>& found) {
 
 // Root passes every permission check, so in practice this fails for a read-only mount (EROFS), a
 // user namespace or SELinux.
+// The file of kubepods itself is asked, which the agent never writes: a freeze there would stop all
+// pods of the node. Those of pods have the same mount and the same owner.
 Grant check_freezer(const Kubepods* kubepods) {
   Grant grant{.what = "freezer"};
   if (kubepods == nullptr) {
@@ -114,6 +122,7 @@ Grant check_freezer(const Kubepods* kubepods) {
 
 // Weak and not missing: gangs that share a node by cores still take turns, and what they lose is
 // the binding. On v1 the file does not exist, and the answer is the same.
+// cgroup.controllers lists what the cgroups above have enabled for this one.
 Grant check_cpuset(const Kubepods* kubepods) {
   Grant grant{.what = "cpuset", .grade = Grade::kWeak, .found = "not there"};
   if (kubepods == nullptr) return grant;
@@ -131,6 +140,7 @@ Grant check_cpuset(const Kubepods* kubepods) {
 
 // The journal is rewritten before a pod may be frozen, so a slow disk delays the first freeze of
 // each pod.
+// A journal on a disk would also outlive a reboot, which its boot ID makes harmless.
 Grant check_run_directory(const std::string& path) {
   struct statfs about {};
   if (::statfs(path.c_str(), &about) != 0 || ::access(path.c_str(), W_OK) != 0) {
@@ -181,6 +191,7 @@ Grant check_clock(const ClockReading& clock) {
             .found = "not synchronized",
             .change = "nodes do not switch at the same instant: run chrony or another NTP client"};
   }
+  // Rounded up: "within 0 ms" would promise too much.
   const std::int64_t millis = (clock.error_max.count() + 999) / 1000;
   return {.what = "clock", .found = "synchronized, within " + std::to_string(millis) + " ms"};
 }

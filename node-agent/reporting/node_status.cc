@@ -34,6 +34,9 @@ std::vector<kube::PodReference> references_to(const std::vector<PodView>& pods, 
 
 // One condition with one reason: the first that holds, the widest in effect first. What stops all
 // freezing on the node comes before a fault of a single pod.
+// A node whose Ready is False gets no new jobs from the operator, and users read the reason there.
+// A second cause shows when the first is mended. CPUSetNotApplied is True: such a pod takes its
+// turns all the same.
 kube::Condition ready_condition(const AgentReport& report) {
   const std::string type = "Ready";
   if (report.stopped) {
@@ -111,6 +114,8 @@ kube::Condition granted_condition(const AgentReport& report) {
 }
 
 // 1. which timetable is in force, 2. the node and the pods that stand out, 3. the conditions.
+// `before` is the status as it was written last; the rest is written anew, and a condition that
+// stays keeps its transition time.
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {
   kube::NodeTimetableStatus status = before;
@@ -124,6 +129,7 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
     status.observed_revision = report.in_force->spec.revision;
     status.observed_generation = report.in_force->metadata.generation;
   }
+  // Absent if the machine could not be read: to the operator each CPU of the Node is a core then.
   status.topology = report.topology;
   status.stuck = references_to(report.pods,
                                [](const PodView& pod) { return pod.state == FreezeState::kStuck; });

@@ -5,6 +5,7 @@
 namespace agent {
 
 // In the form of the header. No part of a line has a blank in it, so the reader needs no quoting.
+// For example "team-a/train-0 controlled/frozen 1795000000000000".
 std::string format_shown_pods(const std::vector<PodView>& pods) {
   std::string text;
   for (const PodView& pod : pods) {

@@ -13,6 +13,7 @@
 namespace agent {
 namespace {
 
+// Returns the first line; nullopt if the file cannot be read or is empty.
 std::optional<std::string> read_line(const std::string& path) {
   std::ifstream file{path};
   std::string line;
@@ -34,6 +35,9 @@ int topology_number(const std::string& directory, int cpu, const std::string& na
 
 // 1. read which CPUs are online, 2. group them by package and core, 3. find the smallest package
 //    and the smallest core, 4. list the CPUs of that many cores and threads in order.
+// For example two packages of four cores with two threads each, CPU 9 being offline. The core of
+// CPU 9 has one thread left, so one thread per core counts: 2 sockets, 4 cores, 1 thread, and
+// cpu_ids names eight CPUs, one of each core.
 base::Result<kube::NodeTopology> read_topology(const std::string& directory) {
   const std::optional<std::string> online = read_line(directory + "/online");
   if (!online) {

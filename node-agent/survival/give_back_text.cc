@@ -14,6 +14,8 @@ namespace agent {
 // Drops the resident pages of all file-backed code (r-xp). The kernel reads a page back from the
 // file when it is executed again, and a process that only waits executes few of them. Private data
 // is never touched: MADV_DONTNEED would lose it.
+// For supervisor and guard, which run on every node and do nothing nearly all the time: the code
+// that they needed to start, OpenSSL among it, would stay in memory otherwise.
 void give_back_text() {
   std::ifstream maps{"/proc/self/maps"};
   for (std::string line; std::getline(maps, line);) {

@@ -18,6 +18,7 @@ constexpr std::string_view kHeader = "kubegang-agent-journal 1";
 constexpr std::string_view kKilled = "killed";
 
 // Takes the text up to the next separator off the front.
+// Without a separator all of the text is taken.
 std::string_view take(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);
@@ -36,6 +37,8 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
 
 // Strict on purpose: a line that is not understood makes the whole journal damaged. A journal that
 // was read in part would name too few pods, and those that it lacks would stay frozen for ever.
+// A word of a newer version is refused, too: to an older agent such a journal is damaged, and it
+// waits for the API server to name the pods.
 bool parse_line(std::string_view line, Journal& journal) {
   const std::string_view word = take(line, ' ');
   if (word == "boot") {
@@ -111,6 +114,7 @@ std::string format_journal(const Journal& journal) {
 
 // All or nothing: a journal without its last line was cut off, and then it is not known what is
 // ours.
+// What stands behind "end" is not looked at.
 base::Result<Journal> parse_journal(std::string_view text) {
   Journal journal;
   if (take(text, '\n') != kHeader) return base::invalid_argument("journal: not a journal");
