@@ -9,6 +9,7 @@ constexpr std::chrono::milliseconds kEvery{10};
 
 }  // namespace
 
+// Asks the kernel and not the agents, whose work is what the report judges.
 FreezeWatch::FreezeWatch(const kube::Clock& clock, const Kubelet& kubelet)
     : clock_{clock}, kubelet_{kubelet}, thread_{[this](std::stop_token stop) { watch(stop); }} {}
 

@@ -39,7 +39,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = nodes_or_reason(job.status)};
-    // As asked for; a job that names tasks alone shows none until it runs.
+    // As asked for, also when it runs; a job that names tasks alone shows 0.
     if (job.spec.resources.nodes) row.nodes_count = job.spec.resources.nodes->min;
     // Of a job that has ended the time since its start says nothing.
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));

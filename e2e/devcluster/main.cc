@@ -78,6 +78,7 @@ std::string check_hostlist(const std::string& text) {
 
 // The configuration that the command line describes. Programs and CRDs are found from the place of
 // this program, so that it works in every build directory.
+// What is wrong here was not seen by the parser: a folder or the CRDs that are missing.
 Result<devcluster::DevclusterConfig> config_of(const Options& options) {
   devcluster::DevclusterConfig config;
   std::error_code error;
@@ -148,6 +149,7 @@ int up(const Options& options, devcluster::Interrupts& interrupts) {
 }
 
 // The least duration is checked here, where the slice is known, too.
+// With slices of 2 s the least is 13 s: 3 s of lead and five slices.
 int demo(const Options& options, devcluster::Interrupts& interrupts) {
   const base::Duration slice = *kube::parse_duration(options.slice);
   const base::Duration duration = *kube::parse_duration(options.duration);

@@ -21,6 +21,7 @@ constexpr std::size_t kReadBytesMax = 65536;
 
 // Returns the offset at which the last `lines` lines begin; 0 if there are fewer. A line break at
 // the very end belongs to the last line.
+// Reads the whole file: logs of a demo are small.
 std::int64_t tail_offset(const std::string& path, std::int64_t lines) {
   std::ifstream in{path};
   std::ostringstream stream;
@@ -96,6 +97,7 @@ class LogStream final : public BodyStream {
 
 }  // namespace
 
+// Called by the API server for each GET …/pods/NAME/log.
 PodLogHook pod_log_hook(const Kubelet& kubelet) {
   return [&kubelet](const PodLogRequest& request) -> base::Result<std::shared_ptr<BodyStream>> {
     // Refused and not ignored: an answer without times, or with too many lines, would look right.

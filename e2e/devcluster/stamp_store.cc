@@ -56,6 +56,7 @@ probe::Gang StampStore::gang(const std::string& job,
 
 // Cells are on a grid of their own length, so that the picture moves by whole cells and a finished
 // cell keeps its color. For each node and gang, the runs that reach into a cell are summed up.
+// For example cells of 100 ms and turns of 2 s: twenty cells of one gang, then twenty of the other.
 std::vector<NodeStrip> node_strips(const std::vector<std::string>& nodes,
                                    const std::vector<probe::Gang>& gangs, base::Instant now,
                                    base::Duration cell, std::size_t columns) {

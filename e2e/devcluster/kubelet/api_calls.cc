@@ -66,6 +66,7 @@ base::Status create_pod_event(const kube::Client& client, const kube::Pod& pod,
 }
 
 // The messages are kubelet's, which users see in the status of a container that waits.
+// kNotFound: there is no such object, or it lacks the key.
 base::Result<std::string> ApiKeyLookup::find(Kind kind, const std::string& ns,
                                              const kube::KeySelector& key) {
   const bool secret = kind == Kind::kSecret;

@@ -121,6 +121,7 @@ std::string pod_cgroup(kube::QosClass qos, std::string_view uid) {
 // A "$" at the very end, or before any other character, is an ordinary one; "$$(NAME)" is the text
 // "$(NAME)"; a reference without its closing parenthesis is left as it is, with all that follows.
 // One pass from left to right; the value of a reference is not expanded again.
+// For example with A=1: "$(A)-$(B)" becomes "1-$(B)", and "$$(A)" becomes "$(A)".
 std::string expand_references(std::string_view text,
                               const std::map<std::string, std::string>& variables) {
   std::string out;
@@ -146,6 +147,7 @@ std::string expand_references(std::string_view text,
 namespace {
 
 // The value of a variable; nullopt if an optional key is missing.
+// An error means that the container cannot be started, which its status then tells.
 base::Result<std::optional<std::string>> value_of(const kube::EnvVar& entry, const kube::Pod& pod,
                                                   const DownwardFacts& facts,
                                                   const std::map<std::string, std::string>& earlier,

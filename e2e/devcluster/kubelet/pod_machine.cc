@@ -7,6 +7,15 @@
 
 #include "base/check.h"
 
+// A pod as kubelet sees it, without processes, files or clocks: each report (started, exited,
+// deleted) changes the records and returns what is to be done next. One container runs once, since
+// the jobs' pods have restartPolicy Never. Example, of one init container i and two containers a
+// and b:
+//
+//   admit               start i (here and below the status is written as well)
+//   exited(i, 0)        start a and b
+//   delete_requested    SIGTERM to those that run, a deadline
+//   exited(a), (b)      remove the pod
 namespace devcluster {
 namespace {
 

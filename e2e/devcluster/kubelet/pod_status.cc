@@ -7,6 +7,10 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+// From the machine of a pod (pod_machine.h) to the status that a real kubelet would write. The
+// operator and the agent must not notice the difference, so whatever they read is as kubelet has
+// it: reasons, times in whole seconds, which fields are absent. What they do not read is left at
+// the least that the API accepts.
 namespace devcluster {
 namespace {
 
@@ -52,6 +56,7 @@ json container_state(const ContainerRecord& record) {
 
 // What one container says, in the order of the fields that kubectl describe shows. Restarts and
 // last states do not exist here: each container runs once.
+// `index` counts init containers first.
 json container_status(const PodMachine& pod, std::size_t index) {
   const kube::Container& spec = pod.container(ContainerIndex{static_cast<std::int32_t>(index)});
   const ContainerRecord& record = pod.records()[index];
@@ -137,6 +142,7 @@ std::string rfc3339_seconds(base::Instant time) {
 // Returns the whole status as a merge patch: lists are replaced, so nothing of an earlier status
 // stays. A refused pod has only its phase and the reason; any other also addresses, conditions and
 // containers.
+// A patch and not an update, because it needs no version of the pod, which others change meanwhile.
 json pod_status_patch(const PodMachine& pod, const DownwardFacts& facts) {
   json status{{"phase", to_string(pod.phase())},
               {"startTime", rfc3339_seconds(pod.admitted_at())},

@@ -18,6 +18,11 @@
 
 #include "linux/system_error.h"
 
+// Starting a process takes care for three reasons. The devcluster has many threads, so between
+// clone and exec the child may not take a lock, allocate, or run the code of a sanitizer. The
+// process must be in its cgroup from its first instruction on, or a freeze would miss it. And a
+// failure in the child must become an error here, with its reason, since users see it as the status
+// of a container.
 namespace devcluster {
 namespace {
 
