@@ -18,6 +18,8 @@ bool is_acknowledged(const kube::NodeTimetable& timetable) {
 
 }  // namespace
 
+// The rate limit of the client is out of the way: what is measured is the operator, and its agents
+// must not be the brake.
 FakeAgents::FakeAgents(kube::Transport& transport, const kube::Clock& clock, int cores)
     : cores_{cores},
       client_{transport, clock, sleeper_, {.rate = {.per_second = 10'000, .burst = 10'000}}},
@@ -57,6 +59,7 @@ std::size_t FakeAgents::ready_nodes() const {
 }
 
 // The first acknowledgement also says what the node is like, as a real agent's first report does.
+// Returns how long this writer rests before its next node.
 base::Duration FakeAgents::acknowledge(const std::string& node) {
   const auto timetable = informer_.find({.ns = "", .name = node});
   if (timetable == nullptr || is_acknowledged(*timetable)) return {};

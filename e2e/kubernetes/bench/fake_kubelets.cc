@@ -17,6 +17,7 @@ json true_condition(const char* type, const std::string& now) {
 }
 
 // As a real kubelet reports a pod all of whose containers run.
+// Complete, because the operator decodes each of these as it would a real one.
 json status_of(const kube::Pod& pod, const std::string& now) {
   json containers = json::array();
   for (const kube::Container& container : pod.spec.containers) {
@@ -41,6 +42,8 @@ json status_of(const kube::Pod& pod, const std::string& now) {
 
 }  // namespace
 
+// The queues stand between the watches and the writes, so that no watch waits for an answer: a
+// watch that lags behind would make pods look late that are not.
 FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
     : clock_{clock},
       client_{transport, clock, sleeper_, {.rate = {.per_second = 100'000, .burst = 100'000}}},

@@ -14,6 +14,10 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/operator_run.h"
 
+// What a launch costs is told by comparison: the ways of launches.h make the same pods on the same
+// server within minutes, each alone. The plain client is the floor, since no operator can make pods
+// with fewer requests than one for each; what a way needs beyond it is its own. Ratios of CPU time
+// are the figures to look at on a machine that is busy, those of times on one that is idle.
 namespace kubernetes_bench {
 namespace {
 
@@ -34,6 +38,7 @@ double seconds_between(Duration from, Duration to) {
 }
 
 // The growth of each counter that has grown, by name.
+// A counter that was not there before counts from 0.
 json growth(const std::map<std::string, double>& before,
             const std::map<std::string, double>& after) {
   json out = json::object();
@@ -89,6 +94,10 @@ Status Launches::settle() {
 // and the requests in between. It begins when the control plane rests, so that the one before does
 // not count. The counters are read around it, after the watch has begun, so the watch itself is not
 // in them.
+// 1. wait until the control plane rests
+// 2. watch the pods, then read the counters
+// 3. create; from here on the clock runs
+// 4. wait for the last pod, then read the counters again
 base::Result<json> Launches::submission(const std::string& ns,
                                         const std::function<Status()>& create,
                                         std::size_t pods_count, pid_t operator_pid) {
@@ -121,6 +130,7 @@ std::function<Status()> Launches::creation_of(const std::string& path,
 }
 
 // One task is one pod, as in a batch Job.
+// The nodes have room for all of them, so no job waits for another and only the launch is measured.
 std::vector<json> Launches::gang_jobs(const Shape& shape, const char* ns) const {
   std::vector<json> jobs;
   for (int i = 0; i < shape.jobs; ++i) {
@@ -190,6 +200,8 @@ base::Result<std::vector<json>> Launches::made_pods() {
   return pods;
 }
 
+// backoffLimit 0, so that a pod that failed is not made again and the count of pods is that of the
+// shape.
 std::vector<json> Launches::batch_jobs(const Shape& shape, const char* ns,
                                        const std::string& managed_by) {
   std::vector<json> jobs;
@@ -230,6 +242,7 @@ Status Launches::warm_up() {
 }
 
 // KWOK stands for the kubelets, whose CPU time is that of the nodes and not of the control plane.
+// A way that failed ends the shape, with what was measured before it in the row.
 Status Launches::keep(const Shape& shape, const char* name, base::Result<json> figures,
                       json& row) const {
   if (!figures.ok()) return figures.error().with_context(shape.name() + ", " + name);
@@ -276,6 +289,7 @@ Status Launches::measure_batch(const Shape& shape, json& row) {
 }
 
 // Each Job just before its pods, so that the client is never ahead with the one or the other.
+// Two floors: the pods alone, and the pods with the Jobs, whose creation our users pay for as well.
 Status Launches::measure_limits(const Shape& shape, std::vector<json> pods, json& row) {
   const auto pods_count = pods.size();
   auto figures = submission(kLimit, creation_of(pods_path(kLimit), pods), pods_count, 0);

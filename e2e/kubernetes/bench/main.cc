@@ -28,6 +28,7 @@ using nlohmann::json;
 constexpr Shape kAdoptedShape{.jobs = 5000, .pods_per_job = 1};
 
 // The conditions that the figures depend on, kept beside them.
+// Two files of figures may only be compared if these are the same.
 json conditions_of(const Options& options) {
   utsname machine{};
   ::uname(&machine);
@@ -67,6 +68,7 @@ Status measure_launches(const Options& options, Launches& launches, json& figure
 
 // 1. connections, nodes, namespaces and the objects that all measurements share, 2. a first launch
 // that does not count, 3. the parts that were asked for, each with its figures written as it ends.
+// The order matters for the last part alone: its 5,000 jobs stay, so nothing is measured after it.
 Status run(const Options& options) {
   const kube::SystemClock clock;
   BenchApi api{clock};

@@ -9,6 +9,11 @@
 #include "e2e/kubernetes/bench/fake_cluster.h"
 #include "e2e/kubernetes/bench/operator_run.h"
 
+// Does an operator that has many Jobs to look after cost more? Two kinds of many: finished ones,
+// which no user has deleted, and waiting ones, which the scheduler looks at. For 0, 1,000, 5,000
+// and 20,000 of them, three figures each: what a start costs, what a minute without events costs,
+// and what fifty lives of other jobs cost beside them. The first row has the costs that do not
+// depend on the number.
 namespace kubernetes_bench {
 namespace {
 
@@ -74,6 +79,7 @@ Status ManyJobs::measure(Kind kind, json& rows) {
 // As the operator leaves them when they have ended; and ones that it has yet to see.
 // A finished job's status is written with the operator's rights: the chart's policy denies it to
 // all others.
+// Jobs [first, last), all connections at once.
 Status ManyJobs::make(Kind kind, int first, int last) {
   const auto path = gang_jobs_path(kMany);
   return api_.for_each(static_cast<std::size_t>(last - first), [&](std::size_t i) -> Status {
@@ -114,6 +120,7 @@ Status ManyJobs::block_the_narrow_partition() {
 // 1. CPU time until the operator has looked at all jobs and rests
 // 2. CPU time while nothing happens
 // 3. CPU time and requests of the lives of fifty other jobs
+// No election and no other operator runs, so all of the process's CPU time is what is asked for.
 base::Result<json> ManyJobs::run_beside() {
   auto run = OperatorRun::start(options_, clock_);
   if (!run.ok()) return run.error();

@@ -15,6 +15,8 @@ constexpr const char* kMetricsAddress = "127.0.0.1:18080";
 }  // namespace
 
 // Without an election: nothing else leads, and a Lease would be one more write in the figures.
+// As many writers as the plain client has connections, so that neither is ahead by parallel
+// requests.
 base::Result<OperatorRun> OperatorRun::start(const Options& options, const kube::Clock& clock) {
   auto transport = kube::HttpTransport::create(
       kube::TransportConfig{.server = std::string{"http://"} + kMetricsAddress}, clock);

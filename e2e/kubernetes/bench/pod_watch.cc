@@ -22,6 +22,8 @@ PodWatch::PodWatch(kube::Transport& transport, const kube::Clock& clock, std::st
       }} {}
 
 // One session. A server that is short of CPU time ends those that do not take its events at once.
+// After a session that ended in order the next one goes on at the last version: a pod that came to
+// life between the two is told later, by 20 ms and the time of a request.
 void PodWatch::watch(kube::Transport& transport, const std::string& ns, std::stop_token stop) {
   std::string path = "/api/v1/namespaces/" + ns + "/pods?watch=true&timeoutSeconds=14400";
   if (!version_.empty()) path += "&resourceVersion=" + version_;
@@ -51,6 +53,8 @@ PodWatch::~PodWatch() = default;
 
 // The server's JSON is searched as text: to parse tens of thousands of pods would take the very CPU
 // time that is measured. Names stand first in metadata, and no other field of a pod has these keys.
+// A pod may be seen many times; only the first time that it has a node, and the first time that it
+// is Running, count.
 void PodWatch::see(std::string_view line) {
   const base::Duration now = clock_.monotonic();
   const std::string name{after(line, R"("metadata":{"name":")")};

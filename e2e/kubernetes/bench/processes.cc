@@ -50,6 +50,8 @@ double cpu_seconds(pid_t pid) {
   return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
+// Returns nanoseconds by the name of the thread; threads of one name (writers) are summed. A thread
+// that has ended is missing, so differences need a process whose threads stay.
 ThreadTimes thread_times(pid_t pid) {
   ThreadTimes out;
   std::error_code error;

@@ -8,6 +8,14 @@
 
 #include "e2e/kubernetes/bench/fake_cluster.h"
 
+// The API server's CPU time is measured in windows of 40 s: one without watchers, one with ten,
+// three times, each pair close together, because what the server needs by itself drifts over
+// minutes. Each window's load is in cores, and one watcher's share is a tenth of the difference of
+// the medians. What the watchers need for their first lists falls between the two windows and is
+// told apart: a queue that is watched for hours lists once.
+//
+// All of it happens twice: with turns alone, which cause no write and so no event for a watcher,
+// and with five jobs a second that end while others come.
 namespace kubernetes_bench {
 namespace {
 
@@ -36,6 +44,7 @@ std::string name_of(int job) {
   return "r" + std::to_string(job);
 }
 
+// Returns the middle one of an odd number of values: of three, one that is off does not count.
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
@@ -49,6 +58,7 @@ json job_of(int number) {
 
 }  // namespace
 
+// With turns four of these jobs share a node, without only two.
 Status QueueWatch::measure(json& rows) {
   if (Status s = allow_turns(api_, true); !s.ok()) return s;
   auto run = OperatorRun::start(options_, clock_);
@@ -84,6 +94,7 @@ Status QueueWatch::fill(OperatorRun& run, int jobs) {
   });
 }
 
+// Returns the CPU time of the real kube-apiserver since its start; run-bench has written its PID.
 double QueueWatch::server_seconds() const {
   pid_t pid = 0;
   std::ifstream{options_.state + "/pids/kube-apiserver"} >> pid;
@@ -99,6 +110,8 @@ Status QueueWatch::replace_one() {
   return api_.call(Method::kPost, path, job_of(made_++)).status();
 }
 
+// Returns the server's CPU time per second of the window. The ends keep their pace by the clock:
+// one that took long makes the next pause shorter, and not the pace slower.
 base::Result<double> QueueWatch::window(bool jobs_end) {
   const double before = server_seconds();
   const base::Duration begin = clock_.monotonic();
@@ -114,6 +127,8 @@ base::Result<double> QueueWatch::window(bool jobs_end) {
   return (server_seconds() - before) / took;
 }
 
+// Real programs with connections of their own, as ten users have them; they end when the result
+// does. Their output goes nowhere: a terminal costs the server nothing.
 base::Result<std::vector<ChildProcess>> QueueWatch::start_watchers() {
   std::vector<ChildProcess> watchers;
   for (int i = 0; i < kWatchers; ++i) {
@@ -126,6 +141,9 @@ base::Result<std::vector<ChildProcess>> QueueWatch::start_watchers() {
   return watchers;
 }
 
+// 1. in each round a window without watchers, their start, and a window with them
+// 2. the lists in the second window are counted: none is expected, since a watcher lists once
+// 3. the medians, per watcher
 base::Result<json> QueueWatch::row(bool jobs_end) {
   std::vector<double> without;
   std::vector<double> with;
@@ -139,6 +157,7 @@ base::Result<json> QueueWatch::row(bool jobs_end) {
     auto watchers = start_watchers();
     if (!watchers.ok()) return watchers.error();
     std::this_thread::sleep_for(kListed);
+    // Without what the server would have needed in that time anyway.
     start.push_back((server_seconds() - before - *load * kListed.count()) / kWatchers);
     const auto counts_before = api_.request_counts();
     if (load = window(jobs_end); !load.ok()) return load.error();
