@@ -80,8 +80,8 @@ void BackfillPass::begin(base::Instant now) {
 // Tries at most `records` records.
 //
 // 1. If the state has changed since the last step the pass ends, unless bf_continue is set (8.1
-// step 3a). A changed
-//    configuration always ends it: promises are kept by rank, and ranks may be others now.
+//    step 3a). A changed configuration always ends it: promises are kept by rank, and ranks may be
+//    others now.
 // 2. Try the next records. The expected ends of jobs are read once for all of them.
 // 3. With the last record, or at a limit, the pass ends; and if plans are not told, before the
 //    first record from which on none can start.

@@ -17,6 +17,9 @@ std::optional<base::Instant> BackfillSchedule::next_due(base::Instant now) const
   return tells_plans_ ? next_due_of(estimates_, now) : std::nullopt;
 }
 
+// In this order: a pass under way goes on at once; an empty queue needs none; after a change the
+// next one waits for the interval; and without a change it waits for the instant at which what the
+// last one found stops being true.
 template <typename Pass>
 std::optional<base::Instant> BackfillSchedule::next_due_of(const Pass& pass,
                                                            base::Instant now) const {

@@ -4,6 +4,10 @@
 
 namespace sched {
 
+// Two ways. Where free cores can be counted, the selector answers in the trial itself: its books
+// are as cheap to ask with jobs gone as without. Where jobs are stacked it would have to pack the
+// rows anew at each question, so there a copy is made for each number of ends, and asked by all
+// questions of the pass that come to that number.
 // Books from which nothing is taken are asked themselves, which packs them if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
   const bool is_real = count == 0 && victims == nullptr;
@@ -29,6 +33,13 @@ void BooksWithout::forget_copies() {
   victim_copies_.clear();
 }
 
+// Brings the trial to the state in which the victims and the first `count` ends are gone. While it
+// lives, gone_victims_ and the first gone_ ends that are no victims are out of the books, in this
+// order.
+//
+// Questions come close to each other, so the trial moves on instead of beginning anew: after a
+// question with 5 ends gone one with 8 takes three more away, and one with 6 after that puts two
+// back.
 void BooksWithout::take_away(std::size_t count, const Victims* victims) {
   const std::vector<Ends::End>& ends = ends_.all();
   const auto is_victim = [&](std::size_t end) {
@@ -58,6 +69,9 @@ void BooksWithout::take_away(std::size_t count, const Victims* victims) {
   }
 }
 
+// Returns the trial's own books if the selector makes no copies. Victims are compared by what they
+// are and not by their address: copies outlive the question, and VictimFinder uses the place of the
+// victims of jobs without a kind again.
 Chooser& BooksWithout::copy_of(std::size_t count, const Victims* victims) {
   if (victims != nullptr && copies_victims_ != victims->jobs) {
     victim_copies_.clear();
@@ -69,6 +83,7 @@ Chooser& BooksWithout::copy_of(std::size_t count, const Victims* victims) {
   std::unique_ptr<Chooser> copy = trial_->copy();
   if (copy == nullptr) return books_.selector();
   // A copy has some hundred bytes for each node.
+  // At least one is kept, however many nodes there are.
   constexpr int kNodesMax = 50'000;  // in all of them
   if (copies.size() >= static_cast<std::size_t>(1 + kNodesMax / (cluster_.node_count() + 1))) {
     copies.clear();

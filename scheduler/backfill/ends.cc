@@ -33,6 +33,8 @@ bool Ends::counts_cores() {
   return counts_cores_;
 }
 
+// What the turns say is the rule; four things override it, in this order: as recorded, that a job
+// has no limit; the notice of a victim; a decided ending; and a bound for jobs that never run.
 base::Instant Ends::expected_end(const Job& job) const {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
@@ -47,13 +49,15 @@ base::Instant Ends::expected_end(const Job& job) const {
   return whole_second(cluster_.parameters(), at);
 }
 
+// The job is over its limit: it is being ended, or OverTimeLimit lets it go on. Linear guesses the
+// next second, as Slurm does (R8.3).
 base::Instant Ends::guess_overdue(const End& end) const {
   const ClusterParameters& parameters = cluster_.parameters();
   base::Instant guess = now_;
   if (parameters.select != SelectType::kLinear) {
     const auto& own = cluster_.partition(*end.job->partition).config.over_time_limit;
     const auto over = own ? own : parameters.over_time_limit;
-    // With OverTimeLimit the job may go on for so long (R8.3). Without it the job is taken to run
+    // With OverTimeLimit the job may go on for so long (R8.3). With UNLIMITED it is taken to run
     // for its whole limit once more.
     guess = over ? end.at + parameters.kill_wait + *over
                  : now_ + end.job->time_limit.value_or(kUnlimitedTime);
@@ -82,6 +86,8 @@ CoresAndMemory Ends::freed_on(const Job& job, const NodeAllocation& use) {
   return {.cores = job.user_suspended ? 0 : use.cores.count(), .memory = use.memory.value()};
 }
 
+// Most jobs have one node. Its part is copied into the end, so that a walk over the ends does not
+// fetch each job from memory.
 Ends::End Ends::end_of(const Job& job) const {
   End end{.at = expected_end(job), .order = job.table_order, .job = &job};
   const std::vector<NodeAllocation>& nodes = job.allocation.nodes;
@@ -118,6 +124,9 @@ void Ends::recount_free(NodeIndex node) {
   free_[static_cast<std::size_t>(cluster_.rank(node))] = free;
 }
 
+// A pass starts jobs one by one and asks about the next at once: to read all that moved for each of
+// them would be a walk over all ends each time. Where cores cannot be counted it must be, because
+// room and copies are made of the ends.
 bool Ends::add(const Job& job) {
   books_version_ = books_.version();
   ++generation_;
@@ -129,6 +138,9 @@ bool Ends::add(const Job& job) {
   return true;
 }
 
+// All of them if so many moved that the log does not tell them apart, if nodes may have other ranks
+// now, or where jobs take turns; otherwise those that moved, with those whose ends move by
+// themselves. If there are none, what was read before holds.
 void Ends::read() {
   if (std::exchange(is_read_, true)) return;
   books_version_ = books_.version();
@@ -161,6 +173,8 @@ void Ends::read_all() {
 
 // 1. The ends of jobs that moved leave, and come back as they are now.
 // 2. Their nodes are counted anew.
+// The ends that stay keep their order, so only the few that come back are sorted before both are
+// merged: O(ends) in copies instead of O(ends × log).
 void Ends::read_moved() {
   std::vector<std::int64_t> moved = books_.moves().jobs;  // 1
   moved.insert(moved.end(), unsettled_.begin(), unsettled_.end());
@@ -182,6 +196,8 @@ void Ends::read_moved() {
   for (const NodeIndex node : books_.moves().nodes) recount_free(node);  // 2
 }
 
+// Brings what is kept up to date, as a pass would, and compares it with what is read from the jobs
+// themselves.
 std::string Ends::check_invariants() {
   if (books_version_ == 0) return {};  // no pass yet
   forget();

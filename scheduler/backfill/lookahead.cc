@@ -12,7 +12,8 @@ namespace {
 
 using Kind = Lookahead::Answer::Kind;
 
-// So often nodes without room for the job's pods are left out.
+// So often nodes without room for the job's pods are left out; after that the job counts as one
+// that does not fit, rather than let a cluster of full nodes hold up the pass.
 constexpr int kRoomRoundsMax = 16;
 
 }  // namespace
@@ -126,6 +127,13 @@ Ripening& Lookahead::ripening_for(const NodeNeeds& needs) {
   return ripenings_.try_emplace(needs, cluster_, ends_, needs).first->second;
 }
 
+// The way where cores can be counted and the job may preempt none:
+//
+// 1. When are enough nodes ripe (Ripening)? If never, or too late to be of use, the selector is not
+//    asked.
+// 2. Ask it about these nodes as they will be then. It mostly says yes, so a question costs one
+//    answer of the selector, where the general way costs one for each batch.
+// 3. If it says no, go on from there by the general way.
 // The job cannot start before enough nodes are ripe, and mostly it can then.
 //
 // Of very many nodes that ripen together the first ones are asked about at first: to take away all
@@ -167,6 +175,9 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
 
 // --- in general: the steps of the header ---
 
+// Before the selector is asked, what can be told without it: the free cores of the nodes where they
+// can be counted, otherwise the room in the rows, and what jobs of this kind were refused. All of
+// these only ever say no. The numbers beside the code are the steps of the header.
 Lookahead::Answer Lookahead::general(Search& search) {
   const Question& question = search.question;
   if (ends_.counts_cores() && !question.on_any_node) {
@@ -194,6 +205,17 @@ Lookahead::Answer Lookahead::after_now(Search& search) {
   return after_ends(search, 0);  // 3
 }
 
+// Step 3, from the end `from` on:
+//
+// a. Take the next batch of ends. `possible` is the first number of ends gone in it with which the
+//    job may fit by what is foreseen.
+// b. Give up if the batch begins too late to be of use; cut it where its ends become so.
+// c. Ask the selector with the whole batch gone, unless it is foreseen that the job does not fit.
+//    If it fits, look for the first end in the batch that is enough (narrow()).
+//
+// For example, of 100 jobs of which one ends every 36 s, the batches hold 1, 2, 4, 7, 14, 27 and
+// 45: the selector is asked seven times at most to reach the last of them, and about six times more
+// to find the end in the last batch.
 Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   const std::vector<Ends::End>& ends = ends_.all();
   const std::optional<base::Instant> until = search.question.until;
@@ -233,6 +255,8 @@ bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
   return batch.end < whole;
 }
 
+// What fits with some jobs gone fits with more of them gone, so the first number can be found by
+// halving.
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
 Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
                                     std::optional<std::size_t> possible, Answer found) {
@@ -273,6 +297,7 @@ void Lookahead::bound_by_ends(Search& search) {
 
 // Returns true if the job cannot start by Question::until: what is known of its room, and of what
 // others were refused, is enough for that.
+// With as many gone as were refused it does not fit, so one more must be gone.
 bool Lookahead::is_in_vain(const Search& search) const {
   const std::optional<base::Instant> until = search.question.until;
   if (cluster_.parameters().as_recorded || !until) return false;
@@ -303,6 +328,9 @@ bool Lookahead::take_victims(Search& search) {
 
 // --- the selector ---
 
+// The one place at which the general way comes to the selector. The bounds are asked first, and a
+// refusal is noted: with as many jobs gone, or fewer, no later question of this search needs to be
+// asked. Not with victims gone: then it is said of other books.
 // Asks if the job fits when so many jobs are gone; then it starts at `start`.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
@@ -351,6 +379,8 @@ std::optional<Lookahead::Answer> Lookahead::ask_selector(const Search& search, C
   return std::nullopt;
 }
 
+// The selector counts cores and memory; how many pods a node takes is beside it
+// (NodeSpec::pods_max), because the pods of a job with one for each task follow from its layout.
 // Returns true if the node takes the pods that the job would have there.
 bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
                          base::Instant start) const {

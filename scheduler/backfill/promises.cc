@@ -8,6 +8,9 @@ namespace sched {
 Promises::Promises(int node_count, base::Instant window_end)
     : window_end_{window_end}, of_node_(static_cast<std::size_t>(node_count)) {}
 
+// A promise is kept four times, for the four questions: by node (is it free then?), in the order of
+// begins and of ends (a sweep), and as instants at which something changes (Slurm's slots). The
+// nodes themselves are kept once, in one vector, of which a promise has a range.
 void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end) {
   Promise promise{.begin = begin,
                   .end = std::min(end, window_end_),
@@ -101,6 +104,10 @@ bool Promises::free_just_before(int rank, base::Instant at) const {
 // The instants at which the promised nodes change cut the time into slots. The end of a slot counts
 // if the slot before it begins while the job would run. An instant at which one promise ends and
 // another of the same nodes begins changes nothing.
+// For example, a job of length 5 is tried at 0, and node a is promised until 20. If a's promise
+// begins at 10, the slot before 20 is [10, 20) and the one before that begins at 0: 20 is found. If
+// node b is promised from 12 on as well, the slot before [12, 20) begins at 10, when the job would
+// be over: nothing is found, and it gets no promise (8.1 p).
 std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Instant start,
                                                  base::Duration length) const {
   base::Instant slot_begin = start;
@@ -136,6 +143,10 @@ void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   entered_ = left_ = 0;
 }
 
+// blocked_ says of each node how many of its promises overlap [start, start + length]: those that
+// have entered and not left. A node is free while that is 0. As the start only moves on, each
+// promise enters once and leaves once, so a sweep over all starts costs as much as one look at
+// every promise.
 // Promises leave in the order of their ends and enter in the order of their begins; one that ends
 // before it has entered does neither.
 const NodeSet& Promises::Sweep::at(base::Instant start) {

@@ -3,8 +3,11 @@
 namespace sched {
 namespace {
 
+// They are gone through one by one at each question.
 constexpr std::size_t kRefusalsMax = 64;
 
+// Tasks are compared for each node, multiplied out so that all stays whole: after 4 nodes with 8
+// tasks were refused, 5 nodes with 10 tasks are too, and of 5 nodes with 9 tasks nothing is known.
 // True if `b` cannot start where `a` cannot.
 bool needs_no_less(const JobKind& b, const JobKind& a) {
   return b.number == a.number && b.nodes >= a.nodes && b.tasks * a.nodes >= a.tasks * b.nodes;
@@ -12,6 +15,8 @@ bool needs_no_less(const JobKind& b, const JobKind& a) {
 
 }  // namespace
 
+// The furthest of the refusals that apply: those of a job that needs no more, shares its nodes the
+// same way, and was refused on all of these nodes and maybe others.
 std::optional<std::size_t> Refusals::up_to(const Asked& asked) const {
   std::optional<std::size_t> most;
   for (const Refusal& known : all_) {

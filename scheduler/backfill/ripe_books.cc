@@ -7,6 +7,17 @@
 
 namespace sched {
 
+// What the books have to be is little: on the nodes in question, all jobs gone that end by the
+// instant, and none that ends later. Elsewhere they may be as they like, since the selector is
+// asked about these nodes alone. So a trial serves one question after the other as long as none of
+// them goes back in time on a node of its own:
+//
+//   A ends on n1 at 10:00, B on n2 at 11:00. A question about n2 at 11:00 takes B away. One about
+//   n1 at 10:00 goes on from there and takes A away besides. One about n2 at 10:30 must begin anew,
+//   because B, which is gone, is there until 11:00.
+//
+// In BackfillChurn removals take a third of the instructions that new trials would cost them
+// (docs/performance.md).
 // 1. The ripe nodes, and whether the trial of the question before will do.
 // 2. What is left to be taken away, in the order of the job table.
 RipeBooks::Then RipeBooks::with(const Ripening::Enough& ripe, Ripening& ripening,
@@ -19,6 +30,9 @@ RipeBooks::Then RipeBooks::with(const Ripening::Enough& ripe, Ripening& ripening
 }
 
 // All ends up to this instant, and maybe more, come to be in leaves_.
+// `last_leave_` is where the chain of a node begins; each entry names the one before it. A job that
+// is overdue is chained by its end but leaves at a later instant, which is guessed: along a chain
+// the instants need not ascend.
 void RipeBooks::chain_leaves(base::Instant until) {
   if (std::exchange(generation_, ends_.generation()) != ends_.generation()) {
     leaves_.clear();
@@ -66,12 +80,17 @@ void RipeBooks::begin_trial() {
   gone_ranks_.clear();
 }
 
+// Notes the rank when its node is touched first, so that a new trial clears the nodes that were
+// touched and not all of a large cluster.
 RipeBooks::Gone& RipeBooks::gone_on(int rank) {
   Gone& gone = gone_on_[static_cast<std::size_t>(rank)];
   if (gone.last == Gone{}.last && gone.whole == Gone{}.whole) gone_ranks_.push_back(rank);
   return gone;
 }
 
+// A node on which all ends by the instant are gone (`whole`) is passed over. `last` does not say
+// that: a job on two nodes leaves both of them, also the one that nobody asked about, where jobs
+// that end earlier may still be.
 void RipeBooks::list_leaves(base::Instant at) {
   to_leave_.clear();
   for (int rank = ripe_.next(0); rank >= 0; rank = ripe_.next(rank + 1)) {

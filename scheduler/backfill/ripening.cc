@@ -7,10 +7,14 @@
 namespace sched {
 namespace {
 
+// Marks a node that is ripe in place of its free cores, which are not counted any longer. No node
+// that ripens later can have so few.
 constexpr int kRipe = std::numeric_limits<int>::min();
 
 }  // namespace
 
+// The ends count memory from 0 down, as what jobs hold; here it is what is free. Nodes that have
+// enough already are ripe now, in the order of their ranks.
 Ripening::Ripening(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs)
     : cluster_{cluster}, ends_{ends}, needs_{needs}, free_{ends.free()} {
   for (int rank = 0; rank < cluster.node_count(); ++rank) {
@@ -43,7 +47,16 @@ void Ripening::add_end() {
   });
 }
 
-// On nodes that are not ripe the job has nothing, so only ripe ones count.
+// Two conditions, each necessary, and the later one decides:
+//
+// 1. So many of these nodes are ripe as the job needs at least.
+// 2. The ripe ones have together what it needs in all. On nodes that are not ripe the job has
+//    nothing, so only the gains of ripe ones count: what was free when they became ripe, and what
+//    jobs have left there since.
+//
+// For example, a job wants 2 nodes or more, 4 cores on each and 12 in all. Nodes a and b are ripe
+// at 10:00 with 4 cores each: (1) holds. At 10:30 a job leaves 4 more cores on a: (2) holds, and
+// the answer is 10:30 with 2 nodes.
 Ripening::Enough Ripening::first_enough(const NodeSet& nodes, const Needs& needs) {
   Enough enough;
   int missing = needs.nodes_min;

@@ -47,6 +47,7 @@ void RowRoom::change(const Job& job, int delta, const Count& count) {
   });
 }
 
+// Jobs that enter are there from the beginning, so they change the entry of none gone.
 void RowRoom::enter(const Job& job) {
   change(job, +1, [](std::vector<Open>& open, int opened, std::int64_t held) {
     open.back().cores += opened;
@@ -54,6 +55,9 @@ void RowRoom::enter(const Job& job) {
   });
 }
 
+// A node gets an entry only when something changes there, so its list has one for each job that
+// leaves it, and open_at() finds by halving how it was with any number of ends gone. So the room
+// with fewer of them gone can still be asked about after more have left.
 void RowRoom::leave(const Job& job) {
   ++gone_count_;
   change(job, -1, [this](std::vector<Open>& open, int opened, std::int64_t held) {
@@ -73,8 +77,14 @@ int RowRoom::open_cores(int rank, std::size_t gone) const {
   return open_at(rank, gone).cores;
 }
 
-// With the nodes that offer most, as many as the job may have. One that has too little for its part
-// offers nothing.
+// Takes the nodes that offer most, as many as the job may have, and compares their sum: if these
+// are too few, all others are. A node that has too little for its part of the job offers nothing.
+// The nodes are counted by what they offer instead of sorted, because a node has few cores and
+// nodes are many.
+//
+// The bound is loose where the jobs of two rows leave different cores: with 2 rows, a node of 4
+// cores on which one job holds cores 0 and 1 and another one cores 2 and 3 has 4 open cores,
+// whichever rows they are in; if they are in different rows, each row has 2.
 bool RowRoom::may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const {
   std::array<int, kCoresPerNodeMax + 1> with{};  // by what they offer: so many of the nodes
   int most = 0;

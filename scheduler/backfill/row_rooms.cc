@@ -20,6 +20,8 @@ RowRooms::OfPartition& RowRooms::of(PartitionIndex partition) {
   return rooms_.emplace(partition, std::move(made)).first->second;
 }
 
+// All nodes of the partition first: that answer is kept for every job that needs as much, and if it
+// is no, these nodes need not be looked at.
 bool RowRooms::may_fit_now(const Asked& asked) {
   OfPartition& here = of(asked.partition);
   const auto [least, is_new] = here.least.try_emplace(asked.needs);
@@ -27,6 +29,8 @@ bool RowRooms::may_fit_now(const Asked& asked) {
   return least->second == 0 && here.room.may_fit(asked.nodes, asked.needs, 0);
 }
 
+// 0 is what may_fit_now() knows for all nodes; the job may still have failed on those in question,
+// so it is 1 here.
 std::size_t RowRooms::least_gone_in_partition(const Asked& asked) {
   OfPartition& here = of(asked.partition);
   std::optional<std::size_t>& least = here.least[asked.needs];
@@ -37,6 +41,9 @@ std::size_t RowRooms::least_gone_in_partition(const Asked& asked) {
   return std::max<std::size_t>(*least, 1);
 }
 
+// Ends are compared by when they are expected, so that a job which is overdue counts as gone by
+// `until`, though it is guessed to stay longer. That makes the room larger, never smaller: it stays
+// an upper bound.
 std::size_t RowRooms::least_gone(const Asked& asked, std::size_t least,
                                  std::optional<base::Instant> until) {
   RowRoom& room = of(asked.partition).room;
@@ -57,6 +64,8 @@ bool RowRooms::may_fit(RowRoom& room, const Asked& asked, std::size_t gone) cons
 
 // The room only grows, so the number is found by halving; first by doubling, because it is mostly
 // small.
+// Returns the least number from `least` on with which the job may fit; one more than there are ends
+// if there is none.
 std::size_t RowRooms::search(RowRoom& room, const Asked& asked, std::size_t least) const {
   const std::size_t never = ends_.all().size() + 1;
   std::size_t enough = least;
@@ -76,6 +85,7 @@ std::size_t RowRooms::search(RowRoom& room, const Asked& asked, std::size_t leas
   return enough;
 }
 
+// A job of another partition, or one that its user has suspended, holds no cores in these rows.
 // One that is only suspended keeps its memory.
 bool RowRooms::counts(const Asked& asked, const Job& job, bool must_end) {
   return RowRoom::counts_cores(job, asked.partition) ||

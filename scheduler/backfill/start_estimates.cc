@@ -34,6 +34,8 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
 
 // One record of each job: the first of the queue. As recorded in the order of QOS and priorities,
 // also where the main pass walks the job table (P21).
+// Where they are in queue order the walk ends with the last record that is looked at. Where they
+// have to be sorted all are needed, and the surplus is cut off afterwards.
 void StartEstimates::begin(base::Instant now) {
   lookahead_.changed();
   Plan& plan = plan_.emplace(whole_second(cluster_.parameters(), now));
@@ -55,7 +57,9 @@ void StartEstimates::begin(base::Instant now) {
   }
 }
 
-// Selection, not std::sort: which QOS may preempt which is no order (P13).
+// Selection, not std::sort, whose result is undefined if the comparison is no order: which QOS may
+// preempt which is none (P13). Each walk over the records that are left takes the one that beats
+// the best before it. O(records²) does not matter, since only replays of recordings come here.
 void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
   const auto qos_of = [&](const Record& record) {
     return cluster_.find_qos(books_.find(record.job)->request.qos);
@@ -79,6 +83,8 @@ void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
   }
 }
 
+// The lookahead reckons from the instant of the beginning in all steps, so that the estimates of
+// one round fit together.
 bool StartEstimates::step(base::Instant now, int records) {
   Plan& plan = *plan_;
   // Nodes are known by rank, and ranks may be others now. The next estimates begin anew.
@@ -134,6 +140,15 @@ NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, b
   return nodes;
 }
 
+// 1. Pass over records that cannot start for a reason which no end of a job takes away: held, over
+//    a limit, too few nodes that ever fit, a required node that is not among them.
+// 2. Ask the lookahead when and where the job starts if it had the cluster to itself, but for the
+//    allocated jobs.
+// 3. Put it off behind the jobs before it.
+// 4. Note its nodes as taken until its own end, for those behind it.
+//
+// A job for which there is no answer takes no nodes, and those behind it are estimated as if it
+// were not there.
 void StartEstimates::estimate(const Record& record, base::Instant now) {
   Plan& plan = *plan_;
   const Job* const job = books_.find(record.job);
@@ -167,7 +182,10 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
   plan.expected.emplace(job->id, std::move(expected));
 }
 
-// When the job is expected, given those before it.
+// When the job is expected, given those before it. For example, A gets n1 until 10:00, B behind it
+// n2 until 12:00, and C wants n1 and could start at 9:00 as far as allocated jobs go. C is put off
+// to 10:00, when A ends. As recorded it is put off to 12:00: Slurm looks at the job before it,
+// which is B, though that has another node.
 base::Instant StartEstimates::put_off(PartitionIndex partition,
                                       const Lookahead::Answer& answer) const {
   base::Instant taken_until = kNotTaken;

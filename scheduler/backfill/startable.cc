@@ -24,8 +24,9 @@ bool start_alike(const JobRequest& a, const JobRequest& b) {
   return size_part(a) == size_part(b) && shape_part(a) == shape_part(b);
 }
 
-// True if a job that gets more nodes and on them as many tasks at least has on some of these all
-// that this one asks for.
+// True if the numbers of nodes and tasks alone say how large the job is: a place for 4 nodes with 2
+// tasks on each has one for 2 nodes with 2 tasks on each in it. Nodes that must be neighbors, that
+// are named, or of which some must have a feature are not like that.
 bool has_size(const JobRequest& request) {
   return request.tasks && request.max_nodes == request.min_nodes && !request.tasks_per_node &&
          !request.overcommit && !request.contiguous && !request.pod_per_task &&
@@ -38,6 +39,9 @@ bool start_alike_but_for_size(const JobRequest& a, const JobRequest& b) {
   return has_size(a) && has_size(b) ? shape_part(a) == shape_part(b) : start_alike(a, b);
 }
 
+// Records are added from the last one to the first, so the limit that is noted with each is the
+// least of it and of those behind it, which is what a question about the rest of the queue needs:
+// if the shortest of them would delay a promise, the others would too.
 void Startable::add(std::size_t index, Kind kind, base::Duration limit) {
   const auto known = std::ranges::find_if(kinds_, [&](const Kind& other) {
     return !kind.special && !other.special && other.partition == kind.partition &&

@@ -8,6 +8,10 @@ namespace sched {
 
 using Keep = Selector::Trial::Keep;
 
+// preempt::kind_may_take() does not tell jobs of one partition and QOS apart, so one allocated job
+// of each is asked about: a handful, where 10,000 may be allocated. It pays because most waiting
+// jobs may take none of them: these are planned by counting free cores, as if no PreemptType were
+// set (BackfillChurn/preempt in docs/performance.md).
 bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
   if (!preempt::enabled(cluster_)) return false;
   if (!allocated_kinds_) {
@@ -27,6 +31,8 @@ bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
   });
 }
 
+// Jobs without a kind share one entry, which each of them overwrites: nothing says that the next of
+// them may take the same victims.
 const Victims* VictimFinder::of(const Job& job, PartitionIndex partition,
                                 std::optional<int> kind) {
   if (!preempt::enabled(cluster_)) return nullptr;
@@ -40,6 +46,12 @@ void VictimFinder::forget() {
   found_.clear();
 }
 
+// 1. The candidates, as a start would find them at this instant (7.3), in the order of 7.4.
+// 2. For each the place among the ends, by the selector's record of the job, which is all that a
+//    candidate names.
+// 3. What becomes of it: a victim that must end leaves nothing behind, one that is suspended keeps
+//    its memory. So a waiting job may start "now" on the cores of a suspended victim, but not on
+//    its memory.
 Victims VictimFinder::find(const Job& job, PartitionIndex partition) {
   std::vector<const Job*> allocated;
   for (const auto& [order, each] : books_.allocated()) allocated.push_back(each);
@@ -60,6 +72,7 @@ Victims VictimFinder::find(const Job& job, PartitionIndex partition) {
     victims.jobs.emplace_back(candidate.job, suspends ? Keep::kMemory : Keep::kNothing);
     victims.fates[end->second] =
         candidate.must_end() ? Victims::Fate::kMustEnd : Victims::Fate::kIsSuspended;
+    // Both jobs hold the same cores then, which takes one row more than the partition has (R7.26).
     if (suspends && cluster_.parameters().preempt_type == PreemptType::kQos) {
       victims.takes_extra_row = true;
     }
