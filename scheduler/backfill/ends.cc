@@ -173,6 +173,7 @@ void Ends::read_all() {
 
 // 1. The ends of jobs that moved leave, and come back as they are now.
 // 2. Their nodes are counted anew.
+//
 // The ends that stay keep their order, so only the few that come back are sorted before both are
 // merged: O(ends) in copies instead of O(ends × log).
 void Ends::read_moved() {

@@ -134,6 +134,7 @@ Ripening& Lookahead::ripening_for(const NodeNeeds& needs) {
 // 2. Ask it about these nodes as they will be then. It mostly says yes, so a question costs one
 //    answer of the selector, where the general way costs one for each batch.
 // 3. If it says no, go on from there by the general way.
+//
 // The job cannot start before enough nodes are ripe, and mostly it can then.
 //
 // Of very many nodes that ripen together the first ones are asked about at first: to take away all
@@ -255,9 +256,8 @@ bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
   return batch.end < whole;
 }
 
-// What fits with some jobs gone fits with more of them gone, so the first number can be found by
-// halving.
 // The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
+// What fits with some jobs gone is taken to fit with more of them gone, so it is found by halving.
 Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
                                     std::optional<std::size_t> possible, Answer found) {
   if (cluster_.parameters().as_recorded) return found;
@@ -328,10 +328,10 @@ bool Lookahead::take_victims(Search& search) {
 
 // --- the selector ---
 
-// The one place at which the general way comes to the selector. The bounds are asked first, and a
-// refusal is noted: with as many jobs gone, or fewer, no later question of this search needs to be
-// asked. Not with victims gone: then it is said of other books.
-// Asks if the job fits when so many jobs are gone; then it starts at `start`.
+// Asks if the job fits when so many jobs are gone; then it starts at `start`. This is the one place
+// at which the general way comes to the selector. The bounds are asked first, and a refusal is
+// noted: with as many jobs gone, or fewer, no later question of this search needs to be asked. Not
+// with victims gone: then it is said of other books.
 std::optional<Lookahead::Answer> Lookahead::ask(Search& search, std::size_t gone,
                                                 base::Instant start) {
   if (search.is_refused(gone)) return std::nullopt;
@@ -379,9 +379,9 @@ std::optional<Lookahead::Answer> Lookahead::ask_selector(const Search& search, C
   return std::nullopt;
 }
 
-// The selector counts cores and memory; how many pods a node takes is beside it
-// (NodeSpec::pods_max), because the pods of a job with one for each task follow from its layout.
-// Returns true if the node takes the pods that the job would have there.
+// Returns true if the node takes the pods that the job would have there. The selector counts cores
+// and memory only; pods (NodeSpec::pods_max) are looked at afterwards, because those of a job with
+// one for each task follow from its layout.
 bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
                          base::Instant start) const {
   const std::optional<int> left = books_.usage().pods_left(use.node);

@@ -104,6 +104,7 @@ bool Promises::free_just_before(int rank, base::Instant at) const {
 // The instants at which the promised nodes change cut the time into slots. The end of a slot counts
 // if the slot before it begins while the job would run. An instant at which one promise ends and
 // another of the same nodes begins changes nothing.
+//
 // For example, a job of length 5 is tried at 0, and node a is promised until 20. If a's promise
 // begins at 10, the slot before 20 is [10, 20) and the one before that begins at 0: 20 is found. If
 // node b is promised from 12 on as well, the slot before [12, 20) begins at 10, when the job would

@@ -34,6 +34,7 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
 
 // One record of each job: the first of the queue. As recorded in the order of QOS and priorities,
 // also where the main pass walks the job table (P21).
+//
 // Where they are in queue order the walk ends with the last record that is looked at. Where they
 // have to be sorted all are needed, and the surplus is cut off afterwards.
 void StartEstimates::begin(base::Instant now) {

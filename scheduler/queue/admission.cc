@@ -105,6 +105,8 @@ Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
   return job.priority;
 }
 
+// Jobs outside of the queue need new priorities too, because they may enter it before the next
+// period. Slurm's FIFO is left alone: its key has no priority in it.
 void Admission::begin_priorities(WorkOut work_out) {
   CHECK(!work_out_);
   work_out_ = std::move(work_out);
@@ -112,7 +114,9 @@ void Admission::begin_priorities(WorkOut work_out) {
   if (!is_fifo(cluster_)) queue_.begin_priorities();
 }
 
-// The jobs that are in no queue, and then the records.
+// The jobs that are in no queue, and then the records. A step goes on where the last one ended,
+// whatever came or went between: what still waits for its new priority is in a set, or in a part of
+// the queue, of its own.
 std::optional<bool> Admission::step_priorities(std::size_t jobs) {
   for (; !outside_waiting_.empty(); --jobs) {
     if (jobs == 0) return std::nullopt;
@@ -169,8 +173,10 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
   return std::nullopt;
 }
 
-// Held jobs are not looked at by passes, so a node that would suit one has to be noticed here. Only
-// jobs that were held for that reason are gone through.
+// Held jobs are not looked at by passes, so a node that would suit one has to be noticed here,
+// after each change of nodes or configuration (2.4). Only jobs that were held for that reason are
+// gone through. One that still fits nowhere is held again by the next pass: it costs one try for
+// each such change.
 void Admission::release_bad_constraints(base::Instant now) {
   for (const std::int64_t order : std::exchange(unfit_, {})) {
     const auto at = books_.table().all().find(order);
@@ -260,6 +266,7 @@ std::optional<base::Instant> Admission::next_due() const {
 }
 
 // A timer may be left over from an earlier state of the job: admit() works out what holds now.
+// A job that still has to wait sets its next timer there.
 void Admission::fire_timers(base::Instant now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const JobId id = timers_.begin()->second;

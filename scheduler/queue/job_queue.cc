@@ -88,6 +88,8 @@ void JobQueue::insert(const QueueRecord& record, const Cluster& cluster) {
   ++counts_[record.partition.index()];
 }
 
+// While new priorities are worked out the record is in one of two places: among those with old
+// ones, or in the Reordering.
 bool JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   Lane& lane = lanes_[lane_of(*record.record, cluster)];
   const QueueRecord erased = in_lane(lane, record);
@@ -98,10 +100,19 @@ bool JobQueue::erase(const QueueRecord& record, const Cluster& cluster) {
   return waited && lane.reordering;
 }
 
+// Every record of a lane has an old priority now, so its Reordering is empty.
 void JobQueue::begin_priorities() {
   for (Lane& lane : lanes_) lane.reordering.emplace();
 }
 
+// 1. Lane by lane, take the first records that still have an old priority, give them the new one,
+//    and hand them to the lane's Reordering as a piece.
+// 2. When no record has an old priority, merge the pieces of each lane.
+// 3. When all are merged, the lanes have their order again.
+//
+// `count` bounds the work of the step whatever mix of (1) and (2) it does. Records that are
+// inserted meanwhile have a new priority already and go to the Reordering at once.
+//
 // With several lanes which of them goes first may depend on priorities, too.
 std::optional<bool> JobQueue::step_priorities(
     std::size_t count, const std::function<Priority(const QueueRecord&)>& priority_of) {
@@ -133,6 +144,9 @@ std::optional<bool> JobQueue::step_priorities(
 }
 
 // Of the records from `head` on: the first of each tier has the highest priority of its tier.
+// The last key that could stand in that tier is made up, and the walk goes on behind it: one look
+// for each tier instead of one for each record. In a lane with WITHIN the first record has the
+// highest priority of all, and nothing stands behind the key.
 Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Position head) {
   Priority highest{};
   while (!records.is_end(head)) {
@@ -149,6 +163,14 @@ Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Pos
 // wait for another lane. A head waits while that lane has any record or, where priority is asked
 // too (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in
 // the worst case; there are few QOS.
+//
+// For example, QOS high may preempt low, other has nothing to do with either, and all jobs are in
+// one tier. The lanes hold priorities high: 10; low: 50, 40; other: 30. Low waits for high, so the
+// heads that may go are 10 and 30, and 30 goes first, then 10; now high is empty, and 50 and 40
+// follow. One key for all would put 50 first, before the job that may preempt it.
+//
+// Some head can always go: lanes that would wait for each other in a circle are no `before` of one
+// another (configure()).
 void JobQueue::walk(const std::function<bool(const QueueRecord&)>& visit) const {
   CHECK(!lanes_.front().reordering);
   std::vector<SortedRecords::Position> heads(lanes_.size());

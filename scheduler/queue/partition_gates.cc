@@ -48,6 +48,7 @@ bool named(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// Rounded up, so that a limit which is asked for never looks smaller than it is.
 std::string minutes(base::Duration time) {
   return std::to_string(std::chrono::ceil<std::chrono::minutes>(time).count()) + " minutes";
 }
@@ -104,12 +105,15 @@ std::optional<Refusal> partition_time_limit(const Entry& entry) {
                                                   " allows " + minutes(*entry.config.max_time)};
 }
 
+// A job gets all nodes that it names, so it has as many at least, whatever its number of nodes
+// says.
 int required_count(const Entry& entry) {
   return static_cast<int>(entry.request.required_nodes.size());
 }
 
 // 9.1: limits on the job alone (MaxTRES, MaxWall, MinTRES) of QOS, user and accounts. What others
-// hold does not matter, so it is known before a pass.
+// hold does not matter, so it is known before a pass. Without QOS and accounts there is no limit to
+// look up, and each admission saves the counting.
 std::optional<Refusal> limits_on_each_job(const Entry& entry) {
   const LimitScope scope{
       .cluster = entry.cluster,
@@ -125,6 +129,9 @@ std::optional<Refusal> limits_on_each_job(const Entry& entry) {
 }
 
 // A range that reaches beyond MaxNodes is refused too, though its lower end fits.
+// Three ways to ask for what the partition never gives: more nodes at least than its most, more
+// nodes by name, or a range such as 2 to 9 where it allows 4. The message names the largest of
+// these numbers.
 std::optional<Refusal> partition_nodes(const Entry& entry) {
   const PartitionConfig& config = entry.config;
   const JobRequest& request = entry.request;
@@ -155,6 +162,9 @@ std::optional<Refusal> partition_cpus(const Entry& entry) {
 }
 
 // 1.8 item 5: what some node of the job has to give, however its tasks are spread.
+// For example, 10 tasks of 2 CPUs with 100 MiB for each CPU, on 4 nodes at most: some node runs 3
+// tasks, so it gives 600 MiB. Without a request and without defaults it is 0: all memory of a node
+// is within any limit.
 MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& memory,
                                 const NodeCounts& counts) {
   if (const auto* per_node = std::get_if<MemoryPerNode>(&memory)) return per_node->amount;
@@ -189,7 +199,9 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
                                               to_string(*limit.per_node)};
 }
 
-// In the order in which their reasons count.
+// In the order in which their reasons count: a job for which several gates are closed shows the
+// first. What an administrator has closed comes before what the job asks too much of, because no
+// smaller request would help against it.
 using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
     qos_exists,           state_allows,       open_to_user,    open_to_qos,
@@ -200,6 +212,7 @@ constexpr Gate kGates[] = {
 }  // namespace
 
 // The first gate that refuses gives the reason; the others are not asked.
+// What several gates look at is worked out once.
 std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobRequest& request,
                                             PartitionIndex partition) {
   const QosConfig* const qos = qos_named(cluster, request.qos);

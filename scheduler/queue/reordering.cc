@@ -5,6 +5,14 @@
 
 namespace sched {
 
+// Records come in pieces of the old order, each with its new priorities and in order by itself.
+// When all jobs get older alike, each piece begins behind the end of the one before, and all of
+// them are one run which need not be merged: priorities 100, 90 | 80, 70 become 101, 91 | 81, 71.
+// When 80 becomes 95 instead, its piece 95, 71 begins a second run, and only the merge finds that
+// 95 goes between 101 and 91.
+//
+// Pieces are appended to the last run alone. To look for an older run that a piece would follow
+// might save a run, but not the merge.
 void Reordering::add(SortedRecords records, bool moved) {
   if (records.empty()) return;
   const bool begins = runs_.empty();
@@ -19,7 +27,13 @@ void Reordering::add(SortedRecords records, bool moved) {
   }
 }
 
-// Goes on behind the last record that was merged.
+// A merge of k runs, in steps. What is merged stays in its run as a copy, which is not looked at
+// again.
+//
+// Invariant between the steps: the records up to `merged_to_` are those of merged_, and the records
+// behind it those of the runs. Both change meanwhile, as jobs come and go, so no position is kept:
+// each step looks for its place in each run by that record, which need not be there any more. Of
+// the few runs the one with the first head is found by looking at all of them.
 std::optional<std::size_t> Reordering::merge(std::size_t count) {
   if (runs_.size() < 2) return count;
   struct Head {
@@ -51,6 +65,8 @@ std::optional<std::size_t> Reordering::merge(std::size_t count) {
   return heads.empty() ? std::optional{count} : std::nullopt;
 }
 
+// The side of merged_to_ on which the record belongs has it, and no other copy of it counts. Any
+// run will do for a record behind it, since each run is in order by itself.
 bool Reordering::insert(const QueueRecord& record) {
   if (is_merged(record)) return merged_.insert(record);
   if (runs_.empty()) runs_.emplace_back();
@@ -63,6 +79,7 @@ bool Reordering::erase(const QueueRecord& record) {
                      [&](SortedRecords& run) { return run.erase(record); });
 }
 
+// A single run was never merged: it is the order already.
 SortedRecords Reordering::take() && {
   if (runs_.size() == 1) return std::move(runs_.front());
   return std::move(merged_);

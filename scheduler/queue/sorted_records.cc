@@ -9,7 +9,7 @@
 namespace sched {
 namespace {
 
-// Four kilobytes: copied in the time of a cache miss or two.
+// Some three kilobytes: copied in the time of a cache miss or two.
 constexpr std::size_t kBlockRecords = 56;
 // So many records ahead the memory of a job is asked for, so that it has arrived in time.
 constexpr std::size_t kAhead = 16;
@@ -45,6 +45,9 @@ std::size_t SortedRecords::block_of(const QueueRecord& record) const {
   return static_cast<std::size_t>(found - blocks_.begin());
 }
 
+// A block that gets too large is cut in the middle, so both halves have room for those to come.
+// Nothing merges blocks that have become small: a block goes away with its last record, and
+// change_all() fills all of them anew when it sorts.
 bool SortedRecords::insert(const QueueRecord& record) {
   if (blocks_.empty() || before(blocks_.back().back(), record)) {
     append(record);
@@ -84,6 +87,8 @@ bool SortedRecords::erase(const QueueRecord& record) {
   return true;
 }
 
+// The block first, by its last record, then the record in it. The key need not be there: any key
+// with the fields that the order looks at is a place between two records.
 SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
   const auto found = std::partition_point(blocks_.begin(), blocks_.end(), [&](const Block& block) {
     return !before(key, block.back());
@@ -94,6 +99,7 @@ SortedRecords::Position SortedRecords::behind(const QueueRecord& key) const {
           static_cast<std::size_t>(place - found->begin())};
 }
 
+// Blocks are handed over as they are, full or not.
 void SortedRecords::append(SortedRecords records) {
   std::move(records.blocks_.begin(), records.blocks_.end(), std::back_inserter(blocks_));
 }
@@ -116,7 +122,8 @@ SortedRecords SortedRecords::take_first(std::size_t count) {
 }
 
 // The jobs of the records are all over the memory, so those of the records ahead are asked for
-// early.
+// early. Each record is compared with the one before it on the way, because mostly the order is as
+// before and nothing has to be sorted.
 bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) {
   const QueueRecord* last = nullptr;
   bool in_order = true;
@@ -139,6 +146,11 @@ bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) 
 //    if the record follows the one taken before it.
 // 2. Sort what was set aside, and merge both.
 // 3. Copy the records, in this order, into new blocks.
+//
+// A job that fell and a job that rose each cost one record set aside. In 9 7 8 6 the 7 fell: 8
+// comes before it and follows 9, so 7 is set aside. In 9 8 7 10 6 the 10 rose: it comes before 7
+// and before 8, so 10 is set aside. A std::sort over all would take O(records × log), this
+// O(records + aside × log).
 void SortedRecords::sort_all() {
   std::vector<Key> taken;  // 1
   std::vector<Key> aside;
