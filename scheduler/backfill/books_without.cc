@@ -7,8 +7,8 @@ namespace sched {
 // Two ways. Where free cores can be counted, the selector answers in the trial itself: its books
 // are as cheap to ask with jobs gone as without. Where jobs are stacked it would have to pack the
 // rows anew at each question, so there a copy is made for each number of ends, and asked by all
-// questions of the pass that come to that number.
-// Books from which nothing is taken are asked themselves, which packs them if that is due.
+// questions of the pass that come to that number. Books from which nothing is taken are asked
+// themselves, which packs them if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
   const bool is_real = count == 0 && victims == nullptr;
   if (ends_.counts_cores()) {
@@ -82,8 +82,8 @@ Chooser& BooksWithout::copy_of(std::size_t count, const Victims* victims) {
   take_away(count, victims);
   std::unique_ptr<Chooser> copy = trial_->copy();
   if (copy == nullptr) return books_.selector();
-  // A copy has some hundred bytes for each node.
-  // At least one is kept, however many nodes there are.
+  // A copy has some hundred bytes for each node. At least one is kept, however many nodes there
+  // are.
   constexpr int kNodesMax = 50'000;  // in all of them
   if (copies.size() >= static_cast<std::size_t>(1 + kNodesMax / (cluster_.node_count() + 1))) {
     copies.clear();

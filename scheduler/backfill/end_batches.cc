@@ -38,8 +38,8 @@ base::Instant EndBatches::window_end(base::Instant first) {
   return *windows_begin_ + window_;
 }
 
-// `bf_window_linear` adds the same to each window instead of doubling it.
-// With Slurm's windows the next one reaches at least as far as its first job.
+// `bf_window_linear` adds the same to each window instead of doubling it. With Slurm's windows the
+// next one reaches at least as far as its first job.
 void EndBatches::widen(base::Instant next) {
   const base::Duration step = cluster_.parameters().backfill.window_linear;
   window_ = step.count() > 0 ? window_ + step : window_ * 2;

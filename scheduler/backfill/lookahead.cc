@@ -296,8 +296,8 @@ void Lookahead::bound_by_ends(Search& search) {
 }
 
 // Returns true if the job cannot start by Question::until: what is known of its room, and of what
-// others were refused, is enough for that.
-// With as many gone as were refused it does not fit, so one more must be gone.
+// others were refused, is enough for that. With as many gone as were refused it does not fit, so
+// one more must be gone.
 bool Lookahead::is_in_vain(const Search& search) const {
   const std::optional<base::Instant> until = search.question.until;
   if (cluster_.parameters().as_recorded || !until) return false;

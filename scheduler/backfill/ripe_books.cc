@@ -29,10 +29,10 @@ RipeBooks::Then RipeBooks::with(const Ripening::Enough& ripe, Ripening& ripening
   return {books_.selector(), ripe_};
 }
 
-// All ends up to this instant, and maybe more, come to be in leaves_.
-// `last_leave_` is where the chain of a node begins; each entry names the one before it. A job that
-// is overdue is chained by its end but leaves at a later instant, which is guessed: along a chain
-// the instants need not ascend.
+// All ends up to this instant, and maybe more, come to be in leaves_. `last_leave_` is where the
+// chain of a node begins; each entry names the one before it. A job that is overdue is chained by
+// its end but leaves at a later instant, which is guessed: along a chain the instants need not
+// ascend.
 void RipeBooks::chain_leaves(base::Instant until) {
   if (std::exchange(generation_, ends_.generation()) != ends_.generation()) {
     leaves_.clear();

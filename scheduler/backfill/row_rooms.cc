@@ -63,9 +63,8 @@ bool RowRooms::may_fit(RowRoom& room, const Asked& asked, std::size_t gone) cons
 }
 
 // The room only grows, so the number is found by halving; first by doubling, because it is mostly
-// small.
-// Returns the least number from `least` on with which the job may fit; one more than there are ends
-// if there is none.
+// small. Returns the least number from `least` on with which the job may fit; one more than there
+// are ends if there is none.
 std::size_t RowRooms::search(RowRoom& room, const Asked& asked, std::size_t least) const {
   const std::size_t never = ends_.all().size() + 1;
   std::size_t enough = least;
@@ -85,8 +84,8 @@ std::size_t RowRooms::search(RowRoom& room, const Asked& asked, std::size_t leas
   return enough;
 }
 
-// A job of another partition, or one that its user has suspended, holds no cores in these rows.
-// One that is only suspended keeps its memory.
+// A job of another partition, or one that its user has suspended, holds no cores in these rows. One
+// that is only suspended keeps its memory.
 bool RowRooms::counts(const Asked& asked, const Job& job, bool must_end) {
   return RowRoom::counts_cores(job, asked.partition) ||
          (must_end && asked.needs.each.memory.per != CountedPer::kNothing);

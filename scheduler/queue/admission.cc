@@ -265,8 +265,8 @@ std::optional<base::Instant> Admission::next_due() const {
   return timers_.begin()->first;
 }
 
-// A timer may be left over from an earlier state of the job: admit() works out what holds now.
-// A job that still has to wait sets its next timer there.
+// A timer may be left over from an earlier state of the job: admit() works out what holds now. A
+// job that still has to wait sets its next timer there.
 void Admission::fire_timers(base::Instant now) {
   while (!timers_.empty() && timers_.begin()->first <= now) {
     const JobId id = timers_.begin()->second;

@@ -143,10 +143,10 @@ std::optional<bool> JobQueue::step_priorities(
   return moved;
 }
 
-// Of the records from `head` on: the first of each tier has the highest priority of its tier.
-// The last key that could stand in that tier is made up, and the walk goes on behind it: one look
-// for each tier instead of one for each record. In a lane with WITHIN the first record has the
-// highest priority of all, and nothing stands behind the key.
+// Of the records from `head` on: the first of each tier has the highest priority of its tier. The
+// last key that could stand in that tier is made up, and the walk goes on behind it: one look for
+// each tier instead of one for each record. In a lane with WITHIN the first record has the highest
+// priority of all, and nothing stands behind the key.
 Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Position head) {
   Priority highest{};
   while (!records.is_end(head)) {

@@ -128,10 +128,9 @@ std::optional<Refusal> limits_on_each_job(const Entry& entry) {
   return Refusal{hit->reason, std::move(hit->message)};
 }
 
-// A range that reaches beyond MaxNodes is refused too, though its lower end fits.
-// Three ways to ask for what the partition never gives: more nodes at least than its most, more
-// nodes by name, or a range such as 2 to 9 where it allows 4. The message names the largest of
-// these numbers.
+// A range that reaches beyond MaxNodes is refused too, though its lower end fits. Three ways to ask
+// for what the partition never gives: more nodes at least than its most, more nodes by name, or a
+// range such as 2 to 9 where it allows 4. The message names the largest of these numbers.
 std::optional<Refusal> partition_nodes(const Entry& entry) {
   const PartitionConfig& config = entry.config;
   const JobRequest& request = entry.request;
@@ -211,8 +210,8 @@ constexpr Gate kGates[] = {
 
 }  // namespace
 
-// The first gate that refuses gives the reason; the others are not asked.
-// What several gates look at is worked out once.
+// The first gate that refuses gives the reason; the others are not asked. What several gates look
+// at is worked out once.
 std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobRequest& request,
                                             PartitionIndex partition) {
   const QosConfig* const qos = qos_named(cluster, request.qos);

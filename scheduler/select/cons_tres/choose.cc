@@ -21,7 +21,8 @@ class Taker {
         max_nodes_{request.shape.max_nodes},
         rem_cpus_{request.shape.min_cpus} {}
 
-  // Leaves one core's CPUs for each node that must still follow.
+  // Leaves one core's CPUs for each node that must still follow. Of 10 CPUs on three nodes at
+  // least, a first node that offers 10 gives 8.
   void take(int rank) {
     int cpus = offer_.cpus(rank);
     if (!shape_.whole_nodes) {
@@ -121,6 +122,10 @@ std::vector<Run> find_runs(const Offer& offer, const ChoiceRequest& request) {
 
 // The best run of those that are left, as Slurm weighs them in node order: a required node inside,
 // a lower weight, then the first that suffices, the tightest that does, or else the largest.
+//
+// For example, 10 CPUs are wanted of runs with 8, 16 and 12 in node order. The first is kept until
+// one suffices; 16 does, and 12 is tighter. Had no run sufficed, the largest would be used up
+// first, and the rest sought in the others.
 Run* best_run(std::vector<Run>& runs, const ChoiceRequest& request, const Taker& taker) {
   const bool contiguous = request.shape.contiguous;
   const bool one_block = contiguous && request.any_required;
@@ -292,7 +297,8 @@ std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request
 
 // The chooser that the shape asks for; if it fails though the nodes together offer enough, again
 // without the smallest nodes. Example: two nodes at most, 12 CPUs, offers of 2, 2, 8 and 8 CPUs: a
-// run that begins with the small nodes fails, and without them the job fits.
+// run that begins with the small nodes fails, and without them the job fits. If not even the nodes
+// that offer most hold the job, it does not help to leave out others, and there is no second try.
 std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   std::vector<Chosen> chosen = choose_once(offer, request);
   if (!chosen.empty() || !can_hold(offer, request)) return chosen;

@@ -12,7 +12,8 @@ namespace sched {
 namespace cons_tres {
 namespace {
 
-// Copies of the books in a trial.
+// Books of a trial, kept beside it: they answer questions of many jobs after the trial has gone on.
+// They have a memo of offers of their own, since offers follow from the books.
 class BooksCopy final : public Chooser {
  public:
   BooksCopy(const Cluster& cluster, std::unique_ptr<Occupancy> occupancy)
@@ -32,6 +33,8 @@ class BooksCopy final : public Chooser {
   OfferMemo memo_;
 };
 
+// The selector's own books with jobs taken away. Questions go to the selector as ever, and see them
+// so until the trial ends.
 class TrialOfBooks final : public Selector::Trial {
  public:
   TrialOfBooks(const Cluster& cluster, Occupancy& occupancy)

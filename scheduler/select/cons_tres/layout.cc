@@ -25,6 +25,10 @@ CoreSet lowest(const CoreSet& from, int count) {
 // Cyclic over sockets: one core of each in turn. With a limit of tasks per socket the last sockets
 // that suffice are used (recorded); with CPUs per task sockets are filled first with what belongs
 // together.
+//
+// For example, two sockets of 4 free cores of one thread, 0 to 3 and 4 to 7: 3 tasks of one CPU get
+// cores 0, 4 and 1. Two tasks of 2 CPUs get 0 to 3, since whole tasks fill the first socket. If
+// core 0 is taken they get 1, 2, 4 and 5: core 3 would be half a task.
 class CyclicPicker {
  public:
   CyclicPicker(const Shape& shape, const NodeFacts& node, const CoreSet& free, int cpus)
@@ -77,6 +81,7 @@ class CyclicPicker {
       }
     }
   }
+  // By socket, in CPUs.
   std::vector<int> whole_tasks() const {
     std::vector<int> limits;
     for (int socket = 0; socket < node_.sockets; ++socket) {
@@ -107,7 +112,8 @@ class CyclicPicker {
 };
 
 // The fewest sockets that hold `cores`, and of such sets the one with the fewest free cores; the
-// first of equals. `sockets` is sorted by free cores, most first.
+// first of equals. `sockets` is sorted by free cores, most first. For example, of sockets with 6, 5
+// and 3 free cores for 8 cores: two are needed at least, and 6 + 3 leave less behind than 6 + 5.
 struct SocketFree {
   int socket;
   int free;
@@ -163,6 +169,9 @@ std::optional<CoreSet> pick_block(const NodeFacts& node, const CoreSet& free, in
 }
 
 // Hands out tasks, CPUs per task each, as long as a node's CPUs last.
+//
+// For example, 5 tasks of one CPU on two nodes with two threads per core: one to each node, then
+// one more to each, because its first core is half empty, and the last one to the first node.
 class TaskCounter {
  public:
   TaskCounter(const Shape& shape, const std::vector<Chosen>& chosen, const Occupancy& occupancy)
@@ -250,7 +259,8 @@ std::vector<NodeTasks> distribute_tasks(const Shape& shape, const std::vector<Ch
 }
 
 // nullopt if the free cores do not suffice. Equal requests on equal free cores get the same cores,
-// so that stacked jobs align (14.4).
+// so that stacked jobs align (14.4). Cyclic over the sockets is Slurm's default (4.11 step 3); in
+// blocks a job stays together.
 std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, const CoreSet& free,
                                   int cpus) {
   const int per_core = cpus_per_core(shape, node);
@@ -272,7 +282,7 @@ std::optional<CoreSet> pick_cores(const Shape& shape, const NodeFacts& node, con
 }
 
 // The job's part on one node. Whole-node jobs take all cores whatever their tasks need (4.11 step
-// 5).
+// 5). nullopt: the whole attempt fails (R4.22), though the node was offered.
 std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts& node,
                                             const CoreSet& free, const NodeTasks& tasks,
                                             std::int64_t free_memory) {

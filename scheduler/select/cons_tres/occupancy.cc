@@ -59,6 +59,8 @@ Occupancy::Occupancy(CopyOf copy)
   }
 }
 
+// For questions that are asked after the trial has moved on: as many rows as the configuration
+// says, without list of jobs, log or trial.
 std::unique_ptr<Occupancy> Occupancy::packed_copy() {
   flush_rows();
   return std::unique_ptr<Occupancy>{new Occupancy{CopyOf{*this}}};
@@ -283,6 +285,11 @@ void Occupancy::begin_trial() {
 // A step notes what the job really gave, and restore() gives back exactly that: a user-suspended
 // job holds no cores, a victim that would only be suspended keeps its memory (R5.4), and a job
 // whose nodes no longer exist is in no row.
+//
+// Counters first. A job that shares no core is taken out of them at once, and its row is looked at
+// only if a question asks for rows (flush_rows()), which one that idle cores alone answer does not.
+// Any other job is taken out of its row at once, because what is busy without it only the rows can
+// tell.
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
   const Held* const held = find(job.id);
@@ -301,7 +308,9 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
 }
 
 // Returns true if no core of its nodes is held by two jobs, and its partition has one row, in which
-// nothing is packed: its cores can be freed and taken without a look at the rows.
+// nothing is packed: its cores can be freed and taken without a look at the rows. On each of its
+// nodes, then, the cores that jobs hold and the idle ones come to the number of cores; a core that
+// two jobs hold would count twice.
 bool Occupancy::is_alone(const SelectJob& job) const {
   const std::size_t partition = job.partition.index();
   const bool known = partition < rows_.size() && rows_[partition];
@@ -343,7 +352,7 @@ void Occupancy::take_out_of_row(TrialStep& step) {
 }
 
 // The rows must stand as the job left them. A packing within the trial ends that, and then the
-// whole trial must end.
+// whole trial must end. A step that never came to the rows is undone in the counters alone.
 bool Occupancy::put_back_in_trial() {
   CHECK(in_trial_ && !trial_.empty());
   const TrialStep step = trial_.back();

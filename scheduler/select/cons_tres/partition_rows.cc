@@ -78,7 +78,8 @@ void PartitionRows::count_job(const RowJob& job, int delta) {
   }
 }
 
-// After a job left: what the rows hold on its nodes.
+// After a job left: what the rows hold on its nodes. Its cores cannot simply be taken away: a job
+// in another row may hold the same ones.
 void PartitionRows::refresh_used(const RowJob& job) {
   if (used_.empty()) return;
   for (const RankCores& node : job.nodes) {
@@ -188,6 +189,11 @@ bool PartitionRows::stacked() const {
 // core and CPUs asked for. There is nothing to do if no job left since, or if the first row holds
 // everything. The packing is put off until rows are looked at, so many jobs that end at one instant
 // cost one packing.
+//
+// Why jobs are moved at all: on a node of 4 cores with two rows, A holds cores 0 and 1 of the first
+// row and B those of the second, C holds cores 2 and 3 of the first and D those of the second. When
+// A and D have ended each row is half full, and a job of 4 cores fits into neither. Packing puts B
+// and C into one row, and the other one is empty.
 void PartitionRows::pack() {
   if (!std::exchange(unpacked_, false) || !stacked()) return;
   save_for_trial();
@@ -359,7 +365,10 @@ const std::vector<RowJob*>& PartitionRows::order_in_trial() {
   return order_ = packing_order(std::move(all));
 }
 
-// As pack() and pack_from_scratch(), but that nothing of this object changes.
+// As pack() and pack_from_scratch(), but that nothing of this object changes. It has to give the
+// same rows as they do, since the question about the copy must have the answer that the books would
+// give with these jobs gone: the same order of jobs, the same first fit, the same sorting after
+// each job, and the old rows if a job fits nowhere.
 std::unique_ptr<PartitionRows> PartitionRows::packed_copy(int count) {
   CHECK(in_trial_);
   auto copy = std::make_unique<PartitionRows>(node_count_);
@@ -398,7 +407,8 @@ void PartitionRows::save_for_trial() {
 }
 
 // False after a packing within the trial, when the job's row is no longer as it left it; then only
-// the end of the trial restores it.
+// the end of the trial restores it. Jobs come back in the reverse order in which they left, so each
+// finds its cores free.
 bool PartitionRows::put_back() {
   CHECK(in_trial_ && !removed_.empty());
   if (saved_) return false;
@@ -416,7 +426,8 @@ bool PartitionRows::put_back() {
 
 // A packing within the trial has changed rows and jobs altogether: then the saved layout comes
 // back, in which jobs removed before it was saved have no place. Those go back into the rows that
-// they were in.
+// they were in. Jobs that were removed after that are in the rows that come back, and need only be
+// listed and counted.
 void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;

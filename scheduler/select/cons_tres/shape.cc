@@ -17,7 +17,10 @@ void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& par
   shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
 }
 
-// How many CPUs of a core the job can use (4.6 step 3), and how many it is charged for.
+// How many CPUs of a core the job can use (4.6 step 3), and how many it is charged for. The
+// narrowest of the limits counts: 2 threads per core, one task per core and 1 CPU per task leave
+// one CPU of each core to the job, and it is charged both; with --threads-per-core=1 it is charged
+// one.
 void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, Shape& shape) {
   std::optional<int> tasks_per_core = asked.tasks_per_core;
   // CR_ONE_TASK_PER_CORE is a default: a request for threads or tasks per core overrides it.
@@ -32,7 +35,9 @@ void resolve_threads(const ClusterParameters& cluster, const JobRequest& asked, 
 }
 
 // CPUs over all nodes and CPUs on each node. CPUs that a limit of memory per CPU adds to each task
-// are no matter of single nodes where the tasks are counted (recorded).
+// are no matter of single nodes where the tasks are counted (recorded). For example, 4 tasks of 2
+// CPUs on two nodes need 8 CPUs in all and 2 on each node at least; with --ntasks-per-node=2
+// instead of the number of tasks, 8 in all and 4 on each.
 void resolve_cpus(const JobRequest& asked, Shape& shape) {
   const int per_task = shape.cpus_per_task;
   if (!shape.overcommit) {
@@ -66,6 +71,7 @@ NodeClass class_of(const Partition& partition, const JobRequest& request) {
   return NodeClass::kOneRow;
 }
 
+// What the job asked for on the nodes that it has, whatever it was given there.
 int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
   const JobRequest& asked = *job.request;
   if (asked.overcommit) return std::max(nodes_count, asked.min_cpus_per_node.value_or(1));

@@ -4,7 +4,11 @@
 
 namespace sched::cons_tres {
 
-// Begins with no job taken: all of them are left alone.
+// The search for the cheapest victims (15.4) asks up to 4,096 times if the job starts, each time
+// with one job more or less among those that it may be stacked upon. So which jobs hold which cores
+// of a node is noted once, a change only marks the nodes of its job, and the next question works
+// the offers of these nodes out anew, where an attempt goes over all nodes. Begins with no job
+// taken: all of them are left alone.
 SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const SelectJob*>& jobs,
                                  const NodeSet& nodes, std::vector<CoreSet>& left_alone,
                                  OfferAt offer_at, Choose choose)

@@ -22,6 +22,10 @@ struct Run {
 //
 // `rem_nodes_` and `rem_cpus_` are what is still missing of the wish, and may become negative;
 // `room_` is how many more nodes the job may have.
+//
+// For example, nodes 1 to 8 without 3 and 6 are eligible: runs 1-2, 4-5 and 7-8. A job of two nodes
+// gets 1-2. One of three nodes finds no run that suffices, takes the first of the largest, 1-2, as
+// a whole, and then 4.
 class BestFit {
  public:
   BestFit(const CpuSums& cpus, const BestFitRequest& request)

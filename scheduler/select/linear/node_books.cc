@@ -52,10 +52,14 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
   });
 }
 
+// Slurm's defect: under CR_Memory a suspension gives back all memory of the job's nodes, and not
+// what the job was charged (P5). Copied as recorded only.
 bool NodeBooks::has_p5() const {
   return cluster_.parameters().as_recorded && cluster_.parameters().memory;
 }
 
+// Down to 0 and not below, so what was given back and what a later resume takes may differ: the
+// books drift, as Slurm's do.
 void NodeBooks::give_memory_of_nodes(const SelectJob& job) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     memory_.set_held(rank, std::max<std::int64_t>(0, memory_.held(rank) - memory_.capacity(rank)));
@@ -67,6 +71,7 @@ void NodeBooks::stop(const SelectJob& job) {
   if (has_p5()) give_memory_of_nodes(job);
 }
 
+// What stop() did, the other way round.
 void NodeBooks::go_on(const SelectJob& job) {
   count_running(job, +1);
   if (!has_p5()) return;
@@ -82,6 +87,8 @@ bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
   return demand.charge(cluster_.spec_at(rank).cpus, capacity) <= capacity;
 }
 
+// Which nodes have so much memory does not depend on jobs, so one set serves all jobs that ask for
+// as much. With empty() it tells where a job fits without a look at the books of any node.
 const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
   const auto known = std::ranges::find(roomy_, demand, &Roomy::demand);
   if (known != roomy_.end()) return known->nodes;
@@ -130,6 +137,9 @@ void NodeBooks::Trial::remove(const SelectJob& job, Keep keep) {
   }
 }
 
+// The removals are undone in reverse, one by one, and never by a copy of the books: a trial costs
+// the nodes of the jobs that it removes. With P5 the memory before is put back as it was, since it
+// cannot be worked out.
 bool NodeBooks::Trial::put_back() {
   const Removed removed = std::move(removed_.back());
   removed_.pop_back();

@@ -62,6 +62,11 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
 // 2. With more than one candidate, do it again: first the one that was decisive, then the others by
 //    how many usable nodes they have, those that were not removed last.
 // 3. Victims are those with usable nodes of which the job takes one.
+//
+// Why twice: the first walk ends with the job that made the difference, and jobs before it may have
+// been removed in vain. With candidates of 2, 4 and 8 nodes, in this order, and a job of 8 nodes,
+// the first walk removes all three; the second begins with the last one, and that is enough
+// (14.10).
 std::optional<Linear::Ranks> Linear::with_victims(const SelectRequest& request,
                                                   std::vector<std::size_t>& victims) {
   std::vector<Removal> removals;
@@ -95,6 +100,11 @@ std::optional<Linear::Ranks> Linear::with_victims(const SelectRequest& request,
 // Would the job start if it might stop or end the jobs taken so far? (15.4) These are the
 // candidates that are offered and, where gang casts shadows, jobs of a lower tier that it would be
 // stacked upon.
+//
+// Two kinds of jobs are in the way, and some are both. A candidate is taken by removing it from the
+// books for the question. A job of a lower tier, upon which the gang lets this one be stacked, is
+// not removed: as long as it is not taken its nodes are left out, because to be stacked upon it
+// would stop it.
 class Linear::Sparing final : public VictimQuestion {
  public:
   Sparing(Linear& linear, const SelectRequest& request)
