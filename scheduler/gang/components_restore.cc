@@ -77,6 +77,10 @@ Items advanced(const NodePlan& plan, Items items, base::Instant to) {
 // One order out of several that may share jobs: a topological sort in which of the jobs that may
 // come next the first in the job table goes first. Orders that contradict each other leave a
 // circle; then the first job of the table that is left goes first.
+//
+// For example, n1 lists A, B and n2 lists B, C and n3 lists A, D. A goes first, then B or D may
+// come, and B stands before D in the job table; so the order is A, B, C, D if that is also the
+// order of the table. If n1 listed A, B and n2 B, A, neither could begin, and A would go first.
 Items merge_orders(const std::vector<Items>& orders, const JobTable& jobs) {
   std::map<JobId, std::set<JobId>> before;
   std::map<JobId, EntryRow> rows;

@@ -171,7 +171,9 @@ std::int32_t GangLists::make_entry(const Newcomer& newcomer) {
   return index;
 }
 
-// Returns true if all that the job takes is free in the list's active map.
+// Returns true if all that the job takes is free in the list's active map. This is the innermost
+// question of the gang: a tick asks it once for each job of a list. For a job of one node, and most
+// jobs are such, the answer is one AND of two words.
 bool GangLists::fits(const List& list, const Entry& entry) const {
   if (list.active_count == 0) return true;
   if (entry.only_node >= 0 && one_word()) {

@@ -15,6 +15,7 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
   return made;
 }
 
+// The unit follows from the configuration; after a change of it rebuild() makes the lists anew.
 void ToldTurns::make_lists() {
   const ClusterParameters& parameters = cluster_.parameters();
   lists_.emplace(cluster_, unit_of(parameters), parameters.as_recorded);
@@ -124,6 +125,11 @@ void ToldTurns::end_slice() {
 
 // Stops and resumes of a job follow each other by turns. Cheap, because a tick may touch all jobs
 // of a cluster: the jobs' own records are written later, by write_records().
+//
+// For example, a job runs until a tick at 30 s stops it, one at 60 s lets it go on, and one at 90 s
+// stops it again. Noted are first = 30, last = 90 and ran = 30; what ran until 30 is in the job's
+// clock. When something asks, write_records() adds the 30 s from 60 on to the run time, and the
+// other 30 of the 60 s in between to the suspended time.
 void ToldTurns::note(std::int32_t slot, bool runs, Reason why) {
   Behind& job = behind_[static_cast<std::size_t>(slot)];
   if (!job.is_behind) {
@@ -154,6 +160,9 @@ void ToldTurns::write_records() {
 }
 
 // The last action of each job counts; all Suspends come before all Resumes.
+//
+// The records decide what really changes: a job that the lists resume may be one that runs already,
+// as its user let it (apart_), and one that completes is told nothing.
 void ToldTurns::apply() {
   std::vector<Job*> stopped;
   std::vector<Job*> resumed;
@@ -187,7 +196,8 @@ void ToldTurns::apply() {
   if (!stopped.empty() || !resumed.empty()) books_.changed();
 }
 
-// Jobs keep the order of the old lists; the others follow in job-table order.
+// Jobs keep the order of the old lists; the others follow in job-table order. With the gang
+// switched off there are no lists, and whoever they had stopped goes on.
 void ToldTurns::rebuild() {
   catch_up();
   behind_.clear();  // the lists share their slots out anew
