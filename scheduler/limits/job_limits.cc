@@ -74,7 +74,9 @@ Hit over_max_wall(const LimitScope& scope, std::optional<base::Duration> wall) {
       });
 }
 
-// MaxTRES and MaxTRESPerNode. As with MaxWall the first holder that sets one decides (9.1).
+// MaxTRES and MaxTRESPerNode. As with MaxWall the first holder that sets one decides (9.1). `which`
+// chooses the reason, `limits` the member that has the limit, and `each` is added to the words of
+// the message.
 Hit over_max(const LimitScope& scope, LimitKind which, TresLimits Limits::*limits, Tres kind,
              std::int64_t wanted, const char* each) {
   return scope.first(
@@ -140,7 +142,8 @@ std::optional<LimitHit> over_job_limits(const LimitScope& scope, const TresCount
 }
 
 // The limits on each job once its nodes are known: those of the job, and those per node. The time
-// limit was looked at before.
+// limit was looked at before. For example, 10 CPUs on 3 nodes are 3 for each, rounded down, and a
+// MaxTRESPerNode of 3 allows them.
 std::optional<LimitHit> over_limits_with_nodes(const LimitScope& scope, const TresCounts& counts) {
   if (auto hit = over_job_limits(scope, counts, std::nullopt)) return hit;
   const std::int64_t nodes_count = std::max<std::int64_t>(counts[Tres::kNode], 1);

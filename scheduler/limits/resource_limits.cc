@@ -75,6 +75,9 @@ void ResourceLimits::submitted(const Job& job, int by) {
 
 // `by` is +1 or −1. The scope is worked out anew when the job leaves, so a change of the
 // configuration in between is followed by recount().
+//
+// For example, when user u of account a, which is below root, starts a job with QOS gold, it is
+// added to the sums of gold, of u within gold, of a within gold, of u in a, of a and of root.
 void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, int by) {
   if (!any_) return;
   const LimitScope scope = scope_of(job, partition);
@@ -139,7 +142,8 @@ const ResourceLimits::Held& ResourceLimits::held(const LimitHolder& holder) cons
                                : associations_[holder.association->index()];
 }
 
-// A limit on users that an account has counts for each user in it by itself.
+// A limit on users that an account has counts for each user in it by itself. A user who holds
+// nothing in a QOS has no entry there, and reads of limits make none.
 const ResourceLimits::Held& ResourceLimits::held_by_user(const LimitHolder& holder,
                                                          const LimitScope& scope,
                                                          const std::string& user) const {
@@ -255,7 +259,8 @@ TresCounts ResourceLimits::asked_by(const JobRequest& request, PartitionIndex pa
 }
 
 // A job for which no nodes are free counts as if all of its nodes were new to the group (random
-// scenario rnd_limits_018).
+// scenario rnd_limits_018). For example, a group holds nodes 1 and 2, and the job would get 2 and
+// 3: with it the group has three.
 std::int64_t ResourceLimits::with(const Held& used, const Wanted& wanted, Tres kind) {
   // DenyOnLimit asks as if the group held nothing.
   if (wanted.alone) return wanted.counts[kind];

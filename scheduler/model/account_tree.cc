@@ -69,6 +69,10 @@ void AccountTree::add_accounts(const std::vector<AccountConfig>& accounts) {
 
 // R9.15: what shares under an account with Fairshare=parent shares under the next account above
 // that has shares of its own.
+//
+// For example, users of account physics, which has Fairshare=parent, share under root with the
+// other accounts there, as if physics were not between. An account is added before those below it,
+// so a walk upwards finds all of them.
 AssociationIndex AccountTree::add(Association association) {
   if (association.parent) {
     association.shares_under = association.parent;

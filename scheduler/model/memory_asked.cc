@@ -4,6 +4,7 @@
 
 namespace sched {
 
+// 1.8 items 1 to 4, in their order.
 MemoryRequest memory_asked(const MemoryRequest& asked, const MemoryLimit& of_partition,
                            const MemoryLimit& of_cluster) {
   // A request of 0, which means all memory of a node, is a request, too.
