@@ -9,6 +9,7 @@ namespace sched {
 Availability::Availability(const Cluster& cluster, const NodeSet& up)
     : cluster_{cluster}, up_{up}, count_in_(static_cast<std::size_t>(cluster.partition_slots())) {}
 
+// A claim has one tier, though the preemptor may wait in several partitions.
 void Availability::add_claim(const Job& job) {
   Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
   // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.

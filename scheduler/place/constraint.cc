@@ -16,6 +16,9 @@ namespace sched {
 //
 // A feature with a count is kept apart from the terms: it filters nothing, but asks for so many
 // nodes.
+//
+// For example, "[rack1|rack2]&ssd&gpu*2" has the alternatives rack1 and rack2, the term ssd, and
+// two nodes that count for gpu.
 class ConstraintParser {
  public:
   explicit ConstraintParser(std::string_view text) : text_{text} {}

@@ -174,6 +174,10 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
   for (Kept* kept : {&up_, &idle_, &usable_up_, &usable_idle_}) kept->known = false;
 }
 
+// Most questions of a pass are about the same sets (which nodes of this shape are up, idle,
+// usable), and between two of them few nodes change: a start touches its own nodes. So a set is
+// kept with the places up to which it has read the two logs of changes.
+//
 // `all(nodes)` works the whole set out, which is done if that costs less than to ask is_in(rank) of
 // each node that changed. REQUIRES: both follow from the base, the groups and the books alone.
 template <typename All, typename IsIn>
@@ -356,6 +360,9 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
 
 // One alternative of a matching OR. 4.2.4: the nodes of each counted feature are chosen first, for
 // what is asked of a single node, and are then required.
+//
+// For example, "gpu*1&ssd*2" on four nodes: one node that has gpu is chosen, then two others that
+// have ssd; these three are required in the last choice, which adds a fourth, whatever it has.
 bool Placement::try_alternative(Attempt& attempt, const NodeSet& usable,
                                 std::size_t alternative) const {
   const SelectJob& job = attempt.tried;
@@ -397,6 +404,9 @@ bool Placement::pick_best(Attempt& attempt, const Wish& wish, const NodeSet& usa
 
 // So cheap nodes are used up before expensive ones are touched (1.3: a low weight first), but a job
 // that needs both kinds gets both.
+//
+// For example, two nodes of weight 1 and four of weight 5: select/linear tries a job of two nodes
+// on the first two alone, and a job of three at once on all six.
 bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet& usable) const {
   const std::vector<NodeGroup>& groups = groups_.all();
   if (groups.size() == 1) {  // nothing to divide
