@@ -129,7 +129,13 @@ void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>&
   finish_priorities();
 }
 
-// Run time up to now, from the object's figure and from what was published since.
+// Run time up to now, from the object's figure and from what was published since. Two figures may
+// be known, each as of its own instant: that of the job's object and that of a published plan. The
+// newer of them is exact, and the plan's run(t) says what was added since. There are three cases:
+//
+//   the object is newer        go on from its figure
+//   the plan is newer          go on from the plan's figure
+//   the plan begins later      it was published ahead; go back from its figure to now
 void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
   if (!job.ready || job.user_suspended) {
     job.clock.to(JobClock::Phase::kIdle, now_);

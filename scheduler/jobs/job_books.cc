@@ -52,7 +52,9 @@ void JobBooks::forget_moves() {
   moves_.nodes.clear();
 }
 
-// So many jobs that looking at all of them costs about the same are not told apart.
+// So many jobs that looking at all of them costs about the same are not told apart. An eighth of
+// the allocated jobs is such a number, and 64 more, so that a small cluster is not read anew for
+// each of them. The nodes count as well: a job may have thousands.
 void JobBooks::moved(const Job& job) {
   if (moves_.all) return;
   constexpr std::size_t kPartTold = 8;
@@ -129,6 +131,8 @@ void JobBooks::release_cores(Job& job) {
   changed();
 }
 
+// Kept ascending, since has_left() looks by halving. The allocation stays as it was, and limits
+// count all of it until the end.
 void JobBooks::leave_nodes(Job& job, const std::vector<NodeIndex>& nodes) {
   usage_.leave(job, nodes);
   job.clean_nodes.insert(job.clean_nodes.end(), nodes.begin(), nodes.end());
@@ -219,7 +223,8 @@ void JobBooks::restore_turn(Job& job, bool runs, Reason why) {
   job.reason = why;
 }
 
-// The selector is told before `select` says so: it looks up what the job held.
+// The selector is told before `select` says so: it looks up what the job held. From here on until
+// resume_by_user() the books show it as a job that holds memory alone (R5.2).
 void JobBooks::give_cores_back(Job& job) {
   changed();
   moved(job);
@@ -297,7 +302,9 @@ void JobBooks::finish(Job& job, JobState state) {
 
 // A job with records in several partitions gets a reason from each of them in one pass. Only the
 // last of these is a decision, and only if it differs from the reason before the pass: otherwise
-// each pass would tell two changes that cancel out.
+// each pass would tell two changes that cancel out. For example, a job waits with Resources in
+// partition a and with Priority in b. In each pass it gets first the one and then the other: two
+// changes, and none in the end.
 void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   if (job.reason == reason && job.message == message) return;
   if (in_pass_ && job.pending() && job.queued_in.size() > 1) {

@@ -43,7 +43,8 @@ bool runs_at(const Placement& placement, base::Instant t) {
                      [&](const RunSpan& span) { return runs_at(span, t); });
 }
 
-// The row that squeue would have shown at t: nothing before the submission and from the end on.
+// The row that squeue would have shown at t: nothing before the submission and from the end on. Its
+// reason is the last one that was noted by then.
 std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t) {
   if (!job.submitted || *job.submitted > t || (job.ended && *job.ended <= t)) return std::nullopt;
   QueueRow row;

@@ -82,7 +82,8 @@ std::string_view reason_name(sched::Reason reason) {
 }
 
 // Slurm's abstract CPU ids, as recordings have them: the threads of a core are neighbors, and where
-// CPUs are counted as cores an id is a core.
+// CPUs are counted as cores an id is a core. For example, cores 0, 1 and 3 of two threads each are
+// "0-3,6-7".
 std::string cpu_ids(const sched::NodeSpec& node, const sched::CoreSet& cores) {
   const int ids_per_core = node.cpus == node.cores() ? 1 : node.threads_per_core;
   std::string text;

@@ -66,7 +66,9 @@ class ToldRun {
     }
   }
 
-  // Carries decisions out until none is left.
+  // Carries decisions out until none is left. A decision is followed by events of the caller (pods
+  // that are ready, a job that is gone), which may lead to further decisions at the same instant;
+  // so in rounds, and the events of a round after all of its decisions were noted.
   void settle() {
     // Each job starts and ends at most once in a step, so this is far away.
     constexpr int kRoundsMax = 1'000'000;

@@ -204,6 +204,11 @@ std::uint64_t Packing::blocked_for(const RowJob& job, std::size_t index) const {
 // is; so do nearly all. For the others it looks at the jobs before it on the same nodes and takes
 // the first row that they do not block. If that is another row than before, the jobs behind it on
 // these nodes have to be looked at too.
+//
+// For example, A, B and C overlap on one node, in this order, and D is elsewhere. When A has left,
+// B and C are unknown, and their rows are looked for among the jobs before them on the node; if B
+// moves, C is unknown for that reason too. D is not looked at, unless the rows stand in another
+// order by then and one in front of its own is not known to be blocked.
 Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves) {
   if (!std::all_of(rows.begin(), rows.end(), [](const Row& row) { return row.id < kRowsMax; })) {
     forget();
