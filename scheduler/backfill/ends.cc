@@ -33,8 +33,9 @@ bool Ends::counts_cores() {
   return counts_cores_;
 }
 
-// What the turns say is the rule; four things override it, in this order: as recorded, that a job
-// has no limit; the notice of a victim; a decided ending; and a bound for jobs that never run.
+// The turns say when the job will have run for its limit. Four things override that, in this order:
+// as recorded, that a job has no limit; the notice of a victim; a decided ending; and a bound for
+// jobs that never run.
 base::Instant Ends::expected_end(const Job& job) const {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);

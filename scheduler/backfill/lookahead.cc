@@ -129,8 +129,8 @@ Ripening& Lookahead::ripening_for(const NodeNeeds& needs) {
 
 // The way where cores can be counted and the job may preempt none:
 //
-// 1. When are enough nodes ripe (Ripening)? If never, or too late to be of use, the selector is not
-//    asked.
+// 1. Find when enough nodes are ripe (Ripening). If never, or too late to be of use, the selector
+//    is not asked.
 // 2. Ask it about these nodes as they will be then. It mostly says yes, so a question costs one
 //    answer of the selector, where the general way costs one for each batch.
 // 3. If it says no, go on from there by the general way.
@@ -256,8 +256,9 @@ bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
   return batch.end < whole;
 }
 
-// The job fits at the end of the batch; if that is asked for, the first end in it that is enough.
-// What fits with some jobs gone is taken to fit with more of them gone, so it is found by halving.
+// The job fits at the end of the batch; if that is asked for, the first end in it that is enough. A
+// job that fits with some jobs gone is taken to fit with more of them gone, so the first end is
+// found by halving.
 Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
                                     std::optional<std::size_t> possible, Answer found) {
   if (cluster_.parameters().as_recorded) return found;

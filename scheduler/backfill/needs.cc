@@ -43,7 +43,7 @@ const JobNeeds::Hardware& JobNeeds::most_in(PartitionIndex partition) {
 // all, and without it a node with two free cores would.
 //
 // Two nodes with 4 cores each do not bring 20 together, so here `each_is_enough` is false, and the
-// sum has to be watched as well.
+// sum must be watched as well.
 Needs JobNeeds::of(const Job& job, PartitionIndex index) {
   const JobRequest& asked = job.request;
   const NodeCounts counts = node_counts(cluster_, asked, index);

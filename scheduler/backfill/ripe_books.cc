@@ -7,10 +7,10 @@
 
 namespace sched {
 
-// What the books have to be is little: on the nodes in question, all jobs gone that end by the
-// instant, and none that ends later. Elsewhere they may be as they like, since the selector is
-// asked about these nodes alone. So a trial serves one question after the other as long as none of
-// them goes back in time on a node of its own:
+// The books must be right on the nodes in question alone: all jobs are gone there that end by the
+// instant, and none that ends later. Elsewhere any jobs may be gone, since the selector is asked
+// about these nodes alone. So a trial serves one question after the other as long as none of them
+// goes back in time on a node of its own:
 //
 //   A ends on n1 at 10:00, B on n2 at 11:00. A question about n2 at 11:00 takes B away. One about
 //   n1 at 10:00 goes on from there and takes A away besides. One about n2 at 10:30 must begin anew,
@@ -89,7 +89,7 @@ RipeBooks::Gone& RipeBooks::gone_on(int rank) {
 }
 
 // A node on which all ends by the instant are gone (`whole`) is passed over. `last` does not say
-// that: a job on two nodes leaves both of them, also the one that nobody asked about, where jobs
+// that: a job on two nodes leaves both of them, also one that no question was about, where jobs
 // that end earlier may still be.
 void RipeBooks::list_leaves(base::Instant at) {
   to_leave_.clear();

@@ -35,8 +35,8 @@ base::Duration estimates_interval(const ClusterParameters& parameters) {
 // One record of each job: the first of the queue. As recorded in the order of QOS and priorities,
 // also where the main pass walks the job table (P21).
 //
-// Where they are in queue order the walk ends with the last record that is looked at. Where they
-// have to be sorted all are needed, and the surplus is cut off afterwards.
+// Where they are in queue order the walk ends with the last record that is looked at. If they must
+// be sorted all are needed, and the surplus is cut off afterwards.
 void StartEstimates::begin(base::Instant now) {
   lookahead_.changed();
   Plan& plan = plan_.emplace(whole_second(cluster_.parameters(), now));
@@ -58,8 +58,8 @@ void StartEstimates::begin(base::Instant now) {
   }
 }
 
-// Selection, not std::sort, whose result is undefined if the comparison is no order: which QOS may
-// preempt which is none (P13). Each walk over the records that are left takes the one that beats
+// Selection, not std::sort, whose result is undefined if the comparison is not an order; which QOS
+// may preempt which is not (P13). Each walk over the records that are left takes the one that beats
 // the best before it. O(records²) does not matter, since only replays of recordings come here.
 void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
   const auto qos_of = [&](const Record& record) {

@@ -47,9 +47,9 @@ void VictimFinder::forget() {
 }
 
 // 1. The candidates, as a start would find them at this instant (7.3), in the order of 7.4.
-// 2. For each the place among the ends, by the selector's record of the job, which is all that a
+// 2. The place of each among the ends, by the selector's record of the job, which is all that a
 //    candidate names.
-// 3. What becomes of it: a victim that must end leaves nothing behind, one that is suspended keeps
+// 3. The fate of each: a victim that must end leaves nothing behind, one that is suspended keeps
 //    its memory. So a waiting job may start "now" on the cores of a suspended victim, but not on
 //    its memory.
 Victims VictimFinder::find(const Job& job, PartitionIndex partition) {

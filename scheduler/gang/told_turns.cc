@@ -196,8 +196,8 @@ void ToldTurns::apply() {
   if (!stopped.empty() || !resumed.empty()) books_.changed();
 }
 
-// Jobs keep the order of the old lists; the others follow in job-table order. With the gang
-// switched off there are no lists, and whoever they had stopped goes on.
+// Jobs keep the order of the old lists; the others follow in job-table order. If the gang is
+// switched off there are no lists, and all jobs that they had stopped go on.
 void ToldTurns::rebuild() {
   catch_up();
   behind_.clear();  // the lists share their slots out anew

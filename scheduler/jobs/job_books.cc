@@ -320,7 +320,8 @@ void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   decide(Waits{job.id, reason, std::move(message)});
 }
 
-// Puts the old reason back and sets the new one in the ordinary way.
+// Puts the old reason back and sets the new one in the ordinary way. If both are equal nothing is
+// decided.
 void JobBooks::end_pass() {
   in_pass_ = false;
   for (auto& [id, before] : std::exchange(said_before_pass_, {})) {

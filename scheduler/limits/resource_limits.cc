@@ -163,7 +163,8 @@ const ResourceLimits::Held& ResourceLimits::held_by_account(const LimitHolder& h
 }
 
 // R9.9, before nodes are looked for. A job that starts adds one, so the limit is reached when as
-// many run already.
+// many run already. The sums count allocated jobs, running and suspended ones alike: both hold
+// their nodes.
 Hit ResourceLimits::over_jobs(const LimitScope& scope, const std::string& user) const {
   // The order (group, account, user) decides which reason is shown.
   const auto above = [&](const LimitHolder& holder, const Held& used, int limit, Reason of_qos,

@@ -199,8 +199,8 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
 }
 
 // In the order in which their reasons count: a job for which several gates are closed shows the
-// first. What an administrator has closed comes before what the job asks too much of, because no
-// smaller request would help against it.
+// first. Gates that an administrator has closed come before those at which the job asks for too
+// much, because no smaller request would help against it.
 using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
     qos_exists,           state_allows,       open_to_user,    open_to_qos,
@@ -210,8 +210,8 @@ constexpr Gate kGates[] = {
 
 }  // namespace
 
-// The first gate that refuses gives the reason; the others are not asked. What several gates look
-// at is worked out once.
+// The first gate that refuses gives the reason; the others are not asked. Facts that several gates
+// look at are worked out once.
 std::optional<Refusal> refused_by_partition(const Cluster& cluster, const JobRequest& request,
                                             PartitionIndex partition) {
   const QosConfig* const qos = qos_named(cluster, request.qos);

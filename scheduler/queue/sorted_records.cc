@@ -123,7 +123,7 @@ SortedRecords SortedRecords::take_first(std::size_t count) {
 
 // The jobs of the records are all over the memory, so those of the records ahead are asked for
 // early. Each record is compared with the one before it on the way, because mostly the order is as
-// before and nothing has to be sorted.
+// before and nothing must be sorted.
 bool SortedRecords::change_all(const std::function<void(QueueRecord&)>& change) {
   const QueueRecord* last = nullptr;
   bool in_order = true;

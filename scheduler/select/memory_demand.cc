@@ -19,6 +19,8 @@ std::int64_t quotient_up(std::int64_t value, std::int64_t by) {
 
 // 1.8 as a whole. The limit per CPU of the partition replaces that of the cluster even where the
 // partition only limits memory per node.
+// For example, with MaxMemPerCPU=1000 a job of 2,500 MiB for each CPU gets three times the CPUs, of
+// 834 MiB each; one of 2,500 MiB for each node gets 3 CPUs at least on each node.
 MemoryDemand memory_demand(const ClusterParameters& cluster, const PartitionConfig& partition,
                            const MemoryRequest& asked) {
   const MemoryRequest amount =

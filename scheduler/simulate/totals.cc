@@ -37,7 +37,8 @@ std::int64_t cpu_seconds_used(const JobHistory& job, base::Instant end) {
 }  // namespace
 
 // Response time ÷ run time, in thousandths, at least 1. Run times below 10 s count as 10 s, or
-// short jobs that waited a minute would decide every mean ("bounded slowdown").
+// short jobs that waited a minute would decide every mean ("bounded slowdown"). For example, a job
+// that ran for 60 s of the 90 s from its submission to its end has 1,500.
 std::int64_t Service::slowdown_milli() const {
   constexpr base::Duration kShortest = std::chrono::seconds{10};
   return std::max<std::int64_t>(1'000,

@@ -298,7 +298,7 @@ std::vector<Chosen> choose_once(const Offer& offer, const ChoiceRequest& request
 // The chooser that the shape asks for; if it fails though the nodes together offer enough, again
 // without the smallest nodes. Example: two nodes at most, 12 CPUs, offers of 2, 2, 8 and 8 CPUs: a
 // run that begins with the small nodes fails, and without them the job fits. If not even the nodes
-// that offer most hold the job, it does not help to leave out others, and there is no second try.
+// that offer most hold the job, to leave out others does not help, and there is no second try.
 std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request) {
   std::vector<Chosen> chosen = choose_once(offer, request);
   if (!chosen.empty() || !can_hold(offer, request)) return chosen;

@@ -365,8 +365,8 @@ const std::vector<RowJob*>& PartitionRows::order_in_trial() {
   return order_ = packing_order(std::move(all));
 }
 
-// As pack() and pack_from_scratch(), but that nothing of this object changes. It has to give the
-// same rows as they do, since the question about the copy must have the answer that the books would
+// As pack() and pack_from_scratch(), but that nothing of this object changes. It must give the same
+// rows as they do, because the question about the copy must have the answer that the books would
 // give with these jobs gone: the same order of jobs, the same first fit, the same sorting after
 // each job, and the old rows if a job fits nowhere.
 std::unique_ptr<PartitionRows> PartitionRows::packed_copy(int count) {

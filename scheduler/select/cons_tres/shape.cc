@@ -71,7 +71,7 @@ NodeClass class_of(const Partition& partition, const JobRequest& request) {
   return NodeClass::kOneRow;
 }
 
-// What the job asked for on the nodes that it has, whatever it was given there.
+// Returns the CPUs that the job asked for on its nodes. It may hold more there.
 int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count) {
   const JobRequest& asked = *job.request;
   if (asked.overcommit) return std::max(nodes_count, asked.min_cpus_per_node.value_or(1));

@@ -71,7 +71,7 @@ void NodeBooks::stop(const SelectJob& job) {
   if (has_p5()) give_memory_of_nodes(job);
 }
 
-// What stop() did, the other way round.
+// Undoes stop().
 void NodeBooks::go_on(const SelectJob& job) {
   count_running(job, +1);
   if (!has_p5()) return;
