@@ -177,8 +177,8 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
 // --- in general: the steps of the header ---
 
 // Before the selector is asked, what can be told without it: the free cores of the nodes where they
-// can be counted, otherwise the room in the rows, and what jobs of this kind were refused. All of
-// these only ever say no. The numbers beside the code are the steps of the header.
+// can be counted, otherwise the room in the rows if it is known, and what jobs of this kind were
+// refused. All of these only ever say no. The numbers beside the code are the steps of the header.
 Lookahead::Answer Lookahead::general(Search& search) {
   const Question& question = search.question;
   if (ends_.counts_cores() && !question.on_any_node) {

@@ -141,8 +141,8 @@ NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, b
   return nodes;
 }
 
-// 1. Pass over records that cannot start for a reason which no end of a job takes away: held, over
-//    a limit, too few nodes that ever fit, a required node that is not among them.
+// 1. Pass over records of which nothing says when they start: held, over a limit, too few nodes
+//    that ever fit, a required node that is not among them.
 // 2. Ask the lookahead when and where the job starts if it had the cluster to itself, but for the
 //    allocated jobs.
 // 3. Put it off behind the jobs before it.
