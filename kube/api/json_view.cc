@@ -53,6 +53,11 @@ bool is_short_integer(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+// A byte beyond ASCII is not plain, also on machines whose `char` has no sign (arm64).
+bool is_plain_byte(char c) {
+  return static_cast<signed char>(c) >= ' ' && c != '"' && c != '\\';
+}
+
 // Returns the position behind the quote that ends the string whose text begins at `at`; null if
 // there is none.
 const char* end_of_string(const char* at, const char* end) {
@@ -205,8 +210,7 @@ class JsonReader {
     const std::size_t begin = ++at_;
     const char* const text = text_.data();
     std::size_t end = begin;
-    // On x86-64 bytes beyond ASCII are negative as `char` and end the loop like control characters.
-    while (end < text_.size() && text[end] >= ' ' && text[end] != '"' && text[end] != '\\') ++end;
+    while (end < text_.size() && is_plain_byte(text[end])) ++end;
     is_plain = end < text_.size() && text[end] == '"';
     if (!is_plain) {
       const char* const behind = end_of_string(text + begin, text + text_.size());
