@@ -440,16 +440,21 @@ Status Reader::read_users(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
   // Recordings were made by root, so root may submit without being listed.
   users_ = std::set<std::string>{"root"};
+  std::vector<std::string> names;
   for (const YAML::Node& user : list) {
     if (user.IsMap()) {
       if (const Status status = read_user(user); !status) return status;
     } else if (user.IsScalar()) {
-      users_->insert(user.Scalar());
-      if (!scenario_.configuration.accounts.empty()) {
-        scenario_.configuration.users.push_back({.name = user.Scalar(), .account = "acct"});
-      }
+      names.push_back(user.Scalar());
     } else {
       return at(file_.place(user), "users: must be names, or maps of a name and its account");
+    }
+  }
+  // Last, because the account of any user in the list makes the file one with accounts.
+  for (std::string& name : names) {
+    users_->insert(name);
+    if (!scenario_.configuration.accounts.empty()) {
+      scenario_.configuration.users.push_back({.name = std::move(name), .account = "acct"});
     }
   }
   return {};

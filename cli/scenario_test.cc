@@ -134,6 +134,20 @@ TEST(ScenarioFile, ReadsAccountsAndTheirUsers) {
             "f:7: account \"b\": there is no account \"c\" above it");
 }
 
+// A user with shares makes the file one with accounts, also for those who stand before.
+TEST(ScenarioFile, OrderOfUsersDoesNotMatter) {
+  const base::Result<simulate::Scenario> read = read_scenario(
+      "users: [bob, {name: ada, fairshare: 2}]\n" +
+          file_with("- {t: 0, submit: A, user: bob, run: 1}\n"),
+      "f");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  const std::vector<sched::UserConfig>& users = read->configuration.users;
+  ASSERT_EQ(users.size(), 4U);  // with root in two accounts
+  EXPECT_EQ(users[2].name, "ada");
+  EXPECT_EQ(users[3].name, "bob");
+  EXPECT_EQ(users[3].account, "acct");
+}
+
 // Users write inputs by hand, so every mistake names the line and, where there are few, all allowed
 // words.
 TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {

@@ -114,8 +114,7 @@ void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParame
   output.out << format_table(columns, rows);
 }
 
-// The same terms under the names of the API. Without lines the array is empty, not missing.
-// Points as in the table. With --weights there are no lines, and so the array is empty.
+// The same terms under the names of the API, in points as in the table.
 void print_json(const std::vector<PrioLine>& lines, Output output) {
   Json all = Json::array();
   for (const PrioLine& line : lines) {
@@ -132,6 +131,14 @@ void print_json(const std::vector<PrioLine>& lines, Output output) {
                    {"nice", line.job->spec.schedule.nice.value_or(0)}});
   }
   output.out << all.dump(2) << "\n";
+}
+
+void print_weights_json(const sched::PriorityParameters& parameters, Output output) {
+  Json weights = Json::object();
+  for (const Term& term : terms_of(parameters, {})) {
+    if (term.weight > 0) weights[term.name] = term.weight;
+  }
+  output.out << Json{{"weights", weights}}.dump(2) << "\n";
 }
 
 }  // namespace
@@ -154,7 +161,9 @@ int run_prio(const Session& session, const PrioOptions& options, Output output) 
     return kExitFailed;
   }
   const std::vector<PrioLine> lines = prio_lines(*standing, session.clock.wall());
-  if (options.json) {
+  if (options.json && options.weights) {
+    print_weights_json(parameters, output);
+  } else if (options.json) {
     print_json(lines, output);
   } else {
     print_table(lines, parameters, options.weights, output);

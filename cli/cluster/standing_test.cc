@@ -111,6 +111,8 @@ TEST_F(StandingTest, PrioShowsWhatEachFactorCounts) {
   EXPECT_EQ(squeezed(run({"prio", "-w"}).out),
             "JOBID PARTITION USER PRIORITY FAIRSHARE JOBSIZE NICE\n"
             "Weights 1000 100\n");
+  EXPECT_EQ(nlohmann::json::parse(run({"prio", "-w", "-o", "json"}).out),
+            nlohmann::json::parse(R"({"weights": {"fairShare": 1000, "jobSize": 100}})"));
   const nlohmann::json all = nlohmann::json::parse(run({"prio", "-A", "-o", "json"}).out);
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0]["factors"]["fairShare"], 1000);
