@@ -92,6 +92,11 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
   return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, !completing)};
 }
 
+int node_count(const kube::Job& job) {
+  if (job.status.allocation) return job.status.allocation->nodes;
+  return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
+}
+
 std::string state_code(kube::JobState state) {
   switch (state) {
     case kube::JobState::kPending:

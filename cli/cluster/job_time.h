@@ -25,6 +25,9 @@ struct JobMoment {
 
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now);
 
+// Returns the nodes that the job has; of a job that waits the fewest that it asks for.
+int node_count(const kube::Job& job);
+
 // "PD" for kPending and so on.
 std::string state_code(kube::JobState state);
 

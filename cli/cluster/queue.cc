@@ -47,12 +47,6 @@ std::string partition_of(const kube::Job& job) {
   return names.empty() ? "(default)" : names;
 }
 
-// Returns the nodes that the job has; of a job that waits the fewest that it asks for.
-int node_count(const kube::Job& job) {
-  if (job.status.allocation) return job.status.allocation->nodes;
-  return job.spec.resources.nodes ? job.spec.resources.nodes->min : 1;
-}
-
 // The line of a job at this instant. A job that has nodes has a hostlist and no reason, and one
 // that waits the other way round; "None" is Slurm's word for a reason that is not known yet.
 // The name of a line is the one that users gave: "job/train" for an attempt at a batch Job,

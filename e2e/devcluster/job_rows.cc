@@ -39,8 +39,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .state = moment.code,
                .run_time = moment.run_time,
                .nodes_or_reason = nodes_or_reason(job.status)};
-    // As asked for, also when it runs; a job that names tasks alone shows 0.
-    if (job.spec.resources.nodes) row.nodes_count = job.spec.resources.nodes->min;
+    row.nodes_count = cli::node_count(job);
     // Of a job that has ended the time since its start says nothing.
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {

@@ -10,15 +10,14 @@ using std::chrono::seconds;
 constexpr base::Duration kSlice = seconds{30};
 constexpr base::Instant kStart = base::slot_begin(1000, kSlice);  // slot 0 of two
 
-// Returns a job that has run for 40 s, alone on n1, when the first slot of turns() begins.
+// Returns a job of some tasks that has run for 40 s, alone on n1, when the first slot of turns() begins.
 kube::Job running() {
   kube::Job job;
   job.metadata.name = "first";
   job.metadata.uid = "uid-1";
-  job.spec.resources.nodes = kube::JobNodes{.min = 1};
   job.status.state = kube::JobState::kRunning;
   job.status.partition = "batch";
-  job.status.allocation = kube::Allocation{.hostlist = "n1"};
+  job.status.allocation = kube::Allocation{.hostlist = "n1", .nodes = 1};
   job.status.start_time = kStart - seconds{40};
   job.status.conditions = {{.type = "Ready", .status = kube::ConditionStatus::kTrue}};
   return job;
