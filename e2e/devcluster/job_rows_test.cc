@@ -10,7 +10,8 @@ using std::chrono::seconds;
 constexpr base::Duration kSlice = seconds{30};
 constexpr base::Instant kStart = base::slot_begin(1000, kSlice);  // slot 0 of two
 
-// Returns a job of some tasks that has run for 40 s, alone on n1, when the first slot of turns() begins.
+// Returns a job of some tasks that has run for 40 s, alone on n1, when the first slot of turns()
+// begins.
 kube::Job running() {
   kube::Job job;
   job.metadata.name = "first";

@@ -135,8 +135,8 @@ struct Job {
   base::Instant avoid_until{};
 
   // --- Priorities ---
-  // It was tested, as each job that is not held is when it is submitted: with select/linear its size
-  // counts the CPUs of whole nodes from then on (R9.3).
+  // It was tested, as each job that is not held is when it is submitted: with select/linear its
+  // size counts the CPUs of whole nodes from then on (R9.3).
   bool was_tested = false;
   std::vector<PartitionPriority> priority_in;  // multifactor, and the job names several partitions
   base::Duration charged{};                    // so much of its run time

@@ -44,9 +44,9 @@ std::int64_t job_size(const Cluster& cluster, const PriorityTotals& totals,
                                        ppb(counts[Tres::kNode], totals.nodes_count));
     size = minutes == 0 ? 0 : part / minutes;
   } else {
-    size =
-        (ppb(counts[Tres::kNode], totals.nodes_count) + ppb(counts[Tres::kCpu], totals.cpus_count)) /
-        2;
+    size = (ppb(counts[Tres::kNode], totals.nodes_count) +
+            ppb(counts[Tres::kCpu], totals.cpus_count)) /
+           2;
   }
   size = std::min(size, kBillion);
   return parameters.favor_small ? kBillion - size : size;
@@ -159,9 +159,9 @@ std::int64_t other_terms(const PriorityParameters& parameters, const PriorityFac
   return sum - std::int64_t{nice} * kMillion;
 }
 
-// The fraction is cut off; the range is 1 to 2^32 − 1, so that a job with a large nice value is last
-// but not held (R9.1). A sum that is whole in Slurm, which adds doubles up, is less here by what was
-// cut from billionths: 24,000 × (1/4 + 1/24) / 2 is 3,500 there.
+// The fraction is cut off; the range is 1 to 2^32 − 1, so that a job with a large nice value is
+// last but not held (R9.1). A sum that is whole in Slurm, which adds doubles up, is less here by
+// what was cut from billionths: 24,000 × (1/4 + 1/24) / 2 is 3,500 there.
 Priority priority_of_sum(std::int64_t millionths) {
   constexpr std::int64_t kCut = 1000;
   return clamped_priority((millionths + kCut) / kMillion);

@@ -31,8 +31,8 @@ struct PriorityTotals {
   std::vector<TresCounts> of_partition;  // by PartitionIndex; 0 for a removed one
 };
 
-// `was_tested`: the size of the job is that of a placement (Job::was_tested). `waited`: how long the
-// job has been eligible; not more than PriorityMaxAge counts. `fair_share`: its user's factor.
+// `was_tested`: the size of the job is that of a placement (Job::was_tested). `waited`: how long
+// the job has been eligible; not more than PriorityMaxAge counts. `fair_share`: its user's factor.
 PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& totals,
                                  const JobRequest& request, PartitionIndex partition,
                                  bool was_tested, base::Duration waited,

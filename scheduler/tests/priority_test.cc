@@ -59,9 +59,9 @@ TEST_F(PriorityTest, SumsItsWeightedFactors) {
   EXPECT_EQ(priority(4), 7U) << "R9.1";
 }
 
-// R9.3 as recorded: of 4 nodes and 24 CPUs a node is worth 3,000 of
-// 24,000 and a CPU 500. The first priority counts the CPUs that the tasks ask for, and after the job
-// was tested, here with another nice value, those of the nodes that it would get.
+// R9.3 as recorded: of 4 nodes and 24 CPUs a node is worth 3,000 of 24,000 and a CPU 500. The first
+// priority counts the CPUs that the tasks ask for, and after the job was tested, here with another
+// nice value, those of the nodes that it would get.
 TEST_F(PriorityTest, SizeCountsWholeNodesOnceTheJobWasTested) {
   two_ = nodes("n", 1, 2, 4);
   for (const NodeSpec& node : nodes("n", 3, 4, 8)) two_.push_back(node);

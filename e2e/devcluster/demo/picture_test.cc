@@ -105,6 +105,11 @@ TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
   report.findings.lost_percent = 3;
   ASSERT_EQ(complaints(report).size(), 2U);
   for (const Complaint& complaint : complaints(report)) EXPECT_FALSE(complaint.hard);
+  // More work in turns than alone tells nothing of what turns cost.
+  report = good_report();
+  report.findings.lost_percent = -12.5;
+  ASSERT_EQ(complaints(report).size(), 1U);
+  EXPECT_FALSE(complaints(report)[0].hard);
 }
 
 }  // namespace

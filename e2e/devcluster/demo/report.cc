@@ -118,6 +118,10 @@ std::vector<Complaint> complaints(const Report& report) {
     complain(false, number(found.lost_percent, 1) +
                         " % of the work was lost: at most 2 % is usual on an idle machine");
   }
+  if (found.lost_percent < -kLostPercentMax) {
+    complain(false, "the first gang did less work alone than both did in turns: other programs "
+                    "were busy then, so the work lost cannot be told");
+  }
   return out;
 }
 
