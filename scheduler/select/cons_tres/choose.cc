@@ -31,7 +31,7 @@ class Taker {
                        (shape_.unit == SelectUnit::kSocket ? node.cores_per_socket : 1);
       // A node that took all CPUs would leave nothing for the nodes that the job must have besides.
       const std::int64_t most = rem_cpus_ - std::int64_t{std::max(min_rem_nodes_ - 1, 0)} * unit;
-      if (cpus > most) cpus = static_cast<int>(std::max<std::int64_t>(most, shape_.node_cpus));
+      if (cpus > most) cpus = static_cast<int>(std::max<std::int64_t>(most, shape_.given_cpus));
     }
     chosen_.push_back({rank, cpus});
     rem_cpus_ -= cpus;
@@ -278,7 +278,7 @@ bool largest_suffice(const Offer& offer, const Shape& shape) {
   std::vector<int> cpus;
   cpus.reserve(static_cast<std::size_t>(offer.count()));
   for (int rank = offer.nodes().next(0); rank >= 0; rank = offer.nodes().next(rank + 1)) {
-    cpus.push_back(std::max(offer.cpus(rank), shape.node_cpus));
+    cpus.push_back(std::max(offer.cpus(rank), shape.given_cpus));
   }
   const auto end = cpus.begin() + shape.max_nodes;
   std::nth_element(cpus.begin(), end, cpus.end(), std::greater<>{});

@@ -205,7 +205,7 @@ class TaskCounter {
     const int nodes = static_cast<int>(chosen_.size());
     // 4.11 step 1, in the order in which Slurm looks.
     int cpus = nodes * std::max(1, shape_.tasks_per_node);
-    cpus = std::max({cpus, shape_.min_cpus, shape_.node_cpus * nodes});
+    cpus = std::max({cpus, shape_.min_cpus, shape_.given_cpus * nodes});
     if (shape_.overcommit && shape_.tasks > 0) {
       int total = 0;
       for (const Chosen& node : chosen_) total += node.cpus;
@@ -221,7 +221,7 @@ class TaskCounter {
   bool has_room(std::size_t i) const {
     const bool full = shape_.tasks_per_node != kNoLimit &&
                       nodes_[i].tasks >= shape_.tasks_per_node &&
-                      nodes_[i].cpus >= shape_.node_cpus;
+                      nodes_[i].cpus >= shape_.given_cpus;
     return nodes_[i].cpus < chosen_[i].cpus && !full;
   }
   // False if there are no tasks left.

@@ -374,6 +374,20 @@ TEST(Placement, OvercommitNeedsOneCpuPerNode) {
   EXPECT_EQ(w.ask({.nodes = 1, .tasks = 16}).where, "");
 }
 
+// As recorded (overcommit_mincpus): --mincpus says which nodes will do, and only without
+// --overcommit what the job gets there.
+TEST(Placement, OvercommitGetsNoMoreForMincpus) {
+  World w{{{.last = 2, .cores = 6}}, {no("p")}, plain()};
+  EXPECT_EQ(w.ask({.range = {1, 1}, .mincpus = 4}).where, "n1:0-3");
+  EXPECT_EQ(w.ask({.range = {1, 1}, .mincpus = 4, .overcommit = true}).where, "n1:0");
+  EXPECT_EQ(w.ask({.range = {1, 1}, .tasks = 3, .mincpus = 5, .overcommit = true}).where, "n1:0");
+  EXPECT_EQ(w.ask({.nodes = 2, .mincpus = 2, .overcommit = true}).where, "n1:0 n2:0");
+  EXPECT_EQ(w.ask({.range = {1, 1}, .cpus_per_task = 2, .overcommit = true}).where, "n1:0-1");
+  EXPECT_EQ(w.start("A", {.range = {1, 1}, .tasks = 3}), "n1:0-2");
+  EXPECT_EQ(w.ask({.range = {1, 1}, .mincpus = 4, .overcommit = true}).where, "n2:0");
+  EXPECT_EQ(w.ask({.range = {1, 1}, .mincpus = 7, .overcommit = true}).where, "");
+}
+
 // --- memory (5, 1.8) ---
 
 // 3 × 3000 MiB are more than the node's 8000 (R5.2). Stacked jobs wait for memory although cores

@@ -15,6 +15,7 @@ void resolve_memory(const ClusterParameters& cluster, const PartitionConfig& par
   shape.memory = demand.memory;
   shape.cpus_per_task = asked_product(shape.cpus_per_task, demand.task_factor);
   shape.node_cpus = std::max(shape.node_cpus, demand.node_cpus);
+  shape.given_cpus = demand.node_cpus;
 }
 
 // How many CPUs of a core the job can use (4.6 step 3), and how many it is charged for. The
@@ -44,10 +45,15 @@ void resolve_cpus(const JobRequest& asked, Shape& shape) {
     const int least = asked.tasks ? std::max(1, asked.cpus_per_task) : per_task;
     shape.node_cpus =
         std::max(shape.node_cpus, asked_product(least, std::max(1, shape.tasks_per_node)));
+    shape.given_cpus = shape.node_cpus;
     shape.min_cpus = asked_product(tasks_of(asked, shape.min_nodes), per_task);
   } else {
-    if (shape.tasks_per_node == kNoLimit) shape.node_cpus = std::max(shape.node_cpus, per_task);
-    shape.min_cpus = std::max(shape.min_nodes, asked.min_cpus_per_node.value_or(1));
+    // --mincpus says which nodes will do, and not what the job gets there (recorded).
+    if (shape.tasks_per_node == kNoLimit) {
+      shape.given_cpus = std::max(shape.given_cpus, per_task);
+    }
+    shape.node_cpus = std::max(shape.node_cpus, shape.given_cpus);
+    shape.min_cpus = shape.min_nodes;
   }
   if (shape.min_cpus ==
       shape.min_nodes) {  // a bare request for a node's structure asks for its CPUs

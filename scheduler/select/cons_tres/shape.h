@@ -33,7 +33,8 @@ struct Shape {
   int min_cpus = 1;       // over all nodes
   int tasks = 0;          // as asked; 0 = not said
   int cpus_per_task = 1;
-  int node_cpus = 1;  // on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
+  int node_cpus = 1;  // free on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
+  int given_cpus = 1;  // of these the job gets so many at least; fewer only with --overcommit
   int tasks_per_node = kNoLimit, tasks_per_socket = kNoLimit;
   int cpus_per_core_max = kNoLimit;     // from --ntasks-per-core, --threads-per-core
   int threads_per_core_max = kNoLimit;  // --threads-per-core: others are not even charged
