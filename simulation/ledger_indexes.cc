@@ -36,7 +36,7 @@ void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
   ++tally_.looked["successes"];
   const std::set<int> now = indexes_in(job.status.succeeded_indexes);
   const auto lost = lost_from(indexes_in(before.status.succeeded_indexes), now);
-  if (lost && now_ >= restored_at_ + kHearsWithin) {
+  if (lost && now_ >= restored_at_ + kTwoLeadersWithin) {
     find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
                           " had succeeded and has not any more");
   }

@@ -71,8 +71,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   // There is nothing to compare it with.
   if (fresh) return;
   ++tally_.looked["verdict"];
-  // For so long a leader may not have noticed that the store was set back.
-  const bool two_leaders = now_ < restored_at_ + kHearsWithin;
+  const bool two_leaders = now_ < restored_at_ + kTwoLeadersWithin;
   if (is_final_state(before) && before.status.state != status.state && !two_leaders) {
     find("verdict",
          "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));

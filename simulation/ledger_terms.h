@@ -18,6 +18,9 @@ namespace simulation {
 //
 // How long a process may need to hear again after its link was cut or its worker was started.
 inline constexpr Time kHearsWithin = std::chrono::seconds{3};
+// After etcd was restored the leader of before stores what it knew until its next renewal of the
+// Lease, 2 s at most; then the next leader puts that right.
+inline constexpr Time kTwoLeadersWithin = std::chrono::seconds{2} + kHearsWithin;
 // After etcd was restored statuses and timetables describe a past that the programs have left
 // behind. Until the operator has put them right nothing that is compared with them counts.
 inline constexpr Time kAfterRestore = std::chrono::seconds{60};
