@@ -39,6 +39,13 @@ class SimulateCommand : public testing::Test {
     return run_simulate(options, {.out = out_, .err = err_});
   }
 
+  // Returns what `-o json` prints of this scenario.
+  nlohmann::json what_if(const std::string& scenario, SimulateOptions options = {}) {
+    options.json = true;
+    EXPECT_EQ(run(scenario, options), kExitOk) << err_.str();
+    return nlohmann::json::parse(out_.str());
+  }
+
   std::filesystem::path directory_;
   std::ostringstream out_, err_;
 };
@@ -74,8 +81,7 @@ TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
 
 // The ends are those worked out above; B responds in 240 − 10 = 230 s.
 TEST_F(SimulateCommand, WhatIfAsJson) {
-  ASSERT_EQ(run(kTwoGangs, {.json = true, .at = {"75"}}), kExitOk) << err_.str();
-  const nlohmann::json json = nlohmann::json::parse(out_.str());
+  const nlohmann::json json = what_if(kTwoGangs, {.at = {"75"}});
   EXPECT_EQ(json["jobs"]["A"]["end"], 180.0);
   EXPECT_EQ(json["jobs"]["B"]["end"], 240.0);
   EXPECT_EQ(json["jobs"]["B"]["runSeconds"], 120.0);
@@ -86,7 +92,7 @@ TEST_F(SimulateCommand, WhatIfAsJson) {
 // A loses n2 at 20 s and may not run again; B begins on both nodes as soon as n2 is back. By hand:
 // B from 60 to 110, when C begins on n1.
 TEST_F(SimulateCommand, ALostNodeEndsItsJobs) {
-  ASSERT_EQ(run(R"(
+  const nlohmann::json json = what_if(R"(
 nodes: [{name: 'n[1-2]', cores: 4}]
 partitions: [{name: p, Default: YES}]
 inputs:
@@ -95,11 +101,7 @@ inputs:
 - {t: 2, submit: C, args: -N1, run: 50}
 - {t: 20, node: n2, state: DOWN}
 - {t: 60, node: n2, state: RESUME}
-)",
-                {.json = true}),
-            kExitOk)
-      << err_.str();
-  const nlohmann::json json = nlohmann::json::parse(out_.str());
+)");
   EXPECT_EQ(json["jobs"]["A"]["state"], "NODE_FAIL");
   EXPECT_EQ(json["jobs"]["A"]["end"], 20.0);
   EXPECT_EQ(json["jobs"]["B"]["end"], 110.0);
@@ -108,7 +110,7 @@ inputs:
 
 // A runs from its beginning once more when both nodes are there and the delay of 10 s is over.
 TEST_F(SimulateCommand, ALostNodeBringsItsJobsBack) {
-  ASSERT_EQ(run(R"(
+  const nlohmann::json json = what_if(R"(
 nodes: [{name: 'n[1-2]', cores: 4}]
 partitions: [{name: p, Default: YES}]
 conf: {SchedulerParameters: requeue_delay=10}
@@ -116,11 +118,7 @@ inputs:
 - {t: 0, submit: A, args: -N2, run: 100}
 - {t: 20, node: n2, state: DOWN}
 - {t: 25, node: n2, state: RESUME}
-)",
-                {.json = true}),
-            kExitOk)
-      << err_.str();
-  const nlohmann::json json = nlohmann::json::parse(out_.str());
+)");
   EXPECT_EQ(json["jobs"]["A"]["state"], "COMPLETED");
   EXPECT_EQ(json["jobs"]["A"]["end"], 130.0);
 }
@@ -129,7 +127,7 @@ inputs:
 // 4 CPUs for 150 s are 1200 CPU seconds, used are (100 + 50) × 4. Waits 0 and 80, responses 100 and
 // 130.
 TEST_F(SimulateCommand, TotalsAreThoseWorkedOutByHand) {
-  ASSERT_EQ(run(R"(
+  const nlohmann::json totals = what_if(R"(
 nodes:
 - {name: 'n[1-2]', cores: 4, memory: 16000}
 conf: {SelectType: select/linear}
@@ -138,11 +136,7 @@ partitions:
 inputs:
 - {t: 0, submit: A, args: -N1 -w n1, run: 100}
 - {t: 20, submit: B, args: -N1 -w n1, run: 50}
-)",
-                {.json = true}),
-            kExitOk)
-      << err_.str();
-  const nlohmann::json totals = nlohmann::json::parse(out_.str())["totals"];
+)")["totals"];
   EXPECT_EQ(totals["seconds"], 150.0);
   EXPECT_EQ(totals["cpuSeconds"], 1200);
   EXPECT_EQ(totals["usedCPUSeconds"], 600);
@@ -213,17 +207,15 @@ inputs: []
                          "2 40 -1 40 5 -1 -1 5 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n"
                          "3 50 -1 40 6 -1 -1 6 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n")
                   .ok());
-  ASSERT_EQ(run(cluster, {.json = true, .swf = file("t.swf")}), kExitOk) << err_.str();
+  const nlohmann::json json = what_if(cluster, {.swf = file("t.swf")});
   EXPECT_THAT(err_.str(), HasSubstr("warning: 1 jobs of the trace are left out"));
-  const nlohmann::json json = nlohmann::json::parse(out_.str());
   EXPECT_EQ(json["jobs"]["j1"]["end"], 100.0);
   EXPECT_EQ(json["jobs"]["j2"]["end"], 140.0);
   EXPECT_EQ(json["totals"]["slowdown"]["mean"], 1.75);
   EXPECT_EQ(json["totals"]["slowdown"]["max"], 2.5);
 
   // 5 × (100 + 40) processor seconds on five CPUs in 280 s.
-  ASSERT_EQ(run(cluster, {.json = true, .swf = file("t.swf"), .load = 0.5}), kExitOk);
-  EXPECT_EQ(nlohmann::json::parse(out_.str())["jobs"]["j2"]["submit"], 280.0);
+  EXPECT_EQ(what_if(cluster, {.swf = file("t.swf"), .load = 0.5})["jobs"]["j2"]["submit"], 280.0);
 
   ASSERT_TRUE(write_file(file("t.swf"), "1 2\n").ok());
   EXPECT_EQ(run(cluster, {.swf = file("t.swf")}), kExitFailed);

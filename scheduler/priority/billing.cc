@@ -48,10 +48,8 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
 // Which nodes they really are is up to the best fit (4.4), and to the job's constraint. Only their
 // CPUs count here, and nodes with different ones are rarely mixed in a partition.
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
-                             PartitionIndex partition) {
-  const NodeCounts counts = node_counts(cluster, request, partition);
-  const std::int64_t tasks_cpus =
-      std::int64_t{tasks_of(request, counts.min)} * request.cpus_per_task;
+                             PartitionIndex partition, std::int64_t cpus_asked) {
+  const int nodes_aimed_at = node_counts(cluster, request, partition).req;
   std::int64_t cpus = 0;
   int nodes_count = 0;
   std::vector<NodeIndex> named;
@@ -63,7 +61,7 @@ std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
     ++nodes_count;
   }
   for (const NodeIndex node : cluster.partition(partition).nodes_ranked) {
-    if (nodes_count >= counts.req && cpus >= tasks_cpus) break;
+    if (nodes_count >= nodes_aimed_at && cpus >= cpus_asked) break;
     if (std::ranges::find(named, node) != named.end()) continue;
     cpus += cluster.node(node).cpus;
     ++nodes_count;

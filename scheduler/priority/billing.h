@@ -14,10 +14,10 @@ namespace sched {
 TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
 // The CPUs of the nodes that select/linear would give the job on an empty partition: those that it
-// names, then the first ones until there are as many nodes and CPUs as it aims at.
-// Cost: O(these nodes).
+// names, then the first ones until there are as many nodes as it aims at and the CPUs that it asks
+// for (requested()). Cost: O(these nodes).
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
-                             PartitionIndex partition);
+                             PartitionIndex partition, std::int64_t cpus_asked);
 
 // What the allocation holds; `billing` in whole units, rounded down.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition);

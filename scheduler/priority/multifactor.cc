@@ -120,7 +120,7 @@ PriorityFactors priority_factors(const Cluster& cluster, const PriorityTotals& t
     TresCounts asked = requested(cluster, request, partition);
     TresCounts size = asked;
     if (was_tested && cluster.parameters().select == SelectType::kLinear) {
-      size[Tres::kCpu] = whole_node_cpus(cluster, request, partition);
+      size[Tres::kCpu] = whole_node_cpus(cluster, request, partition, asked[Tres::kCpu]);
     }
     factors.job_size = job_size(cluster, totals, request, partition, size);
     asked[Tres::kBilling] = billing_milli(cluster, partition, asked) / 1000;
