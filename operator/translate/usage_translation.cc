@@ -7,15 +7,19 @@
 namespace control {
 namespace {
 
-// Takes the number at the front of `text`, and the character after it, away from it. Returns
-// nullopt and leaves `text` if no number is there. Which character follows is not looked at: it is
-// a colon or a comma.
-std::optional<std::int64_t> take_number(std::string_view& text) {
+// Longer than any run: what a list says beyond it was not written by encode_usage().
+constexpr std::int64_t kRunSecondsMax = std::int64_t{3600} * 24 * 365 * 100;
+
+// Takes the number at the front of `text`, and `after` behind it, away from it. Returns nullopt if
+// no number is there, or something else is behind it and not the end.
+std::optional<std::int64_t> take_number(std::string_view& text, char after) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{}) return std::nullopt;
   text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  if (!text.empty()) text.remove_prefix(1);
+  if (text.empty()) return number;
+  if (text.front() != after) return std::nullopt;
+  text.remove_prefix(1);
   return number;
 }
 
@@ -53,9 +57,9 @@ sched::UsageState decode_usage(const kube::UsageRecordSpec& record) {
     usage.qos.push_back({each.name, {each.billed, each.run_time_millis}});
   }
   for (std::string_view text = record.jobs; !text.empty();) {
-    const auto job = take_number(text);
-    const auto seconds = take_number(text);
-    if (!job || !seconds) break;
+    const auto job = take_number(text, ':');
+    const auto seconds = take_number(text, ',');
+    if (!job || !seconds || *seconds < 0 || *seconds > kRunSecondsMax) break;
     usage.jobs.push_back({sched::JobId{*job}, std::chrono::seconds{*seconds}});
   }
   return usage;
