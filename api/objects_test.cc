@@ -196,6 +196,14 @@ TEST(Job, ComesBackAsItWas) {
 }
 
 // The informers drop it to save memory; an encoded object must then not have an empty one.
+// The API server refuses it, but what the operator has read must be what it writes.
+TEST(Job, AnEmptyTemplateComesBackAsItWas) {
+  json document{{"apiVersion", "kubegang.io/v1alpha1"}, {"kind", "Job"}};
+  document["metadata"]["name"] = "one";
+  document["spec"]["template"] = json::object();
+  expect_round_trip<Job>(document);
+}
+
 TEST(Job, TemplateHasATypedViewAndCanBeDropped) {
   auto job = decode<Job>(full_job());
   ASSERT_TRUE(job.ok());

@@ -169,11 +169,14 @@ class Encoder {
 
   explicit Encoder(Json& out) : out_{out} {}
 
+  // A part of which nothing is said is left out. What is kept as it came is written as it came:
+  // an empty probe or affinity is not the same as none.
   template <typename T>
   void field(std::string_view name, const T& value) {
     if (is_left_out(value)) return;
     Json written = write(value);
-    if (std::is_class_v<T> && written.is_object() && written.empty() && !kIsOptional<T>) return;
+    constexpr bool kIsPart = std::is_class_v<T> && !kIsOptional<T> && !std::same_as<T, RawJson>;
+    if (kIsPart && written.is_object() && written.empty()) return;
     put(name, std::move(written));
   }
   template <typename T>
@@ -302,7 +305,7 @@ class FieldLister {
   static void list(KnownFields& out) {
     if constexpr (kIsOptional<T> || kIsVector<T>) {
       list<typename T::value_type>(out);
-    } else if constexpr (requires(FieldLister& io, T& value) { visit(io, value); }) {
+    } else if constexpr (requires(FieldLister & io, T & value) { visit(io, value); }) {
       T value{};
       FieldLister inner{out};
       visit(inner, value);
