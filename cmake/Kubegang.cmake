@@ -49,6 +49,14 @@ if(KUBEGANG_SANITIZE)
   target_link_options(kubegang_flags INTERFACE -fsanitize=${KUBEGANG_SANITIZE})
 endif()
 
+# jemalloc in place of the C library's malloc, for a program that depends on it. Nothing of it is named in
+# the program, so the linker must not leave it out; and the sanitizers bring a malloc of their own.
+add_library(kubegang_malloc INTERFACE)
+if(NOT KUBEGANG_SANITIZE)
+  target_link_libraries(kubegang_malloc INTERFACE PkgConfig::jemalloc)
+  target_link_options(kubegang_malloc INTERFACE -Wl,--no-as-needed)
+endif()
+
 # What is tested is compiled as it is shipped; the tests themselves gain nothing from -O2 but the wait.
 function(kubegang_optimize_less name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)

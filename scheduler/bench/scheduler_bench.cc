@@ -5,8 +5,7 @@
 // real_time = one pass, tick or event, on the wall clock; cpu_us = the same in CPU time of the
 // thread; items_per_second = starts per second.
 #include <benchmark/benchmark.h>
-
-#include <malloc.h>
+#include <jemalloc/jemalloc.h>
 
 #include <algorithm>
 #include <chrono>
@@ -390,8 +389,11 @@ BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualT
 void memory(benchmark::State& state, bool gang) {
   constexpr double kMibMax = 512;
   const auto in_use = [] {
-    const struct mallinfo2 info = mallinfo2();
-    return static_cast<double>(info.uordblks + info.hblkhd) / (1 << 20);
+    std::uint64_t epoch = 1;  // a write of it makes jemalloc count anew
+    std::size_t bytes = 0, size = sizeof bytes;
+    mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
+    mallctl("stats.allocated", &bytes, &size, nullptr, 0);
+    return static_cast<double>(bytes) / (1 << 20);
   };
   for (auto _ : state) {
     const double before = in_use();
