@@ -23,7 +23,8 @@ constexpr std::size_t kMissingNamesShown = 20;
 // if names are missing.
 std::string short_hostlist(const std::vector<std::string>& names) {
   std::string text = slurm::compress_hostlist(names);
-  if (text.size() <= kMissingBytesMax) return text;
+  // A few names are shown however long they are.
+  if (text.size() <= kMissingBytesMax || names.size() <= kMissingNamesShown) return text;
   return slurm::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
 }
 

@@ -83,6 +83,11 @@ TEST(Acceptance, APartitionNamesTheNodesThatDoNotExist) {
       warnings("m[1-50000]"),
       Sentences{
           "spec.nodes.hostlist: there is no node m[1-50000] (50000 of the 50000 that it names)"});
+  // A few names are shown whole, however long they are: these have no numbers to join.
+  std::string few;
+  for (char c = 'a'; c < 'a' + 19; ++c) few += (few.empty() ? "" : ",") + std::string(60, c);
+  EXPECT_EQ(warnings(few), Sentences{"spec.nodes.hostlist: there is no node " + few +
+                                     " (19 of the 19 that it names)"});
   std::string odd = "m[1";
   for (int i = 3; i < 2'000; i += 2) odd += "," + std::to_string(i);
   EXPECT_EQ(warnings(odd + "]"),
