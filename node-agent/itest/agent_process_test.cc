@@ -386,8 +386,7 @@ TEST_P(AgentProcessTest, ALogThatNobodyReadsHoldsUpNeitherTheWorkerNorItsSupervi
   // its own log blocks as well.
   ::kill(*worker, SIGSTOP);
   EXPECT_TRUE(eventually([&] { return all_run(); }, seconds{15}));
-  ASSERT_TRUE(
-      eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{15}));
+  ASSERT_TRUE(eventually([&] { return node_->has_other_worker(worker); }, seconds{15}));
   EXPECT_TRUE(takes_turns_soon(seconds{10}));
 }
 
@@ -577,8 +576,7 @@ TEST_P(AgentProcessTest, SurvivesKillsAndStopsAtRandomPoints) {
     }
     ASSERT_TRUE(both_have_run_within(kLimit));
     longest = std::max(longest, clock_.monotonic() - hit_at);
-    ASSERT_TRUE(
-        eventually([&] { return node_->worker() && node_->worker() != worker; }, seconds{20}));
+    ASSERT_TRUE(eventually([&] { return node_->has_other_worker(worker); }, seconds{20}));
     ASSERT_TRUE(takes_turns_soon(seconds{10}));
     ASSERT_TRUE(node_->cgroups().is_asked_frozen(foreign_off));
     // The two foreign pods, in both states: neither may be touched by any of the ways to thaw.

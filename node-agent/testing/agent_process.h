@@ -47,6 +47,11 @@ class AgentProcess {
   pid_t supervisor() const { return supervisor_; }
   // The supervisor's child; nothing while there is none.
   std::optional<pid_t> worker() const;
+  // There is one, and it is not this one. Looked up once: between two looks the old one may end.
+  bool has_other_worker(std::optional<pid_t> than) const {
+    const std::optional<pid_t> now = worker();
+    return now && now != than;
+  }
   // Tells it to stop, and kills it if it does not.
   void end();
   const std::string& log_path() const { return log_path_; }
