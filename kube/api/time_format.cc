@@ -90,8 +90,13 @@ std::optional<base::Instant> read_instant(std::string_view rest) {
   if (!time_of_day) return std::nullopt;
   const auto offset = take_offset(rest);
   if (!offset || !rest.empty()) return std::nullopt;
-  // Local time minus how far it is ahead gives UTC.
-  return base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
+  // Local time minus how far it is ahead gives UTC. An offset, or a leap second, can lead out of
+  // the years that have four digits, and what is read must be what can be written.
+  const base::Instant at = base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
+  constexpr base::Instant kFirst{std::chrono::sys_days{std::chrono::year{0} / 1 / 1}};
+  constexpr base::Instant kEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
+  if (at < kFirst || at >= kEnd) return std::nullopt;
+  return at;
 }
 
 // Nanoseconds of one unit; Go knows both spellings of micro.
