@@ -305,7 +305,7 @@ class FieldLister {
   static void list(KnownFields& out) {
     if constexpr (kIsOptional<T> || kIsVector<T>) {
       list<typename T::value_type>(out);
-    } else if constexpr (requires(FieldLister & io, T & value) { visit(io, value); }) {
+    } else if constexpr (requires(FieldLister& io, T& value) { visit(io, value); }) {
       T value{};
       FieldLister inner{out};
       visit(inner, value);
