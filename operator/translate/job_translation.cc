@@ -158,8 +158,9 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
-  // Compared as durations; the sentence shows whole seconds, rounded up.
-  if (facts.grace_seconds && std::chrono::seconds{*facts.grace_seconds} > longest) {
+  // Compared in seconds: those of a batch Job or a pod of others may be more than a duration holds.
+  // The sentence shows whole seconds, rounded up.
+  if (facts.grace_seconds && *facts.grace_seconds > whole_seconds_down(longest)) {
     problems.push_back("spec.template.spec.terminationGracePeriodSeconds: " +
                        std::to_string(*facts.grace_seconds) + " is above killWait + graceTime (" +
                        std::to_string(whole_seconds_up(longest)) + "); lower it");

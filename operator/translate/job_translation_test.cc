@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -120,6 +121,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"pid", pod({{"hostPID", true}}), "hostPID"},
         // killWait is 30 s, and no partition or QOS has a grace time.
         BadJob{"grace", pod({{"terminationGracePeriodSeconds", 31}}), "31 is above"},
+        // More microseconds than 64 bits hold; wrapped round they would be negative.
+        BadJob{"grace_beyond_durations",
+               pod({{"terminationGracePeriodSeconds", std::numeric_limits<std::int64_t>::max()}}),
+               "9223372036854775807 is above"},
         BadJob{"limit", container({{"resources", {{"limits", {{"memory", "1Gi"}}}}}}),
                "asks for no memory"}),
     [](const auto& one) { return std::string{one.param.name}; });
