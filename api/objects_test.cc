@@ -195,7 +195,6 @@ TEST(Job, ComesBackAsItWas) {
   expect_round_trip<Job>(full_job());
 }
 
-// The informers drop it to save memory; an encoded object must then not have an empty one.
 // The API server refuses it, but what the operator has read must be what it writes.
 TEST(Job, AnEmptyTemplateComesBackAsItWas) {
   json document{{"apiVersion", "kubegang.io/v1alpha1"}, {"kind", "Job"}};
@@ -204,6 +203,7 @@ TEST(Job, AnEmptyTemplateComesBackAsItWas) {
   expect_round_trip<Job>(document);
 }
 
+// The informers drop it to save memory; an encoded object must then not have an empty one.
 TEST(Job, TemplateHasATypedViewAndCanBeDropped) {
   auto job = decode<Job>(full_job());
   ASSERT_TRUE(job.ok());

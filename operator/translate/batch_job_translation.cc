@@ -16,6 +16,7 @@
 #include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/pod_shape.h"
 #include "operator/translate/template_check.h"
+#include "operator/translate/units.h"
 
 namespace control {
 namespace {
@@ -27,9 +28,6 @@ constexpr std::size_t kNameMax = 52;  // of a Job of ours
 constexpr std::size_t kHashedPrefixMax = 40;
 constexpr int kIndexMax = 99'999;                  // of a pod in its Job
 constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template that has none
-// Times are counted in microseconds, of which 64 bits hold 292,000 years; the batch group takes any
-// number of seconds. No gang runs for a hundred years, so that is as good as more.
-constexpr base::Duration kDeadlineMax = std::chrono::hours{24 * 365 * 100};
 
 // Indexed Jobs give each pod a number that its program can read; NonIndexed is the default of
 // batch/v1.
@@ -314,7 +312,7 @@ bool has_followers(const kube::BatchJobSpec& spec) {
 std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
   if (!spec.active_deadline_seconds) return std::nullopt;
   constexpr std::chrono::seconds kNone{0};
-  constexpr auto kMax = std::chrono::duration_cast<std::chrono::seconds>(kDeadlineMax);
+  constexpr auto kMax = std::chrono::duration_cast<std::chrono::seconds>(kRunMax);
   return std::clamp(std::chrono::seconds{*spec.active_deadline_seconds}, kNone, kMax);
 }
 

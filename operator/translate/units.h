@@ -23,6 +23,10 @@ inline kube::Bytes bytes_of(sched::MemoryMiB memory) {
   return kube::Bytes{memory.value() * kBytesPerMiB};
 }
 
+// Times are counted in microseconds, of which 64 bits hold 292,000 years; objects may name any
+// number of seconds. No job runs for a hundred years, so that is as good as more.
+inline constexpr base::Duration kRunMax = std::chrono::hours{24 * 365 * 100};
+
 inline std::int64_t whole_seconds_up(base::Duration d) {
   return std::chrono::ceil<std::chrono::seconds>(d).count();
 }

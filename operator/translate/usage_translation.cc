@@ -4,11 +4,10 @@
 #include <chrono>
 #include <string_view>
 
+#include "operator/translate/units.h"
+
 namespace control {
 namespace {
-
-// Longer than any run: what a list says beyond it was not written by encode_usage().
-constexpr std::int64_t kRunSecondsMax = std::int64_t{3600} * 24 * 365 * 100;
 
 // Takes the number at the front of `text`, and `after` behind it, away from it. Returns nullopt if
 // no number is there, or something else is behind it and not the end.
@@ -40,9 +39,8 @@ kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant
   }
   for (const sched::JobCharged& job : usage.jobs) {
     // Rounded down, so that after a restart a second may be charged twice but none is lost.
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(job.run).count();
     record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.value()) + ":" +
-                   std::to_string(seconds);
+                   std::to_string(whole_seconds_down(job.run));
   }
   return record;
 }
@@ -59,7 +57,7 @@ sched::UsageState decode_usage(const kube::UsageRecordSpec& record) {
   for (std::string_view text = record.jobs; !text.empty();) {
     const auto job = take_number(text, ':');
     const auto seconds = take_number(text, ',');
-    if (!job || !seconds || *seconds < 0 || *seconds > kRunSecondsMax) break;
+    if (!job || !seconds || *seconds < 0 || *seconds > whole_seconds_down(kRunMax)) break;
     usage.jobs.push_back({sched::JobId{*job}, std::chrono::seconds{*seconds}});
   }
   return usage;
