@@ -447,8 +447,9 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  const NodeSet required = cluster_.named(tried.job.request.required_nodes);
   const bool any_required = !tried.job.request.required_nodes.empty();
+  const NodeSet required =
+      any_required ? cluster_.named(tried.job.request.required_nodes) : NodeSet{};
   const int nodes_min = node_counts(cluster_, tried.job.request, tried.partition).min;
   const NodeSet& open = open_nodes(tried, now);
   usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));

@@ -6,7 +6,7 @@
 namespace sched {
 
 Promises::Promises(int node_count, base::Instant window_end)
-    : window_end_{window_end}, of_node_(static_cast<std::size_t>(node_count)) {}
+    : window_end_{window_end}, place_of_(static_cast<std::size_t>(node_count), -1) {}
 
 // A promise is kept four times, for the four questions: by node (is it free then?), in the order of
 // begins and of ends (a sweep), and as instants at which something changes (Slurm's slots). The
@@ -14,15 +14,20 @@ Promises::Promises(int node_count, base::Instant window_end)
 void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end) {
   Promise promise{.begin = begin,
                   .end = std::min(end, window_end_),
-                  .ranks_begin = ranks_.size(),
-                  .ranks_end = ranks_.size()};
+                  .places_begin = places_.size(),
+                  .places_end = places_.size()};
   // Behind the window nothing is kept for anyone.
   if (promise.begin >= promise.end) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    ranks_.push_back(rank);
-    of_node_[static_cast<std::size_t>(rank)].push_back({promise.begin, promise.end});
+    int& place = place_of_[static_cast<std::size_t>(rank)];
+    if (place < 0) {
+      place = static_cast<int>(nodes_.size());
+      nodes_.push_back({.rank = rank, .spans = {}});
+    }
+    places_.push_back(place);
+    nodes_[static_cast<std::size_t>(place)].spans.push_back({promise.begin, promise.end});
   }
-  promise.ranks_end = ranks_.size();
+  promise.places_end = places_.size();
   // The end of the window is not a change: Slurm's last slot ends there.
   const auto change_at = [&](base::Instant at) {
     const auto place = std::ranges::lower_bound(changes_, at);
@@ -42,9 +47,10 @@ void Promises::add(const NodeSet& nodes, base::Instant begin, base::Instant end)
 // Half-open intervals: a promise that begins when another ends does not overlap it.
 bool Promises::overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const {
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
-    if (std::any_of(spans.begin(), spans.end(),
-                    [&](const Span& span) { return span.end > begin && span.begin < end; })) {
+    const Promised* const node = promised_at(rank);
+    if (node != nullptr && std::ranges::any_of(node->spans, [&](const Span& span) {
+          return span.end > begin && span.begin < end;
+        })) {
       return true;
     }
   }
@@ -55,7 +61,9 @@ bool Promises::overlaps(const NodeSet& nodes, base::Instant begin, base::Instant
 std::optional<base::Instant> Promises::next_begin(const NodeSet& nodes, base::Instant after) const {
   std::optional<base::Instant> first;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    for (const Span& span : of_node_[static_cast<std::size_t>(rank)]) {
+    const Promised* const node = promised_at(rank);
+    if (node == nullptr) continue;
+    for (const Span& span : node->spans) {
       if (span.begin > after && (!first || span.begin < *first)) first = span.begin;
     }
   }
@@ -80,8 +88,8 @@ bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
   };
   for (auto it = std::lower_bound(order.begin(), order.end(), at, earlier);
        it != order.end() && (*it).*key == at; ++it) {
-    for (std::size_t i = it->ranks_begin; i < it->ranks_end; ++i) {
-      if (fits(ranks_[i])) return true;
+    for (std::size_t i = it->places_begin; i < it->places_end; ++i) {
+      if (fits(nodes_[static_cast<std::size_t>(places_[i])])) return true;
     }
   }
   return false;
@@ -89,16 +97,14 @@ bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
 
 // The state of a node on both sides of an instant at which promises change. A promise holds its
 // node from its begin on, and no longer at its end.
-bool Promises::free_just_after(int rank, base::Instant at) const {
-  const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
-  return std::none_of(spans.begin(), spans.end(),
-                      [&](const Span& span) { return span.begin <= at && span.end > at; });
+bool Promises::free_just_after(const Promised& node, base::Instant at) {
+  return std::ranges::none_of(
+      node.spans, [&](const Span& span) { return span.begin <= at && span.end > at; });
 }
 
-bool Promises::free_just_before(int rank, base::Instant at) const {
-  const std::vector<Span>& spans = of_node_[static_cast<std::size_t>(rank)];
-  return std::none_of(spans.begin(), spans.end(),
-                      [&](const Span& span) { return span.begin < at && span.end >= at; });
+bool Promises::free_just_before(const Promised& node, base::Instant at) {
+  return std::ranges::none_of(
+      node.spans, [&](const Span& span) { return span.begin < at && span.end >= at; });
 }
 
 // The instants at which the promised nodes change cut the time into slots. The end of a slot counts
@@ -117,16 +123,16 @@ std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Ins
     if (begin_before > start + length) return std::nullopt;
     bool freed = false;
     bool gained = false;
-    any_at(*at, by_end_, &Promise::end, [&](int rank) {
-      if (!free_just_after(rank, *at)) return false;
+    any_at(*at, by_end_, &Promise::end, [&](const Promised& node) {
+      if (!free_just_after(node, *at)) return false;
       freed = true;
-      gained = nodes.test(rank);
+      gained = nodes.test(node.rank);
       return gained;
     });
     // A node that the job may use comes free: it may start then.
     if (gained) return *at;
     const bool taken = any_at(*at, by_begin_, &Promise::begin,
-                              [&](int rank) { return free_just_before(rank, *at); });
+                              [&](const Promised& node) { return free_just_before(node, *at); });
     if (freed || taken) begin_before = std::exchange(slot_begin, *at);
   }
   return std::nullopt;
@@ -139,7 +145,7 @@ void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   marked_ = NodeSet{nodes.size()};
   count_ = nodes.count();
   marked_count_ = 0;
-  blocked_.assign(static_cast<std::size_t>(nodes.size()), 0);
+  blocked_.assign(promises_.nodes_.size(), 0);
   last_ = base::Instant::min();
   entered_ = left_ = 0;
 }
@@ -150,16 +156,18 @@ void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
 // every promise. Promises leave in the order of their ends and enter in the order of their begins;
 // one that ends before it has entered does neither.
 const NodeSet& Promises::Sweep::at(base::Instant start) {
-  const std::vector<int>& ranks = promises_.ranks_;
   for (; left_ < promises_.by_end_.size() && promises_.by_end_[left_].end <= start; ++left_) {
     const Promise& promise = promises_.by_end_[left_];
     if (promise.begin > last_) continue;
-    for (std::size_t i = promise.ranks_begin; i < promise.ranks_end; ++i) {
+    for (std::size_t i = promise.places_begin; i < promise.places_end; ++i) {
+      const auto place = static_cast<std::size_t>(promises_.places_[i]);
       // Counted, because several promises of one node may be in the way of a long job.
-      if (--blocked_[static_cast<std::size_t>(ranks[i])] != 0 || !nodes_.test(ranks[i])) continue;
-      free_.set(ranks[i]);
+      if (--blocked_[place] != 0) continue;
+      const int rank = promises_.nodes_[place].rank;
+      if (!nodes_.test(rank)) continue;
+      free_.set(rank);
       ++count_;
-      if (marked_.test(ranks[i])) ++marked_count_;
+      if (marked_.test(rank)) ++marked_count_;
     }
   }
   last_ = start + length_;
@@ -167,11 +175,14 @@ const NodeSet& Promises::Sweep::at(base::Instant start) {
        ++entered_) {
     const Promise& promise = promises_.by_begin_[entered_];
     if (promise.end <= start) continue;
-    for (std::size_t i = promise.ranks_begin; i < promise.ranks_end; ++i) {
-      if (blocked_[static_cast<std::size_t>(ranks[i])]++ != 0 || !nodes_.test(ranks[i])) continue;
-      free_.reset(ranks[i]);
+    for (std::size_t i = promise.places_begin; i < promise.places_end; ++i) {
+      const auto place = static_cast<std::size_t>(promises_.places_[i]);
+      if (blocked_[place]++ != 0) continue;
+      const int rank = promises_.nodes_[place].rank;
+      if (!nodes_.test(rank)) continue;
+      free_.reset(rank);
       --count_;
-      if (marked_.test(ranks[i])) --marked_count_;
+      if (marked_.test(rank)) --marked_count_;
     }
   }
   return free_;

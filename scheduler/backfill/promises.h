@@ -30,7 +30,7 @@ class Promises {
   std::optional<base::Instant> next_gain(const NodeSet& nodes, base::Instant start,
                                          base::Duration length) const;
   // How many nodes are promised; one that is promised several times counts as often.
-  int nodes_count() const { return static_cast<int>(ranks_.size()); }
+  int nodes_count() const { return static_cast<int>(places_.size()); }
   // When the next promise ends after this instant, within the window.
   std::optional<base::Instant> next_end(base::Instant after) const;
   // How many instants at which the promised nodes change there are, as Slurm counts them for
@@ -63,7 +63,7 @@ class Promises {
     base::Duration length_{};
     NodeSet nodes_, free_, marked_;
     int count_ = 0, marked_count_ = 0;
-    std::vector<std::uint32_t> blocked_;  // by rank: promises in the way
+    std::vector<std::uint32_t> blocked_;  // by place: promises in the way
     base::Instant last_{};                // promises that begin by then have entered
     std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_ are done with
   };
@@ -71,22 +71,34 @@ class Promises {
  private:
   struct Promise {
     base::Instant begin, end;
-    std::size_t ranks_begin, ranks_end;  // in ranks_
+    std::size_t places_begin, places_end;  // in places_
   };
   struct Span {
     base::Instant begin, end;
   };
+  // A node of which something is promised. They are few in a large cluster, so what is counted of
+  // each of them in a sweep lies close together.
+  struct Promised {
+    int rank;
+    std::vector<Span> spans;
+  };
   template <typename Fits>
   bool any_at(base::Instant at, const std::vector<Promise>& order, base::Instant Promise::*key,
               const Fits& fits) const;
-  bool free_just_after(int rank, base::Instant at) const;
-  bool free_just_before(int rank, base::Instant at) const;
+  static bool free_just_after(const Promised& node, base::Instant at);
+  static bool free_just_before(const Promised& node, base::Instant at);
+  // Null if nothing is promised of the node.
+  const Promised* promised_at(int rank) const {
+    const int place = place_of_[static_cast<std::size_t>(rank)];
+    return place < 0 ? nullptr : &nodes_[static_cast<std::size_t>(place)];
+  }
 
   const base::Instant window_end_;
   std::vector<Promise> by_begin_, by_end_;
-  std::vector<int> ranks_;                  // of the promises, one after the other
-  std::vector<std::vector<Span>> of_node_;  // by rank
-  std::vector<base::Instant> changes_;      // ascending, each once
+  std::vector<int> places_;             // in nodes_, of the promises, one after the other
+  std::vector<Promised> nodes_;         // in the order in which they were first promised
+  std::vector<int> place_of_;           // in nodes_, by rank; -1 = not there
+  std::vector<base::Instant> changes_;  // ascending, each once
 };
 
 }  // namespace sched

@@ -13,12 +13,16 @@ constexpr int kRipe = std::numeric_limits<int>::min();
 
 }  // namespace
 
-// The ends count memory from 0 down, as what jobs hold; here it is what is free. Nodes that have
-// enough already are ripe now, in the order of their ranks.
+// The ends count memory from 0 down, as what jobs hold; here it is what is free, if the job asks for
+// any: to look it up fetches each node from memory. Nodes that have enough already are ripe now, in
+// the order of their ranks.
 Ripening::Ripening(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs)
     : cluster_{cluster}, ends_{ends}, needs_{needs}, free_{ends.free()} {
+  const bool counts_memory = needs.memory.per != CountedPer::kNothing;
   for (int rank = 0; rank < cluster.node_count(); ++rank) {
-    free_[static_cast<std::size_t>(rank)].memory += cluster.spec_at(rank).memory.value();
+    if (counts_memory) {
+      free_[static_cast<std::size_t>(rank)].memory += cluster.spec_at(rank).memory.value();
+    }
     if (is_enough(rank)) add_ripe(rank, ends.now());
   }
 }

@@ -106,7 +106,10 @@ TEST_F(FirstEnoughTest, TogetherTheyMustHaveWhatTheJobNeedsInAll) {
   EXPECT_EQ(first_enough("abcd", in_all(17)), -1);
   EXPECT_EQ(first_enough("bcd", in_all(4)), 60);
   // 8,000 MiB on a at once, and on b at 60.
-  EXPECT_EQ(first_enough("abcd", {.memory = 8001, .each_is_enough = false}), 60);
+  const Needs memory{.each = {.memory = {.per = CountedPer::kCpu, .amount = 1}},
+                     .memory = 8001,
+                     .each_is_enough = false};
+  EXPECT_EQ(first_enough("abcd", memory), 60);
 }
 
 }  // namespace
