@@ -99,11 +99,12 @@ void Engine::end_told_periods() {
 // A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
 // its second thread only estimates starts (8.3).
 void Engine::on(const Pass& event) {
-  // A recording tells the check as a pass. What it ends, a true pass there would not see yet. The
-  // thread of sched/builtin that estimates starts ends no job.
+  // A recording tells the check as a pass. slurmctld makes both in one round of its loop, the check
+  // first, and a true pass only if one is wanted; it does not see the nodes yet that the check makes
+  // free. The thread of sched/builtin that estimates starts ends no job.
   const bool only_estimates =
       !event.main && cluster_.parameters().scheduler == SchedulerType::kBuiltin;
-  if (!only_estimates && end_noticed()) return;
+  if (!only_estimates && end_noticed() && !pass_wanted_since_) return;
   if (event.main) pass_.run(now_, std::nullopt);
   if (!event.backfill) return;
   // In a recording a pass is one input, so all its steps are made at once.

@@ -11,14 +11,16 @@ namespace {
 // of 5 s. Job 1 of the low one runs from 0 on.
 class GraceAsRecorded : public RuleTest {
  protected:
-  GraceAsRecorded() {
+  GraceAsRecorded() { begin(one_); }
+
+  void begin(const std::vector<NodeSpec>& nodes) {
     Configuration c =
-        whole_nodes({closed("low", one_, 1), closed("high", one_, 2), closed("top", one_, 3)});
+        whole_nodes({closed("low", nodes, 1), closed("high", nodes, 2), closed("top", nodes, 3)});
     c.cluster.as_recorded = true;
     c.cluster.preempt_type = PreemptType::kPartitionPriority;
     c.cluster.preempt_mode = PreemptMode::kCancel;
     c.partitions[0].grace_time = seconds(5);
-    replay_ = std::make_unique<Driver>(c, one_, kToldTiming);
+    replay_ = std::make_unique<Driver>(c, nodes, kToldTiming);
     submit_and_pass(*replay_, 0, job(1, 1, "low"));
   }
 
@@ -63,6 +65,19 @@ TEST_F(GraceAsRecorded, R7_8_TheCheckOfTimeLimitsEndsAVictim) {
   const std::vector<End> ended = ends_of(28.6, Pass{});
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].preemptor, JobId{2});
+}
+
+// In the same round slurmctld makes a pass if something has changed since the last one: job 2 starts
+// on the node that job 3 has left, beside the victim.
+TEST_F(GraceAsRecorded, R7_8_APassThatIsWantedFollowsTheCheckOfTimeLimits) {
+  begin(nodes("n", 1, 2));
+  submit_and_pass(*replay_, 0, job(3, 1, "top"));
+  submit_and_pass(*replay_, 1, job(2, 1, "high"));
+  replay_->step(at(28), JobGone{JobId{3}});
+  const std::vector<End> ended = ends_of(28.6, Pass{});
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].job, JobId{1});
+  EXPECT_EQ(state(*replay_, 2), JobState::kRunning);
 }
 
 // No pass is told between 1 and 10. Slurm must have made one, soon after 1, in which job 2 chose
