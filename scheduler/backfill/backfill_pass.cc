@@ -547,9 +547,9 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     return Started::kYes;
   }
   if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
-    // Once for each claim. The job falls through to a promise of these nodes, so that jobs behind
-    // do not take them while the victims end (8.1 i).
-    if (!job.claim || now >= job.claim_until) {
+    // The job falls through to a promise of these nodes, so that jobs behind do not take them while
+    // the victims end (8.1 i).
+    if (!job.waits_for_victims(now)) {
       actions_.preempt_for(job, std::move(*needs));
       lookahead_.changed();
       plan_->version = books_.version();

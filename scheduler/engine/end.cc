@@ -116,6 +116,15 @@ void Engine::about_to_end(Job& job) {
   waiting_resumes_.erase(job.id);
 }
 
+// From when on a job that is requeued now may start. Slurm counts whole seconds of its clock, and one
+// more (R7.45), which a recording without the clock cannot tell.
+base::Instant Engine::not_before_again() const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  const base::Instant at = now_ + parameters.queue.requeue_delay;
+  if (!parameters.recorded_clock) return at;
+  return whole_second(parameters, at) + std::chrono::seconds{1};
+}
+
 // A requeue (T7).
 void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;
@@ -127,7 +136,7 @@ void Engine::to_pending(Job& job) {
   // T7: it counts as submitted now, and waits requeue_delay so that it does not bounce at once
   // (R7.45).
   job.submit_time = now_;
-  job.not_before = now_ + parameters.requeue_delay;
+  job.not_before = not_before_again();
   if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;
   hold_if_suspended(job);
   books_.return_to_queue(job, Reason::kBeginTime, job.exit_code);

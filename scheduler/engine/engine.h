@@ -135,7 +135,6 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void begun(Job& job);  // the books' listener: a job has its allocation
   void become_ready(Job& job);
   bool decides_as_recorded() const;
-  bool passes_preemptors_over() const;
   // Replays: whether a victim that is chosen now is only given notice, and ended by a later pass.
   bool only_gets_notice(const Job& victim) const;
   // Replays: what the check of time limits ends of the jobs under notice, if `now_` is about when
@@ -154,6 +153,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // All its pods are gone.
   void gone(Job& job);
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
+  base::Instant not_before_again() const;
   void to_pending(Job& job);
   bool may_requeue(const Job& job) const;
   static void hold_if_suspended(Job& job);

@@ -92,11 +92,6 @@ bool Engine::decides_as_recorded() const {
   return !timing_.wakes && cluster_.parameters().as_recorded;
 }
 
-// P21.
-bool Engine::passes_preemptors_over() const {
-  return decides_as_recorded() && is_fifo(cluster_);
-}
-
 // 7.8 as recorded. The victim is sent SIGTERM and its end moves to the end of its grace time, of
 // which no recording says anything. It is ended when, after that, a pass chooses it again, for
 // another preemptor, or the check of time limits comes by. So where a pass at the time of that
@@ -166,11 +161,10 @@ bool Engine::may_preempt(const NeedsVictims& needs) {
 }
 
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
-// be gone.
+// be gone. A replay makes none.
 void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   std::vector<std::pair<Job*, PreemptMode>> victims;
   base::Instant until = now_;
-  bool gave_notice = false;
   for (const Candidate& candidate : needs.victims) {
     if (!candidate.must_end()) continue;
     Job& victim = *books_.allocated().at(candidate.job->table_order);
@@ -179,7 +173,6 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
         const base::Instant end = now_ + preempt::grace_time(cluster_, victim);
         victim.notice = Job::Notice{.until = end, .preemptor = preemptor.id};
       }
-      gave_notice = true;
       continue;
     }
     victims.emplace_back(&victim, candidate.mode);
@@ -187,9 +180,10 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   }
   const ClusterParameters& parameters = cluster_.parameters();
   const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
-  if (passes_preemptors_over()) preemptor.passed_over_until = next_estimates(cluster_, now_);
-  if (passes_preemptors_over() || gave_notice) {
+  if (decides_as_recorded()) {
+    // Nothing is kept for it (P14); it only chooses no further victims meanwhile.
     preemptor.preempts_until = now_ + at_most;
+    if (is_fifo(cluster_)) preemptor.passed_over_until = next_estimates(cluster_, now_);  // P21
   } else {
     // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
     // find nodes coming free and no job for which they do.

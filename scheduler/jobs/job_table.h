@@ -153,9 +153,10 @@ struct Job {
   std::optional<Allocation> claim;
   base::Instant claim_until{};
 
-  // --- Engine: a preemptor of Slurm's FIFO (P21): passed over, and without further victims ---
-  base::Instant passed_over_until{};
+  // --- Engine: a preemptor in a replay (P14): it chooses no further victims until then, and in
+  // Slurm's FIFO (P21) it is passed over ---
   base::Instant preempts_until{};
+  base::Instant passed_over_until{};
 
   // --- Engine: a victim in a replay (7.8, as recorded): chosen, but not told to end yet ---
   struct Notice {
@@ -179,6 +180,10 @@ struct Job {
   bool completing() const { return allocated() && ending && ending->killed; }
   bool has_left(NodeIndex node) const {
     return std::binary_search(clean_nodes.begin(), clean_nodes.end(), node);
+  }
+  // While its victims may still be ending it chooses no further ones (7.7 step 2).
+  bool waits_for_victims(base::Instant now) const {
+    return now < (claim ? claim_until : preempts_until);
   }
 };
 

@@ -186,10 +186,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
 
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict) {
   const auto count = std::to_string(verdict.victims.size());
-  const base::Instant until = job.claim ? job.claim_until : job.preempts_until;
-  // While victims of an earlier attempt may still be ending, no further ones are told to end (7.7
-  // step 2).
-  if (pass.now >= until) {
+  if (!job.waits_for_victims(pass.now)) {
     pass.stopped = !actions_.may_preempt(verdict);
     if (pass.stopped) return;
     actions_.preempt_for(job, std::move(verdict));
