@@ -2,6 +2,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace agent {
@@ -9,6 +11,18 @@ namespace {
 
 // The pause while there is nothing to write. offer() wakes the loop, so no report waits for it.
 constexpr base::Duration kIdle = std::chrono::minutes{10};
+
+// Returns false if another thread holds the mutex all the time. It is asked again and again: a
+// std::timed_mutex would wait by a call that g++ 12's ThreadSanitizer does not know.
+bool lock_within(std::unique_lock<std::mutex>& lock, base::Duration limit) {
+  constexpr std::chrono::milliseconds kBetween{10};
+  const auto until = std::chrono::steady_clock::now() + limit;
+  while (!lock.try_lock()) {
+    if (std::chrono::steady_clock::now() >= until) return false;
+    std::this_thread::sleep_for(kBetween);
+  }
+  return true;
+}
 
 }  // namespace
 
@@ -89,7 +103,7 @@ void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit)
   // A write that does not end may still arrive after ours: then the operator sees the agent's pod
   // end, as after a kill.
   const base::Duration until = clock_.monotonic() + limit;
-  const bool alone = writing.try_lock_for(limit / 3);
+  const bool alone = lock_within(writing, limit / 3);
   const kube::NodeTimetable from = alone ? as_written(object) : *object;
   if (alone) stopped_ = true;
   kube::NodeTimetable to = from;

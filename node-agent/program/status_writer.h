@@ -45,9 +45,9 @@ class StatusWriter {
   const NodeWatch& watch_;
   kube::Waker& waker_;
 
-  std::timed_mutex writing_;  // held during a write
-  Written written_;           // guarded by writing_
-  bool stopped_ = false;      // guarded by writing_
+  std::mutex writing_;    // held during a write
+  Written written_;       // guarded by writing_
+  bool stopped_ = false;  // guarded by writing_
 
   std::mutex mu_;
   std::optional<AgentReport> report_;  // guarded by mu_
