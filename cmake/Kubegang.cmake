@@ -193,6 +193,9 @@ function(kubegang_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  if(KUBEGANG_SANITIZE)  # everything takes several times as long
+    math(EXPR arg_TIMEOUT "4 * ${arg_TIMEOUT}")
+  endif()
   # The part is the top folder: `make dev PART=operator` builds and runs its quick tests.
   string(REGEX REPLACE "^${CMAKE_SOURCE_DIR}/([^/]*).*" "\\1" part ${CMAKE_CURRENT_SOURCE_DIR})
   # What may take long begins first, also where ctest has no times of earlier runs.
