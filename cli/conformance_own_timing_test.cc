@@ -397,10 +397,10 @@ TEST(OwnTiming, AgreesWithToldTimingOnTheRecordings) {
     cut_short += result.apart ? 1 : 0;
   }
   // Lower bounds of what was compared, so that the test cannot pass by looking at nothing.
-  EXPECT_GE(recordings, 127);
-  EXPECT_GE(slices, 1600);
-  EXPECT_GE(suspended, 2200);
-  EXPECT_LE(cut_short, 15);
+  EXPECT_GE(recordings, 159);
+  EXPECT_GE(slices, 2100);
+  EXPECT_GE(suspended, 2700);
+  EXPECT_LE(cut_short, 21);
 }
 
 }  // namespace

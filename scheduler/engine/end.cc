@@ -80,6 +80,7 @@ void Engine::on(const NodesClean& event) {
 void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
+  if (job->ending) victim_gone_at_ = now_;
   if (!job->ending) {
     // Its end was moved to the end of its grace time, so after that it is over its time.
     const ClusterParameters& parameters = cluster_.parameters();

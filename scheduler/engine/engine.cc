@@ -37,7 +37,7 @@ Engine::Engine(Options options)
 // 4. The event itself.
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
-  if (!timing_.wakes) make_untold_pass(now);
+  if (!timing_.wakes) make_untold_pass(now, event);
   // Which jobs run beside each other follows from the hardware of nodes, not from their memory,
   // labels or states.
   const auto* const node = std::get_if<NodeUpdate>(&event);

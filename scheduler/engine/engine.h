@@ -141,7 +141,10 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // it is made. Returns whether there were any.
   bool end_noticed();
   // Replays: the pass that came before `now` and is not told, since it started nothing.
-  void make_untold_pass(base::Instant now);
+  void make_untold_pass(base::Instant now, const Event& event);
+  void run_untold_pass(base::Instant at);
+  void note_pass();
+  bool is_between_backfills() const;
   void note_for_passes(const Event& event);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
@@ -197,9 +200,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
 
-  // Replays in which a grace time may begin in a pass that is not told.
+  // Replays: passes of which a recording does not tell all.
   base::Instant last_pass_{};
+  std::optional<base::Instant> last_backfill_;
   std::optional<base::Instant> pass_wanted_since_;
+  std::optional<base::Instant> victim_gone_at_;  // with the last event
   bool in_untold_pass_ = false;
 };
 

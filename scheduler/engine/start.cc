@@ -95,11 +95,13 @@ bool Engine::decides_as_recorded() const {
 // 7.8 as recorded. The victim is sent SIGTERM and its end moves to the end of its grace time, of
 // which no recording says anything. It is ended when, after that, a pass chooses it again, for
 // another preemptor, or the check of time limits comes by. So where a pass at the time of that
-// check chooses it for the first time, the pass that did so before is not told: it ends now.
+// check chooses it for the first time, and none is wanted, the pass is the check, and the one that
+// chose it before is not told: it ends now.
 bool Engine::only_gets_notice(const Job& victim) const {
   if (!decides_as_recorded() || victim.ending) return false;
   if (victim.notice) return now_ < victim.notice->until;
-  return preempt::grace_time(cluster_, victim).count() > 0 && !is_limit_check(cluster_, now_);
+  return preempt::grace_time(cluster_, victim).count() > 0 &&
+         (pass_wanted_since_ || !is_limit_check(cluster_, now_));
 }
 
 // The jobs are collected first, since endings change the books that are walked over.
@@ -113,16 +115,25 @@ bool Engine::end_noticed() {
   return !over.empty();
 }
 
-// Slurm makes a pass 3 s after the last one if something has changed, and within a second. A pass
-// that starts nothing leaves no trace, but it may have chosen victims and begun their grace times.
-// If it would have started or ended a job, Slurm did not: something was late, and the pass goes no
-// further.
-void Engine::make_untold_pass(base::Instant now) {
+// A pass that starts nothing leaves no trace, but it may have chosen victims and begun their grace
+// times. Slurm makes one 3 s after the last one if something has changed, within a second, and at
+// once when the processes of a job that it has ended are gone.
+void Engine::make_untold_pass(base::Instant now, const Event& event) {
   constexpr base::Duration kBetween = std::chrono::milliseconds{3020};
-  constexpr base::Duration kLate = std::chrono::seconds{1};
-  if (!pass_wanted_since_ || !decides_as_recorded()) return;
+  constexpr base::Duration kLate = std::chrono::seconds{1}, kAtOnce = std::chrono::milliseconds{60};
+  if (!pass_wanted_since_ || !decides_as_recorded() || !has_grace_times(cluster_)) return;
+  if (const auto at = std::exchange(victim_gone_at_, std::nullopt)) {
+    const bool is_told = std::holds_alternative<Pass>(event) && now - *at < kAtOnce;
+    if (!is_told) run_untold_pass(*at);
+    return;
+  }
   const base::Instant at = std::max(*pass_wanted_since_, last_pass_ + kBetween);
-  if (at + kLate >= now || !has_grace_times(cluster_)) return;
+  if (at + kLate < now) run_untold_pass(at);
+}
+
+// If the pass would have started or ended a job, Slurm did not: something was late, and the pass goes
+// no further.
+void Engine::run_untold_pass(base::Instant at) {
   turns_->go_to(at, false);
   turns_->project();
   now_ = at;
@@ -131,15 +142,18 @@ void Engine::make_untold_pass(base::Instant now) {
   in_untold_pass_ = true;
   pass_.run(now_, std::nullopt);
   in_untold_pass_ = false;
-  last_pass_ = at;
+  note_pass();
+}
+
+void Engine::note_pass() {
+  last_pass_ = now_;
   pass_wanted_since_.reset();
 }
 
 // Slurm wants a pass after these events (3.1). A told pass is the one that was wanted.
 void Engine::note_for_passes(const Event& event) {
   if (std::holds_alternative<Pass>(event)) {
-    last_pass_ = now_;
-    pass_wanted_since_.reset();
+    note_pass();
   } else if (std::holds_alternative<Submit>(event) || std::holds_alternative<JobGone>(event) ||
              std::holds_alternative<Release>(event)) {
     if (!pass_wanted_since_) pass_wanted_since_ = now_;

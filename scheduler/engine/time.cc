@@ -96,6 +96,14 @@ void Engine::end_told_periods() {
   }
 }
 
+// A recording tells a pass that started nothing if the reason of a job shows it, and not of which
+// kind it was. The backfill rests for bf_interval.
+bool Engine::is_between_backfills() const {
+  constexpr base::Duration kNear = std::chrono::milliseconds{50};
+  return decides_as_recorded() && last_backfill_ &&
+         now_ + kNear < *last_backfill_ + cluster_.parameters().backfill.interval;
+}
+
 // A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
 // its second thread only estimates starts (8.3).
 void Engine::on(const Pass& event) {
@@ -106,7 +114,8 @@ void Engine::on(const Pass& event) {
       !event.main && cluster_.parameters().scheduler == SchedulerType::kBuiltin;
   if (!only_estimates && end_noticed() && !pass_wanted_since_) return;
   if (event.main) pass_.run(now_, std::nullopt);
-  if (!event.backfill) return;
+  if (!event.backfill || (event.main && is_between_backfills())) return;
+  last_backfill_ = now_;
   // In a recording a pass is one input, so all its steps are made at once.
   const auto run = [&](auto& pass) {
     pass.begin(now_);
