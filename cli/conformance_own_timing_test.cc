@@ -230,8 +230,8 @@ bool changed_all_rivals(const Rivals& before, const Rivals& now) {
   return std::ranges::any_of(now, [&](const auto& of) {
     const auto had = before.find(of.first);
     if (had == before.end() || had->second.empty() || of.second.empty()) return false;
-    return std::ranges::none_of(
-        of.second, [&](sched::JobId rival) { return had->second.contains(rival); });
+    return std::ranges::none_of(of.second,
+                                [&](sched::JobId rival) { return had->second.contains(rival); });
   });
 }
 

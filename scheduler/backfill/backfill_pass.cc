@@ -235,11 +235,10 @@ bool BackfillPass::equal_requests_start_alike() const {
                            std::ranges::any_of(cluster_.partitions(), [&](PartitionIndex each) {
                              return cluster_.partition(each).config.preempt_priority;
                            });
-  const bool has_exempt_times =
-      parameters.preempt_exempt_time ||
-      std::ranges::any_of(cluster_.qos(), [](const QosConfig& qos) {
-        return qos.preempt_exempt_time.has_value();
-      });
+  const bool has_exempt_times = parameters.preempt_exempt_time ||
+                                std::ranges::any_of(cluster_.qos(), [](const QosConfig& qos) {
+                                  return qos.preempt_exempt_time.has_value();
+                                });
   return !by_priority && !has_exempt_times;
 }
 
@@ -326,10 +325,8 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   // Both ends included, as in a sweep.
   const base::Instant end = plan.now + limit + base::Duration{1};
   if (kind.nodes && !plan.promises.overlaps(*kind.nodes, plan.now, end)) return true;
-  const Try tried{
-      .job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
-  usable_.assign_and(open_nodes(tried, now),
-                     lookahead_.could_ever_use(tried.job, tried.partition));
+  const Try tried{.job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
+  usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
   plan.sweep.begin(usable_, limit);
   const NodeSet& nodes = plan.sweep.at(plan.now);
   if (plan.sweep.count() < node_counts(cluster_, tried.job.request, tried.partition).min) {

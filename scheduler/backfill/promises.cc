@@ -98,13 +98,13 @@ bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
 // The state of a node on both sides of an instant at which promises change. A promise holds its
 // node from its begin on, and no longer at its end.
 bool Promises::free_just_after(const Promised& node, base::Instant at) {
-  return std::ranges::none_of(
-      node.spans, [&](const Span& span) { return span.begin <= at && span.end > at; });
+  return std::ranges::none_of(node.spans,
+                              [&](const Span& span) { return span.begin <= at && span.end > at; });
 }
 
 bool Promises::free_just_before(const Promised& node, base::Instant at) {
-  return std::ranges::none_of(
-      node.spans, [&](const Span& span) { return span.begin < at && span.end >= at; });
+  return std::ranges::none_of(node.spans,
+                              [&](const Span& span) { return span.begin < at && span.end >= at; });
 }
 
 // The instants at which the promised nodes change cut the time into slots. The end of a slot counts

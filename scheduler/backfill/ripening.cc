@@ -13,9 +13,9 @@ constexpr int kRipe = std::numeric_limits<int>::min();
 
 }  // namespace
 
-// The ends count memory from 0 down, as what jobs hold; here it is what is free, if the job asks for
-// any: to look it up fetches each node from memory. Nodes that have enough already are ripe now, in
-// the order of their ranks.
+// The ends count memory from 0 down, as what jobs hold; here it is what is free, if the job asks
+// for any: to look it up fetches each node from memory. Nodes that have enough already are ripe
+// now, in the order of their ranks.
 Ripening::Ripening(const Cluster& cluster, const Ends& ends, const NodeNeeds& needs)
     : cluster_{cluster}, ends_{ends}, needs_{needs}, free_{ends.free()} {
   const bool counts_memory = needs.memory.per != CountedPer::kNothing;

@@ -49,8 +49,8 @@ TEST(Ripening, ANodeRipensWhenItsMemoryIsFree) {
   EndsWorld world{EndsWorld::of_cores()};
   Job& holder = world.running_on_some(8, "a", 1, 30);
   holder.allocation.nodes.front().memory = MemoryMiB{5000};
-  Ripening ripening{world.cluster, world.ends_at(1),
-                    {.cores = 1, .memory = {CountedPer::kNode, 3001}}};
+  Ripening ripening{
+      world.cluster, world.ends_at(1), {.cores = 1, .memory = {CountedPer::kNode, 3001}}};
   EXPECT_EQ(order_of(ripening, world), "b1 c1 d1 a30 ");
 }
 

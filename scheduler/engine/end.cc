@@ -117,15 +117,6 @@ void Engine::about_to_end(Job& job) {
   waiting_resumes_.erase(job.id);
 }
 
-// From when on a job that is requeued now may start. Slurm counts whole seconds of its clock, and one
-// more (R7.45), which a recording without the clock cannot tell.
-base::Instant Engine::not_before_again() const {
-  const ClusterParameters& parameters = cluster_.parameters();
-  const base::Instant at = now_ + parameters.queue.requeue_delay;
-  if (!parameters.recorded_clock) return at;
-  return whole_second(parameters, at) + std::chrono::seconds{1};
-}
-
 // A requeue (T7).
 void Engine::to_pending(Job& job) {
   const QueueParameters& parameters = cluster_.parameters().queue;

@@ -134,18 +134,6 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // --- the life cycle, in its order ---
   void begun(Job& job);  // the books' listener: a job has its allocation
   void become_ready(Job& job);
-  bool decides_as_recorded() const;
-  // Replays: whether a victim that is chosen now is only given notice, and ended by a later pass.
-  bool only_gets_notice(const Job& victim) const;
-  // Replays: what the check of time limits ends of the jobs under notice, if `now_` is about when
-  // it is made. Returns whether there were any.
-  bool end_noticed();
-  // Replays: the pass that came before `now` and is not told, since it started nothing.
-  void make_untold_pass(base::Instant now, const Event& event);
-  void run_untold_pass(base::Instant at);
-  void note_pass();
-  bool is_between_backfills() const;
-  void note_for_passes(const Event& event);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
   // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
   void begin_ending(Job& job, Ending ending);
@@ -156,10 +144,27 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // All its pods are gone.
   void gone(Job& job);
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
-  base::Instant not_before_again() const;
   void to_pending(Job& job);
   bool may_requeue(const Job& job) const;
   static void hold_if_suspended(Job& job);
+
+  // --- replays of recordings ---
+  bool decides_as_recorded() const;
+  // When the thread of sched/builtin that estimates starts runs next.
+  base::Instant next_estimates() const;
+  // From when on a job that is requeued now may start; not in replays alone.
+  base::Instant not_before_again() const;
+  // Whether a victim that is chosen now is only given notice, and ended by a later pass.
+  bool only_gets_notice(const Job& victim) const;
+  // What the check of time limits ends of the jobs under notice, if `now_` is about when it is
+  // made. Returns whether there were any.
+  bool end_noticed();
+  bool is_between_backfills() const;
+  // The pass that came before `now` and is not told, since it started nothing.
+  void make_untold_pass(base::Instant now, const Event& event);
+  void run_untold_pass(base::Instant at);
+  void note_pass();
+  void note_for_passes(const Event& event);
 
   // --- time ---
   void fire_timers();

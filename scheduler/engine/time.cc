@@ -96,20 +96,12 @@ void Engine::end_told_periods() {
   }
 }
 
-// A recording tells a pass that started nothing if the reason of a job shows it, and not of which
-// kind it was. The backfill rests for bf_interval.
-bool Engine::is_between_backfills() const {
-  constexpr base::Duration kNear = std::chrono::milliseconds{50};
-  return decides_as_recorded() && last_backfill_ &&
-         now_ + kNear < *last_backfill_ + cluster_.parameters().backfill.interval;
-}
-
 // A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
 // its second thread only estimates starts (8.3).
 void Engine::on(const Pass& event) {
   // A recording tells the check as a pass. slurmctld makes both in one round of its loop, the check
-  // first, and a true pass only if one is wanted; it does not see the nodes yet that the check makes
-  // free. The thread of sched/builtin that estimates starts ends no job.
+  // first, and a true pass only if one is wanted; it does not see the nodes yet that the check
+  // makes free. The thread of sched/builtin that estimates starts ends no job.
   const bool only_estimates =
       !event.main && cluster_.parameters().scheduler == SchedulerType::kBuiltin;
   if (!only_estimates && end_noticed() && !pass_wanted_since_) return;

@@ -102,7 +102,7 @@ struct Job {
   Allocation allocation;
   std::optional<Ending> ending;
   std::vector<NodeIndex> clean_nodes;  // nothing of the job is left there; ascending
-  SelectJob select;  // what the selectors see of it
+  SelectJob select;                    // what the selectors see of it
   base::Instant allocated_at{};
   std::optional<base::Instant> start_time;
 

@@ -67,8 +67,8 @@ TEST_F(GraceAsRecorded, R7_8_TheCheckOfTimeLimitsEndsAVictim) {
   EXPECT_EQ(ended[0].preemptor, JobId{2});
 }
 
-// In the same round slurmctld makes a pass if something has changed since the last one: job 2 starts
-// on the node that job 3 has left, beside the victim.
+// In the same round slurmctld makes a pass if something has changed since the last one: job 2
+// starts on the node that job 3 has left, beside the victim.
 TEST_F(GraceAsRecorded, R7_8_APassThatIsWantedFollowsTheCheckOfTimeLimits) {
   begin(nodes("n", 1, 2));
   submit_and_pass(*replay_, 0, job(3, 1, "top"));
