@@ -34,6 +34,12 @@ TEST_F(Backfill, AWideJobStartsWhenItsEstimateSaidThoughAShortOneRanBefore) {
   const std::string nodes = slurm::compress_hostlist(all_nodes());
   make_partition(name_of("batch"),
                  {{"nodes", {{"hostlist", nodes}}}, {"overSubscribe", {{"policy", "Never"}}}});
+  // One of them may still be without its agent, after a test that powered it off.
+  ASSERT_NO_FATAL_FAILURE(wait_until("all three nodes are usable", [&] {
+    const json partition = get("/apis/kubegang.io/v1alpha1/partitions/" + name_of("batch"));
+    const json status = partition.value("status", json::object());
+    return status.value("nodes", 0) == 3 && status.value("unusableNodes", 0) == 0;
+  }));
   ASSERT_NO_FATAL_FAILURE(submit_ready(in_batch("runs", 2, "40s", endless())));
   const Instant free_at = *job("runs").status.start_time + seconds{40};
 
