@@ -12,13 +12,14 @@
 namespace sched {
 namespace {
 
-// How long slurmctld's threads have run when a recording begins: 1.5 s or, where jobs take turns,
-// since soon before the first slice; with accounting they begin 0.6 s later.
+// How long slurmctld's threads have run when a recording begins. slurmctld itself is 1.5 s
+// old, 2.45 s with accounting, or where jobs take turns is started soon before the first slice;
+// with accounting its threads begin 0.6 s later.
 base::Duration age_of_slurmctld(const Cluster& cluster) {
   using std::chrono::milliseconds;
   const ClusterParameters& parameters = cluster.parameters();
-  if (!parameters.gang) return milliseconds{1500};
   const bool has_accounting = parameters.preempt_type == PreemptType::kQos;
+  if (!parameters.gang) return milliseconds{has_accounting ? 1850 : 1500};
   return parameters.time_slice + milliseconds{has_accounting ? 100 : 700};
 }
 
