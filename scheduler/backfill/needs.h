@@ -39,9 +39,8 @@ struct NodeNeeds {
   int cores_of(const NodeSpec& spec) const { return cores > 0 ? cores : spec.cores(); }
   // Returns true if so much is enough on this node.
   bool fit(const NodeSpec& spec, const CoresAndMemory& free) const {
-    if (free.cores < cores_of(spec)) return false;
-    if (memory.per == CountedPer::kNothing) return true;
-    return memory.fits(cpus > 0 ? cpus : spec.cpus, spec.memory.value(), free.memory);
+    return free.cores >= cores_of(spec) &&
+           memory.fits(cpus > 0 ? cpus : spec.cpus, spec.memory.value(), free.memory);
   }
   friend auto operator<=>(const NodeNeeds&, const NodeNeeds&) = default;
 };
