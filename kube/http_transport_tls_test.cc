@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -125,6 +127,40 @@ TEST_F(TlsTest, SlowAnswersAreTimeouts) {
     EXPECT_EQ(response.error().code, Code::kTimeout) << path << ": " << response.error().message;
   }
   end.set_value();
+}
+
+// A record of the handshake, announced with 16 KiB and sent a byte every 10 ms, so that no step of
+// the handshake waits long.
+class TricklingHandshake : public httplib::Server {
+ public:
+  static constexpr int kBytesMax = 500;  // 5 s
+  int sent() const { return sent_; }
+
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    constexpr std::string_view kHead{"\x16\x03\x03\x40\x00", 5};
+    ::send(socket, kHead.data(), kHead.size(), MSG_NOSIGNAL);
+    while (sent_ < kBytesMax && ::send(socket, "", 1, MSG_NOSIGNAL) == 1) {
+      ++sent_;
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    ::close(socket);
+    return true;
+  }
+
+  std::atomic<int> sent_ = 0;
+};
+
+TEST_F(TlsTest, HandshakeThatTricklesIsATimeout) {
+  auto owned = std::make_unique<TricklingHandshake>();
+  const TricklingHandshake& trickles = *owned;
+  server_ = std::make_unique<TestServer>(std::move(owned));
+  server_->start();
+  const auto response =
+      transport_to(config())->send({.path = "/", .timeout = std::chrono::milliseconds{300}});
+  ASSERT_FALSE(response.ok());
+  EXPECT_EQ(response.error().code, Code::kTimeout) << response.error().message;
+  EXPECT_LT(trickles.sent(), TricklingHandshake::kBytesMax);
 }
 
 // Goal: of a stream whose arrivals are read together, each line is told, in order, and the end of

@@ -25,10 +25,6 @@
 namespace kube {
 namespace {
 
-// A handshake takes a handful of steps, each of which waits for the server at most the time-out.
-// This ends one that a server keeps up with pieces that lead nowhere.
-constexpr int kHandshakeStepsMax = 1000;
-
 // Makes the handshake fail unless the server's certificate is for `name`. Without this any
 // certificate of a trusted authority would do. Returns false if OpenSSL refuses the name. OpenSSL
 // asks for the address or for the name, never for both.
@@ -132,7 +128,8 @@ TlsConnection::~TlsConnection() {
 }
 
 // 1. prepare: which server is expected, and a session to resume if the last connection left one
-// 2. step by step, until OpenSSL is done or a wait takes longer than `timeout`
+// 2. step by step, until OpenSSL is done or `timeout` is over: a server that sends a byte now and
+//    then keeps no step waiting, but all of them
 // 3. on success back to a socket that blocks
 // 4. on failure find out whose fault it was: a certificate that is not trusted is final, a session
 //    that was refused is not, and the caller connects again without one
@@ -147,12 +144,14 @@ bool TlsConnection::handshake(base::Duration timeout) {
   SSL_clear_mode(connection, SSL_MODE_AUTO_RETRY);
   const bool offers_session = context_->offer_session(connection);
   if (!set_blocking(descriptor_, false)) return false;
-  int error = SSL_ERROR_WANT_READ;
-  for (int step = 0; step < kHandshakeStepsMax; ++step) {
+  const auto until = std::chrono::steady_clock::now() + timeout;
+  int error = SSL_ERROR_NONE;
+  while (true) {
     error = SSL_get_error(connection, SSL_connect(connection));
     const bool waits = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
     const short events = error == SSL_ERROR_WANT_WRITE ? POLLOUT : POLLIN;
-    if (!waits || !is_ready(events, timeout)) break;
+    const auto left = std::chrono::ceil<base::Duration>(until - std::chrono::steady_clock::now());
+    if (!waits || left.count() <= 0 || !is_ready(events, left)) break;
   }
   if (error == SSL_ERROR_NONE) {
     // All records that have arrived with one system call. Only here: of an answer to a call, what

@@ -70,7 +70,8 @@ class TlsConnection {
   TlsConnection(const TlsConnection&) = delete;
   TlsConnection& operator=(const TlsConnection&) = delete;
 
-  // False: it broke, took longer, or the server is not the one that is trusted (verify_result()).
+  // False: it broke, took longer as a whole, or the server is not the one that is trusted
+  // (verify_result()).
   bool handshake(base::Duration timeout);
   // X509_V_OK unless it was the server's certificate.
   long verify_result() const { return verify_result_; }
