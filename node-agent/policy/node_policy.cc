@@ -31,6 +31,9 @@ constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
 // From the request to delete a pod until kubelet sends SIGTERM, and the fraction of a second that a
 // deletionTimestamp lacks. Measured on a slow node: 3 s.
 constexpr base::Duration kKubeletLag = std::chrono::seconds{5};
+// How long a pod is let run for ephemeral containers that do not start: kubelet waits no longer for
+// the runtime (runtimeRequestTimeout), only for an image.
+constexpr base::Duration kDebugStartMax = std::chrono::minutes{2};
 
 // Returns true if both say the same; their numbers are not compared.
 bool same(const Assignment& a, const Assignment& b) {
@@ -430,8 +433,20 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
 // startedAt belongs, but waits at most settle + 1 s by the monotonic clock: a wall clock that was
 // set back must not keep the pod out of its turns.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
-  // kubectl debug adds a container to a running pod; while it starts the pod must not be frozen.
-  if (facts.starts_a_container) settled_.erase(facts.uid);
+  // kubectl debug adds a container to a running pod; while it starts the pod must not be frozen. If
+  // it does not start (there is no such image), the pod takes its turns again all the same, or it
+  // would run beside the others for ever.
+  if (!facts.starts_a_container) {
+    starting_since_.erase(facts.uid);
+  } else {
+    const base::Duration until =
+        starting_since_.try_emplace(facts.uid, inputs.monotonic).first->second + kDebugStartMax;
+    if (inputs.monotonic < until) {
+      settled_.erase(facts.uid);
+      wake_at(until);
+      return false;
+    }
+  }
   if (settled_.contains(facts.uid)) return true;
   if (!facts.settled_at || !inputs.rules_known) return false;
   const base::Duration since =
@@ -648,6 +663,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   std::erase_if(looked_at_ending_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(starting_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
 

@@ -161,6 +161,7 @@ class NodePolicy {
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;
+  std::map<std::string, base::Duration> starting_since_;  // with ephemeral containers that wait
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
   std::set<std::string> looked_at_ending_;  // see adopt_foreign_once()

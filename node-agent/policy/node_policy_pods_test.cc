@@ -79,6 +79,36 @@ TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
   EXPECT_FALSE(node_.runs("b"));
 }
 
+// kubectl debug with an image that does not exist: kubelet tries to pull it for as long as the pod
+// lives. The pod runs beside the other gang for 2 min, and then takes its turns, also if a second
+// container is added that starts.
+TEST_F(NodePolicyTest, AnEphemeralContainerThatNeverStartsDoesNotKeepThePodThawed) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  kube::ContainerStatus missing{.name = "missing"};
+  missing.state.waiting = kube::ContainerWaiting{.reason = "ImagePullBackOff"};
+  node_.pod("b").status.ephemeral_container_statuses = {missing};
+  node_.run_for(seconds{119});
+  EXPECT_TRUE(node_.runs("b"));
+  node_.run_for(seconds{2});
+  EXPECT_FALSE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kControlled);
+  kube::ContainerStatus shell{.name = "shell"};
+  shell.state.running = kube::ContainerRunning{.started_at = node_.clock().wall()};
+  node_.pod("b").status.ephemeral_container_statuses = {missing, shell};
+  node_.run_for(seconds{600});
+  EXPECT_FALSE(node_.runs("b"));
+
+  // It is gone and another one starts: the pod is let run once more.
+  node_.pod("b").status.ephemeral_container_statuses = {shell};
+  node_.run_for(seconds{1});
+  shell.state = {.waiting = kube::ContainerWaiting{.reason = "ContainerCreating"}};
+  node_.pod("b").status.ephemeral_container_statuses = {shell};
+  node_.run_for(seconds{1});
+  EXPECT_TRUE(node_.runs("b"));
+}
+
 // The timetable names a pod, but the pod of that name has another owner, or is bound elsewhere.
 // Freezing it would stop a stranger.
 TEST_F(NodePolicyTest, RefusesAPodOfAnotherJobOrNode) {

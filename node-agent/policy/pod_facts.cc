@@ -52,12 +52,10 @@ base::Instant settled_since(base::Instant started_at, base::Duration settle) {
          std::chrono::seconds{1} + settle;
 }
 
-// Returns the latest such instant of all containers; nullopt while one has not started, since the
-// runtime is still at work in the pod.
+// Returns the latest such instant of all containers; nullopt while one of the template's has not
+// started, since the runtime is still at work in the pod.
 std::optional<base::Instant> settled_at(const kube::Pod& pod, base::Duration settle) {
-  if (!init_is_done(pod) || pod.spec.containers.empty() || starts_a_container(pod)) {
-    return std::nullopt;
-  }
+  if (!init_is_done(pod) || pod.spec.containers.empty()) return std::nullopt;
   base::Instant latest{};
   for (const kube::ContainerStatus& status : pod.status.ephemeral_container_statuses) {
     if (!status.state.running || !status.state.running->started_at) continue;

@@ -25,11 +25,12 @@ struct PodFacts {
   // When that time is over, by the API server's clock. Of a pod that is being deleted; nullopt of
   // one that is disrupted only.
   std::optional<base::Instant> deleted_by{};
-  // The instant from which the containers count as settled; nothing while one of them has yet to
-  // start or an init container is not done, and of a pod that is of no Job or has ended.
+  // The instant from which the containers that have started count as settled; nothing while one of
+  // spec.containers has yet to start or an init container is not done, and of a pod that is of no
+  // Job or has ended.
   std::optional<base::Instant> settled_at{};
-  // An ephemeral container (kubectl debug) has yet to start: it could not in a frozen pod, so a pod
-  // that had settled must settle once more.
+  // An ephemeral container (kubectl debug) has yet to start, which it could not in a frozen pod. If
+  // its image does not exist it never will.
   bool starts_a_container = false;
 
   friend bool operator==(const PodFacts&, const PodFacts&) = default;
