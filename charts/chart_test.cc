@@ -352,7 +352,7 @@ TEST_F(Chart, AgentIsConfined) {
 // The findings of the agents come from the API server: the pod needs no right on any node. A lower
 // hook weight runs first. The two pods differ in nothing but their container.
 TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
-  const Objects objects = render(set({"rbac.bindLookToAuthenticated=false"}));
+  const Objects objects = render();
   const json nodes = find(objects, "Pod/kubegang-test-nodes");
   EXPECT_EQ(nodes["metadata"]["annotations"]["helm.sh/hook"], "test");
   EXPECT_EQ(nodes["metadata"]["annotations"]["helm.sh/hook-weight"], "-1");
@@ -370,8 +370,7 @@ TEST_F(Chart, HelmTestAsksWhatEveryNodeGrantsBeforeItRunsAGang) {
   gang.erase("containers");
   EXPECT_EQ(pod, gang);
   EXPECT_EQ(pod["securityContext"]["runAsNonRoot"], true);
-  const json binding = find(objects, "ClusterRoleBinding/kubegang-test-looker");
-  EXPECT_EQ(binding["roleRef"]["name"], "kubegang-looker");
+  const json binding = find(objects, "ClusterRoleBinding/kubegang-test-nodes");
   EXPECT_EQ(binding["subjects"][0]["name"], "kubegang-test");
 }
 

@@ -1,5 +1,6 @@
 #include "node-agent/program/cluster_check.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "kube/client.h"
@@ -27,13 +28,21 @@ std::string told(const kube::Condition* condition) {
 
 }  // namespace
 
-// A node passes if its agent obeys and has been granted what a switch needs. A cluster without a
-// NodeTimetable has no partition, and there is nothing that could have passed.
+// A node passes if its agent obeys and has been granted what a switch needs. Nodes whose jobs never
+// take turns have no NodeTimetable, and need no agent.
 // A line for each node, for example "n7: Obeying, Limited", and below it the messages with what to
 // change.
-ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
-  ClusterCheck check{.passed = !nodes.empty()};
-  if (nodes.empty()) check.table = "no node is in a partition: create a Partition first\n";
+ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes,
+                           const std::vector<kube::Partition>& partitions) {
+  if (nodes.empty()) {
+    const bool have_nodes = std::any_of(
+        partitions.begin(), partitions.end(),
+        [](const kube::Partition& partition) { return partition.status.nodes.value_or(0) > 0; });
+    if (!have_nodes) return {.table = "no node is in a partition: create a Partition first\n"};
+    return {.table = "no partition lets jobs take turns: the agents have nothing to do\n",
+            .passed = true};
+  }
+  ClusterCheck check{.passed = true};
   for (const kube::NodeTimetable& node : nodes) {
     const kube::Condition* ready = kube::find_condition(node.status.conditions, "Ready");
     const kube::Condition* granted = kube::find_condition(node.status.conditions, "Granted");
@@ -52,7 +61,8 @@ ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes) {
 }
 
 // Lists the NodeTimetables again and again until all pass or the time is over, then prints the last
-// table: a table that fails shows the state after the wait.
+// table: a table that fails shows the state after the wait. If there is none, the operator may just
+// have started.
 int run_cluster_check(const std::string& kubeconfig) {
   RealSwitchClock clock;
   kube::ThreadSleeper sleeper;
@@ -66,8 +76,11 @@ int run_cluster_check(const std::string& kubeconfig) {
   for (;;) {
     const auto nodes = client.list<kube::NodeTimetable>();
     if (!nodes) return fail_with(nodes.error());
-    const ClusterCheck check = check_cluster(nodes->items);
-    if (check.passed || clock.monotonic() >= give_up) {
+    const auto partitions = client.list<kube::Partition>();
+    if (!partitions) return fail_with(partitions.error());
+    const ClusterCheck check = check_cluster(nodes->items, partitions->items);
+    const bool may_be_early = nodes->items.empty();
+    if ((check.passed && !may_be_early) || clock.monotonic() >= give_up) {
       std::fputs(check.table.c_str(), stdout);
       return check.passed ? 0 : kExitFailed;
     }

@@ -6,18 +6,22 @@
 #include <vector>
 
 #include "api/node_timetable.h"
+#include "api/partition.h"
 
 namespace agent {
 
 struct ClusterCheck {
   std::string table{};  // a line for each node; below it what to change
-  bool passed = false;  // there are nodes, all are obeying (or switched off by a person), and none
-                        // lacks what it needs
+  // All nodes that take turns are obeying (or switched off by a person), and none lacks what it
+  // needs. There are such nodes, or partitions with nodes, none of which takes turns.
+  bool passed = false;
 };
 // Pure.
-ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes);
+ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes,
+                           const std::vector<kube::Partition>& partitions);
 
-// Asks until the check passes, a minute at most; prints the table. Returns the exit code.
+// Asks until the check passes, a minute at most, and as long for the first timetable; prints the
+// table. Returns the exit code.
 int run_cluster_check(const std::string& kubeconfig);
 
 }  // namespace agent

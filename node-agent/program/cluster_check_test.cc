@@ -29,7 +29,8 @@ TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
       check_cluster({node("n1", {condition("Ready", kTrue, "Obeying"),
                                  condition("Granted", kTrue, "AllGranted")}),
                      node("n2", {condition("Ready", kFalse, "KillSwitch", "a person said so"),
-                                 condition("Granted", kTrue, "Limited", "FIFO: refused")})});
+                                 condition("Granted", kTrue, "Limited", "FIFO: refused")})},
+                    {});
   EXPECT_TRUE(check.passed);
   EXPECT_EQ(check.table,
             "n1: Obeying, AllGranted\n"
@@ -37,8 +38,7 @@ TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
 }
 
 // A good node beside one that has not reported, lacks a grant, or has stopped. `helm test` fails by
-// that, so a gang is not started on such a cluster. A cluster without any timetable has no node to
-// check, which is a failure, too.
+// that, so a gang is not started on such a cluster.
 TEST(ClusterCheck, FailsForASingleNode) {
   const kube::NodeTimetable good =
       node("n1", {condition("Ready", kTrue, "Obeying"), condition("Granted", kTrue, "AllGranted")});
@@ -51,12 +51,26 @@ TEST(ClusterCheck, FailsForASingleNode) {
             "n2: Obeying, Missing\n    freezer: read-only"},
            {{condition("Ready", kFalse, "Stopped"), condition("Granted", kTrue, "AllGranted")},
             "n2: Stopped, AllGranted"}}) {
-    const ClusterCheck check = check_cluster({good, node("n2", conditions)});
+    const ClusterCheck check = check_cluster({good, node("n2", conditions)}, {});
     EXPECT_FALSE(check.passed) << words;
     EXPECT_THAT(check.table, HasSubstr(words));
   }
-  EXPECT_FALSE(check_cluster({}).passed);
-  EXPECT_THAT(check_cluster({}).table, HasSubstr("create a Partition"));
+}
+
+// Without a timetable there is nothing to check: a failure if no partition has nodes, since no job
+// could run; all right if there are nodes, but no turns (whole nodes, without gang).
+TEST(ClusterCheck, WithoutTimetablesThePartitionsDecide) {
+  kube::Partition partition;
+  for (const std::optional<std::int32_t> nodes : {std::optional<std::int32_t>{}, {0}}) {
+    partition.status.nodes = nodes;
+    const ClusterCheck check = check_cluster({}, {partition});
+    EXPECT_FALSE(check.passed);
+    EXPECT_THAT(check.table, HasSubstr("create a Partition"));
+  }
+  partition.status.nodes = 2;
+  const ClusterCheck check = check_cluster({}, {{}, partition});
+  EXPECT_TRUE(check.passed);
+  EXPECT_THAT(check.table, HasSubstr("nothing to do"));
 }
 
 }  // namespace

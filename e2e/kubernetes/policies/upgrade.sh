@@ -19,6 +19,9 @@ deny "zed sees no timetables" 'cannot list resource "nodetimetables"' as zed get
 deny "nor does anna" 'cannot list resource "nodetimetables"' as anna get nodetimetables
 allow "an administrator does" as dora get nodetimetables
 allow "the agent does" with_token "$agent" get nodetimetables
+for kind in nodetimetables partitions; do
+  allow "helm test lists $kind" k auth can-i list $kind.kubegang.io --as=$account-test
+done
 for kind in partitions qos accounts schedulerconfigs usagerecords; do
   allow "zed sees $kind" as zed get $kind.kubegang.io
 done
