@@ -102,19 +102,17 @@ NodePolicy::NodePolicy(std::string node, JournalFile journal, std::string boot_i
       cpu_sets_{opener},
       adoption_{opener} {}
 
-// 1. No journal of this boot: nothing was frozen by an agent. 2. A damaged one: adopt_unknown()
-//    finds our pods later. 3. A whole one: its pods, CPU sets and timetable go on.
+// 1. No journal of this boot, or a damaged one: which pods are ours is not known, adopt_unknown()
+//    finds them later by what is frozen. Usually no agent was here before, but somebody may have
+//    removed the file.
+// 2. A whole one: its pods, CPU sets and timetable go on.
 NodePolicy::Adopted NodePolicy::adopt() {
   Adopted adopted;
   const base::Result<Journal> journal = journal_file_.read(boot_id_);
-  if (!journal && journal.error().code == base::Code::kNotFound) return adopted;
-  // The journal exists, readable or not: an agent was here during this boot and may have left pods
-  // frozen.
-  adopted.found = true;
+  unknown_ = !journal.ok();
+  adopted.found = journal.ok() || journal.error().code != base::Code::kNotFound;
   if (!journal) {
-    adopted.damage = journal.error().message;
-    // Which pods are ours is not known then. adopt_unknown() finds them by what is frozen now.
-    unknown_ = true;
+    if (adopted.found) adopted.damage = journal.error().message;
     return adopted;
   }
   adopted.journal = journal_ = *journal;
@@ -601,7 +599,7 @@ std::vector<PodIdentity> NodePolicy::pods_to_name(const Inputs& inputs,
 // name run.
 void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::Wanted>& cpu_sets,
                                Assignment& assignment) {
-  if (unknown_) return;  // The damaged one tells the next process that nothing is known.
+  if (unknown_) return;  // A damaged one, or none, tells the next process that nothing is known.
   Journal next{.boot_id = boot_id_, .lease = inputs.lease};
   if (inputs.rules_known) {
     next.rules = Rules{.settings = inputs.settings, .kill_switch = inputs.kill_switch};

@@ -157,7 +157,7 @@ class NodePolicy {
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
   Adoption adoption_;
-  bool unknown_ = false;  // the journal was damaged and the pods are not known yet, see adopt()
+  bool unknown_ = false;  // no journal says which pods are ours, and they are not known yet
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;

@@ -89,8 +89,11 @@ TEST_F(NodePolicyTest, ThawsAfterARestartWhatIsNotListedAnyMore) {
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
 }
 
-// With a damaged journal the pods of kubegang Jobs count as ours, those of others as foreign.
-TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
+// With a damaged journal, or without the one that an agent had, the pods of kubegang Jobs count as
+// ours, those of others as foreign.
+class NodePolicyWithoutJournalTest : public NodePolicyTest,
+                                     public ::testing::WithParamInterface<bool> {};
+TEST_P(NodePolicyWithoutJournalTest, TakesOverWhatAKubegangJobControls) {
   two_gangs();
   node_.add_pod("c", "c");
   node_.add_pod("alien", "alien").metadata.owner_references[0].kind = "ReplicaSet";
@@ -99,6 +102,7 @@ TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   node_.cgroup("alien").request = FreezeRequest::kFrozen;  // by another program
   ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
   damage_journal("");
+  if (GetParam()) std::filesystem::remove(node_.directory() + "/journal");
   node_.restart_agent();
   node_.publish(node_.timetable({"a", "b", "alien"}, {{0}, {1}}));  // c is not listed any more
   node_.step();
@@ -113,7 +117,10 @@ TEST_F(NodePolicyTest, WithADamagedJournalTakesOverWhatAKubegangJobControls) {
   EXPECT_EQ(node_.cgroup("alien").writes, 0U);
 }
 
-// Starting without a journal would take b for foreign and leave it frozen.
+INSTANTIATE_TEST_SUITE_P(Journal, NodePolicyWithoutJournalTest, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "Removed" : "Damaged"; });
+
+// It is there, and who starts without it would take b for foreign and leave it frozen.
 TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   two_gangs();
   node_.step();
@@ -176,8 +183,10 @@ TEST_F(NodePolicyTest, AnAgentThatDiesBeforeThePodsAreKnownLeavesADamagedJournal
 // The rule on top: a pod is frozen only after the journal names it, also if it becomes ours later.
 TEST_F(NodePolicyTest, FreezesAPodWhoseForeignFreezeEndedOnlyOnceTheJournalNamesIt) {
   two_gangs();
-  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.publish(node_.timetable({"a"}, {{0}}));
+  node_.step();
   node_.cgroup("b").request = FreezeRequest::kFrozen;
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.run_for(seconds{1});
   ASSERT_EQ(node_.view("b").state, FreezeState::kForeign);
   ASSERT_THAT(journaled(), ElementsAre("uid-a"));

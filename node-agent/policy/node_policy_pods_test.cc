@@ -331,7 +331,10 @@ TEST_F(NodePolicyTest, ThawsWhatIsLeftOfAFinishedOrVanishedPod) {
 // b was frozen before it was listed, so the journal does not name it.
 TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
   two_gangs();
+  node_.publish(node_.timetable({"a"}, {{0}}));
+  node_.step();
   node_.cgroup("b").request = FreezeRequest::kFrozen;
+  node_.publish(node_.timetable({"a", "b"}, {{0}, {1}}));
   node_.run_for(seconds{5});
   EXPECT_FALSE(node_.runs("b"));
   EXPECT_EQ(node_.cgroup("b").writes, 0U);
