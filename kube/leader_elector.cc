@@ -45,12 +45,17 @@ LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOp
 }
 
 // A leader that could not renew in time gives up by itself, before others may take over: the
-// deadline is shorter than the Lease.
+// deadline is shorter than the Lease. It does so, too, if the renewal came a moment later all the
+// same: from the deadline on is_leader() was false, and who asked then has left things undone.
 base::Duration LeaderElector::step() {
-  const Outcome outcome = try_acquire_or_renew();
-  if (leading_ && outcome == Outcome::kHeldByOther) lose();
-  // Nothing was heard of the server for the whole deadline. Another process may lead soon.
-  if (leading_ && !is_leader()) lose();
+  if (leading_) {
+    const base::Duration deadline = renew_by();
+    const bool renewed = clock_.monotonic() < deadline &&
+                         try_acquire_or_renew() != Outcome::kHeldByOther;
+    if (!renewed || clock_.monotonic() >= deadline) lose();
+  } else {
+    try_acquire_or_renew();
+  }
   if (leading_) return options_.retry_period;
   // Candidates spread, as client-go's JitterFactor 1.2 does.
   const auto jitter = static_cast<std::uint64_t>(options_.retry_period.count()) * 6 / 5;
@@ -59,9 +64,10 @@ base::Duration LeaderElector::step() {
 
 // Two atomics without a lock: the writer stores the time first and `leading_` after it, so a reader
 // that sees a new leader with an old time errs on the side of false.
-bool LeaderElector::is_leader() const {
-  const base::Duration renewed_at{renewed_at_micros_.load()};
-  return leading_ && clock_.monotonic() < renewed_at + options_.renew_deadline;
+bool LeaderElector::is_leader() const { return leading_ && clock_.monotonic() < renew_by(); }
+
+base::Duration LeaderElector::renew_by() const {
+  return base::Duration{renewed_at_micros_.load()} + options_.renew_deadline;
 }
 
 // As client-go does it: whether another leader is alive is judged by our own clock, from when we

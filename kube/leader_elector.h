@@ -56,7 +56,7 @@ class LeaderElector {
   base::Duration step();
 
   // Holds the Lease, renewed less than renew_deadline ago: also false in a thread that looks after
-  // a pause, before step() has noticed.
+  // a pause, before step() has noticed. Once false, it stays so, and on_lost follows.
   bool is_leader() const;
 
   // Gives the Lease up, so that the next leader need not wait. Does nothing if not leading.
@@ -74,6 +74,7 @@ class LeaderElector {
   bool observed_is_valid() const;
   Outcome failed(const base::Error& error);
   LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
+  base::Duration renew_by() const;  // by the monotonic clock
   void lose();
   void clear();  // writes that nobody holds the Lease as observed
 

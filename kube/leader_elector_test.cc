@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "kube/testing/fake_transport.h"
@@ -26,10 +27,12 @@ class LeaseServer {
   bool down = false;
   int answers_lost = 0;  // of the next writes: they are carried out, the answers do not arrive
   json lease;            // null: none
+  std::function<void(const Request&)> before{};  // each answer
 
  private:
   base::Result<Response> handle(const Request& request) {
     if (down) return base::Error{Code::kUnavailable, "connection refused"};
+    if (before) before(request);
     const auto status = [](int code, const char* reason) {
       return Response{code, {}, json{{"reason", reason}, {"message", reason}}.dump()};
     };
@@ -153,6 +156,31 @@ TEST_F(LeaderElectorTest, LeaderThatCannotRenewInTimeLoses) {
   EXPECT_FALSE(a_.elector.is_leader());  // before step() notices
   a_.elector.step();
   EXPECT_EQ(a_.lost_count, 1);
+}
+
+// Between the deadline and a renewal that comes a little later, the writers of the process have
+// dropped what they were to write. If it led on, nobody would ever write that.
+TEST_F(LeaderElectorTest, RenewalBehindTheDeadlineComesTooLate) {
+  a_.elector.step();
+  clock_.advance(seconds{10});
+  a_.elector.step();
+  EXPECT_EQ(a_.lost_count, 1);
+  EXPECT_FALSE(a_.elector.is_leader());
+}
+
+TEST_F(LeaderElectorTest, RenewalWhoseAnswerComesBehindTheDeadlineIsTooLate) {
+  a_.elector.step();
+  clock_.advance(seconds{2});
+  bool was_leader = true;
+  // Reading and writing take 4 s each.
+  server_.before = [&](const Request&) {
+    clock_.advance(seconds{4});
+    was_leader = a_.elector.is_leader();
+  };
+  a_.elector.step();
+  ASSERT_FALSE(was_leader);
+  EXPECT_EQ(a_.lost_count, 1);
+  EXPECT_FALSE(a_.elector.is_leader());
 }
 
 // A process that ends in order gives the Lease back, so its successor need not wait for 15 s. That
