@@ -93,6 +93,13 @@ INSTANTIATE_TEST_SUITE_P(
                {{"placement", {{"hostlist", "n[1-"}}}},
                "spec.placement.hostlist: hostlist \"n[1-\": a number is missing at character 5 "
                "(example: n[12-16,20])"},
+        BadJob{"excluded",
+               {{"placement", {{"hostlist", "n[1-3]"}, {"excludeHostlist", "n2"}}}},
+               "node \"n2\" is excluded by spec.placement.excludeHostlist; leave it out"},
+        // As many names as two lists can have: each is named once, or not at all.
+        BadJob{"all_excluded",
+               {{"placement", {{"hostlist", "n[1-65536]"}, {"excludeHostlist", "n[1-65536]"}}}},
+               "node \"n1\" and 65535 more are excluded by spec.placement.excludeHostlist"},
         BadJob{"constraint", {{"placement", {{"constraint", "a&"}}}}, "spec.placement.constraint"},
         BadJob{"time", {{"schedule", {{"timeLimit", "0s"}}}}, "spec.schedule.timeLimit: 0s"},
         BadJob{"memory",
