@@ -336,11 +336,17 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     const kube::Job& job = *outcome.result;
     owners_[job.metadata.uid] = outcome.owner_uid;
     // Noted at once: the watch may lag, and a second attempt must not be made in the meantime.
-    adopted.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
-                                                      .attempt = attempt_of(job.metadata),
-                                                      .failures = failures_before(job.metadata),
-                                                      .version = job.metadata.resource_version,
-                                                      .unseen_since = now});
+    const auto [entry, is_new] = adopted.jobs.try_emplace(
+        job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
+                                 .attempt = attempt_of(job.metadata),
+                                 .failures = failures_before(job.metadata),
+                                 .version = job.metadata.resource_version,
+                                 .unseen_since = now});
+    if (is_new || !has_failed(entry->second.status)) return;
+    // An attempt that has failed has this name: somebody edited its label.
+    adopted.creation.failed(now);
+    adopted.refusal = "the kubegang Job " + job.metadata.name +
+                      " has failed, and its labels say that it was another attempt";
     return;
   }
   const base::Error& error = outcome.result.error();
@@ -516,9 +522,10 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
   const OurJob* present = nullptr;
   for (const auto& [uid, job] : adopted.jobs) {
     // Attempts before this one have failed, and those after it do not exist yet: at most one is
-    // present.
-    const bool is_going = job.deleted || job.taken_away;
-    if (job.attempt == failed.attempts && !is_going) present = &job;
+    // present, whatever its label says, which users can edit.
+    const bool is_over = is_final(job.status) && has_failed(job.status);
+    if (is_over || job.deleted || job.taken_away) continue;
+    if (present == nullptr || job.attempt == failed.attempts) present = &job;
   }
   // The order decides: a result stands whatever the spec says now, the limit of failures comes
   // before a suspension, and only a Job that is neither finished nor suspended is made.

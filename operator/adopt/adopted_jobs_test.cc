@@ -368,6 +368,39 @@ TEST_P(EditedLabels, WithImpossibleNumbersAreIgnored) {
   EXPECT_EQ(batch_.status.failed, 1);
 }
 
+// A possible number on an attempt that runs: it stays the present one, no other is made beside it,
+// and its end is the batch Job's.
+TEST_F(AdoptedJobsTest, AnEditedLabelMakesNoOtherAttempt) {
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  first.metadata.labels[std::string{kube::kLabelAttempt}] = "5";
+  runs(first, true);
+  EXPECT_THAT(all_due(), IsEmpty());
+  ends(first, kube::JobState::kCompleted);
+  EXPECT_THAT(all_due(), IsEmpty());
+  EXPECT_EQ(says(kube::kBatchComplete), "True CompletionsReached");
+}
+
+// A lower number on one that has failed: the next attempt would have its name. That is not tried
+// over and over.
+TEST_F(AdoptedJobsTest, AFailedAttemptWithALowerNumberIsTold) {
+  kube::BatchFailureRule ignored{.action = "Ignore"};
+  ignored.on_exit_codes = kube::BatchExitCodes{.op = "NotIn", .values = {9}};
+  batch_.spec.pod_failure_policy = kube::BatchFailurePolicy{{ignored}};
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  ends(first, kube::JobState::kFailed);
+  kube::Job second = made(all_due(), "two");
+  answer(second);
+  second.metadata.labels[std::string{kube::kLabelAttempt}] = "0";
+  ends(second, kube::JobState::kFailed);
+  (void)made(all_due(), "two");  // which the API server answers with the one that is there
+  answer(second);
+  EXPECT_THAT(due(), IsEmpty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Numbers, EditedLabels,
                          testing::Values("2147483647", "-1", "1000000000", "5th"));
 
