@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/natural_order.h"
@@ -204,57 +205,67 @@ class Reader {
   std::size_t position_ = 0;
 };
 
-// A name taken apart at its last run of digits.
-struct Split {
+// What neighbors have in common around the number in which they differ.
+struct Frame {
   std::string_view prefix;
-  std::string_view digits;  // empty = the name has no usable number
   std::string_view suffix;
 };
 
-// Nodes are usually numbered at the end of their names, perhaps before a suffix such as "-ib". Of a
-// name with several numbers only the last becomes a range: "r1n[1-2]".
-Split split_at_last_number(std::string_view name) {
-  std::size_t end = name.size();
-  while (end > 0 && !is_digit(name[end - 1])) --end;
-  std::size_t begin = end;
-  while (begin > 0 && is_digit(name[begin - 1])) --begin;
-  if (begin == end || end - begin > kDigitsMax) return {name, {}, {}};
-  return {name.substr(0, begin), name.substr(begin, end - begin), name.substr(end)};
+bool are_digits(std::string_view text) {
+  return !text.empty() && text.size() <= kDigitsMax &&
+         std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// At most kDigitsMax digits, as split_at_last_number() ensures, so the sum does not overflow: 10^18
-// is below 2^63.
+// The number that a name has within the frame; empty = it is of another frame. A frame's prefix
+// does not end in a digit and its suffix does not begin with one, so it is the whole number.
+std::string_view number_within(const Frame& frame, std::string_view name) {
+  const std::size_t around = frame.prefix.size() + frame.suffix.size();
+  if (name.size() <= around || !name.starts_with(frame.prefix) || !name.ends_with(frame.suffix)) {
+    return {};
+  }
+  const std::string_view number = name.substr(frame.prefix.size(), name.size() - around);
+  return are_digits(number) ? number : std::string_view{};
+}
+
+// Which of several numbers counts up shows only in two names: nodes are "rack1-n7", "n7.rack1" or
+// "ip-10-0-1-7.eu-west-1.compute.internal". Nothing if the names differ in more than one number.
+std::optional<Frame> frame_of(std::string_view a, std::string_view b) {
+  std::size_t begin = 0;
+  while (begin < a.size() && begin < b.size() && a[begin] == b[begin]) ++begin;
+  while (begin > 0 && is_digit(a[begin - 1])) --begin;
+  std::size_t end = begin;
+  while (end < a.size() && is_digit(a[end])) ++end;
+  const Frame frame{a.substr(0, begin), a.substr(end)};
+  if (number_within(frame, a).empty() || number_within(frame, b).empty()) return std::nullopt;
+  return frame;
+}
+
+// At most kDigitsMax digits, as number_within() ensures, so the sum does not overflow: 10^18 is
+// below 2^63.
 std::uint64_t number_of(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');
   return number;
 }
 
-// Names [begin, end) that share prefix and suffix, as "prefix[1-3,7]suffix".
-// A run goes on as long as the next name is the number plus one, padded as the first of the run:
-// 08, 09, 10 are a run; 8 and 09 are not, since expanding pads a range as its first number is.
-// The shape without brackets for a single name matters: "n[1]" would be read back as "n1", but
-// users compare what a status shows with the names of their nodes.
-std::string write_group(std::span<const Split> group) {
-  std::string ranges;
-  bool several = false;
-  for (std::size_t first = 0; first < group.size();) {
-    const std::size_t width = group[first].digits.size();
+// Numbers of two or more names of one frame, as "prefix[1-3,7]suffix". A run goes on as long as the
+// next number is one more, padded as the first of the run: 08, 09, 10 are a run; 8 and 09 are not,
+// since expanding pads a range as its first number is.
+std::string write_group(const Frame& frame, std::span<const std::string_view> numbers) {
+  std::string text{frame.prefix};
+  for (std::size_t first = 0; first < numbers.size();) {
+    const std::size_t width = numbers[first].size();
     std::size_t last = first;
     // As text and not as numbers: "009" follows "008", "9" does not.
-    while (last + 1 < group.size() &&
-           group[last + 1].digits == padded(number_of(group[last].digits) + 1, width)) {
+    while (last + 1 < numbers.size() &&
+           numbers[last + 1] == padded(number_of(numbers[last]) + 1, width)) {
       ++last;
     }
-    several = several || first != 0 || last != first;
-    if (first != 0) ranges += ',';
-    ranges += group[first].digits;
-    if (last != first) ranges.append("-").append(group[last].digits);
+    text.append(first == 0 ? "[" : ",").append(numbers[first]);
+    if (last != first) text.append("-").append(numbers[last]);
     first = last + 1;
   }
-  std::string text{group.front().prefix};
-  text += several ? "[" + ranges + "]" : ranges;
-  return text.append(group.front().suffix);
+  return text.append("]").append(frame.suffix);
 }
 
 }  // namespace
@@ -265,7 +276,8 @@ base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
 }
 
 // 1. Sort in natural order and drop repetitions, so that equal sets have equal texts.
-// 2. Join neighbors that share prefix and suffix into one group of ranges.
+// 2. Join neighbors that differ in one number into one group of ranges. A single name is written as
+//    it is: users compare what a status shows with the names of their nodes.
 // The order of the sort is the order of an allocation's nodes, and the ranks of a job's tasks
 // follow from it. Joining n1-a and n2-a across n1-b would be shorter but would change that order,
 // so only neighbors are joined.
@@ -276,26 +288,23 @@ std::string compress_hostlist(std::span<const std::string> names) {
   std::sort(sorted.begin(), sorted.end(), base::natural_less);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
 
-  std::vector<Split> splits;
-  splits.reserve(sorted.size());
-  for (const std::string_view name : sorted) splits.push_back(split_at_last_number(name));
-
   std::string text;
-  for (std::size_t begin = 0; begin < splits.size();) {
-    std::size_t end = begin + 1;
-    // Only neighbors are joined, so that expanding keeps the order.
-    while (end < splits.size() && !splits[begin].digits.empty() && !splits[end].digits.empty() &&
-           splits[end].prefix == splits[begin].prefix &&
-           splits[end].suffix == splits[begin].suffix) {
-      ++end;
-    }
+  std::vector<std::string_view> numbers;
+  for (std::size_t begin = 0; begin < sorted.size();) {
     if (!text.empty()) text += ',';
-    if (splits[begin].digits.empty()) {
-      text += splits[begin].prefix;
-    } else {
-      text += write_group(std::span{splits}.subspan(begin, end - begin));
+    const std::optional<Frame> frame =
+        begin + 1 < sorted.size() ? frame_of(sorted[begin], sorted[begin + 1]) : std::nullopt;
+    if (!frame) {
+      text += sorted[begin++];
+      continue;
     }
-    begin = end;
+    numbers.clear();
+    for (; begin < sorted.size(); ++begin) {
+      const std::string_view number = number_within(*frame, sorted[begin]);
+      if (number.empty()) break;
+      numbers.push_back(number);
+    }
+    text += write_group(*frame, numbers);
   }
   return text;
 }

@@ -26,9 +26,9 @@ inline constexpr std::size_t kHostNameBytesMax = 253;  // a DNS name (RFC 1035)
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
 // The shortest hostlist that this writer knows: names in natural order (base::natural_less),
-// repetitions dropped, runs of consecutive numbers joined; of a name with several numbers the last
-// one is bracketed. expand_hostlist of it gives exactly the sorted names. REQUIRES: names that
-// expand_hostlist could have returned.
+// repetitions dropped, neighbors that differ in one number joined: "r1n[1-2],r2n1". expand_hostlist
+// of it gives exactly the sorted names, unless it is longer than kHostlistBytesMax. REQUIRES: names
+// that expand_hostlist could have returned.
 std::string compress_hostlist(std::span<const std::string> names);
 
 }  // namespace slurm

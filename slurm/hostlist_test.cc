@@ -88,6 +88,8 @@ TEST(Hostlist, CompressesRunsInNaturalOrder) {
       {{"login", "n1", "n2"}, "login,n[1-2]"},
       {{"r1n1", "r1n2", "r2n1"}, "r1n[1-2],r2n1"},
       {{"n1-ib", "n2-ib"}, "n[1-2]-ib"},
+      {{"ip-10-0-1-9.ec2.internal", "ip-10-0-1-10.ec2.internal", "ip-10-0-2-10.ec2.internal"},
+       "ip-10-0-1-[9-10].ec2.internal,ip-10-0-2-10.ec2.internal"},
   };
   for (const auto& [names, want] : cases) EXPECT_EQ(compress_hostlist(names), want);
 }

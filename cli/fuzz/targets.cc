@@ -61,6 +61,8 @@ void fuzz_hostlist(std::string_view input) {
   names->erase(std::unique(names->begin(), names->end()), names->end());
   // "n2,n[1-3]" is n1, n2, n3, and then "n[1-3]": another text and the same set.
   const std::string text = slurm::compress_hostlist(*names);
+  // Names that have little in common make a text longer than any that is read.
+  if (text.size() > slurm::kHostlistBytesMax) return;
   const base::Result<std::vector<std::string>> again = slurm::expand_hostlist(text);
   CHECK(again.ok() && *again == *names, text);
 }
