@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -87,6 +89,21 @@ void set_timeouts(httplib::ClientImpl& client, base::Duration timeout) {
   client.set_connection_timeout(std::min(timeout, kConnectTimeoutMax));
   client.set_read_timeout(timeout);
   client.set_write_timeout(timeout);
+}
+
+// Makes the kernel ask the other end, if it is quiet, whether it is still there, and give up a
+// connection of which nothing has been heard for ten seconds: a machine that was reset, or a load
+// balancer that forgot, says nothing, and a watch would wait for it until it has been idle for
+// minutes. Behind a proxy it is the proxy that answers.
+void notice_a_dead_peer(int descriptor) {
+  const auto set = [descriptor](int level, int option, int value) {
+    setsockopt(descriptor, level, option, &value, sizeof value);
+  };
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 4);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 10'000);  // ms; what was sent and is not acknowledged
 }
 
 // Fails the connection that is being made: its descriptor becomes one that cannot connect. (The
@@ -481,6 +498,7 @@ class HttpTransport::Connections {
     // acknowledgement of the first (Nagle's algorithm).
     client->set_tcp_nodelay(true);
     client->set_url_encode(false);  // paths are encoded already
+    client->set_socket_options(notice_a_dead_peer);
     // An API server does not redirect. A redirect would take our credentials elsewhere.
     client->set_follow_location(false);
     return Connection{std::move(client), std::move(party)};
@@ -625,8 +643,7 @@ base::Status HttpTransport::stream(const Request& request,
   if (!credential.ok()) return credential.error();
   auto library_request = connections_->library_request(request, *credential);
   if (!library_request.ok()) return library_request.error();
-  // A connection of its own, since it ends with the stream, and since another thread may break it
-  // off.
+  // A connection of its own: it ends with the stream, and another thread may break it off.
   auto made = connections_->make(*credential, request.gather);
   if (!made.ok()) return made.error();
   httplib::ClientImpl& client = *made->client;
@@ -634,6 +651,7 @@ base::Status HttpTransport::stream(const Request& request,
   // stop() reaches a connection only once it is being made (it waits for the library's lock); a
   // stop before that is seen here, after the lock was taken.
   client.set_socket_options([&](int descriptor) {
+    notice_a_dead_peer(descriptor);
     if (stop.stop_requested()) spoil(descriptor);
   });
 

@@ -12,6 +12,8 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <sstream>
+#include <string>
 #include <thread>
 
 namespace kube {
@@ -257,6 +259,45 @@ TEST(HttpTransport, StopBeforeTheStreamBeginsEndsItToo) {
       stop.get_token());
   gate.open();
   EXPECT_EQ(ended.error().code, Code::kCancelled);
+}
+
+// The kernel's timers of this machine's connections to a port: 2 stands for keepalive (proc(5)).
+std::string timers_of(int port) {
+  std::ifstream table{"/proc/net/tcp"};
+  std::string timers;
+  for (std::string line; std::getline(table, line);) {
+    std::istringstream words{line};
+    std::string number, local, remote, state, queues, timer;
+    words >> number >> local >> remote >> state >> queues >> timer;
+    const bool is_ours =
+        state == "01" && remote.size() == 13 && std::stoi(remote.substr(9), nullptr, 16) == port;
+    if (is_ours) timers += timer.substr(0, 2);
+  }
+  return timers;
+}
+
+// An API server that is gone without a word is noticed because the kernel asks: of a connection
+// that is kept for the next call, and of a stream.
+TEST(HttpTransport, TheKernelLooksAfterConnectionsThatAreQuiet) {
+  Gate gate;
+  TestServer server;
+  serve_quiet_stream(server, gate);
+  server->Get("/call", [](const httplib::Request&, httplib::Response&) {});
+  server.start();
+  const auto transport = transport_to({.server = server.url()});
+  ASSERT_TRUE(transport->send({.path = "/call"}).ok());
+  EXPECT_EQ(timers_of(server.port()), "02");
+  std::stop_source stop;
+  std::string timers;
+  (void)transport->stream(
+      {.path = "/", .timeout = seconds{60}},
+      [&](std::string_view) {
+        timers = timers_of(server.port());
+        return false;
+      },
+      stop.get_token());
+  gate.open();
+  EXPECT_EQ(timers, "0202");
 }
 
 // A watch that brings nothing for its idle time-out may be dead (a firewall forgot the connection).
