@@ -119,7 +119,7 @@ struct OperatorHost::Leading {
                     if (host.log_) host.log_(host.name_ + ": WARN " + message + " " + fields);
                   },
               .event = {},
-              .fenced = [&host](std::int64_t) { host.ends_at_ = host.now_; }}} {
+              .ended = [&host](const std::string&) { host.ends_at_ = host.now_; }}} {
     // As operator/process does it: the term first, since the first step needs it.
     loop.lead(transitions);
     for (auto& [name, step] : informers.steps()) {

@@ -14,6 +14,9 @@ constexpr int kReconcileRoundsMax = 10'000;
 // the more there are.
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
 constexpr base::Duration kLagEveryOfEach = std::chrono::milliseconds{1};
+// A clock that was set back by more is not waited for. Beyond what NTP corrects on a machine that
+// runs.
+constexpr base::Duration kStandsStillMax = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -40,19 +43,22 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
       adopted_{report_, templates.of_batch_jobs()} {}
 
 base::Instant ControlLoop::step() {
-  if (fenced_) return base::kNever;
+  if (ended_) return base::kNever;
   // One step is one atomic look at the world. All parts see the same now_; effects that are decided
   // here are carried out by other threads after the step, and their outcomes arrive with a later
   // one.
-  // Instants never go back, whatever the machine's clock does.
-  now_ = std::max(now_, clock_.wall());
+  // Instants never go back, whatever the machine's clock does: for a while they stand still.
+  const base::Instant wall = clock_.wall();
+  if (wall + kStandsStillMax < now_) end_by_clock(now_ - wall);
+  if (ended_) return base::kNever;
+  now_ = std::max(now_, wall);
   ++counters_.steps;
   // 1. What came in: changed objects and answers to writes.
   take_inbox();
   // The first step is entered with complete lists of all kinds in the inbox, so nothing that is
   // missing here is merely not known yet.
   if (!restored_) restore();
-  if (fenced_) return base::kNever;
+  if (ended_) return base::kNever;
   // 2. What became due.
   jobs_.fire_timers();
   forget_unseen_pods();
@@ -243,11 +249,21 @@ base::Instant ControlLoop::next_due() const {
 // (it was paused, say). It must not write again: the CRD refuses its statuses and timetables by the
 // term anyway, but pods carry none.
 void ControlLoop::be_fenced(std::int64_t by_term) {
-  if (fenced_) return;
-  fenced_ = true;
-  report_.warn("another operator leads",
-               "term=" + std::to_string(term_) + " by_term=" + std::to_string(by_term));
-  report_.fenced(by_term);
+  end("another operator leads with term " + std::to_string(by_term));
+}
+
+// Nothing would become due until the clock has caught up, which may be hours, and turns would be
+// published for instants that agents' clocks are far from. The next leader begins with the new
+// time.
+void ControlLoop::end_by_clock(base::Duration back) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(back).count();
+  end("the clock was set back by " + std::to_string(seconds) + " s");
+}
+
+void ControlLoop::end(const std::string& why) {
+  if (std::exchange(ended_, true)) return;
+  report_.warn("leads no more", "term=" + std::to_string(term_) + " why=\"" + why + "\"");
+  report_.ended(why);
 }
 
 }  // namespace control

@@ -98,6 +98,8 @@ class ControlLoop {
   void count();
   base::Instant next_due() const;
   void be_fenced(std::int64_t by_term);
+  void end_by_clock(base::Duration back);
+  void end(const std::string& why);
 
   // --- what of one part concerns another: changes (loop/observe.cc) ---
   template <typename T>
@@ -172,7 +174,7 @@ class ControlLoop {
   base::Instant now_{};  // of the present step
   std::int64_t term_ = 0;
   bool restored_ = false;
-  bool fenced_ = false;
+  bool ended_ = false;  // it leads no more
 
   // The known objects.
   PolicyBook policy_;

@@ -1,7 +1,6 @@
 // Report: where the loop and its parts say what they did: log lines, warnings, Kubernetes Events.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -19,9 +18,8 @@ struct LoopHooks {
   std::function<void(const kube::ObjectReference& object, bool warning, const std::string& reason,
                      const std::string& message)>
       event;
-  // Another operator leads with a higher term: nothing more may be written. The process should
-  // exit.
-  std::function<void(std::int64_t term)> fenced;
+  // This leader is none any more, and writes nothing more. The process should exit.
+  std::function<void(const std::string& why)> ended;
 };
 
 class Report {
@@ -38,8 +36,8 @@ class Report {
              const std::string& message) const {
     if (hooks_.event) hooks_.event(object, warning, reason, message);
   }
-  void fenced(std::int64_t term) const {
-    if (hooks_.fenced) hooks_.fenced(term);
+  void ended(const std::string& why) const {
+    if (hooks_.ended) hooks_.ended(why);
   }
 
  private:

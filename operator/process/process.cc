@@ -174,10 +174,7 @@ class Process {
                                    warning ? kube::EventType::kWarning : kube::EventType::kNormal,
                                    reason, message);
                 },
-            .fenced =
-                [](std::int64_t term) {
-                  end_now("another operator leads with term " + std::to_string(term) + "; ending");
-                }};
+            .ended = [](const std::string& why) { end_now(why + "; ending"); }};
   }
 
   // Alive as long as the process answers; ready unless it leads and has not finished its first

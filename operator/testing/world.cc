@@ -57,7 +57,10 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
       inbox_{waker_},
       writer_{Actuator{client_}, inbox_, seed},
       informers_{
-          client_, clock, inbox_, templates_,
+          client_,
+          clock,
+          inbox_,
+          templates_,
           [&log](std::string_view kind, const base::Error& error) {
             log.push_back("WARN watch failed kind=" + std::string{kind} + " " + error.message);
           },
@@ -73,7 +76,7 @@ OperatorProcess::OperatorProcess(devcluster::ApiServer& server, kube::ManualCloc
                    log.push_back("WARN " + message + " " + fields);
                  },
              .event = {},
-             .fenced = [this](std::int64_t term) { fenced_by_ = term; }}} {
+             .ended = [this](const std::string& why) { ended_ = why; }}} {
   loop_.lead(lease_transitions);
   loop_.adopt_pods(adopts);
 }
@@ -102,7 +105,7 @@ bool OperatorProcess::pump() {
     if (!look_around()) continue;
     const base::Instant due = loop_.step();
     // A program would end here; the test looks at what it has done until then.
-    if (fenced_by_ != 0) return true;
+    if (!ended_.empty()) return true;
     bool wrote = false;
     // A few at a time, so that what is queued later may overtake.
     for (int i = 0; i < 3; ++i) {

@@ -36,7 +36,8 @@ class OperatorProcess {
 
   ManualWriter& writer() { return writer_; }
   ControlLoop& loop() { return loop_; }
-  std::int64_t fenced_by() const { return fenced_by_; }
+  // Why it would have ended; "" = it goes on.
+  const std::string& ended() const { return ended_; }
 
  private:
   bool look_around();
@@ -52,7 +53,7 @@ class OperatorProcess {
   ManualWriter writer_;
   Informers informers_;
   ControlLoop loop_;
-  std::int64_t fenced_by_ = 0;
+  std::string ended_;
 };
 
 class World {
