@@ -19,6 +19,7 @@ class WholeCluster : public Alone<TwoGangs> {
   // A test that failed may have left a part of the control plane stopped.
   void TearDown() override {
     if (HasFailure()) {
+      leave_out("");
       (void)run_shell("kill -CONT $(cat " + state_directory() + "/pids/etcd)");
       if (!call(kube::Method::kGet, "/version").ok()) (void)script("apiserver-up");
     }
@@ -46,6 +47,17 @@ class WholeCluster : public Alone<TwoGangs> {
     std::int64_t highest = 0;
     for (const auto& one : timetables()) highest = std::max(highest, one.spec.term);
     return highest;
+  }
+  // The agents' DaemonSet has no pod on that node; "" = it has one on each.
+  void leave_out(const std::string& node) {
+    const json term{
+        {"matchFields", {{{"key", "metadata.name"}, {"operator", "NotIn"}, {"values", {node}}}}}};
+    const json affinity{
+        {"nodeAffinity",
+         {{"requiredDuringSchedulingIgnoredDuringExecution", {{"nodeSelectorTerms", {term}}}}}}};
+    patch("/apis/apps/v1/namespaces/kubegang-system/daemonsets/kubegang-agent",
+          {{"spec",
+            {{"template", {{"spec", {{"affinity", node.empty() ? json(nullptr) : affinity}}}}}}}});
   }
   // To the same chart with other values.
   static void upgrade(const std::string& values) {
@@ -128,6 +140,34 @@ TEST_F(WholeCluster, AnAgentUpgradeThawsAndTakesUpTheRotationAgain) {
     EXPECT_LT(shared[i - 1].to, shared[i].from + moment) << "shared on two nodes at once";
   }
   EXPECT_LT(shared.back().to, upgraded + moment);
+  expect_turns_again();
+}
+
+// The DaemonSet leaves a node out: nobody switches there any more, so what runs there runs at once,
+// and a third gang must not be stacked upon it. It starts when the agent is back.
+TEST_F(WholeCluster, ANodeWithoutAnAgentTakesNoMoreJobsThatShareIt) {
+  std::vector<std::string> others = all_nodes();
+  const std::string bare = others.back();
+  others.pop_back();
+  ASSERT_NO_FATAL_FAILURE(leave_out(bare));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the agent is gone", [&] { return agent_on(bare).is_null(); }));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "third"}));
+  std::string explained;
+  wait_until("the third gang is told why it waits", [&] {
+    explained = run_shell(kubectl_gang("explain third -n " + ns_)).text;
+    return explained.find("NoAgent") != std::string::npos;
+  });
+  EXPECT_FALSE(HasFailure()) << explained;
+  EXPECT_EQ(state("third"), "Pending") << status_text("third");
+  EXPECT_TRUE(pods("third").empty());
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns(kBoth, others));
+  ASSERT_NO_FATAL_FAILURE(leave_out(""));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("third"));
+  ASSERT_NO_FATAL_FAILURE(wait_for_turns({"first", "second", "third"}));
+  ASSERT_NO_FATAL_FAILURE(remove(job_path("third")));
+  ASSERT_NO_FATAL_FAILURE(
+      wait_until("the third gang's pods are gone", [&] { return pods("third").empty(); }));
   expect_turns_again();
 }
 
