@@ -93,6 +93,8 @@ until_frozen() {  # NODE
     timeout 20 sh -c 'until grep -q \"frozen 1\" cgroup.events; do sleep 0.02; done'" && echo "$gang"
 }
 
+is_frozen() { in_cgroup "$1" "$2" cgroup.events | grep -q 'frozen 1'; }  # GANG NODE
+
 # watch NODE SECONDS [COMMAND]   what two gangs of one core did on the node, by the kernel's own notifications, while
 # COMMAND was done there. Prints: swaps, seconds in which both ran, seconds in which both stood still, the
 # longest time that one of them was frozen at a stretch.
