@@ -28,10 +28,11 @@ std::string told(const kube::Condition* condition) {
 
 }  // namespace
 
-// A node passes if its agent obeys and has been granted what a switch needs. Nodes whose jobs never
-// take turns have no NodeTimetable, and need no agent.
-// A line for each node, for example "n7: Obeying, Limited", and below it the messages with what to
-// change.
+// A node passes if its agent obeys and has been granted what a switch needs. Its clock is shown
+// only: what follows from it is up to timetable.clock. Nodes whose jobs never take turns have no
+// NodeTimetable, and need no agent.
+// A line for each node, for example "n7: Obeying, Limited, Synchronized", and below it the messages
+// with what to change.
 ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes,
                            const std::vector<kube::Partition>& partitions) {
   if (nodes.empty()) {
@@ -46,8 +47,11 @@ ClusterCheck check_cluster(const std::vector<kube::NodeTimetable>& nodes,
   for (const kube::NodeTimetable& node : nodes) {
     const kube::Condition* ready = kube::find_condition(node.status.conditions, "Ready");
     const kube::Condition* granted = kube::find_condition(node.status.conditions, "Granted");
-    check.table += node.metadata.name + ": " + told(ready) + ", " + told(granted) + "\n";
-    for (const kube::Condition* condition : {ready, granted}) {
+    const kube::Condition* clock =
+        kube::find_condition(node.status.conditions, "ClockSynchronized");
+    check.table +=
+        node.metadata.name + ": " + told(ready) + ", " + told(granted) + ", " + told(clock) + "\n";
+    for (const kube::Condition* condition : {ready, granted, clock}) {
       if (condition != nullptr && !condition->message.empty()) {
         check.table += "    " + condition->message + "\n";
       }

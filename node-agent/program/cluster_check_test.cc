@@ -22,19 +22,22 @@ kube::Condition condition(const std::string& type, kube::ConditionStatus status,
   return {.type = type, .status = status, .reason = reason, .message = message};
 }
 
-// The kill switch and a weak grant are decisions of people, so they are shown and do not fail the
-// check.
+// The kill switch and a weak grant are decisions of people, and a clock may be allowed to be off:
+// they are shown and do not fail the check.
 TEST(ClusterCheck, PassesIfEveryNodeObeysAndHasWhatItNeeds) {
-  const ClusterCheck check =
-      check_cluster({node("n1", {condition("Ready", kTrue, "Obeying"),
-                                 condition("Granted", kTrue, "AllGranted")}),
-                     node("n2", {condition("Ready", kFalse, "KillSwitch", "a person said so"),
-                                 condition("Granted", kTrue, "Limited", "FIFO: refused")})},
-                    {});
+  const ClusterCheck check = check_cluster(
+      {node("n1", {condition("Ready", kTrue, "Obeying"), condition("Granted", kTrue, "AllGranted"),
+                   condition("ClockSynchronized", kTrue, "Synchronized")}),
+       node("n2",
+            {condition("Ready", kFalse, "KillSwitch", "a person said so"),
+             condition("Granted", kTrue, "Limited", "FIFO: refused"),
+             condition("ClockSynchronized", kFalse, "NotSynchronized", "run an NTP client")})},
+      {});
   EXPECT_TRUE(check.passed);
   EXPECT_EQ(check.table,
-            "n1: Obeying, AllGranted\n"
-            "n2: KillSwitch, Limited\n    a person said so\n    FIFO: refused\n");
+            "n1: Obeying, AllGranted, Synchronized\n"
+            "n2: KillSwitch, Limited, NotSynchronized\n"
+            "    a person said so\n    FIFO: refused\n    run an NTP client\n");
 }
 
 // A good node beside one that has not reported, lacks a grant, or has stopped. `helm test` fails by
@@ -48,7 +51,7 @@ TEST(ClusterCheck, FailsForASingleNode) {
            {{}, "n2: not said yet, not said yet"},
            {{ready}, "n2: Obeying, not said yet"},
            {{ready, condition("Granted", kFalse, "Missing", "freezer: read-only")},
-            "n2: Obeying, Missing\n    freezer: read-only"},
+            "n2: Obeying, Missing, not said yet\n    freezer: read-only"},
            {{condition("Ready", kFalse, "Stopped"), condition("Granted", kTrue, "AllGranted")},
             "n2: Stopped, AllGranted"}}) {
     const ClusterCheck check = check_cluster({good, node("n2", conditions)}, {});
