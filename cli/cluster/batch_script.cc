@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "cli/utf8.h"
 #include "slurm/text.h"
@@ -19,14 +20,35 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The option with which an interpreter takes a program as its next argument; empty = none known.
-std::string_view program_option(std::string_view interpreter) {
-  constexpr std::array<std::string_view, 10> kDashC = {
-      "sh", "bash", "dash", "ash", "ksh", "zsh", "python", "python2", "python3", "pypy3"};
+// How an interpreter takes a program's text and the program's arguments: "OPTION TEXT BETWEEN
+// ARGUMENT…".
+struct TextForm {
+  enum class Between {
+    kNothing,  // every word behind the text is an argument
+    kName,     // the first word behind the text is $0
+    kDashes,   // "--" ends the interpreter's own options, which "--epochs" would be taken for
+  };
+  std::string_view option;
+  Between between = Between::kNothing;
+};
+
+// Returns "python" for "python3.11", and "ksh" for "ksh93".
+std::string_view without_version(std::string_view interpreter) {
+  return interpreter.substr(0, interpreter.find_last_not_of("0123456789.") + 1);
+}
+
+// Returns nullopt for an interpreter, named without its version, that is not known. Rscript is
+// missing on purpose: the shell script that starts R passes the text of -e through `echo`, which
+// may change its backslashes.
+std::optional<TextForm> text_form(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kShells = {"sh", "bash", "dash", "ash", "ksh", "zsh"};
+  // csh and tcsh put all words into $argv.
+  constexpr std::array<std::string_view, 4> kDashC = {"python", "pypy", "csh", "tcsh"};
   constexpr std::array<std::string_view, 3> kDashE = {"perl", "ruby", "node"};
-  if (is_one_of(interpreter, kDashC)) return "-c";
-  if (is_one_of(interpreter, kDashE)) return "-e";
-  return {};
+  if (is_one_of(name, kShells)) return TextForm{"-c", TextForm::Between::kName};
+  if (is_one_of(name, kDashC)) return TextForm{"-c", TextForm::Between::kNothing};
+  if (is_one_of(name, kDashE)) return TextForm{"-e", TextForm::Between::kDashes};
+  return std::nullopt;
 }
 
 // Every name that ends in "sh": whatever shell it is, it would call srun in the same way.
@@ -126,7 +148,7 @@ base::Status check_launchers(std::string_view script) {
 }  // namespace
 
 // A batch script has no file in the pod, so it becomes an argument of its interpreter: `bash -c
-// TEXT NAME ARGUMENT…`.
+// TEXT NAME ARGUMENT…`, `python3 -c TEXT ARGUMENT…`.
 //
 // 1. The text can be an argument: valid UTF-8, Unix line breaks, not longer than the kernel takes.
 // 2. The first line says which interpreter; without #! it is /bin/sh.
@@ -160,20 +182,20 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
     if (program == command.end()) return base::invalid_argument("line 1: env without a program");
     interpreter = base_name(*program);
   }
-  const std::string_view option = program_option(interpreter);
-  if (option.empty()) {
-    return base::invalid_argument("line 1: the interpreter " + slurm::in_quotes(interpreter) +
-                                  " takes no program as an argument; put the script into the image "
-                                  "and submit its path after --");
+  const std::optional<TextForm> form = text_form(without_version(interpreter));
+  if (!form) {
+    return base::invalid_argument("line 1: kubegang cannot hand a script to the interpreter " +
+                                  slurm::in_quotes(interpreter) +
+                                  "; put the script into the image and submit its path after --");
   }
-  if (is_shell(interpreter)) {
+  if (is_shell(without_version(interpreter))) {
     const base::Status status = check_launchers(script);
     if (!status) return status.error();
   }
-  // "sh -c TEXT NAME ARGUMENT…": the word behind the text is $0, the next ones are $1 and so on.
-  command.emplace_back(option);
+  command.emplace_back(form->option);
   command.emplace_back(script);
-  command.push_back(name);
+  if (form->between == TextForm::Between::kName) command.push_back(name);
+  if (form->between == TextForm::Between::kDashes && !arguments.empty()) command.push_back("--");
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
 }

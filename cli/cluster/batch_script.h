@@ -14,9 +14,10 @@ namespace cli {
 // One argument of a program may not be longer (Linux, MAX_ARG_STRLEN, with its final zero byte).
 inline constexpr std::size_t kScriptArgumentBytesMax = 131'071;
 
-// {"/bin/bash", "-c", script, name, arguments…}. kInvalidArgument: an interpreter that does not
-// take a program as an argument, a script that is too long, a zero byte, or a call of srun, mpirun
-// or mpiexec: the job's pods are its tasks, there is nothing to launch them with.
+// {"/bin/bash", "-c", script, name, arguments…}; the name, a shell's $0, stands there only for
+// shells. kInvalidArgument: an interpreter that is not known to take a program as an argument, a
+// script that is too long, a zero byte, or a call of srun, mpirun or mpiexec: the job's pods are
+// its tasks, there is nothing to launch them with.
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments);

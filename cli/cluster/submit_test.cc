@@ -294,6 +294,9 @@ TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
                            "a | srun b", "for i in 1; do srun a"}) {
     EXPECT_TRUE(refused(line)) << line;
   }
+  for (const char* shell : {"#!/bin/ksh93\n", "#!/usr/bin/env tcsh\n"}) {
+    EXPECT_FALSE(script_command(std::string{shell} + "srun x\n", "s", {}).ok()) << shell;
+  }
   // As an argument, in a comment, or as a part of another word it is text.
   for (const char* line : {"echo srun", "# srun x", "./mysrun", "module load mpirun", "srunner",
                            "grep -c srun log", "echo done # then srun"}) {
@@ -315,15 +318,40 @@ TEST(BatchScript, HonoursTheFirstLine) {
   const auto command = [](const std::string& script) { return *script_command(script, "s", {}); };
   EXPECT_EQ(command("date\n"), (Words{"/bin/sh", "-c", "date\n", "s"}));
   EXPECT_EQ(command("#!/usr/bin/env python3\nprint(1)\n"),
-            (Words{"/usr/bin/env", "python3", "-c", "#!/usr/bin/env python3\nprint(1)\n", "s"}));
-  EXPECT_EQ(script_command("#!/opt/tool\n", "s", {}).error().message,
-            "line 1: the interpreter \"tool\" takes no program as an argument; put the script into "
-            "the image and submit its path after --");
+            (Words{"/usr/bin/env", "python3", "-c", "#!/usr/bin/env python3\nprint(1)\n"}));
+  EXPECT_EQ(
+      script_command("#!/opt/tool\n", "s", {}).error().message,
+      "line 1: kubegang cannot hand a script to the interpreter \"tool\"; put the script into "
+      "the image and submit its path after --");
   EXPECT_EQ(command("#!/bin/bash\t-e\nx\n"),
             (Words{"/bin/bash", "-e", "-c", "#!/bin/bash\t-e\nx\n", "s"}));
   EXPECT_FALSE(script_command("#!\n", "s", {}).ok());
   EXPECT_FALSE(script_command(std::string(200'000, 'x'), "s", {}).ok());
   EXPECT_FALSE(script_command(std::string{"a\0b", 3}, "s", {}).ok());
+}
+
+// The program must get the words behind the script's path and no others: argparse, for example,
+// refuses one more. Only a shell takes a name first, as $0. `perl -e TEXT --epochs` would take
+// --epochs for an option of its own.
+TEST(BatchScript, ArgumentsReachTheProgramAsTheyAre) {
+  const Words arguments = {"--epochs", "10"};
+  const auto behind_text = [&](const std::string& interpreter, const Words& given) {
+    const std::string text = "#!" + interpreter + "\n";
+    Words command = *script_command(text, "s", given);
+    command.erase(command.begin(), std::find(command.begin(), command.end(), text) + 1);
+    return command;
+  };
+  for (const char* shell : {"/bin/sh", "/bin/bash", "/usr/bin/env zsh", "/bin/ksh93"}) {
+    EXPECT_EQ(behind_text(shell, arguments), (Words{"s", "--epochs", "10"})) << shell;
+  }
+  for (const char* other : {"/usr/bin/env python3", "/usr/bin/python3.11", "/usr/bin/python",
+                            "/opt/pypy3", "/bin/csh", "/bin/tcsh"}) {
+    EXPECT_EQ(behind_text(other, arguments), arguments) << other;
+  }
+  for (const char* other : {"/usr/bin/perl -w", "/usr/bin/ruby", "/usr/bin/env node"}) {
+    EXPECT_EQ(behind_text(other, arguments), (Words{"--", "--epochs", "10"})) << other;
+    EXPECT_EQ(behind_text(other, {}), Words{}) << other;
+  }
 }
 
 }  // namespace
