@@ -490,7 +490,8 @@ base::Status SbatchReader::add_script(std::string_view script) {
 }
 
 // As sbatch reads a script: comments and blank lines may stand between directives; the first
-// command ends them, and a directive behind it is an ordinary comment. A bound on the script's size
+// command ends them, and a directive behind it is an ordinary comment, as is one with blanks before
+// it. A bound on the script's size
 // keeps a file that is not a script, such as a core dump, from being searched; Slurm has the same
 // one.
 base::Status SbatchReader::add_directives(std::string_view script) {
@@ -501,10 +502,11 @@ base::Status SbatchReader::add_directives(std::string_view script) {
   constexpr std::string_view kDirective = "#SBATCH";
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
-    const std::string_view line = trim(script.substr(0, end));
+    const std::string_view line = script.substr(0, end);
     script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
-    if (line.empty()) continue;
-    if (line.front() != '#') return {};  // the first command ends the directives
+    const std::string_view text = trim(line);
+    if (text.empty()) continue;
+    if (text.front() != '#') return {};  // the first command ends the directives
     if (line.substr(0, kDirective.size()) != kDirective) continue;
     const std::string where = "line " + std::to_string(number);
     const base::Result<std::vector<std::string>> words =

@@ -186,6 +186,14 @@ TEST(SbatchScript, ReadsDirectivesUpToTheFirstCommand) {
   EXPECT_EQ(options->request.partitions, std::vector<std::string>{"hi"});
 }
 
+// sbatch looks for #SBATCH at the beginning of a line; with blanks before it, it is a comment, and
+// lines behind it are read on.
+TEST(SbatchScript, IndentedDirectivesAreComments) {
+  SbatchReader reader{kNow};
+  ASSERT_TRUE(reader.add_script("#!/bin/sh\n #SBATCH --bogus\n\t#SBATCH -N9\n#SBATCH -N2\n").ok());
+  EXPECT_EQ(reader.finish()->request.min_nodes, 2);
+}
+
 // 1.5: at one place they contradict each other; the command line may overrule the script. The last
 // expectation has both kinds in one script.
 TEST(SbatchScript, MemoryOfTheCommandLineTakesThePlaceOfTheScripts) {

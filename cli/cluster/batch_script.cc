@@ -107,6 +107,28 @@ std::string_view launcher_in(std::string_view line) {
   return {};
 }
 
+// Returns ok if the text begins as a batch script does.
+// SOURCE: sbatch refuses these texts, too. /bin/sh, which a kernel or a shell would try instead, is
+// not what their authors mean: most often something stands before #!, and the interpreter and the
+// directives would be lost.
+base::Status check_beginning(std::string_view script) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  if (script.empty()) return base::invalid_argument("the batch script is empty");
+  if (script.find_first_not_of(" \t\n\v\f\r") == std::string_view::npos) {
+    return base::invalid_argument("the batch script has only blanks and line breaks");
+  }
+  if (script.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    return base::invalid_argument(
+        "line 1: begins with a byte order mark; save the script as UTF-8 without one");
+  }
+  if (script.substr(0, 2) != "#!") {
+    return base::invalid_argument(
+        "line 1: not a batch script; the script must begin with #! and the path of an interpreter, "
+        "for example #!/bin/sh");
+  }
+  return {};
+}
+
 // Returns ok if the text can be an argument of a pod's command.
 base::Status check_text(std::string_view script) {
   if (script.find('\0') != std::string_view::npos) {
@@ -150,28 +172,27 @@ base::Status check_launchers(std::string_view script) {
 // A batch script has no file in the pod, so it becomes an argument of its interpreter: `bash -c
 // TEXT NAME ARGUMENT…`, `python3 -c TEXT ARGUMENT…`.
 //
-// 1. The text can be an argument: valid UTF-8, Unix line breaks, not longer than the kernel takes.
-// 2. The first line says which interpreter; without #! it is /bin/sh.
+// 1. The text is a batch script and can be an argument: valid UTF-8, Unix line breaks, not longer
+//    than the kernel takes.
+// 2. The first line says which interpreter.
 // 3. The interpreter must take a program as an argument, and its option for that is known.
 // 4. A shell script must not call srun and its like, which the image does not have.
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments) {
   if (const base::Status status = check_text(script); !status) return status.error();
+  if (const base::Status status = check_beginning(script); !status) return status.error();
   if (script.size() > kScriptArgumentBytesMax) {
     return base::invalid_argument("longer than " + std::to_string(kScriptArgumentBytesMax) +
                                   " bytes; put it into the image and submit its path after --");
   }
-  std::vector<std::string> command = {"/bin/sh"};
-  if (script.substr(0, 2) == "#!") {
-    std::string first{slurm::trim(script.substr(2, script.find('\n') - 2))};
-    // All words become arguments of their own. The kernel would pass what follows the path as one,
-    // but there it is mostly one word, or `env -S`, which takes the words apart itself.
-    std::replace(first.begin(), first.end(), '\t', ' ');
-    command = slurm::split(first, ' ');
-    command.erase(std::remove(command.begin(), command.end(), ""), command.end());
-    if (command.empty()) return base::invalid_argument("line 1: no interpreter after #!");
-  }
+  std::string first{slurm::trim(script.substr(2, script.find('\n') - 2))};
+  // All words become arguments of their own. The kernel would pass what follows the path as one,
+  // but there it is mostly one word, or `env -S`, which takes the words apart itself.
+  std::replace(first.begin(), first.end(), '\t', ' ');
+  std::vector<std::string> command = slurm::split(first, ' ');
+  command.erase(std::remove(command.begin(), command.end(), ""), command.end());
+  if (command.empty()) return base::invalid_argument("line 1: no interpreter after #!");
   // The interpreter decides how a program becomes an argument. Behind env it is the first word that
   // is neither an option nor an assignment.
   std::string_view interpreter = base_name(command.front());

@@ -15,9 +15,9 @@ namespace cli {
 inline constexpr std::size_t kScriptArgumentBytesMax = 131'071;
 
 // {"/bin/bash", "-c", script, name, arguments…}; the name, a shell's $0, stands there only for
-// shells. kInvalidArgument: an interpreter that is not known to take a program as an argument, a
-// script that is too long, a zero byte, or a call of srun, mpirun or mpiexec: the job's pods are
-// its tasks, there is nothing to launch them with.
+// shells. kInvalidArgument: a text that does not begin with #!, an interpreter that is not known to
+// take a program as an argument, a script that is too long, a zero byte, or a call of srun, mpirun
+// or mpiexec: the job's pods are its tasks, there is nothing to launch them with.
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments);

@@ -211,13 +211,13 @@ TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
 }
 
-// The printed YAML can be applied: a reader gets the same script. Some of the texts do not fit a
+// The printed YAML can be applied: a reader gets the same text. Some of the texts do not fit a
 // block of YAML: they begin with a blank or an empty line, or have control characters.
-TEST_F(Submit, DryRunPrintsAScriptThatYamlReadsBack) {
+TEST_F(Submit, DryRunPrintsATextThatYamlReadsBack) {
   for (const char* text :
        {"#!/bin/sh\nif true; then\n  date\nfi\n", "  date\nhostname\n", "\n  date\nhostname\n",
         "#!/bin/sh\n\n\tdate\n", "printf 'a\rb'\n\x1B\n"}) {
-    const Ran ran = run({"submit", "--dry-run", "-o", "yaml", script("s.sh", text)});
+    const Ran ran = run({"submit", "--dry-run", "-o", "yaml", "--", "/bin/sh", "-c", text});
     ASSERT_EQ(ran.code, kExitOk) << ran.err;
     const auto documents = devcluster::yaml_documents(ran.out);
     ASSERT_TRUE(documents.ok()) << documents.error().message << "\n" << ran.out;
@@ -285,7 +285,7 @@ TEST_F(Submit, OutputFileIsAWarning) {
 // mentions it must not be refused.
 TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
   const auto refused = [](const std::string& script) {
-    return !script_command(script, "s", {}).ok();
+    return !script_command("#!/bin/sh\n" + script, "s", {}).ok();
   };
   // A launcher counts where the shell would run it: at the beginning, after an operator or keyword,
   // after an assignment, in a substitution.
@@ -308,15 +308,14 @@ TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
 TEST(BatchScript, RefusesDosLineBreaks) {
   EXPECT_EQ(script_command("#!/bin/sh\nhostname\r\n", "s", {}).error().message,
             "line 2: ends with a DOS line break; convert the script, for example with dos2unix");
-  EXPECT_TRUE(script_command("printf 'a\rb'\n", "s", {}).ok()) << "within a line";
+  EXPECT_TRUE(script_command("#!/bin/sh\nprintf 'a\rb'\n", "s", {}).ok()) << "within a line";
 }
 
-// Without #! the shell; `env NAME` is looked through; a program that is not known to take its text
-// as an argument is refused, and so is a script that is empty, longer than one argument may be, or
-// binary.
+// `env NAME` is looked through; a program that is not known to take its text
+// as an argument is refused, and so is a script that is longer than one argument may be, or binary.
 TEST(BatchScript, HonoursTheFirstLine) {
   const auto command = [](const std::string& script) { return *script_command(script, "s", {}); };
-  EXPECT_EQ(command("date\n"), (Words{"/bin/sh", "-c", "date\n", "s"}));
+  EXPECT_EQ(command("#!/bin/sh\ndate\n"), (Words{"/bin/sh", "-c", "#!/bin/sh\ndate\n", "s"}));
   EXPECT_EQ(command("#!/usr/bin/env python3\nprint(1)\n"),
             (Words{"/usr/bin/env", "python3", "-c", "#!/usr/bin/env python3\nprint(1)\n"}));
   EXPECT_EQ(
@@ -326,8 +325,27 @@ TEST(BatchScript, HonoursTheFirstLine) {
   EXPECT_EQ(command("#!/bin/bash\t-e\nx\n"),
             (Words{"/bin/bash", "-e", "-c", "#!/bin/bash\t-e\nx\n", "s"}));
   EXPECT_FALSE(script_command("#!\n", "s", {}).ok());
-  EXPECT_FALSE(script_command(std::string(200'000, 'x'), "s", {}).ok());
-  EXPECT_FALSE(script_command(std::string{"a\0b", 3}, "s", {}).ok());
+  EXPECT_FALSE(script_command("#!/bin/sh\n" + std::string(200'000, 'x'), "s", {}).ok());
+  EXPECT_FALSE(script_command(std::string{"#!/bin/sh\n\0b", 12}, "s", {}).ok());
+}
+
+// sbatch refuses these, too. With /bin/sh instead, the job would run another program than its
+// author wrote, without the options in its #SBATCH lines.
+TEST(BatchScript, RefusesWhatDoesNotBeginAsAScript) {
+  const auto error = [](const std::string& script) {
+    const auto command = script_command(script, "s", {});
+    return command.ok() ? std::string{} : command.error().message;
+  };
+  const std::string begin =
+      "line 1: not a batch script; the script must begin with #! and the path of an interpreter, "
+      "for example #!/bin/sh";
+  EXPECT_EQ(error(""), "the batch script is empty");
+  EXPECT_EQ(error(" \t\n\n"), "the batch script has only blanks and line breaks");
+  EXPECT_EQ(error("\xEF\xBB\xBF#!/bin/sh\ndate\n"),
+            "line 1: begins with a byte order mark; save the script as UTF-8 without one");
+  for (const char* text : {"\n#!/bin/sh\ndate\n", " #!/bin/sh\n", "date\n", "#SBATCH -N2\n"}) {
+    EXPECT_EQ(error(text), begin) << text;
+  }
 }
 
 // The program must get the words behind the script's path and no others: argparse, for example,
