@@ -178,24 +178,6 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
   return directives ? directives : directives.error().with_context(path);
 }
 
-// Returns ok if the words are valid UTF-8. The writer of JSON puts U+FFFD in the place of anything
-// else, so without this a job would run another command than the one that was given.
-base::Status check_words(const SubmitRequest& request) {
-  for (std::size_t i = 0; i < request.command.size(); ++i) {
-    if (!line_that_is_not_utf8(request.command[i])) continue;
-    return base::invalid_argument("word " + std::to_string(i + 1) +
-                                  " of the command: must be UTF-8");
-  }
-  const std::pair<const char*, std::string> options[] = {
-      {"--image", request.image}, {"--chdir", request.options.working_directory.value_or("")}};
-  for (const auto& [name, value] : options) {
-    if (line_that_is_not_utf8(value)) {
-      return base::invalid_argument(std::string{name} + ": must be UTF-8");
-    }
-  }
-  return {};
-}
-
 // Refuses the values that sbatch takes and the Job's fields cannot say, with the option that says
 // the same here.
 base::Status check_fields(const sched::JobRequest& request) {
@@ -335,6 +317,16 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
   }
 }
 
+// Returns ok if all words are valid UTF-8. The writer of JSON knows no other text, whatever becomes
+// of a word: an option's value, a part of the command, or a name in the request.
+base::Status check_utf8(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!line_that_is_not_utf8(words[i])) continue;
+    return base::invalid_argument("word " + std::to_string(i + 1) + " after submit: must be UTF-8");
+  }
+  return {};
+}
+
 }  // namespace
 
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
@@ -343,6 +335,7 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
 // Nothing is read from disk here, so a wrong command line is told even if the script is missing.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now) {
+  if (const base::Status status = check_utf8(arguments); !status) return status.error();
   SubmitArguments read;
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
@@ -423,7 +416,6 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   const sched::JobRequest& asked = request.options.request;
   const base::Status fields = check_fields(asked);
   if (!fields) return fields.error();
-  if (const base::Status words = check_words(request); !words) return words.error();
   kube::Job job;
   job.metadata.ns = ns;
   // The API server adds five random characters, so the same script can be submitted again and

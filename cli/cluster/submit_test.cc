@@ -264,10 +264,20 @@ TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
 TEST_F(Submit, TextThatIsNotUtf8IsRefused) {
   EXPECT_THAT(run({"submit", script("latin.sh", "#!/bin/sh\n# caf\xE9\n")}).err,
               HasSubstr("latin.sh: line 2: must be UTF-8"));
-  EXPECT_THAT(run({"submit", "--", "echo", "caf\xE9"}).err,
-              HasSubstr("word 2 of the command: must be UTF-8"));
-  EXPECT_THAT(run({"submit", "-D", "/caf\xE9", "--", "x"}).err,
-              HasSubstr("--chdir: must be UTF-8"));
+  // Each word, whatever it is for; with --dry-run, which needs no server, as well.
+  const std::string word = "caf\xE9";
+  for (const Words& options :
+       {Words{"-D", word}, Words{"-p", word}, Words{"-q", word}, Words{"-A", word},
+        Words{"-C", word}, Words{"-J", word}, Words{"-w", word}, Words{"--image", word},
+        Words{"--namespace", word}, Words{"--comment", word}, Words{"--dry-run", "--image=" + word},
+        Words{"--", word}}) {
+    Words words = {"submit"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "x"});
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitUsage) << options.front();
+    EXPECT_THAT(ran.err, HasSubstr("word 2 after submit: must be UTF-8")) << options.front();
+  }
   EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
   EXPECT_EQ(run({"submit", "--", "echo", "caf\xC3\xA9"}).code, kExitOk);
 }
