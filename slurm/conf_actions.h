@@ -47,6 +47,10 @@ base::Status absent_feature(T&, std::string_view key, std::string_view value) {
 
 // How the message about a key that no table has begins.
 inline constexpr std::string_view kUnknownKey = "key of ";
+// Returns true if a reader of keys failed because its table does not have the key.
+inline bool is_unknown_key(const base::Error& error) {
+  return std::string_view{error.message}.substr(0, kUnknownKey.size()) == kUnknownKey;
+}
 
 // Keys that every slurm.conf has and that do not concern scheduling.
 bool is_foreign_key(std::string_view key);

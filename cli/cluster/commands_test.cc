@@ -1,5 +1,9 @@
 // The commands that talk to a cluster, against the in-memory API server.
 #include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -696,6 +700,17 @@ TEST_F(ClusterCommands, ImportOfNothingSaysSo) {
       ran.err,
       "kubectl-gang import: nothing in the files can be translated; they must be a slurm.conf "
       "or output of sacctmgr\n");
+}
+
+// YAML and JSON have no other text; the line is one that an editor can go to.
+TEST_F(ClusterCommands, ImportRefusesTextThatIsNotUtf8) {
+  const std::string path = testing::TempDir() + "/latin" + std::to_string(::getpid()) + ".conf";
+  std::ofstream{path} << "ClusterName=c\n# caf\xE9\n";
+  const Ran ran = run({"import", path});
+  std::filesystem::remove(path);
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err, "kubectl-gang import: " + path + ": line 2: must be UTF-8\n");
 }
 
 // So that scripts can tell a wrong call from a cluster that refuses (1). Help fits a terminal of 80

@@ -1,9 +1,11 @@
 #include "cli/import/import_command.h"
 
+#include <optional>
 #include <utility>
 
 #include "cli/files.h"
 #include "cli/import/importer.h"
+#include "cli/utf8.h"
 #include "slurm/conf.h"
 
 namespace cli {
@@ -16,6 +18,10 @@ int run_import(const std::vector<std::string>& files, Output output) {
     base::Result<std::string> text = read_file(name, slurm::kSlurmConfBytesMax);
     if (!text) {
       output.err << "kubectl-gang import: " << text.error().message << "\n";
+      return kExitFailed;
+    }
+    if (const std::optional<std::size_t> line = line_that_is_not_utf8(*text)) {
+      output.err << "kubectl-gang import: " << name << ": line " << *line << ": must be UTF-8\n";
       return kExitFailed;
     }
     read.push_back({name, std::move(*text)});

@@ -257,6 +257,34 @@ TEST(Import, WhatHasNoNameIsLeftOut) {
               Contains(StartsWith("s:2: is left out: ")));
 }
 
+// A SchedulerConfig of Slurm's defaults has gangs off. So a text becomes one only if Slurm knows a
+// key of it; a key that kubegang lacks, or one that is not about scheduling, is enough.
+TEST(Import, OnlyASlurmConfBecomesASchedulerConfig) {
+  for (const char* text : {"hello world\n", "colour=blue\n", "x=1 y=2\n",
+                           "      Name   Priority  GraceTime\n---------- ---------- ----------\n"
+                           "    normal          0   00:00:00\n"}) {
+    const Imported imported = import_text("notes.txt", text);
+    EXPECT_EQ(imported.yaml, "") << text;
+    EXPECT_THAT(imported.remarks, Contains(StartsWith("notes.txt:1: "))) << text;
+  }
+  for (const char* text : {"ClusterName=c\n", "SchedulerTimeSlice=10\n", "preempttype=nonsense\n",
+                           "NodeName=n1\n", "Foo=1\nDebugFlags=Gang\n"}) {
+    EXPECT_EQ(Applied{import_text("slurm.conf", text).yaml}.configs.size(), 1U) << text;
+  }
+}
+
+// An escape sequence in a key, a value or a name would be obeyed by the terminal.
+TEST(Import, RemarksHaveNoControlCharacters) {
+  for (const char* text : {"Fo\033[2Jo=1\n", "PreemptType=\033[2J\n", "PartitionName=p\033[2J\n",
+                           "\033[2J\n", "Parent - 'root'\nAcc\033[2J - 'x'\n"}) {
+    const Imported imported = import_text("s", text);
+    EXPECT_FALSE(imported.remarks.empty()) << text;
+    for (const std::string& remark : imported.remarks) {
+      EXPECT_EQ(remark.find('\033'), std::string::npos) << remark;
+    }
+  }
+}
+
 // `sacctmgr -P show qos`. Times and factors have other forms there than in a dump, PreemptMode
 // "cluster" means that nothing is set, and a GRES limit is told. Columns go by their names in the
 // first line, since sacctmgr prints those that were asked for.

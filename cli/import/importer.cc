@@ -1,6 +1,7 @@
 #include "cli/import/importer.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -17,6 +18,7 @@
 #include "cli/yaml_text.h"
 #include "operator/translate/config_acceptance.h"
 #include "slurm/conf.h"
+#include "slurm/conf_actions.h"
 #include "slurm/conf_lines.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -148,8 +150,8 @@ class Importer {
 
   // What the files have given, before it becomes objects: accounts and users wait for each other,
   // and the cluster's keys for the last file.
-  bool has_conf_ = false;
-  FilePlace conf_place_;
+  // The first file that has a line of a slurm.conf.
+  std::optional<FilePlace> conf_place_;
   std::vector<PlacedKey> cluster_keys_;
   std::vector<std::string> node_names_;
   std::vector<PlacedKey> partition_defaults_;
@@ -205,6 +207,20 @@ auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
   return read(take_keys(name, keys, can_take, remarks_)).value();
 }
 
+// Returns true if Slurm knows a key of the line, so that the file is a slurm.conf. Any text with
+// "word=word" in it has keys.
+bool is_of_slurm_conf(const slurm::ConfLine& line) {
+  const auto is_known = [](const KeyValue& key) {
+    if (slurm::is_foreign_key(key.key)) return true;
+    const std::array alone = {key};
+    const auto read = slurm::read_cluster_keys(alone);
+    return read.ok() || !slurm::is_unknown_key(read.error());
+  };
+  const std::string& first = line.keys.front().key;
+  return same_word(first, "NodeName") || same_word(first, "PartitionName") ||
+         std::any_of(line.keys.begin(), line.keys.end(), is_known);
+}
+
 // Reads a file by the kind that its first line with content shows: titles between | (`sacctmgr show
 // qos -P`), "Kind - 'name'" (`sacctmgr dump`), or slurm.conf. The names of files say nothing: users
 // pipe the output of sacctmgr into files of any name.
@@ -232,8 +248,9 @@ void Importer::read(std::string_view text) {
 void Importer::read_conf(std::string_view text) {
   const slurm::ConfLines read = slurm::read_conf_lines(text);
   tell_errors(read.errors);
-  if (!has_conf_) conf_place_ = at(1);
-  has_conf_ = true;
+  if (!conf_place_ && std::any_of(read.lines.begin(), read.lines.end(), is_of_slurm_conf)) {
+    conf_place_ = at(1);
+  }
   const auto is_of = [](const slurm::ConfLine& line, std::string_view key) {
     return same_word(line.keys.front().key, key);
   };
@@ -307,24 +324,25 @@ void Importer::read_partition_line(const slurm::ConfLine& line) {
   partitions_.push_back({place, std::move(object)});
 }
 
-// SelectType first: it decides which SelectTypeParameters there are. No key is needed: a slurm.conf
-// without any of them becomes a SchedulerConfig that spells out Slurm's defaults where they differ
-// from ours.
+// SelectType first: it decides which SelectTypeParameters there are. A slurm.conf without any key
+// about scheduling becomes a SchedulerConfig that spells out Slurm's defaults where they differ
+// from ours: gangs are off, for example. So a text that is not a slurm.conf must not become one.
 void Importer::read_cluster_lines() {
-  if (!has_conf_) return;
   std::stable_partition(cluster_keys_.begin(), cluster_keys_.end(), [](const PlacedKey& placed) {
     return same_word(placed.key.key, "SelectType");
   });
   const auto back = [](const sched::ClusterParameters& cluster) {
     return control::translate_config(spec_of(cluster));
   };
+  // The keys are told even if there is no object: each remark says what is wrong with its line.
   const std::vector<KeyValue> taken =
       take_keys({}, cluster_keys_, comes_back(read_cluster, back), remarks_);
+  if (!conf_place_) return;
   kube::SchedulerConfig object;
   object.metadata.name = std::string{kube::kSchedulerConfigName};
   object.spec = spec_of(read_cluster(taken).value());
   // All remarks about the object as a whole name the first line of the first slurm.conf.
-  config_ = {conf_place_, std::move(object)};
+  config_ = {*conf_place_, std::move(object)};
 }
 
 // --- sacctmgr ---

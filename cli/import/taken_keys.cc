@@ -9,19 +9,23 @@
 namespace cli {
 namespace {
 
-// The readers of Slurm's keys say so with words of their own, which the remark replaces.
-bool is_unknown(const base::Error& error) {
-  return std::string_view{error.message}.substr(0, slurm::kUnknownKey.size()) == slurm::kUnknownKey;
-}
-
 // Why a key was left out: it is not about scheduling at all, kubegang has nothing like it, or its
 // value is wrong.
 void tell(const PlacedKey& placed, const std::string& value, const base::Error& error,
           Remarks& remarks) {
   const std::string why = slurm::is_foreign_key(placed.key.key) ? "is not about scheduling"
-                          : is_unknown(error)                   ? "kubegang has no such parameter"
+                          : slurm::is_unknown_key(error)        ? "kubegang has no such parameter"
                                                                 : error.message;
   remarks.add(placed.place, placed.key.key + "=" + value + ": " + why);
+}
+
+// Returns the text with '?' for control characters: files may have any, and remarks go to
+// terminals.
+std::string printable(std::string text) {
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7f) c = '?';
+  }
+  return text;
 }
 
 }  // namespace
@@ -29,7 +33,7 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
 std::vector<std::string> Remarks::texts(const std::vector<std::string>& file_names) const {
   std::vector<std::string> texts;
   for (const auto& [file, line, text] : remarks_) {
-    texts.push_back(file_names.at(file) + ":" + std::to_string(line) + ": " + text);
+    texts.push_back(printable(file_names.at(file) + ":" + std::to_string(line) + ": " + text));
   }
   return texts;
 }
@@ -61,7 +65,7 @@ std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
     // A list of which one word is not supported keeps the others: SchedulerParameters with twenty
     // words must not be lost for one.
     const std::vector<std::string> words = slurm::split(value, ',');
-    if (words.size() < 2 || is_unknown(whole.error())) {
+    if (words.size() < 2 || slurm::is_unknown_key(whole.error())) {
       tell(placed, value, whole.error(), remarks);
       continue;
     }
