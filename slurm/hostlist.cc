@@ -32,7 +32,9 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-// Everything that a DNS name may hold, and '_'. Brackets and commas have a meaning in the grammar.
+// Everything that a DNS name may hold, and '_', which Slurm's names may have and messages do not
+// offer, because names of Kubernetes' nodes have none. Brackets and commas have a meaning in the
+// grammar.
 bool is_name_character(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.' ||
          c == '_';
@@ -142,7 +144,7 @@ class Reader {
     while (position_ < text_.size() && is_name_character(text_[position_])) ++position_;
     if (position_ < text_.size() && text_[position_] != ',' && text_[position_] != '[') {
       return wrong(std::string{"'"} + text_[position_] + "'" + here() +
-                   "; a name is letters, digits, '-', '.', '_' and [numbers]");
+                   "; a name is letters, digits, '-', '.' and [numbers]");
     }
     return std::string{text_.substr(begin, position_ - begin)};
   }

@@ -50,8 +50,7 @@ TEST(Hostlist, SaysWhereTheTextIsWrong) {
       {"n[3-1]", "hostlist \"n[3-1]\": the range 3-1 runs backwards"},
       {"n[a]", "hostlist \"n[a]\": a number is missing at character 3"},
       {"n 1",
-       "hostlist \"n 1\": ' ' at character 2; a name is letters, digits, '-', '.', '_' and "
-       "[numbers]"},
+       "hostlist \"n 1\": ' ' at character 2; a name is letters, digits, '-', '.' and [numbers]"},
       {"n[1;2]",
        "hostlist \"n[1;2]\": ';' at character 4; inside brackets are numbers and ranges: [1-3,7]"},
       {"n[1-99999999]", "hostlist \"n[1-99999999]\": more than 65536 names"},

@@ -6,6 +6,7 @@
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
+#include "cli/hostlist_field.h"
 #include "cli/utf8.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
@@ -193,6 +194,12 @@ base::Status check_fields(const sched::JobRequest& request) {
   if (const auto parsed = sched::Constraint::parse(request.constraint); !parsed.ok()) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
+  }
+  const std::pair<const char*, const std::vector<std::string>&> nodes[] = {
+      {"--nodelist", request.required_nodes}, {"--exclude", request.excluded_nodes}};
+  for (const auto& [name, names] : nodes) {
+    const auto problem = hostlist_problem(slurm::compress_hostlist(names));
+    if (problem) return base::invalid_argument(std::string{name} + ": " + *problem);
   }
   return {};
 }

@@ -251,6 +251,10 @@ TEST_F(Submit, TellsWhatTheServerOrTheScriptRefuse) {
   const Ran constraint = run({"submit", "-C", "a&", "--", "x"});
   EXPECT_EQ(constraint.code, kExitFailed);
   EXPECT_THAT(constraint.err, HasSubstr("kubectl-gang submit: --constraint \"a&\": "));
+  EXPECT_EQ(run({"submit", "-w", "n_1", "--dry-run", "--", "x"}).err,
+            "kubectl-gang submit: --nodelist: '_' in a name; nodes of Kubernetes have letters, "
+            "digits, '-' and '.' only\n");
+  EXPECT_THAT(run({"submit", "-x", "n[1-2],n_1", "--", "x"}).err, HasSubstr("--exclude: '_' in"));
   const Ran launcher = run({"submit", script("mpi.sh", "#!/bin/sh\ncd /tmp && srun ./a.out\n")});
   EXPECT_EQ(launcher.code, kExitFailed);
   EXPECT_THAT(launcher.err, HasSubstr("line 2: calls srun, which kubegang does not have"));

@@ -285,6 +285,26 @@ TEST(Import, RemarksHaveNoControlCharacters) {
   }
 }
 
+// The API server would refuse such a Partition, and with it the file in which it stands. The limits
+// are those of the CRD.
+TEST(Import, PartitionsWithNodesThatTheApiCannotNameAreLeftOut) {
+  std::string many = "n";  // names without numbers cannot be joined to a range
+  for (std::size_t length = 2; length < 150; ++length) many += "," + std::string(length, 'n');
+  const Imported imported =
+      import_text("s", "NodeName=n_[1-2],n3," + many +
+                           "\nPartitionName=a Nodes=n_1\nPartitionName=b Nodes=n3\n"
+                           "PartitionName=c Nodes=" +
+                           many + "\n");
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.partitions.size(), 1U);
+  EXPECT_EQ(applied.partitions[0].metadata.name, "b");
+  EXPECT_THAT(imported.remarks,
+              Contains("s:2: PartitionName=a: is left out: Nodes: '_' in a name; nodes of "
+                       "Kubernetes have letters, digits, '-' and '.' only"));
+  EXPECT_THAT(imported.remarks, Contains("s:4: PartitionName=c: is left out: Nodes: longer than "
+                                         "8192 characters as a hostlist"));
+}
+
 // `sacctmgr -P show qos`. Times and factors have other forms there than in a dump, PreemptMode
 // "cluster" means that nothing is set, and a GRES limit is told. Columns go by their names in the
 // first line, since sacctmgr prints those that were asked for.

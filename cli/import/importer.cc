@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "cli/hostlist_field.h"
 #include "cli/import/remarks.h"
 #include "cli/import/spec_of.h"
 #include "cli/import/taken_keys.h"
@@ -285,7 +286,8 @@ void Importer::read_node_line(const slurm::ConfLine& line) {
 // 2. another DEFAULT line only adds to the defaults
 // 3. keys that can be taken, names of QOS as they are called here, the object
 //
-// A partition without nodes is left out: the operator would accept no job for it.
+// A partition without nodes is left out: the operator would accept no job for it. So is one whose
+// nodes the API server would refuse.
 void Importer::read_partition_line(const slurm::ConfLine& line) {
   const FilePlace place = at(line.number);
   std::vector<PlacedKey> keys = partition_defaults_;
@@ -312,6 +314,10 @@ void Importer::read_partition_line(const slurm::ConfLine& line) {
   sched::PartitionConfig& partition = *read_partition;
   if (partition.nodes.empty()) {
     remarks_.add(place, "PartitionName=" + partition.name + ": is left out: it has no nodes");
+    return;
+  }
+  if (const auto problem = hostlist_problem(slurm::compress_hostlist(partition.nodes))) {
+    remarks_.add(place, "PartitionName=" + partition.name + ": is left out: Nodes: " + *problem);
     return;
   }
   if (!partition.qos.empty()) partition.qos = named(place, partition.qos);
