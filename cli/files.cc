@@ -1,5 +1,7 @@
 #include "cli/files.h"
 
+#include <poll.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -58,6 +60,19 @@ base::Status write_file(const std::string& path, std::string_view text) {
   // The last bytes are written only now: a full disk shows here.
   if (std::fclose(file.release()) != 0) return failed("write", path);
   return {};
+}
+
+// An earlier write may have failed long ago, so errno tells only of the last one, and the pipe is
+// asked itself. Output that was lost for a reason that is no longer known is an error of I/O.
+int flush_output(std::ostream& out, std::FILE* file) {
+  errno = 0;
+  out.flush();
+  const bool flushed = std::fflush(file) == 0;
+  const int error = errno;
+  if (flushed && out) return 0;
+  pollfd pipe{.fd = ::fileno(file), .events = 0, .revents = 0};
+  if (::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0) return EPIPE;
+  return error != 0 ? error : EIO;
 }
 
 }  // namespace cli

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
+#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -13,5 +15,9 @@ namespace cli {
 base::Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
 base::Status write_file(const std::string& path, std::string_view text);
+
+// Writes what is left of `out`, a stream on `file`, and returns 0 if all of the stream could be
+// written; else errno of the failure: EPIPE if it is a pipe that nobody reads any more.
+int flush_output(std::ostream& out, std::FILE* file);
 
 }  // namespace cli

@@ -1,12 +1,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/cluster/connect.h"
+#include "cli/files.h"
 #include "cli/program.h"
 
 namespace {
@@ -34,6 +39,13 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments{argv + 1, argv + argc};
   const int code = cli::run_program(
       arguments, with_session, {.out = std::cout, .err = std::cerr, .columns = terminal_columns()});
-  std::cout.flush();
-  return code;
+  const int error = cli::flush_output(std::cout, stdout);
+  if (error == 0) return code;
+  // Ends as kubectl and most tools do: quietly, by the signal, which the client has switched off.
+  if (error == EPIPE) {
+    std::signal(SIGPIPE, SIG_DFL);
+    std::raise(SIGPIPE);
+  }
+  std::cerr << "kubectl-gang: write to standard output: " << std::strerror(error) << "\n";
+  return code == cli::kExitOk ? cli::kExitFailed : code;
 }

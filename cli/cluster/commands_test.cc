@@ -286,6 +286,14 @@ TEST_F(ClusterCommands, WatchPrintsRoundsAndEndsWithTheFirstError) {
   EXPECT_THAT(err.str(), HasSubstr("kubectl-gang queue: list "));
 }
 
+// `queue -w | head`: after ten lines the reader goes away. A watch that went on would never end.
+TEST_F(ClusterCommands, WatchEndsWhenItsOutputCannotBeWritten) {
+  const Session session{.client = client_, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  std::ostream closed{nullptr};
+  std::ostringstream err;
+  EXPECT_EQ(run_queue(session, {.watch = true}, {.out = closed, .err = err}), kExitOk);
+}
+
 // As without --watch: a missing right costs the turns, not the queue.
 TEST_F(ClusterCommands, WatchWithoutTheRightToTimetablesShowsWhatTheStatusesSay) {
   add_two_gangs();

@@ -227,7 +227,9 @@ base::Status print_once(const Session& session, const QueueOptions& options, con
 // Prints the queue every second, since run times go on and turns change without a write. Returns
 // the error of the first list, since a mistake (a wrong namespace, no rights) is told at once; an
 // error after the first lists is told below the table and outlived, because a watch is meant to run
-// through an upgrade of the API server. With `watch_rounds_max` it ends after so many rounds.
+// through an upgrade of the API server. It ends when nobody can read it any more (`queue -w |
+// head`): the client ignores SIGPIPE, so a closed pipe shows in the stream alone. With
+// `watch_rounds_max` it ends after so many rounds.
 base::Status follow(const Session& session, const QueueOptions& options, const std::string& ns,
                     Output output) {
   kube::ThreadSleeper sleeper;
@@ -247,6 +249,7 @@ base::Status follow(const Session& session, const QueueOptions& options, const s
     auto jobs = queue.jobs();
     std::erase_if(jobs, [&](const auto& job) { return !is_wanted(*job, options.jobs); });
     print_lines(queue_lines(jobs, queue.timetable_of(), now), now, options, output);
+    if (!output.out) break;
     if (error) output.err << "kubectl-gang queue: " << error->message << "; trying again\n";
     if (++round == options.watch_rounds_max) break;
     (void)sleeper.sleep(std::chrono::seconds{1}, {});
