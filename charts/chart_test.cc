@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/wellknown.h"
 #include "charts/chart_fixture.h"
 #include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/program/options.h"
@@ -125,7 +126,7 @@ TEST_F(Chart, PodsStandOnLinuxNodesOnly) {
             json::parse(R"({"kubernetes.io/os": "linux", "pool": "batch"})"));
 }
 
-// The test's pod needs the operator's tolerations: on a cluster whose nodes are all tainted it
+// The test's pods need the operator's tolerations: on a cluster whose nodes are all tainted they
 // could not run otherwise. Further arguments come last, so they win.
 TEST_F(Chart, PodsGoAndRunAsTheValuesSay) {
   const Objects objects = render(
@@ -133,11 +134,27 @@ TEST_F(Chart, PodsGoAndRunAsTheValuesSay) {
            "operator.extraArgs[0]=--log-level=debug", "agent.extraArgs[0]=--log-level=warn"}));
   std::map<std::string, json> pods = pod_specs(objects);
   for (const char* name : {"operator", "test"}) {
-    EXPECT_EQ(pods[name]["tolerations"], json::parse(R"([{"operator": "Exists"}])")) << name;
+    EXPECT_EQ(pods[name]["tolerations"].at(1), json::parse(R"({"operator": "Exists"})")) << name;
   }
   EXPECT_EQ(pods["operator"]["affinity"], json::parse(R"({"nodeAffinity": {"any": "thing"}})"));
   EXPECT_EQ(pods["operator"]["containers"][0]["args"].back(), "--log-level=debug");
   EXPECT_EQ(pods["agent"]["containers"][0]["args"].back(), "--log-level=warn");
+}
+
+// Partitions with taintNodes may have all nodes of a cluster. An operator that is restarted there
+// would stay Pending, and with it every job.
+TEST_F(Chart, TheOperatorsPodsTolerateTheTaintThatItSets) {
+  const json own = json::parse(
+      R"({"key": "kubegang.io/managed", "operator": "Exists", "effect": "NoSchedule"})");
+  EXPECT_EQ(own["key"], kube::kTaintManaged);
+  for (const char* values : {"operator.tolerations=null", "operator.tolerations[0].key=gpu"}) {
+    const Objects objects = render(set({values}));
+    for (const json& pod : {pod_specs(objects)["operator"], pod_specs(objects)["test"],
+                            find(objects, "Pod/kubegang-test-nodes")["spec"]}) {
+      ASSERT_TRUE(pod.contains("tolerations")) << values;
+      EXPECT_EQ(pod["tolerations"].at(0), own) << values;
+    }
+  }
 }
 
 // Another version of the chart alone restarts no agent. A label with the version would change the

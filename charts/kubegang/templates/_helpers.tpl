@@ -60,6 +60,12 @@ automountServiceAccountToken: false
 {{- define "kubegang.nodeSelector" -}}
 {{ merge (dict) . (dict "kubernetes.io/os" "linux") | toJson }}
 {{- end }}
+{{/* The operator taints the nodes of some partitions (taintNodes). If those are all nodes of the cluster, it and
+the test must stand on them. */}}
+{{- define "kubegang.operatorTolerations" -}}
+{{- $own := dict "key" "kubegang.io/managed" "operator" "Exists" "effect" "NoSchedule" -}}
+{{- prepend (default list .Values.operator.tolerations) $own | toJson -}}
+{{- end }}
 
 {{- define "kubegang.operatorUser" -}}
 system:serviceaccount:{{ .Release.Namespace }}:{{ .Values.operator.serviceAccount.name }}
