@@ -214,34 +214,30 @@ base::Result<base::Instant> parse_instant(std::string_view what, std::string_vie
 }
 
 // Worked out in KiB, the smallest unit, and rounded up to MiB: a job must not get less than it
-// asked for. Fractions are refused as in Slurm. The bound of an exbibyte is checked before the
-// product is made.
+// asked for. Fractions are refused as in Slurm, which takes 4G, 4GB and 4gb for the same. The bound
+// of an exbibyte is checked before the product is made.
 base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_view text) {
-  std::string_view digits = text;
-  std::int64_t kib_per_unit = 1024;
-  if (!digits.empty()) {
-    switch (lower_case(digits.substr(digits.size() - 1))[0]) {
-      case 'k':
-        kib_per_unit = 1;
-        break;
-      case 'm':
-        break;
-      case 'g':
-        kib_per_unit = 1024 * 1024;
-        break;
-      case 't':
-        kib_per_unit = 1024LL * 1024 * 1024;
-        break;
-      default:
-        kib_per_unit = 0;
-        break;
-    }
-    if (kib_per_unit != 0) digits.remove_suffix(1);
-    if (kib_per_unit == 0) kib_per_unit = 1024;
+  struct Unit {
+    std::string_view name;
+    std::int64_t kib;
+  };
+  constexpr std::array<Unit, 9> kUnits = {{{"", 1'024},
+                                           {"K", 1},
+                                           {"KB", 1},
+                                           {"M", 1'024},
+                                           {"MB", 1'024},
+                                           {"G", 1'048'576},
+                                           {"GB", 1'048'576},
+                                           {"T", 1'073'741'824},
+                                           {"TB", 1'073'741'824}}};
+  const std::string_view digits = text.substr(0, text.find_first_not_of("0123456789"));
+  std::int64_t kib_per_unit = 0;  // the unit is unknown
+  for (const Unit& unit : kUnits) {
+    if (same_word(unit.name, text.substr(digits.size()))) kib_per_unit = unit.kib;
   }
   const std::optional<std::int64_t> count = number(digits);
   constexpr std::int64_t kKibMax = std::int64_t{1} << 50U;  // an exbibyte
-  if (!count || *count > kKibMax / kib_per_unit) {
+  if (!count || kib_per_unit == 0 || *count > kKibMax / kib_per_unit) {
     return base::invalid_argument(std::string{what} + " " + in_quotes(text) +
                                   ": not a size of memory; write a whole number with K, M, G or T "
                                   "(MiB without a unit)");

@@ -107,17 +107,21 @@ TEST(InstantString, ReadsEachForm) {
   }
 }
 
-// 1025 KiB are one KiB more than a MiB, and round up to 2. At the end, what is not a size: no
-// number, a sign, a fraction, an unknown unit, and more than an exbibyte.
+// 1025 KiB are one KiB more than a MiB, and round up to 2. A B may stand behind the unit and means
+// nothing. At the end, what is not a size: no number, a sign, a fraction, an unknown unit, and more
+// than an exbibyte.
 TEST(MemorySize, ReadsUnitsAndRoundsUp) {
   const std::vector<std::pair<std::string, std::int64_t>> cases = {
-      {"0", 0}, {"100", 100}, {"100M", 100}, {"1025K", 2}, {"2g", 2'048}, {"1T", 1'048'576}};
+      {"0", 0},       {"100", 100},      {"100M", 100},     {"1025K", 2},
+      {"2g", 2'048},  {"1T", 1'048'576}, {"500MB", 500},    {"4GB", 4'096},
+      {"4Gb", 4'096}, {"1025kB", 2},     {"2tb", 2'097'152}};
   for (const auto& [text, want] : cases) {
     const auto got = parse_memory("--mem", text);
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(got->value(), want) << text;
   }
-  for (const char* text : {"", "G", "-1", "1.5G", "1P", "99999999999T"}) {
+  for (const char* text :
+       {"", "G", "GB", "-1", "1.5G", "1P", "1PB", "4B", "4GiB", "4GBB", "99999999999T"}) {
     EXPECT_FALSE(parse_memory("--mem", text).ok()) << text;
   }
 }
