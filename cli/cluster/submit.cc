@@ -130,8 +130,9 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
     own.help = true;
     return true;
   }
-  // -o is sbatch's output file, unless it names a format.
-  if (word == "-o" && i + 1 < arguments.size() && read_format(arguments[i + 1], own.output)) {
+  // sbatch's output file, unless it names a format.
+  if ((word == "-o" || word == "--output") && i + 1 < arguments.size() &&
+      read_format(arguments[i + 1], own.output)) {
     ++i;
     return true;
   }
@@ -324,6 +325,16 @@ base::Result<int> wait_for_end(const Session& session, const kube::Job& submitte
   }
 }
 
+// Returns the error of an option, whose last word is `last`. kubectl's -n is a namespace, and a
+// name is not a number of tasks.
+base::Error with_hint(base::Error error, const std::string& option, const std::string& last) {
+  const std::string value = option.size() > 2 ? option.substr(2) : last;
+  if (option.substr(0, 2) == "-n" && value.find_first_not_of("0123456789-") == 0) {
+    error.message += "; -n is --ntasks here, and a namespace is --namespace";
+  }
+  return error;
+}
+
 // Returns ok if all words are valid UTF-8. The writer of JSON knows no other text, whatever becomes
 // of a word: an option's value, a part of the command, or a name in the request.
 base::Status check_utf8(std::span<const std::string> words) {
@@ -358,7 +369,7 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
     // the command line wins over #SBATCH lines, wherever it is read.
     const std::size_t first = i;
     const base::Status status = checked.add_option(arguments, i);
-    if (!status) return status.error();
+    if (!status) return with_hint(status.error(), word, arguments[i]);
     for (std::size_t at = first; at <= i; ++at) read.sbatch.push_back(arguments[at]);
   }
   // Either "--" and a command, which is passed on as it is, or a script, whose text is.
@@ -466,12 +477,16 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   const char* const note = arguments.dry_run == DryRun::kClient   ? " (dry run)"
                            : arguments.dry_run == DryRun::kServer ? " (server dry run)"
                                                                   : "";
+  // Without a server there is only the beginning of a name.
+  const std::string name =
+      "job.kubegang.io/" +
+      (job->metadata.name.empty() ? job->metadata.generate_name + "…" : job->metadata.name);
   switch (arguments.output) {
+    case SubmitOutput::kSentence:
+      output.out << name << " created" << note << "\n";
+      break;
     case SubmitOutput::kName:
-      output.out << "job.kubegang.io/"
-                 << (job->metadata.name.empty() ? job->metadata.generate_name + "…"
-                                                : job->metadata.name)
-                 << " created" << note << "\n";
+      output.out << name << "\n";
       break;
     case SubmitOutput::kJson:
       output.out << kube::encode(*job).dump(2) << "\n";
@@ -483,7 +498,10 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   if (!arguments.wait) return kExitOk;
   // A script that reads this output must have the job's name before the wait.
   output.out.flush();
-  const base::Result<int> code = wait_for_end(*session, *job, output);
+  // JSON and YAML must stay one document, and a name one word: then the end is told on the other
+  // stream.
+  std::ostream& told = arguments.output == SubmitOutput::kSentence ? output.out : output.err;
+  const base::Result<int> code = wait_for_end(*session, *job, {.out = told, .err = output.err});
   return code ? *code : fail(code.error());
 }
 

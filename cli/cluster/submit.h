@@ -15,7 +15,7 @@ namespace cli {
 
 inline constexpr const char* kImageDefault = "debian:stable-slim";
 
-enum class SubmitOutput { kName, kYaml, kJson };
+enum class SubmitOutput { kSentence, kName, kYaml, kJson };
 enum class DryRun { kNone, kClient, kServer };
 
 // The command line after `submit`.
@@ -27,13 +27,13 @@ struct SubmitArguments {
   DryRun dry_run = DryRun::kNone;
   bool wait = false;  // for the job's end, and exit as it did
   std::optional<base::Duration> ttl_after_finished{};
-  SubmitOutput output = SubmitOutput::kName;
+  SubmitOutput output = SubmitOutput::kSentence;
   ConnectOptions connect;
   bool help = false;
 };
 
-// An error is wrong usage. sbatch's options are checked here and read as sbatch reads them; a
-// `-o yaml` or `-o json` is the output's format.
+// An error is wrong usage. sbatch's options are checked here and read as sbatch reads them; -o and
+// --output with yaml, json or name are the output's format.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
                                                     slurm::Now now);
 

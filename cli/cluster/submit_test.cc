@@ -155,6 +155,22 @@ TEST_F(Submit, WaitEndsWithTheJobAndExitsAsItDid) {
   EXPECT_THAT(ran.out, HasSubstr(" Failed\n"));
 }
 
+// kubectl's formats are for programs: with a sentence behind it the object could not be parsed.
+TEST_F(Submit, WaitTellsTheEndBesideTheFormats) {
+  for (const char* format : {"json", "yaml", "name"}) {
+    EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
+    session_sleeper_ = &sleeper;
+    const Ran ran = run({"submit", "-W", "-o", format, "--", "true"});
+    ASSERT_EQ(ran.code, kExitOk) << ran.err;
+    EXPECT_THAT(ran.out, testing::Not(HasSubstr("Completed"))) << format;
+    EXPECT_THAT(ran.err, HasSubstr(" Completed\n")) << format;
+    if (std::string_view{format} == "json") {
+      EXPECT_EQ(nlohmann::json::parse(ran.out)["kind"], "Job");
+    }
+    ASSERT_TRUE(client_.remove<kube::Job>(kube::key_of(only_job().metadata)).ok());
+  }
+}
+
 // The short form of the option.
 TEST_F(Submit, WaitExitsWithZeroWhenTheJobCompletes) {
   EndsTheJob sleeper{client_, {.state = kube::JobState::kCompleted, .exit_code = 0}};
@@ -200,6 +216,26 @@ TEST_F(Submit, WrapIsAShellCommand) {
             (Words{"/bin/sh", "-c", "#!/bin/sh\nhostname; date", "wrap"}));
 }
 
+// As kubectl prints it, for `kubectl wait "$(kubectl gang submit -o name …)"`. --output is sbatch's
+// option, too, and takes its file: only the three formats are kubectl's.
+TEST_F(Submit, OutputNameIsTheNameAlone) {
+  for (const Words& option :
+       {Words{"-o", "name"}, Words{"-oname"}, Words{"--output=name"}, Words{"--output", "name"}}) {
+    Words words = {"submit"};
+    words.insert(words.end(), option.begin(), option.end());
+    words.insert(words.end(), {"--", "true"});
+    const Ran ran = run(words);
+    ASSERT_EQ(ran.code, kExitOk) << ran.err;
+    EXPECT_EQ(ran.err, "");
+    const kube::Job job = only_job();
+    EXPECT_EQ(ran.out, "job.kubegang.io/" + job.metadata.name + "\n");
+    ASSERT_TRUE(client_.remove<kube::Job>(kube::key_of(job.metadata)).ok());
+  }
+  EXPECT_EQ(run({"submit", "--dry-run", "-o", "name", "--", "true"}).out,
+            "job.kubegang.io/true-…\n");
+  EXPECT_THAT(run({"submit", "--output", "x.log", "--", "true"}).err, HasSubstr("--output has no"));
+}
+
 // On the client nothing is sent; the server checks the object and stores nothing.
 TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   const Ran ran = run({"submit", "-N1", "--dry-run", "-o", "yaml", "--", "true"});
@@ -231,6 +267,8 @@ TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{"submit", "--array=1-2", "--", "x"}, "--array: not supported yet; leave it out"},
       {{"submit", "-N0", "--", "x"}, "-N \"0\": must be from 1 to 1000000"},
+      {{"submit", "-n", "team-a", "--", "x"},
+       "-n \"team-a\": not a whole number; -n is --ntasks here, and a namespace is --namespace"},
       {{"submit", "-N1"}, "say what to run: a batch script, --wrap=COMMAND, or -- COMMAND"},
       {{"submit", "--"}, "--: must be followed by a command"},
       {{"submit", "--wrap=x", "--", "y"}, "--wrap: cannot be combined with a script or a command"},
