@@ -193,7 +193,7 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
        "f:8: args: -t \"x\": not a time; write minutes, M:S, H:M:S, D-H, D-H:M, D-H:M:S or "
        "UNLIMITED"},
       {file_with("- {t: 0, submit: A, args: --frobnicate}\n"),
-       "f:8: args: --frobnicate: no such option of sbatch"},
+       "f:8: args: --frobnicate: unknown option"},
       {file_with(submit + "- {t: 1, suspend: B}\n"),
        "f:9: suspend \"B\": no such job was submitted before"},
       {file_with(submit + "- {t: 1, scontrol: 'update JobId={B} Priority=3'}\n"),

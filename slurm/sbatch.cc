@@ -248,16 +248,32 @@ struct SbatchOptionActions {
     return {};
   }
 
-  // Only the hint that changes which CPUs are used; the others of Slurm distribute tasks.
-  static base::Status hint(Self self, Text name, Text value, bool) {
+  // Only one hint changes which CPUs are used; the others of Slurm advise on the distribution of
+  // tasks.
+  static base::Status hint(Self self, Text name, Text value, bool has_value) {
     if (same_word(value, "nomultithread")) {
       self.options_.request.threads_per_core = 1;
       return {};
     }
     if (same_word(value, "multithread")) return {};
+    if (same_word(value, "compute_bound") || same_word(value, "memory_bound")) {
+      return unused(self, std::string{name} + "=" + std::string{value}, value, has_value);
+    }
     return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
-                                  ": not supported; nomultithread and multithread are");
+                                  ": unknown; allowed are nomultithread, multithread, "
+                                  "compute_bound and memory_bound");
   }
+
+  // Pods never get the user's variables: that is what NONE asks for.
+  static base::Status exported(Self, Text name, Text value, bool) {
+    if (same_word(value, "NONE")) return {};
+    return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                  ": only NONE is supported, because pods have the variables of "
+                                  "their image; set others in the script");
+  }
+
+  // Says what is so anyway.
+  static base::Status holds_anyway(Self, Text, Text, bool) { return {}; }
 
   // Accepted with a warning, so that scripts written for Slurm can be submitted as they are. What
   // would change how the job runs is refused instead.
@@ -275,6 +291,19 @@ struct SbatchOptionActions {
   static base::Status refused(Self, Text name, Text, bool) {
     return base::invalid_argument(std::string{name} + ": not supported yet; leave it out");
   }
+
+  // Refused, with what to do instead of leaving it out.
+  template <const std::string_view& advice>
+  static base::Status replaced(Self, Text name, Text, bool) {
+    return base::invalid_argument(std::string{name} + ": not supported; " + std::string{advice});
+  }
+  static constexpr Text kAskServer = "--dry-run=server on the command line checks a job";
+  static constexpr Text kWaitOutside = "it stands by itself on the command line";
+  static constexpr Text kHelpOutside = "kubectl gang submit --help says what there is";
+  static constexpr Text kUserOfPod = "a Job's pod template can say which user its pods run as";
+  static constexpr Text kImage = "--image names the container image";
+  static constexpr Text kSetInScript = "set variables in the script";
+  static constexpr Text kNameNodes = "--nodelist names the nodes";
 };
 
 // A row of the table.
@@ -291,13 +320,15 @@ using Option = SbatchOption;
 using A = SbatchOptionActions;
 using R = sched::JobRequest;
 
-// All options of sbatch that are known. One that is missing here is a mistake of the user; one that
-// is `refused` is a feature that does not exist yet. The messages differ.
+// All options of sbatch (Slurm 22.05), since an abbreviation is unambiguous only among all of them,
+// and a few of other versions and of srun. One that is missing here is a mistake of the user; one
+// that is `refused` is a feature that does not exist yet. The messages differ.
 constexpr std::array kOptions = {
     Option{"nodes", 'N', Takes::kValue, A::nodes},
     Option{"ntasks", 'n', Takes::kValue, A::count_of<&R::tasks>},
     Option{"cpus-per-task", 'c', Takes::kValue, A::cpus_per_task},
     Option{"ntasks-per-node", 0, Takes::kValue, A::count_of<&R::tasks_per_node>},
+    Option{"tasks-per-node", 0, Takes::kValue, A::count_of<&R::tasks_per_node>},
     Option{"ntasks-per-socket", 0, Takes::kValue, A::count_of<&R::tasks_per_socket>},
     Option{"ntasks-per-core", 0, Takes::kValue, A::count_of<&R::tasks_per_core>},
     Option{"mincpus", 0, Takes::kValue, A::count_of<&R::min_cpus_per_node>},
@@ -342,46 +373,87 @@ constexpr std::array kOptions = {
     Option{"verbose", 'v', Takes::kNothing, A::unused},
     Option{"wckey", 0, Takes::kValue, A::unused},
     Option{"acctg-freq", 0, Takes::kValue, A::unused},
+    Option{"cpu-freq", 0, Takes::kValue, A::unused},
+    Option{"delay-boot", 0, Takes::kValue, A::unused},
+    Option{"get-user-env", 0, Takes::kMaybeValue, A::unused},
+    Option{"mem-bind", 0, Takes::kValue, A::unused},
+    Option{"power", 0, Takes::kValue, A::unused},
+    Option{"profile", 0, Takes::kValue, A::unused},
+    Option{"propagate", 0, Takes::kMaybeValue, A::unused},
+    Option{"wait-all-nodes", 0, Takes::kValue, A::unused},
+    Option{"ignore-pbs", 0, Takes::kNothing, A::holds_anyway},
+    Option{"export", 0, Takes::kValue, A::exported},
     // From here on mostly options that would change how the job runs and that no part of kubegang
     // implements.
     Option{"array", 'a', Takes::kValue, A::refused},
+    Option{"batch", 0, Takes::kValue, A::refused},
     Option{"bb", 0, Takes::kValue, A::refused},
     Option{"bbf", 0, Takes::kValue, A::refused},
+    Option{"cluster", 0, Takes::kValue, A::refused},
+    Option{"cluster-constraint", 0, Takes::kValue, A::refused},
     Option{"clusters", 'M', Takes::kValue, A::refused},
+    Option{"container", 0, Takes::kValue, A::replaced<A::kImage>},
+    Option{"context", 0, Takes::kValue, A::refused},
     Option{"core-spec", 'S', Takes::kValue, A::refused},
     Option{"cpus-per-gpu", 0, Takes::kValue, A::refused},
     Option{"dependency", 'd', Takes::kValue, A::refused},
     Option{"distribution", 'm', Takes::kValue, A::refused},
-    Option{"export", 0, Takes::kValue, A::refused},
+    Option{"export-file", 0, Takes::kValue, A::replaced<A::kSetInScript>},
+    Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
+    Option{"gpu-bind", 0, Takes::kValue, A::refused},
+    Option{"gpu-freq", 0, Takes::kValue, A::refused},
     Option{"gpus", 'G', Takes::kValue, A::refused},
     Option{"gpus-per-node", 0, Takes::kValue, A::refused},
     Option{"gpus-per-socket", 0, Takes::kValue, A::refused},
     Option{"gpus-per-task", 0, Takes::kValue, A::refused},
     Option{"gres", 0, Takes::kValue, A::refused},
+    Option{"gres-flags", 0, Takes::kValue, A::refused},
+    Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
     Option{"input", 'i', Takes::kValue, A::refused},
     Option{"kill-on-invalid-dep", 0, Takes::kValue, A::refused},
     Option{"licenses", 'L', Takes::kValue, A::refused},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
     Option{"mem-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"network", 0, Takes::kValue, A::refused},
     Option{"no-kill", 'k', Takes::kMaybeValue, A::refused},
+    Option{"nodefile", 'F', Takes::kValue, A::replaced<A::kNameNodes>},
+    Option{"ntasks-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"ntasks-per-tres", 0, Takes::kValue, A::refused},
     Option{"prefer", 0, Takes::kValue, A::refused},
+    Option{"reboot", 0, Takes::kNothing, A::refused},
     Option{"reservation", 0, Takes::kValue, A::refused},
     Option{"signal", 0, Takes::kValue, A::refused},
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},
+    Option{"test-only", 0, Takes::kNothing, A::replaced<A::kAskServer>},
     Option{"thread-spec", 0, Takes::kValue, A::refused},
+    Option{"uid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
+    Option{"usage", 0, Takes::kNothing, A::replaced<A::kHelpOutside>},
+    Option{"version", 'V', Takes::kNothing, A::replaced<A::kHelpOutside>},
+    Option{"wait", 'W', Takes::kNothing, A::replaced<A::kWaitOutside>},
     Option{"tmp", 0, Takes::kValue, A::tmp_disk},
     Option{"use-min-nodes", 0, Takes::kNothing, A::set<&R::use_min_nodes>},
 };
 
-// Full names only: getopt_long() also takes an unambiguous beginning ("--part"), which is an
-// unknown option here.
-const Option* find_long(std::string_view name) {
+base::Error unknown(std::string_view option) {
+  return base::invalid_argument(std::string{option} + ": unknown option");
+}
+
+// The whole name, or, as getopt_long() has it, a beginning that only one name has: "--part".
+base::Result<const Option*> find_long(std::string_view name) {
+  std::vector<const Option*> longer;
   for (const Option& option : kOptions) {
     if (option.name == name) return &option;
+    if (!name.empty() && option.name.substr(0, name.size()) == name) longer.push_back(&option);
   }
-  return nullptr;
+  if (longer.size() == 1) return longer.front();
+  if (longer.empty()) return unknown("--" + std::string{name});
+  std::string names;
+  for (const Option* const option : longer) {
+    names += (names.empty() ? "--" : ", --") + std::string{option->name};
+  }
+  return base::invalid_argument("--" + std::string{name} + ": may be any of " + names);
 }
 
 // Most options have no letter. Their 0 must not match a NUL byte in an argument.
@@ -390,10 +462,6 @@ const Option* find_letter(char letter) {
     if (letter != 0 && option.letter == letter) return &option;
   }
   return nullptr;
-}
-
-base::Error unknown(std::string_view option) {
-  return base::invalid_argument(std::string{option} + ": no such option of sbatch");
 }
 
 }  // namespace
@@ -432,21 +500,20 @@ base::Status SbatchReader::add_option(std::span<const std::string> arguments, st
 }
 
 // "--nodes=2", or "--nodes" with its value in the next word. The value may be empty ("--wrap="):
-// the action decides whether that is a mistake. The message names the option with its dashes, as
-// the user wrote it.
+// the action decides whether that is a mistake. Messages have the whole name of the option, also if
+// the user has abbreviated it.
 base::Status SbatchReader::add_long(std::span<const std::string> arguments, std::size_t& i) {
   const std::string_view word = arguments[i];
   const std::size_t equals = word.find('=');
-  const std::string_view name = word.substr(0, equals);
-  const Option* const option = find_long(name.substr(2));
-  if (option == nullptr) return unknown(name);
+  const base::Result<const Option*> found = find_long(word.substr(0, equals).substr(2));
+  if (!found) return found.error();
+  const Option& option = **found;
+  const std::string name = "--" + std::string{option.name};
   if (equals != std::string_view::npos) {
-    if (option->takes == Takes::kNothing) {
-      return base::invalid_argument(std::string{name} + ": takes no value");
-    }
-    return option->action(*this, name, word.substr(equals + 1), true);
+    if (option.takes == Takes::kNothing) return base::invalid_argument(name + ": takes no value");
+    return option.action(*this, name, word.substr(equals + 1), true);
   }
-  return add_without_value(*option, name, arguments, i);
+  return add_without_value(option, name, arguments, i);
 }
 
 // "-N2", "-N" with its value in the next word, or several letters that take no value: "-sHN2". A

@@ -135,7 +135,34 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
   EXPECT_EQ(read("-N1 -N2").min_nodes, 2);  // the later wins
 }
 
-// Each message names the option as the user wrote it, the value, and what to do. Options that would
+// getopt_long() takes a beginning that only one option has; a whole name that is the beginning of
+// others is itself. The options of this test change nothing, and most are told.
+TEST(Sbatch, TakesAbbreviationsAndWhatChangesNothing) {
+  EXPECT_EQ(read("--part=hi").partitions, std::vector<std::string>{"hi"});
+  EXPECT_EQ(read("--part hi").partitions, std::vector<std::string>{"hi"});
+  EXPECT_EQ(read("--time-m=3").time_min, minutes{3});
+  EXPECT_EQ(read("--mem=1G").memory,
+            sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{1024}}});
+  EXPECT_EQ(read("--use").use_min_nodes, true);
+  EXPECT_EQ(read("--tasks-per-node=2"), read("--ntasks-per-node=2"));
+  for (const char* silent :
+       {"--export=NONE", "--export=none", "--ignore-pbs", "--hint=multithread"}) {
+    const base::Result<BatchOptions> options = read_sbatch_line(silent, kNow);
+    ASSERT_TRUE(options.ok()) << silent;
+    EXPECT_TRUE(options->warnings.empty()) << silent;
+  }
+  for (const char* told :
+       {"--get-user-env", "--get-user-env=10L", "--propagate", "--propagate=ALL", "--profile=all",
+        "--cpu-freq=high", "--mem-bind=local", "--power=level", "--delay-boot=1",
+        "--wait-all-nodes=1", "--hint=compute_bound", "--hint=memory_bound"}) {
+    const base::Result<BatchOptions> options = read_sbatch_line(told, kNow);
+    ASSERT_TRUE(options.ok()) << told;
+    EXPECT_EQ(options->request, sched::JobRequest{}) << told;
+    EXPECT_EQ(options->warnings.size(), 1U) << told;
+  }
+}
+
+// Each message names the option, the value, and what to do. Options that would
 // change how the job runs and that kubegang lacks are refused, never ignored: a job without its GPU
 // or its dependency would do harm.
 TEST(Sbatch, RefusesWithASentence) {
@@ -146,8 +173,16 @@ TEST(Sbatch, RefusesWithASentence) {
       {"-N", "-N: a value is missing"},
       {"--nodes", "--nodes: a value is missing"},
       {"--contiguous=yes", "--contiguous: takes no value"},
-      {"--frobnicate", "--frobnicate: no such option of sbatch"},
-      {"-Z", "-Z: no such option of sbatch"},
+      {"--frobnicate", "--frobnicate: unknown option"},
+      {"-Z", "-Z: unknown option"},
+      {"--=x", "--: unknown option"},
+      {"--hint=bogus",
+       "--hint \"bogus\": unknown; allowed are nomultithread, multithread, compute_bound and "
+       "memory_bound"},
+      // Abbreviations that several options have.
+      {"--mem-per=1G", "--mem-per: may be any of --mem-per-cpu, --mem-per-gpu"},
+      {"--tim=3", "--tim: may be any of --time, --time-min"},
+      {"--over", "--over: may be any of --overcommit, --oversubscribe"},
       {"script.sh", "\"script.sh\": not an option; options begin with -"},
       // Options of sbatch that kubegang does not support.
       {"--array=0-4", "--array: not supported yet; leave it out"},
@@ -156,6 +191,14 @@ TEST(Sbatch, RefusesWithASentence) {
       {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR1", "--signal: not supported yet; leave it out"},
+      {"--sig=USR1", "--signal: not supported yet; leave it out"},
+      {"--reboot", "--reboot: not supported yet; leave it out"},
+      {"--test-only",
+       "--test-only: not supported; --dry-run=server on the command line checks a job"},
+      {"--uid=0", "--uid: not supported; a Job's pod template can say which user its pods run as"},
+      {"--export=ALL",
+       "--export \"ALL\": only NONE is supported, because pods have the variables of their image; "
+       "set others in the script"},
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       // Values that are wrong in themselves or do not go with another option.
       {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},
