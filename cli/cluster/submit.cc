@@ -183,9 +183,14 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
 // Refuses the values that sbatch takes and the Job's fields cannot say, with the option that says
 // the same here.
 base::Status check_fields(const sched::JobRequest& request) {
-  if (request.time_limit == slurm::kUnlimited || request.time_min == slurm::kUnlimited) {
+  for (const auto& [name, limit] :
+       {std::pair{"--time", request.time_limit}, std::pair{"--time-min", request.time_min}}) {
+    if (limit != slurm::kUnlimited) continue;
     return base::invalid_argument(
-        "--time UNLIMITED: leave it out; the partition's default holds then");
+        std::string{name} +
+        ": a job cannot be without a limit; write a long one, for example "
+        "365-0 (365 days), which must be within the partition's limit, or leave it out for the "
+        "partition's default");
   }
   if (const auto* per_cpu = std::get_if<sched::MemoryPerCpu>(&request.memory);
       per_cpu != nullptr && per_cpu->amount.value() == 0) {

@@ -98,6 +98,22 @@ TEST_F(Submit, MemoryOfZeroIsAllOfTheNodes) {
   EXPECT_NE(wrong.err.find("use --mem 0"), std::string::npos) << wrong.err;
 }
 
+// sbatch's spellings of "no limit". The Job API has none, so the message says how to write a long
+// one.
+TEST_F(Submit, ATimeWithoutALimitIsRefusedWithAnExample) {
+  for (const char* option : {"--time=UNLIMITED", "--time=0", "--time=-1", "-tinfinite"}) {
+    const Ran ran = run({"submit", option, "--", "x"});
+    EXPECT_EQ(ran.code, kExitFailed) << option;
+    EXPECT_THAT(ran.err, HasSubstr("--time: a job cannot be without a limit; write a long one, for "
+                                   "example 365-0 (365 days), which must be within the "
+                                   "partition's limit"))
+        << option;
+  }
+  EXPECT_THAT(run({"submit", "--time-min=0", "--", "x"}).err, HasSubstr("--time-min: a job"));
+  ASSERT_EQ(run({"submit", "--time=365-0", "--", "x"}).code, kExitOk);
+  EXPECT_EQ(only_job().spec.schedule.time_limit, std::chrono::hours{365 * 24});
+}
+
 // Kubernetes' notation, since the option is not one of sbatch's.
 TEST_F(Submit, TtlAfterFinishedIsADuration) {
   ASSERT_EQ(run({"submit", "--ttl-after-finished=1m", "--", "x"}).code, kExitOk);
