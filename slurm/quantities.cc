@@ -106,40 +106,82 @@ std::optional<base::Duration> read_offset(std::string_view text) {
   return std::nullopt;
 }
 
-// "14:30", "14:30:10": time since midnight. Slurm's "teatime", "elevenses" and 12-hour clock are
-// not read. The fields must be in range, unlike those of a duration: "25:00" is refused, because
-// the next day would hardly be what its author means.
+// "14:30", "14:30:10", "2:30PM": time since midnight. The fields must be in range, unlike those of
+// a duration: "25:00" is refused, because the next day would hardly be what its author means.
 std::optional<base::Duration> read_time_of_day(std::string_view text) {
-  if (same_word(text, "midnight")) return base::Duration{0};
-  if (same_word(text, "noon")) return hours{12};
+  constexpr std::array<std::pair<std::string_view, int>, 4> kWords = {
+      {{"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16}}};
+  for (const auto& [word, hour] : kWords) {
+    if (same_word(text, word)) return hours{hour};
+  }
+  const std::string_view half = text.size() < 2 ? text : text.substr(text.size() - 2);
+  const bool is_morning = same_word(half, "AM");
+  const bool is_evening = same_word(half, "PM");
+  if (is_morning || is_evening) text.remove_suffix(half.size());
   const std::optional<std::vector<std::int64_t>> fields = colon_numbers(text);
   if (!fields || fields->size() < 2) return std::nullopt;
+  std::int64_t hour = (*fields)[0];
   const std::int64_t second = fields->size() == 3 ? (*fields)[2] : 0;
-  if ((*fields)[0] > 23 || (*fields)[1] > 59 || second > 59) return std::nullopt;
-  return hours{(*fields)[0]} + minutes{(*fields)[1]} + seconds{second};
+  // Twelve comes before one: 12:30AM is half past midnight, 12:30PM half past noon.
+  if (is_morning || is_evening) {
+    if (hour > 12) return std::nullopt;
+    hour = hour % 12 + (is_evening ? 12 : 0);
+  }
+  if (hour > 23 || (*fields)[1] > 59 || second > 59) return std::nullopt;
+  return hours{hour} + minutes{(*fields)[1]} + seconds{second};
 }
 
-// "2026-01-31", with or without "T" and a time of day: local time as if it were UTC. The two dashes
-// at fixed places tell a date from a time of day. A day that the month does not have, such as
-// 2026-02-30, is refused.
-std::optional<base::Instant> read_date(std::string_view text) {
-  constexpr std::size_t kDateBytes = 10;
-  if (text.size() < kDateBytes || text[4] != '-' || text[7] != '-') return std::nullopt;
-  const std::optional<std::int64_t> year = number(text.substr(0, 4));
-  const std::optional<std::int64_t> month = number(text.substr(5, 2));
-  const std::optional<std::int64_t> day = number(text.substr(8, 2));
-  if (!year || !month || !day) return std::nullopt;
+// Returns the midnight of a day; nullopt for one that the month does not have, such as 2026-02-30.
+std::optional<base::Instant> midnight_of(std::optional<std::int64_t> year,
+                                         std::optional<std::int64_t> month,
+                                         std::optional<std::int64_t> day) {
+  // Each number has few digits, but may be one that chrono's types cannot hold.
+  if (!year || *year > 9'999 || !month || *month > 12 || !day || *day > 31) return std::nullopt;
   const std::chrono::year_month_day date{std::chrono::year{static_cast<int>(*year)},
                                          std::chrono::month{static_cast<unsigned>(*month)},
                                          std::chrono::day{static_cast<unsigned>(*day)}};
   if (!date.ok()) return std::nullopt;
-  const base::Instant midnight{std::chrono::sys_days{date}};
-  text.remove_prefix(kDateBytes);
-  if (text.empty()) return midnight;
-  if (text.front() != 'T') return std::nullopt;
-  const std::optional<base::Duration> time = read_time_of_day(text.substr(1));
-  if (!time) return std::nullopt;
-  return midnight + *time;
+  return base::Instant{std::chrono::sys_days{date}};
+}
+
+// A date with or without a time of day behind "T" or "-", in local time as if it were UTC, as is
+// `local`, the present:
+// 1. 2026-01-31; the two dashes at fixed places tell it from a time of day
+// 2. 1/31/26, a day of 2026; without a year the next 1/31 from now on
+std::optional<base::Instant> read_date(std::string_view text, base::Instant local) {
+  constexpr std::size_t kIsoBytes = 10;
+  const bool is_iso = text.size() >= kIsoBytes && text[4] == '-' && text[7] == '-';
+  const std::size_t end = is_iso ? kIsoBytes : std::min(text.find_first_of("-T"), text.size());
+  const std::string_view date = text.substr(0, end);
+  base::Duration time{0};
+  if (end < text.size()) {
+    const std::optional<base::Duration> read = read_time_of_day(text.substr(end + 1));
+    if (!read || (text[end] != 'T' && text[end] != '-')) return std::nullopt;
+    time = *read;
+  }
+  std::optional<base::Instant> midnight;
+  if (is_iso) {
+    midnight = midnight_of(number(date.substr(0, 4)), number(date.substr(5, 2)),
+                           number(date.substr(8, 2)));
+  } else {
+    const std::vector<std::string> parts = split(date, '/');
+    if (parts.size() < 2 || parts.size() > 3) return std::nullopt;
+    for (const std::string& part : parts) {
+      if (part.size() > 2) return std::nullopt;
+    }
+    const std::chrono::year_month_day today{std::chrono::floor<days>(local)};
+    std::optional<std::int64_t> year = static_cast<int>(today.year());
+    if (parts.size() == 3) {
+      year = number(parts[2]);
+      if (year) *year += 2'000;
+    }
+    midnight = midnight_of(year, number(parts[0]), number(parts[1]));
+    if (midnight && parts.size() == 2 && *midnight + time < local) {
+      midnight = midnight_of(*year + 1, number(parts[0]), number(parts[1]));
+    }
+  }
+  if (!midnight) return std::nullopt;
+  return *midnight + time;
 }
 
 // Times of day and dates are the user's local ones. They are worked out as if local time were UTC,
@@ -148,10 +190,11 @@ std::optional<base::Instant> read_date(std::string_view text) {
 // of them.
 std::optional<base::Instant> read_instant(std::string_view text, Now now) {
   if (same_word(text, "now")) return now.instant;
-  if (text.size() > 4 && same_word(text.substr(0, 4), "now+")) {
+  const bool before = text.size() > 4 && same_word(text.substr(0, 4), "now-");
+  if (before || (text.size() > 4 && same_word(text.substr(0, 4), "now+"))) {
     const std::optional<base::Duration> offset = read_offset(text.substr(4));
     if (!offset) return std::nullopt;
-    return now.instant + *offset;
+    return before ? now.instant - *offset : now.instant + *offset;
   }
   const auto utc = [&now](base::Instant local) {
     return local - (now.zone_at ? now.zone_at(local) : now.zone);
@@ -165,7 +208,7 @@ std::optional<base::Instant> read_instant(std::string_view text, Now now) {
     // A time of day that has passed today is tomorrow's.
     return utc(at < local ? at + days{1} : at);
   }
-  if (const std::optional<base::Instant> date = read_date(text)) return utc(*date);
+  if (const std::optional<base::Instant> date = read_date(text, local)) return utc(*date);
   return std::nullopt;
 }
 

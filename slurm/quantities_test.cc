@@ -95,14 +95,53 @@ TEST(InstantString, ReadsEachForm) {
       {"tomorrow", now + hours{12}},
       {"1970-01-04", base::Instant{hours{70}}},
       {"1970-01-04T02:30", base::Instant{hours{72} + minutes{30}}},
+      {"1970-01-04-2:30AM", base::Instant{hours{72} + minutes{30}}},
+      // The clock of twelve hours, and Slurm's words.
+      {"1:00PM", now + hours{1}},
+      {"01:00:30pm", now + hours{1} + seconds{30}},
+      {"12:30PM", now + minutes{30}},
+      {"12:30AM", now + hours{12} + minutes{30}},
+      {"0:30AM", now + hours{12} + minutes{30}},
+      {"11:30AM", now + hours{23} + minutes{30}},
+      {"fika", now + hours{3}},
+      {"teatime", now + hours{4}},
+      // Into the past: the job is eligible at once.
+      {"now-1hour", now - hours{1}},
+      {"now-60", now - seconds{60}},
+      // The third of January has begun, and the next second of January is a year away.
+      {"1/4", base::Instant{hours{70}}},
+      {"01/04-02:30", base::Instant{hours{72} + minutes{30}}},
+      {"1/3-1:00PM", now + hours{1}},
+      {"1/3-11:00", now + hours{365 * 24 - 1}},
+      {"1/2", base::Instant{hours{(365 + 1) * 24 - 2}}},
+      {"1/4/00T2:30", base::Instant{hours{(30 * 365 + 7 + 3) * 24} + minutes{30}}},
   };
   for (const auto& [text, want] : cases) {
     const auto got = parse_instant("--begin", text, here);
     ASSERT_TRUE(got.ok()) << got.error().message;
     EXPECT_EQ(*got, want) << text;
   }
-  for (const char* text :
-       {"", "now+", "now+1fortnight", "25:00", "1970-13-01", "1970-01-01 10:00"}) {
+  for (const char* text : {"",
+                           "now+",
+                           "now-",
+                           "now+1fortnight",
+                           "25:00",
+                           "13:00PM",
+                           "4PM",
+                           "4:00P",
+                           "PM",
+                           "1970-13-01",
+                           "1970-01-01 10:00",
+                           "1970-01-01T",
+                           "elevenses",
+                           "2/30",
+                           "13/1",
+                           "1/2/1970",
+                           "1/2/3/4",
+                           "/",
+                           "1/-2",
+                           "1/2-",
+                           "4:00PM tomorrow"}) {
     EXPECT_FALSE(parse_instant("--begin", text, here).ok()) << text;
   }
 }
