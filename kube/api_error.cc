@@ -79,7 +79,8 @@ base::Error error_from_response(const Response& response) {
   const json body = json::parse(response.body, nullptr, false);
   if (body.is_object()) return error_of(response.status, body);
   constexpr std::size_t kQuotedBytesMax = 200;
-  const std::string quoted = response.body.substr(0, kQuotedBytesMax);
+  std::string quoted = response.body.substr(0, kQuotedBytesMax);
+  quoted.erase(quoted.find_last_not_of(" \t\r\n") + 1);  // a page ends its line, a message does not
   return {code_of(response.status, "", false),
           "HTTP status " + std::to_string(response.status) +
               (quoted.empty() ? std::string{} : ": " + quoted)};

@@ -10,12 +10,14 @@
 #include <thread>
 
 #include "cli/cluster/followed_queue.h"
+#include "cli/cluster/missing_kubegang.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/read.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/api/batch_job.h"
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
+#include "kube/testing/fake_transport.h"
 
 namespace cli {
 namespace {
@@ -364,6 +366,28 @@ TEST_F(ClusterCommands, QueueAsJson) {
   EXPECT_EQ(json["jobs"][0]["runSeconds"], 40.0);
   EXPECT_EQ(json["jobs"][0]["hostlist"], "n[12-13]");
   EXPECT_EQ(json["jobs"][0]["reason"], nullptr);
+}
+
+// The first question of most commands is about jobs, and a cluster without our CRDs answers with a
+// page for browsers. What the cluster has, but not this object of it, is told as it was.
+TEST_F(ClusterCommands, AClusterWithoutKubegangIsToldAsOne) {
+  kube::FakeTransport answers;
+  TellsMissingKubegang transport{answers, "kubeconfig f, context dev"};
+  const kube::Client client{transport, clock_, sleeper_, {}};
+  const Session session{.client = client, .clock = clock_, .sleeper = sleeper_, .ns = "team-a"};
+  std::ostringstream out;
+  std::ostringstream err;
+  answers.answer(404, "404 page not found\n");
+  EXPECT_EQ(run_queue(session, {}, {.out = out, .err = err}), kExitFailed);
+  EXPECT_EQ(err.str(),
+            "kubectl-gang queue: list Job team-a: this cluster has no kubegang (kubeconfig f, "
+            "context dev); is the chart installed?\n");
+  answers.answer(404, R"({"kind": "Status", "message": "jobs.kubegang.io \"a\" not found"})");
+  EXPECT_THAT(client.get<kube::Job>({.ns = "team-a", .name = "a"}).error().message,
+              HasSubstr("jobs.kubegang.io \"a\" not found"));
+  answers.answer(404, "404 page not found\n");
+  EXPECT_THAT(client.get<kube::Node>({.ns = "", .name = "n1"}).error().message,
+              testing::EndsWith("HTTP status 404: 404 page not found"));
 }
 
 // Before and after the command's own options, with and without =; for submit they stand among those

@@ -31,6 +31,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
       kube::HttpTransport::create(*config, connection->clock_);
   if (!transport) return transport.error();
   connection->transport_ = std::move(transport).value();
+  connection->telling_.emplace(*connection->transport_, config->origin);
   // A person waits for the answer: fail soon rather than try for minutes.
   kube::ClientOptions client;
   client.call.timeout = options.request_timeout.value_or(std::chrono::seconds{15});
@@ -39,7 +40,7 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
   client.field_manager = "kubectl-gang";
   connection->session_.emplace(Session{
       .client =
-          kube::Client{*connection->transport_, connection->clock_, connection->sleeper_, client},
+          kube::Client{*connection->telling_, connection->clock_, connection->sleeper_, client},
       .clock = connection->clock_,
       .sleeper = connection->sleeper_,
       .ns = options.ns.empty() ? config->ns : options.ns});

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "cli/cluster/missing_kubegang.h"
 #include "cli/cluster/session.h"
 #include "kube/http_transport.h"
 #include "kube/sleeper.h"
@@ -27,6 +29,7 @@ class Connection {
   kube::SystemClock clock_;
   kube::ThreadSleeper sleeper_;
   std::unique_ptr<kube::HttpTransport> transport_;
+  std::optional<TellsMissingKubegang> telling_;  // on transport_
   std::optional<Session> session_;
 };
 
