@@ -699,6 +699,48 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
               HasSubstr("Unusable    n2 has an agent that says Stopped (AgentNotReady)\n"));
 }
 
+// For users with the chart's roles alone. The numbers are the operator's. Names are shown if they
+// are all known: those of partition `labels` are not, and of five that take no jobs it names two.
+TEST_F(ClusterCommands, InfoWithoutTheRightToNodesOrJobsShowsWhatThePartitionsSay) {
+  const auto add = [&](const std::string& name, kube::PartitionNodes nodes,
+                       kube::PartitionStatus status) {
+    kube::Partition partition;
+    partition.metadata.name = name;
+    partition.spec.nodes = std::move(nodes);
+    const auto created = client_.create(partition);
+    ASSERT_TRUE(created.ok()) << created.error().message;
+    kube::Partition said = *created;
+    said.status = std::move(status);
+    ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
+  };
+  const kube::UnusableNodes drained{
+      .reason = "Cordoned", .message = "is cordoned", .nodes = 2, .hostlist = "n[1-2]"};
+  add("listed", {.hostlist = "n[1-4]"}, {.nodes = 4, .unusable_nodes = 2, .unusable = {drained}});
+  add("labels", {.selector = kube::LabelSelector{}},
+      {.nodes = 9, .unusable_nodes = 5, .unusable = {drained}});
+  add("new", {.hostlist = "n9"}, {});
+  const std::string want =
+      "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+      "labels       up   infinite      5  drain \n"
+      "labels       up   infinite      4    unk \n"
+      "listed       up   infinite      2  drain n[1-2]\n"
+      "listed       up   infinite      2    unk n[3-4]\n"
+      "new          up   infinite      0    n/a \n";
+  const std::string need =
+      " may not be read, so states of nodes are not shown; they need the rights to list nodes and "
+      "the jobs.kubegang.io of all namespaces\n";
+  for (const auto& [resource, what] :
+       {std::pair{"nodes", "nodes"}, std::pair{"jobs", "jobs of all namespaces"}}) {
+    server_.fail_next("list", resource, 403);
+    const Ran ran = run({"info"});
+    EXPECT_EQ(ran.code, kExitOk);
+    EXPECT_EQ(ran.out, want) << resource;
+    EXPECT_EQ(ran.err, std::string{"kubectl-gang info: "} + what + need);
+  }
+  server_.fail_next("list", "nodes", 403);
+  EXPECT_EQ(nlohmann::json::parse(run({"info", "-o", "json"}).out)[0]["nodes"], 5);
+}
+
 // A partition that was refused from the beginning has nothing in force: no nodes, and no job gets
 // it by default, although its spec asks for both. Its asterisk and its node would make users wait
 // for a partition that does not exist.

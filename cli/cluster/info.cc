@@ -91,6 +91,54 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
   return listed.count(node.metadata.name) != 0;
 }
 
+// The accepted spec is in force, if anything was accepted yet.
+const kube::PartitionSpec& spec_in_force(const kube::Partition& partition) {
+  return partition.status.accepted ? *partition.status.accepted : partition.spec;
+}
+
+// Returns true if nothing of the partition is in force: it has no nodes, and no job gets it by
+// default.
+bool is_refused(const kube::Partition& partition) {
+  const kube::Condition* accepted = kube::find_condition(partition.status.conditions, "Accepted");
+  return !partition.status.accepted && accepted != nullptr &&
+         accepted->status == kube::ConditionStatus::kFalse;
+}
+
+// Returns a line of the partition without nodes, which is its only one if it has none: a user would
+// look in vain for a partition that is not shown.
+InfoLine empty_line(const kube::Partition& partition) {
+  if (is_refused(partition)) {
+    return {.partition = partition.metadata.name,
+            .available = "inact",
+            .time_limit = "n/a",
+            .state = "n/a",
+            .hostlist = {}};
+  }
+  const kube::PartitionSpec& spec = spec_in_force(partition);
+  return {.partition = partition.metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
+          .available = partition_state(spec.state.value_or(kube::PartitionState::kUp)),
+          .time_limit = spec.limits && spec.limits->max_time
+                            ? slurm::format_limit(spec.limits->max_time)
+                            : "infinite",
+          .state = "n/a",
+          .hostlist = {}};
+}
+
+// The names of a partition's hostlist; none if its nodes are selected by labels.
+std::set<std::string> listed_nodes(const kube::PartitionSpec& spec) {
+  const auto names = slurm::expand_hostlist(spec.nodes.hostlist.value_or(""));
+  return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
+}
+
+std::vector<const kube::Partition*> by_name(const std::vector<kube::Partition>& partitions) {
+  std::vector<const kube::Partition*> sorted;
+  for (const kube::Partition& partition : partitions) sorted.push_back(&partition);
+  std::sort(sorted.begin(), sorted.end(), [](const kube::Partition* a, const kube::Partition* b) {
+    return a->metadata.name < b->metadata.name;
+  });
+  return sorted;
+}
+
 }  // namespace
 
 // 1. the CPUs that jobs hold on each node
@@ -111,57 +159,57 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                                  const std::vector<kube::Node>& nodes,
                                  const std::vector<kube::Job>& jobs) {
   const std::map<std::string, std::int64_t> allocated = allocated_cpus(jobs);
-  std::vector<const kube::Partition*> sorted;
-  for (const kube::Partition& partition : partitions) sorted.push_back(&partition);
-  std::sort(sorted.begin(), sorted.end(), [](const kube::Partition* a, const kube::Partition* b) {
-    return a->metadata.name < b->metadata.name;
-  });
   std::vector<InfoLine> lines;
-  for (const kube::Partition* partition : sorted) {
-    const kube::Condition* accepted =
-        kube::find_condition(partition->status.conditions, "Accepted");
-    if (!partition->status.accepted && accepted != nullptr &&
-        accepted->status == kube::ConditionStatus::kFalse) {
-      // Nothing of it is in force: it has no nodes, and no job gets it by default.
-      lines.push_back({.partition = partition->metadata.name,
-                       .available = "inact",
-                       .time_limit = "n/a",
-                       .state = "n/a",
-                       .nodes = {}});
-      continue;
-    }
-    // The accepted spec is in force, if anything was accepted yet.
-    const kube::PartitionSpec& spec =
-        partition->status.accepted ? *partition->status.accepted : partition->spec;
-    std::set<std::string> listed;
-    if (spec.nodes.hostlist) {
-      const base::Result<std::vector<std::string>> names =
-          slurm::expand_hostlist(*spec.nodes.hostlist);
-      if (names) listed.insert(names->begin(), names->end());
-    }
+  for (const kube::Partition* partition : by_name(partitions)) {
+    const kube::PartitionSpec& spec = spec_in_force(*partition);
+    const std::set<std::string> listed = listed_nodes(spec);
     const std::set<std::string> unusable = unusable_nodes(*partition);
     std::map<std::string, std::vector<std::string>> by_state;
     for (const kube::Node& node : nodes) {
-      if (!has_node(spec, listed, node)) continue;
+      if (is_refused(*partition) || !has_node(spec, listed, node)) continue;
       const auto cpus = allocated.find(node.metadata.name);
       const std::string& name = node.metadata.name;
       by_state[node_state(node, unusable.contains(name),
                           cpus == allocated.end() ? 0 : cpus->second)]
           .push_back(name);
     }
-    // A partition whose selector fits no node is still shown, or a user would look for it in vain.
-    if (by_state.empty()) by_state["n/a"] = {};
-    for (auto& [state, names] : by_state) {
-      std::sort(names.begin(), names.end(), base::natural_less);
-      lines.push_back(
-          {.partition = partition->metadata.name + (spec.is_default.value_or(false) ? "*" : ""),
-           .available = partition_state(spec.state.value_or(kube::PartitionState::kUp)),
-           .time_limit = spec.limits && spec.limits->max_time
-                             ? slurm::format_limit(spec.limits->max_time)
-                             : "infinite",
-           .state = state,
-           .nodes = std::move(names)});
+    if (by_state.empty()) lines.push_back(empty_line(*partition));
+    for (const auto& [state, names] : by_state) {
+      InfoLine line = empty_line(*partition);
+      line.state = state;
+      line.nodes_count = std::ssize(names);
+      line.hostlist = slurm::compress_hostlist(names);
+      lines.push_back(std::move(line));
     }
+  }
+  return lines;
+}
+
+// The status has the number of all nodes, and groups of those that take no new jobs with as many
+// names as fit. The others have names only if the partition lists its nodes, and all of them exist.
+std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>& partitions) {
+  std::vector<InfoLine> lines;
+  for (const kube::Partition* partition : by_name(partitions)) {
+    const InfoLine empty = empty_line(*partition);
+    const std::int64_t nodes = is_refused(*partition) ? 0 : partition->status.nodes.value_or(0);
+    const std::int64_t unusable = partition->status.unusable_nodes.value_or(0);
+    const std::set<std::string> unusable_names = unusable_nodes(*partition);
+    const auto add = [&](const char* state, std::int64_t count, const std::set<std::string>& of) {
+      if (count <= 0) return;
+      InfoLine line = empty;
+      line.state = state;
+      line.nodes_count = count;
+      // Some of the names only would look like all of them.
+      const std::vector<std::string> names{of.begin(), of.end()};
+      if (std::ssize(names) == count) line.hostlist = slurm::compress_hostlist(names);
+      lines.push_back(std::move(line));
+    };
+    if (nodes == 0) lines.push_back(empty);
+    if (nodes == 0) continue;
+    std::set<std::string> usable_names = listed_nodes(spec_in_force(*partition));
+    for (const std::string& name : unusable_names) usable_names.erase(name);
+    add("drain", unusable, unusable_names);
+    add("unk", nodes - unusable, usable_names);
   }
   return lines;
 }
@@ -175,8 +223,7 @@ std::string format_info(const std::vector<InfoLine>& lines) {
   std::vector<std::vector<std::string>> rows;
   for (const InfoLine& line : lines) {
     rows.push_back({line.partition, line.available, line.time_limit,
-                    std::to_string(line.nodes.size()), line.state,
-                    slurm::compress_hostlist(line.nodes)});
+                    std::to_string(line.nodes_count), line.state, line.hostlist});
   }
   return format_table(columns, rows);
 }
@@ -217,6 +264,30 @@ void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json,
   output.out << json.dump(2) << "\n";
 }
 
+// Returns what the user's rights allow: with nodes and all jobs the states of nodes, else what the
+// partitions say. kubegang's own roles give no right to nodes, so for most users this is the usual
+// case.
+base::Result<std::vector<InfoLine>> read_lines(const Session& session,
+                                               const std::vector<kube::Partition>& partitions,
+                                               Output output) {
+  const auto without = [&](const char* what) {
+    output.err << "kubectl-gang info: " << what
+               << " may not be read, so states of nodes are not shown; they need the rights to "
+                  "list nodes and the jobs.kubegang.io of all namespaces\n";
+    return info_lines_of_statuses(partitions);
+  };
+  const auto is_forbidden = [](const auto& list) {
+    return !list && list.error().code == base::Code::kPermissionDenied;
+  };
+  const auto nodes = list_all<kube::Node>(session, "", output);
+  if (is_forbidden(nodes)) return without("nodes");
+  if (!nodes) return nodes.error();
+  const auto jobs = list_all<kube::Job>(session, "", output);
+  if (is_forbidden(jobs)) return without("jobs of all namespaces");
+  if (!jobs) return jobs.error();
+  return info_lines(partitions, *nodes, *jobs);
+}
+
 }  // namespace
 
 // Three lists, and no watch: the table is one picture. The nodes and jobs are not read if only
@@ -233,23 +304,20 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
     print_reasons(*partitions, options.json, output);
     return kExitOk;
   }
-  const auto nodes = list_all<kube::Node>(session, "", output);
-  if (!nodes) return fail(nodes.error());
-  const auto jobs = list_all<kube::Job>(session, "", output);
-  if (!jobs) return fail(jobs.error());
-  const std::vector<InfoLine> lines = info_lines(*partitions, *nodes, *jobs);
+  const base::Result<std::vector<InfoLine>> lines = read_lines(session, *partitions, output);
+  if (!lines) return fail(lines.error());
   if (!options.json) {
-    output.out << format_info(lines);
+    output.out << format_info(*lines);
     return kExitOk;
   }
   Json json = Json::array();
-  for (const InfoLine& line : lines) {
+  for (const InfoLine& line : *lines) {
     json.push_back({{"partition", line.partition},
                     {"available", line.available},
                     {"timeLimit", line.time_limit},
                     {"state", line.state},
-                    {"nodes", line.nodes.size()},
-                    {"nodeList", slurm::compress_hostlist(line.nodes)}});
+                    {"nodes", line.nodes_count},
+                    {"nodeList", line.hostlist}});
   }
   output.out << json.dump(2) << "\n";
   return kExitOk;

@@ -1,6 +1,7 @@
 // `kubectl gang info`: partitions and the states of their nodes, as sinfo shows them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ struct InfoLine {
   std::string partition;  // with '*' behind the default one
   std::string available;  // up, down, drain, inact
   std::string time_limit;
-  std::string state;  // idle, mix, alloc, down, drain, drng (takes no new jobs, has some)
-  std::vector<std::string> nodes;
+  std::string state;  // idle, mix, alloc, down, drain, drng (takes no new jobs, has some), unk
+  std::int64_t nodes_count = 0;
+  std::string hostlist;  // of them; "" if the names are not known
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
 
@@ -26,6 +28,10 @@ struct InfoLine {
 std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
                                  const std::vector<kube::Node>& nodes,
                                  const std::vector<kube::Job>& jobs);
+
+// The same for users who may read neither nodes nor all jobs: numbers and names of nodes as the
+// operator has published them. States are drain (takes no new jobs, for whatever reason) and unk.
+std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>& partitions);
 
 std::string format_info(const std::vector<InfoLine>& lines);
 
