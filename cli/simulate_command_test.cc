@@ -65,6 +65,25 @@ inputs:
 - {t: 10, submit: B, args: -N5, run: 120}
 )";
 
+// Labels are cut to 16 columns, of which ä takes one and two bytes: no character is cut in half,
+// and all strips begin below each other.
+TEST_F(SimulateCommand, LabelsAreCutBetweenCharacters) {
+  std::string a_umlauts;
+  for (int i = 0; i < 20; ++i) a_umlauts += "ä";
+  ASSERT_EQ(run(std::string{"nodes:\n- {name: n1, cores: 1, memory: 1000}\n"
+                            "partitions:\n- {name: p, Default: 'YES'}\ninputs:\n"
+                            "- {t: 0, submit: "} +
+                    a_umlauts + ", args: -N1, run: 60}\n- {t: 0, submit: xä" + a_umlauts +
+                    ", args: -N1, run: 60}\n- {t: 0, submit: ö, args: -N1, run: 60}\n",
+                {}),
+            kExitOk)
+      << err_.str();
+  const std::string sixteen = a_umlauts.substr(0, 32);
+  EXPECT_THAT(out_.str(), HasSubstr("\n" + sixteen + " █"));
+  EXPECT_THAT(out_.str(), HasSubstr("\nx" + sixteen.substr(2) + " "));
+  EXPECT_THAT(out_.str(), HasSubstr("\nö" + std::string(16, ' ')));
+}
+
 // At 75 s B is in the middle of its first turn: A has run 60 s and stands still, B has run 15 s. No
 // second of the five nodes is idle while both are there.
 TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {

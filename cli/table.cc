@@ -7,15 +7,23 @@
 namespace cli {
 namespace {
 
-// The columns that a text takes on the screen. UTF-8 continuation bytes take none; characters of
-// double width count as one.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
+// Continuation bytes of UTF-8 take no column.
+bool begins_column(char c) {
+  return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
 }
 
 }  // namespace
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_column));
+}
+
+std::string cut_to_width(std::string_view text, std::size_t width_max) {
+  std::size_t width = 0;
+  const auto end = std::find_if(text.begin(), text.end(),
+                                [&](char c) { return begins_column(c) && ++width > width_max; });
+  return {text.begin(), end};
+}
 
 // squeue's default format, so that scripts and eyes that know it find their way.
 std::array<Column, 8> squeue_columns() {

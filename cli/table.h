@@ -6,9 +6,17 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cli {
+
+// Returns the columns that a text in UTF-8 takes on the screen; characters of double width count as
+// one.
+std::size_t width_of(std::string_view text);
+
+// Returns the text without the characters behind so many columns.
+std::string cut_to_width(std::string_view text, std::size_t width_max);
 
 struct Column {
   std::string title;

@@ -124,7 +124,7 @@ std::string queue_at(const Scenario& scenario, const WhatIf& result, base::Insta
 // One line of 80 columns for each job: its name, then one character for each part of the time
 // (strip_cell()).
 // The number of cells is fixed, so that all strips stand below each other and below the axis;
-// labels that are longer than 16 bytes are cut for the same reason.
+// labels that are longer than 16 columns are cut for the same reason.
 std::string strips(const Scenario& scenario, const WhatIf& result) {
   constexpr std::size_t kColumns = 80;
   constexpr std::size_t kLabelMax = 16;
@@ -132,7 +132,7 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   const std::size_t count = std::min(kStripsMax, result.jobs.size());
   std::size_t label_width = 3;
   for (std::size_t i = 0; i < count; ++i) {
-    label_width = std::max(label_width, std::min(kLabelMax, scenario.jobs[i].label.size()));
+    label_width = std::max(label_width, std::min(kLabelMax, width_of(scenario.jobs[i].label)));
   }
   const std::size_t cells = kColumns - label_width - 1;
   const std::int64_t span = result.end.time_since_epoch().count();
@@ -146,9 +146,8 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   };
   std::string text = axis(result.end, label_width, cells);
   for (std::size_t i = 0; i < count; ++i) {
-    std::string label = scenario.jobs[i].label.substr(0, kLabelMax);
-    label.resize(label_width, ' ');
-    text += label + " ";
+    const std::string label = cut_to_width(scenario.jobs[i].label, kLabelMax);
+    text += label + std::string(label_width - width_of(label) + 1, ' ');
     for (std::size_t cell = 0; cell < cells; ++cell) {
       // A simulation of less than 80 microseconds has fewer cells.
       if (edge(cell + 1) > edge(cell)) {
