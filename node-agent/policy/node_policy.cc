@@ -426,24 +426,32 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
   return ControlRule::kDeleted;
 }
 
+// kubectl debug adds a container to a running pod; while it starts the pod must not be frozen. If
+// it does not start (there is no such image), the pod takes its turns again all the same, or it
+// would run beside the others for ever. Such a container stays in the pod's status, so one that is
+// added later shows only in their number.
+bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
+  if (facts.starting_count == 0) {
+    starting_.erase(facts.uid);
+    return false;
+  }
+  Starting& starting = starting_[facts.uid];
+  if (facts.starting_count > starting.count) starting.since = inputs.monotonic;
+  starting.count = facts.starting_count;
+  const base::Duration until = starting.since + kDebugStartMax;
+  if (inputs.monotonic >= until) return false;
+  wake_at(until);
+  return true;
+}
+
 // A pod has settled when all its containers have run for the settle time: while the runtime starts
 // a container, a freeze would hang it (freezer.md 2.6). Counts by the wall clock, to which
 // startedAt belongs, but waits at most settle + 1 s by the monotonic clock: a wall clock that was
 // set back must not keep the pod out of its turns.
 bool NodePolicy::is_settled(const Inputs& inputs, const PodFacts& facts) {
-  // kubectl debug adds a container to a running pod; while it starts the pod must not be frozen. If
-  // it does not start (there is no such image), the pod takes its turns again all the same, or it
-  // would run beside the others for ever.
-  if (!facts.starts_a_container) {
-    starting_since_.erase(facts.uid);
-  } else {
-    const base::Duration until =
-        starting_since_.try_emplace(facts.uid, inputs.monotonic).first->second + kDebugStartMax;
-    if (inputs.monotonic < until) {
-      settled_.erase(facts.uid);
-      wake_at(until);
-      return false;
-    }
+  if (waits_for_debug(inputs, facts)) {
+    settled_.erase(facts.uid);
+    return false;
   }
   if (settled_.contains(facts.uid)) return true;
   if (!facts.settled_at || !inputs.rules_known) return false;
@@ -661,7 +669,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   std::erase_if(looked_at_ending_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
-  std::erase_if(starting_since_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(starting_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
 

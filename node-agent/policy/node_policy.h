@@ -104,6 +104,10 @@ class NodePolicy {
     base::Duration since{};  // seen by this process
     bool by_deletion = false;
   };
+  struct Starting {
+    std::size_t count = 0;   // as of the last step
+    base::Duration since{};  // when the last of them was added
+  };
   struct Retry {
     base::Duration at{};
     std::string why{};
@@ -127,6 +131,7 @@ class NodePolicy {
   base::Duration end_of_grace(const Inputs& inputs, const PodFacts& facts);
   ControlRule rule_of_ending(const Inputs& inputs, const PodFacts& facts,
                              const PodControl& control);
+  bool waits_for_debug(const Inputs& inputs, const PodFacts& facts);
   bool is_settled(const Inputs& inputs, const PodFacts& facts);
   static std::vector<CpuSets::Wanted> wanted_cpu_sets(const Inputs& inputs,
                                                       const std::string& node);
@@ -161,7 +166,7 @@ class NodePolicy {
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;
-  std::map<std::string, base::Duration> starting_since_;  // with ephemeral containers that wait
+  std::map<std::string, Starting> starting_;  // with ephemeral containers that wait
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
   std::set<std::string> looked_at_ending_;  // see adopt_foreign_once()

@@ -38,11 +38,12 @@ bool init_is_done(const kube::Pod& pod) {
 }
 
 // Ephemeral containers (`kubectl debug`) are the only ones that are added to a running pod.
-bool starts_a_container(const kube::Pod& pod) {
+std::size_t starting_count(const kube::Pod& pod) {
   const auto& ephemeral = pod.status.ephemeral_container_statuses;
-  return std::any_of(ephemeral.begin(), ephemeral.end(), [](const kube::ContainerStatus& status) {
+  const auto waits = [](const kube::ContainerStatus& status) {
     return !status.state.running && !status.state.terminated;
-  });
+  };
+  return static_cast<std::size_t>(std::count_if(ephemeral.begin(), ephemeral.end(), waits));
 }
 
 // Returns when a container that started then has settled. kubelet writes startedAt in whole
@@ -134,7 +135,7 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
                  .finished = is_finished(pod),
                  .deleted_by = pod.metadata.deletion_timestamp,
                  .settled_at = containers_count(pod) ? settled_at(pod, settle) : std::nullopt,
-                 .starts_a_container = containers_count(pod) && starts_a_container(pod)};
+                 .starting_count = containers_count(pod) ? starting_count(pod) : 0};
   // The API server sets the field of every pod, so the default is for objects that were not made by
   // one.
   base::Duration grace = kGracePeriodDefault;

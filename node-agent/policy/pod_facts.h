@@ -1,6 +1,7 @@
 // The facts of a pod that the agent needs, taken from its API object: a value, compared with ==.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -29,9 +30,9 @@ struct PodFacts {
   // spec.containers has yet to start or an init container is not done, and of a pod that is of no
   // Job or has ended.
   std::optional<base::Instant> settled_at{};
-  // An ephemeral container (kubectl debug) has yet to start, which it could not in a frozen pod. If
-  // its image does not exist it never will.
-  bool starts_a_container = false;
+  // How many ephemeral containers (kubectl debug) have yet to start, which they could not in a
+  // frozen pod. One whose image does not exist never does, and Kubernetes removes none.
+  std::size_t starting_count = 0;
 
   friend bool operator==(const PodFacts&, const PodFacts&) = default;
 };
