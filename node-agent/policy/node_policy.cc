@@ -116,6 +116,7 @@ NodePolicy::Adopted NodePolicy::adopt() {
     return adopted;
   }
   adopted.journal = journal_ = *journal;
+  unread_.insert(journal_.unread.begin(), journal_.unread.end());
   cpu_sets_.adopt(journal_.bound);
   take_over(adoption_.begin(journal_.pods));
   if (!journal_.timetable.empty()) {
@@ -141,26 +142,47 @@ void NodePolicy::adopt_waiting(const Inputs& inputs) {
   if (const auto at = adoption_.next_try()) wake_at(*at);
 }
 
-// The last part of taking over with a damaged journal, see adopt(): once.
+// The last part of taking over without a whole journal, see adopt(): looks once at every pod of a
+// job, and again at those that could not be opened or read.
 void NodePolicy::adopt_unknown(const Inputs& inputs) {
-  if (!unknown_ || !inputs.pods_known) return;
-  for (const auto& [key, facts] : inputs.pods) {
-    // A pod of a job that is asked to be frozen counts as frozen by us: to thaw it later is right
-    // in any case, to take it for foreign would leave it frozen for ever.
-    if (facts.node != node_ || facts.job_uid.empty() || facts.finished) continue;
-    const base::Result<PodOpener::Opened> opened =
-        opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
-    if (!opened) continue;
-    const AskedState requested = opened->freezer->asked();
-    if (requested != AskedState{.result = IoResult::kOk, .request = FreezeRequest::kFrozen})
-      continue;
-    const PodIdentity identity{.uid = facts.uid,
-                               .name = kube::to_string(key),
-                               .job_uid = facts.job_uid,
-                               .path = opened->path};
-    take_over({std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kFrozenByUs)});
+  if (!inputs.pods_known) return;
+  if (unknown_) {
+    for (const auto& [key, facts] : inputs.pods) {
+      if (facts.node == node_ && !facts.job_uid.empty() && !facts.finished)
+        unread_.insert(facts.uid);
+    }
+    unknown_ = false;
   }
-  unknown_ = false;
+  if (unread_.empty()) return;
+  if (inputs.monotonic >= read_again_at_) {
+    read_again_at_ = inputs.monotonic + Adoption::kRetryAfter;
+    for (const auto& [key, facts] : inputs.pods) {
+      if (unread_.contains(facts.uid) && adopt_if_frozen(facts)) unread_.erase(facts.uid);
+    }
+  }
+  if (!unread_.empty()) wake_at(read_again_at_);
+}
+
+// A pod of a job that is asked to be frozen counts as frozen by us: to thaw it later is right in
+// any case, to take it for foreign would leave it frozen for ever. Returns false if it could not be
+// looked at just now (no descriptor left, no right).
+bool NodePolicy::adopt_if_frozen(const PodFacts& facts) {
+  const base::Result<PodOpener::Opened> opened =
+      opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
+  if (!opened) {
+    return opened.error().code == base::Code::kNotFound ||
+           opened.error().code == base::Code::kInvalidArgument;
+  }
+  const AskedState requested = opened->freezer->asked();
+  if (requested.result != IoResult::kOk) return requested.result == IoResult::kGone;
+  if (requested.request != FreezeRequest::kFrozen) return true;
+  const PodIdentity identity{.uid = facts.uid,
+                             .name = kube::to_string(facts.key),
+                             .job_uid = facts.job_uid,
+                             .path = opened->path};
+  take_over({std::make_shared<PodControl>(identity, opened->freezer, AdoptedAs::kFrozenByUs,
+                                          opened->never_freeze)});
+  return true;
 }
 
 // Collects the earliest instant at which a rule could give another answer without any input having
@@ -375,7 +397,8 @@ std::optional<ControlRule> NodePolicy::rule_of(const Inputs& inputs, const PodFa
 // first heard of it: frozen, it could not handle SIGTERM. Returns true if it was frozen. A pod that
 // is seen to run is left alone to its end; one whose cgroup could not be read is looked at again.
 bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
-  if (adoption_.waits_for(facts.uid) || looked_at_ending_.contains(facts.uid)) return false;
+  if (adoption_.waits_for(facts.uid) || unread_.contains(facts.uid)) return false;
+  if (looked_at_ending_.contains(facts.uid)) return false;
   const base::Result<PodOpener::Opened> opened =
       opener_.open(facts.uid, facts.qos.value_or(kube::QosClass::kBurstable));
   if (!opened) return false;
@@ -520,9 +543,12 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
     return nullptr;
   }
   retries_.erase(facts.uid);
-  // Everything that we froze is in the journal and was adopted: another program froze this one.
+  // Everything that we froze is in the journal and was adopted: another program froze this one,
+  // unless the journal was lost and the pod could not be read until now.
+  const bool may_be_ours = unread_.erase(facts.uid) > 0;
+  const AdoptedAs if_frozen = may_be_ours ? AdoptedAs::kFrozenByUs : AdoptedAs::kForeign;
   const AdoptedAs adopted_as =
-      requested.request == FreezeRequest::kFrozen ? AdoptedAs::kForeign : AdoptedAs::kRunning;
+      requested.request == FreezeRequest::kFrozen ? if_frozen : AdoptedAs::kRunning;
   const PodIdentity identity{
       .uid = facts.uid, .name = view.name, .job_uid = facts.job_uid, .path = opened->path};
   return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
@@ -613,6 +639,7 @@ void NodePolicy::write_journal(const Inputs& inputs, const std::vector<CpuSets::
     next.rules = Rules{.settings = inputs.settings, .kill_switch = inputs.kill_switch};
   }
   next.pods = pods_to_name(inputs, assignment);
+  next.unread.assign(unread_.begin(), unread_.end());
   next.bound = bound_or_wanted(cpu_sets);
   // Compared by pointer, so that a step without a new timetable does not encode it again.
   if (gate_.in_force() != json_of_) {
@@ -667,6 +694,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   // fill up.
   std::erase_if(settled_, is_over);
   std::erase_if(looked_at_ending_, is_over);
+  std::erase_if(unread_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(starting_, [&](const auto& entry) { return is_over(entry.first); });
@@ -698,7 +726,7 @@ std::vector<PodView> NodePolicy::pods() const {
 // Used at the stop: only when this is true may the process end with exit code 0, after which its
 // supervisor does not thaw.
 bool NodePolicy::all_thawed() const {
-  if (!sink_.caught_up() || !adoption_.waiting().empty()) return false;
+  if (!sink_.caught_up() || !adoption_.waiting().empty() || !unread_.empty()) return false;
   return std::none_of(known_.begin(), known_.end(), [](const auto& entry) {
     return is_frozen_by_us(entry.second->state.load(std::memory_order_acquire));
   });

@@ -68,7 +68,8 @@ class NodePolicy {
   // With a damaged journal it is not known what we froze. Then nothing is touched until the API
   // server has named this node's pods; from then on every pod that a kubegang Job controls and that
   // is asked frozen at pod level is ours: if the timetable lists it, it takes its turns, otherwise
-  // it is thawed. Frozen pods of others are left alone.
+  // it is thawed. Frozen pods of others are left alone. A pod that cannot be looked at just then is
+  // looked at until it can, also by the next process: the journal names it as unread.
   struct Adopted {
     bool found = false;  // there was a journal of this boot
     Journal journal{};
@@ -122,6 +123,7 @@ class NodePolicy {
   void take_over(const PodControls& adopted);
   void adopt_waiting(const Inputs& inputs);
   void adopt_unknown(const Inputs& inputs);
+  bool adopt_if_frozen(const PodFacts& facts);
   void take_timetable(const Inputs& inputs);
   std::vector<Placed> place_pods(const Inputs& inputs);
   Placed place(const Inputs& inputs, std::uint16_t index, const kube::TimetablePod& listed);
@@ -163,6 +165,8 @@ class NodePolicy {
   std::shared_ptr<const kube::NodeTimetable> offered_;
   Adoption adoption_;
   bool unknown_ = false;  // no journal says which pods are ours, and they are not known yet
+  std::set<std::string> unread_;  // UIDs of those that then could not be looked at
+  base::Duration read_again_at_{0};
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;

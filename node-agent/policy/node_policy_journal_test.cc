@@ -120,6 +120,55 @@ TEST_P(NodePolicyWithoutJournalTest, TakesOverWhatAKubegangJobControls) {
 INSTANTIATE_TEST_SUITE_P(Journal, NodePolicyWithoutJournalTest, ::testing::Bool(),
                          [](const auto& one) { return one.param ? "Removed" : "Damaged"; });
 
+// No descriptor is free while an agent starts without a journal, say. Neither it nor the next one
+// may take b for foreign; its own turns go on meanwhile.
+TEST_F(NodePolicyTest, APodThatCannotBeLookedAtWithoutAJournalIsLookedAtUntilItCan) {
+  two_gangs();
+  node_.add_pod("c", "c");
+  node_.publish(node_.timetable({"a", "b", "c"}, {{0}}));
+  node_.step();
+  ASSERT_FALSE(node_.runs("b") || node_.runs("c"));
+  node_.cgroup("b").unreadable = true;
+  node_.cgroup("c").mute = true;
+  std::filesystem::remove(node_.directory() + "/journal");
+  node_.restart_agent();
+  node_.run_for(milliseconds{300});
+  EXPECT_THAT(journaled(), ElementsAre("uid-a"));
+  EXPECT_THAT(node_.journal().unread, ElementsAre("uid-b", "uid-c"));
+  EXPECT_TRUE(node_.view("b").denied);
+  node_.inputs().stopping = true;
+  node_.run_for(milliseconds{100});
+  EXPECT_FALSE(node_.policy().all_thawed());
+  node_.inputs().stopping = false;
+  // The next agent finds a whole journal, and cannot look at the two either at first.
+  node_.restart_agent();
+  node_.run_for(milliseconds{300});
+  node_.cgroup("b").unreadable = false;
+  node_.cgroup("c").mute = false;
+  node_.publish(node_.timetable({"a", "b"}, {{1}}));
+  node_.run_for(milliseconds{300});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_TRUE(node_.runs("c"));  // it is not listed any more
+  EXPECT_FALSE(node_.runs("a"));
+  EXPECT_THAT(node_.journal().unread, ElementsAre());
+  EXPECT_THAT(journaled(), ElementsAre("uid-a", "uid-b"));
+}
+
+// CRI-O's monitor is in b's cgroup, an agent that did not know it has frozen it, and the journal is
+// lost.
+TEST_F(NodePolicyTest, ThawsForGoodWhatMustNotBeFrozenAlsoWithoutAJournal) {
+  two_gangs();
+  node_.publish(node_.timetable({"a", "b"}, {{0}}));
+  node_.step();
+  ASSERT_FALSE(node_.runs("b"));
+  node_.cgroup("b").never_freeze = "the runtime is in it";
+  std::filesystem::remove(node_.directory() + "/journal");
+  node_.restart_agent();
+  node_.run_for(milliseconds{500});
+  EXPECT_TRUE(node_.runs("b"));
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kRefused);
+}
+
 // It is there, and who starts without it would take b for foreign and leave it frozen.
 TEST_F(NodePolicyTest, AJournalThatCannotBeReadIsADamagedOne) {
   two_gangs();

@@ -70,9 +70,9 @@ bool parse_line(std::string_view line, Journal& journal) {
     pod.path = line;
     if (pod.uid.empty() || pod.path.empty()) return false;
     journal.pods.push_back(std::move(pod));
-  } else if (word == "bound") {
+  } else if (word == "unread" || word == "bound") {
     if (line.empty()) return false;
-    journal.bound.emplace_back(line);
+    (word == "unread" ? journal.unread : journal.bound).emplace_back(line);
   } else if (word == "timetable") {
     journal.timetable = line;
   } else {
@@ -107,6 +107,7 @@ std::string format_journal(const Journal& journal) {
     // The path comes last, since it alone could contain a space.
     text += "pod " + pod.uid + " " + pod.name + " " + pod.job_uid + " " + pod.path + "\n";
   }
+  for (const std::string& uid : journal.unread) text += "unread " + uid + "\n";
   for (const std::string& uid : journal.bound) text += "bound " + uid + "\n";
   if (!journal.timetable.empty()) text += "timetable " + journal.timetable + "\n";
   return text + "end\n";
@@ -121,6 +122,7 @@ base::Result<Journal> parse_journal(std::string_view text) {
   for (int number = 2; !text.empty(); ++number) {
     const std::string_view line = take(text, '\n');
     if (line == "end") {
+      std::sort(journal.unread.begin(), journal.unread.end());
       std::sort(journal.bound.begin(), journal.bound.end());
       return journal;
     }

@@ -9,6 +9,7 @@
 //   lease <monotonic us> <renew time us, or ->
 //   rules <settle us> <barrier us> <failOpenAfter us> <killed, or ->
 //   pod <uid> <namespace>/<name> <job uid> <cgroup path>
+//   unread <uid>
 //   bound <uid>
 //   timetable <NodeTimetable as one line of JSON>
 //   end
@@ -49,6 +50,9 @@ struct Journal {
   std::optional<LeaseSeen> lease{};
   std::optional<Rules> rules{};
   std::vector<PodIdentity> pods{};
+  // UIDs of the pods of which a journal that was lost may have said that they are frozen by us, and
+  // whose cgroups could not be read since, sorted.
+  std::vector<std::string> unread{};
   std::vector<std::string> bound{};  // UIDs of pods with a CPU set of ours, sorted
   std::string timetable{};           // JSON; "" = none
 

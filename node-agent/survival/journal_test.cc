@@ -21,6 +21,7 @@ Journal example() {
                          .kill_switch = true},
           .pods = {{.uid = "u1", .name = "ns/a", .job_uid = "j1", .path = "kubepods/podu1"},
                    {.uid = "u2", .name = "ns/b", .job_uid = "j2", .path = "odd path/podu2"}},
+          .unread = {"u4", "u5"},
           .bound = {"u2", "u3"},
           .timetable = R"({"spec": {"revision": 3}})"};
 }
@@ -57,6 +58,7 @@ TEST(Journal, RefusesWhatIsDamaged) {
             "journal: line 3 cannot be read");
   EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\npod u1\nend\n").ok());
   EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\nbound \nend\n").ok());
+  EXPECT_FALSE(parse_journal("kubegang-agent-journal 1\nunread \nend\n").ok());
   const std::string head = "kubegang-agent-journal 1\nrules ";
   EXPECT_TRUE(parse_journal(head + "1 2 3 -\nend\n").ok());
   for (const char* wrong : {"", "1 2 3", "1 2 -3 -", "1 2 3 perhaps"}) {

@@ -86,6 +86,7 @@ AskedState FakeKernel::requested(const std::string& name) {
   clock_.advance(kReadCost);
   const Cgroup& group = cgroups_[name];
   if (group.removed) return {.result = IoResult::kGone, .request = FreezeRequest::kThawed};
+  if (group.mute) return {.result = IoResult::kFailed, .request = FreezeRequest::kThawed};
   return {.result = IoResult::kOk, .request = group.request};
 }
 

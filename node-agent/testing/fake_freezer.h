@@ -28,6 +28,7 @@ class FakeKernel {
     base::Duration frozen_from{0};   // monotonic
     bool removed = false;            // knob
     bool unreadable = false;         // knob: it may not be opened
+    bool mute = false;               // knob: how it is asked to be cannot be read
     bool kill_works_while_frozen = true;
     std::vector<IoResult> fail_next{};  // knob: results of the next writes, first one first
     std::size_t writes = 0;
