@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "base/prng.h"
 #include "kube/api/pod.h"
 #include "node-agent/itest/agent_process_fixture.h"
+#include "node-agent/reporting/node_check.h"
 
 namespace agent::testing {
 namespace {
@@ -418,6 +420,21 @@ TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   node_->signal(SIGTERM);
   EXPECT_EQ(node_->wait_for_end(seconds{10}), 0);
   EXPECT_TRUE(all_run());
+}
+
+// Two files for each pod, and a container runtime gives 1024 to a program that asks for no more.
+TEST_P(AgentProcessTest, TheWorkerMayOpenTheFilesOfEveryPodThatATimetableLists) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit usual{.rlim_cur = 1024, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  two_gangs();
+  node_->start();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(takes_turns_soon());
+  rlimit worker{};
+  ASSERT_EQ(::prlimit(*node_->worker(), RLIMIT_NOFILE, nullptr, &worker), 0);
+  EXPECT_EQ(worker.rlim_cur, std::min<rlim_t>(kOpenFilesWanted, before.rlim_max));
 }
 
 // Without the API server the agent is alive and not ready: kubelet must not restart it, and a

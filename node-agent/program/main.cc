@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "linux/open_files.h"
 #include "linux/text_file.h"
 #include "node-agent/freezer/hierarchy.h"
 #include "node-agent/program/cluster_check.h"
@@ -97,6 +98,7 @@ int run_check(const Options& options) {
                                                 .run_directory = options.run_directory,
                                                 .fifo = probe_fifo(),
                                                 .memory_locked = probe_locked_memory(),
+                                                .open_files_max = os::open_files_max(),
                                                 .clock = read_clock_state()});
   std::fputs(format_grants(grants).c_str(), stdout);
   return can_switch(grants) ? 0 : kExitFailed;

@@ -26,6 +26,7 @@
 #include "kube/transport_config.h"
 #include "linux/cgroup_file.h"
 #include "linux/clock.h"
+#include "linux/open_files.h"
 #include "linux/text_file.h"
 #include "node-agent/freezer/frozen_time.h"
 #include "node-agent/freezer/pod_opener.h"
@@ -211,6 +212,7 @@ std::vector<Grant> Worker::check_node_now(const ClockReading& clock) const {
                      .fifo_wanted = options_.fifo,
                      .fifo = switcher_.policy() == ThreadPolicy::kFifo,
                      .memory_locked = memory_locked_,
+                     .open_files_max = os::open_files_max(),
                      .clock = clock});
 }
 
@@ -354,11 +356,12 @@ int Worker::stop() {
 
 }  // namespace
 
-// 1. lock the memory before anything that counts is allocated, 2. open the cgroup tree and the
-//    heartbeat, 3. make the transport, 4. run. Ends by _Exit: destructors would join threads that
-//    wait for an API server.
+// 1. lock the memory before anything that counts is allocated, 2. raise the limit of open files, 3.
+//    open the cgroup tree and the heartbeat, 4. make the transport, 5. run. Ends by _Exit:
+//    destructors would join threads that wait for an API server.
 int run_worker(const Options& options) {
   const bool memory_locked = lock_memory();
+  os::raise_open_files(kOpenFilesWanted);
   base::Result<PodCgroups> cgroups =
       PodCgroups::open(options.cgroup_root, options.kubelet_cgroup_root);
   if (!cgroups) return fail_with(cgroups.error());

@@ -183,6 +183,20 @@ Grant check_memory(bool locked) {
               "IPC_LOCK"};
 }
 
+// Weak and not missing: with fewer pods all is well. Those beyond cannot be opened and run in
+// everybody's turns.
+Grant check_open_files(std::uint64_t most) {
+  Grant grant{.what = "open files", .found = std::to_string(most)};
+  if (most >= kOpenFilesWanted) return grant;
+  grant.grade = Grade::kWeak;
+  const std::uint64_t pods = most < kOtherFilesMax ? 0 : (most - kOtherFilesMax) / kFilesPerPod;
+  grant.change = "no more than " + std::to_string(pods) +
+                 " pods of this node can take turns: raise the hard limit of open files that the "
+                 "container runtime gives (LimitNOFILE of its service) to " +
+                 std::to_string(kOpenFilesWanted);
+  return grant;
+}
+
 // Weak and not missing: a single node switches well with any clock.
 Grant check_clock(const ClockReading& clock) {
   if (!clock.synchronised) {
@@ -221,6 +235,7 @@ std::vector<Grant> check_node(const NodeCheckInputs& inputs) {
           check_run_directory(inputs.run_directory),
           check_fifo(inputs),
           check_memory(inputs.memory_locked),
+          check_open_files(inputs.open_files_max),
           check_clock(inputs.clock)};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "node-agent/reporting/clock_check.h"
+#include "node-agent/switching/assignment.h"
 
 namespace agent {
 
@@ -25,6 +26,13 @@ struct Grant {
   friend bool operator==(const Grant&, const Grant&) = default;
 };
 
+// Two for each pod under control, and some for watches, probes and the journal. Container runtimes
+// give 1024, and more only to those that ask.
+inline constexpr std::uint64_t kFilesPerPod = 2;
+inline constexpr std::uint64_t kOtherFilesMax = 256;
+inline constexpr std::uint64_t kOpenFilesWanted =
+    kFilesPerPod * kControlledPodsMax + kOtherFilesMax;
+
 struct NodeCheckInputs {
   std::string cgroup_root{};  // "" = none was found
   std::string kubelet_root{};
@@ -32,11 +40,13 @@ struct NodeCheckInputs {
   bool fifo_wanted = true;
   bool fifo = false;  // granted
   bool memory_locked = false;
+  std::uint64_t open_files_max = 0;  // as far as the limit can be raised
   ClockReading clock{};
 };
 
 // Reads the file systems only. Always the same grants in the same order: hierarchy, driver,
-// freezer, cpuset, run directory, FIFO, locked memory, clock. Cost: some ten system calls.
+// freezer, cpuset, run directory, FIFO, locked memory, open files, clock. Cost: some ten system
+// calls.
 std::vector<Grant> check_node(const NodeCheckInputs& inputs);
 
 // Returns true if gangs can be switched here: nothing is missing.

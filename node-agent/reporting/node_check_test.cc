@@ -23,6 +23,7 @@ class NodeCheckTest : public ::testing::Test {
                .run_directory = "/dev/shm",  // a tmpfs
                .fifo = true,
                .memory_locked = true,
+               .open_files_max = kOpenFilesWanted,
                .clock = {.synchronised = true, .error_max = base::Duration{1500}}};
   }
   // Makes a kubepods tree of that name, with the file by which a pod is frozen: cgroup.freeze on
@@ -83,14 +84,16 @@ TEST_F(NodeCheckTest, WhatMakesSwitchesWorseIsWeakAndSaysWhatToChange) {
   make_kubepods("kubepods", "freezer.state");
   inputs_.fifo = false;
   inputs_.memory_locked = false;
+  inputs_.open_files_max = 1024;
   inputs_.clock = {};
   inputs_.run_directory = "/proc/self";
-  for (const char* what : {"hierarchy", "cpuset", "FIFO", "locked memory", "clock"}) {
+  for (const char* what : {"hierarchy", "cpuset", "FIFO", "locked memory", "open files", "clock"}) {
     EXPECT_EQ(grade(what), Grade::kWeak) << what;
     EXPECT_NE(grant(what).change, "") << what;
   }
   EXPECT_EQ(grant("driver").found, "cgroupfs");
   EXPECT_EQ(grant("FIFO").found, "refused");
+  EXPECT_THAT(grant("open files").change, HasSubstr("no more than 384 pods"));
   inputs_.fifo_wanted = false;
   EXPECT_EQ(grant("FIFO").found, "not asked for");
 }
