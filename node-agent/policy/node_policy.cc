@@ -25,6 +25,8 @@ namespace {
 constexpr base::Duration kReopenAfter = std::chrono::seconds{1};
 // A runtime's helper may leave the pod's cgroup; there is no hurry to notice.
 constexpr base::Duration kNeverFrozenLookEvery = std::chrono::seconds{10};
+// A settled pod runs, so it has a cgroup; kubelet's word of its end may be some seconds late.
+constexpr base::Duration kWithoutCgroupMax = std::chrono::seconds{10};
 constexpr base::Duration kJournalRetryAfter = std::chrono::seconds{1};
 // The switcher obeys within a wake-up, so this wait is usually the only one.
 constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
@@ -302,7 +304,11 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   }
   const std::shared_ptr<PodControl> control = known_or_open(inputs, facts, placed.view);
   if (placed.view.never_frozen) placed.view.standing = PodStanding::kRefused;
-  if (!control) return placed;
+  if (!control) {
+    placed.view.no_cgroup = !placed.view.never_frozen && lacks_its_cgroup(inputs, facts);
+    return placed;
+  }
+  without_cgroup_since_.erase(facts.uid);
   placed.view.standing =
       *rule == ControlRule::kDeleted ? PodStanding::kExempt : PodStanding::kControlled;
   placed.controlled = under_control(control, index, *rule);
@@ -554,6 +560,16 @@ std::shared_ptr<PodControl> NodePolicy::known_or_open(const Inputs& inputs, cons
   return known_[facts.uid] = std::make_shared<PodControl>(identity, opened->freezer, adopted_as);
 }
 
+// Returns true if the pod should take its turns and has not had a cgroup that can be opened for
+// kWithoutCgroupMax: it runs in the turns of all others meanwhile.
+bool NodePolicy::lacks_its_cgroup(const Inputs& inputs, const PodFacts& facts) {
+  const base::Duration since =
+      without_cgroup_since_.try_emplace(facts.uid, inputs.monotonic).first->second;
+  if (inputs.monotonic - since >= kWithoutCgroupMax) return true;
+  wake_at(since + kWithoutCgroupMax);
+  return false;
+}
+
 // Its cgroup was removed, and the pod is still there: kubelet makes the cgroup again, at the same
 // place, before it starts a container in it.
 // A freeze in the new cgroup is not ours: the old one, with our request in it, is gone.
@@ -697,6 +713,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   std::erase_if(unread_, is_over);
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(without_cgroup_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(starting_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }

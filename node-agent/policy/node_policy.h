@@ -51,6 +51,7 @@ struct PodView {
   std::string note{};         // why it is refused or what its cgroup lacks; "" = nothing to say
   bool denied = false;        // the agent lacks the right to its freezer, see `note`
   bool never_frozen = false;  // what runs in its cgroup must not be frozen, see `note`
+  bool no_cgroup = false;     // it has settled, and no cgroup of it is found for 10 s, see `note`
   std::optional<base::Instant> last_switch{};
   std::uint64_t slow_freezes = 0;  // that took 100 ms and longer
   base::Duration slow_freeze{0};   // the last of them
@@ -143,6 +144,7 @@ class NodePolicy {
                                             PodView& view);
   std::shared_ptr<PodControl> reopened(const Inputs& inputs,
                                        const std::shared_ptr<PodControl>& gone);
+  bool lacks_its_cgroup(const Inputs& inputs, const PodFacts& facts);
   bool adopt_foreign_once(const PodFacts& facts);
   void add_the_unlisted(std::vector<ControlledPod>& pods) const;
   std::vector<PodIdentity> pods_to_name(const Inputs& inputs, const Assignment& assignment);
@@ -171,6 +173,7 @@ class NodePolicy {
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;
   std::map<std::string, Starting> starting_;  // with ephemeral containers that wait
+  std::map<std::string, base::Duration> without_cgroup_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
   std::set<std::string> looked_at_ending_;  // see adopt_foreign_once()

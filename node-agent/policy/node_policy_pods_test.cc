@@ -352,10 +352,11 @@ TEST_F(NodePolicyTest, LeavesAForeignFreezeAloneAndReportsIt) {
 TEST_F(NodePolicyTest, NeverFreezesAPodWhoseCgroupHoldsAPartOfTheRuntime) {
   two_gangs();
   node_.cgroup("b").never_freeze = "the runtime is in it";
-  node_.run_for(seconds{3});
+  node_.run_for(seconds{12});
   EXPECT_EQ(node_.cgroup("b").writes, 0U);
   EXPECT_EQ(node_.view("b").standing, PodStanding::kRefused);
   EXPECT_TRUE(node_.view("b").never_frozen);
+  EXPECT_FALSE(node_.view("b").no_cgroup);
   EXPECT_EQ(node_.view("b").note, "the runtime is in it");
   EXPECT_THAT(journaled(), ElementsAre("uid-a"));
   node_.cgroup("b").never_freeze.clear();
@@ -387,6 +388,23 @@ TEST_F(NodePolicyTest, WaitsForACgroupThatIsNotThereYet) {
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
   node_.run_for(milliseconds{300});
   EXPECT_FALSE(node_.runs("b"));
+}
+
+// Its cgroup is not where the agent looks, or cannot be read: it runs in a's turns, too, and that
+// must not go unsaid. Until then it may be that the pod has just ended.
+TEST_F(NodePolicyTest, SaysAfter10SecondsThatASettledPodHasNoCgroup) {
+  two_gangs();
+  node_.cgroup("b").removed = true;
+  node_.run_for(seconds{9});
+  EXPECT_FALSE(node_.view("b").no_cgroup);
+  node_.run_for(seconds{2});
+  EXPECT_TRUE(node_.view("b").no_cgroup);
+  EXPECT_EQ(node_.view("b").note, "no cgroup");
+  EXPECT_FALSE(node_.view("a").no_cgroup);
+  node_.cgroup("b").removed = false;
+  node_.run_for(milliseconds{200});
+  EXPECT_FALSE(node_.view("b").no_cgroup);
+  EXPECT_EQ(node_.view("b").standing, PodStanding::kControlled);
 }
 
 // As if kubelet had made the pod's cgroup anew. The descriptors of the old cgroup are dead.

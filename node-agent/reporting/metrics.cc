@@ -19,6 +19,8 @@ using prometheus::BuildCounter;
 using prometheus::BuildGauge;
 using prometheus::BuildHistogram;
 
+// The state of a pod that has settled and has no cgroup; by its standing it settles.
+constexpr std::string_view kNoCgroup = "no-cgroup";
 // 10 us to 1 s in steps of 1, 2, 5; a switch that is later still counts in +Inf.
 // With SCHED_FIFO a switch is some tenths of a millisecond late, without it some milliseconds on a
 // busy node (freezer.md 2.2 and 2.4): both lie well within.
@@ -145,7 +147,7 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
       std::string_view{"waited-for"}, std::string_view{"settling"}, std::string_view{"thawed"},
       std::string_view{"freezing"},   std::string_view{"frozen"},   std::string_view{"stuck"},
       std::string_view{"thawing"},    std::string_view{"foreign"},  std::string_view{"gone"},
-      std::string_view{"exempt"},     std::string_view{"refused"}};
+      std::string_view{"exempt"},     std::string_view{"refused"},  kNoCgroup};
   // All label values exist from the start: a rate or an alert on a series that appears with its
   // first event would miss that event.
   for (const std::string_view state : kStates) {
@@ -199,7 +201,8 @@ void Metrics::update(const AgentReport& report, const SwitchCounters& counters) 
   std::map<std::string_view, double> by_state;
   for (const PodView& pod : report.pods) {
     const bool by_freezer = pod.standing == PodStanding::kControlled && pod.state.has_value();
-    by_state[by_freezer ? to_string(*pod.state) : to_string(pod.standing)] += 1;
+    const std::string_view standing = pod.no_cgroup ? kNoCgroup : to_string(pod.standing);
+    by_state[by_freezer ? to_string(*pod.state) : standing] += 1;
   }
   for (auto& [state, gauge] : to.pods_by_state) gauge->Set(by_state[state]);
   to.foreign.Set(by_state["foreign"]);

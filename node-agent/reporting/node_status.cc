@@ -71,6 +71,10 @@ kube::Condition ready_condition(const AgentReport& report) {
     if (!pod.never_frozen) continue;
     return condition(type, false, "PodNeverFrozen", "pod " + pod.name + ": " + pod.note);
   }
+  for (const PodView& pod : report.pods) {
+    if (!pod.no_cgroup) continue;
+    return condition(type, false, "CgroupNotFound", "pod " + pod.name + ": " + pod.note);
+  }
   if (!report.cpu_notes.empty()) {
     const auto& [pod, why] = *report.cpu_notes.begin();
     return condition(type, true, "CPUSetNotApplied", "pod " + pod + ": " + why);
@@ -134,7 +138,8 @@ kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
   status.stuck = references_to(report.pods,
                                [](const PodView& pod) { return pod.state == FreezeState::kStuck; });
   status.exempt = references_to(report.pods, [](const PodView& pod) {
-    return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused;
+    return pod.standing == PodStanding::kExempt || pod.standing == PodStanding::kRefused ||
+           pod.no_cgroup;
   });
   status.foreign = references_to(
       report.pods, [](const PodView& pod) { return pod.state == FreezeState::kForeign; });

@@ -97,6 +97,21 @@ TEST(NodeStatus, IsNotReadyIfAPodCannotBeFrozenOrTheAgentHasStopped) {
   EXPECT_EQ(ready_condition(report).reason, "Stopped");
 }
 
+// The same for a pod whose cgroup is not where the agent looks.
+TEST(NodeStatus, IsNotReadyIfAPodThatTakesTurnsHasNoCgroup) {
+  AgentReport report = good();
+  report.pods = {PodView{.name = "ns/a",
+                         .standing = PodStanding::kSettling,
+                         .note = "no cgroup below /sys/fs/cgroup"}};
+  EXPECT_EQ(ready_condition(report).reason, "Obeying");
+  report.pods[0].no_cgroup = true;
+  const kube::Condition ready = ready_condition(report);
+  EXPECT_EQ(ready.status, kube::ConditionStatus::kFalse);
+  EXPECT_EQ(ready.reason, "CgroupNotFound");
+  EXPECT_EQ(ready.message, "pod ns/a: no cgroup below /sys/fs/cgroup");
+  EXPECT_THAT(node_status({}, report, kNow).exempt, ElementsAre(kube::PodReference{"ns", "a"}));
+}
+
 // Three reasons, from the best to the worst; the worst grant decides. Only a missing one makes the
 // condition false.
 TEST(NodeStatus, SaysWhatTheNodeGrants) {

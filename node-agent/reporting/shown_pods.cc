@@ -11,6 +11,7 @@ std::string format_shown_pods(const std::vector<PodView>& pods) {
   for (const PodView& pod : pods) {
     text += pod.name + " " + std::string{to_string(pod.standing)};
     if (pod.state) text += "/" + std::string{to_string(*pod.state)};
+    if (pod.no_cgroup) text += "/no-cgroup";
     text += " " +
             (pod.last_switch ? std::to_string(base::micros_since_epoch(*pod.last_switch)) : "-") +
             "\n";
