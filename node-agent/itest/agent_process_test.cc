@@ -422,6 +422,33 @@ TEST_P(AgentProcessTest, Uid0WithoutAnyCapabilityIsEnough) {
   EXPECT_TRUE(all_run());
 }
 
+// CPU 3 is offline, so one thread of each core counts. CPU 1 works, and pods stay bound to it; a
+// set that names no CPU that is online makes the agent say which ones are.
+TEST_P(AgentProcessTest, PodsAreBoundToAllCpusThatAreOnline) {
+  two_gangs();
+  const std::string cpus = node_->directory() + "/cpus";
+  for (int cpu = 0; cpu < 3; ++cpu) {
+    const std::string topology = cpus + "/cpu" + std::to_string(cpu) + "/topology";
+    std::filesystem::create_directories(topology);
+    std::ofstream{topology + "/core_id"} << cpu / 2 << "\n";
+  }
+  std::ofstream{cpus + "/online"} << "0-2\n";
+  ASSERT_TRUE(
+      node_->client()
+          .patch<kube::Pod>({"default", "a"},
+                            {{"metadata", {{"annotations", {{"kubegang.io/cpuset", "7"}}}}}})
+          .ok());
+  node_->start({"--cpu-dir=" + cpus});
+  std::string message;
+  EXPECT_TRUE(eventually([&] {
+    const kube::NodeTimetableStatus status = node_->timetable().status;
+    const kube::Condition* ready = kube::find_condition(status.conditions, "Ready");
+    message = ready == nullptr ? "" : ready->message;
+    return message.find("this node (0-2) does not have: 7") != message.npos;
+  })) << message;
+  EXPECT_EQ(node_->timetable().status.topology->cpu_ids, "0,2");
+}
+
 // Two files for each pod, and a container runtime gives 1024 to a program that asks for no more.
 TEST_P(AgentProcessTest, TheWorkerMayOpenTheFilesOfEveryPodThatATimetableLists) {
   rlimit before{};

@@ -37,7 +37,7 @@ struct Inputs {
   std::optional<LeaseSeen> lease{};
   bool failed_open = false;
   bool stopping = false;
-  std::string cpu_ids{};  // of this node; "" = not known
+  std::string cpu_ids{};  // that are online, as the kernel lists them; "" = not known
 };
 
 }  // namespace agent

@@ -71,7 +71,7 @@ void Agent::look_at_machine() {
   clock_reading_ = read_clock_state();
   topology_ = parts_.read_topology();
   grants_ = parts_.check_node(clock_reading_);
-  loop_.set_cpu_ids(topology_ ? topology_->cpu_ids : "");
+  loop_.set_cpu_ids(parts_.online_cpus());
 }
 
 // Both: the policy must have told the switcher to let everything run, and the kernel must have

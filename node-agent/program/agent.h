@@ -29,6 +29,8 @@ struct AgentParts {
   std::function<std::optional<base::Duration>(const PodView&)> frozen_time;
   // Returns nothing where it cannot be read.
   std::function<std::optional<kube::NodeTopology>()> read_topology;
+  // The CPUs that were online then; "" = not known.
+  std::function<std::string()> online_cpus;
   std::function<std::vector<Grant>(const ClockReading&)> check_node;
 };
 

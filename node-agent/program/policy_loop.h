@@ -25,6 +25,7 @@ class PolicyLoop {
   // Fills in the inputs as of now, except cpu_ids, which is the caller's.
   void read(bool stopping);
   const Inputs& inputs() const { return inputs_; }
+  // The CPUs that are online: all of them, not only those that count as cores of the node.
   void set_cpu_ids(const std::string& ids) { inputs_.cpu_ids = ids; }
   // `told`: inputs(), unless a test tells the policy something else. Returns when to step again at
   // the latest (monotonic).

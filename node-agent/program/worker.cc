@@ -273,6 +273,7 @@ base::Status Worker::start() {
         return cgroup ? read_frozen_time(*cgroup) : std::nullopt;
       },
       .read_topology = [this] { return read_topology_now(); },
+      .online_cpus = [this] { return topology_.online(); },
       .check_node = [this](const ClockReading& clock) { return check_node_now(clock); }};
   agent_ = std::make_unique<Agent>(std::move(parts), adopted.journal);
   agent_->step();  // Adopted pods take their turns before the API server answers.

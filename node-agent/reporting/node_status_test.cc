@@ -183,6 +183,7 @@ TEST(Topology, IsReadAgainWhenOtherCpusAreOnline) {
   TopologyWatch watch{directory.path()};
   EXPECT_EQ(watch.read(), std::nullopt);
   EXPECT_THAT(watch.error(), HasSubstr("cannot be read"));
+  EXPECT_EQ(watch.online(), "");
   std::ofstream{directory.path() + "/online"} << "0-1\n";
   EXPECT_EQ(watch.read()->cpu_ids, "0-1");
   EXPECT_EQ(watch.error(), "");
@@ -212,6 +213,10 @@ TEST(Topology, CountsPackagesCoresAndThreads) {
   EXPECT_EQ(*read_topology(directory.path()),
             (kube::NodeTopology{
                 .sockets = 2, .cores_per_socket = 2, .threads_per_core = 1, .cpu_ids = "0-3"}));
+  // It is a matter of counting: the others go on working.
+  TopologyWatch watch{directory.path()};
+  EXPECT_EQ(watch.read()->cpu_ids, "0-3");
+  EXPECT_EQ(watch.online(), "0-6");
   std::ofstream{directory.path() + "/online"} << "0-\n";
   EXPECT_THAT(read_topology(directory.path()).error().message, HasSubstr("\"0-\""));
   EXPECT_EQ(read_topology(directory.path() + "/none").error().code, base::Code::kNotFound);
