@@ -22,6 +22,9 @@ namespace {
 
 // Boundaries that are counted as missed after one long pause.
 constexpr int kMissedCountMax = 1000;
+// The longest time between two boundary switches that a clock which steps can enforce. Slices may
+// last hours, and the gang of another slot must not run for a quarter of one.
+constexpr base::Duration kApartMax = std::chrono::seconds{2};
 
 FreezeMachine machine_of(AdoptedAs adopted_as, base::Duration now) {
   switch (adopted_as) {
@@ -396,11 +399,11 @@ void SwitchCore::step() {
   const bool came = boundary_ && wall >= *boundary_;
   const bool clock_went_back = wall < applied_at_;
   if (came || clock_went_back) {
-    // Whatever the clock does, boundary switches are no closer together than a quarter of a slice,
-    // unless the timetable itself has them closer.
+    // Whatever the clock does, boundary switches are no closer together than a quarter of a slice
+    // or kApartMax, unless the timetable itself has them closer.
     // A wall clock that jumps back and forth over a boundary would otherwise switch the same pods
     // as fast as the thread can run.
-    base::Duration apart = assignment_->table->slice / 4;
+    base::Duration apart = std::min(assignment_->table->slice / 4, kApartMax);
     if (came && !clock_went_back) apart = std::min(apart, *boundary_ - applied_at_);
     const base::Duration earliest = last_boundary_switch_ + apart;
     if (now < earliest) {

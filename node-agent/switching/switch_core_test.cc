@@ -46,12 +46,12 @@ class SwitchCoreTest : public ::testing::Test {
     }
     return known;
   }
-  // Two gangs, a and b, that take turns every second; a runs in even slots.
-  Assignment two_gangs() {
+  // Two gangs, a and b, that take turns, usually every second; a runs in even slots.
+  Assignment two_gangs(Duration slice = kSlice) {
     Assignment assignment;
     assignment.number = ++number_;
     assignment.table = std::make_shared<const timetable::Timetable>(
-        timetable::Timetable{.slice = kSlice, .pods_count = 2, .cycle = {{0}, {1}}});
+        timetable::Timetable{.slice = slice, .pods_count = 2, .cycle = {{0}, {1}}});
     assignment.pods = {{.control = control("a"), .index = 0, .rule = ControlRule::kTimetable},
                        {.control = control("b"), .index = 1, .rule = ControlRule::kTimetable}};
     return assignment;
@@ -405,6 +405,23 @@ TEST_F(SwitchCoreTest, FollowsAClockThatSteps) {
     EXPECT_EQ(runs("b"), !even) << step.count();
   }
   EXPECT_EQ(counters_.clock_steps.load(), 5U);
+}
+
+// A quarter of such a slice is two and a half minutes, in which the other nodes of the gang would
+// be in another slot.
+TEST_F(SwitchCoreTest, FollowsAClockThatStepsWithin2SecondsHoweverLongTheSlices) {
+  constexpr Duration kLong = seconds{600};
+  obey(two_gangs(kLong));
+  for (const Duration step : {kLong, -kLong}) {
+    const Instant next = base::slot_begin(base::slot_of(clock_.wall(), kLong) + 1, kLong);
+    run_until(next + milliseconds{100});
+    clock_.step_wall(step);
+    core_.step();
+    run_until(clock_.wall() + seconds{2});
+    const bool even = base::slot_of(clock_.wall(), kLong) % 2 == 0;
+    EXPECT_EQ(runs("a"), even) << step.count();
+    EXPECT_EQ(runs("b"), !even) << step.count();
+  }
 }
 
 // A false step would make the core switch at once and count a clock problem that administrators
