@@ -135,15 +135,17 @@ TEST_F(DeadAgentTest, InspectWorksWithoutAnyAgent) {
 TEST_F(DeadAgentTest, ThawJournaledThawsAllThatTheJournalNames) {
   base::Result<PodCgroups> cgroups = PodCgroups::open(root_.path(), "");
   write("podforeign", "1", "populated 1\nfrozen 1\n");
-  ThawResult result = thaw_journaled(journal_, *cgroups);
+  ThawResult result = thaw_journaled(journal_.pods, *cgroups);
   EXPECT_EQ(freeze_file("podub"), "0");
   EXPECT_EQ(freeze_file("podforeign"), "1");
   // The files are not a kernel: b's `frozen 1` stays, and is reported.
-  EXPECT_THAT(result.failed, ElementsAre("ns/b: still frozen"));
+  ASSERT_EQ(result.failed.size(), 1U);
+  EXPECT_EQ(result.failed[0].pod.name, "ns/b");
+  EXPECT_EQ(result.failed[0].why, "still frozen");
   EXPECT_EQ(result.thawed_count, 1U);
   EXPECT_EQ(result.gone_count, 1U);
   write("podub", "0", "populated 1\nfrozen 0\n");
-  result = thaw_journaled(journal_, *cgroups);
+  result = thaw_journaled(journal_.pods, *cgroups);
   EXPECT_EQ(result.thawed_count, 2U);
   EXPECT_THAT(result.failed, ::testing::IsEmpty());
 }

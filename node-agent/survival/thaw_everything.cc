@@ -2,6 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <utility>
+#include <vector>
+
 #include "base/time.h"
 #include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/survival/journal.h"
@@ -11,9 +14,28 @@
 namespace agent {
 namespace {
 
-// A second in all. A v1 cgroup with many tasks needs milliseconds to thaw.
-constexpr int kAttemptsMax = 20;
+// Meanwhile the run directory's lock is held, for which a new agent waits 2 s. A v1 cgroup with
+// many tasks needs milliseconds to thaw.
+constexpr base::Duration kThawAgainFor = std::chrono::seconds{1};
 constexpr base::Duration kThawAgainAfter = std::chrono::milliseconds{50};
+
+// Thaws all of them, then again those that failed.
+ThawResult thaw_again_and_again(const std::vector<PodIdentity>& pods, const PodCgroups& cgroups,
+                                const std::function<bool()>& give_up) {
+  RealSwitchClock clock;
+  const base::Duration until = clock.monotonic() + kThawAgainFor;
+  ThawResult result = thaw_journaled(pods, cgroups);
+  while (!result.failed.empty() && clock.monotonic() < until && !give_up()) {
+    clock.pause(kThawAgainAfter);
+    std::vector<PodIdentity> left;
+    for (ThawResult::Failed& failed : result.failed) left.push_back(std::move(failed.pod));
+    ThawResult more = thaw_journaled(left, cgroups);
+    result.thawed_count += more.thawed_count;
+    result.gone_count += more.gone_count;
+    result.failed = std::move(more.failed);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -34,17 +56,13 @@ bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& giv
     spdlog::error("cannot thaw: the journal is damaged error=\"{}\"", journal.error().message);
     return true;
   }
-  RealSwitchClock clock;
-  ThawResult result;
-  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
-    result = thaw_journaled(*journal, *cgroups);
-    if (result.failed.empty() || give_up()) break;
-    clock.pause(kThawAgainAfter);
-  }
+  const ThawResult result = thaw_again_and_again(journal->pods, *cgroups, give_up);
   // Logging comes after the last attempt: a log that blocks must not keep a pod frozen.
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
                result.gone_count, result.failed.size());
-  for (const std::string& failure : result.failed) spdlog::error("not thawed pod={}", failure);
+  for (const auto& [pod, why] : result.failed) {
+    spdlog::error("not thawed pod={} error=\"{}\"", pod.name, why);
+  }
   return result.failed.empty();
 }
 

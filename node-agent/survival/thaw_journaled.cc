@@ -2,18 +2,18 @@
 
 namespace agent {
 
-// Writes to every pod that the journal names, frozen or not: reading first would save nothing, and
+// Writes to every pod, frozen or not: reading first would save nothing, and
 // a pod could be frozen between the read and the decision. One pod that fails does not stop the
 // others.
-ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
+ThawResult thaw_journaled(const std::vector<PodIdentity>& pods, const PodCgroups& cgroups) {
   ThawResult result;
-  for (const PodIdentity& pod : journal.pods) {
+  for (const PodIdentity& pod : pods) {
     const base::Result<PodCgroup> cgroup = cgroups.at(pod.path, pod.uid);
     if (!cgroup) {
       if (cgroup.error().code == base::Code::kNotFound) {
         ++result.gone_count;
       } else {
-        result.failed.push_back(pod.name + ": " + cgroup.error().message);
+        result.failed.push_back({pod, cgroup.error().message});
       }
       continue;
     }
@@ -24,11 +24,11 @@ ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups) {
       ++result.gone_count;
     } else if (written != IoResult::kOk) {
       result.failed.push_back(
-          pod.name + ": " + (freezer ? std::string{to_string(written)} : freezer.error().message));
+          {pod, freezer ? std::string{to_string(written)} : freezer.error().message});
       // The write was taken and the pod still stands: the kernel has not finished, or an ancestor
       // is frozen. The caller tries again.
     } else if ((*freezer)->observe().frozen) {
-      result.failed.push_back(pod.name + ": still frozen");
+      result.failed.push_back({pod, "still frozen"});
     } else {
       ++result.thawed_count;
     }

@@ -11,12 +11,16 @@
 namespace agent {
 
 struct ThawResult {
+  struct Failed {
+    PodIdentity pod{};
+    std::string why{};
+  };
   std::size_t thawed_count = 0;  // asked to thaw, and seen running
   std::size_t gone_count = 0;
-  std::vector<std::string> failed{};  // "namespace/name: why"
+  std::vector<Failed> failed{};
 };
 
 // One attempt on each pod; call it again for those that failed.
-ThawResult thaw_journaled(const Journal& journal, const PodCgroups& cgroups);
+ThawResult thaw_journaled(const std::vector<PodIdentity>& pods, const PodCgroups& cgroups);
 
 }  // namespace agent
