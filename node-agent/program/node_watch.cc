@@ -153,28 +153,37 @@ void NodeWatch::start(kube::RunLoop& loops) {
 
 void NodeWatch::confirm_timetable(bool wanted) {
   // A new question needs a new answer: one from an earlier time could confirm a timetable that has
-  // been replaced since.
-  if (confirm_.exchange(wanted) == wanted) return;
-  if (wanted) {
-    confirm_waker_.wake();
-  } else {
+  // been replaced since. That holds for an answer that is still under way, too.
+  {
     const std::lock_guard lock{mu_};
+    if (confirm_ == wanted) return;
+    confirm_ = wanted;
+    ++question_;
     confirmed_.reset();
   }
+  if (wanted) confirm_waker_.wake();
 }
 
 // A get without a resourceVersion is a quorum read: it is not answered from a cache.
 // Returns when to ask again. While nothing is in doubt it sleeps for an hour at a time, and
 // confirm_waker_ ends that.
 base::Duration NodeWatch::read_timetable() {
-  if (!confirm_.load()) return kConfirmIdle;
+  std::uint64_t question = 0;
+  {
+    const std::lock_guard lock{mu_};
+    if (!confirm_) return kConfirmIdle;
+    question = question_;
+  }
   base::Result<kube::NodeTimetable> timetable =
       client_.get<kube::NodeTimetable>({"", options_.node});
-  if (timetable) {
-    {
-      const std::lock_guard lock{mu_};
+  {
+    const std::lock_guard lock{mu_};
+    if (question != question_) return base::Duration{0};  // Another one came up meanwhile.
+    if (timetable) {
       confirmed_ = std::make_shared<const kube::NodeTimetable>(*std::move(timetable));
     }
+  }
+  if (timetable) {
     notify_();
   } else if (timetable.error().code != base::Code::kCancelled) {
     spdlog::warn("cannot get the timetable code={} error=\"{}\"",

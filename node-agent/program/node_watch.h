@@ -98,10 +98,11 @@ class NodeWatch {
   std::vector<std::shared_ptr<const kube::Pod>> pods_read_;  // as of the last read()
   base::Duration settle_of_pods_{};                          // likewise
 
-  std::atomic<bool> confirm_{false};
-  kube::Waker confirm_waker_;  // when that becomes true
+  kube::Waker confirm_waker_;  // when confirm_ becomes true
 
   mutable std::mutex mu_;
+  bool confirm_ = false;                                  // guarded by mu_
+  std::uint64_t question_ = 0;                            // changes of confirm_; guarded by mu_
   std::shared_ptr<const kube::NodeTimetable> confirmed_;  // guarded by mu_
   std::string undecodable_;                               // guarded by mu_
   std::optional<LeaseReading> lease_;                     // guarded by mu_

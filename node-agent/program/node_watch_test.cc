@@ -60,5 +60,52 @@ TEST_F(NodeWatchTest, AQuorumReadThatFailedIsRepeatedSoon) {
   EXPECT_EQ(longest_waits().at("confirm"), seconds{2});
 }
 
+// An API server that answers with one timetable, and a test that does something before it does.
+struct Answers final : kube::Transport {
+  base::Result<kube::Response> send(const kube::Request&) override {
+    meanwhile();
+    kube::NodeTimetable timetable;
+    timetable.metadata.name = "n1";
+    return kube::Response{.status = 200, .body = kube::encode(timetable).dump()};
+  }
+  base::Status stream(const kube::Request&, const std::function<bool(std::string_view)>&,
+                      std::stop_token) override {
+    return base::Error{base::Code::kUnavailable, "no watches"};
+  }
+  std::function<void()> meanwhile = [] {};
+};
+
+// The answer is of a time before the second question: it could confirm a timetable that has been
+// replaced since.
+TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
+  Answers transport;
+  kube::ManualClock clock;
+  kube::ManualSleeper sleeper{clock};
+  const kube::Client client{transport, clock, sleeper, {.call = {.attempts_max = 1}}};
+  NodeWatch watch{client, clock, {.node = "n1", .lease = {"ns", "lease"}}, [] {}};
+  std::vector<NodeWatch::NamedStep> steps = watch.steps();
+  const auto confirm = std::find_if(steps.begin(), steps.end(),
+                                    [](const auto& step) { return step.name == "confirm"; });
+  const auto confirmed = [&] {
+    Inputs inputs;
+    watch.read(inputs, std::nullopt);
+    return inputs.confirmed != nullptr;
+  };
+  watch.confirm_timetable(true);
+  transport.meanwhile = [&] {
+    watch.confirm_timetable(false);
+    watch.confirm_timetable(true);
+  };
+  EXPECT_EQ(confirm->step({}), base::Duration{0});
+  EXPECT_FALSE(confirmed());
+  transport.meanwhile = [] {};
+  EXPECT_EQ(confirm->step({}), seconds{10});
+  EXPECT_TRUE(confirmed());
+  // Nothing is in doubt any more when it arrives.
+  transport.meanwhile = [&] { watch.confirm_timetable(false); };
+  confirm->step({});
+  EXPECT_FALSE(confirmed());
+}
+
 }  // namespace
 }  // namespace agent::testing
