@@ -170,6 +170,18 @@ TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
   EXPECT_TRUE(all_run());
 }
 
+// A connection that is being made cannot be broken off. The worker itself thaws, and is not killed
+// by its supervisor, which would end with 1.
+TEST_P(AgentProcessTest, AnApiServerThatDoesNotAnswerAtAllDoesNotHoldUpAStop) {
+  ASSERT_TRUE(two_frozen_gangs());
+  node_->silence_server();
+  // Most of the four watches are being begun anew.
+  ASSERT_TRUE(eventually([&] { return node_->silent_connections() >= 3; }));
+  const Stop stop = stopped();
+  EXPECT_EQ(stop.code, 0);
+  EXPECT_TRUE(all_run());
+}
+
 // An administrator switches slicing off for this node, and on again.
 TEST_P(AgentProcessTest, TheKillSwitchOnTheNodeThawsWithin1Second) {
   two_gangs();

@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 
 #include "kube/client.h"
@@ -48,8 +49,8 @@
 // * status: writes the NodeTimetable's status.
 // * health: /healthz, /readyz, /metrics.
 // Signals are blocked in all of them and read by the main thread from a descriptor. A stop goes the
-// other way round than the start: calls to the API server are ended first, so that no thread waits
-// for the network while pods are thawed.
+// other way round than the start: calls to the API server are ended beside the thawing, which waits
+// for none of them.
 namespace agent {
 namespace {
 
@@ -113,6 +114,7 @@ class Worker {
   base::Status serve_health();
   base::Status is_ready() const;
   int stop();
+  void end_calls();
   void beat() { heartbeat_.main_beat().fetch_add(1); }
   // Returns true if something came.
   bool wait(base::Duration timeout);
@@ -327,18 +329,28 @@ int Worker::run() {
   return stop();
 }
 
+// On a thread of its own: a connection that is being made cannot be broken off, and at an API
+// server that does not answer that takes up to 20 s. The process ends by _Exit, so no one waits for
+// it.
+void Worker::end_calls() {
+  std::thread{[this] {
+    loops_.request_stop();
+    client_.request_stop();
+  }}.detach();
+}
+
 // Steps until the switcher confirms that everything runs, or the time is over. Exit code 0 tells
 // the supervisor that no thaw is left to do.
 // The order of a stop is that of importance: the pods run, the journal names none of them, the API
 // server knows.
 int Worker::stop() {
   const base::Duration since = clock_.monotonic();
-  // First, so that calls in flight end while the pods are thawed.
-  loops_.request_stop();
-  client_.request_stop();
+  bool calls_end = false;
   while (true) {
     agent_->step();
     beat();
+    // Calls in flight end while the pods are thawed.
+    if (!std::exchange(calls_end, true)) end_calls();
     const base::Duration waited = clock_.monotonic() - since;
     if (agent_->stopped()) {
       agent_->step();  // The journal no longer names a pod.

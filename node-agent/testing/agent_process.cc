@@ -1,8 +1,10 @@
 #include "node-agent/testing/agent_process.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,6 +97,31 @@ void AgentProcess::start_server() {
 
 void AgentProcess::stop_server() {
   front_end_.reset();
+}
+
+// At the same port. The kernel makes the connections, and the program waits for the other side of
+// TLS.
+void AgentProcess::silence_server() {
+  stop_server();
+  silent_server_ =
+      os::FileDescriptor{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  const int on = 1;
+  ::setsockopt(silent_server_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port_));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const auto* any = reinterpret_cast<const sockaddr*>(&address);  // NOLINT: bind's signature
+  CHECK(::bind(silent_server_.get(), any, sizeof address) == 0);
+  CHECK(::listen(silent_server_.get(), SOMAXCONN) == 0);
+}
+
+std::size_t AgentProcess::silent_connections() {
+  for (;;) {
+    os::FileDescriptor connection{::accept(silent_server_.get(), nullptr, nullptr)};
+    if (!connection.is_open()) return silent_connections_.size();
+    silent_connections_.push_back(std::move(connection));
+  }
 }
 
 // A pipe that is full and never read: from then on, a thread that writes a log line blocks for

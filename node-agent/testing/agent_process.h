@@ -79,6 +79,11 @@ class AgentProcess {
   // The API server goes away, and comes back at the same port.
   void stop_server();
   void start_server();
+  // In its place comes one that takes connections and answers nothing, as behind a network that has
+  // begun to drop packets.
+  void silence_server();
+  // How many connections that one has taken so far.
+  std::size_t silent_connections();
 
   RealCgroups& cgroups() { return cgroups_; }
   devcluster::ApiServer& server() { return server_; }
@@ -107,6 +112,8 @@ class AgentProcess {
   kube::Client client_;
   std::unique_ptr<devcluster::HttpsFrontEnd> front_end_;
   int port_ = 0;
+  os::FileDescriptor silent_server_;
+  std::vector<os::FileDescriptor> silent_connections_;
   std::map<std::string, Pod> pods_;
   pid_t supervisor_ = 0;
   pid_t guard_ = 0;
