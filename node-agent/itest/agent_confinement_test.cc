@@ -99,13 +99,14 @@ TEST_P(AgentConfinementTest, APodWhoseFreezerItMayNotWriteRunsAndTheStatusSaysSo
   EXPECT_TRUE(eventually([&] { return reason_of_ready() == "Obeying"; }, kStatusWithin));
 }
 
-// Also at the agent's end, at which it thaws what it has frozen itself.
+// Also at the agent's end, at which it thaws what it has frozen itself. The other program comes
+// later than the agent: what is frozen before the first agent begins counts as the agent's.
 TEST_P(AgentConfinementTest, AListedPodThatSomebodyElseFrozeIsReportedAndLeftAlone) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{1}}, kSlice);  // it would be b's turn
-  node_->cgroups().set_frozen(node_->path("b"), true);
   node_->start();
   ASSERT_TRUE(eventually([&] { return frozen("a"); }));
+  node_->cgroups().set_frozen(node_->path("b"), true);
   EXPECT_TRUE(eventually(
       [&] {
         return node_->timetable().status.foreign ==
