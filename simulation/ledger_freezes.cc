@@ -58,8 +58,8 @@ void Ledger::sample_overlaps(Node& node) {
 // Returns true if the pod must not be frozen now, by what its own agent knows:
 //
 // 1. The agent does not work: its supervisor thaws everything, if there is one.
-// 2. It lets everything run, or has no timetable. But with a damaged journal it does not know what
-//    it froze, and touches nothing before it has heard from the API server.
+// 2. It lets everything run, or has no timetable. But without a journal, or with a damaged one,
+//    it does not know what was frozen, and touches nothing before it has heard from the API server.
 // 3. The pod has heard SIGTERM and is within its grace time. The agent learns of that by its watch.
 // 4. The timetable that it obeys does not list the pod, or says that the pod runs at this instant
 //    by the node's own clock. That clock may be wrong; how far nodes may disagree is a matter of

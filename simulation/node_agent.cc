@@ -121,7 +121,7 @@ void NodeAgent::start_worker() {
   worker_since_ = now_;
   worker_ = std::make_unique<Worker>(*this, prng_.next());
   const agent::NodePolicy::Adopted before = worker_->policy.adopt();
-  found_damage_ = !before.damage.empty();
+  has_journal_ = before.found && before.damage.empty();
   worker_->loop.emplace(machine_.clock, worker_->watch, worker_->policy, before.journal);
   // Informers run when something has come for them, the other two steps when it is time.
   for (agent::NodeWatch::NamedStep& step : worker_->watch.steps()) {
@@ -213,6 +213,11 @@ void NodeAgent::tear_journal() {
   ++tally_.faults["journal torn"];
 }
 
+// Somebody removed the file, and the machine and its cgroups went on.
+void NodeAgent::lose_journal() {
+  if (std::remove(journal_path_.c_str()) == 0) ++tally_.faults["journal lost"];
+}
+
 // Returns true if a worker is there and gets CPU time.
 bool NodeAgent::is_working() const {
   return worker_ != nullptr && hung_since_ == kNoTime && now_ >= no_cpu_until_;
@@ -223,7 +228,7 @@ bool NodeAgent::failed_open() const {
 }
 
 bool NodeAgent::knows_its_pods() const {
-  return worker_ != nullptr && (!found_damage_ || worker_->loop->inputs().pods_known);
+  return worker_ != nullptr && (has_journal_ || worker_->loop->inputs().pods_known);
 }
 
 bool NodeAgent::everything_runs() const {

@@ -42,6 +42,7 @@ class NodeAgent {
   void power_off();         // with the machine; the journal is on a tmpfs
   void power_on(Time at) { starts_at_ = at; }
   void tear_journal();
+  void lose_journal();
   void lose_cpu(Time until) { no_cpu_until_ = until; }
 
   // --- what checkers look at ---
@@ -53,7 +54,7 @@ class NodeAgent {
   bool is_working() const;
   bool failed_open() const;
   bool everything_runs() const;
-  // False after a damaged journal, until the API server has named the node's pods.
+  // False without a journal, or with a damaged one, until the API server has named the node's pods.
   bool knows_its_pods() const;
   std::shared_ptr<const kube::NodeTimetable> obeyed() const;
   std::uint64_t overlap_micros() const { return overlap_micros_; }
@@ -98,7 +99,7 @@ class NodeAgent {
   Time no_cpu_until_{0};
   Time alive_since_{0};
   Time worker_since_{0};
-  bool found_damage_ = false;  // in the journal, by this worker
+  bool has_journal_ = false;  // this worker has found one of this boot, and undamaged
   std::optional<Time> stopping_back_at_;
   std::optional<Armed> armed_;
   bool died_at_freeze_ = false;

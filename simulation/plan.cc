@@ -53,7 +53,7 @@ constexpr std::array kFaults{
     Kind{Act::kKillAgent, "kill the agent's container", 500, 25'000},
     Kind{Act::kKillAgentAtFreeze, "kill the agent at a freeze", 500, 25'000},
     Kind{Act::kStopAgent, "stop the agent", 2'000, 15'000},
-    Kind{Act::kTearJournal, "tear the journal", 500, 5'000},
+    Kind{Act::kTearJournal, "tear or lose the journal", 500, 5'000},
     Kind{Act::kLoseCpu, "no CPU for the agent", 100, 4'500},
     Kind{Act::kPartition, "partition", 500, 40'000},
     Kind{Act::kBadAnswers, "bad answers", 1'000, 20'000},

@@ -38,7 +38,7 @@ enum class Act {
   kKillAgent,
   kKillAgentAtFreeze,  // worker or container, just after it has frozen a pod for the first time
   kStopAgent,
-  kTearJournal,  // and kill it
+  kTearJournal,  // or remove it; and kill the agent
   kLoseCpu,
   // the network and the API server; of one process each
   kPartition,

@@ -339,7 +339,7 @@ void World::perform_operator(const Event& event) {
   }
 }
 
-// A machine that is off has no agent to harm. The container dies before its journal is torn: a
+// A machine that is off has no agent to harm. The container dies before its journal is harmed: a
 // worker that lives would write the whole file anew.
 void World::perform_agent(const Event& event) {
   ledger_.fault(event.length);
@@ -358,7 +358,7 @@ void World::perform_agent(const Event& event) {
     agent.stop(now_ + event.length);
   } else if (event.act == Act::kTearJournal) {
     agent.kill_all(now_ + event.length);
-    agent.tear_journal();
+    event.amount % 2 == 0 ? agent.tear_journal() : agent.lose_journal();
   } else {
     ++tally_.faults["agent without CPU"];
     agent.lose_cpu(now_ + event.length);
