@@ -25,6 +25,7 @@ enum class Break {
   kEndNotStored,        // what follows from a job's end is done before it is stored
   kChargesForgotten,    // the record of usage does not list the jobs that have nodes
   kPlaceNotStored,      // the next pod of a place is made before it is stored that it has the place
+  kTableNotStored,      // timetables list a start before it is committed
 };
 
 struct BreakInfo {
@@ -33,7 +34,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 14> kBreaks{{
+inline constexpr std::array<BreakInfo, 15> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -48,6 +49,7 @@ inline constexpr std::array<BreakInfo, 14> kBreaks{{
     {Break::kEndNotStored, "end-not-stored"},
     {Break::kChargesForgotten, "charges-forgotten"},
     {Break::kPlaceNotStored, "place-not-stored"},
+    {Break::kTableNotStored, "table-not-stored"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

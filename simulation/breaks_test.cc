@@ -23,6 +23,7 @@ std::uint64_t last_found(Break which) {
     case Break::kNone:
     case Break::kStartNotStored:
     case Break::kEndNotStored:
+    case Break::kTableNotStored:
       return 1;
     case Break::kGoneNotListed:
     case Break::kOutcomeLost:

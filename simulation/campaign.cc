@@ -26,8 +26,8 @@ constexpr std::array kCheckers{
     "gang agrees", "goes back",          "index again",   "index twice",
     "job numbers", "lost",               "members",       "obeys",
     "overlap",     "quiet",              "started twice", "successes",
-    "teardown",    "time",               "timetable",     "usage",
-    "verdict",     "verdict at the end",
+    "table commit", "teardown",          "time",          "timetable",
+    "usage",       "verdict",            "verdict at the end",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;

@@ -127,6 +127,7 @@ class Ledger final : public ProgramObserver {
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
   void on_table(const std::string& type, kube::NodeTimetable table);
+  void check_starts(const kube::NodeTimetable& table);
 
   bool is_settled(const Node& node, const Program& program) const;
   bool is_ending(const Program& program) const;

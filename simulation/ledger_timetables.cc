@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "operator/gang/pod_slots.h"
 #include "simulation/ledger_terms.h"
 #include "timetable/timetable.h"
 
@@ -55,7 +56,37 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
     if (entry.until > t) check(entry.run);
   }
   for (const timetable::PodSet& slot : spec.timetable.cycle) check(slot);
+  check_starts(table);
   tables_[node] = std::move(table);
+}
+
+// A timetable lists pods of stored starts only. Which start a pod is of is told by its name, a
+// function of job and start (architecture.md 3). One that was long on its way may list a start that
+// is over. take() has read what was stored of jobs before this.
+void Ledger::check_starts(const kube::NodeTimetable& table) {
+  // Each word of the agent is a new version of the object, too. After a restore the old spec may
+  // list what the restored status lacks, until the operator writes it anew.
+  const auto before = tables_.find(table.metadata.name);
+  const bool same = before != tables_.end() && before->second.metadata.uid == table.metadata.uid &&
+                    before->second.spec.term == table.spec.term &&
+                    before->second.spec.revision == table.spec.revision;
+  if (same || now_ < restored_at_ + kAfterRestore) return;
+  for (const kube::TimetablePod& pod : table.spec.pods) {
+    const auto found = jobs_.find(pod.job_uid);
+    if (found == jobs_.end()) continue;  // it was deleted meanwhile
+    ++tally_.looked["table commit"];
+    const kube::Job& job = found->second.job;
+    const int index = control::index_in_name(pod.name).value_or(-1);
+    bool stored = false;
+    for (std::int64_t start = job.status.starts.value_or(0); start > 0 && !stored; --start) {
+      stored = pod.name == control::pod_name(job.metadata.name, pod.job_uid, start, index);
+    }
+    if (!stored) {
+      find("table commit", "the timetable of " + table.metadata.name + " lists " + pod.name +
+                               ", stored are " + std::to_string(job.status.starts.value_or(0)) +
+                               " starts");
+    }
+  }
 }
 
 // An agent that can hear obeys the timetable that is stored. Its link must have been whole for a

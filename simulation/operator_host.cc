@@ -332,6 +332,11 @@ control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
   if (const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect)) {
     carry_out_postponed(patch->from->metadata.uid);
   }
+  // This break is about timetables alone: no pod is made before its start is stored.
+  const auto* pod = std::get_if<control::CreatePod>(&effect);
+  if (pod != nullptr && breaks_.is(Break::kTableNotStored)) {
+    carry_out_postponed(pod->job->metadata.uid);
+  }
   if (!is_answered_early(effect)) return leading_->actuator.carry_out(effect);
   ++tally_.faults["commit answered before it is stored"];
   postponed_.push_back({now_ + kAnsweredEarly, effect});
@@ -347,7 +352,9 @@ control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
 bool OperatorHost::is_answered_early(const control::Effect& effect) const {
   const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
   if (patch == nullptr) return false;
-  return (patch->point == control::WritePoint::kStart && breaks_.is(Break::kStartNotStored)) ||
+  const bool starts_early =
+      breaks_.is(Break::kStartNotStored) || breaks_.is(Break::kTableNotStored);
+  return (patch->point == control::WritePoint::kStart && starts_early) ||
          (patch->point == control::WritePoint::kEnding && breaks_.is(Break::kEndingNotStored)) ||
          (gives_a_place(*patch) && breaks_.is(Break::kPlaceNotStored)) ||
          (patch->point == control::WritePoint::kFinal && breaks_.is(Break::kEndNotStored));
