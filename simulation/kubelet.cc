@@ -99,7 +99,7 @@ void Kubelet::power_off() {
     machine_.kernel.stop(uid);
     program.running = false;
     program.over = true;
-    observer_.program_ended(program, false);
+    observer_.program_ended(program, EndedBy::kMachine);
   }
   programs_.clear();
   machine_.kernel.power_off();
@@ -117,7 +117,7 @@ bool Kubelet::kill_one(std::uint64_t which) {
     if (program.running) running.push_back(&program);
   }
   if (running.empty()) return false;
-  finish(*running[which % running.size()], 137, "Error", false);
+  finish(*running[which % running.size()], 137, "Error", EndedBy::kSignal);
   return true;
 }
 
@@ -184,7 +184,7 @@ void Kubelet::sync() {
       continue;
     }
     // The object is gone: nothing of the pod may stay.
-    if (program.running) finish(program, 137, "Error", false);
+    if (program.running) finish(program, 137, "Error", EndedBy::kRequest);
     machine_.kernel.remove(entry->first);
     entry = programs_.erase(entry);
   }
@@ -251,10 +251,11 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
     // Started before this kubelet, and not running now: the machine has failed in between.
   } else if (pod.status.phase == kube::PodPhase::kRunning || had_started_.contains(program.uid)) {
     program.started_wall = machine_.clock.wall();  // lost with the machine; kubelet says so
-    finish(program, 137, "ContainerStatusUnknown", false);
+    finish(program, 137, "ContainerStatusUnknown", EndedBy::kMachine);
   } else if (refuse_ > 0 && !pod.metadata.deletion_timestamp) {
     --refuse_;
     ++tally_.faults["pod refused by kubelet"];
+    observer_.program_refused(program);
     program.over = true;
     program.report = R"({"phase":"Failed","reason":"OutOfcpu","message":"no room"})";
     program.report_at = now_;
@@ -275,13 +276,14 @@ void Kubelet::advance(Program& program) {
   if (program.terminated_at) {
     const bool handled = now_ >= *program.terminated_at + kHandlesSigterm && may_act(program);
     if (handled || now_ >= *program.terminated_at + program.grace) {
-      finish(program, 143, "Error", false);
+      finish(program, 143, "Error", EndedBy::kRequest);
       program.remove_object = true;
       return;
     }
   }
   if (machine_.kernel.worked(program.uid) >= program.work) {
-    finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error", true);
+    finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error",
+           EndedBy::kItself);
   }
 }
 
@@ -300,10 +302,9 @@ void Kubelet::start(Program& program) {
   observer_.program_started(program);
 }
 
-// Ends a program and notes what is to be reported. `by_itself`: the work is done, so the exit code
-// is the program's own. The ledger counts a success only of such an end: a program that was told to
-// end may exit with 0 without having done its work.
-void Kubelet::finish(Program& program, int exit_code, const std::string& reason, bool by_itself) {
+// Ends a program and notes what is to be reported. The ledger counts a success only if the work is
+// done: a program that was told to end may exit with 0 without having done it.
+void Kubelet::finish(Program& program, int exit_code, const std::string& reason, EndedBy by) {
   const bool ran = program.running;
   machine_.kernel.stop(program.uid);
   program.running = false;
@@ -317,7 +318,7 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
                                      {"finishedAt", kube::format_time(machine_.clock.wall())}})}}
           .dump();
   program.report_at = now_;
-  if (ran) observer_.program_ended(program, by_itself);
+  if (ran) observer_.program_ended(program, by);
 }
 
 // Writes what is due and tries again until it is written: first the status, then the removal.

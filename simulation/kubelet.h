@@ -37,13 +37,18 @@ struct Program {
   Time report_at{0};
 };
 
+// Why a program has ended: its work was done, and `exit_code` is its own; somebody killed it; its
+// pod was told to end or has no object any more; its machine went off.
+enum class EndedBy { kItself, kSignal, kRequest, kMachine };
+
 // Learns what really happened to the programs, whatever the API server was told.
 class ProgramObserver {
  public:
   virtual ~ProgramObserver() = default;
   virtual void program_started(const Program& program) = 0;
-  // By itself (`exit_code` its own) or killed.
-  virtual void program_ended(const Program& program, bool by_itself) = 0;
+  virtual void program_ended(const Program& program, EndedBy by) = 0;
+  // kubelet does not take the pod.
+  virtual void program_refused(const Program& program) = 0;
 };
 
 // A kubelet with its cache of pods and the programs of its node. Used by one thread. A step costs a
@@ -79,7 +84,7 @@ class Kubelet {
   void accept(const kube::Pod& pod, Program& program);
   void advance(Program& program);
   void start(Program& program);
-  void finish(Program& program, int exit_code, const std::string& reason, bool by_itself);
+  void finish(Program& program, int exit_code, const std::string& reason, EndedBy by);
   void report(Program& program);
   bool may_act(const Program& program) const;
 

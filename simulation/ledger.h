@@ -52,7 +52,8 @@ class Ledger final : public ProgramObserver {
   // --- what happens ---
   void look();  // at what was written
   void program_started(const Program& program) override;
-  void program_ended(const Program& program, bool by_itself) override;
+  void program_ended(const Program& program, EndedBy by) override;
+  void program_refused(const Program& program) override;
   // The agent lets that pod go on, now.
   void thawed(Node& node, const std::string& uid);
   // Ten times a second.
@@ -65,11 +66,12 @@ class Ledger final : public ProgramObserver {
   // An administrator deletes one: what runs finishes unsliced.
   void partition_goes();
   // Somebody deleted the pod by force: before its job is ready it is made again.
-  void pod_lost(const std::string& pod) { lost_pods_.insert(pod); }
+  void pod_lost(const Program& program);
   // Something was done to the cluster that is felt for so long: the length of an outage, or by how
   // much an operator's clock is set back, whose instants stand still until it has caught up.
   void fault(Time lasts = Time{0});
-  void node_suffers(const std::string& node) { suffered_.insert(node); }
+  // Its Node object is deleted, and another one of the same name is there in so long.
+  void node_replaced(const std::string& node, Time lasts);
 
   // --- at the end ---
   // Returns true if all jobs and batch Jobs that are stored have ended; unfinished() names the
@@ -88,11 +90,25 @@ class Ledger final : public ProgramObserver {
     bool was_ready = false;            // in its present start
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
+    Time start_at{0};                  // its present start was stored, or seen after a restore
+    kube::Allocation allocation;       // of that start
+    std::optional<base::Duration> least_limit;  // that its spec ever had
+  };
+  // Of one start's pods, by which its verdict is judged.
+  struct StartFacts {
+    bool failed = false, lost = false, refused = false;
+  };
+  // How Jobs that ran a batch Job have ended: which have failed, and whether one was cancelled or
+  // is over its time.
+  struct Attempts {
+    std::set<std::string> failed;
+    bool given_up = false;
   };
   struct BatchFacts {
     std::string name;
     bool complete = false, failed = false;
-    int needed = 0;  // pods that have to succeed
+    int needed = 0;   // pods that have to succeed
+    int retries = 0;  // backoffLimit
     int succeeded = 0;
     std::set<int> completed;  // their indexes, where they have some
   };
@@ -113,7 +129,17 @@ class Ledger final : public ProgramObserver {
   void read(Stream& stream);
   void take(const std::string& path, const std::string& line);
   void on_job(const std::string& type, kube::Job job);
+  void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
+  void check_times(const JobFacts& facts);
+  static bool has_failed(const StartFacts& happened, const kube::Job& job);
+  void check_failure(const JobFacts& facts);
+  void check_timeout(const JobFacts& facts);
+  StartFacts& facts_of(const Program& program);
+  StartFacts happened_to(const JobFacts& facts);
+  bool is_of_a_restore(const JobFacts& facts) const;
+  void note_attempt(const JobFacts& facts);
+  void check_batch_failure(const std::string& uid, const BatchFacts& facts);
   void on_batch_job(const std::string& type, const nlohmann::json& object);
   bool has_ended(const std::string& batch_uid) const;  // as stored
   void check_attempts(const Program& program);
@@ -154,7 +180,10 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, JobFacts> jobs_;  // by UID
   // When tasks ended well, by job UID and start. A restore of etcd does not undo what programs did.
   std::map<std::string, std::map<std::int64_t, std::map<int, Time>>> succeeded_;
-  std::map<std::string, BatchFacts> batch_;    // by UID
+  std::map<std::string, std::map<std::int64_t, StartFacts>> starts_;  // by job UID and start
+  std::map<std::string, Time> gone_until_;                            // by node: its Node object
+  std::map<std::string, BatchFacts> batch_;                           // by UID
+  std::map<std::string, Attempts> attempts_;   // by batch Job's UID
   std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
   std::set<std::string> indexed_;              // batch Jobs, by UID
   std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()

@@ -68,6 +68,12 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
   on_successes(before, facts.job);
+  if (fresh || status.starts != before.status.starts) facts.start_at = now_;
+  if (status.allocation) facts.allocation = *status.allocation;
+  if (const auto limit = facts.job.spec.schedule.time_limit) {
+    facts.least_limit = std::min(*limit, facts.least_limit.value_or(*limit));
+  }
+  if (is_final_state(facts.job)) note_attempt(facts);
   // There is nothing to compare it with.
   if (fresh) return;
   ++tally_.looked["verdict"];
@@ -92,6 +98,8 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   facts.was_ready = facts.was_ready || ready;
+  facts.held_early |= !facts.was_ready && status.state == kube::JobState::kSuspended;
+  if (status.ending && !before.status.ending) on_ending(facts);
   if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
 }
 
@@ -124,6 +132,7 @@ void Ledger::on_final(const JobFacts& facts) {
   if (job.status.state == kube::JobState::kCompleted && !were_completed) {
     find("verdict", "job " + name + " is Completed, but not all of its programs were");
   }
+  check_failure(facts);
   if (job.status.state == kube::JobState::kCancelled && !ended_by_user_.contains(name) &&
       plan_.preempt_mode != "Cancel") {
     find("verdict", "job " + name + " is Cancelled by no user");
@@ -157,6 +166,7 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
   facts.failed = says(object, "Failed");
   const json& spec = object["spec"];
   const json status = object.value("status", json::object());
+  facts.retries = spec.value("backoffLimit", 6);
   facts.needed = spec.value("completions", spec.value("parallelism", 1));
   facts.succeeded = status.value("succeeded", 0);
   facts.completed = indexes_in(status.value("completedIndexes", ""));
@@ -168,6 +178,7 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
       find("batch verdict", "batch Job " + facts.name + " had ended and its conditions changed");
     }
   }
+  if (facts.failed && !before.failed) check_batch_failure(uid, facts);
   // The batch Job's status must follow from a Job that is stored: an operator that reports success
   // first and then dies would leave a batch Job Complete whose Job runs again.
   if (!facts.complete || before.complete || now_ < restored_at_ + kAfterRestore) return;
@@ -180,6 +191,28 @@ void Ledger::on_batch_job(const std::string& type, const json& object) {
     find("batch verdict",
          "batch Job " + facts.name + " is Complete, no Job of it is stored as Completed");
   }
+}
+
+// Remembers how a Job that runs a batch Job has ended, also of one that is gone later.
+void Ledger::note_attempt(const JobFacts& facts) {
+  if (facts.owner.empty()) return;
+  const kube::JobState state = *facts.job.status.state;
+  if (state == kube::JobState::kFailed || state == kube::JobState::kNodeFail) {
+    attempts_[facts.owner].failed.insert(facts.job.metadata.uid);
+  } else if (state != kube::JobState::kCompleted) {
+    attempts_[facts.owner].given_up = true;
+  }
+}
+
+// A batch Job has failed if more of the Jobs that ran it failed than its backoffLimit allows, or if
+// one ended in a way after which it is not tried again.
+void Ledger::check_batch_failure(const std::string& uid, const BatchFacts& facts) {
+  if (now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["batch failure"];
+  const Attempts& attempts = attempts_[uid];
+  if (attempts.given_up || static_cast<int>(attempts.failed.size()) > facts.retries) return;
+  find("batch verdict", "batch Job " + facts.name + " is Failed, " +
+                            std::to_string(attempts.failed.size()) + " Jobs of it have failed");
 }
 
 bool Ledger::has_ended(const std::string& batch_uid) const {

@@ -134,14 +134,18 @@ void Ledger::check_attempts(const Program& program) {
   }
 }
 
-// Remembers when a task ended well. `exit_code` is the planned one, so it counts only for a program
-// that ended by itself.
-void Ledger::program_ended(const Program& program, bool by_itself) {
+// Remembers how a task ended. `exit_code` is the planned one, so it counts only for a program that
+// ended by itself. A program that handled SIGTERM with another code has not failed.
+void Ledger::program_ended(const Program& program, EndedBy by) {
   std::erase_if(running_[program.job_uid],
                 [&](const Program& one) { return one.uid == program.uid; });
+  const bool by_itself = by == EndedBy::kItself;
   if (by_itself && program.exit_code == 0) {
     succeeded_[program.job_uid][program.start][program.task] = now_;
   }
+  StartFacts& happened = facts_of(program);
+  if (by == EndedBy::kSignal || (by_itself && program.exit_code != 0)) happened.failed = true;
+  if (by == EndedBy::kMachine) happened.lost = true;
 }
 
 }  // namespace simulation

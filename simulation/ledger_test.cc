@@ -10,6 +10,7 @@
 
 #include "api/wellknown.h"
 #include "kube/testing/manual_clock.h"
+#include "operator/gang/pod_slots.h"
 #include "simulation/paths.h"
 
 namespace simulation {
@@ -90,7 +91,7 @@ TEST_F(LedgerTest, WhatProgramsDidARestoreOfEtcdDoesNotUndo) {
   ledger_.program_started(program_);
   const auto backup = server_.back_up();
   now_ += seconds{10};
-  ledger_.program_ended(program_, true);
+  ledger_.program_ended(program_, EndedBy::kItself);
   restore(*backup);
   now_ += minutes{2};
   becomes("Completed");
@@ -106,16 +107,94 @@ TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
   becomes("Running");
   ledger_.program_started(program_);
   now_ += seconds{10};
-  ledger_.program_ended(program_, true);
+  ledger_.program_ended(program_, EndedBy::kItself);
   restore(*backup);
   now_ += minutes{2};
   becomes("Running");
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "");
-  ledger_.program_ended(program_, true);
+  ledger_.program_ended(program_, EndedBy::kItself);
   now_ += seconds{1};
   ledger_.program_started(program_);
   EXPECT_EQ(finding(), "job-0-abcde-0 has ended well and starts again");
+}
+
+// A verdict that something went wrong is compared with what the node knows, too.
+TEST_F(LedgerTest, AJobHasFailedOnlyIfAProgramHas) {
+  becomes("Running");
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, EndedBy::kRequest);  // as if its pod was deleted
+  becomes("Failed");
+  EXPECT_EQ(finding(), "job job-0 is Failed, none of its programs has failed");
+}
+
+TEST_F(LedgerTest, AProgramThatWasKilledHasFailed) {
+  becomes("Running");
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, EndedBy::kSignal);
+  becomes("Failed");
+  EXPECT_EQ(finding(), "");
+}
+
+// A program that fails by itself is not lost.
+TEST_F(LedgerTest, AJobHasLostItsNodeOnlyIfItHas) {
+  becomes("Running");
+  program_.exit_code = 1;
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, EndedBy::kItself);
+  becomes("NodeFail");
+  EXPECT_EQ(finding(), "job job-0 is NodeFail, and has lost no node and no pod");
+}
+
+TEST_F(LedgerTest, AMachineThatGoesOffLosesItsPods) {
+  becomes("Running");
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, EndedBy::kMachine);
+  becomes("NodeFail");
+  EXPECT_EQ(finding(), "");
+}
+
+TEST_F(LedgerTest, AJobIsOverItsTimeOnlyIfItHasALimit) {
+  becomes("Running");
+  becomes("Timeout");
+  EXPECT_EQ(finding(), "job job-0 is Timeout and has no limit");
+}
+
+TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenItHasRunForThatLong) {
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0",
+        {{"spec", {{"schedule", {{"timeLimit", "60s"}}}}}});
+  becomes("Running");
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status", {{"runTime", {{"elapsed", "30s"}, {"asOf", "2026-01-01T00:00:30.000000Z"}}}}}});
+  becomes("Timeout");
+  EXPECT_EQ(finding(), "job job-0 is Timeout after 30000 ms of 60000 ms");
+}
+
+// The name of a pod tells its start; of two starts only the first is stored.
+TEST_F(LedgerTest, ATimetableListsOnlyPodsOfStartsThatAreStored) {
+  becomes("Running");
+  kube::NodeTimetable table;
+  table.metadata.name = "n1";
+  table.spec.term = 1;
+  table.spec.timetable.slice = seconds{1};
+  table.spec.timetable.pods_count = 1;
+  table.spec.timetable.cycle = {{0}};
+  const auto put = [&](std::int64_t revision, std::int64_t start) {
+    table.spec.revision = revision;
+    table.spec.pods = {{.ns = paths::kNamespace,
+                        .name = control::pod_name("job-0", program_.job_uid, start, 0),
+                        .job_uid = program_.job_uid}};
+    const json object = kube::encode(table);
+    return revision == 1 ? write(kube::Method::kPost, paths::kTables, object)
+                         : write(kube::Method::kPatch, std::string{paths::kTables} + "/n1",
+                                 {{"spec", object["spec"]}});
+  };
+  put(1, 1);
+  EXPECT_EQ(finding(), "");
+  put(2, 2);
+  EXPECT_EQ(finding(), "the timetable of n1 lists " +
+                           control::pod_name("job-0", program_.job_uid, 2, 0) +
+                           ", stored are 1 starts");
 }
 
 // A batch Job of four indexes, two at a time, and Jobs of ours that run it.
@@ -212,7 +291,7 @@ TEST_F(LedgerIndexTest, APodIsMadeOnlyWhenItsPlaceIsStored) {
 TEST_F(LedgerIndexTest, AnIndexThatHasSucceededRunsInNoLaterAttempt) {
   runs("sweep", "0-1", "");
   ledger_.program_started(program_);
-  ledger_.program_ended(program_, true);
+  ledger_.program_ended(program_, EndedBy::kItself);
   runs("sweep", "1-2", "0");
   make("second");
   program_.task = 1;
@@ -273,6 +352,22 @@ TEST_F(LedgerIndexTest, ABatchJobIsCompleteWithAllOfItsSuccesses) {
         {"completionTime", at},
         {"conditions", json::array({is_true("SuccessCriteriaMet"), is_true("Complete")})}});
   EXPECT_EQ(finding(), "batch Job sweep is Complete with 3 of 4 successes");
+}
+
+// One of its Jobs has failed, and backoffLimit allows that (the batch group's default, 6).
+TEST_F(LedgerIndexTest, ABatchJobHasFailedOnlyIfItsJobsHave) {
+  runs("sweep", "0-1", "");
+  ledger_.program_started(program_);
+  ledger_.program_ended(program_, EndedBy::kSignal);
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/sweep/status",
+        {{"status", {{"state", "Failed"}}}});
+  EXPECT_EQ(finding(), "");
+  const auto is_true = [](const char* type) {
+    return json{{"type", type}, {"status", "True"}};
+  };
+  tell({{"startTime", "2026-01-01T00:00:00Z"},
+        {"conditions", json::array({is_true("FailureTarget"), is_true("Failed")})}});
+  EXPECT_EQ(finding(), "batch Job sweep is Failed, 1 Jobs of it have failed");
 }
 
 }  // namespace

@@ -187,17 +187,23 @@ Plan plan_of(std::uint64_t seed, bool calm) {
                 .nodes = 1 + static_cast<int>(prng.below(static_cast<std::uint64_t>(plan.nodes))),
                 .work = between(prng, 3'000, 15'000)};
     // One job in ten fails; one in four preempts others; one in four is a Job of the batch group;
-    // of the others one in 16 is refused; half of them have a time limit.
+    // of the others one in 16 is refused; half of them have a time limit, which a third of these
+    // reach.
     if (prng.below(10) == 0) job.exit_code = 1;
     job.high = prng.below(4) == 0;
     job.batch = prng.below(4) == 0;
     job.wrong = !job.batch && prng.below(16) == 0;
-    if (prng.below(2) == 0) job.time_limit = between(prng, 60'000, 300'000);
+    if (prng.below(2) == 0) {
+      const bool is_short = prng.below(3) == 0;
+      job.time_limit = is_short ? between(prng, 3'000, 15'000) : between(prng, 60'000, 300'000);
+    }
     plan.jobs.push_back(job);
   }
   add_users(prng, plan);
   if (!calm) add_faults(prng, plan);
   add_followers(prng, plan);
+  // A quarter does not run again after a loss, and ends as NodeFail.
+  for (JobPlan& job : plan.jobs) job.requeue = job.batch || prng.below(4) != 0;
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

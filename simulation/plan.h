@@ -91,6 +91,7 @@ struct JobPlan {
   int pods = 0;
   int completions = 0;  // pods that follow one another at these places; 0 = each has one pod
   bool indexed = true;  // of the batch group
+  bool requeue = true;  // when it has lost a pod
 };
 
 struct Plan {

@@ -138,6 +138,7 @@ void World::submit(const JobPlan& job) {
     spec["completions"] = job.completions;
     spec["resources"]["tasks"] = job.pods;
   }
+  if (!job.requeue) spec["lifecycle"] = {{"requeue", false}};
   if (job.high) spec["partitions"] = json::array({"high"});
   if (job.wrong) spec["partitions"] = json::array({paths::kNoPartition});
   if (job.time_limit > Time{0}) {
@@ -472,7 +473,7 @@ void World::power_off(Node& node, bool replaced, Time length) {
   machine.is_on = false;
   const std::string path = std::string{paths::kNodes} + "/" + machine.name;
   if (replaced) {
-    ledger_.node_suffers(machine.name);
+    ledger_.node_replaced(machine.name, length);
     later(length / 2, [this, path] { call(kube::Method::kDelete, path, nullptr); });
   }
   later(length, [this, &node, replaced] {
@@ -505,7 +506,7 @@ void World::perform_kubelet(const Event& event) {
     const auto which =
         std::next(programs.begin(), static_cast<std::ptrdiff_t>(event.amount % programs.size()));
     ++tally_.faults["pod object lost"];
-    ledger_.pod_lost(which->second.name);
+    ledger_.pod_lost(which->second);
     call(kube::Method::kDelete, std::string{paths::kPods} + "/" + which->second.name,
          {{"gracePeriodSeconds", 0}});
   }

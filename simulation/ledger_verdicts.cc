@@ -1,0 +1,139 @@
+// What a job is said to have ended with, against what its programs did.
+#include <set>
+#include <string>
+
+#include "operator/gang/pod_slots.h"
+#include "simulation/ledger.h"
+#include "simulation/ledger_terms.h"
+
+namespace simulation {
+namespace {
+
+// Returns the names of the nodes, by way of the pods that the job has there.
+std::set<std::string> nodes_of(const kube::Allocation& allocation) {
+  std::set<std::string> nodes;
+  const auto slots = control::pod_slots({}, allocation, kube::PodPolicy::kPerNode);
+  if (!slots.ok()) return nodes;
+  for (const control::PodSlot& slot : *slots) nodes.insert(slot.node);
+  return nodes;
+}
+
+}  // namespace
+void Ledger::program_refused(const Program& program) {
+  facts_of(program).refused = true;
+}
+
+void Ledger::pod_lost(const Program& program) {
+  lost_pods_.insert(program.name);
+  facts_of(program).lost = true;
+}
+
+// Its Node object is deleted within `lasts`, and what was placed there until then is lost with it.
+void Ledger::node_replaced(const std::string& node, Time lasts) {
+  suffered_.insert(node);
+  gone_until_[node] = now_ + lasts;
+}
+
+Ledger::StartFacts& Ledger::facts_of(const Program& program) {
+  return starts_[program.job_uid][program.start];
+}
+
+// Returns what happened to the pods of the job's present start.
+//
+// * failed: a program ended with another code than 0, or was killed
+// * lost: its machine went off, its pod object was deleted by force, or its Node was deleted. A
+//   kubelet that is cut off is no loss: Kubernetes gives nothing up for it (architecture.md 3).
+// * refused: kubelet did not take a pod
+Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
+  const kube::JobStatus& status = facts.job.status;
+  StartFacts happened = starts_[facts.job.metadata.uid][status.starts.value_or(0)];
+  for (const std::string& node : nodes_of(facts.allocation)) {
+    const auto gone = gone_until_.find(node);
+    if (gone != gone_until_.end() && facts.start_at < gone->second) happened.lost = true;
+  }
+  return happened;
+}
+
+// Returns true if the present start was stored before etcd was restored, or soon after: what the
+// operator finds of its pods then is of another past.
+bool Ledger::is_of_a_restore(const JobFacts& facts) const {
+  return facts.start_at < restored_at_ + kAfterRestore;
+}
+
+// The reason of an ending that the operator saw, and did not decide, is what happened. Of a loss it
+// mostly is all that is said: the job waits again.
+void Ledger::on_ending(const JobFacts& facts) {
+  if (is_of_a_restore(facts)) return;
+  const std::string& reason = facts.job.status.ending->reason;
+  const StartFacts happened = happened_to(facts);
+  const std::string name = facts.job.metadata.name;
+  if (reason == "LostMember") {
+    ++tally_.looked["verdict of a loss"];
+    if (!happened.lost && !happened.refused) {
+      find("verdict", "job " + name + " ends for a lost pod, and has lost none");
+    }
+  } else if (reason == "NonZeroExitCode") {
+    ++tally_.looked["verdict of a failure"];
+    if (!has_failed(happened, facts.job)) {
+      find("verdict", "job " + name + " ends for a failed program, and none has failed");
+    }
+  }
+}
+
+// Returns true if a start may end as failed. A pod that is refused, or lost with its machine (4.5
+// of faults.md), ends only a job whose pods follow one another so: of any other the start is
+// undone, or it has lost a member.
+bool Ledger::has_failed(const StartFacts& happened, const kube::Job& job) {
+  return happened.failed || (job.spec.completions && (happened.refused || happened.lost));
+}
+
+// Checks a final state that says that something went wrong.
+void Ledger::check_failure(const JobFacts& facts) {
+  const kube::Job& job = facts.job;
+  const std::string text = "job " + job.metadata.name + " is " + state_of(job);
+  const StartFacts happened = happened_to(facts);
+  const bool excused = is_of_a_restore(facts);
+  ++tally_.looked["verdict " + state_of(job)];
+  switch (*job.status.state) {
+    case kube::JobState::kFailed:
+      if (!excused && !has_failed(happened, job)) {
+        find("verdict", text + ", none of its programs has failed");
+      }
+      return;
+    case kube::JobState::kNodeFail:
+      if (!excused && !happened.lost) find("verdict", text + ", and has lost no node and no pod");
+      return;
+    case kube::JobState::kTimeout:
+      return check_timeout(facts);
+    // No partition of these rounds has a grace time, and no job a deadline or a limit of memory.
+    case kube::JobState::kPreempted:
+      if (plan_.preempt_mode != "Cancel" && job.spec.lifecycle.requeue.value_or(true)) {
+        find("verdict", text + ", preemption requeues or suspends it");
+      }
+      return;
+    case kube::JobState::kOutOfMemory:
+    case kube::JobState::kDeadline:
+      return find("verdict", text + ", and has no such limit");
+    case kube::JobState::kCompleted:
+    case kube::JobState::kCancelled:
+    case kube::JobState::kPending:
+    case kube::JobState::kRunning:
+    case kube::JobState::kSuspended:
+      return;
+  }
+}
+
+// Compared with the least limit that its user ever gave it: one that was raised a moment ago may
+// not be known yet.
+void Ledger::check_timeout(const JobFacts& facts) {
+  const kube::Job& job = facts.job;
+  const base::Duration ran = job.status.run_time ? job.status.run_time->elapsed : base::Duration{0};
+  if (!facts.least_limit) {
+    find("verdict", "job " + job.metadata.name + " is Timeout and has no limit");
+  } else if (ran < *facts.least_limit) {
+    find("verdict", "job " + job.metadata.name + " is Timeout after " + text_of(ran) + " of " +
+                        text_of(*facts.least_limit));
+  }
+}
+
+}  // namespace simulation
