@@ -85,9 +85,10 @@ class Ledger final : public ProgramObserver {
  private:
   struct JobFacts {
     kube::Job job;
-    base::Duration ran{0};  // since it was ready, as sampled
+    base::Duration ran{0}, stood{0};  // since it was ready, as sampled
     Time ready_at = kNoTime;
     bool was_ready = false;            // in its present start
+    bool held_early = false;           // suspended before that
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore

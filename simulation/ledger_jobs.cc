@@ -93,7 +93,8 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     facts.ready_at = kNoTime;
     // A new start: run times are those of one start.
     facts.was_ready = false;
-    facts.ran = base::Duration{0};
+    facts.ran = facts.stood = base::Duration{0};
+    facts.held_early = false;
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
@@ -110,10 +111,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 //    without an allocation any more is judged by its plan, and one whose pods follow one another by
 //    all of its starts.
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
-// 3. The run time that is accounted is what was sampled, give or take one slice and 2 s: the slice
-//    because a switch may fall anywhere within it, 2 s because containers' times are stored in
-//    whole seconds, one at each end. Between two pods that follow one another time goes on, so
-//    there the sum may be larger.
+// 3. Of the others see ledger_verdicts.cc.
 void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
@@ -137,18 +135,35 @@ void Ledger::on_final(const JobFacts& facts) {
       plan_.preempt_mode != "Cancel") {
     find("verdict", "job " + name + " is Cancelled by no user");
   }
-  // Times as accounted, where nothing went wrong since it was ready.
-  // Faults move times by right: an agent that fails open, or a leader that comes late, lets a job
-  // run longer than planned.
+  check_times(facts);
+}
+
+// Compares run time and suspended time as accounted with what was sampled, whatever the job ended
+// with, where nothing went wrong since it was ready. Faults move times by right: an agent that
+// fails open, or a leader that comes late, lets a job run longer than planned.
+//
+// Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
+// because containers' times are stored in whole seconds, one at each end. While pods follow one
+// another run time goes on between two of them, and none of their own stands meanwhile: there the
+// run time may be larger, and the suspended time is not compared. Nor is that of a job that was
+// suspended before it was ready (faults.md 4.7).
+void Ledger::check_times(const JobFacts& facts) {
+  const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
-  if (!calm || !job.status.run_time || job.status.state != kube::JobState::kCompleted) return;
-  ++tally_.looked["time"];
-  const base::Duration off = job.status.run_time->elapsed - facts.ran;
+  if (!calm || !status.run_time || !status.suspend_time) return;
   const base::Duration most = plan_.slice + seconds{2};
-  if (off < -most || (off > most && !job.spec.completions)) {
-    find("time", "job " + name + " ran " + text_of(facts.ran) + ", accounted " +
-                     text_of(job.status.run_time->elapsed));
-  }
+  const bool follows = facts.job.spec.completions.has_value();
+  const auto compare = [&](const char* what, base::Duration accounted, base::Duration sampled) {
+    const base::Duration off = accounted - sampled;
+    if (off >= -most && (off <= most || follows)) return;
+    find("time", "job " + name_of(facts.job) + " " + what + " for " + text_of(sampled) +
+                     ", accounted " + text_of(accounted));
+  };
+  ++tally_.looked["time"];
+  compare("ran", status.run_time->elapsed, facts.ran);
+  if (follows || facts.held_early) return;
+  if (facts.stood > base::Duration{0}) ++tally_.looked["suspended time"];
+  compare("stood", status.suspend_time->elapsed, facts.stood);
 }
 
 // Checks what is stored of a batch Job: its conditions are final, and it is Complete only if a Job
@@ -220,21 +235,25 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
   return found != batch_.end() && (found->second.complete || found->second.failed);
 }
 
-// Adds one sampling step to each job of which at least one program goes on. That is not how the
+// Adds one sampling step to the run time of each job of which at least one program goes on, and to
+// the suspended time of each that has programs, all of which stand. That is not how the
 // operator accounts (in closed form, over the timetable), so the two can be compared. A pod that
 // follows another may start in the turn of another gang, and runs there until it has settled.
 void Ledger::sample_times(std::vector<Node>& nodes) {
-  std::set<std::string> going;
+  std::set<std::string> going, there;
   for (Node& node : nodes) {
     for (const auto& [uid, program] : node.kubelet->programs()) {
-      if (!program.running || node.machine->kernel.stands(uid)) continue;
+      if (!program.running) continue;
+      there.insert(program.job_uid);
+      if (node.machine->kernel.stands(uid)) continue;
       const auto job = jobs_.find(program.job_uid);
       const bool follows = job != jobs_.end() && job->second.job.spec.completions;
       if (!follows || is_settled(node, program)) going.insert(program.job_uid);
     }
   }
   for (auto& [uid, facts] : jobs_) {
-    if (facts.ready_at != kNoTime && going.contains(uid)) facts.ran += kSample;
+    if (facts.ready_at == kNoTime || !there.contains(uid)) continue;
+    (going.contains(uid) ? facts.ran : facts.stood) += kSample;
   }
 }
 
