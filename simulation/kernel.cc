@@ -47,6 +47,10 @@ class Kernel::PodFreezer final : public agent::Freezer {
   const std::string uid_;
 };
 
+void Kernel::make(const std::string& uid) {
+  cgroups_[uid].freeze_takes = freezes_take_;
+}
+
 // The program runs from now on, unless its cgroup is frozen.
 void Kernel::start(const std::string& uid) {
   Cgroup& cgroup = cgroups_[uid];
@@ -67,6 +71,11 @@ void Kernel::stop(const std::string& uid) {
 void Kernel::set_freeze_takes(const std::string& uid, base::Duration takes) {
   const auto found = cgroups_.find(uid);
   if (found != cgroups_.end()) found->second.freeze_takes = takes;
+}
+
+void Kernel::set_freezes_take(base::Duration takes) {
+  freezes_take_ = takes;
+  for (auto& [uid, cgroup] : cgroups_) cgroup.freeze_takes = takes;
 }
 
 const Kernel::Cgroup* Kernel::find(const std::string& uid) const {
@@ -108,6 +117,30 @@ void Kernel::account(Cgroup& cgroup) const {
   cgroup.worked_as_of = now;
 }
 
+void Kernel::remove(const std::string& uid) {
+  const auto found = cgroups_.find(uid);
+  if (found == cgroups_.end()) return;
+  freezing_time_ += freezing_time(found->second);
+  cgroups_.erase(found);
+}
+
+void Kernel::power_off() {
+  freezing_time_ = freezing_time();
+  cgroups_.clear();
+}
+
+// Returns for how long tasks of the pod have run since its freeze was asked for; zero if it is not.
+base::Duration Kernel::freezing_time(const Cgroup& cgroup) const {
+  if (cgroup.request != FreezeRequest::kFrozen) return {};
+  return std::min(clock_.monotonic(), cgroup.stands_from) - cgroup.asked_at;
+}
+
+base::Duration Kernel::freezing_time() const {
+  base::Duration sum = freezing_time_;
+  for (const auto& [uid, cgroup] : cgroups_) sum += freezing_time(cgroup);
+  return sum;
+}
+
 // A write to cgroup.freeze. Asking again for what holds changes nothing, as in the kernel.
 IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   const auto found = cgroups_.find(uid);
@@ -116,10 +149,13 @@ IoResult Kernel::request(const std::string& uid, FreezeRequest wanted) {
   if (cgroup.request == wanted) return IoResult::kOk;
   // The time before the request is settled under the old one.
   account(cgroup);
+  freezing_time_ += freezing_time(cgroup);
   cgroup.request = wanted;
   cgroup.asked_at = clock_.monotonic();
   if (wanted == FreezeRequest::kFrozen) {
     cgroup.stands_from = cgroup.asked_at + cgroup.freeze_takes;
+    ++freezes_;
+    if (cgroup.freeze_takes > kFreezeTakes) ++slow_freezes_;
     // Each first freeze of a pod is an occasion for kill_at_first_freeze() (node_agent.h).
     if (!std::exchange(cgroup.was_frozen, true)) ++first_freezes_;
   } else {

@@ -19,11 +19,13 @@ namespace simulation {
 // look-up by UID.
 class Kernel final : public agent::PodOpener {
  public:
+  static constexpr base::Duration kFreezeTakes = std::chrono::microseconds{60};  // a normal one
+
   struct Cgroup {
     agent::FreezeRequest request = agent::FreezeRequest::kThawed;
     base::Duration asked_at{0};     // monotonic: of the last request that changed it
     base::Duration stands_from{0};  // monotonic: when a freeze has stopped all tasks
-    base::Duration freeze_takes = std::chrono::microseconds{60};
+    base::Duration freeze_takes = kFreezeTakes;
     bool has_program = false;
     bool was_frozen = false;   // at any time
     base::Duration worked{0};  // time that the program ran
@@ -35,12 +37,14 @@ class Kernel final : public agent::PodOpener {
       : clock_{clock}, on_thaw_{std::move(on_thaw)} {}
 
   // kubelet's: the cgroup of a pod, its program, its end.
-  void make(const std::string& uid) { (void)cgroups_[uid]; }
+  void make(const std::string& uid);
   void start(const std::string& uid);
   void stop(const std::string& uid);  // the program ends, the cgroup stays
-  void remove(const std::string& uid) { cgroups_.erase(uid); }
-  void power_off() { cgroups_.clear(); }
+  void remove(const std::string& uid);
+  void power_off();
   void set_freeze_takes(const std::string& uid, base::Duration takes);
+  // Of all pods, also those that come.
+  void set_freezes_take(base::Duration takes);
 
   const Cgroup* find(const std::string& uid) const;
   bool stands(const std::string& uid) const;  // frozen, all of it
@@ -49,6 +53,11 @@ class Kernel final : public agent::PodOpener {
   const std::map<std::string, Cgroup>& all() const { return cgroups_; }
   // How many cgroups were asked to freeze for the first time until now.
   std::int64_t first_freezes() const { return first_freezes_; }
+  // All freezes until now, and those that take longer than a normal one.
+  std::int64_t freezes() const { return freezes_; }
+  std::int64_t slow_freezes() const { return slow_freezes_; }
+  // The time between request and standstill of all of them together.
+  base::Duration freezing_time() const;
   void thaw(const std::string& uid) { (void)request(uid, agent::FreezeRequest::kThawed); }
 
   // agent::PodOpener
@@ -63,11 +72,15 @@ class Kernel final : public agent::PodOpener {
 
   agent::IoResult request(const std::string& uid, agent::FreezeRequest wanted);
   void account(Cgroup& cgroup) const;
+  base::Duration freezing_time(const Cgroup& cgroup) const;
 
   HostClock& clock_;
   const std::function<void(const std::string& uid)> on_thaw_;
-  std::map<std::string, Cgroup> cgroups_;  // by pod UID
+  std::map<std::string, Cgroup> cgroups_;       // by pod UID
+  base::Duration freezes_take_ = kFreezeTakes;  // of new cgroups
   std::int64_t first_freezes_ = 0;
+  std::int64_t freezes_ = 0, slow_freezes_ = 0;
+  base::Duration freezing_time_{0};  // of those that are over
 };
 
 }  // namespace simulation

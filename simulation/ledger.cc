@@ -152,6 +152,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   seen_streaks_.clear();
   for (Node& node : nodes) {
     sample_overlaps(node);
+    sample_counted_overlaps(node);
     sample_frozen(node);
     sample_fail_open(node);
     sample_deleted(node);

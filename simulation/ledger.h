@@ -117,6 +117,19 @@ class Ledger final : public ProgramObserver {
     std::string job_uid;
     bool deleting = false;
   };
+  // Overlaps beside tasks that do not freeze, in the life of one worker of a node's agent.
+  struct Overlaps {
+    Time worker_since = kNoTime;
+    base::Duration began{0};    // monotonic
+    base::Duration sampled{0};  // that the worker has to count
+    int spells = 0;             // of which that is the sum
+    std::set<std::string> now;  // pods that overlap now
+    Time clear_since{0};        // nothing has been freezing since
+    Time away{0};               // the worker was not stepped for so long
+    // The kernel's counts before the worker began, and at the last look.
+    std::int64_t freezes_before = 0, slow_before = 0, freezes = 0, slow = 0;
+    base::Duration freezing_before{0}, freezing{0};
+  };
   struct Obeyed {
     std::string uid;
     std::int64_t term = 0, revision = 0;
@@ -161,6 +174,7 @@ class Ledger final : public ProgramObserver {
   bool is_excused(const Node& node) const;
   bool obeys(const Node& node) const;
   void sample_overlaps(Node& node);
+  void sample_counted_overlaps(Node& node);
   void sample_frozen(Node& node);
   void sample_fail_open(Node& node);
   void sample_deleted(Node& node);
@@ -190,10 +204,11 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()
   bool jobs_went_ = false;                     // some were deleted
   Time reinstalled_at_{-std::chrono::hours{1}};
-  std::map<std::string, PodFacts> pods_;       // by UID
+  std::map<std::string, PodFacts> pods_;                 // by UID
   std::map<std::string, kube::NodeTimetable> tables_;    // by node
   std::map<std::string, std::vector<Program>> running_;  // by job UID
   std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
+  std::map<std::string, Overlaps> overlaps_;             // by node
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
   std::set<std::string> ended_by_user_, deleted_by_user_;

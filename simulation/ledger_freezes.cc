@@ -21,6 +21,30 @@ constexpr Time kOverlapMax = milliseconds{300};
 // wrong constant in the agent is a finding, too.
 constexpr base::Duration kBarrier = milliseconds{20};
 constexpr base::Duration kSettle = seconds{2};
+// Of an overlap that is counted, see sample_counted_overlaps().
+constexpr base::Duration kSlowSeenWithin = milliseconds{150};
+constexpr base::Duration kSeenWithin = milliseconds{2};
+constexpr Time kCountedWithin = milliseconds{300};
+
+// Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
+// that came on meanwhile: the worker that let it come on knew of them.
+std::set<std::string> overlapping(const Node& node, base::Duration worker_began) {
+  const Kernel& kernel = node.machine->kernel;
+  const auto& programs = node.kubelet->programs();
+  std::set<std::string> found;
+  for (const auto& [uid, program] : programs) {
+    const Kernel::Cgroup* late = kernel.find(uid);
+    if (!program.running || !kernel.is_asked_frozen(uid) || kernel.stands(uid)) continue;
+    for (const auto& [other, on] : programs) {
+      const Kernel::Cgroup* cgroup = kernel.find(other);
+      if (!on.running || on.job_uid == program.job_uid || cgroup == nullptr) continue;
+      const bool came_on = cgroup->request == agent::FreezeRequest::kThawed && cgroup->was_frozen &&
+                           cgroup->asked_at >= std::max(worker_began, late->asked_at);
+      if (came_on) found.insert(uid);
+    }
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -52,6 +76,63 @@ void Ledger::sample_overlaps(Node& node) {
                             node.machine->name + " for " + text_of(since));
       }
     }
+  }
+}
+
+// What an agent counts as overlap of tasks that do not freeze is what happened. A worker counts a
+// spell when it is over, at the look that sees it; so the sum is compared when nothing has been
+// freezing for a while. What a worker has counted ends with it.
+//
+// * Not less than was sampled: each spell was sampled for up to one step too long.
+// * Not more than the kernel took to freeze, in all: of a slow freeze the worker learns at a look
+//   each 100 ms, of any other 1 ms after it asked; while it is not stepped it does not look.
+void Ledger::sample_counted_overlaps(Node& node) {
+  Overlaps& facts = overlaps_[node.machine->name];
+  const Kernel& kernel = node.machine->kernel;
+  const NodeAgent& agent = *node.agent;
+  if (facts.worker_since != agent.worker_since()) {
+    // Counts of the last look: the worker began after it.
+    facts = {.worker_since = agent.worker_since(),
+             .began = node.machine->clock.monotonic(),
+             .clear_since = now_,
+             .freezes_before = facts.freezes,
+             .slow_before = facts.slow,
+             .freezes = facts.freezes,
+             .slow = facts.slow,
+             .freezing_before = facts.freezing,
+             .freezing = facts.freezing};
+  }
+  facts.freezes = kernel.freezes();
+  facts.slow = kernel.slow_freezes();
+  facts.freezing = kernel.freezing_time();
+  if (!agent.is_working()) {
+    facts.away += kSample;
+    facts.clear_since = now_;
+    return;
+  }
+  const std::set<std::string> now = overlapping(node, facts.began);
+  for (const std::string& uid : now) {
+    facts.sampled += kSample;
+    if (!facts.now.contains(uid)) ++facts.spells;
+  }
+  facts.now = now;
+  const auto& programs = node.kubelet->programs();
+  const bool is_freezing = std::any_of(programs.begin(), programs.end(), [&](const auto& one) {
+    return kernel.is_asked_frozen(one.first) && !kernel.stands(one.first);
+  });
+  if (is_freezing) facts.clear_since = now_;
+  const base::Duration counted = agent.overlap();
+  const auto told = [&] {
+    return node.machine->name + " has counted " + text_of(counted) + " of overlap, ";
+  };
+  if (counted > base::Duration{0}) ++tally_.looked["overlap counted"];
+  const base::Duration most = facts.freezing - facts.freezing_before + facts.away +
+                              kSlowSeenWithin * (facts.slow - facts.slow_before) +
+                              kSeenWithin * (facts.freezes - facts.freezes_before);
+  if (counted > most) find("overlap counted", told() + "possible are " + text_of(most));
+  if (now_ < facts.clear_since + kCountedWithin) return;
+  if (facts.sampled > counted + facts.spells * kSample) {
+    find("overlap counted", told() + "there were " + text_of(facts.sampled));
   }
 }
 

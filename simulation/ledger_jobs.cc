@@ -15,9 +15,6 @@ using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// As World::kSampleEvery: sample_times() adds one such step for each look.
-constexpr Time kSample = milliseconds{100};
-
 // Returns the reference to the batch Job that this Job runs; null if it is a user's own.
 const kube::OwnerReference* batch_owner(const kube::Job& job) {
   const kube::OwnerReference* owner = kube::controller_of(job.metadata);

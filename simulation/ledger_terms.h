@@ -16,6 +16,8 @@ namespace simulation {
 // Bounds that are promised stand beside their checkers (docs/design/faults.md, section 1). These
 // say how long an explanation holds.
 //
+// As World::kSampleEvery: what holds at a look counts for one such step.
+inline constexpr Time kSample = std::chrono::milliseconds{100};
 // How long a process may need to hear again after its link was cut or its worker was started.
 inline constexpr Time kHearsWithin = std::chrono::seconds{3};
 // After etcd was restored the leader of before stores what it knew until its next renewal of the

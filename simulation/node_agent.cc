@@ -137,7 +137,6 @@ void NodeAgent::start_worker() {
 // Nothing of the process stays but the journal on disk, and what the kernel keeps: frozen cgroups.
 void NodeAgent::end_worker() {
   if (!worker_) return;
-  overlap_micros_ += worker_->counters.overlap_micros.load();
   link_.drop_feeds();
   worker_.reset();
   hung_since_ = kNoTime;
@@ -233,6 +232,11 @@ bool NodeAgent::knows_its_pods() const {
 
 bool NodeAgent::everything_runs() const {
   return worker_ != nullptr && worker_->policy.everything_runs();
+}
+
+base::Duration NodeAgent::overlap() const {
+  if (worker_ == nullptr) return {};
+  return std::chrono::microseconds{worker_->counters.overlap_micros.load()};
 }
 
 std::shared_ptr<const kube::NodeTimetable> NodeAgent::obeyed() const {

@@ -57,7 +57,8 @@ class NodeAgent {
   // False without a journal, or with a damaged one, until the API server has named the node's pods.
   bool knows_its_pods() const;
   std::shared_ptr<const kube::NodeTimetable> obeyed() const;
-  std::uint64_t overlap_micros() const { return overlap_micros_; }
+  // As this worker has counted it; zero without one.
+  base::Duration overlap() const;
   const std::string& journal_path() const { return journal_path_; }
   Link& link() { return link_; }
   std::optional<kube::NodeTopology> topology() const;
@@ -103,7 +104,6 @@ class NodeAgent {
   std::optional<Time> stopping_back_at_;
   std::optional<Armed> armed_;
   bool died_at_freeze_ = false;
-  std::uint64_t overlap_micros_ = 0;
   // Break::kJournalAfterFreeze: what the disk gets later.
   std::optional<std::string> journal_late_;
   Time journal_late_at_ = kNoTime;

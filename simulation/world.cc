@@ -195,6 +195,10 @@ Outcome World::run() {
   if (!ledger_.finding()) ledger_.check_end();
   if (!ledger_.finding() && plan_.fair_share && !reinstalled_) check_usage();
   tally_.virtual_seconds += now_ / seconds{1};
+  for (const Node& node : nodes_) {
+    const std::int64_t slow = node.machine->kernel.slow_freezes();
+    if (slow > 0) tally_.faults["task that does not freeze"] += slow;
+  }
   return {ledger_.finding(), now_};
 }
 
@@ -369,7 +373,7 @@ void World::step_cluster() {
 // the rest is set right here:
 //
 // * policies, as administrators had them at the beginning
-// * clocks, and tasks that did not freeze
+// * clocks
 // * kill switches (a restore may have brought one back)
 // * crashes that were armed for a write or a freeze that has not come
 // * jobs that users hold
@@ -383,9 +387,6 @@ void World::heal() {
     set_kill_switch(node.machine->name, false);
     node.machine->clock.drift(0);
     node.machine->clock.step(-node.machine->clock.offset());
-    for (const auto& [uid, cgroup] : node.machine->kernel.all()) {
-      node.machine->kernel.set_freeze_takes(uid, std::chrono::microseconds{60});
-    }
   }
   for (auto& one : operators_) {
     one->clock().drift(0);

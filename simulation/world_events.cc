@@ -18,6 +18,9 @@ using std::chrono::seconds;
 // was set back.
 constexpr Time kLeaseTells = seconds{3};
 
+// For so long tasks do not freeze at once.
+constexpr Time kFreezesLate = seconds{60};
+
 // A merge patch of spec.control: what a user asks of a job that exists.
 json control(const json& what) {
   return {{"spec", {{"control", what}}}};
@@ -452,11 +455,14 @@ void World::perform_machine(const Event& event) {
     clock.drift(back ? -ppm : ppm);
   } else if (event.act == Act::kStuckTask) {
     const auto& cgroups = machine.kernel.all();
-    if (cgroups.empty()) return;
-    const auto which =
-        std::next(cgroups.begin(), static_cast<std::ptrdiff_t>(event.amount % cgroups.size()));
-    ++tally_.faults["task that does not freeze"];
-    machine.kernel.set_freeze_takes(which->first, event.length);
+    if (event.amount / 2 % 2 == 0) {
+      machine.kernel.set_freezes_take(event.length);
+    } else if (!cgroups.empty()) {
+      const auto nth = static_cast<std::ptrdiff_t>(event.amount % cgroups.size());
+      machine.kernel.set_freeze_takes(std::next(cgroups.begin(), nth)->first, event.length);
+    }
+    ledger_.fault(kFreezesLate);
+    later(kFreezesLate, [&machine] { machine.kernel.set_freezes_take(Kernel::kFreezeTakes); });
   } else {
     power_off(node, event.act == Act::kReplaceNode, event.length);
   }
