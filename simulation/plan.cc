@@ -63,6 +63,7 @@ constexpr std::array kFaults{
     Kind{Act::kCompact, "compact"},
     Kind{Act::kStaleTimetables, "timetables from a stale cache", 1'000, 15'000},
     Kind{Act::kRestore, "restore etcd", 500, 15'000},
+    Kind{Act::kServerDown, "API server down", 500, 20'000},
     Kind{Act::kStepClock, "step a clock", 10, 30'000},
     Kind{Act::kDriftClock, "drift a clock"},
     Kind{Act::kPowerOff, "power off", 1'000, 30'000},
@@ -134,7 +135,7 @@ void add_followers(base::Prng& prng, Plan& plan) {
 void add_faults(base::Prng& prng, Plan& plan) {
   std::vector<Kind> kinds;
   for (const Kind& kind : kFaults) {
-    // A quarter of the kinds, nine of 36 on average.
+    // A quarter of the kinds, nine of 37 on average.
     if (prng.below(4) == 0) kinds.push_back(kind);
   }
   // One round in eight has none: there all times can be compared.

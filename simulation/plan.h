@@ -49,6 +49,7 @@ enum class Act {
   kCompact,
   kStaleTimetables,  // of one agent
   kRestore,
+  kServerDown,  // nobody reaches it
   // machines
   kStepClock,
   kDriftClock,

@@ -254,7 +254,7 @@ void World::run_until(const std::function<bool()>& done, Time limit) {
 Time World::next() const {
   Time next = std::min(sample_at_, cluster_at_);
   if (event_ < plan_.events.size()) next = std::min(next, plan_.events[event_].at);
-  for (const Later& later : later_) next = std::min(next, later.at);
+  for (const Later& later : later_) next = std::min(next, std::max(later.at, down_until_));
   for (const auto& one : operators_) next = std::min(next, one->next());
   for (const Node& node : nodes_) {
     if (!node.machine->is_on) continue;
@@ -263,18 +263,25 @@ Time World::next() const {
   return next;
 }
 
-// 1. events of the plan, and what is due from earlier ones
+// 1. events of the plan, and what is due from earlier ones; while the API server is down its users
+//    wait
 // 2. operators, then kubelets and agents, in a fixed order: the same seed gives the same round
 // 3. controllers of the cluster
 // 4. if anything was written: the ledger looks at all of it, and the links take it up for delivery
 // 5. a sample of what runs, ten times a second
 void World::step() {
+  const auto is_down = [this] { return now_ < down_until_; };
   while (event_ < plan_.events.size() && plan_.events[event_].at <= now_) {
-    perform(plan_.events[event_++]);
+    const Event& event = plan_.events[event_++];
+    if (is_down() && needs_server(event.act)) {
+      later(down_until_ - now_, [this, &event] { perform(event); });
+    } else {
+      perform(event);
+    }
   }
   // By index and not by iterator: an act may add another one, as let_go() does.
   for (std::size_t i = 0; i < later_.size();) {
-    if (later_[i].at > now_) {
+    if (later_[i].at > now_ || is_down()) {
       ++i;
       continue;
     }
@@ -298,7 +305,10 @@ void World::step() {
     fault_if(node.agent->link().take_broke_off());
     fault_if(node.kubelet->link().take_broke_off());
   }
-  if (cluster_at_ <= now_) step_cluster();
+  if (cluster_at_ <= now_) {
+    cluster_at_ = now_ + kClusterEvery;
+    if (!is_down()) step_cluster();
+  }
   // The links take up what was written only after every part has had its step: a program never
   // hears of a write at the instant of the write.
   if (const std::int64_t version = server_.resource_version(); version != looked_at_) {
@@ -333,7 +343,6 @@ bool World::operator_is_well() const {
 // and kubelets register their Nodes. Every five seconds pods of nodes that do not exist are
 // deleted. Backups are kept only if the plan goes back to one.
 void World::step_cluster() {
-  cluster_at_ = now_ + kClusterEvery;
   const bool goes_back =
       std::any_of(plan_.events.begin(), plan_.events.end(), [](const Event& one) {
         return one.act == Act::kRestore || one.act == Act::kStaleTimetables;

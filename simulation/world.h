@@ -77,6 +77,8 @@ class World {
   void later(Time after, std::function<void()> act);
   void set_kill_switch(const std::string& node, bool on);
   void restore(Time as_of);
+  void stop_server(Time until, bool forgets);
+  static bool needs_server(Act act);
   // The backup as of then; null where nothing is kept.
   std::shared_ptr<const devcluster::ApiServer::Backup> backup_of(Time as_of) const;
   void power_off(Node& node, bool replaced, Time length);
@@ -102,6 +104,7 @@ class World {
   Time sample_at_{0};
   Time cluster_at_{0};
   Time well_since_{0};
+  Time down_until_{0};  // the API server
   bool reinstalled_ = false;
   std::int64_t looked_at_ = -1;  // resourceVersion
   std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;

@@ -40,6 +40,16 @@ json notes_of(const JobPlan& job) {
 
 }  // namespace
 
+// Acts that are requests to the API server.
+bool World::needs_server(Act act) {
+  constexpr std::array kRequests{Act::kSubmit,          Act::kDelete,          Act::kCancel,
+                                 Act::kSuspend,         Act::kRequeue,         Act::kEdit,
+                                 Act::kResubmit,        Act::kChangeSlice,     Act::kChangeShare,
+                                 Act::kChangePartition, Act::kChangeScheduler, Act::kKillSwitch,
+                                 Act::kReinstall,       Act::kLosePod};
+  return std::find(kRequests.begin(), kRequests.end(), act) != kRequests.end();
+}
+
 // Carries out one event of the plan, by who acts or what fails. The plan drew raw numbers, before
 // anything was known of the round: each act reduces `target` modulo the number of things there are,
 // and `amount` to its own choices. An event that finds nothing to act on (a node that is off, a
@@ -86,6 +96,7 @@ void World::perform(const Event& event) {
     case Act::kCompact:
     case Act::kStaleTimetables:
     case Act::kRestore:
+    case Act::kServerDown:
       return perform_link(event);
     case Act::kStepClock:
     case Act::kDriftClock:
@@ -384,8 +395,10 @@ void World::perform_link(const Event& event) {
   ledger_.fault(event.length);
   Weather& weather = link_of(event.target).weather;
   const Time until = now_ + event.length;
-  if (event.act == Act::kPartition) {
-    weather.partitioned_until = until;
+  if (event.act == Act::kServerDown) {
+    stop_server(until, event.amount % 2 == 0);
+  } else if (event.act == Act::kPartition) {
+    weather.partitioned_until = std::max(weather.partitioned_until, until);
   } else if (event.act == Act::kBadAnswers) {
     weather.bad_until = until;
     weather.bad_per_mille = 50 + event.amount % 500;
@@ -412,6 +425,26 @@ void World::perform_link(const Event& event) {
   } else {
     restore(now_ - event.length);
   }
+}
+
+// Nobody reaches the API server, and those that act on it without a link wait (step()). What
+// watches had on their way is lost; in every other case so is their history, as after a restart of
+// the server's process.
+void World::stop_server(Time until, bool forgets) {
+  ++tally_.faults["API server down"];
+  down_until_ = std::max(down_until_, until);
+  const auto cut = [until](Link& link) {
+    link.weather.partitioned_until = std::max(link.weather.partitioned_until, until);
+  };
+  for (auto& one : operators_) cut(one->link());
+  for (Node& node : nodes_) {
+    cut(node.kubelet->link());
+    cut(node.agent->link());
+  }
+  if (!forgets) return;
+  server_.compact();
+  server_.reset_watches();
+  looked_at_ = -1;
 }
 
 // Returns the newest backup that is not younger than that; null if there is none.
@@ -454,6 +487,8 @@ void World::perform_machine(const Event& event) {
     const auto ppm = static_cast<std::int64_t>(event.amount % 8'000);
     clock.drift(back ? -ppm : ppm);
   } else if (event.act == Act::kStuckTask) {
+    // In half of the cases no task of the machine stops at once: a single one is mostly of a pod
+    // that is never frozen. Most turns are taken after the other faults, so this one goes on.
     const auto& cgroups = machine.kernel.all();
     if (event.amount / 2 % 2 == 0) {
       machine.kernel.set_freezes_take(event.length);
