@@ -21,13 +21,43 @@ namespace {
 
 // Every checker has to look at something in a campaign.
 constexpr std::array kCheckers{
-    "all end",     "attempts",           "barrier",       "batch verdict",
-    "commit",      "deleted",            "fail open",     "frozen",
-    "gang agrees", "goes back",          "index again",   "index twice",
-    "job numbers", "lost",               "members",       "obeys",
-    "overlap",     "quiet",              "started twice", "successes",
-    "table commit", "teardown",          "time",          "timetable",
-    "usage",       "verdict",            "verdict at the end",
+    "all end",
+    "attempts",
+    "barrier",
+    "batch failure",
+    "batch verdict",
+    "comes to rest",
+    "commit",
+    "deleted",
+    "fail open",
+    "frozen",
+    "gang agrees",
+    "goes back",
+    "index again",
+    "index twice",
+    "job numbers",
+    "left running",
+    "lost",
+    "members",
+    "obeys",
+    "overlap",
+    "overlap counted",
+    "quiet",
+    "started twice",
+    "successes",
+    "suspended time",
+    "table commit",
+    "teardown",
+    "time",
+    "timetable",
+    "usage",
+    "verdict",
+    "verdict Failed",
+    "verdict NodeFail",
+    "verdict Timeout",
+    "verdict at the end",
+    "verdict of a failure",
+    "verdict of a loss",
 };
 
 thread_local std::uint64_t round_of_this_thread = 0;
@@ -190,6 +220,14 @@ std::string table_of(const Tally& tally) {
   line("requests to the API server", tally.requests);
   line("seconds of virtual time", tally.virtual_seconds);
   return text;
+}
+
+std::vector<std::string> unfelt_faults(const Tally& tally) {
+  std::vector<std::string> unfelt;
+  for (const std::string_view name : felt_faults()) {
+    if (!tally.faults.contains(std::string{name})) unfelt.emplace_back(name);
+  }
+  return unfelt;
 }
 
 // A checker that never looked has proved nothing: a renamed checker, a plan that no longer leads to

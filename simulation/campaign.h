@@ -50,8 +50,10 @@ CampaignResult run_campaign(const CampaignOptions& options);
 std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
                                  const Finding& finding);
 
-// The tally as a table. blind_checkers() names the checkers that looked at nothing.
+// The tally as a table. blind_checkers() names the checkers that looked at nothing, unfelt_faults()
+// the kinds of faults that never took effect.
 std::string table_of(const Tally& tally);
+std::vector<std::string> unfelt_faults(const Tally& tally);
 std::vector<std::string> blind_checkers(const Tally& tally);
 
 }  // namespace simulation

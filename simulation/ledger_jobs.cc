@@ -291,6 +291,7 @@ void Ledger::check_end() {
     }
   }
   for (const auto& [uid, running] : running_) {
+    ++tally_.looked["left running"];
     for (const Program& program : running) {
       if (!suffered_.contains(program.node)) {
         find("left running", program.name + " runs after its job has ended");

@@ -12,6 +12,9 @@ namespace {
 using simulation::Breaks;
 using simulation::FoundIn;
 
+// So many rounds feel every kind of fault.
+constexpr std::int64_t kAllFeltIn = 200;
+
 // Returns the command that plays the round again, without the events that do not matter.
 std::string command_of(const FoundIn& found, const std::string& broken, bool calm,
                        const std::vector<std::size_t>& left_out) {
@@ -46,8 +49,8 @@ void tell(const FoundIn& found, const Breaks& breaks, const std::string& broken,
 
 }  // namespace
 
-// Exits with 0 if nothing was found, 1 if there was a finding or a checker had nothing to look at,
-// 2 if the command line names an unknown break.
+// Exits with 0 if nothing was found, 1 if there was a finding, a checker had nothing to look at or
+// a kind of fault never took effect, 2 if the command line names an unknown break.
 int main(int argc, char** argv) {
   CLI::App app{"Simulates the whole system, in virtual time and with faults."};
   simulation::CampaignOptions options;
@@ -92,9 +95,16 @@ int main(int argc, char** argv) {
   for (const std::string& checker : blind) {
     std::printf("the checker \"%s\" looked at nothing\n", checker.c_str());
   }
+  // A few rounds cannot feel all.
+  const auto unfelt = result.tally.rounds >= kAllFeltIn && !options.calm
+                          ? simulation::unfelt_faults(result.tally)
+                          : std::vector<std::string>{};
+  for (const std::string& fault : unfelt) {
+    std::printf("the fault \"%s\" never took effect\n", fault.c_str());
+  }
   std::printf(
       "%lld rounds in %.1f s, %lld without a finding\n",
       static_cast<long long>(result.tally.rounds), took,
       static_cast<long long>(result.tally.rounds) - static_cast<long long>(result.findings.size()));
-  return result.findings.empty() && blind.empty() ? 0 : 1;
+  return result.findings.empty() && blind.empty() && unfelt.empty() ? 0 : 1;
 }

@@ -16,11 +16,13 @@ using std::chrono::seconds;
 // enough for thousands of rounds.
 constexpr Time kFaultsEnd = seconds{60};
 
-// An act, its name, and the least and largest length that is drawn for it.
+// An act, its name, the least and largest length that is drawn for it, and by which names the tally
+// counts that it took effect; its own name if there are none.
 struct Kind {
   Act act;
   std::string_view name;
   std::int64_t length_min_ms = 0, length_max_ms = 0;
+  std::array<std::string_view, 2> felt{};
 };
 
 // The first one submits a job, and is not drawn with the others.
@@ -43,37 +45,53 @@ constexpr std::array kFaults{
     Kind{Act::kChangeScheduler, "change the scheduler"},
     Kind{Act::kKillSwitch, "kill switch", 1'000, 15'000},
     Kind{Act::kReinstall, "reinstall", 1'000, 15'000},
-    Kind{Act::kKillOperator, "kill the operator", 100, 10'000},
-    Kind{Act::kKillOperatorAtWrite, "kill the operator at a write", 100, 5'000},
+    Kind{Act::kKillOperator, "kill the operator", 100, 10'000, {"operator killed"}},
+    Kind{Act::kKillOperatorAtWrite,
+         "kill the operator at a write",
+         100,
+         5'000,
+         {"operator killed before a write", "operator killed after a write"}},
     Kind{Act::kNoOperator, "no operator", 10'000, 55'000},
-    Kind{Act::kPauseOperator, "pause the operator", 1'000, 30'000},
-    Kind{Act::kSlowWrites, "slow writes", 500, 15'000},
-    Kind{Act::kKillWorker, "kill the agent's worker"},
-    Kind{Act::kHangWorker, "hang the agent's worker"},
-    Kind{Act::kKillAgent, "kill the agent's container", 500, 25'000},
-    Kind{Act::kKillAgentAtFreeze, "kill the agent at a freeze", 500, 25'000},
-    Kind{Act::kStopAgent, "stop the agent", 2'000, 15'000},
-    Kind{Act::kTearJournal, "tear or lose the journal", 500, 5'000},
-    Kind{Act::kLoseCpu, "no CPU for the agent", 100, 4'500},
-    Kind{Act::kPartition, "partition", 500, 40'000},
-    Kind{Act::kBadAnswers, "bad answers", 1'000, 20'000},
-    Kind{Act::kDelayWatches, "delay watches", 1'000, 20'000},
-    Kind{Act::kDuplicateWatches, "duplicate watch events", 1'000, 20'000},
-    Kind{Act::kBreakWatches, "break watches off"},
-    Kind{Act::kCompact, "compact"},
+    Kind{Act::kPauseOperator, "pause the operator", 1'000, 30'000, {"leader paused"}},
+    Kind{Act::kSlowWrites, "slow writes", 500, 15'000, {"write slow"}},
+    Kind{Act::kKillWorker, "kill the agent's worker", 0, 0, {"agent's worker killed"}},
+    Kind{Act::kHangWorker, "hang the agent's worker", 0, 0, {"agent's worker hung"}},
+    Kind{Act::kKillAgent, "kill the agent's container", 500, 25'000, {"agent's container killed"}},
+    Kind{Act::kKillAgentAtFreeze,
+         "kill the agent at a freeze",
+         500,
+         25'000,
+         {"agent killed at a freeze"}},
+    Kind{Act::kStopAgent, "stop the agent", 2'000, 15'000, {"agent stopped"}},
+    Kind{Act::kTearJournal,
+         "tear or lose the journal",
+         500,
+         5'000,
+         {"journal torn", "journal lost"}},
+    Kind{Act::kLoseCpu, "no CPU for the agent", 100, 4'500, {"agent without CPU"}},
+    Kind{Act::kPartition, "partition", 500, 40'000, {"request into a partition"}},
+    Kind{Act::kBadAnswers, "bad answers", 1'000, 20'000, {"answer 500", "answer lost"}},
+    Kind{Act::kDelayWatches, "delay watches", 1'000, 20'000, {"watch delayed"}},
+    Kind{Act::kDuplicateWatches,
+         "duplicate watch events",
+         1'000,
+         20'000,
+         {"watch event duplicated"}},
+    Kind{Act::kBreakWatches, "break watches off", 0, 0, {"watch broken off"}},
+    Kind{Act::kCompact, "compact", 0, 0, {"watch gone (410)"}},
     Kind{Act::kStaleTimetables, "timetables from a stale cache", 1'000, 15'000},
-    Kind{Act::kRestore, "restore etcd", 500, 15'000},
+    Kind{Act::kRestore, "restore etcd", 500, 15'000, {"etcd restored"}},
     Kind{Act::kServerDown, "API server down", 500, 20'000},
-    Kind{Act::kStepClock, "step a clock", 10, 30'000},
-    Kind{Act::kDriftClock, "drift a clock"},
-    Kind{Act::kPowerOff, "power off", 1'000, 30'000},
-    Kind{Act::kReplaceNode, "replace the node", 2'000, 20'000},
-    Kind{Act::kStuckTask, "a task that does not freeze", 1, 5'000},
-    Kind{Act::kRestartKubelet, "restart kubelet"},
-    Kind{Act::kRefusePods, "kubelet refuses pods"},
-    Kind{Act::kSlowKubelet, "slow kubelet", 2'000, 20'000},
-    Kind{Act::kKillProgram, "kill a program"},
-    Kind{Act::kLosePod, "lose a pod"},
+    Kind{Act::kStepClock, "step a clock", 10, 30'000, {"clock stepped far"}},
+    Kind{Act::kDriftClock, "drift a clock", 0, 0, {"clock drifts"}},
+    Kind{Act::kPowerOff, "power off", 1'000, 30'000, {"node off"}},
+    Kind{Act::kReplaceNode, "replace the node", 2'000, 20'000, {"node replaced"}},
+    Kind{Act::kStuckTask, "a task that does not freeze", 1, 5'000, {"task that does not freeze"}},
+    Kind{Act::kRestartKubelet, "restart kubelet", 0, 0, {"kubelet restarted"}},
+    Kind{Act::kRefusePods, "kubelet refuses pods", 0, 0, {"pod refused by kubelet"}},
+    Kind{Act::kSlowKubelet, "slow kubelet", 2'000, 20'000, {"kubelet slow"}},
+    Kind{Act::kKillProgram, "kill a program", 0, 0, {"program killed"}},
+    Kind{Act::kLosePod, "lose a pod", 0, 0, {"pod object lost"}},
 };
 
 // Draws a whole number of milliseconds from min to max, both included.
@@ -157,6 +175,17 @@ std::string_view to_string(Act act) {
     if (kind.act == act) return kind.name;
   }
   return "?";
+}
+
+std::vector<std::string_view> felt_faults() {
+  std::vector<std::string_view> names;
+  for (const Kind& kind : kFaults) {
+    for (const std::string_view name : kind.felt) {
+      if (!name.empty()) names.push_back(name);
+    }
+    if (kind.felt[0].empty()) names.push_back(kind.name);
+  }
+  return names;
 }
 
 std::string to_string(const Event& event) {

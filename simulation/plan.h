@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "simulation/clock.h"
@@ -65,6 +66,9 @@ enum class Act {
 };
 
 std::string_view to_string(Act act);
+
+// The names under which the tally counts the kinds of faults that took effect, all that are drawn.
+std::vector<std::string_view> felt_faults();
 
 // One line of a plan. The act decides which of `target`, `length` and `amount` it reads
 // (world_events.cc).

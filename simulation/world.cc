@@ -244,6 +244,7 @@ void World::run_until(const std::function<bool()>& done, Time limit) {
   while (!ledger_.finding() && now_ < limit && !done()) {
     const Time to = std::min(next(), limit);
     steps = to > now_ ? 0 : steps + 1;
+    ++tally_.looked["comes to rest"];
     if (steps > kStepsAtOnceMax) return ledger_.find("comes to rest", "it does not");
     now_ = std::max(now_, to);
     step();

@@ -346,6 +346,7 @@ void World::perform_operator(const Event& event) {
                       event.length);
   } else if (event.act == Act::kNoOperator) {
     for (auto& replica : operators_) replica->kill(now_ + event.length);
+    ++tally_.faults["no operator"];
   } else if (event.act == Act::kPauseOperator) {
     one.pause(now_ + event.length);
   } else {
