@@ -95,7 +95,10 @@ void Kubelet::power_off() {
   informer_.reset();
   restarts_at_ = kNoTime;
   for (auto& [uid, program] : programs_) {
-    if (!program.running) continue;
+    if (!program.running) {
+      if (program.over && !program.report.empty()) observer_.end_untold(program);
+      continue;
+    }
     machine_.kernel.stop(uid);
     program.running = false;
     program.over = true;
@@ -236,8 +239,8 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   // the only one that fails.
   program.work = milliseconds{std::stoll(note(pod, "work-ms", "1000000000")) +
                               program.task % 3 * std::stoll(note(pod, "work-more-ms", "0"))};
-  const bool fails = std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) ==
-                     program.task;
+  const bool fails =
+      std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) == program.task;
   if (fails) program.exit_code = std::stoi(note(pod, "exit-code", "0"));
   const bool slow = now_ < slow_until_;
   program.starts_at =

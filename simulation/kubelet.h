@@ -49,6 +49,8 @@ class ProgramObserver {
   virtual void program_ended(const Program& program, EndedBy by) = 0;
   // kubelet does not take the pod.
   virtual void program_refused(const Program& program) = 0;
+  // It had ended, and its machine went off before kubelet could tell anybody.
+  virtual void end_untold(const Program& program) = 0;
 };
 
 // A kubelet with its cache of pods and the programs of its node. Used by one thread. A step costs a

@@ -54,6 +54,7 @@ class Ledger final : public ProgramObserver {
   void program_started(const Program& program) override;
   void program_ended(const Program& program, EndedBy by) override;
   void program_refused(const Program& program) override;
+  void end_untold(const Program& program) override;
   // The agent lets that pod go on, now.
   void thawed(Node& node, const std::string& uid);
   // Ten times a second.
@@ -89,6 +90,7 @@ class Ledger final : public ProgramObserver {
     Time ready_at = kNoTime;
     bool was_ready = false;            // in its present start
     bool held_early = false;           // suspended before that
+    bool without_turns = false;        // since it was ready: an agent let everything run
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore

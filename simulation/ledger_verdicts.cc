@@ -19,8 +19,14 @@ std::set<std::string> nodes_of(const kube::Allocation& allocation) {
 }
 
 }  // namespace
+
 void Ledger::program_refused(const Program& program) {
   facts_of(program).refused = true;
+}
+
+// Nobody can know its result, so it counts as lost.
+void Ledger::end_untold(const Program& program) {
+  facts_of(program).lost = true;
 }
 
 void Ledger::pod_lost(const Program& program) {
@@ -105,9 +111,11 @@ void Ledger::check_failure(const JobFacts& facts) {
       return;
     case kube::JobState::kTimeout:
       return check_timeout(facts);
-    // No partition of these rounds has a grace time, and no job a deadline or a limit of memory.
+    // No partition of these rounds has a grace time, and no job a deadline or a limit of memory. A
+    // victim whose partition was deleted has no queue to go back to.
     case kube::JobState::kPreempted:
-      if (plan_.preempt_mode != "Cancel" && job.spec.lifecycle.requeue.value_or(true)) {
+      if (plan_.preempt_mode != "Cancel" && job.spec.lifecycle.requeue.value_or(true) &&
+          !is_unsliced(job.metadata.uid, job.status.starts.value_or(0))) {
         find("verdict", text + ", preemption requeues or suspends it");
       }
       return;
