@@ -145,7 +145,7 @@ void Ledger::on_final(const JobFacts& facts) {
 // because containers' times are stored in whole seconds, one at each end. While pods follow one
 // another run time goes on between two of them, and none of their own stands meanwhile: there the
 // run time may be larger, and the suspended time is not compared. Nor is that of a job that was
-// suspended before it was ready (faults.md 4.7).
+// suspended before it was ready (faults.md 4.6).
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;

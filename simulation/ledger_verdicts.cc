@@ -86,11 +86,10 @@ void Ledger::on_ending(const JobFacts& facts) {
   }
 }
 
-// Returns true if a start may end as failed. A pod that is refused, or lost with its machine (4.5
-// of faults.md), ends only a job whose pods follow one another so: of any other the start is
-// undone, or it has lost a member.
+// Returns true if a start may end as failed. A pod that is refused ends only a job whose pods follow
+// one another so: of any other the start is undone.
 bool Ledger::has_failed(const StartFacts& happened, const kube::Job& job) {
-  return happened.failed || (job.spec.completions && (happened.refused || happened.lost));
+  return happened.failed || (job.spec.completions && happened.refused);
 }
 
 // Checks a final state that says that something went wrong.

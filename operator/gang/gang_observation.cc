@@ -24,8 +24,7 @@ constexpr auto kFailingReasons = std::to_array<std::string_view>(
      "RegistryUnavailable", "CreateContainerConfigError", "CreateContainerError",
      "RunContainerError", "CreatePodSandboxError", "ConfigPodSandboxError"});
 // The container was made and its program never ran, so an exit code says nothing about the program.
-constexpr auto kStartErrors =
-    std::to_array<std::string_view>({"StartError", "ContainerCannotRun", "ContainerStatusUnknown"});
+constexpr auto kStartErrors = std::to_array<std::string_view>({"StartError", "ContainerCannotRun"});
 // kubelet's admission: the pod is Failed before any of its containers was made.
 constexpr auto kAdmissionReasons = std::to_array<std::string_view>(
     {"UnexpectedAdmissionError", "NodeAffinity", "TaintToleration", "TopologyAffinityError",

@@ -169,6 +169,13 @@ TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed)
   ASSERT_TRUE(observe(true).failure.has_value());
   EXPECT_TRUE(observe(true).failure->lost_member);
   EXPECT_EQ(observe(true).failure->state, sched::JobState::kNodeFail);
+  // Also before the gang is ready: the container is gone and may well have run.
+  for (const bool ready : {false, true}) {
+    ended("a", 137, "ContainerStatusUnknown");
+    ASSERT_TRUE(observe(ready).failure.has_value());
+    EXPECT_TRUE(observe(ready).failure->lost_member);
+    EXPECT_FALSE(observe(ready).launch.has_value());
+  }
   // A program can end with 255 by itself; then its reason is "Error", and the job has failed.
   ended("a", 255, "Error");
   EXPECT_FALSE(observe(true).failure->lost_member);
