@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/cut_text.h"
 #include "kube/api/json_text.h"
+#include "kube/api/meta.h"
 
 namespace kube {
 namespace {
@@ -64,8 +66,9 @@ Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
 }
 
 base::Error error_of(int http_status, const json& status) {
-  // Bodies of custom API servers and webhooks may lack the message.
-  const std::string message = text_at(status, "message");
+  // Bodies of custom API servers and webhooks may lack the message. Of an invalid object it quotes
+  // each invalid value, whatever their number and length.
+  const std::string message = base::shortened(text_at(status, "message"), kStatusMessageBytesMax);
   const std::string fallback = "HTTP status " + std::to_string(http_status);
   return {code_of(http_status, text_at(status, "reason"), blames_uid(status)),
           message.empty() ? fallback : message};

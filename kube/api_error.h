@@ -11,8 +11,9 @@
 namespace kube {
 
 // Builds the Error from the HTTP status and the metav1.Status in the body, whose message becomes
-// the Error's. A body that is not a Status is quoted, at most 200 bytes of it. A write under a UID
-// that the object no longer has is kConflict, even if the server says 422.
+// the Error's, shortened to kStatusMessageBytesMax. A body that is not a Status is quoted, at most
+// 200 bytes of it. A write under a UID that the object no longer has is kConflict, even if the
+// server says 422.
 // REQUIRES: response.status >= 400 or unexpected.
 base::Error error_from_response(const Response& response);
 

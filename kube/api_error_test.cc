@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "kube/api/meta.h"
+
 namespace kube {
 namespace {
 
@@ -52,6 +54,14 @@ TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
             (base::Error{Code::kUnavailable, "HTTP status 502: <html>bad gateway"}));
   EXPECT_EQ(error_from_response({403, {}, ""}),
             (base::Error{Code::kPermissionDenied, "HTTP status 403"}));
+}
+
+// The sentence about an invalid pod quotes all of its invalid values.
+TEST(ErrorFromResponse, ShortensALongMessage) {
+  const nlohmann::json body{{"reason", "Invalid"}, {"message", std::string(1'000'000, 'x')}};
+  const base::Error error = error_from_response({422, {}, body.dump()});
+  EXPECT_EQ(error.code, Code::kInvalidArgument);
+  EXPECT_EQ(error.message.size(), kStatusMessageBytesMax);
 }
 
 // A day is cut to the maximum: no caller waits so long in one call.

@@ -1,6 +1,9 @@
 #include "kube/api/meta.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/cut_text.h"
 
 namespace kube {
 
@@ -34,6 +37,8 @@ bool is_true(const Conditions& conditions, std::string_view type) {
 // Returns true if anything changed, so that the caller writes only then. The transition time is
 // kept as long as the status stays: it says since when that holds.
 bool set_condition(Conditions& conditions, Condition condition, base::Instant now) {
+  // Here and not when it is written: what is wanted is compared with what is stored.
+  condition.message = base::shortened(std::move(condition.message), kStatusMessageBytesMax);
   const auto old = std::ranges::find(conditions, condition.type, &Condition::type);
   if (!condition.last_transition_time) {
     // metav1.Time has no fractions; storing them would make each comparison a change.

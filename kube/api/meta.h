@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
@@ -91,13 +92,17 @@ struct Condition {
 };
 using Conditions = std::vector<Condition>;
 
+// The most that we say in a message of a condition or status. People read it, and it must be far
+// below the bounds of the CRDs (32,768 characters): a status beyond them is never stored.
+inline constexpr std::size_t kStatusMessageBytesMax = 4096;
+
 // The condition of that type, or null. Valid until the list is changed.
 const Condition* find_condition(const Conditions& conditions, std::string_view type);
 bool is_true(const Conditions& conditions, std::string_view type);
 
 // Adds or replaces the condition of the same type. lastTransitionTime stays unless the status
 // changes, in which case it becomes condition.last_transition_time or, if that is absent, `now` in
-// whole seconds. Returns whether anything changed.
+// whole seconds. Shortens the message to kStatusMessageBytesMax. Returns whether anything changed.
 bool set_condition(Conditions& conditions, Condition condition, base::Instant now);
 
 struct LabelSelectorRequirement {

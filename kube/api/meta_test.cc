@@ -46,6 +46,18 @@ TEST(SetCondition, SaysWhenNothingChanged) {
   EXPECT_FALSE(set_condition(conditions, ready(ConditionStatus::kTrue, "Settled"), kLater));
 }
 
+// The bound of the CRDs is eight times as high. What is wanted is compared with what is stored, so
+// the same sentence once more is no change.
+TEST(SetCondition, ShortensALongMessage) {
+  Condition condition = ready(ConditionStatus::kFalse, "Starting");
+  condition.message = std::string(40'000, 'x');
+  Conditions conditions;
+  EXPECT_TRUE(set_condition(conditions, condition, kThen));
+  EXPECT_EQ(conditions[0].message.size(), kStatusMessageBytesMax);
+  EXPECT_TRUE(conditions[0].message.ends_with("xx..."));
+  EXPECT_FALSE(set_condition(conditions, condition, kLater));
+}
+
 // An unknown operator matches nothing: a partition with too few nodes is seen, one with too many is
 // not.
 TEST(Matches, NeedsEveryRequirement) {

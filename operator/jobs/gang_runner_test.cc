@@ -335,6 +335,24 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
   EXPECT_EQ(job.api_refusals, 0) << "it runs";
 }
 
+// The API server refuses a status with a longer message: the ending would never be stored, and all
+// jobs of the nodes would wait for it.
+TEST_F(GangRunnerTest, AnEndingIsStoredHoweverLongItsSentenceIs) {
+  const std::string sentence(40'000, 'x');
+  JobRecord& undone = started(object("undone", 1));
+  gangs.undo_start(undone, {.api_refused = true, .message = sentence});
+  EXPECT_EQ(undone.wanted().message.size(), kube::kStatusMessageBytesMax);
+  JobRecord& failed = started(object("failed", 1));
+  kube::Pod pod = pod_of(failed, 0, now);
+  pod.status.phase = kube::PodPhase::kFailed;
+  pod.status.reason = "Evicted";
+  pod.status.message = sentence;
+  show(failed, pod);
+  gangs.run(failed);
+  ASSERT_TRUE(failed.wanted().ending.has_value());
+  EXPECT_EQ(failed.wanted().message.size(), kube::kStatusMessageBytesMax);
+}
+
 // The template is at fault: a next try would end in the same way.
 TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeIsHeld) {
   JobRecord& job = started(with_requeue(true));

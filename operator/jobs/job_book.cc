@@ -1,6 +1,9 @@
 #include "operator/jobs/job_book.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "base/cut_text.h"
 
 namespace control {
 namespace {
@@ -194,8 +197,13 @@ void JobBook::touch_all() {
   for (const auto& [uid, job] : jobs_) touch(uid);
 }
 
-// A commit point holds up pods and timetables of the job, so the job is looked at once more.
+// 1. The message has its bound from here on, whoever has set it: a commit point that the API server
+//    refuses is never stored, and blocks the job's nodes for all jobs. Conditions have theirs
+//    already (kube::set_condition).
+// 2. A commit point holds up pods and timetables of the job, so the job is looked at once more.
 void JobBook::mark(JobRecord& job, WriteUrgency how) {
+  std::string& message = job.wanted().message;
+  message = base::shortened(std::move(message), kube::kStatusMessageBytesMax);
   job.status.mark(how);
   marked_.insert(job.uid);
   if (how == WriteUrgency::kCommit) touch(job.uid);

@@ -77,6 +77,7 @@ class JobBook {
   void touch(const std::string& uid) { touched_.insert(uid); }
   void touch_all();
   // Its wanted status changed: it is written, and after a commit point the job is looked at again.
+  // A message that is too long to be written is shortened.
   void mark(JobRecord& job, WriteUrgency how);
   // It is looked at again at that instant, unless it is before.
   void set_timer(JobRecord& job, base::Instant at);

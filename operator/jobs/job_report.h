@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/cut_text.h"
 #include "operator/jobs/job_record.h"
 #include "operator/loop/report.h"
 
@@ -26,7 +27,7 @@ inline void tell_event(const Report& report, const JobRecord& job, bool warning,
                 .name = job.key.name,
                 .uid = job.uid,
                 .resource_version = job.status.version()},
-               warning, reason, message.substr(0, kEventMessageMax));
+               warning, reason, std::string{base::head_of(message, kEventMessageMax)});
 }
 
 }  // namespace control

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/cut_text.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -43,7 +44,8 @@ std::vector<kube::UnusableNodes> group_unusable(
   for (auto& [problem, names] : groups) {
     const auto count = static_cast<std::int32_t>(names.size());
     unusable.push_back({.reason = problem.reason,
-                        .message = problem.message,
+                        // It may quote an agent's reason, of up to 1,024 characters.
+                        .message = base::shortened(problem.message, kUnusableMessageMax),
                         .nodes = count,
                         .hostlist = bounded_hostlist(std::move(names))});
   }

@@ -33,6 +33,14 @@ TEST(UnusableNodes, AHostlistNamesAsManyAsFitAndTheCountIsExact) {
   EXPECT_GE(named->size(), 10U);
 }
 
+// Its status would never be stored with a longer one.
+TEST(UnusableNodes, AMessageIsAsLongAsItsFieldAtMost) {
+  const auto groups =
+      group_unusable({{{"AgentNotReady", "says " + std::string(1'024, 'x')}, {"n1"}}});
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].message.size(), kUnusableMessageMax);
+}
+
 TEST(UnusableNodes, TheSmallestGroupsBecomeOne) {
   std::map<NodeProblem, std::vector<std::string>> nodes;
   for (int i = 10; i < 30; ++i) {

@@ -79,6 +79,25 @@ INSTANTIATE_TEST_SUITE_P(Table, BadManifests, testing::ValuesIn(table()), [](con
   return name;
 });
 
+// 32 sentences, each of which names 20 partitions of 60 characters, are longer than the 32,768
+// characters that a status message may have.
+TEST(BadManifest, IsToldHoweverMuchIsWrongWithIt) {
+  World world{{.nodes = {"n1"}}};
+  for (int i = 10; i < 30; ++i) {
+    world.apply(partition("p" + std::to_string(i) + std::string(57, 'x'),
+                          {{"nodes", {{"hostlist", "n1"}}}}));
+  }
+  json unknown = json::array();
+  for (int i = 10; i < 42; ++i) unknown.push_back("unknown" + std::to_string(i));
+  world.apply(gang_job("long", 1, "5s", {{"partitions", unknown}}));
+  world.run_for(seconds{1});
+  const std::string says = world.condition("Job", "long", "Accepted");
+  EXPECT_TRUE(says.starts_with("False: Invalid: spec.partitions: there is no partition")) << says;
+  // A sentence has about 1,300 characters, so three of them fit.
+  EXPECT_TRUE(says.ends_with("; and 29 more")) << says;
+  EXPECT_EQ(world.job("long").status.reason, "NotAccepted");
+}
+
 // A folder that moved would leave an empty table, and no test above would run or fail.
 TEST(BadManifestTable, IsThere) {
   EXPECT_GE(table().size(), 15U);
