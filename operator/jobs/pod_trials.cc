@@ -19,12 +19,6 @@ PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
   return slot;
 }
 
-// Returns true if the API server has judged the pod. Any other failure says nothing about it.
-bool is_refusal(base::Code code) {
-  return code == base::Code::kInvalidArgument || code == base::Code::kPermissionDenied ||
-         code == base::Code::kTooLarge;
-}
-
 }  // namespace
 
 // Jobs whose pods would be judged alike wait for the answer of the first one: a thousand equal jobs

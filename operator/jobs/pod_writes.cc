@@ -45,27 +45,6 @@ bool lacks_pods(const JobRecord& job) {
   return false;
 }
 
-// The API server will not take the pod as it is, however often it is tried.
-bool is_refused_for_good(base::Code code) {
-  switch (code) {
-    case base::Code::kInvalidArgument:
-    case base::Code::kPermissionDenied:
-    case base::Code::kTooLarge:
-      return true;
-    case base::Code::kUnauthenticated:
-    case base::Code::kNotFound:
-    case base::Code::kAlreadyExists:
-    case base::Code::kConflict:
-    case base::Code::kGone:
-    case base::Code::kUnavailable:
-    case base::Code::kTimeout:
-    case base::Code::kCancelled:
-    case base::Code::kInternal:
-      return false;
-  }
-  return false;
-}
-
 }  // namespace
 
 // Reads the template, which the informers do not keep, and makes the pods when it has come. Often
@@ -274,7 +253,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   }
   ++counters_.write_failures;
   // Everything else is tried again with a back-off. The job keeps its nodes in the meantime.
-  if (!is_refused_for_good(result.error().code) ||
+  if (!is_refusal(result.error().code) ||
       lacks_account_still(*job, result.error(), parts_.now)) {
     job->start.pod_tries.failed(parts_.now);
     return std::nullopt;

@@ -301,6 +301,25 @@ TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
   expect_no_violations(world);
 }
 
+// The pod is made and the answer is lost; the quota, which this pod has filled, is judged before
+// its name when it is tried again. The watch is too late to tell that it is there.
+TEST(Operator, APodThatWasMadeIsNotTakenForRefusedByTheQuotaThatItFilled) {
+  using devcluster::Fault;
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.server().inject({.kind = Fault::Kind::kResetAfter, .verb = "create", .resource = "pods"});
+  world.server().inject({.verb = "create", .resource = "pods", .code = 403});
+  world.server().inject({.verb = "watch", .resource = "pods", .code = 500, .count = 20});
+  world.apply(gang_job("fills", 1, ""));
+  const auto is_ready = [&] {
+    return world.condition("Job", "fills", "Ready").starts_with("True");
+  };
+  ASSERT_TRUE(world.run_until(is_ready, minutes{5})) << world.log_tail();
+  EXPECT_EQ(world.job("fills").status.starts, 1) << world.log_tail();
+  expect_no_violations(world);
+}
+
 // kubelet would refuse it with OutOfpods (architecture.md 4, "Pod count likewise"). Each node takes
 // one pod. A pod of others has the place on n12, and its end alone has to start the job that waits.
 TEST(Operator, AJobIsNotPlacedWhereNoPodFits) {

@@ -147,10 +147,17 @@ class CarryOut {
     }
     outcome.result =
         client_.create_json<kube::Pod>(job.metadata.ns, *pod, {.fields = &fields_of_pods()});
-    if (!outcome.result.ok() && outcome.result.error().code == base::Code::kAlreadyExists) {
-      // The name follows from the job's UID and the number of the start, so the pod is most likely
-      // our own, made by a try whose answer was lost. The loop compares the owner.
-      outcome.result = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
+    if (outcome.result.ok()) return outcome;
+    const base::Code code = outcome.result.error().code;
+    const bool exists = code == base::Code::kAlreadyExists;
+    if (!exists && !is_refusal(code)) return outcome;
+    // The name follows from the job's UID and the number of the start, so a pod of that name is
+    // most likely our own, made by a try whose answer was lost. The loop compares the owner. A
+    // quota is judged before the name, and such a pod may be the one that has filled it: after a
+    // refusal the pod counts as well, if it is ours.
+    auto there = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
+    if (exists || (there.ok() && job_uid_of(*there) == outcome.job_uid)) {
+      outcome.result = std::move(there);
     }
     return outcome;
   }

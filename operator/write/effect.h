@@ -299,4 +299,26 @@ using Outcome =
 
 WritePoint point_of(const Effect& effect);
 
+// Returns true if the API server has judged what was asked for and will not take it as it is,
+// however often it is tried. Any other failure says nothing about that.
+constexpr bool is_refusal(base::Code code) {
+  switch (code) {
+    case base::Code::kInvalidArgument:
+    case base::Code::kPermissionDenied:
+    case base::Code::kTooLarge:
+      return true;
+    case base::Code::kUnauthenticated:
+    case base::Code::kNotFound:
+    case base::Code::kAlreadyExists:
+    case base::Code::kConflict:
+    case base::Code::kGone:
+    case base::Code::kUnavailable:
+    case base::Code::kTimeout:
+    case base::Code::kCancelled:
+    case base::Code::kInternal:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace control
