@@ -18,6 +18,11 @@ namespace {
 constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
 // So long after its start a job waits for a service account that is not there yet.
 constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
+// Creations that fail without being refused (5xx, no answer): for so long nothing is said, and for
+// so long the job keeps its nodes. An outage of the API server, which is over sooner or costs this
+// leader its Lease, must not undo starts; a webhook that is down may be so for days.
+constexpr base::Duration kFailuresTold = std::chrono::seconds{15};
+constexpr base::Duration kFailuresPatience = std::chrono::minutes{5};
 
 // A namespace that was made a moment ago has no service account; its controller makes it soon.
 // Such a failure is not a refusal with a back-off of minutes.
@@ -237,7 +242,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   parts_.jobs.touch(job->uid);
   // AlreadyExists with our own UID counts as made: the answer to an earlier try was lost.
   if (outcome.was_built && result.ok() && job_uid_of(*result) == job->uid) {
-    job->start.pod_tries.succeeded();
+    note_made(*job);
     return std::nullopt;
   }
   // The start is undone already, or ends for another reason.
@@ -252,13 +257,44 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
   ++counters_.write_failures;
-  // Everything else is tried again with a back-off. The job keeps its nodes in the meantime.
-  if (!is_refusal(result.error().code) ||
-      lacks_account_still(*job, result.error(), parts_.now)) {
-    job->start.pod_tries.failed(parts_.now);
-    return std::nullopt;
-  }
+  const bool is_final =
+      is_refusal(result.error().code) && !lacks_account_still(*job, result.error(), parts_.now);
+  // Everything else is tried again with a back-off, at first.
+  if (!is_final && !have_failed_for_long(*job, result.error().message)) return std::nullopt;
   return StartUndo{.api_refused = true, .message = result.error().message};
+}
+
+void PodWrites::note_made(JobRecord& job) {
+  job.start.pod_tries.succeeded();
+  job.start.failing_creations.reset();
+  if (!std::exchange(job.start.failing_creations_told, false)) return;
+  show_starting(job, "Starting", "its pods are being started");
+}
+
+// Notes one more creation that has failed. Returns true if nothing else has happened for so long
+// that the job must give its nodes back.
+bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
+  GangStart& start = job.start;
+  start.pod_tries.failed(parts_.now);
+  if (!start.failing_creations) start.failing_creations = parts_.now;
+  const base::Duration since = parts_.now - *start.failing_creations;
+  if (since >= kFailuresPatience) return true;
+  if (since < kFailuresTold || std::exchange(start.failing_creations_told, true)) return false;
+  show_starting(job, "PodsNotMade", "its pods cannot be created: " + why);
+  parts_.report.warn("pods not made", job_fields(job) + " error=\"" + why + "\"");
+  tell_event(parts_.report, job, true, "PodsNotMade", why);
+  return false;
+}
+
+// Of a gang that is ready, and of which the next pod is made, Ready says that it runs.
+void PodWrites::show_starting(JobRecord& job, const std::string& reason,
+                              const std::string& message) {
+  if (kube::is_true(job.wanted().conditions, kube::kReady)) return;
+  if (!job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, reason, message,
+                         parts_.now)) {
+    return;
+  }
+  parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
 // Deletes the pod, unless that was asked for already. `kill_at`: the end of its grace time.

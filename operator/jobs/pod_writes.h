@@ -64,6 +64,9 @@ class PodWrites {
   void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
+  void note_made(JobRecord& job);
+  bool have_failed_for_long(JobRecord& job, const std::string& why);
+  void show_starting(JobRecord& job, const std::string& reason, const std::string& message);
   // The CPUs that the slot's pod is bound to; "" = none.
   std::string cpuset_for(const PodSlot& slot) const;
   void stop_pod(JobRecord& job, const kube::Pod& pod);

@@ -197,6 +197,43 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   EXPECT_FALSE(pods.answered(refused(1, base::Code::kPermissionDenied))) << "of another start";
 }
 
+// The limits are kFailuresTold and kFailuresPatience. A pod that is made shows that pods can be
+// made: the next failure is the first one again.
+TEST_F(PodWritesTest, FailuresThatLastAreToldAndThenUndoTheStart) {
+  const auto shown = [this] {
+    const auto* ready = kube::find_condition(job->wanted().conditions, kube::kReady);
+    return ready->reason + ": " + ready->message;
+  };
+  const std::string starting = "Starting: its pods are being started";
+  job->set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting",
+                     "its pods are being started", now);
+  const PodCreated failed = refused(0, base::Code::kUnavailable);
+  EXPECT_FALSE(pods.answered(failed));
+  now += seconds{14};
+  EXPECT_FALSE(pods.answered(failed));
+  EXPECT_EQ(shown(), starting) << "it may be over in a moment";
+  now += seconds{1};
+  (void)jobs.take_marked();
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(pods.answered(failed));
+  EXPECT_EQ(shown(), "PodsNotMade: its pods cannot be created: no");
+  EXPECT_EQ(jobs.take_marked().size(), 1U);
+  EXPECT_EQ(warnings, 1) << "once";
+  PodCreated made = refused(1, base::Code::kInternal);
+  made.result = pod("n2");
+  made.result->metadata.labels[std::string{kube::kLabelJobUid}] = "uid";
+  EXPECT_FALSE(pods.answered(made));
+  EXPECT_EQ(shown(), starting);
+  now += seconds{600};
+  EXPECT_FALSE(pods.answered(failed));
+  now += seconds{299};
+  EXPECT_FALSE(pods.answered(failed));
+  now += seconds{1};
+  const auto undo = pods.answered(failed);
+  ASSERT_TRUE(undo);
+  EXPECT_TRUE(undo->api_refused);
+  EXPECT_EQ(undo->message, "no");
+}
+
 // The answer to the start's commit has it, so that it need not be read. It is large, so it is kept
 // only as long as pods can be made of it: not while they are being made, not when the job ends, and
 // not longer than one launch.

@@ -301,6 +301,25 @@ TEST(Operator, AJobWhosePodsAreRefusedSaysWhyUntilItsNextStart) {
   expect_no_violations(world);
 }
 
+// As when a webhook of the namespace is down, whose failurePolicy is Fail. Two minutes are too
+// short to lose the nodes, and ten too long to keep them.
+TEST(Operator, AJobWhosePodsCannotBeMadeSaysSoAndGivesItsNodesBack) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force()));
+  world.server().inject({.verb = "create", .resource = "pods", .code = 500, .count = 1'000});
+  world.apply(gang_job("stuck", 1, ""));
+  world.run_for(minutes{2});
+  EXPECT_EQ(world.state("stuck"), "Running");
+  const std::string ready = world.condition("Job", "stuck", "Ready");
+  EXPECT_TRUE(ready.starts_with("False: PodsNotMade: its pods cannot be created: ")) << ready;
+  const auto has_left = [&] { return world.state("stuck") == "Pending"; };
+  ASSERT_TRUE(world.run_until(has_left, minutes{8})) << world.log_tail();
+  EXPECT_EQ(world.job("stuck").status.reason, "BeginTime");
+  EXPECT_NE(world.job("stuck").status.message.find("injected failure"), std::string::npos);
+  expect_no_violations(world);
+}
+
 // The pod is made and the answer is lost; the quota, which this pod has filled, is judged before
 // its name when it is tried again. The watch is too late to tell that it is there.
 TEST(Operator, APodThatWasMadeIsNotTakenForRefusedByTheQuotaThatItFilled) {
