@@ -1,5 +1,6 @@
 #include "kube/api/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <limits>
@@ -14,6 +15,8 @@ namespace {
 __extension__ typedef __int128 Wide;
 // 2^127 - 1; there is no numeric_limits for this type.
 constexpr Wide kWideMax = (~Wide{0}) ^ (Wide{1} << 127U);
+// The largest Quantity.
+constexpr std::int64_t kMilliMax = std::numeric_limits<std::int64_t>::max();
 
 // A factor as a fraction, since suffixes below 1 (m, u, n) divide.
 struct Scale {
@@ -100,7 +103,8 @@ struct Product {
 };
 
 // Multiplies digit by digit, as on paper, so a fraction may have any number of digits. nullopt if
-// the product does not fit. REQUIRES: `factor` is at most 2^60 thousand.
+// the product does not fit; it is far above kMilliMax then, whatever it is divided by. REQUIRES:
+// `factor` is at most 2^60 thousand.
 std::optional<Product> multiply(const Number& number, Wide factor) {
   Product product;
   // From the right: what is carried over the point is the whole part.
@@ -123,7 +127,8 @@ std::optional<Product> multiply(const Number& number, Wide factor) {
 }  // namespace
 
 // 1. the sign; 2. the digits; 3. the suffix, of units or of an exponent; 4. mantissa x multiply
-//    over divide, each product checked before it is made; 5. rounded up to whole thousandths.
+//    over divide, each product checked before it is made; 5. rounded up to whole thousandths, and
+//    down to the largest Quantity: an object with a larger amount must be readable all the same.
 base::Result<Quantity> parse_quantity(std::string_view text) {
   const auto bad = [&](std::string_view why) {
     return base::invalid_argument("invalid quantity \"" + std::string{text} + "\" (" +
@@ -139,13 +144,13 @@ base::Result<Quantity> parse_quantity(std::string_view text) {
   if (!scale) scale = exponent_of(suffix);
   if (!scale) return bad("unknown suffix \"" + std::string{suffix} + "\"");
   // Multiplied first and divided afterwards, so that nothing is lost in between.
-  const auto product = multiply(number, scale->multiply);
-  if (!product) return bad("too large");
-  // Away from zero, as Quantity.Value() and MilliValue() do.
-  const bool is_cut = product->has_fraction || product->whole % scale->divide != 0;
-  const Wide milli = product->whole / scale->divide + (is_cut ? 1 : 0);
-  if (milli > std::numeric_limits<std::int64_t>::max()) return bad("too large");
-  const auto value = static_cast<std::int64_t>(milli);
+  Wide milli = kMilliMax;
+  if (const auto product = multiply(number, scale->multiply)) {
+    // Away from zero, as Quantity.Value() and MilliValue() do.
+    const bool is_cut = product->has_fraction || product->whole % scale->divide != 0;
+    milli = product->whole / scale->divide + (is_cut ? 1 : 0);
+  }
+  const auto value = static_cast<std::int64_t>(std::min<Wide>(milli, kMilliMax));
   return Quantity::from_milli(negative ? -value : value);
 }
 

@@ -18,8 +18,8 @@ using Bytes = base::StrongInt<struct BytesTag, std::int64_t>;
 using MilliCpu = base::StrongInt<struct MilliCpuTag, std::int64_t>;
 
 // Any resource: cpu, memory, pods, nvidia.com/gpu. Held in thousandths of its unit, which reaches
-// 9.2 PB of memory; a value beyond that does not parse. Finer fractions are rounded up, as
-// Kubernetes does.
+// 9.2 PB of memory. An amount beyond that is read as the largest, as Kubernetes does beyond 2^63 -
+// 1 units. Finer fractions are rounded up, as Kubernetes does, too.
 class Quantity {
  public:
   constexpr Quantity() = default;

@@ -1,5 +1,6 @@
 #include "kube/api/time_format.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdio>
@@ -121,12 +122,14 @@ std::optional<std::int64_t> unit_nanos(std::string_view name) {
 }
 
 // One "1.5h" at the front, in nanoseconds. A long double has 64 bits of mantissa or more, so all
-// nanoseconds of a duration stay exact. The bound of 30 characters keeps its parser from long
-// inputs.
+// nanoseconds of a duration stay exact. The bound keeps its parser from long inputs; the CRDs take
+// durations of 32 characters.
 std::optional<long double> take_term(std::string_view& rest) {
+  constexpr std::size_t kNumberCharactersMax = 32;
   // Only digits and points belong to the number; "1e3s" or "0x1s" is not a duration in Go either.
   const std::size_t number_end = rest.find_first_not_of("0123456789.");
-  if (number_end == 0 || number_end == std::string_view::npos || number_end > 30) {
+  if (number_end == 0 || number_end == std::string_view::npos ||
+      number_end > kNumberCharactersMax) {
     return std::nullopt;
   }
   const std::string_view number = rest.substr(0, number_end);
@@ -158,10 +161,9 @@ std::optional<base::Duration> read_duration(std::string_view text) {
     if (!term) return std::nullopt;
     nanos += *term;
   }
-  // Go's durations end at 2^63 ns, about 292 years.
-  if (nanos > static_cast<long double>(std::numeric_limits<std::int64_t>::max())) {
-    return std::nullopt;
-  }
+  // Go's durations end at 2^63 ns, about 292 years, and so do ours: to no job, and to no program,
+  // does a longer one make a difference, and an object that has one must be readable.
+  nanos = std::min(nanos, static_cast<long double>(std::numeric_limits<std::int64_t>::max()));
   // Half a nanosecond up: "0.3s" is not exact in binary.
   const auto micros = static_cast<std::int64_t>((nanos + 0.5L) / 1000.0L);
   return base::Duration{negative ? -micros : micros};

@@ -9,6 +9,7 @@
 #include "kube/api/time_format.h"
 #include "operator/gang/members.h"
 #include "operator/gang/success_policy.h"
+#include "operator/translate/units.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
 
@@ -204,17 +205,24 @@ class Checker {
       problem(
           "spec.resources.allMemory: excludes memoryPerCPU and memoryPerNode; remove one of them");
     }
-    const auto check_at_least = [&](std::string_view field, const std::optional<kube::Bytes>& value,
-                                    std::int64_t least, std::string_view advice) {
-      if (!value || value->value() >= least) return;
-      problem(std::string{field} + ": " + kube::format_bytes(*value) + " is not possible; " +
-              std::string{advice});
+    const auto check_amount = [&](std::string_view field, const std::optional<kube::Bytes>& value,
+                                  std::int64_t least, std::string_view advice) {
+      if (!value) return;
+      if (value->value() < least) {
+        problem(std::string{field} + ": " + kube::format_bytes(*value) + " is not possible; " +
+                std::string{advice});
+      }
+      // Without the amount: the one that is known may stand for a larger one.
+      if (value->value() > kMemoryBytesMax) {
+        problem(std::string{field} + ": more than " +
+                kube::format_bytes(kube::Bytes{kMemoryBytesMax}) + " is not possible; use less");
+      }
     };
-    check_at_least("spec.resources.memoryPerCPU", spec_.resources.memory_per_cpu, 1,
-                   "use more than 0, or leave it out for the partition's default");
-    check_at_least("spec.resources.memoryPerNode", spec_.resources.memory_per_node, 1,
-                   "use more than 0, or allMemory: true for all memory of the node");
-    check_at_least("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
+    check_amount("spec.resources.memoryPerCPU", spec_.resources.memory_per_cpu, 1,
+                 "use more than 0, or leave it out for the partition's default");
+    check_amount("spec.resources.memoryPerNode", spec_.resources.memory_per_node, 1,
+                 "use more than 0, or allMemory: true for all memory of the node");
+    check_amount("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
   }
 
   // A limit of 0 would end the job at once; the other times may be 0.

@@ -7,8 +7,6 @@
 namespace control {
 namespace {
 
-// 8 PiB: the most whole MiB of memory that a Quantity can hold is little more.
-constexpr std::int64_t kPodMemoryMax = std::int64_t{1} << 53U;
 constexpr const char* kOfAllContainers = "spec.template.spec.containers: together they use ";
 
 // Quantities reach 9.2e18 thousandths, so two of them may not fit into 64 bits. A sum that does not
@@ -52,9 +50,9 @@ PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::strin
   } else if (cpus > 0) {
     shape.cpus = cpus;
   }
-  if (memory > kPodMemoryMax) {
+  if (memory > kMemoryBytesMax) {
     problems.push_back(kOfAllContainers + std::string{"more than "} +
-                       kube::format_bytes(kube::Bytes{kPodMemoryMax}) +
+                       kube::format_bytes(kube::Bytes{kMemoryBytesMax}) +
                        " of memory, which is not possible; use less");
   } else {
     // 0 is legal and says that no container names any: the partition's default holds then.

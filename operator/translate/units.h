@@ -11,6 +11,10 @@ namespace control {
 
 inline constexpr std::int64_t kBytesPerMiB = std::int64_t{1} << 20U;
 
+// 8 PiB, the most memory that a job or a pod may ask for. A Quantity holds little more, and that
+// may stand for any larger amount.
+inline constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 53U;
+
 // Rounded up: a job gets what it asked for at least.
 inline sched::MemoryMiB mib_of(kube::Bytes bytes) {
   return sched::MemoryMiB{(bytes.value() + kBytesPerMiB - 1) / kBytesPerMiB};

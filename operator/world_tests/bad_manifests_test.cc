@@ -11,6 +11,7 @@ namespace control {
 namespace {
 
 using nlohmann::json;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 class BadManifests : public testing::TestWithParam<contract::BadManifest> {};
@@ -96,6 +97,30 @@ TEST(BadManifest, IsToldHoweverMuchIsWrongWithIt) {
   // A sentence has about 1,300 characters, so three of them fit.
   EXPECT_TRUE(says.ends_with("; and 29 more")) << says;
   EXPECT_EQ(world.job("long").status.reason, "NotAccepted");
+}
+
+// Its next start would be by the old spec, and none of its statuses could be written, if the new
+// object could not be read.
+TEST(BadManifest, OfAnEditedJobIsRefusedThoughItsNumbersAreTooLarge) {
+  World world{{}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n[12-16]", {{"overSubscribe", {{"policy", "Never"}}}})));
+  world.apply(gang_job("runs", 5, ""));
+  world.run_for(seconds{5});
+  world.apply(gang_job("waits", 1, ""));
+  world.run_for(seconds{5});
+  world.patch_job("waits", {{"resources", {{"memoryPerNode", "99999999999Ei"}}},
+                            {"lifecycle", {{"ttlAfterFinished", "9999999h"}}}});
+  world.patch_job("runs", {{"control", {{"cancel", true}}}});
+  world.run_for(minutes{2});
+  EXPECT_EQ(
+      world.condition("Job", "waits", "Accepted"),
+      "False: Invalid: spec.resources.memoryPerNode: more than 8Pi is not possible; use less");
+  EXPECT_EQ(world.state("waits"), "Pending");
+  world.patch_job("waits", {{"resources", {{"memoryPerNode", nullptr}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, minutes{1}))
+      << world.log_tail();
+  expect_no_violations(world);
 }
 
 // A folder that moved would leave an empty table, and no test above would run or fail.
