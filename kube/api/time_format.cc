@@ -92,12 +92,12 @@ std::optional<base::Instant> read_instant(std::string_view rest) {
   const auto offset = take_offset(rest);
   if (!offset || !rest.empty()) return std::nullopt;
   // Local time minus how far it is ahead gives UTC. An offset, or a leap second, can lead out of
-  // the years that have four digits, and what is read must be what can be written.
+  // the years that have four digits, and what is read must be what can be written: the first or the
+  // last instant of these years is read instead.
   const base::Instant at = base::Instant{std::chrono::sys_days{date}} + *time_of_day - *offset;
   constexpr base::Instant kFirst{std::chrono::sys_days{std::chrono::year{0} / 1 / 1}};
   constexpr base::Instant kEnd{std::chrono::sys_days{std::chrono::year{10'000} / 1 / 1}};
-  if (at < kFirst || at >= kEnd) return std::nullopt;
-  return at;
+  return std::clamp(at, kFirst, kEnd - base::Duration{1});
 }
 
 // Nanoseconds of one unit; Go knows both spellings of micro.

@@ -10,7 +10,8 @@
 namespace kube {
 
 // RFC 3339 with any offset and 0 to 9 fractional digits (finer than a microsecond is cut off):
-// metav1.Time and MicroTime. kInvalidArgument quotes the text.
+// metav1.Time and MicroTime. An offset does not lead out of the years 0 to 9999.
+// kInvalidArgument quotes the text.
 base::Result<base::Instant> parse_instant(std::string_view text);
 
 // metav1.Time, "2026-01-01T00:00:30Z": whole seconds, rounded down.
