@@ -87,7 +87,10 @@ class Bench {
     templates_.learn(job.metadata.uid, job.spec.pod_template);  // as the informer does
     server_.put(std::move(job));
   }
-  void remove_job(const std::string& name) { server_.remove<kube::Job>({"bench", name}); }
+  void remove_job(const std::string& name) {
+    templates_.forget("uid-" + name);
+    server_.remove<kube::Job>({"bench", name});
+  }
 
   // A new leader, until it has nothing left to do at once. Returns its CPU time.
   double lead() {

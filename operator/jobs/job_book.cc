@@ -224,7 +224,6 @@ bool JobBook::put_away(JobRecord& job) {
   if (!says_it_all(job)) return false;
   const std::string uid = job.uid;
   finished_[uid] = {job.object, job.arrival, job.id};
-  templates_.forget(uid);
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, uid});
   marked_.erase(uid);
@@ -255,7 +254,6 @@ void JobBook::forget(JobRecord& job) {
   // Every index by which the job can be found is emptied before the record goes: unfinished_ holds
   // a raw pointer to it.
   unfinished_.erase(uid);
-  templates_.forget(uid);
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, uid});
   marked_.erase(uid);

@@ -25,7 +25,7 @@ namespace control {
 class JobBook {
  public:
   // `now`: of the present step. All references must live longer than this.
-  JobBook(const base::Instant& now, TemplateBook& templates, const PodIndex& pods)
+  JobBook(const base::Instant& now, const TemplateBook& templates, const PodIndex& pods)
       : now_{now}, templates_{templates}, pods_{pods} {}
 
   // --- what is seen ---
@@ -113,7 +113,7 @@ class JobBook {
   JobRecord* take_out(const std::string& uid);
 
   const base::Instant& now_;
-  TemplateBook& templates_;
+  const TemplateBook& templates_;
   const PodIndex& pods_;
   bool is_restored_ = false;
   std::int64_t arrivals_ = 0;

@@ -203,21 +203,18 @@ TEST_F(JobBookTest, AJobWithSomethingLeftToSayIsNotPutAway) {
   }
 }
 
-// Nothing is left of its record: no timer, no mark, no number, no template. A timer that stayed
-// would look for a record that is gone.
+// Nothing is left of its record: no timer, no mark, no number. A timer that stayed would look for a
+// record that is gone.
 TEST_F(JobBookTest, AJobThatIsPutAwayLeavesNothingButItsObject) {
   see({ended_job("done", "1", 3)});
-  templates.learn("uid-done", {});
   JobRecord& job = *book.find("uid-done");
   book.set_timer(job, kStart + seconds{5});
   book.mark(job, WriteUrgency::kInforms);
   job.status.unmark();
-  job.pod_template = templates.find("uid-done");
   ASSERT_TRUE(book.put_away(job));
   EXPECT_EQ(book.next_due(), base::kNever);
   EXPECT_TRUE(book.marked().empty());
   EXPECT_EQ(book.find(sched::JobId{3}), nullptr);
-  EXPECT_EQ(templates.find("uid-done"), nullptr);
   EXPECT_EQ(book.peek("uid-done"), nullptr);
 }
 
@@ -317,13 +314,11 @@ TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
   book.set_timer(*job, kStart);
   book.set_id(*job, sched::JobId{7});
   book.mark(*job, WriteUrgency::kUrgent);
-  templates.learn("uid-one", {});
   book.forget(*job);
   EXPECT_EQ(book.size(), 1);
   EXPECT_EQ(book.find("uid-one"), nullptr);
   EXPECT_EQ(book.find(sched::JobId{7}), nullptr);
   EXPECT_TRUE(book.marked().empty());
-  EXPECT_EQ(templates.find("uid-one"), nullptr);
   book.for_each_unfinished([](const JobRecord& left) { EXPECT_EQ(left.uid, "uid-again"); });
   EXPECT_EQ(book.next_due(), base::kNever);
 }

@@ -1,6 +1,7 @@
 // The facts of each Job's template after the informer dropped it, and for a moment the whole ones
-// of new batch Jobs. Written by the informer's thread before the job itself reaches the loop, read
-// and cleaned by the loop.
+// of new batch Jobs. Of Jobs the informer's thread alone writes: it learns a template before the
+// job itself reaches the loop, and forgets it when the job has ended or is gone, whether the loop
+// has seen the job or not. The loop reads, and each record keeps what it has read.
 #pragma once
 
 #include <functional>
@@ -31,7 +32,7 @@ class TemplateBook {
     const std::lock_guard lock{mu_};
     facts_.try_emplace(uid, std::move(facts));
   }
-  // Null when nothing was learnt.
+  // Null: nothing was learnt, or the job has ended or is gone.
   std::shared_ptr<const TemplateFacts> find(const std::string& uid) const {
     const std::lock_guard lock{mu_};
     const auto found = facts_.find(uid);

@@ -10,28 +10,36 @@ namespace {
 // What an informer does with a change: it leaves the object in the inbox and wakes the loop. All of
 // it runs on the thread of that informer, which does nothing else, so a slow loop never holds up a
 // watch.
+//
+// `gone` is called with the last state of each object that does not exist any more, before the
+// inbox hears of it: there an object that came and went between two looks of the loop leaves no
+// trace.
 template <typename T>
 typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnError& on_error,
-                                              bool (*may_wait)(const T&)) {
+                                              bool (*may_wait)(const T&),
+                                              std::function<void(const T&)> gone) {
   using Pointer = typename kube::Informer<T>::Pointer;
-  return {
-      .on_add = [&inbox, may_wait](
-                    const Pointer& object) { inbox.changed<T>(object, may_wait(*object)); },
-      .on_update =
-          [&inbox, may_wait](const Pointer& before, const Pointer& object) {
-            inbox.changed<T>(object, may_wait(*before) && may_wait(*object));
-          },
-      // Only the key goes on. An object that is deleted and made anew between two looks of the loop
-      // is one change (inbox.h).
-      .on_delete = [&inbox, may_wait](
-                       const Pointer& last) { inbox.deleted<T>(*last, may_wait(*last)); },
-      // One object that cannot be read must not stop the watch of its kind: it is told of and
-      // skipped.
-      .on_undecodable =
-          [on_error](const kube::Undecodable& bad) {
-            on_error(T::kResource.kind, bad.error.with_context(kube::to_string(bad.key)));
-          },
-      .on_error = [on_error](const base::Error& error) { on_error(T::kResource.kind, error); }};
+  return {.on_add = [&inbox, may_wait](
+                        const Pointer& object) { inbox.changed<T>(object, may_wait(*object)); },
+          .on_update =
+              [&inbox, may_wait, gone](const Pointer& before, const Pointer& object) {
+                if (before->metadata.uid != object->metadata.uid) gone(*before);
+                inbox.changed<T>(object, may_wait(*before) && may_wait(*object));
+              },
+          // Only the key goes on. An object that is deleted and made anew between two looks of the
+          // loop is one change (inbox.h).
+          .on_delete =
+              [&inbox, may_wait, gone](const Pointer& last) {
+                gone(*last);
+                inbox.deleted<T>(*last, may_wait(*last));
+              },
+          // One object that cannot be read must not stop the watch of its kind: it is told of and
+          // skipped.
+          .on_undecodable =
+              [on_error](const kube::Undecodable& bad) {
+                on_error(T::kResource.kind, bad.error.with_context(kube::to_string(bad.key)));
+              },
+          .on_error = [on_error](const base::Error& error) { on_error(T::kResource.kind, error); }};
 }
 
 // How a kind is watched: the thread's name, and what of an object is kept (kept_fields.h).
@@ -51,13 +59,18 @@ struct Watch<kube::Job> {
   // is in memory only as long as it is read, and TemplateBook takes calls from several threads.
   static void slim(kube::Job& job, TemplateBook& templates) {
     // A job that has ended makes no more pods.
-    if (!job.status.state || !kube::is_final(*job.status.state)) {
+    if (job.status.state && kube::is_final(*job.status.state)) {
+      templates.forget(job.metadata.uid);
+    } else {
       // Only facts about the template are kept (TemplateFacts); it is read again when pods are
       // made.
       templates.learn(job.metadata.uid, job.spec.pod_template);
     }
     job.spec.pod_template = {};
     keep_what_jobs_need(job.metadata);
+  }
+  static void gone(const kube::Job& job, TemplateBook& templates) {
+    templates.forget(job.metadata.uid);
   }
 };
 template <>
@@ -127,8 +140,12 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
     if constexpr (requires(const T& object) { Watch<T>::may_wait(object); }) {
       may_wait = Watch<T>::may_wait;
     }
+    std::function<void(const T&)> gone = [](const T&) {};
+    if constexpr (requires(const T& object) { Watch<T>::gone(object, templates); }) {
+      gone = [&templates](const T& object) { Watch<T>::gone(object, templates); };
+    }
     std::get<Pointer<T>>(informers_) = std::make_unique<kube::Informer<T>>(
-        client, clock, std::move(options), handlers<T>(inbox, on_error, may_wait),
+        client, clock, std::move(options), handlers<T>(inbox, on_error, may_wait, std::move(gone)),
         [&templates](T& object) { Watch<T>::slim(object, templates); }, std::move(wants));
   });
 }

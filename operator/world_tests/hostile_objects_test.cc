@@ -40,11 +40,16 @@ class HostileObjects : public ::testing::Test {
     const auto made =
         world_.client().create_json<T>(T::kResource.namespaced ? "team-a" : "", object);
     ASSERT_TRUE(made.ok()) << made.error().message.substr(0, 300);
-    for (auto& [name, step] : informers_.steps()) (void)step({});
+    look();
     const Inbox::Batch batch = inbox_.take();
     const auto found = batch.of<T>().find(kube::key_of(made->metadata));
     ASSERT_NE(found, batch.of<T>().end());
     EXPECT_LE(kube::encode(*found->second).dump().size(), kKeptBytesMax);
+  }
+
+  // Each informer lists, or reads what its watch has.
+  void look() {
+    for (auto& [name, step] : informers_.steps()) (void)step({});
   }
 
   // A pod whose argument and environment are as long as they may be.
@@ -89,6 +94,43 @@ TEST_F(HostileObjects, OfAJobLittleIsHandedOn) {
   job["metadata"]["namespace"] = "team-a";
   job["spec"]["template"]["spec"].merge_patch(pod_spec());
   expect_little<kube::Job>(job);
+}
+
+// The loop looks at none of these jobs: for it one that was made and deleted between two of its
+// steps has never been. A user who makes and deletes jobs in a loop, while the operator is busy,
+// must not fill its memory with what is kept of their templates.
+TEST_F(HostileObjects, OfAJobThatEndsOrGoesNoTemplateIsKept) {
+  json job = gang_job("short", 1, "5s");
+  job["metadata"]["namespace"] = "team-a";
+  const auto make = [&] {
+    const auto made = world_.client().create_json<kube::Job>("team-a", job);
+    EXPECT_TRUE(made.ok());
+    return made->metadata.uid;
+  };
+  // 1. deleted, as a watch shows it
+  look();
+  const std::string deleted = make();
+  look();
+  EXPECT_NE(templates_.find(deleted), nullptr);
+  world_.remove_job("short");
+  look();
+  EXPECT_EQ(templates_.find(deleted), nullptr);
+  // 2. replaced under its name, as a list after a gap shows it
+  const std::string replaced = make();
+  look();
+  world_.remove_job("short");
+  const std::string ends = make();
+  world_.server().compact();
+  look();
+  look();
+  EXPECT_EQ(templates_.find(replaced), nullptr);
+  EXPECT_NE(templates_.find(ends), nullptr);
+  // 3. it ends
+  ASSERT_TRUE(world_.client()
+                  .patch_status<kube::Job>({"team-a", "short"}, {{"status", {{"state", "Failed"}}}})
+                  .ok());
+  look();
+  EXPECT_EQ(templates_.find(ends), nullptr);
 }
 
 TEST_F(HostileObjects, OfABatchJobLittleIsHandedOn) {
