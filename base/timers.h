@@ -5,6 +5,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -37,7 +39,7 @@ class Timers {
   void clear(const Key& key) {
     const auto found = instant_of_.find(key);
     if (found == instant_of_.end()) return;
-    by_instant_.erase({found->second, key});
+    by_instant_.erase(Entry{found->second, key});
     instant_of_.erase(found);
   }
 
@@ -53,13 +55,20 @@ class Timers {
     if (by_instant_.empty()) return std::nullopt;
     return by_instant_.begin()->first;
   }
+  // The earliest instant that is still to come, or nothing.
+  std::optional<Instant> next_after(Instant now) const {
+    const auto found = by_instant_.upper_bound(now);
+    if (found == by_instant_.end()) return std::nullopt;
+    return found->first;
+  }
   // By key.
   const std::map<Key, Instant>& all() const { return instant_of_; }
 
-  // Clears the timers that are due by now and returns their keys, ascending.
-  std::vector<Key> take_due(Instant now) {
+  // Clears the timers that are due by now, those that have been due for the longest time first, and
+  // at most `most` of them. Returns their keys, ascending.
+  std::vector<Key> take_due(Instant now, std::size_t most = kAll) {
     std::vector<Key> due;
-    while (!by_instant_.empty() && by_instant_.begin()->first <= now) {
+    while (due.size() < most && !by_instant_.empty() && by_instant_.begin()->first <= now) {
       due.push_back(by_instant_.begin()->second);
       instant_of_.erase(due.back());
       by_instant_.erase(by_instant_.begin());
@@ -69,16 +78,27 @@ class Timers {
   }
 
  private:
+  static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+
+  using Entry = std::pair<Instant, Key>;
+  // Also finds by the instant alone.
+  struct Earlier {
+    using is_transparent = void;
+    bool operator()(const Entry& a, const Entry& b) const { return a < b; }
+    bool operator()(const Instant& a, const Entry& b) const { return a < b.first; }
+    bool operator()(const Entry& a, const Instant& b) const { return a.first < b; }
+  };
+
   // A pair of by_instant_ contains the instant, so it is made anew.
   void move(typename std::map<Key, Instant>::iterator found, Instant at) {
     if (found->second == at) return;
-    by_instant_.erase({found->second, found->first});
+    by_instant_.erase(Entry{found->second, found->first});
     by_instant_.emplace(at, found->first);
     found->second = at;
   }
 
   std::map<Key, Instant> instant_of_;
-  std::set<std::pair<Instant, Key>> by_instant_;
+  std::set<Entry, Earlier> by_instant_;
 };
 
 }  // namespace base

@@ -49,5 +49,21 @@ TEST(Timers, TakeWhatIsDueInTheOrderOfTheKeys) {
   EXPECT_FALSE(timers.empty());
 }
 
+// A caller that has room for two takes the two that have waited for the longest time. The third
+// stays, and is not what the caller waits for.
+TEST(Timers, TakeAsManyAsThereIsRoomForTheEarliestFirst) {
+  Timers<int> timers;
+  timers.set(1, at(6));
+  timers.set(2, at(5));
+  timers.set(3, at(4));
+  timers.set(4, at(20));
+  EXPECT_EQ(timers.take_due(at(10), 0), std::vector<int>{});
+  EXPECT_EQ(timers.take_due(at(10), 2), (std::vector<int>{2, 3}));
+  EXPECT_EQ(timers.next(), at(6));
+  EXPECT_EQ(timers.next_after(at(10)), at(20));
+  EXPECT_EQ(timers.next_after(at(20)), std::nullopt);
+  EXPECT_EQ(timers.take_due(at(10), 2), std::vector<int>{1});
+}
+
 }  // namespace
 }  // namespace base

@@ -381,19 +381,29 @@ std::vector<Effect> AdoptedJobs::due(InformBudget& budget, std::size_t room, bas
   std::vector<Effect> effects;
   Means means{budget, room};
   for (std::string& uid : timers_.take_due(now)) touched_.insert(std::move(uid));
+  // Those whose Job of ours has waited longest for room come first. It may not be wanted any more.
+  while (means.room > 0 && !to_make_.empty()) {
+    look_and_write(std::string{to_make_.first()}, means, now, effects);
+    (void)to_make_.take_first();
+  }
   take_from_lines(means);
   for (const std::string& uid : std::exchange(touched_, {})) {
-    const auto found = adopted_.find(uid);
-    if (found == adopted_.end() || found->second.object == nullptr) continue;
-    // 1. which Jobs of ours are made or deleted, and what the status should say
-    look(uid, found->second, now, effects);
-    // 2. the difference to what is stored, now or when its turn comes
-    write(uid, found->second, means, now, effects);
+    look_and_write(uid, means, now, effects);
   }
   return effects;
 }
 
-void AdoptedJobs::look(const std::string& uid, Adopted& adopted, base::Instant now,
+void AdoptedJobs::look_and_write(const std::string& uid, Means& means, base::Instant now,
+                                 std::vector<Effect>& effects) {
+  const auto found = adopted_.find(uid);
+  if (found == adopted_.end() || found->second.object == nullptr) return;
+  // 1. which Jobs of ours are made or deleted, and what the status should say
+  look(uid, found->second, means, now, effects);
+  // 2. the difference to what is stored, now or when its turn comes
+  write(uid, found->second, means, now, effects);
+}
+
+void AdoptedJobs::look(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
                        std::vector<Effect>& effects) {
   const kube::BatchJob& object = *adopted.object;
   forget_unseen(adopted, now);
@@ -407,7 +417,7 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, base::Instant n
     if (!object.metadata.deletion_timestamp) delete_leftovers(uid, adopted, now, effects);
     return;
   }
-  const BatchView view = view_of(adopted, now, effects);
+  const BatchView view = view_of(adopted, means, now, effects);
   if (adopted.creation.due() > now && adopted.creation.due() != base::kNever) {
     timers_.set_no_later(uid, adopted.creation.due());
   }
@@ -515,7 +525,8 @@ std::vector<int> AdoptedJobs::succeeded_so_far(const Adopted& adopted) {
   return all;
 }
 
-BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects) {
+BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now,
+                               std::vector<Effect>& effects) {
   const Failed failed = failed_attempts(adopted);
   const kube::BatchJobSpec& spec = adopted.object->spec;
   BatchView view;
@@ -541,7 +552,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, base::Instant now, std::vector<
   } else if (spec.suspend) {
     view = view_of_suspended(adopted, now, effects);
   } else if (present == nullptr) {
-    view = view_without_job(adopted, failed, now, effects);
+    view = view_without_job(adopted, failed, means, now, effects);
   } else {
     view = live_view(present->status);
     view.active = present->active;
@@ -579,8 +590,8 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
 }
 
 // The present attempt has no Job yet.
-BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
-                                        std::vector<Effect>& effects) {
+BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, Means& means,
+                                        base::Instant now, std::vector<Effect>& effects) {
   // Pods of the one before it may be left after a suspension, under the same host names.
   for (const auto& [uid, job] : adopted.jobs) {
     if (job.deleted) {
@@ -634,7 +645,8 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
     return {.phase = Phase::kComplete, .start = failed.start};
   }
   // After a refusal the next try waits for the back-off; look() has set its timer.
-  if (adopted.creation.may_begin(now)) {
+  if (adopted.creation.may_begin(now) &&
+      to_make_.may_go(adopted.object->metadata.uid, means.room)) {
     adopted.creation.begin();
     effects.push_back(creation_of(adopted, std::move(verdict.job)));
   }

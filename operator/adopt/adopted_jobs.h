@@ -76,9 +76,10 @@ class AdoptedJobs {
   // The outcome of find_status(uid) has been told to the mirror.
   void look_again(const std::string& uid);
 
-  // The writes that are due. What clients wait for is written at once; numbers of pods as far as
-  // there is `room` (CountedWriter), or budget; what is out of date soon, and why a batch Job
-  // waits, as far as the budget goes.
+  // The writes that are due. What clients wait for is written at once; Jobs of ours are made as far
+  // as there is `room` (CountedWriter), and numbers of pods are written with what is left of it, or
+  // from the budget; what is out of date soon, and why a batch Job waits, as far as the budget
+  // goes.
   std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;
@@ -127,7 +128,9 @@ class AdoptedJobs {
   void put_job(const kube::Job& object, OurJob job);
   void drop_if_unknown(const std::string& uid);
   static void count_orphans(const Adopted& adopted, BatchView& view);
-  void look(const std::string& uid, Adopted& adopted, base::Instant now,
+  void look_and_write(const std::string& uid, Means& means, base::Instant now,
+                      std::vector<Effect>& effects);
+  void look(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
             std::vector<Effect>& effects);
   // A summary of the attempts that have failed.
   struct Failed {
@@ -143,10 +146,11 @@ class AdoptedJobs {
                   std::vector<Effect>& effects);
   void delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
                         std::vector<Effect>& effects);
-  BatchView view_of(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
+  BatchView view_of(Adopted& adopted, Means& means, base::Instant now,
+                    std::vector<Effect>& effects);
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
-  BatchView view_without_job(Adopted& adopted, const Failed& failed, base::Instant now,
-                             std::vector<Effect>& effects);
+  BatchView view_without_job(Adopted& adopted, const Failed& failed, Means& means,
+                             base::Instant now, std::vector<Effect>& effects);
   void write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
              std::vector<Effect>& effects);
   bool may_inform(const std::string& uid, Adopted& adopted, Means& means, base::Instant now);
@@ -162,6 +166,8 @@ class AdoptedJobs {
   std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod
   std::set<std::string> touched_;
   base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
+  // UIDs of batch Jobs whose Job of ours is to be made and found no room.
+  WaitingLine to_make_;
   // UIDs of batch Jobs whose numbers found no room, or whose reasons found no budget. However many
   // they are, only as many are looked at again as may be written.
   WaitingLine numbers_wait_, reasons_wait_;

@@ -245,6 +245,38 @@ TEST_F(AdoptedJobsTest, AStartGivesWayToWritesForWhichPodsWait) {
   EXPECT_THAT(write_with(1), IsEmpty()) << "it is under way";
 }
 
+// Thousands of batch Jobs were made while the operator was away. Each creation of a Job of ours is
+// a write like any other, in the order in which they were found to be missing. One that has been
+// suspended meanwhile gets none.
+TEST_F(AdoptedJobsTest, JobsAreMadeAsFarAsThereIsRoom) {
+  const auto made_with = [&](std::size_t room) {
+    std::string names;
+    for (const Effect& effect : adopted_.due(budget_, room, now_)) {
+      if (const auto* create = std::get_if<CreateJob>(&effect)) {
+        names += create->job->metadata.name;
+      }
+    }
+    return names;
+  };
+  const auto show_another = [&](const std::string& name, bool is_suspended) {
+    kube::BatchJob other = batch_;
+    other.metadata.name = other.metadata.uid = name;
+    other.metadata.resource_version = std::to_string(++version_);
+    other.spec.suspend = is_suspended;
+    show(other);
+  };
+  show_another("b", false);
+  show_another("c", false);
+  show_another("d", false);
+  EXPECT_EQ(made_with(1), "b");
+  EXPECT_EQ(made_with(0), "");
+  show_another("a", false);
+  show_another("c", true);
+  EXPECT_EQ(made_with(1), "d") << "it came before a";
+  EXPECT_EQ(made_with(5), "a");
+  EXPECT_EQ(made_with(5), "") << "they are under way";
+}
+
 // Users and other controllers wait for the end of a Job: it is told even if nothing else may be
 // written.
 TEST_F(AdoptedJobsTest, AnEndNeedsNeitherTimeNorRoom) {

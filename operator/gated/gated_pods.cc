@@ -174,21 +174,29 @@ void GatedPods::answered(const PodNoted& outcome, base::Instant now) {
   }
 }
 
-std::vector<Effect> GatedPods::due(InformBudget& budget, base::Instant now) {
+std::vector<Effect> GatedPods::due(InformBudget& budget, std::size_t room, base::Instant now) {
   std::vector<Effect> effects;
+  room_ = room;
   for (GangKey& key : timers_.take_due(now)) touched_.insert(std::move(key));
-  for (const GangKey& key : std::exchange(touched_, {})) {
-    const auto found = gangs_.find(key);
-    if (found == gangs_.end()) continue;
-    Gang& gang = found->second;
-    look(key, gang, now, effects);
-    // The Gang counts the tries of its Job's creation, so it stays until the answer has come.
-    if (!gang.pods.empty() || !gang.jobs.empty() || gang.creation.is_under_way()) continue;
-    timers_.clear(key);
-    gangs_.erase(found);
+  // Those whose Job has waited longest for room come first. It may not be wanted any more.
+  while (room_ > 0 && !to_make_.empty()) {
+    look_at(GangKey{to_make_.first()}, now, effects);
+    (void)to_make_.take_first();
   }
+  for (const GangKey& key : std::exchange(touched_, {})) look_at(key, now, effects);
   write_notes(budget, now, effects);
   return effects;
+}
+
+void GatedPods::look_at(const GangKey& key, base::Instant now, std::vector<Effect>& effects) {
+  const auto found = gangs_.find(key);
+  if (found == gangs_.end()) return;
+  Gang& gang = found->second;
+  look(key, gang, now, effects);
+  // The Gang counts the tries of its Job's creation, so it stays until the answer has come.
+  if (!gang.pods.empty() || !gang.jobs.empty() || gang.creation.is_under_way()) return;
+  timers_.clear(key);
+  gangs_.erase(found);
 }
 
 void GatedPods::look(const GangKey& key, Gang& gang, base::Instant now,
@@ -293,10 +301,12 @@ GatedPods::Note GatedPods::note_of(const GangKey& key, Gang& gang, std::vector<P
   }
   if (verdict.kind == PodGangVerdict::Kind::kRefused) return {"NotSupported", verdict.message};
   if (gang.creation.may_begin(now)) {
-    // Begun before the effect is handed over: the next step must not ask a second time.
-    gang.creation.begin();
-    being_made_[kube::key_of(verdict.job.metadata)] = key;
-    effects.emplace_back(CreateJob{std::move(verdict.job)});
+    if (to_make_.may_go(key, room_)) {
+      // Begun before the effect is handed over: the next step must not ask a second time.
+      gang.creation.begin();
+      being_made_[kube::key_of(verdict.job.metadata)] = key;
+      effects.emplace_back(CreateJob{std::move(verdict.job)});
+    }
     // The last creation failed and its back-off runs. While one is under way its answer touches the
     // gang.
   } else if (!gang.creation.is_under_way()) {

@@ -17,6 +17,7 @@
 //      moment. Nothing is read of the PodGroup when the Job exists.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@
 #include "operator/loop/report.h"
 #include "operator/publish/attempts.h"
 #include "operator/publish/inform_budget.h"
+#include "operator/publish/waiting_line.h"
 #include "operator/translate/pod_gang_translation.h"
 #include "operator/write/effect.h"
 
@@ -63,8 +65,9 @@ class GatedPods {
   void answered(const JobCreated& outcome, base::Instant now);
   void answered(const PodNoted& outcome, base::Instant now);
 
-  // The writes that are due. Conditions of pods only inform: they are paid from the budget.
-  std::vector<Effect> due(InformBudget& budget, base::Instant now);
+  // The writes that are due. Jobs are made as far as there is `room` (CountedWriter). Conditions of
+  // pods only inform: they are paid from the budget.
+  std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;
 
@@ -105,6 +108,7 @@ class GatedPods {
   void put_job(const std::shared_ptr<const kube::Job>& object, bool waits,
                std::optional<std::string> ended);
   void forget_pod(const kube::ObjectKey& key);
+  void look_at(const GangKey& key, base::Instant now, std::vector<Effect>& effects);
   void look(const GangKey& key, Gang& gang, base::Instant now, std::vector<Effect>& effects);
   void forget_unseen_jobs(const GangKey& key, const Gang& gang, base::Instant now);
   void delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant now,
@@ -124,6 +128,8 @@ class GatedPods {
   std::map<std::string, std::string> job_of_pod_;  // UIDs
   std::map<kube::ObjectKey, GangKey> being_made_;  // by the Job's key
   std::set<GangKey> touched_;
+  std::size_t room_ = 0;            // what is left of it in the present call of due()
+  WaitingLineOf<GangKey> to_make_;  // gangs whose Job is to be made and found no room
   base::Timers<GangKey> timers_;                      // when to look again
   std::map<kube::ObjectKey, base::Instant> to_note_;  // pods whose note may be wrong
   std::set<std::string> noting_;                      // UIDs of pods whose note is being written

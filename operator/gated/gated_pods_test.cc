@@ -60,7 +60,7 @@ class GatedPodsTest : public testing::Test {
   // Notes of pods are left out.
   std::vector<Effect> due() {
     budget_.refill(now_, false);
-    std::vector<Effect> effects = gated_.due(budget_, now_);
+    std::vector<Effect> effects = gated_.due(budget_, room_, now_);
     std::erase_if(effects,
                   [](const Effect& effect) { return std::holds_alternative<NotePod>(effect); });
     return effects;
@@ -77,11 +77,30 @@ class GatedPodsTest : public testing::Test {
   }
 
   base::Instant now_ = kube::ManualClock::kStart;
+  std::size_t room_ = 64;
   int made_count_ = 0;
   const Report report_{LoopHooks{}};
   InformBudget budget_;
   GatedPods gated_{report_};
 };
+
+// The Job is a write like any other. If a pod goes while it waits for room, it is not made.
+TEST_F(GatedPodsTest, AJobIsMadeWhenThereIsRoom) {
+  room_ = 0;
+  pod_appears("a");
+  pod_appears("b");
+  EXPECT_THAT(due(), IsEmpty());
+  room_ = 1;
+  (void)is_made(due());
+  EXPECT_THAT(due(), IsEmpty()) << "it was made";
+  room_ = 0;
+  pod_appears("c");
+  pod_appears("d");
+  EXPECT_THAT(due(), IsEmpty());
+  gated_.observe({"team-a", "d"}, nullptr);
+  room_ = 1;
+  EXPECT_THAT(due(), IsEmpty());
+}
 
 // It was deleted before a watch showed it: no watch will say that it is gone.
 TEST_F(GatedPodsTest, AJobThatIsNeverSeenIsMadeAgain) {

@@ -1,14 +1,14 @@
 // TimeToLive: Jobs that have ended are deleted after their spec.lifecycle.ttlAfterFinished.
 #pragma once
 
+#include <cstddef>
 #include <map>
-#include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "api/job.h"
 #include "base/time.h"
+#include "base/timers.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -17,24 +17,25 @@ namespace control {
 // the logarithm of their number, and in `due` those that are deleted.
 class TimeToLive {
  public:
-  // Of a job that has ended, whenever its spec or its status changed.
-  void observe(const kube::ObjectKey& key, const std::string& uid, const kube::JobSpec& spec,
-               const kube::JobStatus& status);
+  // Of a job that has ended, whenever its object or its status, as it is wanted, changed.
+  void observe(const kube::Job& object, const kube::JobStatus& status);
   // The object is gone.
   void forget(const std::string& uid);
 
-  // Each is tried once a minute until it is forgotten: what became of a try does not matter.
-  std::vector<DeleteJob> due(base::Instant now);
-  base::Instant next_due() const;
+  // As many as there is `room` for (CountedWriter), those whose time was over first. Each is tried
+  // once a minute until a watch shows that it is being deleted, or gone: what became of a try does
+  // not matter.
+  std::vector<DeleteJob> due(base::Instant now, std::size_t room);
+  // Never in the past: a job that finds no room waits for the outcome of another write.
+  base::Instant next_due(base::Instant now) const;
 
  private:
   struct Entry {
     kube::ObjectKey key;
-    base::Instant end{};       // of its life
-    base::Instant next_try{};  // its place in order_
+    base::Instant end{};  // of its life
   };
   std::map<std::string, Entry> jobs_;  // by UID
-  std::set<std::pair<base::Instant, std::string>> order_;
+  base::Timers<std::string> tries_;    // of the same
 };
 
 }  // namespace control

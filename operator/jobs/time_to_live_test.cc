@@ -11,12 +11,16 @@ using std::chrono::seconds;
 constexpr base::Instant kEnd{seconds{1'000}};
 const kube::ObjectKey kKey{"team-a", "train"};
 const DeleteJob kDelete{kKey, "uid"};
+constexpr std::size_t kTtlRoom = 100;  // enough
 
-// A spec with that ttlAfterFinished, or without one.
-kube::JobSpec lives(std::optional<base::Duration> after) {
-  kube::JobSpec spec;
-  spec.lifecycle.ttl_after_finished = after;
-  return spec;
+// A Job with that ttlAfterFinished, or without one.
+kube::Job lives(std::optional<base::Duration> after, const std::string& uid = "uid") {
+  kube::Job job;
+  job.metadata.name = kKey.name;
+  job.metadata.ns = kKey.ns;
+  job.metadata.uid = uid;
+  job.spec.lifecycle.ttl_after_finished = after;
+  return job;
 }
 
 // The status of a job that ended at that time.
@@ -30,46 +34,73 @@ kube::JobStatus ended(std::optional<base::Instant> at) {
 // the result. The UID goes with the deletion, so a new Job of the same name is not hit.
 TEST(TimeToLive, DeletesAJobWhenItsTimeIsOver) {
   TimeToLive ttl;
-  ttl.observe(kKey, "uid", lives(seconds{30}), ended(kEnd));
-  EXPECT_EQ(ttl.next_due(), kEnd + seconds{30});
-  EXPECT_TRUE(ttl.due(kEnd + seconds{29}).empty());
-  EXPECT_EQ(ttl.due(kEnd + seconds{30}), std::vector{kDelete});
+  ttl.observe(lives(seconds{30}), ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), kEnd + seconds{30});
+  EXPECT_TRUE(ttl.due(kEnd + seconds{29}, kTtlRoom).empty());
+  EXPECT_EQ(ttl.due(kEnd + seconds{30}, kTtlRoom), std::vector{kDelete});
 }
 
-// A deletion may fail, or wait for a finalizer; no answer is needed, since only the watch ends the
-// tries. A status that is stored meanwhile must not begin the minute anew, nor bring a second try
-// at once.
+// A deletion may fail; no answer is needed, since only the watch ends the tries. A status that is
+// stored meanwhile must not begin the minute anew, nor bring a second try at once.
 TEST(TimeToLive, TriesOnceAMinuteUntilTheJobIsGone) {
   TimeToLive ttl;
-  ttl.observe(kKey, "uid", lives(seconds{0}), ended(kEnd));
-  EXPECT_EQ(ttl.due(kEnd), std::vector{kDelete});
-  ttl.observe(kKey, "uid", lives(seconds{0}), ended(kEnd));  // its status was stored meanwhile
-  EXPECT_TRUE(ttl.due(kEnd + seconds{59}).empty());
-  EXPECT_EQ(ttl.next_due(), kEnd + minutes{1});
-  EXPECT_EQ(ttl.due(kEnd + minutes{1}), std::vector{kDelete});
+  ttl.observe(lives(seconds{0}), ended(kEnd));
+  EXPECT_EQ(ttl.due(kEnd, kTtlRoom), std::vector{kDelete});
+  ttl.observe(lives(seconds{0}), ended(kEnd));  // its status was stored meanwhile
+  EXPECT_TRUE(ttl.due(kEnd + seconds{59}, kTtlRoom).empty());
+  EXPECT_EQ(ttl.next_due(kEnd), kEnd + minutes{1});
+  EXPECT_EQ(ttl.due(kEnd + minutes{1}, kTtlRoom), std::vector{kDelete});
   ttl.forget("uid");
-  EXPECT_EQ(ttl.next_due(), base::kNever);
-  EXPECT_TRUE(ttl.due(kEnd + minutes{10}).empty());
+  EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
+  EXPECT_TRUE(ttl.due(kEnd + minutes{10}, kTtlRoom).empty());
+}
+
+// A finalizer of a user keeps the object. The deletion has been taken down, and each further one
+// would be a request for nothing, for as long as the finalizer stays.
+TEST(TimeToLive, TriesNoMoreOnceTheJobIsBeingDeleted) {
+  TimeToLive ttl;
+  kube::Job job = lives(seconds{0});
+  ttl.observe(job, ended(kEnd));
+  EXPECT_EQ(ttl.due(kEnd, kTtlRoom), std::vector{kDelete});
+  job.metadata.deletion_timestamp = kEnd;
+  ttl.observe(job, ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
+  EXPECT_TRUE(ttl.due(kEnd + minutes{10}, kTtlRoom).empty());
+}
+
+// The operator was away for a day, or a user has given thousands of jobs a time to live. The one
+// whose time was over first goes first; the others wait for the outcomes of what was written.
+TEST(TimeToLive, DeletesAsManyAsThereIsRoomFor) {
+  TimeToLive ttl;
+  ttl.observe(lives(seconds{2}, "b"), ended(kEnd));
+  ttl.observe(lives(seconds{1}, "c"), ended(kEnd));
+  ttl.observe(lives(seconds{3}, "a"), ended(kEnd));
+  const base::Instant later = kEnd + minutes{1};
+  EXPECT_TRUE(ttl.due(later, 0).empty());
+  EXPECT_EQ(ttl.next_due(later), base::kNever) << "no instant brings room";
+  EXPECT_EQ(ttl.due(later, 2), (std::vector<DeleteJob>{{kKey, "b"}, {kKey, "c"}}));
+  EXPECT_EQ(ttl.due(later, 2), (std::vector<DeleteJob>{{kKey, "a"}}));
+  EXPECT_EQ(ttl.next_due(later), later + minutes{1});
 }
 
 // The field may be edited after the end, also taken away: then the job stays.
 TEST(TimeToLive, FollowsTheSpec) {
   TimeToLive ttl;
-  ttl.observe(kKey, "uid", lives(std::nullopt), ended(kEnd));
-  EXPECT_EQ(ttl.next_due(), base::kNever);
-  ttl.observe(kKey, "uid", lives(minutes{5}), ended(kEnd));
-  EXPECT_EQ(ttl.next_due(), kEnd + minutes{5});
-  ttl.observe(kKey, "uid", lives(minutes{1}), ended(kEnd));
-  EXPECT_EQ(ttl.next_due(), kEnd + minutes{1});
-  ttl.observe(kKey, "uid", lives(std::nullopt), ended(kEnd));
-  EXPECT_EQ(ttl.next_due(), base::kNever);
+  ttl.observe(lives(std::nullopt), ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
+  ttl.observe(lives(minutes{5}), ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), kEnd + minutes{5});
+  ttl.observe(lives(minutes{1}), ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), kEnd + minutes{1});
+  ttl.observe(lives(std::nullopt), ended(kEnd));
+  EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
 }
 
 // There is nothing to count from. Counted from the epoch it would be deleted at once.
 TEST(TimeToLive, LeavesAJobWhoseEndHasNoTime) {
   TimeToLive ttl;
-  ttl.observe(kKey, "uid", lives(seconds{1}), ended(std::nullopt));
-  EXPECT_EQ(ttl.next_due(), base::kNever);
+  ttl.observe(lives(seconds{1}), ended(std::nullopt));
+  EXPECT_EQ(ttl.next_due(kEnd), base::kNever);
 }
 
 }  // namespace

@@ -72,10 +72,11 @@ base::Instant ControlLoop::step() {
   // 4. What has to be written.
   write_due();
   reconcile_until_quiet();  // pods may be created once their timetables are found to be written
-  // Commit points and timetables have taken their room in write_due; pods get what is left, and
-  // statuses that nothing waits for come last.
+  // Commit points and timetables have taken their room in write_due; pods get what is left, then
+  // statuses that nothing waits for, and then what stands apart from starts and ends.
   writer_.submit_all(pod_writes_.due(writer_.room()));
   writer_.submit_all(statuses_.due_rest(now_, term_, writer_.room()));
+  write_due_apart();
   run_times_.refresh(jobs_, scheduler_, now_);
   queue_priorities_.refresh(jobs_, scheduler_);
   write_due_informing();
@@ -150,7 +151,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     // put_away may drop the record, and note_change then finds none: these parts hear of the end
     // here.
     wishes_.heed_finished(job);
-    time_to_live_.observe(job.key, job.uid, job.object->spec, job.wanted());
+    time_to_live_.observe(*job.object, job.wanted());
     adopted_.observe_job(job);
     gated_.observe_job(job);
     (void)jobs_.put_away(job);
@@ -174,7 +175,6 @@ void ControlLoop::write_due() {
   // rest.
   writer_.submit_all(statuses_.due(now_, term_, writer_.room()));
   writer_.submit_all(timetables_.due(now_, term_, writer_.room()));
-  writer_.submit_all(timetables_.due_deletions(now_));
   // Pods may have waited for a timetable that is not wanted any more.
   for (const std::string& node : timetables_.take_settled()) {
     for (const std::string& uid : nodes_.jobs_on(node)) jobs_.touch(uid);
@@ -187,10 +187,6 @@ void ControlLoop::write_due() {
       })) {
     writer_.submit(std::move(*effect));
   }
-  const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
-  writer_.submit_all(taints_.due(now_, find_node));
-  writer_.submit_all(orphans_.due(now_));
-  writer_.submit_all(time_to_live_.due(now_));
   // Job numbers are reserved in the status of the SchedulerConfig object, so the write needs the
   // version of the newest one; without the object the write creates it.
   const auto* config =
@@ -199,6 +195,16 @@ void ControlLoop::write_due() {
   if (auto effect = numbers_.due(now_, exists ? &config->version() : nullptr)) {
     writer_.submit(std::move(*effect));
   }
+}
+
+// Of each of these thousands may become due at the same instant: after a restore of etcd, or when a
+// configuration is changed. Starts and ends do not stand behind them.
+void ControlLoop::write_due_apart() {
+  // In the order of what waits for it: nodes take no jobs while orphans are on them.
+  writer_.submit_all(orphans_.due(now_, writer_.room()));
+  writer_.submit_all(timetables_.due_deletions(now_, writer_.room()));
+  const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
+  writer_.submit_all(taints_.due(now_, find_node, writer_.room()));
 }
 
 void ControlLoop::write_due_informing() {
@@ -212,11 +218,13 @@ void ControlLoop::write_due_informing() {
     return job == nullptr ? nullptr : &job->pods;
   };
   writer_.submit_all(notes_.due(budget_, now_, pods_of));
-  // Jobs are created for pods and batch Jobs here as well. These creations are not paid from the
-  // budget: only what explains something is.
+  // Jobs are created for pods and batch Jobs here as well, as far as there is room. These creations
+  // are not paid from the budget: only what explains something is.
   writer_.submit_all(adopted_.due(budget_, writer_.room(), now_));
-  writer_.submit_all(gated_.due(budget_, now_));
+  writer_.submit_all(gated_.due(budget_, writer_.room(), now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
+  // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
+  writer_.submit_all(time_to_live_.due(now_, writer_.room()));
 }
 
 void ControlLoop::count() {
@@ -240,8 +248,8 @@ base::Instant ControlLoop::next_due() const {
   return std::min({scheduler_.next_due(), jobs_.next_due(), statuses_.next_due(now_),
                    timetables_.next_due(now_), usage_.next_due(), budget_.next_due(now_),
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
-                   run_times_.next_due(), time_to_live_.next_due(), adopted_.next_due(now_),
-                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(),
+                   run_times_.next_due(), time_to_live_.next_due(now_), adopted_.next_due(now_),
+                   gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(now_),
                    unsliced_.next_due(), pods_.next_due()});
 }
 

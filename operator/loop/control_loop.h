@@ -94,6 +94,7 @@ class ControlLoop {
   void reconcile(JobRecord& job);
   void note_change(const std::string& job_uid);
   void write_due();
+  void write_due_apart();
   void write_due_informing();
   void count();
   base::Instant next_due() const;

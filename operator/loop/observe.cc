@@ -119,8 +119,7 @@ void ControlLoop::observe(const Changes<kube::Job>& changes) {
   if (restored_ && seen.term > term_) return be_fenced(seen.term);
   // Jobs that have ended have no record; these three keep what must still happen about them.
   for (const auto& object : seen.ended) {
-    time_to_live_.observe(kube::key_of(object->metadata), object->metadata.uid, object->spec,
-                          object->status);
+    time_to_live_.observe(*object, object->status);
     adopted_.observe_ended(*object);
     gated_.observe_ended(*object);
   }

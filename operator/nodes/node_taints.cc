@@ -28,7 +28,7 @@ void NodeTaints::observe(const kube::Node& node) {
   if (differs(node)) to_write_.try_emplace(node.metadata.name, kTaintBackOff);
 }
 
-std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) {
+std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find, std::size_t room) {
   std::vector<SetTaints> effects;
   for (auto at = to_write_.begin(); at != to_write_.end();) {
     auto& [name, attempts] = *at;
@@ -40,7 +40,7 @@ std::vector<SetTaints> NodeTaints::due(base::Instant now, const FindNode& find) 
       continue;
     }
     ++at;
-    if (node == nullptr || !attempts.may_begin(now)) continue;
+    if (node == nullptr || effects.size() == room || !attempts.may_begin(now)) continue;
     SetTaints effect{.node = name, .taints = {}, .version = node->metadata.resource_version};
     // The list of taints is atomic: it is written whole, with the version that it was read at, so
     // that a taint that another client has set meanwhile is not lost.

@@ -3,6 +3,7 @@
 // partition loses it.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <set>
@@ -29,10 +30,11 @@ class NodeTaints {
   // Of each node after `want`: it is written if its taints differ.
   void observe(const kube::Node& node);
 
-  // The writes that are due. Nodes that are as they should be, or gone, are forgotten.
-  std::vector<SetTaints> due(base::Instant now, const FindNode& find);
+  // The writes that are due, as many as there is `room` for (CountedWriter). Nodes that are as they
+  // should be, or gone, are forgotten.
+  std::vector<SetTaints> due(base::Instant now, const FindNode& find, std::size_t room);
   void answered(const TaintsSet& outcome, base::Instant now);
-  // Never in the past: what is due now waits for nothing but the next step.
+  // Never in the past: what is due now waits for nothing but room, which an outcome brings.
   base::Instant next_due(base::Instant now) const;
 
  private:

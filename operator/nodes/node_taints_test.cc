@@ -10,6 +10,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr base::Instant kTaintsAt{std::chrono::seconds{1'000}};
+constexpr std::size_t kTaintsRoom = 100;  // enough
 
 // The taint that keeps other pods off the nodes of a partition with taintNodes.
 kube::Taint ours() {
@@ -49,8 +50,8 @@ TEST(NodeTaints, WritesOnlyWhatDiffersAndKeepsTheTaintsOfOthers) {
   taints.want({"bare", "done"});
   for (const auto& [name, each] : nodes.all) taints.observe(each);
   const std::vector<SetTaints> want{{"bare", {kOther, ours()}, "7"}, {"left", {kOther}, "7"}};
-  EXPECT_EQ(taints.due(kTaintsAt, nodes.find()), want);
-  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find()).empty()) << "both are under way";
+  EXPECT_EQ(taints.due(kTaintsAt, nodes.find(), kTaintsRoom), want);
+  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find(), kTaintsRoom).empty()) << "both are under way";
 }
 
 // Ten seconds between tries: a node that cannot be written must not fill the queue of writes.
@@ -59,15 +60,27 @@ TEST(NodeTaints, TriesAgainAfterAFailureAndForgetsWhatTheWatchConfirms) {
   NodeTaints taints;
   taints.want({"bare"});
   taints.observe(nodes.all["bare"]);
-  ASSERT_EQ(taints.due(kTaintsAt, nodes.find()).size(), 1U);
+  ASSERT_EQ(taints.due(kTaintsAt, nodes.find(), kTaintsRoom).size(), 1U);
   taints.answered({"bare", base::Error{base::Code::kUnavailable, "503"}}, kTaintsAt);
   EXPECT_EQ(taints.next_due(kTaintsAt), kTaintsAt + seconds{10});
-  EXPECT_TRUE(taints.due(kTaintsAt + seconds{9}, nodes.find()).empty());
-  ASSERT_EQ(taints.due(kTaintsAt + seconds{10}, nodes.find()).size(), 1U);
+  EXPECT_TRUE(taints.due(kTaintsAt + seconds{9}, nodes.find(), kTaintsRoom).empty());
+  ASSERT_EQ(taints.due(kTaintsAt + seconds{10}, nodes.find(), kTaintsRoom).size(), 1U);
   nodes.all["bare"] = node("bare", {ours()});
   taints.answered({"bare", nodes.all["bare"]}, kTaintsAt + seconds{10});
-  EXPECT_TRUE(taints.due(kTaintsAt + seconds{20}, nodes.find()).empty());
+  EXPECT_TRUE(taints.due(kTaintsAt + seconds{20}, nodes.find(), kTaintsRoom).empty());
   EXPECT_EQ(taints.next_due(kTaintsAt + seconds{20}), base::kNever);
+}
+
+// A partition of thousands of nodes asks for the taint.
+TEST(NodeTaints, WritesAsManyNodesAsThereIsRoomFor) {
+  Nodes nodes{{{"a", node("a", {})}, {"b", node("b", {})}, {"c", node("c", {})}}};
+  NodeTaints taints;
+  taints.want({"a", "b", "c"});
+  for (const auto& [name, each] : nodes.all) taints.observe(each);
+  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find(), 0).empty());
+  EXPECT_EQ(taints.next_due(kTaintsAt), base::kNever) << "no instant brings room";
+  EXPECT_EQ(taints.due(kTaintsAt, nodes.find(), 2).size(), 2U);
+  EXPECT_EQ(taints.due(kTaintsAt, nodes.find(), 2).size(), 1U);
 }
 
 // The Node was deleted before its taint was written. There is nothing to write, and nothing to come
@@ -78,7 +91,7 @@ TEST(NodeTaints, ForgetsANodeThatIsGone) {
   taints.want({"bare"});
   taints.observe(nodes.all["bare"]);
   nodes.all.clear();
-  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find()).empty());
+  EXPECT_TRUE(taints.due(kTaintsAt, nodes.find(), kTaintsRoom).empty());
   EXPECT_EQ(taints.next_due(kTaintsAt), base::kNever);
 }
 

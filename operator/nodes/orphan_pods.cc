@@ -1,7 +1,5 @@
 #include "operator/nodes/orphan_pods.h"
 
-#include <algorithm>
-
 namespace control {
 namespace {
 
@@ -9,22 +7,19 @@ constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
 
 }  // namespace
 
-std::vector<DeleteOrphan> OrphanPods::due(base::Instant now) {
+std::vector<DeleteOrphan> OrphanPods::due(base::Instant now, std::size_t room) {
   std::vector<DeleteOrphan> effects;
-  for (auto& [pod, next_try] : next_try_) {
-    if (next_try > now) continue;
+  for (const kube::ObjectKey& pod : tries_.take_due(now, room)) {
     // The pod leaves the list when its watch shows that it is gone, or when its Job is known; what
     // became of a try is not told.
-    next_try = now + kOrphanRetry;
+    tries_.set(pod, now + kOrphanRetry);
     effects.push_back({pod});
   }
   return effects;
 }
 
-base::Instant OrphanPods::next_due() const {
-  base::Instant due = base::kNever;
-  for (const auto& [pod, next_try] : next_try_) due = std::min(due, next_try);
-  return due;
+base::Instant OrphanPods::next_due(base::Instant now) const {
+  return tries_.next_after(now).value_or(base::kNever);
 }
 
 }  // namespace control

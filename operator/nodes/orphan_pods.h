@@ -3,10 +3,11 @@
 // stops and does not delete. Their nodes take nothing new until they are gone.
 #pragma once
 
-#include <map>
+#include <cstddef>
 #include <vector>
 
 #include "base/time.h"
+#include "base/timers.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -14,15 +15,19 @@ namespace control {
 // Belongs to the loop's thread.
 class OrphanPods {
  public:
-  void add(const kube::ObjectKey& pod) { next_try_.try_emplace(pod, base::Instant{}); }
-  void remove(const kube::ObjectKey& pod) { next_try_.erase(pod); }
+  void add(const kube::ObjectKey& pod) {
+    if (!tries_.at(pod)) tries_.set(pod, base::Instant{});
+  }
+  void remove(const kube::ObjectKey& pod) { tries_.clear(pod); }
 
-  // Each is tried until the watch says that it is gone: what became of a try does not matter.
-  std::vector<DeleteOrphan> due(base::Instant now);
-  base::Instant next_due() const;
+  // As many as there is `room` for (CountedWriter), those that have waited longest first. Each is
+  // tried until the watch says that it is gone: what became of a try does not matter.
+  std::vector<DeleteOrphan> due(base::Instant now, std::size_t room);
+  // Never in the past: an orphan that finds no room waits for the outcome of another write.
+  base::Instant next_due(base::Instant now) const;
 
  private:
-  std::map<kube::ObjectKey, base::Instant> next_try_;
+  base::Timers<kube::ObjectKey> tries_;
 };
 
 }  // namespace control

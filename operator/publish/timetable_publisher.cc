@@ -227,7 +227,8 @@ bool TimetablePublisher::may_go(const std::string& node, const Table& table) con
          status.observed_term.value_or(mirror.stored().term) == mirror.stored().term;
 }
 
-std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now) {
+std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now,
+                                                               std::size_t room) {
   std::vector<DeleteTimetable> effects;
   for (auto it = superfluous_.begin(); it != superfluous_.end();) {
     const auto found = tables_.find(*it);
@@ -242,7 +243,7 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
       it = superfluous_.erase(it);
       continue;
     }
-    if (table.deletion.may_begin(now)) {
+    if (effects.size() < room && table.deletion.may_begin(now)) {
       table.deletion.begin();
       report_.log("timetable is needed no more", "node=" + *it);
       // The version that may_go() has looked at. The mirror may know an older one: what a watch

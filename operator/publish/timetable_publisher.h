@@ -66,10 +66,11 @@ class TimetablePublisher {
   // have to be written.
   std::vector<PutTimetable> due(base::Instant now, std::int64_t term, std::size_t room);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
-  // Those that may go. Cost: the nodes that do not need theirs any more, and still have it.
-  std::vector<DeleteTimetable> due_deletions(base::Instant now);
+  // Those that may go, no more than there is `room` for. Cost: the nodes that do not need theirs
+  // any more, and still have it.
+  std::vector<DeleteTimetable> due_deletions(base::Instant now, std::size_t room);
   void answered(const TimetableDeleted& outcome, base::Instant now);
-  // Never in the past: what is due now waits for a commit point.
+  // Never in the past: what is due now waits for a commit point, or for room.
   base::Instant next_due(base::Instant now) const;
 
   // --- what is stored ---

@@ -219,7 +219,8 @@ TEST_F(TimetablePublisherTest, DeletesTheVersionThatTheAgentHasWritten) {
   (void)nodes.take_news(no_turns, {});
   (void)nodes.count(no_turns);
   tables.ensure_all(kSlice, kAt);
-  const auto effects = tables.due_deletions(kAt);
+  EXPECT_TRUE(tables.due_deletions(kAt, 0).empty());
+  const auto effects = tables.due_deletions(kAt, kTablesRoom);
   ASSERT_EQ(effects.size(), 1U);
   EXPECT_EQ(effects[0].version, "2");
 }

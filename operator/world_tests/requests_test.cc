@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kube/api/time_format.h"
+#include "operator/testing/batch_job_fixture.h"
 #include "operator/testing/world.h"
 
 namespace control {
@@ -265,6 +267,43 @@ TEST_F(SlowApiServer, WritesNothingThatIsNotTrueAnyMore) {
   // A few pods may be with the writer when their job is cancelled.
   EXPECT_LE(written(WritePoint::kPodCreate), kLeft + 5);
   EXPECT_EQ(written(WritePoint::kFinal), kCores - kLeft);
+}
+
+// The time to live of 1,600 jobs ends at once, as after an absence of the operator: ten seconds of
+// writes. A job that is submitted then starts as if they were not there, and they go nevertheless.
+TEST_F(SlowApiServer, StartsJobsWhileThousandsOfFinishedOnesAreDeleted) {
+  constexpr int kFinished = 1'600;
+  for (int i = 0; i < kFinished; ++i) {
+    json job = core_job(name_of("done-", i));
+    job["spec"]["lifecycle"] = {{"ttlAfterFinished", "3s"}};
+    job["status"] = {{"state", "Completed"}, {"endTime", kube::format_time(world.clock().wall())}};
+    world.apply(job);
+  }
+  world.run_for(seconds{2});
+  const auto finished = [&] { return world.process().loop().counters().jobs_finished; };
+  ASSERT_EQ(finished(), kFinished);
+  world.run_for(seconds{2});
+  EXPECT_LE(queued(), 160U) << "what is written in a second";
+  world.apply(core_job("late"));
+  EXPECT_TRUE(world.run_until([&] { return world.state("late") == "Running"; }, seconds{3}))
+      << world.log_tail();
+  EXPECT_TRUE(world.run_until([&] { return finished() == 0; }, seconds{20})) << finished();
+}
+
+// The same for 800 batch Jobs that are created at once: for each a Job of ours is made.
+TEST_F(SlowApiServer, StartsJobsWhileHundredsOfBatchJobsWaitForTheirJobs) {
+  constexpr int kBatchJobs = 800;
+  for (int i = 0; i < kBatchJobs; ++i) {
+    const json object = make_batch_job(name_of("batch-", i), {}, "", nullptr, nullptr);
+    ASSERT_TRUE(world.client().create_json<kube::BatchJob>(kTeam, object).ok());
+  }
+  world.run_for(world.tick);
+  EXPECT_LE(queued(), 160U) << "what is written in a second";
+  world.apply(core_job("late", "apart"));
+  EXPECT_TRUE(world.run_until([&] { return world.state("late") == "Running"; }, seconds{3}))
+      << world.log_tail();
+  EXPECT_TRUE(
+      world.run_until([&] { return written(WritePoint::kJobCreate) == kBatchJobs; }, seconds{30}));
 }
 
 // A gang of 96 pods is cancelled when a few of them are made. Each pod more would have to be
