@@ -540,6 +540,23 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
   EXPECT_EQ(policies, 19);
 }
 
+// A pod that says it is of a job keeps jobs off its node, or hides its memory from the operator. A
+// controller can be given to a pod as it is made and later. The first sentence is the one that is
+// told; the others are about the operator. No condition must ask for the operator, or the policy
+// would look at nobody else. (What is denied: e2e/kubernetes/policies/beyond-rbac.sh.)
+TEST_F(Chart, OnlyTheOperatorGivesPodsAJobAsTheirController) {
+  const json policy = find(render(), "ValidatingAdmissionPolicy/kubegang-operator-pods")["spec"];
+  EXPECT_EQ(policy["/matchConstraints/resourceRules/0/operations"_json_pointer],
+            json::parse(R"(["CREATE", "UPDATE", "DELETE"])"));
+  const std::string is_operator =
+      "request.userInfo.username == 'system:serviceaccount:kubegang-system:kubegang-operator'";
+  ASSERT_EQ(policy["matchConditions"].size(), 1U);
+  const std::string matches = policy["matchConditions"][0]["expression"];
+  EXPECT_TRUE(matches.starts_with(is_operator + " ? request.operation != 'UPDATE' && !("));
+  EXPECT_THAT(matches, testing::HasSubstr(" : request.operation != 'DELETE' && object.metadata."));
+  EXPECT_EQ(policy["validations"][0]["expression"], is_operator);
+}
+
 // By whichever label a gated pod names its gang, its author is asked for the same rights.
 TEST_F(Chart, AuthorsOfPodsOfPodGroupsAreAskedAsThoseOfOtherGatedPods) {
   const Objects objects = render(set({"adoption.pods=true", "adoption.podGroups=true"}));

@@ -5,11 +5,13 @@
 
 #include "api/node_timetable.h"
 #include "api/wellknown.h"
+#include "operator/gang/ending_time.h"
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/nodes/turns.h"
 #include "operator/translate/cpu_set.h"
+#include "operator/translate/job_translation.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -301,16 +303,20 @@ void PodWrites::show_starting(JobRecord& job, const std::string& reason,
 //
 // * Of a finished pod nothing is deleted while the job ends: its log is what users look for.
 // * On a lost node no kubelet confirms the end, so the object is removed at once.
+// * Nobody has checked the grace period of a pod that only says it is of this job, so no pod gets
+//   more than one that was checked may have. If others have deleted it with a longer one,
+//   Kubernetes shortens that.
 void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
                         std::optional<base::Instant> kill_at) {
   if (job.is_adopted()) return stop_pod(job, pod);
   const std::string& uid = pod.metadata.uid;
   const bool lost = parts_.nodes.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
+  const std::chrono::seconds longest = longest_grace(parts_.policy.configuration());
   // On a lost node the deletion that was asked for earlier still waits for its kubelet.
-  if (pod.metadata.deletion_timestamp && !lost) return;
+  if (is_ending_within(pod, longest) && !lost) return;
   if (!job.deleting.insert(uid).second) return;
-  std::optional<std::chrono::seconds> grace_period;
+  std::optional<std::chrono::seconds> grace_period = grace_within(pod, longest);
   if (lost) {
     grace_period = std::chrono::seconds{0};  // no kubelet will ever confirm it
   } else if (kill_at && !is_finished(pod)) {

@@ -34,7 +34,8 @@ class PodWrites {
   // its predecessor may have got no further. Tried until it is there: without it the gang has no
   // names.
   void ensure_service(JobRecord& job);
-  // Once. `kill_at`: when the grace period is over; nothing: the template's own.
+  // Once. `kill_at`: when the grace period is over; nothing: the pod's own, as far as a template
+  // may ask for it.
   void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
   // All of them; those whose creation waits for room are not made any more.
   void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);

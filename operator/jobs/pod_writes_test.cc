@@ -367,6 +367,39 @@ TEST_F(PodWritesTest, FinishedPodsStayUntilTheNextStart) {
   EXPECT_EQ(asked(), "pod-delete");
 }
 
+// A user's pod that says it is of the job, or was deleted by its user, with a grace period of ten
+// years: the job would hold its node beyond its time limit. killWait is 30 s, which is also the
+// most that a template may ask for.
+TEST_F(PodWritesTest, NoPodTakesLongerToEndThanATemplateMayAskFor) {
+  constexpr std::int64_t kTenYears = 315'360'000;
+  struct Case {
+    const char* what;
+    std::int64_t own;
+    std::optional<std::int64_t> under_way;
+    std::optional<std::chrono::seconds> want;
+  };
+  for (const Case& each : {Case{"its own", 10, std::nullopt, std::nullopt},
+                           Case{"too long", kTenYears, std::nullopt, seconds{30}},
+                           Case{"under way, too long", 10, kTenYears, seconds{30}}}) {
+    kube::Pod stale = pod("n1");
+    stale.metadata.uid = each.what;
+    stale.spec.termination_grace_period_seconds = each.own;
+    stale.metadata.deletion_grace_period_seconds = each.under_way;
+    if (each.under_way) stale.metadata.deletion_timestamp = now + seconds{*each.under_way};
+    job->put_pod("train-before-0", std::make_shared<const kube::Pod>(stale));
+    pods.end_stale_pods(*job);
+    pods.end_stale_pods(*job);
+    ASSERT_EQ(writer.effects.size(), 1U) << each.what;
+    EXPECT_EQ(std::get<DeletePod>(writer.effects[0]).grace_period, each.want) << each.what;
+    writer.effects.clear();
+  }
+  kube::Pod going = pod("n1");
+  going.metadata.deletion_timestamp = now;
+  going.metadata.deletion_grace_period_seconds = 30;
+  pods.end_pod(*job, going, std::nullopt);
+  EXPECT_EQ(asked(), "") << "it ends in time";
+}
+
 // Nodes of a job are given away when this says that nothing of it is left. Said too early, it would
 // give the nodes to another gang beside the old pods; never said, it would let a lost node keep the
 // job alive for ever.

@@ -201,7 +201,7 @@ void ControlLoop::write_due() {
 // configuration is changed. Starts and ends do not stand behind them.
 void ControlLoop::write_due_apart() {
   // In the order of what waits for it: nodes take no jobs while orphans are on them.
-  writer_.submit_all(orphans_.due(now_, writer_.room()));
+  writer_.submit_all(orphans_.due(now_, longest_grace(policy_.configuration()), writer_.room()));
   writer_.submit_all(timetables_.due_deletions(now_, writer_.room()));
   const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
   writer_.submit_all(taints_.due(now_, find_node, writer_.room()));

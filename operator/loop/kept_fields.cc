@@ -191,6 +191,7 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
     }
   }
   kept.spec.active_deadline_seconds = pod.spec.active_deadline_seconds;
+  kept.spec.termination_grace_period_seconds = pod.spec.termination_grace_period_seconds;
   kept.spec.init_containers = only_hazards(pod.spec.init_containers);
   kept.spec.containers = only_hazards(pod.spec.containers);
   kept.status.reason = head(pod.status.reason);

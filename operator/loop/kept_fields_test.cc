@@ -251,6 +251,7 @@ TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
   kube::Pod pod = pod_of_job(32);
   const kube::RawJson probe{json{{"exec", {{"command", {kLong}}}}}};
   pod.spec.containers[7].liveness_probe = probe;
+  pod.spec.termination_grace_period_seconds = 7;
   pod.status.container_statuses[3].state = {
       .terminated = kube::ContainerTerminated{.exit_code = 3, .reason = "Error", .message = kLong}};
   pod.status.container_statuses[4].state = {
@@ -258,6 +259,7 @@ TEST(KeptFields, OfAPodOfAJobItsContainersStatesAreKept) {
   const kube::Pod left = kept(pod, 98'304);
   EXPECT_EQ(job_uid_of(left), "job");
   EXPECT_EQ(node_of(left), "n1");
+  EXPECT_EQ(left.spec.termination_grace_period_seconds, 7);
   EXPECT_EQ(why_never_frozen(left.spec), why_never_frozen(pod.spec));
   EXPECT_TRUE(why_never_frozen(left.spec));
   const SlotPod before{std::make_shared<const kube::Pod>(pod)};

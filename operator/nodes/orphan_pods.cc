@@ -7,13 +7,14 @@ constexpr base::Duration kOrphanRetry = std::chrono::seconds{5};
 
 }  // namespace
 
-std::vector<DeleteOrphan> OrphanPods::due(base::Instant now, std::size_t room) {
+std::vector<DeleteOrphan> OrphanPods::due(base::Instant now, std::chrono::seconds longest,
+                                          std::size_t room) {
   std::vector<DeleteOrphan> effects;
   for (const kube::ObjectKey& pod : tries_.take_due(now, room)) {
     // The pod leaves the list when its watch shows that it is gone, or when its Job is known; what
     // became of a try is not told.
     tries_.set(pod, now + kOrphanRetry);
-    effects.push_back({pod});
+    effects.push_back({pod, longest});
   }
   return effects;
 }

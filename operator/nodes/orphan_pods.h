@@ -3,6 +3,7 @@
 // stops and does not delete. Their nodes take nothing new until they are gone.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <vector>
 
@@ -21,8 +22,9 @@ class OrphanPods {
   void remove(const kube::ObjectKey& pod) { tries_.clear(pod); }
 
   // As many as there is `room` for (CountedWriter), those that have waited longest first. Each is
-  // tried until the watch says that it is gone: what became of a try does not matter.
-  std::vector<DeleteOrphan> due(base::Instant now, std::size_t room);
+  // tried until the watch says that it is gone: what became of a try does not matter. `longest`:
+  // the grace period that they may have.
+  std::vector<DeleteOrphan> due(base::Instant now, std::chrono::seconds longest, std::size_t room);
   // Never in the past: an orphan that finds no room waits for the outcome of another write.
   base::Instant next_due(base::Instant now) const;
 

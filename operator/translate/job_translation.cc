@@ -239,6 +239,17 @@ void check_account(const kube::Job& job, const sched::Configuration& configurati
 
 }  // namespace
 
+// Of all partitions and QOS: a pod whose Job is gone does not tell which were its own.
+std::chrono::seconds longest_grace(const sched::Configuration& configuration) {
+  base::Duration grace{0};
+  for (const auto& partition : configuration.partitions) {
+    grace = std::max(grace, partition.grace_time);
+  }
+  for (const auto& qos : configuration.qos) grace = std::max(grace, qos.grace_time);
+  const std::int64_t seconds = whole_seconds_up(configuration.cluster.kill_wait + grace);
+  return std::chrono::seconds{std::max<std::int64_t>(seconds, 1)};
+}
+
 // The taints of Kubernetes itself say what state a node is in (not ready, under memory pressure,
 // cordoned). The operator reads states from conditions and from spec.unschedulable, so these taints
 // exclude no job, and neither does our own, which keeps other pods off.

@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
@@ -55,6 +56,10 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
 // Returns the spec's request, unchecked: for a job that runs already, whatever its spec is worth
 // today.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time);
+
+// Returns the longest grace period that a pod of any job may have, killWait + graceTime, and at
+// least a second: 0 would remove the record of a process that may still run.
+std::chrono::seconds longest_grace(const sched::Configuration& configuration);
 
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.
 bool is_state_taint(const kube::Taint& taint);

@@ -191,6 +191,48 @@ TEST(Operator, AJobWhoseNodeVanishesIsRequeued) {
   expect_no_violations(world);
 }
 
+// A user's pod on n12 that names that Job of ours as its controller, ignores SIGTERM, and asks for
+// ten years to end.
+json lying_pod(const std::string& job_uid) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata",
+           {{"name", "liar"},
+            {"namespace", "team-a"},
+            {"ownerReferences", json::array({{{"apiVersion", "kubegang.io/v9"},
+                                              {"kind", "Job"},
+                                              {"name", "x"},
+                                              {"uid", job_uid},
+                                              {"controller", true}}})}}},
+          {"spec",
+           {{"nodeName", "n12"},
+            {"terminationGracePeriodSeconds", 315'360'000},
+            {"containers", json::array({{{"name", "main"}, {"image", "busybox"}}})}}}};
+}
+
+// Where no policy keeps such a pod out (charts/), the node takes no job until it is gone. The
+// garbage collector deletes it at once, with its own grace period; the operator shortens that to
+// killWait, 30 s.
+TEST(Operator, APodThatLiesAboutItsJobKeepsItsNodeNoLongerThanAJobsPod) {
+  World world{{.nodes = {"n12"}}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n12")));
+  world.run_for(seconds{5});
+  world.node("n12").power_off();  // the pod does not end by itself
+  ASSERT_TRUE(world.client().create_json<kube::Pod>("team-a", lying_pod("x")).ok());
+  world.apply(gang_job("waits", 1, ""));
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.state("waits"), "Pending");
+  const kube::ObjectKey key{"team-a", "liar"};
+  const auto ends = world.client().get<kube::Pod>(key);
+  ASSERT_TRUE(ends.ok());
+  EXPECT_EQ(ends->metadata.deletion_grace_period_seconds, 30) << world.log_tail();
+  // As kubelet does when that is over.
+  ASSERT_TRUE(world.client().remove<kube::Pod>(key, {.grace_period = seconds{0}}).ok());
+  EXPECT_TRUE(world.run_until([&] { return world.state("waits") == "Running"; }, seconds{10}))
+      << world.log_tail();
+}
+
 // The names of a gang's pods: a broken connection must not cost them.
 TEST(Operator, AServiceWhoseCreationFailedIsTriedAgain) {
   World world{{}};

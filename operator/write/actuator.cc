@@ -6,6 +6,7 @@
 #include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "kube/resource_path.h"
+#include "operator/gang/ending_time.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
@@ -368,9 +369,10 @@ class CarryOut {
 
   Outcome operator()(const DeleteOrphan& effect) const {
     const OrphanDeleted outcome{effect.pod};
-    // 1. the pod may be gone, or in the hands of its kubelet already
+    // 1. the pod may be gone, or in the hands of its kubelet already. The garbage collector deletes
+    //    it with its own grace period, which nobody has checked
     const auto pod = client_.get<kube::Pod>(effect.pod);
-    if (!pod.ok() || pod->metadata.deletion_timestamp) return outcome;
+    if (!pod.ok() || is_ending_within(*pod, effect.longest)) return outcome;
     const std::string uid = job_uid_of(*pod);
     if (uid.empty()) return outcome;
     // 2. the name of its Job: from the owner of a pod of ours, from the label of an adopted one
@@ -392,7 +394,9 @@ class CarryOut {
     if (is_adopted) {
       (void)stop_pod(client_, effect.pod, pod->metadata.uid);
     } else {
-      (void)client_.remove<kube::Pod>(effect.pod, {.uid = pod->metadata.uid});
+      (void)client_.remove<kube::Pod>(
+          effect.pod,
+          {.uid = pod->metadata.uid, .grace_period = grace_within(*pod, effect.longest)});
     }
     return outcome;
   }

@@ -279,6 +279,7 @@ struct JobDeleted {
 // is stopped instead.
 struct DeleteOrphan {
   kube::ObjectKey pod;
+  std::chrono::seconds longest{};  // grace period; one that is under way is shortened to it
   friend bool operator==(const DeleteOrphan&, const DeleteOrphan&) = default;
 };
 struct OrphanDeleted {

@@ -163,6 +163,13 @@ of that level, this holds in namespaces that say nothing.
   && [c.?lifecycle.?postStart, c.?lifecycle.?preStop].all(h, h.?httpGet.?host.orValue('') == '' && h.?tcpSocket.?host.orValue('') == '')))
 {{- end }}
 
+{{/* CEL, of a CREATE or UPDATE: true when the pod gets a kubegang Job as its controller that it had not before. */}}
+{{- define "kubegang.getsAJob" -}}
+object.metadata.?ownerReferences.orValue([]).exists(o, o.?controller.orValue(false) && o.kind == 'Job' && o.apiVersion.startsWith('kubegang.io/')
+&& (request.operation == 'CREATE' || !oldObject.metadata.?ownerReferences.orValue([]).exists(b, b.?controller.orValue(false) && b.kind == 'Job'
+&& b.apiVersion.startsWith('kubegang.io/') && b.uid == o.uid)))
+{{- end }}
+
 {{/*
 What the operator may make and delete of pods, as a list: a check holds where `expression` does, or `unless`,
 which may ask about the namespace, as match conditions cannot.

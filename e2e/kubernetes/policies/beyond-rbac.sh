@@ -107,6 +107,27 @@ deny "the operator moves it to other CPUs" "nothing of a pod but the condition" 
 deny "somebody moves it as the operator" "$own" as_operator annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "an agent moves it" "the annotation kubegang.io/cpuset" with_token "$agent" annotate pod one-1 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "the operator deletes others' pods" "$theirs" with_token "$operator" delete pod others -n team-a
+# A pod that says it is of a job keeps jobs off its node, or hides its memory: whatever version and UID it names.
+forger="only the kubegang operator gives a pod a kubegang Job as its controller"
+lie='{apiVersion: kubegang.io/v9, kind: Job, name: x, uid: x, controller: true}'
+controlled_by() {  # WHO POD REFERENCES [OPTION…]
+  as "$1" patch pod "$2" -n team-a --type=merge -p "{\"metadata\": {\"ownerReferences\": $3}}" "${@:4}"
+}
+deny "anna makes a pod of her job" "$forger" as anna create -f <(pod a "$on_n1")
+deny "anna makes a pod of a job that does not exist" "$forger" as anna create -f <(owners=$lie pod a "$on_n1, terminationGracePeriodSeconds: 315360000")
+deny "the administrator makes one" "$forger" k create -f <(owners=$lie pod a "$on_n1")
+deny "an agent makes one" "$forger" with_token "$agent" create -f <(owners=$lie pod a "$on_n1")
+as_json() { echo "[{\"apiVersion\": \"$1\", \"kind\": \"Job\", \"name\": \"one\", \"uid\": \"$uid\"${2:-}}]"; }  # VERSION [MORE]
+controller=', "controller": true'
+deny "anna gives a pod of hers to her job" "$forger" controlled_by anna others "$(as_json kubegang.io/v1alpha1 "$controller")"
+deny "she gives it to her job of another version" "$forger" controlled_by anna others "$(as_json kubegang.io/v9 "$controller")"
+allow "a pod goes with a job that does not control it" controlled_by anna others "$(as_json kubegang.io/v1alpha1)"
+deny "which controls it from then on" "$forger" controlled_by anna others "$(as_json kubegang.io/v1alpha1 "$controller")"
+allow "a Job of the batch group may control it" controlled_by anna others "$(as_json batch/v1 "$controller")" --dry-run=server
+allow "anna labels a pod of her job" as anna label pod one-1 -n team-a note=x
+allow "a reference changes otherwise, as the garbage collector does" controlled_by anna one-1 "$(as_json kubegang.io/v1alpha1 "$controller, \"blockOwnerDeletion\": false")"
+allow "and goes" controlled_by anna one-1 null
+deny "and does not come back" "$forger" controlled_by anna one-1 "$(as_json kubegang.io/v1alpha1 "$controller")"
 
 # kubegang-operator-services and -jobs
 deny "a Service with an address" "only headless Services" with_token "$operator" create -f <(service a 'type: ClusterIP')
