@@ -147,6 +147,11 @@ Outcome InstantServer::carry_out(const DeletePod& effect) {
   return PodDeleted{effect.uid, effect.job_uid, {}};
 }
 
+// Each pod is shown at once.
+Outcome InstantServer::carry_out(const ReadPod& effect) {
+  return PodRead{effect.key, effect.uid, base::Error{}};
+}
+
 // It has no pods that others have made.
 Outcome InstantServer::carry_out(const PinPod& effect) {
   return PodPinned{.job_uid = effect.job->metadata.uid,

@@ -58,6 +58,7 @@ class InstantServer final : public Writer {
   Outcome carry_out(const ReadTemplate& effect);
   Outcome carry_out(const CreatePod& effect);
   Outcome carry_out(const DeletePod& effect);
+  Outcome carry_out(const ReadPod& effect);
   Outcome carry_out(const PinPod& effect);
   Outcome carry_out(const StopPod& effect);
   Outcome carry_out(const CreateService& effect);

@@ -5,6 +5,8 @@
 
 #include "base/cut_text.h"
 
+#include "operator/gang/gang_observation.h"
+
 namespace control {
 namespace {
 
@@ -127,13 +129,16 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
 
 bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
   if (JobRecord* job = peek(place.job_uid); job != nullptr && job->key.ns == key.ns) {
+    // The record of a job that was deleted waits for its pods, whatever its state.
+    if (job->is_final() && !job->deleted && !is_finished(*place.pod)) return false;
     job->put_pod(key.name, place.pod);
     touch(job->uid);
     return true;
   }
-  // Of a job that has ended nothing follows from its pods.
+  // Of a job that has ended nothing follows from its pods, once they have ended, too.
   const auto finished = finished_.find(place.job_uid);
-  return finished != finished_.end() && finished->second.object->metadata.ns == key.ns;
+  return finished != finished_.end() && finished->second.object->metadata.ns == key.ns &&
+         is_finished(*place.pod);
 }
 
 void JobBook::erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next) {

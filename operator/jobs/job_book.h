@@ -40,7 +40,8 @@ class JobBook {
   // A new leader has taken over what there was: from now on the number in the status of a new job
   // was not given by us, and jobs that are new are touched.
   void restored() { is_restored_ = true; }
-  // Returns false if the job has no record and was not put away either: the pod is an orphan.
+  // Returns false if the pod is an orphan: its job is not known, or has ended, which the pod has
+  // not. REQUIRES: it says that it is of a job.
   bool put_pod(const kube::ObjectKey& key, const PodPlace& place);
   // `next`: the pod that takes its place under that name; null: none.
   void erase_pod(const kube::ObjectKey& key, const PodPlace& place, const kube::Pod* next);

@@ -152,6 +152,7 @@ TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
                                            .uid = "uid-done",
                                            .controller = true});
   pod.spec.node_name = "n1";
+  pod.status.phase = kube::PodPhase::kSucceeded;
   const kube::ObjectKey key{"team-a", "done-x-0"};
   const auto change = pods.observe(key, std::make_shared<const kube::Pod>(pod));
   EXPECT_TRUE(book.put_pod(key, *change.after)) << "it is not an orphan";
@@ -289,10 +290,25 @@ TEST_F(JobBookTest, APodOfItsJobIsIndexedAndTouchesIt) {
 // namespaces. It is an orphan like any other.
 TEST_F(JobBookTest, APodOfAJobThatHasEndedIsNotAnOrphanInItsNamespaceOnly) {
   see({ended_job("done", "1", 3)});
-  const PodPlace place{.node = "n1", .job_uid = "uid-done", .pod = nullptr};
+  kube::Pod pod;
+  pod.status.phase = kube::PodPhase::kSucceeded;
+  const PodPlace place{"n1", "uid-done", std::make_shared<const kube::Pod>(pod)};
   EXPECT_TRUE(book.put_pod({"team-a", "done-0"}, place));
   EXPECT_FALSE(book.put_pod({"team-b", "done-0"}, place));
   EXPECT_EQ(book.put_away_count(), 1);
+}
+
+// Nobody would end it: the job, whose record may be there still, is done with its pods. Only that
+// of a job that was deleted waits for them.
+TEST_F(JobBookTest, APodThatRunsThoughItsJobHasEndedIsAnOrphan) {
+  see({ended_job("done", "1", 3)});
+  const PodPlace place{"n1", "uid-done", std::make_shared<const kube::Pod>()};
+  const kube::ObjectKey key{"team-a", "done-0"};
+  EXPECT_FALSE(book.put_pod(key, place));
+  ASSERT_NE(book.find("uid-done"), nullptr) << "it is taken out";
+  EXPECT_FALSE(book.put_pod(key, place));
+  (void)see_gone("done");
+  EXPECT_TRUE(book.put_pod(key, place));
 }
 
 // Its pods may still run, and its nodes are not free before they are gone. A new Job of the same
@@ -325,7 +341,8 @@ TEST_F(JobBookTest, ADeletedJobStaysUntilItIsForgotten) {
 
 // The caller then keeps its node free of jobs, since the pod is in no gang's turn.
 TEST_F(JobBookTest, APodOfAJobThatIsNotKnownIsAnOrphan) {
-  EXPECT_FALSE(book.put_pod({"team-a", "p"}, {.node = "n1", .job_uid = "uid-gone"}));
+  EXPECT_FALSE(
+      book.put_pod({"team-a", "p"}, {"n1", "uid-gone", std::make_shared<const kube::Pod>()}));
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 namespace control {
 namespace {
 
-// A watch that works shows a new pod within a second or two. One that does not is slower, and then
-// a pod that exists may be taken for gone: its creation is tried again, and finds it.
+// A watch that works shows a new pod within a second or two. One that does not may be silent for
+// far longer: a connection that is half open is noticed after two minutes (watch_idle_timeout), and
+// the list that follows takes its time in a large cluster. So silence says nothing about a pod, and
+// the API server is asked: one request in that time for each pod that no watch has shown.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
 
 }  // namespace
@@ -43,7 +45,14 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
 }
 
 void PodIndex::expect(const kube::ObjectKey& key, base::Instant now) {
+  if (const PodPlace* place = find(key); place == nullptr || place->pod == nullptr) return;
   expected_.set(key, now + kUnseen);
+}
+
+std::vector<kube::ObjectKey> PodIndex::take_unseen(base::Instant now, std::size_t room) {
+  std::vector<kube::ObjectKey> unseen = expected_.take_due(now, room);
+  for (const kube::ObjectKey& key : unseen) expected_.set(key, now + kUnseen);
+  return unseen;
 }
 
 const PodPlace* PodIndex::find(const kube::ObjectKey& key) const {

@@ -1,6 +1,7 @@
 // PodIndex: where each pod is, and whose it is.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,11 +31,19 @@ class PodIndex {
   // Null: the pod is gone.
   Change observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
 
-  // The pod was observed in the answer to a write. If the watch had shown its deletion before, it
-  // will not show the pod again: take_unseen() returns it if nothing is observed of it in time.
+  // The pod was observed in an answer, and by no watch. If the watch had shown its deletion before,
+  // it will not show the pod again. Does nothing if the pod has no place, or is not of a Job of
+  // ours.
   void expect(const kube::ObjectKey& key, base::Instant now);
-  std::vector<kube::ObjectKey> take_unseen(base::Instant now) { return expected_.take_due(now); }
-  base::Instant next_due() const { return expected_.next().value_or(base::kNever); }
+  // Returns true if nothing has been observed of it since.
+  bool is_unseen(const kube::ObjectKey& key) const { return expected_.at(key).has_value(); }
+  // The pods that are to be read now, as many as there is `room` for, those that have waited
+  // longest first. Each is returned again after a while, until something is observed of it.
+  std::vector<kube::ObjectKey> take_unseen(base::Instant now, std::size_t room);
+  // Never in the past: a pod that finds no room waits for the outcome of another write.
+  base::Instant next_due(base::Instant now) const {
+    return expected_.next_after(now).value_or(base::kNever);
+  }
   // Null: there is none, or it has no node.
   const PodPlace* find(const kube::ObjectKey& key) const;
 

@@ -12,6 +12,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr base::Instant kAnswered{seconds{1'000}};
+constexpr std::size_t kReadsRoom = 100;  // enough
 
 // A pod of "job" on n1 that the answer to its creation has brought, 30 s before a watch must have
 // shown it.
@@ -31,24 +32,43 @@ class PodIndexTest : public testing::Test {
 };
 
 // It was made and deleted before the answer to its creation was heard, so no watch tells again. Its
-// node would stay taken for ever by a pod that does not exist.
+// node would stay taken for ever by a pod that does not exist. Or its watch is silent: then it is
+// read again and again, as the only news of it.
 TEST_F(PodIndexTest, ReturnsAPodThatNoWatchShows) {
-  EXPECT_EQ(index_.next_due(), kAnswered + seconds{30});
-  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{29}), IsEmpty());
-  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{30}), ElementsAre(key_));
-  EXPECT_EQ(index_.find(key_)->job_uid, "job") << "the caller decides what follows";
-  EXPECT_EQ(index_.next_due(), base::kNever);
+  EXPECT_EQ(index_.next_due(kAnswered), kAnswered + seconds{30});
+  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{29}, kReadsRoom), IsEmpty());
+  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{30}, kReadsRoom), ElementsAre(key_));
+  EXPECT_EQ(index_.find(key_)->job_uid, "job") << "nothing is known of it but that";
+  EXPECT_TRUE(index_.is_unseen(key_));
+  EXPECT_EQ(index_.next_due(kAnswered + seconds{30}), kAnswered + seconds{60});
+  EXPECT_THAT(index_.take_unseen(kAnswered + seconds{60}, kReadsRoom), ElementsAre(key_));
+}
+
+// Of a gang of thousands whose watch is silent each pod is a request.
+TEST_F(PodIndexTest, ReturnsAsManyPodsAsThereIsRoomFor) {
+  const kube::ObjectKey other{"team-a", "train-abcde-1"};
+  (void)index_.observe(other, pod_);
+  index_.expect(other, kAnswered + seconds{1});
+  const base::Instant later = kAnswered + seconds{40};
+  EXPECT_THAT(index_.take_unseen(later, 0), IsEmpty());
+  EXPECT_EQ(index_.next_due(later), base::kNever) << "no instant brings room";
+  EXPECT_THAT(index_.take_unseen(later, 1), ElementsAre(key_));
+  EXPECT_THAT(index_.take_unseen(later, 1), ElementsAre(other));
+  EXPECT_THAT(index_.take_unseen(later, 1), IsEmpty());
 }
 
 // From then on the watch tells when it goes. The second half is the other order: the deletion is
 // seen first of all.
 TEST_F(PodIndexTest, WaitsNoLongerOnceAWatchHasShownIt) {
   (void)index_.observe(key_, pod_);
-  EXPECT_EQ(index_.next_due(), base::kNever);
+  EXPECT_FALSE(index_.is_unseen(key_));
+  EXPECT_EQ(index_.next_due(kAnswered), base::kNever);
   index_.expect(key_, kAnswered);
   (void)index_.observe(key_, nullptr);
-  EXPECT_EQ(index_.next_due(), base::kNever);
+  EXPECT_EQ(index_.next_due(kAnswered), base::kNever);
   EXPECT_EQ(index_.find(key_), nullptr);
+  index_.expect(key_, kAnswered);
+  EXPECT_EQ(index_.next_due(kAnswered), base::kNever) << "there is no pod to be shown";
 }
 
 }  // namespace

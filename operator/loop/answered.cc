@@ -113,12 +113,28 @@ void ControlLoop::index_answer(kube::Pod&& pod) {
   pods_.expect(key, now_);
 }
 
-// Of a job that ends nothing is assumed: the answer to the deletion of its pod tells.
-void ControlLoop::forget_unseen_pods() {
-  for (const kube::ObjectKey& key : pods_.take_unseen(now_)) {
-    const PodPlace* place = pods_.find(key);
-    const JobRecord* job = place == nullptr ? nullptr : jobs_.peek(place->job_uid);
-    if (job != nullptr && !job->wanted().ending) index_pod(key, nullptr);
+void ControlLoop::read_unseen_pods() {
+  for (const kube::ObjectKey& key : pods_.take_unseen(now_, writer_.room())) {
+    writer_.submit(ReadPod{key, pods_.find(key)->pod->metadata.uid});
+  }
+}
+
+// A pod that does not exist is forgotten: its gang has lost a member, or makes the pod again. One
+// that exists is known as it is now, so that a job goes on, and can end, while its pods are not
+// watched. After any other answer it is read again.
+void ControlLoop::answered(PodRead&& outcome) {
+  // What a watch has shown meanwhile is newer, and the watch goes on from there.
+  if (!pods_.is_unseen(outcome.key)) return;
+  const kube::Pod& known = *pods_.find(outcome.key)->pod;
+  if (known.metadata.uid != outcome.uid) return;  // made again under its name
+  auto& result = outcome.result;
+  const bool is_gone = result.ok() ? result->metadata.uid != outcome.uid
+                                   : result.error().code == base::Code::kNotFound;
+  if (is_gone) return index_pod(outcome.key, nullptr);
+  if (!result.ok()) return;
+  // Two reads may overtake each other.
+  if (is_newer_version(result->metadata.resource_version, known.metadata.resource_version)) {
+    index_answer(std::move(*result));
   }
 }
 

@@ -61,7 +61,6 @@ base::Instant ControlLoop::step() {
   if (ended_) return base::kNever;
   // 2. What became due.
   jobs_.fire_timers();
-  forget_unseen_pods();
   count_unsliced();
   (void)scheduler_.wake();
   // 3. What follows from it. A pass at once where one is due after that: a job that may start when
@@ -154,6 +153,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     time_to_live_.observe(*job.object, job.wanted());
     adopted_.observe_job(job);
     gated_.observe_job(job);
+    leave_orphans(job);
     (void)jobs_.put_away(job);
     return;
   } else {
@@ -200,7 +200,9 @@ void ControlLoop::write_due() {
 // Of each of these thousands may become due at the same instant: after a restore of etcd, or when a
 // configuration is changed. Starts and ends do not stand behind them.
 void ControlLoop::write_due_apart() {
-  // In the order of what waits for it: nodes take no jobs while orphans are on them.
+  // In the order of what waits for it: a job may wait for a pod that is gone, and nodes take no
+  // jobs while orphans are on them.
+  read_unseen_pods();
   writer_.submit_all(orphans_.due(now_, longest_grace(policy_.configuration()), writer_.room()));
   writer_.submit_all(timetables_.due_deletions(now_, writer_.room()));
   const auto find_node = [this](const std::string& name) { return nodes_.object(name); };
@@ -250,7 +252,7 @@ base::Instant ControlLoop::next_due() const {
                    numbers_.next_due(now_), trials_.next_due(now_), notes_.next_due(now_),
                    run_times_.next_due(), time_to_live_.next_due(now_), adopted_.next_due(now_),
                    gated_.next_due(now_), taints_.next_due(now_), orphans_.next_due(now_),
-                   unsliced_.next_due(), pods_.next_due()});
+                   unsliced_.next_due(), pods_.next_due(now_)});
 }
 
 // Another leader has written with a higher term, so this process lost its Lease without noticing

@@ -116,7 +116,8 @@ class ControlLoop {
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
   void index_answer(kube::Pod&& pod);
-  void forget_unseen_pods();
+  void read_unseen_pods();
+  void leave_orphans(const JobRecord& job);
   void forget(JobRecord& job);
   void decide_policy();
   void tell_nodes();
@@ -140,6 +141,7 @@ class ControlLoop {
   void answered(TemplateRead&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodCreated&& outcome);
   void answered(PodDeleted&& outcome);
+  void answered(PodRead&& outcome);
   void answered(PodPinned&& outcome);
   void answered(ServiceCreated&& outcome) { pod_writes_.answered(std::move(outcome)); }
   void answered(PodTried&& outcome) { wishes_.answered(std::move(outcome)); }

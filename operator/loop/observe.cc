@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "operator/gang/gang_observation.h"
 #include "operator/jobs/job_report.h"
@@ -143,8 +144,8 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   // 2. a pod behind our gate may complete a gang. It is of no job yet, and counts for no node
   gated_.observe(key, pod);
   // 3. a pod belongs to one of four: a job that is known, a foreign owner (it takes memory of its
-  //    node), a job that has ended, or none (an orphan, to be deleted). It leaves the old place and
-  //    enters the new one
+  //    node), a job that has ended, like the pod, or none (an orphan, to be deleted). It leaves the
+  //    old place and enters the new one
   const auto [before, after] = pods_.observe(key, pod);
   // Before the new place, because both may be of one job: the pod moved from Pending to a node, or
   // was made anew under its name.
@@ -166,6 +167,22 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
     nodes_.put_orphan(after->node, key);
     orphans_.add(key);
     adopted_.put_orphan(*pod);
+  }
+}
+
+// Hands the pods of a job that has ended, and that have not, over to OrphanPods. A job ends when
+// none of its pods is known to run, but one may come to light later: the answer to its creation was
+// lost, or came late, and no watch had shown it (pod_index.cc says how long that may take).
+void ControlLoop::leave_orphans(const JobRecord& job) {
+  std::vector<std::shared_ptr<const kube::Pod>> left;
+  for (const auto& [name, pod] : job.pods) {
+    if (!is_finished(*pod)) left.push_back(pod);
+  }
+  for (const auto& pod : left) {
+    const kube::ObjectKey key = kube::key_of(pod->metadata);
+    const bool is_unseen = pods_.is_unseen(key);
+    index_pod(key, pod);
+    if (is_unseen) pods_.expect(key, now_);
   }
 }
 

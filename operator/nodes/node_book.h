@@ -51,7 +51,7 @@ class NodeBook {
   void observe_agent_pod(const std::string& name);
   // A pod that is none of ours and has not finished, with the memory that it requests.
   void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory);
-  // A pod of ours whose job is gone.
+  // A pod of ours whose job is gone or has ended.
   void put_orphan(const std::string& name, const kube::ObjectKey& pod);
   // Of either kind, if there was one.
   void erase_pod(const std::string& name, const kube::ObjectKey& pod);

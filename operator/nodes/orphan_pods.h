@@ -1,5 +1,6 @@
-// OrphanPods: pods of jobs that do not exist any more, as a new leader may find them. Garbage
-// collection deletes them; should it be off, the operator does. Pods that others have made it
+// OrphanPods: pods that run though their jobs do not exist any more, as a new leader may find them,
+// or have ended, as pods may show that no watch has shown in time. Garbage collection deletes the
+// former; should it be off, and in the other case, the operator does. Pods that others have made it
 // stops and does not delete. Their nodes take nothing new until they are gone.
 #pragma once
 

@@ -126,7 +126,8 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
   }
   // Pods of a job that the operator does not know run there beside any new one: their CPUs and
   // memory are counted for no job.
-  if (facts.has_orphans) return problem(kube::kNodeHasOrphans, "has pods of a deleted job");
+  if (facts.has_orphans)
+    return problem(kube::kNodeHasOrphans, "has pods of a job that is gone or has ended");
   if (!facts.needs_agent) return std::nullopt;
   if (auto found = agent_problem(facts)) return found;
   if (facts.clock == kube::ClockPolicy::kRequire &&

@@ -7,6 +7,7 @@
 #include "kube/api/time_format.h"
 #include "kube/resource_path.h"
 #include "operator/gang/ending_time.h"
+#include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
@@ -40,6 +41,7 @@ struct PointOf {
   WritePoint operator()(const ReadTemplate&) const { return WritePoint::kTemplateRead; }
   WritePoint operator()(const CreatePod&) const { return WritePoint::kPodCreate; }
   WritePoint operator()(const DeletePod&) const { return WritePoint::kPodDelete; }
+  WritePoint operator()(const ReadPod&) const { return WritePoint::kPodRead; }
   WritePoint operator()(const PinPod&) const { return WritePoint::kPodPin; }
   WritePoint operator()(const StopPod&) const { return WritePoint::kPodStop; }
   WritePoint operator()(const CreateService&) const { return WritePoint::kServiceCreate; }
@@ -168,6 +170,11 @@ class CarryOut {
     return PodDeleted{effect.uid, effect.job_uid,
                       client_.remove<kube::Pod>(
                           effect.key, {.uid = effect.uid, .grace_period = effect.grace_period})};
+  }
+
+  // From etcd, not from a cache that may be as old as the watch that has not shown the pod.
+  Outcome operator()(const ReadPod& effect) const {
+    return PodRead{effect.key, effect.uid, client_.get<kube::Pod>(effect.key)};
   }
 
   Outcome operator()(const PinPod& effect) const {
@@ -369,10 +376,10 @@ class CarryOut {
 
   Outcome operator()(const DeleteOrphan& effect) const {
     const OrphanDeleted outcome{effect.pod};
-    // 1. the pod may be gone, or in the hands of its kubelet already. The garbage collector deletes
-    //    it with its own grace period, which nobody has checked
+    // 1. the pod may be gone, have ended, or be in the hands of its kubelet already. The garbage
+    //    collector deletes it with its own grace period, which nobody has checked
     const auto pod = client_.get<kube::Pod>(effect.pod);
-    if (!pod.ok() || is_ending_within(*pod, effect.longest)) return outcome;
+    if (!pod.ok() || is_finished(*pod) || is_ending_within(*pod, effect.longest)) return outcome;
     const std::string uid = job_uid_of(*pod);
     if (uid.empty()) return outcome;
     // 2. the name of its Job: from the owner of a pod of ours, from the label of an adopted one
@@ -385,11 +392,13 @@ class CarryOut {
                              : label == pod->metadata.labels.end() ? uid
                                                                    : label->second;
     // 3. the Job, asked of the API server and not of a watch: a watch of Jobs that lags behind that
-    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists".
+    // of pods must not cost a job its pods. An error other than NotFound counts as "it exists". Of
+    // one that has ended, as stored, no pod may run.
     const auto job = client_.get<kube::Job>({effect.pod.ns, name});
-    const bool exists =
+    const bool is_its_job =
         job.ok() ? job->metadata.uid == uid : job.error().code != base::Code::kNotFound;
-    if (exists) return outcome;
+    const bool has_ended = job.ok() && job->status.state && kube::is_final(*job->status.state);
+    if (is_its_job && !has_ended) return outcome;
     // 4. a pod that others have made is only stopped; its owner decides about the object
     if (is_adopted) {
       (void)stop_pod(client_, effect.pod, pod->metadata.uid);

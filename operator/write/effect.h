@@ -149,6 +149,18 @@ struct PodDeleted {
   base::Status status;
 };
 
+// Of a pod that no watch has shown.
+struct ReadPod {
+  kube::ObjectKey key;
+  std::string uid;
+  friend bool operator==(const ReadPod&, const ReadPod&) = default;
+};
+struct PodRead {
+  kube::ObjectKey key;
+  std::string uid;  // as it was known
+  base::Result<kube::Pod> result;
+};
+
 // A pod that others have made and that has our gate gets its node, CPU set, our toleration and
 // labels, and loses the gate, in one write. Succeeds if this job has pinned it already.
 struct PinPod {
@@ -275,8 +287,8 @@ struct JobDeleted {
   base::Status status;
 };
 
-// Unless the pod's job exists, as the API server says at that moment. A pod that others have made
-// is stopped instead.
+// Unless the pod's job exists and has not ended, as the API server says at that moment. A pod that
+// others have made is stopped instead.
 struct DeleteOrphan {
   kube::ObjectKey pod;
   std::chrono::seconds longest{};  // grace period; one that is under way is shortened to it
@@ -289,14 +301,14 @@ struct OrphanDeleted {
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
-                         DeletePod, PinPod, StopPod, CreateService, TryPod, ReserveIds, SetTaints,
-                         NotePod, CreateJob, DeleteJob, DeleteOrphan>;
+                         DeletePod, ReadPod, PinPod, StopPod, CreateService, TryPod, ReserveIds,
+                         SetTaints, NotePod, CreateJob, DeleteJob, DeleteOrphan>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
-                         PodDeleted, PodPinned, ServiceCreated, PodTried, IdsReserved, TaintsSet,
-                         PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
+                         PodDeleted, PodRead, PodPinned, ServiceCreated, PodTried, IdsReserved,
+                         TaintsSet, PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

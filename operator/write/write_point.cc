@@ -12,7 +12,7 @@ namespace {
 // those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
-constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 29> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -26,6 +26,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 28> kNames{{
     {WritePoint::kTemplateRead, "template-read"},
     {WritePoint::kPodCreate, "pod-create"},
     {WritePoint::kPodDelete, "pod-delete"},
+    {WritePoint::kPodRead, "pod-read"},
     {WritePoint::kPodPin, "pod-pin"},
     {WritePoint::kPodStop, "pod-stop"},
     {WritePoint::kPodTry, "pod-try"},

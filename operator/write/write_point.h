@@ -22,6 +22,7 @@ enum class WritePoint {
   kTemplateRead,
   kPodCreate,
   kPodDelete,
+  kPodRead,
   kPodPin,   // a pod of an adopted gang gets its node and loses its gate
   kPodStop,  // of an adopted gang
   kPodTry,
