@@ -136,10 +136,10 @@ void Ledger::on_final(const JobFacts& facts) {
 }
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
-// with, where nothing went wrong since it was ready. Faults move times by right: a leader that comes
-// late lets a job run longer than planned, and on a node whose agent lets everything run, for one
-// that has failed open until it has heard of a leader, time is counted every ten seconds and not to
-// the end.
+// with, where nothing went wrong since it was ready. Faults move times by right: a leader that
+// comes late lets a job run longer than planned; and on a node whose agent lets everything run, as
+// one does that has failed open and not heard of a leader yet, time is counted every ten seconds
+// and not to the end.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
 // because containers' times are stored in whole seconds, one at each end. While pods follow one

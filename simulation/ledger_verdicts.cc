@@ -86,8 +86,8 @@ void Ledger::on_ending(const JobFacts& facts) {
   }
 }
 
-// Returns true if a start may end as failed. A pod that is refused ends only a job whose pods follow
-// one another so: of any other the start is undone.
+// Returns true if a start may end as failed. A pod that is refused ends only a job whose pods
+// follow one another so: of any other the start is undone.
 bool Ledger::has_failed(const StartFacts& happened, const kube::Job& job) {
   return happened.failed || (job.spec.completions && happened.refused);
 }
