@@ -320,7 +320,11 @@ void Ledger::check_usage(base::Duration recorded) {
   for (const auto& [uid, facts] : jobs_) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
-    if (!facts.was_ready) continue;
+    if (!facts.was_ready) {
+      // The next leader charges what its containers ran (faults.md 4.8), the present one nothing.
+      if (status.run_time) all_told = false;
+      continue;
+    }
     if (!status.run_time || !status.allocation) {
       all_told = false;
       continue;
