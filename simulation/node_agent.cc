@@ -158,7 +158,13 @@ void NodeAgent::kill_worker() {
 void NodeAgent::hang_worker() {
   if (!worker_ || hung_since_ != kNoTime) return;
   ++tally_.faults["agent's worker hung"];
-  hung_since_ = now_;
+  // Without a CPU its heart has not beaten for longer.
+  hung_since_ = now_ < no_cpu_until_ ? no_cpu_since_ : now_;
+}
+
+void NodeAgent::lose_cpu(Time until) {
+  if (now_ >= no_cpu_until_) no_cpu_since_ = now_;
+  no_cpu_until_ = until;
 }
 
 // With the supervisor: nothing thaws until kubelet has started the container again.

@@ -43,7 +43,7 @@ class NodeAgent {
   void power_on(Time at) { starts_at_ = at; }
   void tear_journal();
   void lose_journal();
-  void lose_cpu(Time until) { no_cpu_until_ = until; }
+  void lose_cpu(Time until);
 
   // --- what checkers look at ---
   bool is_alive() const { return worker_ != nullptr || supervisor_; }
@@ -97,7 +97,7 @@ class NodeAgent {
   Time starts_at_{0};        // of the worker, while there is none
   Time thaws_at_ = kNoTime;  // the supervisor, after the worker has ended
   Time hung_since_ = kNoTime;
-  Time no_cpu_until_{0};
+  Time no_cpu_since_{0}, no_cpu_until_{0};
   Time alive_since_{0};
   Time worker_since_{0};
   bool has_journal_ = false;  // this worker has found one of this boot, and undamaged
