@@ -321,7 +321,7 @@ void Ledger::check_usage(base::Duration recorded) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
     if (!facts.was_ready) {
-      // The next leader charges what its containers ran (faults.md 4.8), the present one nothing.
+      // The next leader charges what its containers ran (faults.md 4.7), the present one nothing.
       if (status.run_time) all_told = false;
       continue;
     }

@@ -86,10 +86,11 @@ void Ledger::on_ending(const JobFacts& facts) {
   }
 }
 
-// Returns true if a start may end as failed. A pod that is refused ends only a job whose pods
-// follow one another so: of any other the start is undone.
+// Returns true if a start may end as failed. A pod that is refused ends a job so only if its pods
+// follow one another or it is not to be requeued: the start of any other is undone.
 bool Ledger::has_failed(const StartFacts& happened, const kube::Job& job) {
-  return happened.failed || (job.spec.completions && happened.refused);
+  const bool ends = job.spec.completions || !job.spec.lifecycle.requeue.value_or(true);
+  return happened.failed || (ends && happened.refused);
 }
 
 // Checks a final state that says that something went wrong.
