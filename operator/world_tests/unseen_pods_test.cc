@@ -110,15 +110,18 @@ TEST_F(UnseenPods, KeepJobsOffTheirNodeAfterTheEndOfTheirJob) {
       << world_.log_tail();
 }
 
-// The job ends in the step in which the pod is seen, so nothing asks for the end of the pod before.
+// The job ends in the step in which the pod is seen, so nothing asks for the end of the pod before,
+// and nothing more is heard of it.
 TEST_F(UnseenPods, AreEndedThoughTheirJobIsCancelledAsTheyAreSeen) {
   world_.apply(gang_job("held", 1, "", {{"control", {{"hold", true}}}}));
   world_.run_for(seconds{5});
+  world_.node("n12").power_off();
   ASSERT_TRUE(world_.client().create_json<kube::Pod>(kTeam, stray_pod(world_, "held")).ok());
   world_.patch_job("held", {{"control", {{"cancel", true}}}});
   world_.run_for(seconds{10});
   EXPECT_EQ(world_.state("held"), "Cancelled");
-  EXPECT_TRUE(world_.pods_of("held").empty()) << world_.log_tail();
+  ASSERT_EQ(world_.pods_of("held").size(), 1U);
+  EXPECT_TRUE(world_.pods_of("held").front().metadata.deletion_timestamp) << world_.log_tail();
 }
 
 }  // namespace
