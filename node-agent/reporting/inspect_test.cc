@@ -6,13 +6,12 @@
 #include <sys/file.h>
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "linux/file_descriptor.h"
 #include "node-agent/policy/timetable_json.h"
 #include "node-agent/survival/thaw_journaled.h"
-#include "node-agent/testing/temporary_directory.h"
+#include "node-agent/testing/pod_files.h"
 
 namespace agent {
 namespace {
@@ -22,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A tree of ordinary files, two pods of it under control of a dead agent.
-class DeadAgentTest : public ::testing::Test {
+class DeadAgentTest : public testing::PodFilesTest {
  protected:
   DeadAgentTest() {
     timetable_.metadata.name = "n1";
@@ -42,20 +41,6 @@ class DeadAgentTest : public ::testing::Test {
     write("podua", "0", "populated 1\nfrozen 0\n");
     write("podub", "1", "populated 1\nfrozen 1\n");
   }
-  void write(const std::string& pod, const std::string& freeze, const std::string& events) {
-    const fs::path path = fs::path{root_.path()} / "kubepods" / pod;
-    fs::create_directories(path);
-    std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
-    std::ofstream{path / "cgroup.events"} << events;
-  }
-  // The last request to the pod's cgroup: "0" or "1".
-  std::string freeze_file(const std::string& pod) {
-    std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
-    std::string line;
-    std::getline(file, line);
-    return line;
-  }
-  testing::TemporaryDirectory root_;
   kube::NodeTimetable timetable_;
   Journal journal_;
 };

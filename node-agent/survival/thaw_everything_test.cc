@@ -2,20 +2,16 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <string>
+#include <functional>
 
 #include "node-agent/survival/journal.h"
-#include "node-agent/testing/temporary_directory.h"
+#include "node-agent/testing/pod_files.h"
 
 namespace agent {
 namespace {
 
-namespace fs = std::filesystem;
-
 // A tree of ordinary files, and a journal that names the pods a and b of it.
-class ThawEverythingTest : public ::testing::Test {
+class ThawEverythingTest : public testing::PodFilesTest {
  protected:
   ThawEverythingTest() {
     write("podua", "1", "frozen 0\n");
@@ -26,22 +22,9 @@ class ThawEverythingTest : public ::testing::Test {
                  {.uid = "ub", .name = "ns/b", .job_uid = "j2", .path = "kubepods/podub"}}};
     EXPECT_TRUE(JournalFile{root_.path() + "/" + kJournalName}.write(journal).ok());
   }
-  void write(const std::string& pod, const std::string& freeze, const std::string& events) {
-    const fs::path path = fs::path{root_.path()} / "kubepods" / pod;
-    fs::create_directories(path);
-    std::ofstream{path / "cgroup.freeze"} << freeze << "\n";
-    std::ofstream{path / "cgroup.events"} << events;
-  }
-  std::string freeze_file(const std::string& pod) {
-    std::ifstream file{root_.path() + "/kubepods/" + pod + "/cgroup.freeze"};
-    std::string line;
-    std::getline(file, line);
-    return line;
-  }
   bool thaw(const std::function<bool()>& give_up) {
     return thaw_everything({.run_directory = root_.path(), .cgroup_root = root_.path()}, give_up);
   }
-  testing::TemporaryDirectory root_;
 };
 
 // The others are many, and the lock for which a new agent waits is held meanwhile.
