@@ -56,6 +56,12 @@ class LedgerTest : public testing::Test {
     write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
           {{"status", {{"state", state}, {"starts", 1}}}});
   }
+  // The job's only program runs, and ends so.
+  void runs_and_ends(EndedBy by) {
+    becomes("Running");
+    ledger_.program_started(program_);
+    ledger_.program_ended(program_, by);
+  }
   // Sets the store back, as World::restore() does.
   void restore(const devcluster::ApiServer::Backup& backup) {
     server_.restore(backup);
@@ -121,35 +127,27 @@ TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
 
 // A verdict that something went wrong is compared with what the node knows, too.
 TEST_F(LedgerTest, AJobHasFailedOnlyIfAProgramHas) {
-  becomes("Running");
-  ledger_.program_started(program_);
-  ledger_.program_ended(program_, EndedBy::kRequest);  // as if its pod was deleted
+  runs_and_ends(EndedBy::kRequest);  // as if its pod was deleted
   becomes("Failed");
   EXPECT_EQ(finding(), "job job-0 is Failed, none of its programs has failed");
 }
 
 TEST_F(LedgerTest, AProgramThatWasKilledHasFailed) {
-  becomes("Running");
-  ledger_.program_started(program_);
-  ledger_.program_ended(program_, EndedBy::kSignal);
+  runs_and_ends(EndedBy::kSignal);
   becomes("Failed");
   EXPECT_EQ(finding(), "");
 }
 
 // A program that fails by itself is not lost.
 TEST_F(LedgerTest, AJobHasLostItsNodeOnlyIfItHas) {
-  becomes("Running");
   program_.exit_code = 1;
-  ledger_.program_started(program_);
-  ledger_.program_ended(program_, EndedBy::kItself);
+  runs_and_ends(EndedBy::kItself);
   becomes("NodeFail");
   EXPECT_EQ(finding(), "job job-0 is NodeFail, and has lost no node and no pod");
 }
 
 TEST_F(LedgerTest, AMachineThatGoesOffLosesItsPods) {
-  becomes("Running");
-  ledger_.program_started(program_);
-  ledger_.program_ended(program_, EndedBy::kMachine);
+  runs_and_ends(EndedBy::kMachine);
   becomes("NodeFail");
   EXPECT_EQ(finding(), "");
 }
@@ -211,8 +209,7 @@ class LedgerIndexTest : public LedgerTest {
            {"completionMode", "Indexed"},
            {"parallelism", 2},
            {"completions", 4},
-           {"template",
-            {{"spec", {{"restartPolicy", "Never"}, {"containers", containers_}}}}}}}});
+           {"template", {{"spec", {{"restartPolicy", "Never"}, {"containers", containers_}}}}}}}});
     batch_uid_ = made["metadata"].value("uid", "");
     make("sweep");
   }
@@ -342,9 +339,7 @@ TEST_F(LedgerIndexTest, NoSuccessOfABatchJobIsTakenBack) {
 // Three of the four indexes are done. The API server takes these conditions as they are, so nothing
 // but the ledger notices.
 TEST_F(LedgerIndexTest, ABatchJobIsCompleteWithAllOfItsSuccesses) {
-  const auto is_true = [](const char* type) {
-    return json{{"type", type}, {"status", "True"}};
-  };
+  const auto is_true = [](const char* type) { return json{{"type", type}, {"status", "True"}}; };
   const std::string at = "2026-01-01T00:00:00Z";
   tell({{"succeeded", 3},
         {"completedIndexes", "0-2"},
@@ -362,9 +357,7 @@ TEST_F(LedgerIndexTest, ABatchJobHasFailedOnlyIfItsJobsHave) {
   write(kube::Method::kPatch, std::string{paths::kJobs} + "/sweep/status",
         {{"status", {{"state", "Failed"}}}});
   EXPECT_EQ(finding(), "");
-  const auto is_true = [](const char* type) {
-    return json{{"type", type}, {"status", "True"}};
-  };
+  const auto is_true = [](const char* type) { return json{{"type", type}, {"status", "True"}}; };
   tell({{"startTime", "2026-01-01T00:00:00Z"},
         {"conditions", json::array({is_true("FailureTarget"), is_true("Failed")})}});
   EXPECT_EQ(finding(), "batch Job sweep is Failed, 1 Jobs of it have failed");
