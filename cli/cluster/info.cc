@@ -204,8 +204,10 @@ std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>&
       if (std::ssize(names) == count) line.hostlist = slurm::compress_hostlist(names);
       lines.push_back(std::move(line));
     };
-    if (nodes == 0) lines.push_back(empty);
-    if (nodes == 0) continue;
+    if (nodes == 0) {
+      lines.push_back(empty);
+      continue;
+    }
     std::set<std::string> usable_names = listed_nodes(spec_in_force(*partition));
     for (const std::string& name : unusable_names) usable_names.erase(name);
     add("drain", unusable, unusable_names);
