@@ -8,9 +8,10 @@ namespace control {
 namespace {
 
 // A watch that works shows a new pod within a second or two. One that does not may be silent for
-// far longer: a connection that is half open is noticed after two minutes (watch_idle_timeout), and
-// the list that follows takes its time in a large cluster. So silence says nothing about a pod, and
-// the API server is asked: one request in that time for each pod that no watch has shown.
+// far longer: behind a proxy a connection that is half open is noticed after two minutes
+// (watch_idle_timeout), and the list that follows takes its time in a large cluster. So silence
+// says nothing about a pod, and the API server is asked: one request in that time for each pod that
+// no watch has shown.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
 
 }  // namespace
