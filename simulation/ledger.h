@@ -119,6 +119,11 @@ class Ledger final : public ProgramObserver {
     std::string job_uid;
     bool deleting = false;
   };
+  // What a kernel has counted of freezes.
+  struct FreezeCounts {
+    std::int64_t freezes = 0, slow = 0;
+    base::Duration freezing{0};
+  };
   // Overlaps beside tasks that do not freeze, in the life of one worker of a node's agent.
   struct Overlaps {
     Time worker_since = kNoTime;
@@ -128,9 +133,7 @@ class Ledger final : public ProgramObserver {
     std::set<std::string> now;  // pods that overlap now
     Time clear_since{0};        // nothing has been freezing since
     Time away{0};               // the worker was not stepped for so long
-    // The kernel's counts before the worker began, and at the last look.
-    std::int64_t freezes_before = 0, slow_before = 0, freezes = 0, slow = 0;
-    base::Duration freezing_before{0}, freezing{0};
+    FreezeCounts before, last;  // before the worker began, and at the last look
   };
   struct Obeyed {
     std::string uid;

@@ -95,16 +95,9 @@ void Ledger::sample_counted_overlaps(Node& node) {
     facts = {.worker_since = agent.worker_since(),
              .began = node.machine->clock.monotonic(),
              .clear_since = now_,
-             .freezes_before = facts.freezes,
-             .slow_before = facts.slow,
-             .freezes = facts.freezes,
-             .slow = facts.slow,
-             .freezing_before = facts.freezing,
-             .freezing = facts.freezing};
+             .before = facts.last};
   }
-  facts.freezes = kernel.freezes();
-  facts.slow = kernel.slow_freezes();
-  facts.freezing = kernel.freezing_time();
+  facts.last = {kernel.freezes(), kernel.slow_freezes(), kernel.freezing_time()};
   if (!agent.is_working()) {
     facts.away += kSample;
     facts.clear_since = now_;
@@ -126,9 +119,9 @@ void Ledger::sample_counted_overlaps(Node& node) {
     return node.machine->name + " has counted " + text_of(counted) + " of overlap, ";
   };
   if (counted > base::Duration{0}) ++tally_.looked["overlap counted"];
-  const base::Duration most = facts.freezing - facts.freezing_before + facts.away +
-                              kSlowSeenWithin * (facts.slow - facts.slow_before) +
-                              kSeenWithin * (facts.freezes - facts.freezes_before);
+  const base::Duration most = facts.last.freezing - facts.before.freezing + facts.away +
+                              kSlowSeenWithin * (facts.last.slow - facts.before.slow) +
+                              kSeenWithin * (facts.last.freezes - facts.before.freezes);
   if (counted > most) find("overlap counted", told() + "possible are " + text_of(most));
   if (now_ < facts.clear_since + kCountedWithin) return;
   if (facts.sampled > counted + facts.spells * kSample) {
