@@ -180,6 +180,7 @@ class Ledger final : public ProgramObserver {
   bool obeys(const Node& node) const;
   void sample_overlaps(Node& node);
   void sample_counted_overlaps(Node& node);
+  std::set<std::string> overlapping(const Node& node, base::Duration worker_began) const;
   void sample_frozen(Node& node);
   void sample_fail_open(Node& node);
   void sample_deleted(Node& node);

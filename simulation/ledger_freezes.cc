@@ -26,9 +26,11 @@ constexpr base::Duration kSlowSeenWithin = milliseconds{150};
 constexpr base::Duration kSeenWithin = milliseconds{2};
 constexpr Time kCountedWithin = milliseconds{300};
 
+}  // namespace
+
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
-// that came on meanwhile: the worker that let it come on knew of them.
-std::set<std::string> overlapping(const Node& node, base::Duration worker_began) {
+// that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn.
+std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worker_began) const {
   const Kernel& kernel = node.machine->kernel;
   const auto& programs = node.kubelet->programs();
   std::set<std::string> found;
@@ -38,15 +40,15 @@ std::set<std::string> overlapping(const Node& node, base::Duration worker_began)
     for (const auto& [other, on] : programs) {
       const Kernel::Cgroup* cgroup = kernel.find(other);
       if (!on.running || on.job_uid == program.job_uid || cgroup == nullptr) continue;
-      const bool came_on = cgroup->request == agent::FreezeRequest::kThawed && cgroup->was_frozen &&
-                           cgroup->asked_at >= std::max(worker_began, late->asked_at);
+      if (cgroup->request != agent::FreezeRequest::kThawed) continue;
+      const bool came_on =
+          cgroup->was_frozen ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
+                             : is_settled(node, on) && !is_ending(on);
       if (came_on) found.insert(uid);
     }
   }
   return found;
 }
-
-}  // namespace
 
 // Two gangs on one core: only while one of them starts or ends, while the kernel cannot stop a
 // task, or where the agent cannot do its work.

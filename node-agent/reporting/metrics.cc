@@ -87,7 +87,7 @@ struct Metrics::Families {
   prometheus::Counter& stuck =
       counter("stuck_total", "Freezes that the kernel had not finished after 2 s.");
   prometheus::Counter& overlap =
-      counter("overlap_seconds_total", "Time that a late pod ran on beside the incoming ones.");
+      counter("overlap_seconds_total", "Time that a late pod ran on beside those that were on.");
   prometheus::Gauge& foreign =
       gauge("foreign_frozen", "Listed pods that another program has frozen.");
   prometheus::Counter& missed =

@@ -141,18 +141,21 @@ void SwitchCore::mark_desired(base::Instant t) {
 }
 
 // 2. Sorts the pods that differ from that into freeze_ and thaw_, and into unconfirmed_ those that
-//    an earlier switch asked to freeze and that have not been seen frozen yet.
+//    an earlier switch asked to freeze and that have not been seen frozen yet. Others run if one
+//    is thawed, or is in its turn: it may run already, since it was never frozen.
 void SwitchCore::work_out(base::Instant t) {
   mark_desired(t);
   freeze_.clear();
   thaw_.clear();
   unconfirmed_.clear();
+  others_run_ = false;
   for (std::uint32_t i = 0; i < slots_.size(); ++i) {
     const Slot& slot = slots_[i];
     // Everything that is not explicitly off by the timetable runs: deleted pods, pods that leave,
     // and all pods while the agent fails open or stops.
-    const bool frozen = slot.rule == ControlRule::kTimetable && !assignment_->everything_runs &&
-                        desired_runs_[slot.index] == 0;
+    const bool takes_turns = slot.rule == ControlRule::kTimetable && !assignment_->everything_runs;
+    const bool frozen = takes_turns && desired_runs_[slot.index] == 0;
+    others_run_ |= takes_turns && !frozen;
     if (slot.thaw_of_deleted && slot.machine.state() != FreezeState::kGone) {
       thaw_.push_back(i);
     } else if (slot.machine.needs_write(frozen ? FreezeRequest::kFrozen : FreezeRequest::kThawed)) {
@@ -161,6 +164,7 @@ void SwitchCore::work_out(base::Instant t) {
       unconfirmed_.push_back(i);
     }
   }
+  others_run_ |= !thaw_.empty();
 }
 
 // Runs in the last microseconds before the boundary, on a thread that spins anyway: working out
@@ -180,8 +184,8 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
   const bool prepared =
       prepared_for_ && now >= *prepared_for_ && (!prepared_until_ || now < *prepared_until_);
   // 1. All pods that go off are asked to freeze, one write after the other.
-  // 2. Only if others come on: wait until the kernel reports them frozen, or the barrier passes. So
-  //    in the normal case no two gangs run on one core.
+  // 2. Only if others run: wait until the kernel reports them frozen, or the barrier passes. So in
+  //    the normal case no two gangs run on one core.
   // 3. The pods that come on are thawed.
   // 4. Bookkeeping, reports and counters, when nothing waits for them any more.
   if (!prepared) work_out(now);
@@ -191,9 +195,9 @@ void SwitchCore::switch_now(SwitchCause cause, base::Instant due) {
     slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kFrozen);
   }
   const base::Duration frozen_at = clock_.monotonic();
-  // If no pod comes on, no pod can overlap with the ones that go off. The follow-up looks confirm
+  // If no other pod runs, none can overlap with the ones that go off. The follow-up looks confirm
   // the freezes then, and nothing waits here.
-  const std::uint32_t late_count = thaw_.empty() ? 0 : read_back(frozen_at);
+  const std::uint32_t late_count = others_run_ ? read_back(frozen_at) : 0;
   report.confirmed = clock_.wall();
   for (const std::uint32_t i : thaw_) {
     slots_[i].result = slots_[i].control->freezer->request(FreezeRequest::kThawed);
@@ -283,13 +287,13 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     Slot& slot = slots_[i];
     slot.machine.on_write(FreezeRequest::kFrozen, slot.result, frozen_at);
     if (slot.result != IoResult::kOk) counters_.write_errors.fetch_add(1);
-    // Without pods that come on nothing was read back; the next look tells.
-    if (!thaw_.empty()) tell_what_was_read_back(slot, thawed_at);
+    // If no others run, nothing was read back; the next look tells.
+    if (others_run_) tell_what_was_read_back(slot, thawed_at);
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);
   }
   for (const std::uint32_t i : unconfirmed_) {
-    if (thaw_.empty()) break;
+    if (!others_run_) break;
     tell_what_was_read_back(slots_[i], thawed_at);
     publish(slots_[i]);
   }
@@ -307,7 +311,7 @@ void SwitchCore::tell_machines(base::Duration frozen_at, base::Duration thawed_a
     slot.control->last_switch_micros.store(wall, std::memory_order_relaxed);
     publish(slot);
   }
-  if (!thaw_.empty()) begin_overlaps(thawed_at);
+  note_overlaps(thawed_at);
 }
 
 void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
@@ -320,11 +324,15 @@ void SwitchCore::tell_what_was_read_back(Slot& slot, base::Duration now) {
   if (slot.result == IoResult::kGone || slot.seen_frozen) end_overlap(slot, now);
 }
 
-// Others came on: a pod that should stand still, and is not known to, runs on beside them, because
-// the kernel takes its time or because the write failed.
-void SwitchCore::begin_overlaps(base::Duration now) {
+// A pod that should stand still, and is not known to, runs on beside others, because the kernel
+// takes its time or because the write failed.
+void SwitchCore::note_overlaps(base::Duration now) {
   for (Slot& slot : slots_) {
-    if (runs_on(slot.machine.state()) && !slot.overlaps_since) slot.overlaps_since = now;
+    if (!others_run_) {
+      end_overlap(slot, now);
+    } else if (runs_on(slot.machine.state()) && !slot.overlaps_since) {
+      slot.overlaps_since = now;
+    }
   }
 }
 

@@ -76,7 +76,7 @@ class SwitchCore {
     ControlRule rule;
     bool leaving;          // no longer in the assignment: thawed, kept until that is verified
     bool thaw_of_deleted;  // its two thaws (at once, 100 ms later) are due
-    std::optional<base::Duration> overlaps_since;  // it still runs beside the pods that came on
+    std::optional<base::Duration> overlaps_since;  // it still runs, beside pods that are on
     IoResult result;                               // of the write in the switch at hand
     bool seen_frozen;                              // in the switch at hand, if it read back
   };
@@ -91,7 +91,7 @@ class SwitchCore {
   void verify_thaw(Slot& slot, base::Duration now);
   void tell_machines(base::Duration frozen_at, base::Duration thawed_at);
   void tell_what_was_read_back(Slot& slot, base::Duration now);
-  void begin_overlaps(base::Duration now);
+  void note_overlaps(base::Duration now);
   void end_overlap(Slot& slot, base::Duration now);
   void count_missed(base::Instant boundary, base::Instant now);
   bool boundary_is_near() const;
@@ -111,6 +111,7 @@ class SwitchCore {
   std::vector<std::uint32_t> freeze_;       // slots to freeze
   std::vector<std::uint32_t> thaw_;         // to thaw
   std::vector<std::uint32_t> unconfirmed_;  // asked to freeze by an earlier switch, not seen frozen
+  bool others_run_ = false;  // to be thawed, or in their turn: freezes are waited for
   std::optional<base::Instant> prepared_for_;
   std::optional<base::Instant> prepared_until_;    // when run(t) changes after that
   std::optional<base::Instant> boundary_;          // next change of run(t) after the last switch
