@@ -90,7 +90,6 @@ class Ledger final : public ProgramObserver {
     Time ready_at = kNoTime;
     bool was_ready = false;            // in its present start
     bool held_early = false;           // suspended before that
-    bool without_turns = false;        // since it was ready: an agent let everything run
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore

@@ -91,7 +91,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     // A new start: run times are those of one start.
     facts.was_ready = false;
     facts.ran = facts.stood = base::Duration{0};
-    facts.held_early = facts.without_turns = false;
+    facts.held_early = false;
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
@@ -137,19 +137,17 @@ void Ledger::on_final(const JobFacts& facts) {
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
 // with, where nothing went wrong since it was ready. Faults move times by right: a leader that
-// comes late lets a job run longer than planned; and on a node whose agent lets everything run, as
-// one does that has failed open and not heard of a leader yet, time is counted every ten seconds
-// and not to the end.
+// comes late lets a job run longer than planned.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
 // because containers' times are stored in whole seconds, one at each end. While pods follow one
 // another run time goes on between two of them, and none of their own stands meanwhile: there the
 // run time may be larger, and the suspended time is not compared. Nor is that of a job that was
-// suspended before it was ready (faults.md 4.6).
+// suspended before it was ready (faults.md 4.5).
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
-  if (!calm || facts.without_turns || !status.run_time || !status.suspend_time) return;
+  if (!calm || !status.run_time || !status.suspend_time) return;
   const base::Duration most = plan_.slice + seconds{2};
   const bool follows = facts.job.spec.completions.has_value();
   const auto compare = [&](const char* what, base::Duration accounted, base::Duration sampled) {
@@ -239,12 +237,11 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
 // operator accounts (in closed form, over the timetable), so the two can be compared. A pod that
 // follows another may start in the turn of another gang, and runs there until it has settled.
 void Ledger::sample_times(std::vector<Node>& nodes) {
-  std::set<std::string> going, there, without_turns;
+  std::set<std::string> going, there;
   for (Node& node : nodes) {
     for (const auto& [uid, program] : node.kubelet->programs()) {
       if (!program.running) continue;
       there.insert(program.job_uid);
-      if (node.agent->everything_runs()) without_turns.insert(program.job_uid);
       if (node.machine->kernel.stands(uid)) continue;
       const auto job = jobs_.find(program.job_uid);
       const bool follows = job != jobs_.end() && job->second.job.spec.completions;
@@ -253,7 +250,6 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
   }
   for (auto& [uid, facts] : jobs_) {
     if (facts.ready_at == kNoTime || !there.contains(uid)) continue;
-    facts.without_turns |= without_turns.contains(uid);
     (going.contains(uid) ? facts.ran : facts.stood) += kSample;
   }
 }
@@ -321,7 +317,7 @@ void Ledger::check_usage(base::Duration recorded) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
     if (!facts.was_ready) {
-      // The next leader charges what its containers ran (faults.md 4.7), the present one nothing.
+      // The next leader charges what its containers ran (faults.md 4.6), the present one nothing.
       if (status.run_time) all_told = false;
       continue;
     }

@@ -61,7 +61,7 @@ base::Instant ControlLoop::step() {
   if (ended_) return base::kNever;
   // 2. What became due.
   jobs_.fire_timers();
-  count_unsliced();
+  unsliced_.count(now_, unsliced_sources());
   (void)scheduler_.wake();
   // 3. What follows from it. A pass at once where one is due after that: a job that may start when
   // it is submitted is never written as pending, and no pod of it is tried.
@@ -107,6 +107,10 @@ void ControlLoop::reconcile_until_quiet() {
     const auto touched = jobs_.take_touched();
     if (touched.empty()) return;
     for (const std::string& uid : touched) {
+      // What it is looked at for may end it, or make it ready: its time is counted up to here.
+      if (!unsliced_.counts_nobody()) {
+        if (const JobRecord* job = jobs_.peek(uid)) count_unsliced(*job);
+      }
       // A job that ended in this round may have been forgotten by another one's reconciliation.
       if (JobRecord* job = jobs_.peek(uid)) reconcile(*job);
       note_change(uid);

@@ -127,7 +127,8 @@ class ControlLoop {
   // Of the node, or of all.
   void note_slicing(const std::string& node);
   void note_slicing();
-  void count_unsliced();
+  UnslicedTime::Sources unsliced_sources();
+  void count_unsliced(const JobRecord& job);
   void take_plans();
   std::optional<ListedJob> listed_job(sched::JobId id);
   void show_counts();

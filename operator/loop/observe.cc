@@ -242,8 +242,8 @@ void ControlLoop::note_slicing() {
 }
 
 // Time in which an agent did not switch is time in which all jobs of its node ran. It is added to
-// their run times here, so that a job cannot outlive its limit on a node whose agent is dead.
-void ControlLoop::count_unsliced() {
+// their run times, so that a job cannot outlive its limit on a node whose agent is dead.
+UnslicedTime::Sources ControlLoop::unsliced_sources() {
   UnslicedTime::Sources sources;
   sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
     return nodes_.jobs_on(node);
@@ -258,7 +258,13 @@ void ControlLoop::count_unsliced() {
   sources.ran = [this](const std::string& uid, base::Duration more) {
     scheduler_.tell(sched::JobRan{jobs_.find(uid)->id, more});
   };
-  unsliced_.count(now_, sources);
+  return sources;
+}
+
+void ControlLoop::count_unsliced(const JobRecord& job) {
+  const bool is_there = std::any_of(job.start.nodes.begin(), job.start.nodes.end(),
+                                    [this](const auto& node) { return !unsliced_.slices(node); });
+  unsliced_.count_job(job.uid, is_there, now_, unsliced_sources());
 }
 
 // Hands what the scheduler has planned since the last call to the part that writes timetables.

@@ -1,7 +1,6 @@
 #include "operator/nodes/unsliced_time.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "api/wellknown.h"
 #include "operator/translate/node_translation.h"
@@ -43,31 +42,30 @@ bool UnslicedTime::observe(const std::string& node, bool unsliced) {
   return changed;
 }
 
-// 1. Which jobs are on such nodes now. 2. What each job that was there missed is reported; one that
-// is not there any more is forgotten. 3. From here on those are counted that are there.
 void UnslicedTime::count(base::Instant now, const Sources& sources) {
-  if (nodes_.empty() && jobs_.empty()) return;
-  if (now < counted_at_ + kCountEvery) return;
+  if (counts_nobody() || now < counted_at_ + kCountEvery) return;
   counted_at_ = now;
-  // 1. the jobs on such nodes now
-  std::set<std::string> present;
+  std::map<std::string, bool> is_there;  // by UID: of each job that is counted, or is to be
+  for (const auto& [uid, counted] : jobs_) is_there[uid] = false;
   for (const std::string& node : nodes_) {
-    const auto& jobs = sources.jobs_on(node);
-    present.insert(jobs.begin(), jobs.end());
+    for (const std::string& uid : sources.jobs_on(node)) is_there[uid] = true;
   }
-  // 2. what each job that was there has missed since
-  for (auto it = jobs_.begin(); it != jobs_.end();) {
-    const auto more = missed(it->second, sources.run_time(it->first), now);
-    if (more > base::Duration{0}) sources.ran(it->first, more);
-    it = present.contains(it->first) ? std::next(it) : jobs_.erase(it);
+  for (const auto& [uid, there] : is_there) count_job(uid, there, now, sources);
+}
+
+void UnslicedTime::count_job(const std::string& uid, bool is_there, base::Instant now,
+                             const Sources& sources) {
+  // 1. what it has missed since it was counted last
+  if (const auto counted = jobs_.find(uid); counted != jobs_.end()) {
+    const auto more = missed(counted->second, sources.run_time(uid), now);
+    if (more > base::Duration{0}) sources.ran(uid, more);
   }
-  // 3. from here on those are counted that are there
-  for (const std::string& uid : present) {
-    if (const auto run_time = sources.run_time(uid)) {
-      jobs_[uid] = {now, *run_time};
-    } else {
-      jobs_.erase(uid);
-    }
+  // 2. from here on it is counted, unless it has left such nodes or no run time passes
+  const auto run_time = is_there ? sources.run_time(uid) : std::nullopt;
+  if (run_time) {
+    jobs_[uid] = {now, *run_time};
+  } else {
+    jobs_.erase(uid);
   }
 }
 
@@ -81,7 +79,7 @@ base::Duration UnslicedTime::missed(const Counted& counted, std::optional<base::
 }
 
 base::Instant UnslicedTime::next_due() const {
-  return nodes_.empty() && jobs_.empty() ? base::kNever : counted_at_ + kCountEvery;
+  return counts_nobody() ? base::kNever : counted_at_ + kCountEvery;
 }
 
 // No other leader may have counted meanwhile, which is why agents fail open.

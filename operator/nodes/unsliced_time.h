@@ -31,12 +31,16 @@ class UnslicedTime {
   // Takes the present value of is_unsliced(). Returns true if it has changed.
   bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
+  bool counts_nobody() const { return nodes_.empty() && jobs_.empty(); }
   const std::set<std::string>& nodes() const { return nodes_; }
 
   // Every ten seconds, and at once when `observe` returned true: reports for each job on such a
   // node the time that it was off since it was counted last. So far may run times be behind
   // meanwhile, and the end of a job that is beyond its limit.
   void count(base::Instant now, const Sources& sources);
+  // The same for one job, at once: before something that may end it. `is_there`: it is on such a
+  // node, and is counted from here on.
+  void count_job(const std::string& uid, bool is_there, base::Instant now, const Sources& sources);
   base::Instant next_due() const;
 
  private:

@@ -50,24 +50,34 @@ class UnslicedTimeTest : public testing::Test {
   // Counts at kOpened + `at`, when the job's run time is `run_time`; returns what was reported.
   seconds counted(seconds at, std::optional<seconds> run_time) {
     reported_ = seconds{0};
-    UnslicedTime::Sources sources;
-    sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
-      return node == "n1" ? jobs_ : none_;
-    };
-    sources.run_time = [&](const std::string&) -> std::optional<base::Duration> {
-      return run_time;
-    };
-    sources.ran = [this](const std::string& uid, base::Duration more) {
-      EXPECT_EQ(uid, "u");
-      reported_ += std::chrono::duration_cast<seconds>(more);
-    };
-    time_.count(kOpened + at, sources);
+    time_.count(kOpened + at, sources(run_time));
+    return reported_;
+  }
+  // The same of the job alone.
+  seconds counted_job(seconds at, std::optional<seconds> run_time) {
+    reported_ = seconds{0};
+    time_.count_job("u", jobs_.contains("u"), kOpened + at, sources(run_time));
     return reported_;
   }
   UnslicedTime time_;
   std::set<std::string> jobs_{"u"};
 
  private:
+  UnslicedTime::Sources sources(std::optional<seconds> run_time) {
+    UnslicedTime::Sources sources;
+    sources.jobs_on = [this](const std::string& node) -> const std::set<std::string>& {
+      return node == "n1" ? jobs_ : none_;
+    };
+    sources.run_time = [run_time](const std::string&) -> std::optional<base::Duration> {
+      return run_time;
+    };
+    sources.ran = [this](const std::string& uid, base::Duration more) {
+      EXPECT_EQ(uid, "u");
+      reported_ += std::chrono::duration_cast<seconds>(more);
+    };
+    return sources;
+  }
+
   const std::set<std::string> none_;
   seconds reported_{0};
 };
@@ -89,6 +99,20 @@ TEST_F(UnslicedTimeTest, ReportsTheTimeOffWhileTheNodeDoesNotSlice) {
   EXPECT_EQ(counted(seconds{24}, seconds{111}), seconds{2});  // at once, and the last time
   EXPECT_EQ(time_.next_due(), base::kNever);
   EXPECT_EQ(counted(seconds{60}, seconds{120}), seconds{0});
+}
+
+// A job that is looked at is about to end, perhaps, or has become ready: the ten seconds between
+// two counts are not lost to it.
+TEST_F(UnslicedTimeTest, CountsOneJobAtOnce) {
+  (void)time_.observe("n1", true);
+  (void)counted(seconds{0}, std::nullopt);
+  EXPECT_EQ(counted_job(seconds{3}, seconds{0}), seconds{0});  // has become ready
+  EXPECT_EQ(counted_job(seconds{7}, seconds{1}), seconds{3});
+  EXPECT_EQ(counted_job(seconds{7}, seconds{4}), seconds{0});  // what was reported is in there
+  EXPECT_EQ(counted(seconds{10}, seconds{5}), seconds{2});
+  jobs_.clear();
+  EXPECT_EQ(counted_job(seconds{11}, seconds{5}), seconds{1});  // the last time
+  EXPECT_EQ(counted_job(seconds{15}, seconds{7}), seconds{0});
 }
 
 // A run time that went back is of another start: the difference would be nonsense.
