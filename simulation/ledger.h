@@ -88,8 +88,6 @@ class Ledger final : public ProgramObserver {
     kube::Job job;
     base::Duration ran{0}, stood{0};  // since it was ready, as sampled
     Time ready_at = kNoTime;
-    bool was_ready = false;            // in its present start
-    bool held_early = false;           // suspended before that
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore
@@ -203,7 +201,7 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::map<std::int64_t, StartFacts>> starts_;  // by job UID and start
   std::map<std::string, Time> gone_until_;                            // by node: its Node object
   std::map<std::string, BatchFacts> batch_;                           // by UID
-  std::map<std::string, Attempts> attempts_;   // by batch Job's UID
+  std::map<std::string, Attempts> attempts_;                          // by batch Job's UID
   std::map<std::string, std::string> owners_;  // batch Job's UID by Job's, also of gone ones
   std::set<std::string> indexed_;              // batch Jobs, by UID
   std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()

@@ -89,14 +89,10 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   if (status.starts != before.status.starts) {
     facts.ready_at = kNoTime;
     // A new start: run times are those of one start.
-    facts.was_ready = false;
     facts.ran = facts.stood = base::Duration{0};
-    facts.held_early = false;
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
-  facts.was_ready = facts.was_ready || ready;
-  facts.held_early |= !facts.was_ready && status.state == kube::JobState::kSuspended;
   if (status.ending && !before.status.ending) on_ending(facts);
   if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
 }
@@ -120,10 +116,10 @@ void Ledger::on_final(const JobFacts& facts) {
       job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
       : planned == plan_.jobs.end() ? 1
                                     : static_cast<std::size_t>(planned->nodes);
-  const bool were_completed = job.spec.completions
-                                  ? pods_that_ended_well(job) >=
-                                        static_cast<std::size_t>(*job.spec.completions)
-                                  : succeeded_[job.metadata.uid][start].size() >= tasks;
+  const bool were_completed =
+      job.spec.completions
+          ? pods_that_ended_well(job) >= static_cast<std::size_t>(*job.spec.completions)
+          : succeeded_[job.metadata.uid][start].size() >= tasks;
   if (job.status.state == kube::JobState::kCompleted && !were_completed) {
     find("verdict", "job " + name + " is Completed, but not all of its programs were");
   }
@@ -142,8 +138,7 @@ void Ledger::on_final(const JobFacts& facts) {
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
 // because containers' times are stored in whole seconds, one at each end. While pods follow one
 // another run time goes on between two of them, and none of their own stands meanwhile: there the
-// run time may be larger, and the suspended time is not compared. Nor is that of a job that was
-// suspended before it was ready (faults.md 4.5).
+// run time may be larger, and the suspended time is not compared.
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
@@ -158,7 +153,7 @@ void Ledger::check_times(const JobFacts& facts) {
   };
   ++tally_.looked["time"];
   compare("ran", status.run_time->elapsed, facts.ran);
-  if (follows || facts.held_early) return;
+  if (follows) return;
   if (facts.stood > base::Duration{0}) ++tally_.looked["suspended time"];
   compare("stood", status.suspend_time->elapsed, facts.stood);
 }
@@ -316,11 +311,6 @@ void Ledger::check_usage(base::Duration recorded) {
   for (const auto& [uid, facts] : jobs_) {
     const kube::JobStatus& status = facts.job.status;
     if (status.starts.value_or(0) > 1) all_told = false;
-    if (!facts.was_ready) {
-      // The next leader charges what its containers ran (faults.md 4.6), the present one nothing.
-      if (status.run_time) all_told = false;
-      continue;
-    }
     if (!status.run_time || !status.allocation) {
       all_told = false;
       continue;

@@ -143,15 +143,20 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
       .exit_code = 0});
 }
 
-// Takes the times of a gang that ends without having been ready from its containers.
-void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) const {
+// Takes the times of a gang that ends without having been ready from its containers. What they ran
+// is charged.
+void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) {
   if (is_ready(job) || !seen.first_started) return;
   job.wanted().start_time = seen.first_started;
   // kubelet writes startedAt and finishedAt by the clock of its node, in whole seconds; two nodes
   // may disagree, and the difference must not become a negative run time.
   const base::Instant end = seen.last_finished.value_or(parts_.now);
-  job.wanted().run_time =
-      kube::RunTime{std::max(end - *seen.first_started, base::Duration{0}), end};
+  const base::Duration ran = std::max(end - *seen.first_started, base::Duration{0});
+  job.wanted().run_time = kube::RunTime{ran, end};
+  // It may be told already, by the leader before or at the last look.
+  const auto view = scheduler_.view(job.id);
+  const base::Duration more = view ? ran - view->run_time : base::Duration{0};
+  if (more > base::Duration{0}) scheduler_.tell(sched::JobRan{job.id, more});
 }
 
 // Draws the conclusion from the pods of a start. The first case that holds decides:
@@ -235,10 +240,9 @@ void GangRunner::complete(JobRecord& job) {
 
 void GangRunner::lose_member(JobRecord& job, int slot) {
   const PodSlot& lost = job.start.slots[static_cast<std::size_t>(slot)];
-  end_by_itself(job,
-                {.state = sched::JobState::kNodeFail,
-                 .lost_member = true,
-                 .message = "pod " + lost.name + " on node " + lost.node + " is gone"});
+  end_by_itself(job, {.state = sched::JobState::kNodeFail,
+                      .lost_member = true,
+                      .message = "pod " + lost.name + " on node " + lost.node + " is gone"});
 }
 
 // A job whose pods follow one another (Members). Nothing has failed. The first case that holds

@@ -38,7 +38,7 @@ class GangRunner {
   void lose_member(JobRecord& job, int slot);
   void run_adopted(JobRecord& job);
   void end_adopted(JobRecord& job, const GangObservation& seen);
-  void note_short_life(JobRecord& job, const GangObservation& seen) const;
+  void note_short_life(JobRecord& job, const GangObservation& seen);
   GangObservation look_at_pods(JobRecord& job);
   void leave_rotation(JobRecord& job, const std::string& why);
   void become_ready(JobRecord& job);

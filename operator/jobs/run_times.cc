@@ -20,8 +20,6 @@ void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant 
   wanted.preempt_eligible_time = view->preempt_eligible_time;
   // With the instant it is of, so that a reader can add what has passed since while the job runs.
   wanted.run_time = kube::RunTime{view->run_time, now};
-  // suspendTime is set for each job that was ever ready, even if it is zero: a restore recognizes
-  // by it that the scheduler has counted (ended_job).
   wanted.suspend_time = kube::RunTime{view->suspend_time, now};
 }
 

@@ -332,11 +332,9 @@ void ControlLoop::restore_usage() {
   scheduler_.restore_usage(usage, ended);
 }
 
-// Nothing if it never was ready: then no run time was counted, whatever its containers say.
 std::optional<sched::EndedJob> ControlLoop::ended_job(const kube::Job& job) {
   const kube::JobStatus& status = job.status;
-  const bool was_ready = status.suspend_time.has_value();
-  if (!was_ready || !status.allocation || !status.run_time || !status.job_id) return std::nullopt;
+  if (!status.allocation || !status.run_time || !status.job_id) return std::nullopt;
   auto decoded = decode_allocation(*status.allocation, nodes_by_name());
   if (!decoded.ok()) return std::nullopt;
   return sched::EndedJob{.request = plain_request(job, sched::JobId{*status.job_id},

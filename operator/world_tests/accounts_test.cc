@@ -215,8 +215,9 @@ struct Usage : testing::TestWithParam<WritePoint> {
 // have ended. The record must be what the statuses of the jobs say, to the second. Counted twice, a
 // crash would cost users their share; lost, it would give it away.
 TEST_P(Usage, IsTheSameAfterACrashAtAnyWrite) {
-  const std::vector<std::string> jobs = {"first", "second", "third", "fourth"};
+  const std::vector<std::string> jobs = {"first", "brief", "second", "third", "fourth"};
   world.crash_after(GetParam());
+  world.apply(gang_job("brief", 1, "1s"));  // ends before it is ready, and is charged all the same
   world.apply(gang_job("second", 2, "23s"));
   world.apply(gang_job("third", 2, ""));  // takes turns with the second
   world.run_for(seconds{7});

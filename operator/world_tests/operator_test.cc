@@ -363,6 +363,30 @@ TEST(Operator, AJobThatWasSuspendedBeforeItWasReadyIsResumedByANewLeader) {
   expect_no_violations(world);
 }
 
+// Run time and suspended time are the time since the start, which is when the job became ready:
+// also if its user suspended it before, and if another leader comes while it is suspended.
+TEST(Operator, SuspendedTimeIsTheSameWithAnyLeader) {
+  World world{{.nodes = {"n12"}}};
+  world.apply(linear_config());
+  world.apply(partition("batch", force("n12")));
+  world.apply(gang_job("job", 1, "5s"));
+  ASSERT_TRUE(world.run_until([&] { return world.job("job").status.starts == 1; }, minutes{1}));
+  world.patch_job("job", {{"control", {{"suspend", true}}}});
+  ASSERT_TRUE(world.run_until(
+      [&] { return kube::is_true(world.job("job").status.conditions, kube::kReady); }, minutes{1}));
+  world.run_for(seconds{15});
+  world.restart_operator();
+  world.run_for(seconds{15});
+  world.patch_job("job", {{"control", {{"suspend", false}}}});
+  ASSERT_TRUE(world.run_until([&] { return world.state("job") == "Completed"; }, minutes{2}))
+      << world.log_tail();
+  const kube::JobStatus status = world.job("job").status;
+  ASSERT_TRUE(status.start_time && status.run_time && status.suspend_time);
+  EXPECT_GE(status.suspend_time->elapsed, seconds{30});
+  EXPECT_EQ(status.suspend_time->elapsed + status.run_time->elapsed,
+            status.run_time->as_of - *status.start_time);
+}
+
 // T10: spec.suspend stands, whatever else happens to the job.
 TEST(Operator, ASuspendedJobDoesNotStartAgainAfterItsRequeue) {
   World world{{}};

@@ -137,9 +137,10 @@ void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>&
 //   the plan is newer          go on from the plan's figure
 //   the plan begins later      it was published ahead; go back from its figure to now
 void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
-  if (!job.ready || job.user_suspended) {
-    job.clock.to(JobClock::Phase::kIdle, now_);
-    if (job.user_suspended && job.ready) job.clock.phase = JobClock::Phase::kSuspended;
+  if (!job.ready) return job.clock.to(JobClock::Phase::kIdle, now_);
+  if (job.user_suspended) {
+    job.clock.phase = JobClock::Phase::kSuspended;
+    job.clock.as_of = std::min(job.clock.as_of, now_);
     return;
   }
   const auto at = plan_of.find(job.id);

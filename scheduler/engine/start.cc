@@ -40,7 +40,7 @@ void Engine::become_ready(Job& job) {
   }
   turns_->mark_nodes(job);
   // Its user suspended it before it was ready: it takes part when the user resumes it.
-  if (job.user_suspended) return;
+  if (job.user_suspended) return turns_->set_phase(job, JobClock::Phase::kSuspended);
   // The clock runs before the gang hears of the job: start() may stop it at once.
   turns_->set_phase(job, JobClock::Phase::kRunning);
   turns_->start(job);

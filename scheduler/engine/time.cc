@@ -164,10 +164,16 @@ base::Instant Engine::when_has_run(JobId id, base::Duration work, base::Instant 
 }
 
 // A node did not slice, and its pods ran on: that counts as run time (architecture.md 3), though
-// the timetable says otherwise.
+// the timetable says otherwise. A job that was not ready has no clock that runs: it ran what it is
+// told to have run, also while it ends.
 void Engine::on(const JobRan& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr || !job->allocated() || !job->ready || job->ending) return;
+  if (job == nullptr || !job->allocated()) return;
+  if (!job->ready) {
+    job->clock.run += std::max(event.more, base::Duration{0});
+    return;
+  }
+  if (job->ending) return;
   turns_->charge(*job);
   if (!job->in_gang) turns_->set_phase(*job, job->clock.phase);
   // No more than it was suspended: run and suspended time together stay the time since the start.

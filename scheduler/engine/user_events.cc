@@ -202,7 +202,8 @@ void Engine::on(const UserSuspend& event) {
   books_.give_cores_back(*job);
   turns_->leave(*job);
   books_.suspend_by_user(*job);
-  turns_->set_phase(*job, JobClock::Phase::kSuspended);
+  // Suspended time counts from JobReady on, as run time does.
+  if (job->ready) turns_->set_phase(*job, JobClock::Phase::kSuspended);
   turns_->mark_nodes(*job);
 }
 

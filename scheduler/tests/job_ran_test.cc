@@ -107,6 +107,41 @@ TEST_F(JobRanTest, EndsAJobAtItsLimitThatNeverRunsByItsTimetable) {
   EXPECT_TRUE(timed_out(driver, 1));
 }
 
+// What the containers of a job ran that ends before it was ready. Its clock does not run, so there
+// is nothing that it was suspended; and it may be told while the job ends.
+TEST(JobRanEarly, CountsForAJobThatIsNotReady) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  driver.ready_after.reset();
+  driver.ends_at_once = false;
+  driver.step(at(0), Submit{job(1, 1)});
+  driver.run_until(at(5));
+  driver.step(at(5), JobRan{JobId{1}, seconds(2)});
+  EXPECT_EQ(driver.view(1).run_time, seconds(2));
+  driver.step(at(6), Cancel{JobId{1}});
+  driver.step(at(7), JobRan{JobId{1}, seconds(1)});
+  EXPECT_EQ(driver.view(1).run_time, seconds(3));
+  EXPECT_EQ(driver.view(1).suspend_time, seconds(0));
+}
+
+// Its user suspends a job before it is ready. Suspended time is time since the start, and that is
+// when it is ready.
+TEST(JobRanEarly, SuspendedTimeCountsFromReadinessOn) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  driver.ready_after.reset();
+  driver.step(at(0), Submit{job(1, 1)});
+  driver.run_until(at(2));
+  driver.step(at(2), UserSuspend{JobId{1}});
+  driver.step(at(5), JobReady{JobId{1}});
+  driver.run_until(at(9));
+  EXPECT_EQ(driver.view(1).suspend_time, seconds(4));
+  driver.step(at(9), UserResume{JobId{1}});
+  driver.run_until(at(12));
+  EXPECT_EQ(driver.view(1).suspend_time, seconds(4));
+  EXPECT_EQ(driver.view(1).run_time, seconds(3));
+}
+
 // Reports may arrive late: 99 is not known (any longer), and 3 waits.
 TEST_F(JobRanTest, IsOfNoMeaningForAJobThatDoesNotRun) {
   ran(99, 10);
