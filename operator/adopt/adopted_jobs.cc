@@ -1,7 +1,6 @@
 #include "operator/adopt/adopted_jobs.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -9,7 +8,6 @@
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/members.h"
 #include "operator/gang/success_policy.h"
-#include "operator/translate/pod_failure_policy.h"
 #include "operator/translate/sentences.h"
 
 namespace control {
@@ -18,11 +16,6 @@ namespace {
 using Phase = BatchView::Phase;
 
 constexpr int kBackoffLimit = 6;  // the batch group's default
-// With a back-off of 6 min a batch Job would have to fail for eleven years.
-constexpr int kAttemptMax = 1'000'000;
-// Between attempts, as the batch group's controller has it.
-constexpr base::Duration kBackOffFirst = std::chrono::seconds{10};
-constexpr base::Duration kBackOffMax = std::chrono::minutes{6};
 // Differences that only inform are gathered so long: a short life ends meanwhile, and is told at
 // its end.
 constexpr base::Duration kGather = std::chrono::seconds{3};
@@ -39,107 +32,6 @@ constexpr base::Duration kUnseen = std::chrono::seconds{30};
 // watch may lag behind that of batch Jobs, and kubelets tell again what a restored etcd has
 // forgotten. Most such Jobs end by that, and their pods keep their logs.
 constexpr base::Duration kEndsByItself = std::chrono::seconds{30};
-
-// Our Jobs of other owners (a user, a gang of pods) are not ours to count. Only the controller
-// reference counts; any version of the batch group is accepted, because a reference keeps the
-// version under which it was written.
-const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata) {
-  const kube::OwnerReference* owner = kube::controller_of(metadata);
-  const bool is_batch = owner != nullptr && owner->kind == kube::BatchJob::kResource.kind &&
-                        owner->api_version.starts_with("batch/");
-  return is_batch ? owner : nullptr;
-}
-
-// Labels can be edited by users. `absent` holds for what no attempt of ours can have: what is not a
-// number, is negative, or is above kAttemptMax.
-int number_in(const kube::ObjectMeta& metadata, std::string_view name, int absent) {
-  const auto label = metadata.labels.find(std::string{name});
-  if (label == metadata.labels.end()) return absent;
-  int number = 0;
-  const std::string& text = label->second;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  const bool is_possible =
-      parsed.ec == std::errc{} && parsed.ptr == end && number >= 0 && number <= kAttemptMax;
-  return is_possible ? number : absent;
-}
-
-int attempt_of(const kube::ObjectMeta& metadata) {
-  return number_in(metadata, kube::kLabelAttempt, 0);
-}
-
-// A Job of a version without this label: each attempt before it counts.
-int failures_before(const kube::ObjectMeta& metadata) {
-  return number_in(metadata, kube::kLabelFailures, attempt_of(metadata));
-}
-
-bool is_final(const kube::JobStatus& status) {
-  return status.state && kube::is_final(*status.state);
-}
-
-// Returns true if the gang was cancelled for no reason but the deletion of its Job, which something
-// keeps: a finalizer of others, or a deletion in the foreground. That is no result: a Job that is
-// deleted at once leaves none either.
-bool is_taken_away(const kube::Job& object, const kube::JobStatus& status) {
-  return object.metadata.deletion_timestamp && status.state == kube::JobState::kCancelled &&
-         !object.spec.control.cancel.value_or(false);
-}
-
-// Returns true if the attempt failed by itself. Such an attempt is followed by another one, as far
-// as backoffLimit and podFailurePolicy allow. Timeout, Cancelled, Preempted and Deadline are not
-// among them: they would happen again, or a user or administrator wanted them.
-bool has_failed(const kube::JobStatus& status) {
-  return status.state == kube::JobState::kFailed || status.state == kube::JobState::kOutOfMemory ||
-         status.state == kube::JobState::kNodeFail;
-}
-
-// 10 s after the first failure, doubled for each further one. The shift is bounded because the
-// number of failures is not: kBackOffMax is reached at the seventh. REQUIRES: failures >= 1.
-base::Duration back_off(int failures) {
-  const base::Duration wait = kBackOffFirst * (std::int64_t{1} << std::min(failures - 1, 10));
-  return std::min(wait, kBackOffMax);
-}
-
-// Returns how a Job that is not tried again has ended, in the batch group's words where it has
-// some: clients wait for these.
-BatchView ended_view(const kube::JobStatus& status) {
-  BatchView view{.phase = Phase::kFailed,
-                 .reason = "kubegang.io/" + std::string{kube::to_string(*status.state)},
-                 .message = status.message,
-                 .since = status.end_time,
-                 .start = status.start_time,
-                 .succeeded_indexes = status.succeeded_indexes};
-  if (status.state == kube::JobState::kCompleted) view.phase = Phase::kComplete;
-  if (status.state == kube::JobState::kTimeout) {
-    view.reason = "DeadlineExceeded";
-    view.message = "the time limit is over: activeDeadlineSeconds, or the partition's";
-  }
-  if (view.message.empty()) {
-    view.message = "the kubegang Job ended as " + std::string{kube::to_string(*status.state)};
-  }
-  return view;
-}
-
-// REQUIRES: the attempt has not ended. Before the first status of a new Job is stored this says
-// that it waits.
-BatchView live_view(const kube::JobStatus& status) {
-  const kube::Condition* accepted = kube::find_condition(status.conditions, kube::kAccepted);
-  if (accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse &&
-      !status.allocation) {
-    return {.phase = Phase::kRefused, .reason = accepted->reason, .message = accepted->message};
-  }
-  if (!status.allocation) {
-    return {.phase = Phase::kWaiting,
-            .reason = status.reason.empty() ? "Queued" : status.reason,
-            .message = status.message.empty() ? "the gang is in the queue" : status.message,
-            .is_passing = !status.state};
-  }
-  // The instant comes from the stored status rather than from the clock, so a leader that takes
-  // over before startTime is written writes the same one.
-  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
-  return {.phase = Phase::kRunning,
-          .since = ready == nullptr ? std::nullopt : ready->last_transition_time};
-}
 
 // Returns true if something waits for this difference: `kubectl wait` and the controllers above (a
 // CronJob's, say) for the conditions, and the next attempt for the count of failures, which would
@@ -336,12 +228,12 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     const kube::Job& job = *outcome.result;
     owners_[job.metadata.uid] = outcome.owner_uid;
     // Noted at once: the watch may lag, and a second attempt must not be made in the meantime.
-    const auto [entry, is_new] = adopted.jobs.try_emplace(
-        job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
-                                 .attempt = attempt_of(job.metadata),
-                                 .failures = failures_before(job.metadata),
-                                 .version = job.metadata.resource_version,
-                                 .unseen_since = now});
+    const auto [entry, is_new] =
+        adopted.jobs.try_emplace(job.metadata.uid, OurJob{.key = kube::key_of(job.metadata),
+                                                          .attempt = attempt_of(job.metadata),
+                                                          .failures = failures_before(job.metadata),
+                                                          .version = job.metadata.resource_version,
+                                                          .unseen_since = now});
     if (is_new || !has_failed(entry->second.status)) return;
     // An attempt that has failed has this name: somebody edited its label.
     adopted.creation.failed(now);
@@ -469,66 +361,10 @@ void AdoptedJobs::delete_leftovers(const std::string& uid, Adopted& adopted, bas
   }
 }
 
-// Our Job of an attempt may have been deleted since. What its label and the batch Job's status say
-// is therefore a lower bound, and each later attempt has the count of those before it.
-AdoptedJobs::Failed AdoptedJobs::failed_attempts(const Adopted& adopted) {
-  Failed failed;
-  for (const auto& [uid, job] : adopted.jobs) {
-    if (!is_final(job.status) || !has_failed(job.status)) continue;
-    const FailureVerdict verdict =
-        judge_failure(adopted.object->spec, job.status.exit_code.value_or(0));
-    const bool counts = verdict.action != FailureAction::kIgnore;
-    // The maximum, not a count: the Jobs of earlier attempts may be gone, and each label includes
-    // the failures before its own.
-    failed.attempts = std::max(failed.attempts, job.attempt + 1);
-    failed.counted = std::max(failed.counted, job.failures + (counts ? 1 : 0));
-    if (job.status.start_time && (!failed.start || *job.status.start_time < *failed.start)) {
-      failed.start = job.status.start_time;
-    }
-    if (verdict.action == FailureAction::kFailJob) {
-      failed.verdict =
-          BatchView{.phase = Phase::kFailed,
-                    .reason = "PodFailurePolicy",
-                    .message = job.status.message + " matching FailJob rule at index " +
-                               std::to_string(verdict.rule),
-                    .since = job.status.end_time,
-                    .start = job.status.start_time};
-    }
-  }
-  // The number of the next attempt is at least the number of failures, so an attempt of which
-  // neither the Job nor a later one exists is not made again. An ignored failure (action Ignore)
-  // leaves no trace but its Job; if that is deleted, its number is used once more.
-  failed.counted = std::max(failed.counted, static_cast<int>(adopted.status.stored().failed));
-  failed.attempts = std::max(failed.attempts, failed.counted);
-  return failed;
-}
-
-// Of a batch Job whose pods follow one another, sorted: an index that has succeeded in any attempt
-// is not run again. If the Jobs of attempts are gone, its own status tells. Not Indexed it only has
-// their number, which is enough: such pods do not differ.
-std::vector<int> AdoptedJobs::succeeded_so_far(const Adopted& adopted) {
-  const kube::BatchJobSpec& spec = adopted.object->spec;
-  if (!has_followers(spec)) return {};
-  const kube::BatchJobStatus& told = adopted.status.stored();
-  std::vector<int> all = parse_indexes(told.completed_indexes);
-  for (const auto& [uid, job] : adopted.jobs) {
-    const std::vector<int> more = parse_indexes(job.succeeded);
-    all.insert(all.end(), more.begin(), more.end());
-  }
-  std::ranges::sort(all);
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  for (int index = 0; static_cast<int>(all.size()) < told.succeeded && index < kCompletionsMax;
-       ++index) {
-    const auto at = std::ranges::lower_bound(all, index);
-    if (at == all.end() || *at != index) all.insert(at, index);
-  }
-  return all;
-}
-
 BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now,
                                std::vector<Effect>& effects) {
-  const Failed failed = failed_attempts(adopted);
   const kube::BatchJobSpec& spec = adopted.object->spec;
+  const FailedAttempts failed = failed_attempts(spec, adopted.status.stored(), adopted.jobs);
   BatchView view;
   const OurJob* present = nullptr;
   for (const auto& [uid, job] : adopted.jobs) {
@@ -562,7 +398,8 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now
   }
   view.failed = failed.counted;
   if (view.succeeded_indexes.empty()) {
-    view.succeeded_indexes = base::format_number_list(succeeded_so_far(adopted));
+    view.succeeded_indexes =
+        base::format_number_list(succeeded_so_far(spec, adopted.status.stored(), adopted.jobs));
   }
   return view;
 }
@@ -572,7 +409,8 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
   BatchView view{.phase = Phase::kSuspended};
   // batch/v1: suspending a Job deletes its pods, and resuming it starts them anew. So the Job
   // behind it is deleted, which is asked for again until it is gone.
-  const auto succeeded = static_cast<std::int32_t>(succeeded_so_far(adopted).size());
+  const auto succeeded = static_cast<std::int32_t>(
+      succeeded_so_far(adopted.object->spec, adopted.status.stored(), adopted.jobs).size());
   const bool all_counted = adopted.status.stored().succeeded >= succeeded;
   for (auto& [uid, job] : adopted.jobs) {
     // The Job of a failed attempt stays: its pods keep their logs, and its label its number.
@@ -590,8 +428,9 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
 }
 
 // The present attempt has no Job yet.
-BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, Means& means,
-                                        base::Instant now, std::vector<Effect>& effects) {
+BatchView AdoptedJobs::view_without_job(Adopted& adopted, const FailedAttempts& failed,
+                                        Means& means, base::Instant now,
+                                        std::vector<Effect>& effects) {
   // Pods of the one before it may be left after a suspension, under the same host names.
   for (const auto& [uid, job] : adopted.jobs) {
     if (job.deleted) {
@@ -618,7 +457,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const Failed& failed, 
       attempt.not_before = *job.status.end_time + back_off(failed.attempts);
     }
   }
-  attempt.succeeded = succeeded_so_far(adopted);
+  attempt.succeeded = succeeded_so_far(adopted.object->spec, adopted.status.stored(), adopted.jobs);
   if (has_followers(adopted.object->spec) &&
       static_cast<int>(attempt.succeeded.size()) >= completions_of(adopted.object->spec)) {
     return {.phase = Phase::kComplete};  // its Jobs are gone, and all that was left is its status

@@ -36,6 +36,7 @@
 #include "base/time.h"
 #include "base/timers.h"
 #include "kube/api/batch_job.h"
+#include "operator/adopt/our_jobs.h"
 #include "operator/jobs/job_record.h"
 #include "operator/jobs/whole_templates.h"
 #include "operator/loop/inbox.h"
@@ -85,30 +86,10 @@ class AdoptedJobs {
   base::Instant next_due(base::Instant now) const;
 
  private:
-  // The facts about one of our Jobs.
-  struct OurJob {
-    kube::ObjectKey key;
-    int attempt = 0;
-    int failures = 0;         // attempts before it that count
-    kube::JobStatus status;   // as stored
-    std::string succeeded{};  // pods, as stored; where pods follow one another
-    std::string version{};    // in which `status` is stored
-    bool deleted = false;     // the object is gone, pods are left
-    bool is_going = false;    // it is being deleted, something keeps the object
-    bool taken_away = false;  // its deletion has ended it, the object is left
-    // The answer to its creation, at that instant, is all there is.
-    std::optional<base::Instant> unseen_since{};
-    std::int32_t active = 0;       // pods that have not ended
-    std::int32_t ready = 0;        // of them
-    std::int32_t terminating = 0;  // deleted, and still there
-    bool is_in_motion = false;     // these numbers are about to change by themselves
-    base::Instant asked_at{};      // for its deletion
-    std::string asked_version{};   // which was to be deleted
-  };
   struct Adopted {
     std::shared_ptr<const kube::BatchJob> object;  // null: only Jobs and pods of it are known
     StatusMirror<kube::BatchJob> status;
-    std::map<std::string, OurJob> jobs;  // by UID
+    OurJobs jobs;
     // Pods of Jobs that a leader before this one has seen go; true: it is being deleted.
     std::map<kube::ObjectKey, bool> orphans;
     Attempts creation{{.first = std::chrono::seconds{1}, .max = std::chrono::minutes{5}}};
@@ -132,15 +113,6 @@ class AdoptedJobs {
                       std::vector<Effect>& effects);
   void look(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
             std::vector<Effect>& effects);
-  // A summary of the attempts that have failed.
-  struct Failed {
-    int attempts = 0;                    // the number of the next one
-    int counted = 0;                     // of them, for backoffLimit
-    std::optional<base::Instant> start;  // the earliest that is known
-    std::optional<BatchView> verdict;    // podFailurePolicy ends the batch Job
-  };
-  static Failed failed_attempts(const Adopted& adopted);
-  static std::vector<int> succeeded_so_far(const Adopted& adopted);
   void forget_unseen(Adopted& adopted, base::Instant now);
   void delete_job(const std::string& uid, OurJob& job, base::Instant now,
                   std::vector<Effect>& effects);
@@ -149,7 +121,7 @@ class AdoptedJobs {
   BatchView view_of(Adopted& adopted, Means& means, base::Instant now,
                     std::vector<Effect>& effects);
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);
-  BatchView view_without_job(Adopted& adopted, const Failed& failed, Means& means,
+  BatchView view_without_job(Adopted& adopted, const FailedAttempts& failed, Means& means,
                              base::Instant now, std::vector<Effect>& effects);
   void write(const std::string& uid, Adopted& adopted, Means& means, base::Instant now,
              std::vector<Effect>& effects);
@@ -160,9 +132,9 @@ class AdoptedJobs {
 
   const Report& report_;
   WholeTemplates& templates_;
-  std::map<std::string, Adopted> adopted_;       // by UID of the batch Job
-  std::map<kube::ObjectKey, std::string> uids_;  // of the batch Jobs that exist
-  std::map<std::string, std::string> owners_;    // batch Job by UID of our Job
+  std::map<std::string, Adopted> adopted_;          // by UID of the batch Job
+  std::map<kube::ObjectKey, std::string> uids_;     // of the batch Jobs that exist
+  std::map<std::string, std::string> owners_;       // batch Job by UID of our Job
   std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod
   std::set<std::string> touched_;
   base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
