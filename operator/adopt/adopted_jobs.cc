@@ -344,6 +344,18 @@ void AdoptedJobs::delete_job(const std::string& uid, OurJob& job, base::Instant 
   effects.emplace_back(DeleteJob{job.key, uid, job.version});
 }
 
+// Deletes unfinished Jobs beside the present one. There are none unless etcd was restored: an
+// attempt that had failed is unfinished again, and a leader that remembered more made the next one
+// once more. Both would run the same pods.
+void AdoptedJobs::delete_others(const OurJob& present, Adopted& adopted, base::Instant now,
+                                std::vector<Effect>& effects) {
+  for (auto& [job_uid, job] : adopted.jobs) {
+    if (&job == &present || is_final(job.status) || job.deleted || job.is_going) continue;
+    delete_job(job_uid, job, now, effects);
+    timers_.set_no_later(adopted.object->metadata.uid, job.asked_at + kDeleteAgain);
+  }
+}
+
 // REQUIRES: the batch Job has ended, as stored. Deletes our Jobs of it that have not: at once what
 // waits, because it would start what has ended; what has nodes only if it does not end by itself.
 void AdoptedJobs::delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
@@ -390,6 +402,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now
   } else if (present == nullptr) {
     view = view_without_job(adopted, failed, means, now, effects);
   } else {
+    delete_others(*present, adopted, now, effects);
     view = live_view(present->status);
     view.active = present->active;
     view.ready = present->ready;

@@ -13,6 +13,7 @@
 //      so and never changes again.
 //   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed. A Job that others
 //      delete is made anew too. So a Cancelled that only its deletion has brought is no end.
+//      Of two that are unfinished, as after a restore of etcd, one is deleted.
 //   5. The batch Job has ended, as stored, and a Job of ours has not: etcd was restored, and a
 //      leader that remembered more told the end once more. It is deleted: what has ended does not
 //      run again.
@@ -116,6 +117,8 @@ class AdoptedJobs {
   void forget_unseen(Adopted& adopted, base::Instant now);
   void delete_job(const std::string& uid, OurJob& job, base::Instant now,
                   std::vector<Effect>& effects);
+  void delete_others(const OurJob& present, Adopted& adopted, base::Instant now,
+                     std::vector<Effect>& effects);
   void delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
                         std::vector<Effect>& effects);
   BatchView view_of(Adopted& adopted, Means& means, base::Instant now,

@@ -501,6 +501,29 @@ TEST_F(AdoptedJobsTest, WhatHasEndedDoesNotRunOn) {
   EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "one");
 }
 
+// etcd was restored: the first attempt had failed, and the leader of before made the second one
+// once more. The first one runs again, and the second would run beside it.
+TEST_F(AdoptedJobsTest, OfTwoUnfinishedAttemptsTheSecondIsDeleted) {
+  show();
+  kube::Job first = made(due(), "one");
+  answer(first);
+  kube::Job second = first;
+  second.metadata.uid = "two";
+  second.metadata.name += "-again";
+  second.metadata.labels[std::string{kube::kLabelAttempt}] = "1";
+  for (kube::Job* job : {&first, &second}) {
+    job->status.state = kube::JobState::kRunning;
+    job->status.allocation = kube::Allocation{};
+    adopted_.observe_ended(*job);
+  }
+  const auto deleted = due();
+  ASSERT_THAT(deleted, SizeIs(1));
+  EXPECT_EQ(std::get<DeleteJob>(deleted.front()).uid, "two");
+  adopted_.forget_job("two");
+  now_ += minutes{1};
+  EXPECT_THAT(due(), IsEmpty());
+}
+
 // It was cancelled, or ran out of time: the same would happen again, or its user wants it so.
 TEST_F(AdoptedJobsTest, AnEndThatIsNoFailureOfTheProgramIsNotTriedAgain) {
   show();
