@@ -90,12 +90,14 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
 
 // A job that has ended already is kept as its object alone, without a record. The number that a
 // status has is taken only when a leader restores; afterwards each number comes from JobNumbers, so
-// that no two jobs get the same one.
+// that no two jobs get the same one. Two may have one if etcd was restored to before kubegang was
+// installed anew: the second one has none then.
 void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen) {
   const std::string& uid = object->metadata.uid;
   uid_of_[kube::key_of(object->metadata)] = uid;
   // A restored backup, or a Job that was copied with its status, has a number that may be in use.
-  const sched::JobId id{is_restored_ ? 0 : object->status.job_id.value_or(0)};
+  const sched::JobId stored{is_restored_ ? 0 : object->status.job_id.value_or(0)};
+  const sched::JobId id = uid_by_id_.contains(stored) ? sched::JobId{0} : stored;
   ++arrivals_;
   // After a restart these are most of the jobs there are.
   if (object->status.state && kube::is_final(*object->status.state)) {

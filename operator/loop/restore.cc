@@ -56,7 +56,9 @@ void ControlLoop::restore() {
   // 3. a job that has ended takes nothing, and one that was never accepted is submitted by the loop
   std::vector<JobRecord*> in_order;
   jobs_.for_each_unfinished([&](JobRecord& job) {
-    if (!job.is_final() && was_in_queue(job.wanted())) in_order.push_back(&job);
+    if (job.is_final() || !was_in_queue(job.wanted())) return;
+    if (job.id.value() == 0) number_anew(job);
+    in_order.push_back(&job);
   });
   // Numbers are given in the order of submission, so this is the order of the job table.
   std::sort(in_order.begin(), in_order.end(),
@@ -82,6 +84,16 @@ void ControlLoop::restore() {
   report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
                              " restored=" + std::to_string(jobs_count) +
                              " nodes=" + std::to_string(nodes_.size()));
+}
+
+// Another job has its number (JobBook::on_new_job).
+void ControlLoop::number_anew(JobRecord& job) {
+  const std::int64_t number = numbers_.first_unused();
+  numbers_.restore(number + 1);
+  jobs_.set_id(job, sched::JobId{number});
+  job.wanted().job_id = number;
+  jobs_.mark(job, WriteUrgency::kUrgent);
+  report_.warn("number in use", job_fields(job));
 }
 
 // Returns how a name in a stored allocation becomes a node of the scheduler; the capture is valid
