@@ -250,7 +250,9 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   const bool finished =
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
   if (finished) {
+    // Kubelet keeps the status that it found, and tells it again if the server forgets it.
     program.over = true;
+    program.reported = encode(pod)["status"].dump();
     // Started before this kubelet, and not running now: the machine has failed in between.
   } else if (pod.status.phase == kube::PodPhase::kRunning || had_started_.contains(program.uid)) {
     program.started_wall = machine_.clock.wall();  // lost with the machine; kubelet says so

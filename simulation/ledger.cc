@@ -150,6 +150,7 @@ void Ledger::take(const std::string& path, const std::string& line) {
 
 void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   seen_streaks_.clear();
+  operator_is_well_ = operator_is_well;
   for (Node& node : nodes) {
     sample_overlaps(node);
     sample_counted_overlaps(node);
@@ -159,7 +160,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
     sample_obedience(node);
     sample_going_back(node);
   }
-  sample_gangs(nodes, operator_is_well);
+  sample_gangs(nodes);
   sample_times(nodes);
   // A condition that was not looked at is over: its pod or its node is gone.
   std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });

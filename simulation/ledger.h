@@ -88,6 +88,7 @@ class Ledger final : public ProgramObserver {
     kube::Job job;
     base::Duration ran{0}, stood{0};  // since it was ready, as sampled
     Time ready_at = kNoTime;
+    Time final_at = kNoTime;           // if it was seen to end
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
     std::string owner;                 // UID of the batch Job that it runs
     Time start_at{0};                  // its present start was stored, or seen after a restore
@@ -183,7 +184,7 @@ class Ledger final : public ProgramObserver {
   void sample_deleted(Node& node);
   void sample_obedience(Node& node);
   void sample_going_back(Node& node);
-  void sample_gangs(std::vector<Node>& nodes, bool operator_is_well);
+  void sample_gangs(std::vector<Node>& nodes);
   void sample_times(std::vector<Node>& nodes);
   bool should_run(const Node& node, const Program& program) const;
   // For how long it has been so, by name; 0 when it is not.
@@ -214,6 +215,7 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, Overlaps> overlaps_;             // by node
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
+  bool operator_is_well_ = false;  // at the present sample
   std::set<std::string> ended_by_user_, deleted_by_user_;
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;

@@ -41,9 +41,9 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
       const Kernel::Cgroup* cgroup = kernel.find(other);
       if (!on.running || on.job_uid == program.job_uid || cgroup == nullptr) continue;
       if (cgroup->request != agent::FreezeRequest::kThawed) continue;
-      const bool came_on =
-          cgroup->was_frozen ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                             : is_settled(node, on) && !is_ending(on);
+      const bool came_on = cgroup->was_frozen
+                               ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
+                               : is_settled(node, on) && !is_ending(on);
       if (came_on) found.insert(uid);
     }
   }
@@ -85,7 +85,8 @@ void Ledger::sample_overlaps(Node& node) {
 // spell when it is over, at the look that sees it; so the sum is compared when nothing has been
 // freezing for a while. What a worker has counted ends with it.
 //
-// * Not less than was sampled: each spell was sampled for up to one step too long.
+// * Not less than was sampled: each spell was sampled for up to one step too long, and counts when
+//   the barrier has passed.
 // * Not more than the kernel took to freeze, in all: of a slow freeze the worker learns at a look
 //   each 100 ms, of any other 1 ms after it asked; while it is not stepped it does not look.
 void Ledger::sample_counted_overlaps(Node& node) {
@@ -126,7 +127,7 @@ void Ledger::sample_counted_overlaps(Node& node) {
                               kSeenWithin * (facts.last.freezes - facts.before.freezes);
   if (counted > most) find("overlap counted", told() + "possible are " + text_of(most));
   if (now_ < facts.clear_since + kCountedWithin) return;
-  if (facts.sampled > counted + facts.spells * kSample) {
+  if (facts.sampled > counted + facts.spells * (kSample + kBarrier)) {
     find("overlap counted", told() + "there were " + text_of(facts.sampled));
   }
 }
@@ -261,6 +262,7 @@ bool Ledger::is_ending(const Program& program) const {
 // * agent or kubelet cannot hear, or have not heard all that was written
 // * the agent does not obey the stored timetable yet, for which there is a checker of its own
 //   (`obeys`)
+// * it has no timetable, which went with its Node, and no leader is there to write it again
 // * etcd was restored, or the clock was set, a moment ago
 bool Ledger::is_excused(const Node& node) const {
   NodeAgent& agent = *node.agent;
@@ -268,6 +270,7 @@ bool Ledger::is_excused(const Node& node) const {
          now_ < agent.worker_since() + kHearsWithin || agent.everything_runs() ||
          !agent.link().was_whole_for(kHearsWithin) || !agent.link().is_up_to_date() ||
          !node.kubelet->link().was_whole_for(kHearsWithin) || !obeys(node) ||
+         (!operator_is_well_ && !tables_.contains(node.machine->name)) ||
          now_ < restored_at_ + kAfterRestore || now_ < node.machine->clock_wrong_until;
 }
 

@@ -75,7 +75,11 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   if (fresh) return;
   ++tally_.looked["verdict"];
   const bool two_leaders = now_ < restored_at_ + kTwoLeadersWithin;
-  if (is_final_state(before) && before.status.state != status.state && !two_leaders) {
+  // The leader that stays may write over it later: what the other one wrote it does not read.
+  const bool of_two_leaders =
+      facts.final_at >= restored_at_ && facts.final_at < restored_at_ + kTwoLeadersWithin;
+  if (is_final_state(before) && before.status.state != status.state && !two_leaders &&
+      !of_two_leaders) {
     find("verdict",
          "job " + name + " was " + state_of(before) + " and became " + state_of(facts.job));
   }
@@ -94,7 +98,10 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   if (status.ending && !before.status.ending) on_ending(facts);
-  if (!is_final_state(before) && is_final_state(facts.job)) on_final(facts);
+  if (!is_final_state(before) && is_final_state(facts.job)) {
+    facts.final_at = now_;
+    on_final(facts);
+  }
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
@@ -276,11 +283,13 @@ std::string Ledger::unfinished() const {
 // when its job ended.
 void Ledger::check_end() {
   std::map<std::int64_t, std::string> numbers;
+  const bool numbers_may_repeat = reinstalled_at_ >= Time{0} && restored_at_ > reinstalled_at_;
   for (const auto& [uid, facts] : jobs_) {
     ++tally_.looked["job numbers"];
     const std::int64_t id = facts.job.status.job_id.value_or(0);
-    // A job has no number until the operator has taken it in.
-    if (id == 0) continue;
+    // A job has no number until the operator has taken it in. A restore may bring back jobs of
+    // before a reinstallation, with which numbers begin anew: those that have ended keep theirs.
+    if (id == 0 || (numbers_may_repeat && is_final_state(facts.job))) continue;
     if (!numbers.try_emplace(id, uid).second) {
       find("job numbers", "two jobs have the number " + std::to_string(id));
     }

@@ -43,10 +43,11 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
       const std::string& uid = spec.pods[index].job_uid;
       const auto job = jobs_.find(uid);
       // A job of a partition that was deleted runs at all times; it is listed for as long as others
-      // of its node take turns.
-      if (job == jobs_.end() || !is_unsliced(uid, job->second.job.status.starts.value_or(0))) {
-        jobs.insert(uid);
-      }
+      // of its node take turns. One that ends, as stored, runs for its grace time.
+      const bool takes_no_turns =
+          job != jobs_.end() && (is_unsliced(uid, job->second.job.status.starts.value_or(0)) ||
+                                 job->second.job.status.ending.has_value());
+      if (!takes_no_turns) jobs.insert(uid);
     }
     if (jobs.size() > 1) find("timetable", "two gangs in one slot of " + node);
   };
@@ -135,7 +136,7 @@ void Ledger::sample_going_back(Node& node) {
 // not, and a new revision reaches the nodes one by one: for that the streak may last 5 s. One node
 // that is excused excuses the whole job, because nothing says which side of the disagreement is
 // right.
-void Ledger::sample_gangs(std::vector<Node>& nodes, bool operator_is_well) {
+void Ledger::sample_gangs(std::vector<Node>& nodes) {
   std::map<std::string, int> state;  // by job: 1 = some go, 2 = some stand
   std::set<std::string> excused;
   for (Node& node : nodes) {
@@ -152,7 +153,7 @@ void Ledger::sample_gangs(std::vector<Node>& nodes, bool operator_is_well) {
   }
   for (const auto& [uid, seen] : state) {
     const auto job = jobs_.find(uid);
-    const bool clear = operator_is_well && !excused.contains(uid) && job != jobs_.end() &&
+    const bool clear = operator_is_well_ && !excused.contains(uid) && job != jobs_.end() &&
                        kube::is_true(job->second.job.status.conditions, kube::kReady);
     if (clear) ++tally_.looked["gang agrees"];
     const Time since = streak("disagrees " + uid, clear && seen == 3);

@@ -106,8 +106,12 @@ void Ledger::check_failure(const JobFacts& facts) {
         find("verdict", text + ", none of its programs has failed");
       }
       return;
+    // A pod that follows another and is refused is a lost member, too: without a queue to go back
+    // to, as when the partition was deleted, that is the end.
     case kube::JobState::kNodeFail:
-      if (!excused && !happened.lost) find("verdict", text + ", and has lost no node and no pod");
+      if (!excused && !happened.lost && !(job.spec.completions && happened.refused)) {
+        find("verdict", text + ", and has lost no node and no pod");
+      }
       return;
     case kube::JobState::kTimeout:
       return check_timeout(facts);

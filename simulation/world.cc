@@ -411,7 +411,7 @@ void World::heal() {
 
 // Users resume and release the jobs that they hold, and give up those that were refused, every 20 s
 // until all jobs have ended: a restore may have brought an older spec back, and a job may be held
-// by the system at any time.
+// by the system at any time. In the first minute the jobs of a reinstallation may yet come.
 void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {
@@ -441,7 +441,8 @@ void World::let_go() {
          std::string{paths::kBatchJobs} + "/" + job["metadata"].value("name", ""),
          {{"spec", {{"suspend", false}}}});
   }
-  if (!ledger_.all_final()) later(seconds{20}, [this] { let_go(); });
+  const bool may_come = now_ < plan_.faults_end + std::chrono::minutes{1};
+  if (may_come || !ledger_.all_final()) later(seconds{20}, [this] { let_go(); });
 }
 
 // Has `act` done after a time, by step(). What it refers to must live as long as the world does.
