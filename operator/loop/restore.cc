@@ -20,6 +20,15 @@ bool was_in_queue(const kube::JobStatus& status) {
          (status.allocation || kube::is_true(status.conditions, kube::kAccepted));
 }
 
+// When the present run began, or the last one. Of a gang that is not ready, as stored, the instant
+// at which it got its nodes: it may have been ready, and charged, by a leader that could not store
+// it.
+std::optional<base::Instant> run_began(const kube::JobStatus& status) {
+  if (status.start_time || !status.allocation) return status.start_time;
+  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
+  return ready == nullptr ? std::nullopt : ready->last_transition_time;
+}
+
 }  // namespace
 
 // 1. A term above all that were ever used. 2. Configuration and nodes. 3. The jobs as their
@@ -319,7 +328,8 @@ void ControlLoop::restore_usage() {
   // Compared by the start of the run, because the record and the statuses are written
   // independently, and a crash may fall between them.
   const auto began_since = [&](const kube::JobStatus& status) {
-    return !status.start_time || *status.start_time >= taken_at;
+    const std::optional<base::Instant> began = run_began(status);
+    return !began || *began >= taken_at;
   };
   std::map<sched::JobId, base::Duration> charged;
   for (const sched::JobCharged& each : usage.jobs) charged[each.job] = each.run;
@@ -329,7 +339,9 @@ void ControlLoop::restore_usage() {
   jobs_.for_each_ended([&](const kube::Job& job) {
     const auto listed = charged.find(sched::JobId{job.status.job_id.value_or(0)});
     const bool is_new = began_since(job.status);
-    if (listed == charged.end() && !is_new) return;
+    // Of a short life the start is told by a node's clock, the end never.
+    const bool had_ended = job.status.end_time && *job.status.end_time <= taken_at;
+    if (listed == charged.end() && (!is_new || had_ended)) return;
     auto one = ended_job(job);
     if (!one) return;
     if (!is_new) one->charged = listed->second;

@@ -305,6 +305,27 @@ TEST_P(UsageWrites, ThatAreLostCostTheRestOfARequeuedRun) {
   EXPECT_EQ(recorded(), before + ran({"again"}));
 }
 
+// A gang becomes ready, and is charged, while its leader cannot store that. For the next leader it
+// is a gang that starts, and what the record has of it is of this very run.
+TEST_P(UsageWrites, OfAReadinessThatIsNotStoredAreNotChargedAgain) {
+  world.run_for(seconds{20});
+  world.apply(gang_job("late", 1, ""));
+  ASSERT_TRUE(world.run_until([&] { return world.job("late").status.starts == 1; }, seconds{60}));
+  world.server().inject({.verb = "patch", .resource = "jobs", .code = 503, .count = 1000});
+  world.run_for(seconds{25});
+  ASSERT_NE(record().jobs, "");
+  world.server().clear_faults();
+  world.restart_operator();
+  ASSERT_FALSE(kube::is_true(world.job("late").status.conditions, kube::kReady));
+  world.run_for(seconds{40});  // longer than the run that was charged
+  world.patch_job("late", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(world.run_until(
+      [&] { return kube::is_true(world.job("late").status.conditions, kube::kFinished); },
+      seconds{120}));
+  world.run_for(seconds{8});
+  EXPECT_EQ(recorded(), ran({"first", "late"})) << world.log_tail();
+}
+
 // The leader has the sums in memory, so a deletion by hand loses nothing.
 TEST_P(UsageWrites, MakeARecordAgainThatWasDeleted) {
   world.run_for(seconds{20});
