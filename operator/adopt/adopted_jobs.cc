@@ -306,7 +306,10 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, Means& means, b
     // end, and the API server refuses every status that takes an end back.
     adopted.status.wanted() = adopted.status.stored();
     // The dependents of one that is being deleted are the garbage collector's.
-    if (!object.metadata.deletion_timestamp) delete_leftovers(uid, adopted, now, effects);
+    if (object.metadata.deletion_timestamp) return;
+    if (adopted.ended_since == base::kNever) adopted.ended_since = now;
+    // At once what waits, because it would start what has ended.
+    delete_unfinished(adopted, nullptr, adopted.ended_since + kEndsByItself, now, effects);
     return;
   }
   const BatchView view = view_of(adopted, means, now, effects);
@@ -344,26 +347,14 @@ void AdoptedJobs::delete_job(const std::string& uid, OurJob& job, base::Instant 
   effects.emplace_back(DeleteJob{job.key, uid, job.version});
 }
 
-// Deletes unfinished Jobs beside the present one. There are none unless etcd was restored: an
-// attempt that had failed is unfinished again, and a leader that remembered more made the next one
-// once more. Both would run the same pods.
-void AdoptedJobs::delete_others(const OurJob& present, Adopted& adopted, base::Instant now,
-                                std::vector<Effect>& effects) {
+// Asks for the deletion of our Jobs of it, but `present`, that have not ended, until they are gone.
+// One that has nodes is left alone until `patience_ends`.
+void AdoptedJobs::delete_unfinished(Adopted& adopted, const OurJob* present,
+                                    base::Instant patience_ends, base::Instant now,
+                                    std::vector<Effect>& effects) {
+  const std::string& uid = adopted.object->metadata.uid;
   for (auto& [job_uid, job] : adopted.jobs) {
-    if (&job == &present || is_final(job.status) || job.deleted || job.is_going) continue;
-    delete_job(job_uid, job, now, effects);
-    timers_.set_no_later(adopted.object->metadata.uid, job.asked_at + kDeleteAgain);
-  }
-}
-
-// REQUIRES: the batch Job has ended, as stored. Deletes our Jobs of it that have not: at once what
-// waits, because it would start what has ended; what has nodes only if it does not end by itself.
-void AdoptedJobs::delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
-                                   std::vector<Effect>& effects) {
-  if (adopted.ended_since == base::kNever) adopted.ended_since = now;
-  const base::Instant patience_ends = adopted.ended_since + kEndsByItself;
-  for (auto& [job_uid, job] : adopted.jobs) {
-    if (is_final(job.status) || job.deleted || job.is_going) continue;
+    if (&job == present || is_final(job.status) || job.deleted || job.is_going) continue;
     if (job.status.allocation && now < patience_ends) {
       timers_.set_no_later(uid, patience_ends);
       continue;
@@ -402,7 +393,9 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now
   } else if (present == nullptr) {
     view = view_without_job(adopted, failed, means, now, effects);
   } else {
-    delete_others(*present, adopted, now, effects);
+    // There are no others unless etcd was restored: an attempt that had failed is unfinished again,
+    // and a leader that remembered more made the next one once more. Both would run the same pods.
+    delete_unfinished(adopted, present, now, now, effects);
     view = live_view(present->status);
     view.active = present->active;
     view.ready = present->ready;

@@ -117,10 +117,8 @@ class AdoptedJobs {
   void forget_unseen(Adopted& adopted, base::Instant now);
   void delete_job(const std::string& uid, OurJob& job, base::Instant now,
                   std::vector<Effect>& effects);
-  void delete_others(const OurJob& present, Adopted& adopted, base::Instant now,
-                     std::vector<Effect>& effects);
-  void delete_leftovers(const std::string& uid, Adopted& adopted, base::Instant now,
-                        std::vector<Effect>& effects);
+  void delete_unfinished(Adopted& adopted, const OurJob* present, base::Instant patience_ends,
+                         base::Instant now, std::vector<Effect>& effects);
   BatchView view_of(Adopted& adopted, Means& means, base::Instant now,
                     std::vector<Effect>& effects);
   BatchView view_of_suspended(Adopted& adopted, base::Instant now, std::vector<Effect>& effects);

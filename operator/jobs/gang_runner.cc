@@ -8,6 +8,7 @@
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/run_times.h"
+#include "operator/jobs/status_after.h"
 #include "operator/translate/reason_names.h"
 
 namespace control {
@@ -321,14 +322,10 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
-  const kube::Condition* ready_condition =
-      kube::find_condition(job.wanted().conditions, kube::kReady);
-  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && ready_condition != nullptr &&
-      ready_condition->last_transition_time) {
-    // Counted from when Ready turned False, that is from the start. A new leader reads it from the
-    // status.
-    view.start_deadline =
-        *ready_condition->last_transition_time + *job.object->spec.lifecycle.start_timeout;
+  const std::optional<base::Instant> starting = starting_since(job.wanted());
+  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && starting) {
+    // A new leader reads from the status when the nodes were allocated.
+    view.start_deadline = *starting + *job.object->spec.lifecycle.start_timeout;
   }
   const GangObservation seen = observe_gang(view, parts_.now);
   // The patience with a pod (kLaunchPatience) counts from when it was first seen to fail. A new

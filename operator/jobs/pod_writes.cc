@@ -9,6 +9,7 @@
 #include "operator/gang/pod_builder.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/status_after.h"
 #include "operator/nodes/turns.h"
 #include "operator/translate/cpu_set.h"
 #include "operator/translate/job_translation.h"
@@ -35,10 +36,8 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
       error.message.find("error looking up service account") == std::string::npos) {
     return false;
   }
-  // Ready=False since the start.
-  const kube::Condition* ready = kube::find_condition(job.wanted().conditions, kube::kReady);
-  return ready != nullptr && ready->last_transition_time &&
-         now < *ready->last_transition_time + kAccountPatience;
+  const std::optional<base::Instant> since = starting_since(job.wanted());
+  return since && now < *since + kAccountPatience;
 }
 
 // Returns true if a place has no pod, and one is to be made for it.

@@ -251,4 +251,9 @@ StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus s
   return {std::move(status), WriteUrgency::kInforms};
 }
 
+std::optional<base::Instant> starting_since(const kube::JobStatus& status) {
+  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
+  return ready == nullptr ? std::nullopt : ready->last_transition_time;
+}
+
 }  // namespace control

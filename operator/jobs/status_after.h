@@ -56,4 +56,7 @@ StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
 StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext& context);
 
+// When a job that has nodes, and is not ready, got them: a start sets Ready=False.
+std::optional<base::Instant> starting_since(const kube::JobStatus& status);
+
 }  // namespace control

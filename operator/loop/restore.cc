@@ -4,6 +4,7 @@
 
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/status_after.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
@@ -25,8 +26,7 @@ bool was_in_queue(const kube::JobStatus& status) {
 // it.
 std::optional<base::Instant> run_began(const kube::JobStatus& status) {
   if (status.start_time || !status.allocation) return status.start_time;
-  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
-  return ready == nullptr ? std::nullopt : ready->last_transition_time;
+  return starting_since(status);
 }
 
 }  // namespace
@@ -196,12 +196,8 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   restored.cut_limit = status.time_limit;
   restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
-  const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
-  // Ready=False has been set at the start (status_after), so its transition is when the nodes were
-  // allocated.
-  restored.allocated_at = restored.ready     ? status.start_time.value_or(now_)
-                          : ready != nullptr ? ready->last_transition_time.value_or(now_)
-                                             : now_;
+  restored.allocated_at =
+      (restored.ready ? status.start_time : starting_since(status)).value_or(now_);
   if (status.run_time) {
     restored.run_time = status.run_time->elapsed;
     // Run time goes on from that instant by the published timetables, so nothing of the time
