@@ -31,14 +31,18 @@ std::string variable(const char* name) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Works a part of every millisecond and stamps a file with the times it ran."};
+  CLI::App app{"Works a part of every period and stamps a file with the times it ran."};
   std::int64_t seconds = 0;
   std::int64_t work_micros = probe::kWork.count();
+  std::int64_t period_millis = 1;
   std::string path;
   app.add_option("--seconds", seconds, "end after that many seconds (default: never)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--work-micros", work_micros, "of every millisecond (default: 200)")
+  app.add_option("--work-micros", work_micros, "of every period (default: 200)")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{900}));
+  // Above half of probe::kRunGapMax a wakeup that comes late would look like the end of a run.
+  app.add_option("--period-millis", period_millis, "for guests that are slow to wake (default: 1)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{5}));
   app.add_option("--stamps", path, "the file to stamp (default: $KUBEGANG_STAMP_FILE, or none)");
   try {
     app.parse(argc, argv);
@@ -75,8 +79,9 @@ int main(int argc, char** argv) {
   };
   const base::Instant begin = look();
   // A prime number of microseconds apart for neighbouring process ids.
-  const base::Duration phase{std::int64_t{::getpid()} * 191 % probe::kPeriod.count()};
-  probe::WorkLoop loop{begin, phase};
+  const base::Duration period = std::chrono::milliseconds{period_millis};
+  const base::Duration phase{std::int64_t{::getpid()} * 191 % period.count()};
+  probe::WorkLoop loop{begin, phase, period};
   std::int64_t pieces = 0;
   // 1. sleep until the next piece of work is due
   // 2. look: a freeze during the sleep shows here

@@ -116,5 +116,15 @@ TEST(WorkLoop, DoesNotMakeUpForInstantsThatItMissed) {
   EXPECT_EQ(loop.due(), instant_from_micros(102'000));
 }
 
+TEST(WorkLoop, HasThePeriodThatItIsTold) {
+  WorkLoop loop{instant_from_micros(100), std::chrono::microseconds{300},
+                std::chrono::milliseconds{5}};
+  EXPECT_EQ(loop.due(), instant_from_micros(300));
+  EXPECT_TRUE(loop.begin(instant_from_micros(5'299)));
+  EXPECT_EQ(loop.due(), instant_from_micros(5'300));
+  EXPECT_FALSE(loop.begin(instant_from_micros(10'300)));
+  EXPECT_EQ(loop.due(), instant_from_micros(10'300));
+}
+
 }  // namespace
 }  // namespace probe
