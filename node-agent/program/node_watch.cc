@@ -231,10 +231,11 @@ void NodeWatch::read(Inputs& inputs, const std::optional<Rules>& before) {
   if (config_known) {
     const auto config = config_.find({"", std::string{kube::kSchedulerConfigName}});
     inputs.settings = timetable_settings(config.get());
-    // The Lease is read at intervals that depend on this.
-    const std::int64_t micros = inputs.settings.fail_open_after.count();
-    if (fail_open_micros_.exchange(micros) != micros) lease_waker_.wake();
   }
+  // The Lease is read at intervals that depend on this, whoever has said it: with those of a longer
+  // limit the node would fail open beside an operator that renews.
+  const std::int64_t micros = inputs.settings.fail_open_after.count();
+  if (fail_open_micros_.exchange(micros) != micros) lease_waker_.wake();
   if (node_known) {
     const auto node = node_.find({"", options_.node});
     inputs.kill_switch = node && is_kill_switch_on(*node);

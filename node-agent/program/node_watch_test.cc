@@ -107,5 +107,36 @@ TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
   EXPECT_FALSE(confirmed());
 }
 
+// An API server that knows nothing: an answer about the Lease, and an error about the lists.
+struct Empty final : kube::Transport {
+  base::Result<kube::Response> send(const kube::Request&) override {
+    return kube::Response{.status = 404, .body = R"({"kind": "Status", "code": 404})"};
+  }
+  base::Status stream(const kube::Request&, const std::function<bool(std::string_view)>&,
+                      std::stop_token) override {
+    return base::Error{base::Code::kUnavailable, "no watches"};
+  }
+};
+
+// The limit of 10 s is the journal's: the configuration is not known after a restart of the agent,
+// and may be asked for 45 s after the Lease. Read once a minute, the Lease would be too old for the
+// limit all the time.
+TEST(NodeWatchLeaseTest, TheLeaseIsReadAsOftenAsTheJournalsLimitAsksFor) {
+  Empty transport;
+  kube::ManualClock clock;
+  kube::ManualSleeper sleeper{clock};
+  const kube::Client client{transport, clock, sleeper, {.call = {.attempts_max = 1}}};
+  NodeWatch watch{client, clock, {.node = "n1", .lease = {"ns", "lease"}}, [] {}};
+  Rules before;
+  before.settings.fail_open_after = seconds{10};
+  Inputs inputs;
+  watch.read(inputs, before);
+  EXPECT_EQ(inputs.settings.fail_open_after, seconds{10});
+  std::vector<NodeWatch::NamedStep> steps = watch.steps();
+  const auto lease = std::find_if(steps.begin(), steps.end(),
+                                  [](const auto& step) { return step.name == "lease"; });
+  EXPECT_LE(lease->step({}), std::chrono::milliseconds{2'750});
+}
+
 }  // namespace
 }  // namespace agent::testing
