@@ -47,7 +47,8 @@ void GangRunner::run(JobRecord& job) {
   }
 }
 
-// Pods that others have made cannot be made again by us, so their gang has only one start.
+// Pods that others have made cannot be made again by us, so their gang has only one start, but for
+// those by which no pod has lost its gate.
 bool GangRunner::may_requeue(const JobRecord& job) const {
   if (job.is_adopted()) return false;
   return job.object->spec.lifecycle.requeue.value_or(
@@ -118,8 +119,7 @@ void GangRunner::run_adopted(JobRecord& job) {
                                      " was deleted, or lost its gate otherwise, before its gang "
                                      "had started"});
   }
-  // The gates are removed already, so the start cannot be undone like one of our own pods: a pod
-  // without its gate can never be queued again.
+  // The gates are removed already, so the start cannot be undone like one of our own pods.
   if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
   become_ready_when_settled(job, seen);
 }
@@ -427,6 +427,10 @@ void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
 // leaves nothing behind: a new leader finds the ending and finishes it. A job that would be held,
 // and that may not be requeued, fails.
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
+  // A pod without its gate can never be queued again.
+  if (job.is_adopted() && !job.pods.empty()) {
+    return end_by_itself(job, {.exit_code = 1, .message = undo.message});
+  }
   // Of a gang that runs, the next pod is refused: it is queued again, with what has succeeded.
   if (is_ready(job) && job.start.members) {
     return end_by_itself(job, {.exit_code = 1, .lost_member = true, .message = undo.message});

@@ -54,10 +54,11 @@ struct GangStart {
   std::set<int> creating;
   std::optional<PodsToCreate> to_create;
   std::set<int> gone;  // of an adopted gang: indexes of slots whose pods no longer exist
-  Attempts pod_tries;  // of reading the template and creating pods
-  // Since when each creation of a pod has failed without being refused, and whether that was told.
-  std::optional<base::Instant> failing_creations;
-  bool failing_creations_told = false;
+  Attempts pod_tries;  // of reading the template, and creating or pinning pods
+  // Since when each creation (or pin) of a pod has failed without being refused, and whether that
+  // was told.
+  std::optional<base::Instant> failing_pods;
+  bool failing_pods_told = false;
   bool has_service = false;
   Attempts service_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
   std::string service_problem;  // as told last

@@ -21,9 +21,9 @@ namespace {
 constexpr base::Duration kPodDeleteRetry = std::chrono::milliseconds{500};
 // So long after its start a job waits for a service account that is not there yet.
 constexpr base::Duration kAccountPatience = std::chrono::seconds{15};
-// Creations that fail without being refused (5xx, no answer): for so long nothing is said, and for
-// so long the job keeps its nodes. An outage of the API server, which is over sooner or costs this
-// leader its Lease, must not undo starts; a webhook that is down may be so for days.
+// Creations and pins that fail without being refused (5xx, no answer): for so long nothing is said,
+// and for so long the job keeps its nodes. An outage of the API server, which is over sooner or
+// costs this leader its Lease, must not undo starts; a webhook that is down may be so for days.
 constexpr base::Duration kFailuresTold = std::chrono::seconds{15};
 constexpr base::Duration kFailuresPatience = std::chrono::minutes{5};
 
@@ -180,26 +180,34 @@ std::string PodWrites::cpuset_for(const PodSlot& slot) const {
   return cpuset_of(slot.cores, table == nullptr ? std::nullopt : table->status.topology);
 }
 
-void PodWrites::answered(const PodPinned& outcome) {
+// Returns how to undo the start if its pods cannot be pinned.
+std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // The number of the start tells the answer to an earlier start from one to this start.
-  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
+  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
   if (outcome.is_gone) {
     // GangRunner::run_adopted decides what that means: before the gang is ready the whole start has
     // failed.
     job->start.gone.insert(outcome.slot.index);
-  } else if (outcome.result.ok()) {
-    job->start.pod_tries.succeeded();
-  } else if (outcome.result.error().code == base::Code::kConflict) {
-    job->start.pod_tries.lost_race();
-  } else {
-    ++counters_.write_failures;
-    job->start.pod_tries.failed(parts_.now);
-    parts_.report.warn("pod not pinned", job_fields(*job) + " pod=" + outcome.slot.name +
-                                             " error=\"" + outcome.result.error().message + "\"");
+    return std::nullopt;
   }
+  if (outcome.result.ok()) {
+    note_made(*job);
+    return std::nullopt;
+  }
+  if (outcome.result.error().code == base::Code::kConflict) {
+    job->start.pod_tries.lost_race();
+    return std::nullopt;
+  }
+  if (job->wanted().ending) return std::nullopt;
+  std::optional<StartUndo> undo = note_failure(*job, outcome.result.error());
+  if (!undo) return std::nullopt;
+  // How a start fails depends on whether a pod has lost its gate by it, so pins that are under way
+  // are waited for. None is asked for meanwhile.
+  withdraw(*job);
+  return job->start.creating.empty() ? undo : std::nullopt;
 }
 
 void PodWrites::ensure_service(JobRecord& job) {
@@ -257,33 +265,40 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .hold = true,
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
+  return note_failure(*job, result.error());
+}
+
+// Of a creation or a pin. Returns how to undo the start if it was refused, or if nothing else has
+// happened for long. Otherwise it is tried again with a back-off.
+std::optional<StartUndo> PodWrites::note_failure(JobRecord& job, const base::Error& error) {
   ++counters_.write_failures;
-  const bool is_final =
-      is_refusal(result.error().code) && !lacks_account_still(*job, result.error(), parts_.now);
-  // Everything else is tried again with a back-off, at first.
-  if (!is_final && !have_failed_for_long(*job, result.error().message)) return std::nullopt;
-  return StartUndo{.api_refused = true, .message = result.error().message};
+  job.start.pod_tries.failed(parts_.now);
+  const bool is_final = is_refusal(error.code) && !lacks_account_still(job, error, parts_.now);
+  if (!is_final && !have_failed_for_long(job, error.message)) return std::nullopt;
+  return StartUndo{.api_refused = true, .message = error.message};
 }
 
 void PodWrites::note_made(JobRecord& job) {
   job.start.pod_tries.succeeded();
-  job.start.failing_creations.reset();
-  if (!std::exchange(job.start.failing_creations_told, false)) return;
+  job.start.failing_pods.reset();
+  if (!std::exchange(job.start.failing_pods_told, false)) return;
   show_starting(job, "Starting", "its pods are being started");
 }
 
-// Notes one more creation that has failed. Returns true if nothing else has happened for so long
-// that the job must give its nodes back.
+// Notes one more creation, or pin, that has failed. Returns true if nothing else has happened for
+// so long that the job must give its nodes back.
 bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
   GangStart& start = job.start;
-  start.pod_tries.failed(parts_.now);
-  if (!start.failing_creations) start.failing_creations = parts_.now;
-  const base::Duration since = parts_.now - *start.failing_creations;
+  if (!start.failing_pods) start.failing_pods = parts_.now;
+  const base::Duration since = parts_.now - *start.failing_pods;
   if (since >= kFailuresPatience) return true;
-  if (since < kFailuresTold || std::exchange(start.failing_creations_told, true)) return false;
-  show_starting(job, "PodsNotMade", "its pods cannot be created: " + why);
-  parts_.report.warn("pods not made", job_fields(job) + " error=\"" + why + "\"");
-  tell_event(parts_.report, job, true, "PodsNotMade", why);
+  if (since < kFailuresTold || std::exchange(start.failing_pods_told, true)) return false;
+  const std::string reason = job.is_adopted() ? "PodsNotPinned" : "PodsNotMade";
+  const std::string what = job.is_adopted() ? "pinned to their nodes: " : "created: ";
+  show_starting(job, reason, "its pods cannot be " + what + why);
+  parts_.report.warn(job.is_adopted() ? "pods not pinned" : "pods not made",
+                     job_fields(job) + " error=\"" + why + "\"");
+  tell_event(parts_.report, job, true, reason, why);
   return false;
 }
 

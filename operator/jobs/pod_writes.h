@@ -55,8 +55,8 @@ class PodWrites {
   void answered(TemplateRead&& outcome);
   // Why the start has to be undone, if it has; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);
-  // Notes an adopted pod that no longer exists in GangStart::gone.
-  void answered(const PodPinned& outcome);
+  // The same; notes an adopted pod that no longer exists in GangStart::gone.
+  std::optional<StartUndo> answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
   void answered(PodDeleted&& outcome);
 
@@ -66,6 +66,7 @@ class PodWrites {
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
   void note_made(JobRecord& job);
+  std::optional<StartUndo> note_failure(JobRecord& job, const base::Error& error);
   bool have_failed_for_long(JobRecord& job, const std::string& why);
   void show_starting(JobRecord& job, const std::string& reason, const std::string& message);
   // The CPUs that the slot's pod is bound to; "" = none.

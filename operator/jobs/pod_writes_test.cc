@@ -197,6 +197,30 @@ TEST_F(PodWritesTest, ARefusalUndoesTheStartAndAFailureIsTriedAgain) {
   EXPECT_FALSE(pods.answered(refused(1, base::Code::kPermissionDenied))) << "of another start";
 }
 
+// A pin that is under way decides whether a pod has lost its gate, and so how the start fails.
+// While it is, none is asked for: two slots that are refused in turn would wait for each other for
+// ever.
+TEST_F(PodWritesTest, RefusedPinsUndoTheStartOnceNoneIsUnderWay) {
+  kube::Job object = *job->object;
+  object.spec.adopted = {{.name = "mpi-0", .uid = "u0"}, {.name = "mpi-1", .uid = "u1"}};
+  job->object = std::make_shared<const kube::Job>(object);
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "pod-pin pod-pin");
+  const auto refused_pin = [&](int index) {
+    return PodPinned{.job_uid = "uid",
+                     .starts = 1,
+                     .slot = job->start.slots[static_cast<std::size_t>(index)],
+                     .result = base::Error{base::Code::kPermissionDenied, "no"}};
+  };
+  EXPECT_FALSE(pods.answered(refused_pin(0))) << "the other may succeed";
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "");
+  const auto undo = pods.answered(refused_pin(1));
+  ASSERT_TRUE(undo);
+  EXPECT_TRUE(undo->api_refused);
+  EXPECT_EQ(undo->message, "no");
+}
+
 // The limits are kFailuresTold and kFailuresPatience. A pod that is made shows that pods can be
 // made: the next failure is the first one again.
 TEST_F(PodWritesTest, FailuresThatLastAreToldAndThenUndoTheStart) {

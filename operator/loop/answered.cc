@@ -168,7 +168,9 @@ void ControlLoop::answered(PodCreated&& outcome) {
 
 // A pod that is gone was noted by PodWrites: the gang cannot be complete any more.
 void ControlLoop::answered(PodPinned&& outcome) {
-  pod_writes_.answered(outcome);
+  if (auto undo = pod_writes_.answered(outcome)) {
+    return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
+  }
   // Known before the watch tells, as with a pod that we have made.
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   if (job == nullptr || outcome.is_gone || !outcome.result.ok()) return;

@@ -383,6 +383,46 @@ TEST_F(GatedPodsTest, AGangThatIsNotBoundFailsAndHoldsItsNodesUntilItsPodsAreDel
   EXPECT_THAT(jobs(world), SizeIs(0)) << world.log_tail();
 }
 
+// As when a webhook of their namespace refuses each change. The start is undone before a pod has
+// lost its gate; the next one is a minute later, and until then other gangs have the nodes.
+TEST_F(GatedPodsTest, AGangWhosePodsMayNotBePinnedGivesItsNodesBackAndIsTriedAgain) {
+  world_.server().inject({.verb = "patch", .resource = "pods", .code = 403, .count = 10'000});
+  create_gang("train", 2, "5s");
+  world_.run_for(seconds{20});
+  EXPECT_EQ(state("train"), "Pending") << world_.log_tail();
+  const kube::Job job = job_of(world_, "train");
+  EXPECT_EQ(job.status.reason, "BeginTime");
+  EXPECT_THAT(job.status.message, HasSubstr("injected failure"));
+  EXPECT_TRUE(has_gang_gate(pod("train-0")) && has_gang_gate(pod("train-1")));
+  world_.server().clear_faults();
+  create_gang("next", 5, "5s");
+  EXPECT_TRUE(becomes("next", "Completed", seconds{20})) << "the nodes are free";
+  ASSERT_TRUE(becomes("train", "Completed", minutes{2})) << world_.log_tail();
+  EXPECT_EQ(job_of(world_, "train").status.starts, 2);
+  expect_no_violations(world_);
+}
+
+// A pod without its gate can never be queued again: the start cannot be undone.
+TEST_F(GatedPodsTest, AGangOfWhichOnePodCannotBePinnedEnds) {
+  world_.server().inject(
+      {.verb = "patch", .resource = "pods", .name = "train-1", .code = 500, .count = 10'000});
+  create_gang("train", 2, "");
+  world_.run_for(minutes{2});
+  const kube::Job job = job_of(world_, "train");
+  EXPECT_EQ(state("train"), "Running") << "it may be over soon";
+  const kube::Condition* ready = kube::find_condition(job.status.conditions, kube::kReady);
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->reason, "PodsNotPinned");
+  EXPECT_THAT(ready->message, HasSubstr("its pods cannot be pinned to their nodes: "));
+  ASSERT_TRUE(becomes("train", "Failed", minutes{8})) << world_.log_tail();
+  EXPECT_THAT(job_of(world_, "train").status.message, HasSubstr("injected failure"));
+  EXPECT_EQ(pod("train-0").status.reason, "DeadlineExceeded");
+  EXPECT_TRUE(has_gang_gate(pod("train-1")));
+  create_gang("next", 5, "5s");
+  EXPECT_TRUE(becomes("next", "Completed", minutes{1})) << "the nodes are free";
+  expect_no_violations(world_);
+}
+
 // The owner of the pods decides what a failure means, so the other member runs to its end first.
 TEST_F(GatedPodsTest, AFailedMemberFailsTheGangWhenTheOthersHaveEnded) {
   create(gated_pod("train-0", "train", 2, "5s", {{"test/exit-code", "3"}}));
