@@ -87,6 +87,7 @@ class Ledger final : public ProgramObserver {
   struct JobFacts {
     kube::Job job;
     base::Duration ran{0}, stood{0};  // since it was ready, as sampled
+    bool told_late = false;           // since then, that a node of it took turns, or did not
     Time ready_at = kNoTime;
     Time final_at = kNoTime;           // if it was seen to end
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
@@ -116,6 +117,7 @@ class Ledger final : public ProgramObserver {
   struct PodFacts {
     std::string job_uid;
     bool deleting = false;
+    Time deleted_at{0};  // if it is
   };
   // What a kernel has counted of freezes.
   struct FreezeCounts {
@@ -212,6 +214,7 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, kube::NodeTimetable> tables_;    // by node
   std::map<std::string, std::vector<Program>> running_;  // by job UID
   std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
+  std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
   std::map<std::string, Overlaps> overlaps_;             // by node
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;

@@ -17,10 +17,11 @@ constexpr Time kFrozenMax = seconds{6};
 constexpr Time kThawedWithin = seconds{1};
 // Three samples: a switch itself lasts some milliseconds.
 constexpr Time kOverlapMax = milliseconds{300};
-// `barrier` and the settle time of the agent, stated again here and not included from there: a
-// wrong constant in the agent is a finding, too.
+// `barrier`, the settle time and kKubeletLag of the agent, stated again here and not included from
+// there: a wrong constant in the agent is a finding, too.
 constexpr base::Duration kBarrier = milliseconds{20};
 constexpr base::Duration kSettle = seconds{2};
+constexpr Time kKubeletLag = seconds{5};
 // Of an overlap that is counted, see sample_counted_overlaps().
 constexpr base::Duration kSlowSeenWithin = milliseconds{150};
 constexpr base::Duration kSeenWithin = milliseconds{2};
@@ -198,11 +199,17 @@ void Ledger::sample_fail_open(Node& node) {
   }
 }
 
-// A pod that is being deleted goes on at once, so that its program hears SIGTERM.
+// A pod that is being deleted goes on at once, so that its program hears SIGTERM. The agent lets it
+// go on for its grace time and kKubeletLag: a kubelet that hears of the deletion later than that,
+// after a fault, may find it frozen (docs/design/faults.md, section 4).
 void Ledger::sample_deleted(Node& node) {
   const bool excused = is_excused(node);
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!program.running || !program.terminated_at || excused) continue;
+    const auto pod = pods_.find(uid);
+    const bool heard_late =
+        pod != pods_.end() && *program.terminated_at > pod->second.deleted_at + kKubeletLag;
+    if (heard_late) continue;
     ++tally_.looked["deleted"];
     const Time since = streak("deleted " + uid, node.machine->kernel.is_asked_frozen(uid));
     if (since > kThawedWithin) {

@@ -94,6 +94,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     facts.ready_at = kNoTime;
     // A new start: run times are those of one start.
     facts.ran = facts.stood = base::Duration{0};
+    facts.told_late = false;
   }
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
@@ -143,14 +144,16 @@ void Ledger::on_final(const JobFacts& facts) {
 // comes late lets a job run longer than planned.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
-// because containers' times are stored in whole seconds, one at each end. While pods follow one
+// because containers' times are stored in whole seconds, one at each end. Where a node began or
+// ceased to let everything run, its agent may have said so kToldWithin later. While pods follow one
 // another run time goes on between two of them, and none of their own stands meanwhile: there the
 // run time may be larger, and the suspended time is not compared.
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
   if (!calm || !status.run_time || !status.suspend_time) return;
-  const base::Duration most = plan_.slice + seconds{2};
+  const base::Duration most =
+      plan_.slice + seconds{2} + (facts.told_late ? kToldWithin : base::Duration{0});
   const bool follows = facts.job.spec.completions.has_value();
   const auto compare = [&](const char* what, base::Duration accounted, base::Duration sampled) {
     const base::Duration off = accounted - sampled;
@@ -239,11 +242,15 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
 // operator accounts (in closed form, over the timetable), so the two can be compared. A pod that
 // follows another may start in the turn of another gang, and runs there until it has settled.
 void Ledger::sample_times(std::vector<Node>& nodes) {
-  std::set<std::string> going, there;
+  std::set<std::string> going, there, told_late;
   for (Node& node : nodes) {
+    Time& unsliced_at = unsliced_at_.try_emplace(node.machine->name, -kToldWithin).first->second;
+    if (node.agent->everything_runs()) unsliced_at = now_;
+    const bool is_told_late = now_ <= unsliced_at + kToldWithin;
     for (const auto& [uid, program] : node.kubelet->programs()) {
       if (!program.running) continue;
       there.insert(program.job_uid);
+      if (is_told_late) told_late.insert(program.job_uid);
       if (node.machine->kernel.stands(uid)) continue;
       const auto job = jobs_.find(program.job_uid);
       const bool follows = job != jobs_.end() && job->second.job.spec.completions;
@@ -253,6 +260,7 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
   for (auto& [uid, facts] : jobs_) {
     if (facts.ready_at == kNoTime || !there.contains(uid)) continue;
     (going.contains(uid) ? facts.ran : facts.stood) += kSample;
+    if (told_late.contains(uid)) facts.told_late = true;
   }
 }
 

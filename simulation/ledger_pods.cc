@@ -35,6 +35,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   const bool fresh = !pods_.contains(uid);
   PodFacts& facts = pods_[uid];
   const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
+  if (facts.deleting && !was_deleting) facts.deleted_at = now_;
   if (!fresh && facts.deleting && !was_deleting) on_torn_down(pod, facts);
   // A new pod. The job may be gone already, which the garbage collector repairs, so there is
   // nothing to compare with then.
