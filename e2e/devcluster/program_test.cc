@@ -129,7 +129,7 @@ class Program : public testing::Test {
     return reap(*child_);
   }
 
-  const kube::SystemClock clock_;
+  const kube::SystemClock clock_{};
   std::string directory_;
   std::optional<Child> child_;
   std::unique_ptr<kube::Transport> transport_;

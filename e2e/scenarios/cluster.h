@@ -135,7 +135,7 @@ class Cluster : public testing::Test {
 
   std::string ns_;                       // where its jobs are
   std::vector<std::string> partitions_;  // that make_partition() made
-  const kube::SystemClock clock_;
+  const kube::SystemClock clock_{};
 };
 
 }  // namespace scenarios

@@ -32,7 +32,7 @@ std::string text(const std::vector<sched::Event>& events) {
 // say.
 struct NodeBookTest : testing::Test {
   const Report report{{}};
-  const AgentPods agents;
+  const AgentPods agents{};
   NodeBook book{agents, report};
   sched::Configuration configuration = partitions({{.name = "all", .nodes = {"n1", "n2"}}});
 

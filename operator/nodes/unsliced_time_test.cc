@@ -78,7 +78,7 @@ class UnslicedTimeTest : public testing::Test {
     return sources;
   }
 
-  const std::set<std::string> none_;
+  const std::set<std::string> none_{};
   seconds reported_{0};
 };
 

@@ -144,8 +144,8 @@ std::string JobPartsFixture::says(const JobRecord& job, std::string_view type) {
 
 // The kinds of writes that pods need now, as names of crash points: "create-pod create-pod".
 std::string JobPartsFixture::asked() {
-  constexpr std::size_t kRoom = 100;
-  counted.submit_all(pods.due(kRoom));
+  constexpr std::size_t kPodsMax = 100;
+  counted.submit_all(pods.due(kPodsMax));
   std::string text;
   for (const Effect& effect : std::exchange(writer.effects, {})) {
     text += (text.empty() ? "" : " ") + std::string{to_string(point_of(effect))};

@@ -211,7 +211,8 @@ TEST(Operator, AJobSaysInWhichPartitionsItMayRunUntilItIsStartedInOne) {
   world.apply(gang_job("two", 1, "", {{"partitions", {"spare", "batch"}}}));
   world.apply(gang_job("bad", 1, "", {{"partitions", {"nowhere"}}}));
   for (const auto& [name, partitions] : want) {
-    ASSERT_TRUE(world.run_until([&] { return world.state(name) == "Pending"; }, seconds{5}));
+    ASSERT_TRUE(world.run_until([&, job = name] { return world.state(job) == "Pending"; },
+                                seconds{5}));
     EXPECT_EQ(world.job(name).status.partition, partitions) << "its first status";
   }
   const auto pending_in = [&](const char* name) {

@@ -64,24 +64,24 @@ struct KernelSigaction {
 // The kernel's number of signals, real-time ones included.
 constexpr int kSignalsMax = 64;
 
-// A system call and nothing else. The sanitizers' own code must not run in the child, whose other
-// threads, and the locks that they hold, do not exist.
+// The sanitizers' own code must not run in the child, whose other threads, and the locks that they
+// hold, do not exist. g++ and clang have this one spelling in common.
+#define UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
+
+// A system call and nothing else.
 // Arguments are longs, the type of the kernel's interface; unused ones are 0.
-[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long raw(
-    long number, long a = 0, long b = 0, long c = 0, long d = 0) {
+UNSANITIZED long raw(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
   return ::syscall(number, a, b, c, d);
 }
 
 template <typename T>
-[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] long address(
-    const T* pointer) {
+UNSANITIZED long address(const T* pointer) {
   return static_cast<long>(reinterpret_cast<std::uintptr_t>(pointer));
 }
 
 // Tells the parent which step failed and why, and ends the child without running exit handlers,
 // which belong to the parent's copy of the program.
-[[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
-child_fail(const ChildPlan& plan, Step step) {
+[[noreturn]] UNSANITIZED void child_fail(const ChildPlan& plan, Step step) {
   const Failure failure{step, errno};
   raw(SYS_write, plan.error_fd, address(&failure), sizeof failure);
   // 127 is a shell's code for a command that was not found; nothing reads it.
@@ -90,8 +90,7 @@ child_fail(const ChildPlan& plan, Step step) {
 }
 
 // Closes everything from 3 up but the kept ones and the error pipe (which exec closes).
-[[gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
-mark_close_on_exec(const ChildPlan& plan) {
+UNSANITIZED void mark_close_on_exec(const ChildPlan& plan) {
   raw(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
   for (std::size_t i = 0; i < plan.kept_fds_count; ++i) {
     raw(SYS_fcntl, plan.kept_fds[i], F_SETFD, 0);
@@ -101,8 +100,7 @@ mark_close_on_exec(const ChildPlan& plan) {
 // Everything between clone3 and exec, in this order: the cgroup first, because no instruction of
 // the program may run outside it; signals before the file descriptors, since a handler of ours
 // could touch those; exec last.
-[[noreturn, gnu::no_sanitize_address, gnu::no_sanitize_thread, gnu::no_sanitize_undefined]] void
-run_child(const ChildPlan& plan) {
+[[noreturn]] UNSANITIZED void run_child(const ChildPlan& plan) {
   // "0" is the writer itself. In a frozen cgroup the write returns after the thaw only (freezer.md
   // 2.5).
   if (plan.procs_fd >= 0 && raw(SYS_write, plan.procs_fd, address("0"), 1) != 1) {

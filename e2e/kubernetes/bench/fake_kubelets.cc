@@ -62,7 +62,7 @@ FakeKubelets::FakeKubelets(kube::Transport& transport, const kube::Clock& clock)
   loops_.start("pods", [this](std::stop_token stop) { return pods_.step(std::move(stop)); });
   // One loop takes keys from a queue and works them off; a key that is added meanwhile comes again.
   const auto serve = [this](kube::WorkQueue<kube::ObjectKey>& queue, const auto& what) {
-    loops_.start("kubelet", [this, &queue, what](std::stop_token stop) {
+    loops_.start("kubelet", [&queue, what](std::stop_token stop) {
       if (const auto key = queue.get(std::move(stop))) {
         what(*key);
         queue.done(*key);
