@@ -14,6 +14,17 @@ verdict() {
   printf '%-8s %s (%d s) %s\n' $word "$1" $((SECONDS - check_began)) "${3:-}" | tee -a "$state/verdicts"
   check_began=$SECONDS
 }
+# Each FUNCTION in a shell of its own, whose last command is a check. One that ends early has not made its checks.
+beside() {  # FUNCTION…
+  local name pid pids=()
+  for name in "$@"; do
+    "$name" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do
+    wait "$pid" || verdict "all checks of $* were made" 1
+  done
+}
 is_equal() {  # NAME SEEN WANTED
   if [[ $2 == "$3" ]]; then verdict "$1" 0 "$2"; else verdict "$1" 1 "is [$2], wanted [$3]"; fi
 }
