@@ -60,17 +60,27 @@ TEST_F(NodeWatchTest, AQuorumReadThatFailedIsRepeatedSoon) {
   EXPECT_EQ(longest_waits().at("confirm"), seconds{2});
 }
 
+struct NoWatches : kube::Transport {
+  base::Status stream(const kube::Request&, const std::function<bool(std::string_view)>&,
+                      std::stop_token) override {
+    return base::Error{base::Code::kUnavailable, "no watches"};
+  }
+};
+
+// By its name.
+NodeWatch::NamedStep step_of(NodeWatch& watch, const std::string& name) {
+  std::vector<NodeWatch::NamedStep> steps = watch.steps();
+  return *std::find_if(steps.begin(), steps.end(),
+                       [&](const auto& step) { return step.name == name; });
+}
+
 // An API server that answers with one timetable, and a test that does something before it does.
-struct Answers final : kube::Transport {
+struct Answers final : NoWatches {
   base::Result<kube::Response> send(const kube::Request&) override {
     meanwhile();
     kube::NodeTimetable timetable;
     timetable.metadata.name = "n1";
     return kube::Response{.status = 200, .body = kube::encode(timetable).dump()};
-  }
-  base::Status stream(const kube::Request&, const std::function<bool(std::string_view)>&,
-                      std::stop_token) override {
-    return base::Error{base::Code::kUnavailable, "no watches"};
   }
   std::function<void()> meanwhile = [] {};
 };
@@ -83,9 +93,7 @@ TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
   kube::ManualSleeper sleeper{clock};
   const kube::Client client{transport, clock, sleeper, {.call = {.attempts_max = 1}}};
   NodeWatch watch{client, clock, {.node = "n1", .lease = {"ns", "lease"}}, [] {}};
-  std::vector<NodeWatch::NamedStep> steps = watch.steps();
-  const auto confirm = std::find_if(steps.begin(), steps.end(),
-                                    [](const auto& step) { return step.name == "confirm"; });
+  const NodeWatch::NamedStep confirm = step_of(watch, "confirm");
   const auto confirmed = [&] {
     Inputs inputs;
     watch.read(inputs, std::nullopt);
@@ -96,25 +104,21 @@ TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
     watch.confirm_timetable(false);
     watch.confirm_timetable(true);
   };
-  EXPECT_EQ(confirm->step({}), base::Duration{0});
+  EXPECT_EQ(confirm.step({}), base::Duration{0});
   EXPECT_FALSE(confirmed());
   transport.meanwhile = [] {};
-  EXPECT_EQ(confirm->step({}), seconds{10});
+  EXPECT_EQ(confirm.step({}), seconds{10});
   EXPECT_TRUE(confirmed());
   // Nothing is in doubt any more when it arrives.
   transport.meanwhile = [&] { watch.confirm_timetable(false); };
-  confirm->step({});
+  confirm.step({});
   EXPECT_FALSE(confirmed());
 }
 
 // An API server that knows nothing: an answer about the Lease, and an error about the lists.
-struct Empty final : kube::Transport {
+struct Empty final : NoWatches {
   base::Result<kube::Response> send(const kube::Request&) override {
     return kube::Response{.status = 404, .body = R"({"kind": "Status", "code": 404})"};
-  }
-  base::Status stream(const kube::Request&, const std::function<bool(std::string_view)>&,
-                      std::stop_token) override {
-    return base::Error{base::Code::kUnavailable, "no watches"};
   }
 };
 
@@ -132,10 +136,7 @@ TEST(NodeWatchLeaseTest, TheLeaseIsReadAsOftenAsTheJournalsLimitAsksFor) {
   Inputs inputs;
   watch.read(inputs, before);
   EXPECT_EQ(inputs.settings.fail_open_after, seconds{10});
-  std::vector<NodeWatch::NamedStep> steps = watch.steps();
-  const auto lease = std::find_if(steps.begin(), steps.end(),
-                                  [](const auto& step) { return step.name == "lease"; });
-  EXPECT_LE(lease->step({}), std::chrono::milliseconds{2'750});
+  EXPECT_LE(step_of(watch, "lease").step({}), std::chrono::milliseconds{2'750});
 }
 
 }  // namespace
