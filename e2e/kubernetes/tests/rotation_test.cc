@@ -43,6 +43,18 @@ TEST_F(Rotation, TwoGangsTakeTurnsAndTheQueueShowsWhoseTurnItIs) {
   expect_turns_between(from_, now(), kBoth, all_nodes());
 }
 
+// README and getting-started.md show this to users without the plugin: the operator's image has the
+// command, and the operator may read what it shows.
+TEST_F(Rotation, TheQueueIsShownByTheOperatorsPod) {
+  const Output queue = run_shell(
+      "timeout 60 " +
+      kubectl("exec -n kubegang-system deploy/kubegang-operator -- /kubectl-gang queue -A"));
+  EXPECT_EQ(queue.exit_code, 0) << queue.text;
+  for (const std::string& name : kBoth) {
+    EXPECT_NE(queue.text.find(name), std::string::npos) << queue.text;
+  }
+}
+
 // Logs come from the runtime's files and need no process of the pod. An exec starts a process in
 // the frozen cgroup, so it stands still until the pod's next turn, and then works.
 TEST_F(Rotation, LogsOfAFrozenPodAreReadAndExecWaitsForItsSlot) {
