@@ -33,8 +33,8 @@ constexpr base::Duration kCatchUpLookAfter = std::chrono::milliseconds{10};
 // From the request to delete a pod until kubelet sends SIGTERM, and the fraction of a second that a
 // deletionTimestamp lacks. Measured on a slow node: 3 s.
 constexpr base::Duration kKubeletLag = std::chrono::seconds{5};
-// How long a pod is let run for ephemeral containers that do not start: kubelet waits no longer for
-// the runtime (runtimeRequestTimeout), only for an image.
+// How long a pod is let run for all of its ephemeral containers together: for the start of one
+// kubelet waits no longer for the runtime (runtimeRequestTimeout), only for an image.
 constexpr base::Duration kDebugStartMax = std::chrono::minutes{2};
 
 // Returns true if both say the same; their numbers are not compared.
@@ -455,22 +455,23 @@ ControlRule NodePolicy::rule_of_ending(const Inputs& inputs, const PodFacts& fac
   return ControlRule::kDeleted;
 }
 
-// kubectl debug adds a container to a running pod; while it starts the pod must not be frozen. If
-// it does not start (there is no such image), the pod takes its turns again all the same, or it
-// would run beside the others for ever. Such a container stays in the pod's status, so one that is
-// added later shows only in their number.
+// kubectl debug adds a container to a running pod; while it starts, and until it has settled, the
+// pod must not be frozen. Such a container may never start (there is no such image), it stays in
+// the pod's status, and users may add any number of them. So a pod has one allowance for all of
+// them, for as long as it lives: afterwards it takes its turns whatever is added to it, and a
+// container starts in one of these turns.
 bool NodePolicy::waits_for_debug(const Inputs& inputs, const PodFacts& facts) {
-  if (facts.starting_count == 0) {
-    starting_.erase(facts.uid);
-    return false;
-  }
-  Starting& starting = starting_[facts.uid];
-  if (facts.starting_count > starting.count) starting.since = inputs.monotonic;
-  starting.count = facts.starting_count;
-  const base::Duration until = starting.since + kDebugStartMax;
-  if (inputs.monotonic >= until) return false;
-  wake_at(until);
-  return true;
+  const bool waits = facts.starting_count > 0;
+  const auto found = waits ? debugged_.try_emplace(facts.uid).first : debugged_.find(facts.uid);
+  if (found == debugged_.end()) return false;
+  Debugged& debugged = found->second;
+  if (debugged.since) debugged.unsettled += inputs.monotonic - *debugged.since;
+  debugged.since.reset();
+  if (debugged.unsettled >= kDebugStartMax) return false;
+  // What was let run for a container that waited is charged until it has settled.
+  if (waits || !settled_.contains(facts.uid)) debugged.since = inputs.monotonic;
+  if (waits) wake_at(inputs.monotonic + kDebugStartMax - debugged.unsettled);
+  return waits;
 }
 
 // A pod has settled when all its containers have run for the settle time: while the runtime starts
@@ -714,7 +715,7 @@ void NodePolicy::forget_the_thawed(const Inputs& inputs) {
   cpu_sets_.forget_all_but(exist);
   std::erase_if(settling_since_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(without_cgroup_since_, [&](const auto& entry) { return is_over(entry.first); });
-  std::erase_if(starting_, [&](const auto& entry) { return is_over(entry.first); });
+  std::erase_if(debugged_, [&](const auto& entry) { return is_over(entry.first); });
   std::erase_if(retries_, [&](const auto& entry) { return is_over(entry.first); });
 }
 

@@ -106,9 +106,9 @@ class NodePolicy {
     base::Duration since{};  // seen by this process
     bool by_deletion = false;
   };
-  struct Starting {
-    std::size_t count = 0;   // as of the last step
-    base::Duration since{};  // when the last of them was added
+  struct Debugged {
+    base::Duration unsettled{};             // how long it has run for ephemeral containers so far
+    std::optional<base::Duration> since{};  // while it does: as of the last step
   };
   struct Retry {
     base::Duration at{};
@@ -166,13 +166,13 @@ class NodePolicy {
   std::map<GateVerdict, std::uint64_t> ignored_;
   std::shared_ptr<const kube::NodeTimetable> offered_;
   Adoption adoption_;
-  bool unknown_ = false;  // no journal says which pods are ours, and they are not known yet
+  bool unknown_ = false;          // no journal says which pods are ours, and they are not known yet
   std::set<std::string> unread_;  // UIDs of those that then could not be looked at
   base::Duration read_again_at_{0};
   std::map<std::string, std::shared_ptr<PodControl>> known_;  // by pod UID, as all below
   std::set<std::string> settled_;                             // until a container is added to it
   std::map<std::string, base::Duration> settling_since_;
-  std::map<std::string, Starting> starting_;  // with ephemeral containers that wait
+  std::map<std::string, Debugged> debugged_;  // which have, or had, ephemeral containers that wait
   std::map<std::string, base::Duration> without_cgroup_since_;
   std::map<std::string, Ending> endings_;
   std::map<std::string, Retry> retries_;
