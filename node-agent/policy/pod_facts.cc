@@ -83,6 +83,7 @@ base::Duration grace_of(std::int64_t seconds_count) {
 struct JobOfPod {
   std::string uid{};
   std::string name{};
+  bool is_controller = false;  // else the Job has adopted the pod
 };
 
 // Returns the kubegang Job that controls the pod, else the one that the operator's labels name: a
@@ -92,7 +93,7 @@ JobOfPod job_of(const kube::Pod& pod) {
   const std::string group_prefix = std::string{kube::kGroup} + "/";
   JobOfPod job;
   if (owner != nullptr && owner->kind == "Job" && owner->api_version.starts_with(group_prefix)) {
-    job = {owner->uid, owner->name};
+    job = {owner->uid, owner->name, true};
   } else {
     const auto label = [&pod](std::string_view key) {
       const auto found = pod.metadata.labels.find(std::string{key});
@@ -143,9 +144,13 @@ PodFacts pod_facts(const kube::Pod& pod, base::Duration settle) {
     grace = grace_of(*pod.spec.termination_grace_period_seconds);
   }
   if (facts.deleted_by) {
-    // The deletion may have named another grace time than the spec.
+    // The deletion may have named another grace time than the spec. A longer one counts of a pod
+    // that the operator deletes: it ends the gang of any other pod of such a job. The pods of a
+    // gang that others have made are theirs to delete, and then no deletion buys more than the
+    // spec.
     if (pod.metadata.deletion_grace_period_seconds) {
-      grace = grace_of(*pod.metadata.deletion_grace_period_seconds);
+      const base::Duration named = grace_of(*pod.metadata.deletion_grace_period_seconds);
+      grace = job.is_controller ? named : std::min(named, grace);
     }
     facts.ending_within = grace;
     // The eviction API, a taint or the scheduler's preemption announces the end with this condition

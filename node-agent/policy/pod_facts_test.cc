@@ -99,7 +99,25 @@ TEST(PodFacts, AGraceTimeOfAnyLengthStaysOne) {
   EXPECT_GT(pod_facts(pod, seconds{5}).ending_within, std::chrono::hours{1});
   pod.spec.termination_grace_period_seconds = 30;
   pod.metadata.deletion_grace_period_seconds = kMost;
+  pod.metadata.owner_references = {{.api_version = "kubegang.io/v1alpha1",
+                                    .kind = "Job",
+                                    .name = "train",
+                                    .uid = "job",
+                                    .controller = true}};
   EXPECT_GT(pod_facts(pod, seconds{5}).ending_within, std::chrono::hours{1});
+  pod.metadata.deletion_grace_period_seconds = 10;
+  EXPECT_EQ(pod_facts(pod, seconds{5}).ending_within, seconds{10});
+}
+
+// A pod that ends stays thawed for its grace time. The owner of a pod that the operator has adopted
+// may delete it without an end of its gang: a day of grace would be a day without turns.
+TEST(PodFacts, ADeletionBuysAnAdoptedPodNoMoreThanItsSpecSays) {
+  kube::Pod pod;
+  pod.metadata.labels[std::string{kube::kLabelJobUid}] = "job";
+  pod.metadata.deletion_timestamp = base::Instant{seconds{1'767'225'600}};
+  pod.spec.termination_grace_period_seconds = 30;
+  pod.metadata.deletion_grace_period_seconds = 86'400;
+  EXPECT_EQ(pod_facts(pod, seconds{5}).ending_within, seconds{30});
   pod.metadata.deletion_grace_period_seconds = 10;
   EXPECT_EQ(pod_facts(pod, seconds{5}).ending_within, seconds{10});
 }
