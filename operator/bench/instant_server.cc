@@ -50,7 +50,7 @@ void InstantServer::remove(const kube::ObjectKey& key) {
   // Removing what is not there does nothing, as with a second deletion.
   const auto found = of<T>().extract(key);
   if (!found) return;
-  inbox_.deleted<T>(*found.mapped());
+  inbox_.deleted<T>(found.mapped());
   arrived_ = true;
 }
 template void InstantServer::remove<kube::Job>(const kube::ObjectKey& key);

@@ -4,6 +4,7 @@
 #include <array>
 #include <initializer_list>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "operator/gang/pod_pin.h"
@@ -25,10 +26,6 @@ constexpr auto kFailingReasons = std::to_array<std::string_view>(
      "RunContainerError", "CreatePodSandboxError", "ConfigPodSandboxError"});
 // The container was made and its program never ran, so an exit code says nothing about the program.
 constexpr auto kStartErrors = std::to_array<std::string_view>({"StartError", "ContainerCannotRun"});
-// kubelet's admission: the pod is Failed before any of its containers was made.
-constexpr auto kAdmissionReasons = std::to_array<std::string_view>(
-    {"UnexpectedAdmissionError", "NodeAffinity", "TaintToleration", "TopologyAffinityError",
-     "NodePorts", "PodOSSelectorNodeLabelDoesNotMatch", "AppArmor", "Sysctl", "SysctlForbidden"});
 
 template <typename List>
 bool contains(const List& list, std::string_view value) {
@@ -39,15 +36,27 @@ std::string pod_text(const kube::Pod& pod) {
   return "pod " + pod.metadata.name;
 }
 
-// Init containers count: a pod whose init containers ran was admitted by kubelet.
+// Returns true if a container of the pod runs or has ended, so that kubelet had admitted the pod.
 bool ever_started(const kube::Pod& pod) {
   const auto started = [](const kube::ContainerStatus& status) {
-    return status.state.running || (status.state.terminated && status.state.terminated->started_at);
+    return status.state.running || status.state.terminated;
   };
-  return std::any_of(pod.status.container_statuses.begin(), pod.status.container_statuses.end(),
-                     started) ||
-         std::any_of(pod.status.init_container_statuses.begin(),
-                     pod.status.init_container_statuses.end(), started);
+  return std::ranges::any_of(pod.status.container_statuses, started) ||
+         std::ranges::any_of(pod.status.init_container_statuses, started);
+}
+
+// Returns when its deletion was asked for. REQUIRES: it was. SOURCE: the API server writes
+// deletionTimestamp as that instant and the grace period, and shortens both together.
+Instant deletion_asked_at(const kube::Pod& pod) {
+  return *pod.metadata.deletion_timestamp -
+         std::chrono::seconds{pod.metadata.deletion_grace_period_seconds.value_or(0)};
+}
+
+// Why kubelet ended the pod, or did not take it.
+std::string kubelets_words(const kube::Pod& pod) {
+  const auto& [reason, message] = std::tie(pod.status.reason, pod.status.message);
+  if (reason.empty() && message.empty()) return "its kubelet does not say why";
+  return reason.empty() || message.empty() ? reason + message : reason + ": " + message;
 }
 
 // The failed container that ended first, or null.
@@ -134,7 +143,7 @@ class Observer {
       const PodSlot& slot = view_.slots[i];
       const SlotPod& one = view_.pods[i];
       if (!slot.has_pod()) continue;
-      if (one.pod == nullptr) {
+      if (one.is_missing()) {
         // A pod whose success is known may go: its log alone is lost.
         if (view_.members != nullptr && view_.members->has_succeeded(slot.pod_index)) continue;
         out_.missing.push_back(slot.index);
@@ -142,7 +151,7 @@ class Observer {
         continue;
       }
       count(one);
-      if (!one.is_calm) look_at(slot, *one.pod);
+      if (!one.is_calm) look_at(slot, one);
       all_running = all_running && one.has_started;
       if (one.newest_start) {
         // startedAt has whole seconds, rounded down: the container may have started up to a second
@@ -169,40 +178,39 @@ class Observer {
     }
   }
 
-  void look_at(const PodSlot& slot, const kube::Pod& pod) {
+  void look_at(const PodSlot& slot, const SlotPod& one) {
+    const kube::Pod& pod = *one.pod;
     if (!out_.never_frozen) {
       if (const auto why = why_never_frozen(pod.spec)) {
         out_.never_frozen = pod_text(pod) + ": " + *why;
       }
     }
     if (view_.are_adopted && pod.metadata.deletion_timestamp) return;
-    if (pod.status.phase == kube::PodPhase::kSucceeded) return;
-    if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
     // Not deleted by the operator: then the job would have an ending, and its pods would not be
-    // asked.
-    if (pod.metadata.deletion_timestamp) {
-      add_failure(now_, {.state = sched::JobState::kNodeFail,
-                         .lost_member = true,
-                         .message = pod_text(pod) + " on node " + slot.node +
-                                    " was deleted by another client"});
+    // asked. It counts from when it was asked for: the others often fail because of it.
+    if (pod.metadata.deletion_timestamp && (!one.is_finished || one.was_told_to_end)) {
+      add_failure(deletion_asked_at(pod), {.state = sched::JobState::kNodeFail,
+                                           .lost_member = true,
+                                           .message = pod_text(pod) + " on node " + slot.node +
+                                                      " was deleted by another client"});
       return;
     }
+    if (one.has_succeeded) return;
+    if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
     // Once the gang is ready all of its containers have run, so no launch can fail any more.
     if (!view_.ready) look_at_waiting(slot, pod);
   }
 
   void look_at_failed(const PodSlot& slot, const kube::Pod& pod) {
-    const std::string& reason = pod.status.reason;
-    const bool started = ever_started(pod);
     // The order of the cases matters. kubelet refuses a pod before any container exists, a runtime
     // refuses a container before its program runs, and only then can an exit code be the program's
     // own.
-    // kubelet's own admission ("OutOfcpu", "OutOfmemory", …): another node may take the pod.
-    if (!started && (reason.starts_with("OutOf") || contains(kAdmissionReasons, reason))) {
+    // Whatever reason kubelet has ("OutOfcpu", "UnexpectedAdmissionError", and new ones each year):
+    // another node may take the pod.
+    if (!view_.ready && !ever_started(pod)) {
       add_launch({.node_is_at_fault = true,
                   .node = slot.node,
-                  .message = "node " + slot.node + " refused the pod: " +
-                             (pod.status.message.empty() ? reason : pod.status.message)});
+                  .message = "node " + slot.node + " refused the pod: " + kubelets_words(pod)});
       return;
     }
     const kube::ContainerTerminated* failed = first_failed(pod);
@@ -225,7 +233,7 @@ class Observer {
                        .exit_code = exit_code,
                        .lost_member = true,
                        .message = pod_text(pod) + " was evicted from node " + slot.node + ": " +
-                                  (pod.status.message.empty() ? reason : pod.status.message)});
+                                  kubelets_words(pod)});
     } else if (was_lost_with_its_node(pod)) {
       add_failure(at, {.state = sched::JobState::kNodeFail,
                        .exit_code = exit_code,
@@ -298,8 +306,11 @@ class Observer {
   }
 
   void add_failure(Instant at, GangEnd failure) {
-    // Among failures of one instant the pod's order decides.
-    if (out_.failure && failed_at_ <= at) return;
+    // Containers tell whole seconds. Among failures of one instant a loss counts first, since it is
+    // nobody's fault, and then the pod's order.
+    const bool is_first = !out_.failure || at < failed_at_ ||
+                          (at == failed_at_ && failure.lost_member && !out_.failure->lost_member);
+    if (!is_first) return;
     failed_at_ = at;
     out_.failure = std::move(failure);
   }
@@ -325,9 +336,12 @@ bool is_finished(const kube::Pod& pod) {
          pod.status.phase == kube::PodPhase::kFailed;
 }
 
-SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
+SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)}, was_seen{true} {
   is_finished = control::is_finished(*pod);
-  has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded;
+  look_at_times();
+  was_told_to_end = is_finished && pod->metadata.deletion_timestamp &&
+                    (!last_finished || deletion_asked_at(*pod) <= *last_finished);
+  has_succeeded = pod->status.phase == kube::PodPhase::kSucceeded && !was_told_to_end;
   // A calm pod is one about which look_at() has nothing to say. Every new case in look_at() needs
   // its condition here, or it is never seen.
   const bool is_troubled = pod->status.phase == kube::PodPhase::kFailed ||
@@ -335,26 +349,50 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)} {
                            stuck_container(*pod) != nullptr || binding_problem(*pod);
   // Asked once per change of the pod, which is what makes the loop over a gang cheap.
   is_calm = (has_succeeded || !is_troubled) && !why_never_frozen(pod->spec);
+}
+
+void SlotPod::look_at_times() {
+  const auto note_start = [this](const std::optional<Instant>& started) {
+    if (started && (!first_started || *started < *first_started)) first_started = started;
+  };
   const auto& statuses = pod->status.container_statuses;
   // kubelet fills the list of statuses in late: fewer than there are containers means that some are
   // not known yet.
   bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();
   for (const kube::ContainerStatus& status : statuses) {
-    std::optional<Instant> started;
     if (status.state.terminated) {
-      started = status.state.terminated->started_at;
+      note_start(status.state.terminated->started_at);
       last_finished = std::max(last_finished, status.state.terminated->finished_at);
     } else if (status.state.running && status.state.running->started_at) {
-      started = status.state.running->started_at;
-      newest_start = std::max(newest_start, started);
+      note_start(status.state.running->started_at);
+      newest_start = std::max(newest_start, status.state.running->started_at);
     } else {
       all_started = false;
     }
-    if (started && (!first_started || *started < *first_started)) first_started = started;
+  }
+  // If one of these fails, no other container starts.
+  for (const kube::ContainerStatus& status : pod->status.init_container_statuses) {
+    if (!status.state.terminated) continue;
+    last_finished = std::max(last_finished, status.state.terminated->finished_at);
   }
   has_started = is_finished || all_started;
   // A pod that has ended needs no time to settle.
   if (is_finished) newest_start.reset();
+}
+
+SlotPod SlotPod::known_success() {
+  SlotPod pod;
+  pod.is_finished = pod.has_succeeded = pod.has_started = pod.is_calm = true;
+  // When it ended is of no interest: nothing had failed before it.
+  pod.last_finished = Instant{};
+  return pod;
+}
+
+SlotPod SlotPod::without_object() const {
+  if (is_finished && !was_told_to_end) return *this;
+  SlotPod missing;
+  missing.was_seen = was_seen;
+  return missing;
 }
 
 GangObservation observe_gang(const GangView& view, Instant now) {

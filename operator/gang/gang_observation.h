@@ -65,11 +65,17 @@ struct GangObservation {
 
 // The pod of a slot and what does not depend on the time of what it says. Worked out once for each
 // version of the pod: a gang of thousands is looked at whenever one of them changes.
+//
+// A pod that has ended by itself stays what it is here when its object is deleted: a clean-up takes
+// nothing of what it has done.
 struct SlotPod {
-  std::shared_ptr<const kube::Pod> pod;  // null: missing
+  std::shared_ptr<const kube::Pod> pod;  // null: missing, or known to have succeeded earlier
+  bool was_seen = false;                 // by this leader, whether its object still exists or not
   bool is_finished = false;
-  bool has_succeeded = false;
-  bool has_started = false;  // all of its containers run or have ended, or it is finished
+  // Somebody deleted it before it had ended, so its end says nothing about its program.
+  bool was_told_to_end = false;
+  bool has_succeeded = false;  // and was not told to end
+  bool has_started = false;    // all of its containers run or have ended, or it is finished
   // It only counts: it has not failed, is not being deleted, waits for nothing that may never come,
   // and may be frozen.
   bool is_calm = false;
@@ -79,6 +85,15 @@ struct SlotPod {
 
   SlotPod() = default;
   explicit SlotPod(std::shared_ptr<const kube::Pod> that);
+  // One of which it is stored that it has succeeded, and whose object is gone.
+  static SlotPod known_success();
+
+  // What is left when its object is gone.
+  SlotPod without_object() const;
+  bool is_missing() const { return pod == nullptr && !has_succeeded; }
+
+ private:
+  void look_at_times();
 };
 
 struct GangView {
@@ -88,9 +103,9 @@ struct GangView {
   const std::map<std::string, base::Instant>* failing_since = nullptr;
   base::Duration settle = std::chrono::seconds{2};
   std::optional<base::Instant> start_deadline;  // allocation + startTimeout
-  bool ready = false;  // all of its pods have run: nothing fails to launch
+  bool ready = false;                           // all of its pods have run: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
-  const Members* members = nullptr;  // null: each slot has one pod and no other
+  const Members* members = nullptr;                     // null: each slot has one pod and no other
   // Others have made the pods: one that they delete is as good as gone, however it ends then.
   bool are_adopted = false;
 };

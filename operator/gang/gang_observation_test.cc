@@ -185,14 +185,53 @@ TEST_F(GangObservationTest, AMemberThatWentDownWithItsNodeIsLostAndHasNotFailed)
 TEST_F(GangObservationTest, KubeletsRefusalIsNoFailureOfTheJob) {
   running("a", kSeen);
   pod("b").status.phase = kube::PodPhase::kFailed;
-  for (const char* reason :
-       {"OutOfcpu", "OutOfmemory", "OutOfpods", "TaintToleration", "UnexpectedAdmissionError"}) {
+  pod("b").status.message = "Pod was rejected: why";
+  // Each release of Kubernetes has others, so none is known.
+  for (const char* reason : {"OutOfcpu", "UnexpectedAdmissionError", "InvalidNodeInfo",
+                             "PodOSNotSupported", "Evicted", "NodeShutdown", "SomethingNew"}) {
     pod("b").status.reason = reason;
     const auto seen = observe();
     EXPECT_FALSE(seen.failure.has_value()) << reason;
     ASSERT_TRUE(seen.launch.has_value()) << reason;
     EXPECT_TRUE(seen.launch->node_is_at_fault) << reason;
     EXPECT_EQ(seen.launch->node, "n2");
+    EXPECT_EQ(seen.launch->message,
+              "node n2 refused the pod: " + std::string{reason} + ": Pod was rejected: why");
+  }
+  // What counts is whether a container ever ran.
+  ended("b", 1);
+  EXPECT_FALSE(observe().launch.has_value());
+  EXPECT_EQ(observe().failure->exit_code, 1);
+}
+
+// kubectl delete, seen only when kubelet has ended the program: asked for 4 s before it ended, with
+// a grace time of 30 s. Whether the program took SIGTERM well says nothing.
+TEST_F(GangObservationTest, HowADeletedPodEndsCountsForNothing) {
+  running("b", kSeen - seconds{100});
+  for (const int exit_code : {143, 0}) {
+    ended("a", exit_code);
+    pod("a").metadata.deletion_timestamp = kSeen - seconds{4} + seconds{30};
+    pod("a").metadata.deletion_grace_period_seconds = 30;
+    ASSERT_TRUE(observe(true).failure.has_value()) << exit_code;
+    EXPECT_TRUE(observe(true).failure->lost_member) << exit_code;
+    EXPECT_FALSE(observe(true).all_succeeded);
+  }
+  // Its peer fails without it, two seconds later; or it had failed two seconds before.
+  ended("b", 1, "Error", kSeen - seconds{2});
+  EXPECT_TRUE(observe(true).failure->lost_member);
+  ended("b", 1, "Error", kSeen - seconds{6});
+  EXPECT_FALSE(observe(true).failure->lost_member);
+}
+
+// A finalizer keeps an object that was deleted after its program had ended: that end counts.
+TEST_F(GangObservationTest, AnEndBeforeTheDeletionCounts) {
+  ended("b", 0);
+  for (const int exit_code : {3, 0}) {
+    ended("a", exit_code);
+    pod("a").metadata.deletion_timestamp = kSeen + seconds{1};
+    pod("a").metadata.deletion_grace_period_seconds = 0;
+    EXPECT_EQ(observe(true).all_succeeded, exit_code == 0);
+    EXPECT_EQ(observe(true).failure.has_value(), exit_code != 0);
   }
 }
 

@@ -131,6 +131,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis, parts_.policy.configuration());
   context.end_message = job.start.end_message;
+  context.succeeded = done_indexes(job.object->spec, job.wanted());
   // Compared before the status takes the change over. A start that was undone returns to the queue
   // with the same count.
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
@@ -222,6 +223,7 @@ void Decisions::take_slots(JobRecord& job) {
     job.take_slots(std::move(*slots), std::move(members));
   } else {
     job.take_slots(std::move(*slots));
+    job.know_successes(parse_indexes(job.wanted().succeeded_indexes));
   }
   for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/run_times.h"
@@ -240,10 +241,16 @@ void GangRunner::complete(JobRecord& job) {
 }
 
 void GangRunner::lose_member(JobRecord& job, int slot) {
-  const PodSlot& lost = job.start.slots[static_cast<std::size_t>(slot)];
+  const auto index = static_cast<std::size_t>(slot);
+  const PodSlot& lost = job.start.slots[index];
+  // This leader has seen it until it was gone, or the pod went while there was none.
+  const std::string why = job.start.slot_pods[index].was_seen
+                              ? " is gone, and had not ended before"
+                              : " was deleted while no operator ran; whether it had succeeded is "
+                                "not known";
   end_by_itself(job, {.state = sched::JobState::kNodeFail,
                       .lost_member = true,
-                      .message = "pod " + lost.name + " on node " + lost.node + " is gone"});
+                      .message = "pod " + lost.name + " on node " + lost.node + why});
 }
 
 // A job whose pods follow one another (Members). Nothing has failed. The first case that holds
@@ -257,7 +264,6 @@ void GangRunner::lose_member(JobRecord& job, int slot) {
 // 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made:
 //    its name is stored, and whether an earlier leader has made it is told by its name.
 void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
-  note_successes(job);
   const Members& members = *job.start.members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
   if (members.all_have_succeeded()) {
@@ -274,7 +280,8 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   if (job.status.is_uncommitted()) return;
   // 4.
   for (const int slot : seen.missing) {
-    if (job.start.seen.contains(slot)) return lose_member(job, slot);
+    const auto index = static_cast<std::size_t>(slot);
+    if (job.start.slot_pods[index].was_seen) return lose_member(job, slot);
   }
   if (!seen.missing.empty()) pods_.launch(job, seen.missing);
 }
@@ -293,24 +300,34 @@ void GangRunner::fill_places(JobRecord& job) {
                                        " succeeded=" + job.wanted().succeeded_indexes);
 }
 
-// Of a job with members: its pods that have succeeded are done for good, whatever becomes of this
-// start. A pod that we have deleted may have ended well because it was told to end; it counts as
-// not done.
+// A pod that has succeeded is done, though its object may be deleted. With members it is done for
+// good, whatever becomes of this start; else for this start. A gang of one pod ends with it.
 void GangRunner::note_successes(JobRecord& job) const {
-  if (!job.start.members) return;
-  bool is_news = false;
-  for (std::size_t i = 0; i < job.start.slots.size(); ++i) {
-    const SlotPod& one = job.start.slot_pods[i];
-    if (!one.has_succeeded || one.pod->metadata.deletion_timestamp) continue;
-    is_news = job.start.members->note_success(job.start.slots[i].pod_index) || is_news;
+  GangStart& start = job.start;
+  if (start.slots.size() < 2 && !start.members) return;
+  std::vector<int> succeeded;
+  for (std::size_t i = 0; i < start.slots.size(); ++i) {
+    if (start.slot_pods[i].has_succeeded) succeeded.push_back(start.slots[i].pod_index);
   }
-  if (!is_news) return;
-  job.wanted().succeeded_indexes = job.start.members->succeeded_text();
-  // With the next commit point at the latest: until then the pods that tell it stay.
-  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  if (start.members) {
+    const auto note = [&](int index) { return start.members->note_success(index); };
+    if (std::ranges::count_if(succeeded, note) == 0) return;
+    job.wanted().succeeded_indexes = start.members->succeeded_text();
+    // With the next commit point at the latest: until then the pods that tell it stay.
+    return parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  }
+  // Without members nothing waits for it: the next status that is written brings it, unless the
+  // object that tells it is gone.
+  if (std::exchange(start.successes_noted, succeeded.size()) != succeeded.size()) {
+    job.wanted().succeeded_indexes = base::format_number_list(succeeded);
+  }
+  const bool is_at_risk = std::exchange(start.success_at_risk, false);
+  if (is_at_risk && job.wanted().succeeded_indexes != job.status.stored().succeeded_indexes) {
+    parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  }
 }
 
-// Also remembers since when which pods have failed, and when to look again.
+// Also notes which have succeeded, since when which pods have failed, and when to look again.
 GangObservation GangRunner::look_at_pods(JobRecord& job) {
   GangView view{.slots = job.start.slots,
                 .pods = job.start.slot_pods,
@@ -328,6 +345,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
     view.start_deadline = *starting + *job.object->spec.lifecycle.start_timeout;
   }
   const GangObservation seen = observe_gang(view, parts_.now);
+  note_successes(job);
   // The patience with a pod (kLaunchPatience) counts from when it was first seen to fail. A new
   // leader has no such memory and grants it once more.
   std::map<std::string, base::Instant> failing;

@@ -10,7 +10,6 @@ namespace control {
 void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members> members) {
   start.slots = std::move(of_start);
   start.members = std::move(members);
-  start.seen.clear();
   start.slot_pods.assign(start.slots.size(), {});
   start.nodes.clear();
   for (const PodSlot& slot : start.slots) {  // those of a node stand together
@@ -19,6 +18,16 @@ void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members>
   // Which pods are stale depends on the slots, so all are sorted in anew.
   stale_pods.clear();
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
+}
+
+void JobRecord::know_successes(const std::vector<int>& indexes) {
+  for (const int index : indexes) {
+    const auto slot = static_cast<std::size_t>(index);
+    // A pod that is there speaks for itself.
+    const bool is_unknown = slot < start.slots.size() && start.slot_pods[slot].pod == nullptr;
+    if (is_unknown) start.slot_pods[slot] = SlotPod::known_success();
+  }
+  start.successes_noted = indexes.size();
 }
 
 // Without slots each pod that is left is stale.
@@ -32,17 +41,19 @@ void JobRecord::clear_start() {
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
   if (const PodSlot* slot = slot_named(name)) {
     start.slot_pods[static_cast<std::size_t>(slot->index)] = SlotPod{pod};
-    if (start.members) start.seen.insert(slot->index);
   } else if (!is_done(name, *pod)) {
     stale_pods.insert(name);
   }
   pods[name] = std::move(pod);
 }
 
-// The slot stays: its pod may have to be made again.
+// The slot stays, and with it what its pod has done: one that had not ended may have to be made
+// again.
 void JobRecord::erase_pod(const std::string& name) {
   if (const PodSlot* slot = slot_named(name)) {
-    start.slot_pods[static_cast<std::size_t>(slot->index)] = {};
+    SlotPod& one = start.slot_pods[static_cast<std::size_t>(slot->index)];
+    one = one.without_object();
+    start.success_at_risk = start.success_at_risk || one.has_succeeded;
   }
   stale_pods.erase(name);
   pods.erase(name);
@@ -59,7 +70,6 @@ std::vector<PodSlot> JobRecord::fill_places() {
     const auto index = static_cast<std::size_t>(place);
     before.push_back(old[index]);
     start.slot_pods[index] = {};
-    start.seen.erase(place);
     // After a restore of etcd the pod may be there already.
     const auto there = pods.find(start.slots[index].name);
     if (there == pods.end()) continue;

@@ -43,10 +43,13 @@ struct GangStart {
   std::vector<PodSlot> slots;      // of status.wanted.allocation
   std::vector<SlotPod> slot_pods;  // the pod of each
   std::optional<Members> members;  // of a job with spec.completions
-  std::set<int> seen;              // with members: indexes of slots whose present pod was seen
-  std::vector<std::string> nodes;  // of the slots, each once
+  // What is stored, or will be with the next status, of the pods that have succeeded: so many. The
+  // object of one that is not stored yet is gone, and nothing else tells of it.
+  std::size_t successes_noted = 0;
+  bool success_at_risk = false;
+  std::vector<std::string> nodes;     // of the slots, each once
   std::set<std::string> clean_nodes;  // while it ends: those that the scheduler was told of
-  bool launching = false;          // its template is being read
+  bool launching = false;             // its template is being read
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
@@ -94,8 +97,8 @@ struct JobRecord {
   bool judge_again = true;       // its spec, or what it is judged against, changed
   bool judge_when_free = false;  // what it is judged against changed while it had nodes
   int api_refusals = 0;          // in a row, of its pods, by the API server
-  std::string start_refusal;  // by the API server, of the last start; told until the next
-  std::string pod_warning;    // why the API server would refuse its pods, as tried while it waited
+  std::string start_refusal;     // by the API server, of the last start; told until the next
+  std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
 
   // --- its present start and its pods: Decisions, GangRunner, PodWrites ---
   GangStart start;
@@ -110,6 +113,8 @@ struct JobRecord {
   // stale_pods. Cost: log(pods) each, but take_slots and clear_start, which look at all.
   void take_slots(std::vector<PodSlot> of_start, std::optional<Members> members = {});
   void clear_start();
+  // Without members: pods of these indexes have succeeded, as stored. They may be gone by now.
+  void know_successes(const std::vector<int>& indexes);
   // The pods at places of members that have succeeded are followed by the next ones; returns the
   // slots that have another pod now as they were. REQUIRES: start.members. Cost: its places.
   std::vector<PodSlot> fill_places();

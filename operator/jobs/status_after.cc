@@ -83,6 +83,7 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   status.ending.reset();
   status.allocation.reset();
   status.member_indexes.clear();
+  status.succeeded_indexes = context.succeeded;
   status.partition = context.partition;
   status.start_time.reset();
   // Slurm counts the time limit anew for each start, so the times of the start that is over go.

@@ -20,7 +20,7 @@ struct DecisionContext {
   base::Instant now{};
   std::int64_t generation = 0;  // of the job's newest spec
   std::function<const std::string&(sched::NodeIndex)> node_name{};
-  std::string succeeded{};  // Start: pods that have succeeded before it and are not run again
+  std::string succeeded{};  // Start, StateChange: pods that have succeeded and are not run again
   std::string partition{};  // Start: in which it runs; StateChange: in which it may run again
   std::optional<kube::JobReference> preemptor{};  // End: if it is known
   std::string end_message{};                      // StateChange: what was seen of an end by itself

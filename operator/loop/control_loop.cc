@@ -86,6 +86,8 @@ base::Instant ControlLoop::step() {
 void ControlLoop::take_inbox() {
   Inbox::Batch batch = inbox_.take();
   writer_.begin_step();
+  // Each is among the changes as well, as gone or as another pod of that name.
+  for (const auto& pod : batch.ended_pods) index_pod(kube::key_of(pod->metadata), pod);
   WatchedKinds::for_each(
       [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
   // After the changes, so that an answer is judged by the newest objects that are known.

@@ -7,9 +7,13 @@
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "kube/run_loop.h"
+#include "operator/gang/gang_observation.h"
+#include "operator/jobs/pod_index.h"
 #include "operator/loop/kinds.h"
 #include "operator/write/effect.h"
 
@@ -26,6 +30,9 @@ class Inbox {
  public:
   struct Batch {
     WatchedKinds::Tuple<Changes> changes;
+    // Pods that had ended when they were deleted, in their last state, which the loop may not have
+    // seen: it says what the pod did.
+    std::vector<std::shared_ptr<const kube::Pod>> ended_pods;
     std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
     template <typename T>
@@ -44,8 +51,10 @@ class Inbox {
     put<T>(std::move(key), std::move(object), may_wait);
   }
   template <typename T>
-  void deleted(const T& last, bool may_wait = false) {
-    put<T>(kube::key_of(last.metadata), nullptr, may_wait);
+  void deleted(std::shared_ptr<const T> last, bool may_wait = false) {
+    kube::ObjectKey key = kube::key_of(last->metadata);
+    if constexpr (std::is_same_v<T, kube::Pod>) note_end(std::move(last));
+    put<T>(std::move(key), nullptr, may_wait);
   }
   void completed(Outcome outcome) {
     {
@@ -63,6 +72,13 @@ class Inbox {
  private:
   // As long as the loop rests at most after a step (pace.h).
   static constexpr base::Duration kGather = std::chrono::milliseconds{50};
+
+  // Of pods of others nothing follows from how they ended.
+  void note_end(std::shared_ptr<const kube::Pod> pod) {
+    if (!is_finished(*pod) || job_uid_of(*pod).empty()) return;
+    const std::lock_guard lock{mu_};
+    batch_.ended_pods.push_back(std::move(pod));
+  }
 
   template <typename T>
   void put(kube::ObjectKey key, std::shared_ptr<const T> object, bool may_wait) {

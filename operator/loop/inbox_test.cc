@@ -25,7 +25,7 @@ TEST(Inbox, ChangesThatMayWaitGather) {
   Inbox inbox{waker};
   const auto began = steady_clock::now();
   inbox.changed<kube::Pod>(pod("a"), /*may_wait=*/true);
-  inbox.deleted<kube::Pod>(*pod("b"), /*may_wait=*/true);
+  inbox.deleted<kube::Pod>(pod("b"), /*may_wait=*/true);
   waker.wait_for(std::chrono::hours{1}, {});
   EXPECT_GE(steady_clock::now() - began, milliseconds{50});
   EXPECT_EQ(inbox.take().of<kube::Pod>().size(), 2U);

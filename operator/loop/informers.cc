@@ -26,12 +26,12 @@ typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnE
                 if (before->metadata.uid != object->metadata.uid) gone(*before);
                 inbox.changed<T>(object, may_wait(*before) && may_wait(*object));
               },
-          // Only the key goes on. An object that is deleted and made anew between two looks of the
-          // loop is one change (inbox.h).
+          // An object that is deleted and made anew between two looks of the loop is one change
+          // (inbox.h).
           .on_delete =
               [&inbox, may_wait, gone](const Pointer& last) {
                 gone(*last);
-                inbox.deleted<T>(*last, may_wait(*last));
+                inbox.deleted<T>(last, may_wait(*last));
               },
           // One object that cannot be read must not stop the watch of its kind: it is told of and
           // skipped.
