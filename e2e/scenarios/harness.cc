@@ -155,8 +155,12 @@ std::vector<std::string> Scenario::submit_example() {
   return names;
 }
 
-// Logs of a test that failed are printed, and its folder stays.
+// Logs of a test that failed are printed, and its folder stays. tools/second-tries reads the line
+// about the machine.
 void Scenario::TearDown() {
+  if (const std::string stalls = stalls_.told(); HasFailure() && !stalls.empty()) {
+    std::printf("the machine stood still %s\n", stalls.c_str());
+  }
   if (cluster_ && HasFailure()) {
     for (const std::string& name : cluster_->components().names()) {
       std::printf("--- end of %s.log\n%s", name.c_str(),

@@ -45,4 +45,13 @@ bool StallWatch::stalled(base::Instant from, base::Instant to) const {
   });
 }
 
+std::string StallWatch::told() const {
+  const std::lock_guard lock{mutex_};
+  base::Duration longest{0};
+  for (const probe::Interval& stall : stalls_) longest = std::max(longest, stall.to - stall.from);
+  if (stalls_.empty()) return "";
+  return std::to_string(stalls_.size()) + " times, for up to " +
+         std::to_string(longest / std::chrono::milliseconds{1}) + " ms";
+}
+
 }  // namespace scenarios

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,6 +20,9 @@ class StallWatch {
 
   // Returns true if the machine stood still for a while in [from, to).
   bool stalled(base::Instant from, base::Instant to) const;
+  // Says how often the machine stood still since the beginning: "3 times, for up to 120 ms"; "" if
+  // it never did.
+  std::string told() const;
 
  private:
   void watch(std::stop_token stop);
