@@ -76,8 +76,10 @@ void Ledger::reinstalled() {
   done_.clear();
 }
 
-// Jobs that have nodes lose their turns, and run on until they start anew (is_unsliced()).
-void Ledger::partition_goes() {
+// Jobs that have nodes lose their turns, and run on until they start anew (is_unsliced()). So do
+// those whose start was decided before the operator heard of it, and is stored later (on_job()).
+void Ledger::partition_goes(Time heard_within) {
+  starts_are_unsliced_until_ = now_ + heard_within;
   for (auto& [uid, facts] : jobs_) {
     if (facts.job.status.allocation) facts.unsliced_start = facts.job.status.starts.value_or(0);
   }

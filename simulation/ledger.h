@@ -64,8 +64,9 @@ class Ledger final : public ProgramObserver {
   void user_deletes(const std::string& job_name) { deleted_by_user_.insert(job_name); }
   void restored();     // etcd went back
   void reinstalled();  // Jobs of ours went, and with them what they alone told
-  // An administrator deletes one: what runs finishes unsliced.
-  void partition_goes();
+  // An administrator deletes one: what runs finishes unsliced. `heard_within`: until the operator
+  // has heard of it, and what it decided before is stored.
+  void partition_goes(Time heard_within);
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const Program& program);
   // Something was done to the cluster that is felt for so long: the length of an outage, or by how
@@ -222,6 +223,7 @@ class Ledger final : public ProgramObserver {
   std::set<std::string> ended_by_user_, deleted_by_user_;
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
+  Time starts_are_unsliced_until_{0};
   Time restored_at_{-std::chrono::hours{1}};
   Time faults_until_{0};
   Time lease_seen_at_{0};

@@ -27,6 +27,13 @@ constexpr base::Duration kSlowSeenWithin = milliseconds{150};
 constexpr base::Duration kSeenWithin = milliseconds{2};
 constexpr Time kCountedWithin = milliseconds{300};
 
+// Returns true if the agent may know that the program runs: its kubelet has said so, and the agent
+// has heard all that is stored.
+bool is_known(const Node& node, const Program& program) {
+  return program.report.empty() && !program.reported.empty() &&
+         node.agent->link().was_whole_for(kHearsWithin) && node.agent->link().is_up_to_date();
+}
+
 }  // namespace
 
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
@@ -44,7 +51,7 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
       if (cgroup->request != agent::FreezeRequest::kThawed) continue;
       const bool came_on = cgroup->was_frozen
                                ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                               : is_settled(node, on) && !is_ending(on);
+                               : is_known(node, on) && is_settled(node, on) && !is_ending(on);
       if (came_on) found.insert(uid);
     }
   }
@@ -86,8 +93,8 @@ void Ledger::sample_overlaps(Node& node) {
 // spell when it is over, at the look that sees it; so the sum is compared when nothing has been
 // freezing for a while. What a worker has counted ends with it.
 //
-// * Not less than was sampled: each spell was sampled for up to one step too long, and counts when
-//   the barrier has passed.
+// * Not less than was sampled: each spell was sampled for up to one step too long, and counts from
+//   the look that finds the barrier passed.
 // * Not more than the kernel took to freeze, in all: of a slow freeze the worker learns at a look
 //   each 100 ms, of any other 1 ms after it asked; while it is not stepped it does not look.
 void Ledger::sample_counted_overlaps(Node& node) {
@@ -128,7 +135,7 @@ void Ledger::sample_counted_overlaps(Node& node) {
                               kSeenWithin * (facts.last.freezes - facts.before.freezes);
   if (counted > most) find("overlap counted", told() + "possible are " + text_of(most));
   if (now_ < facts.clear_since + kCountedWithin) return;
-  if (facts.sampled > counted + facts.spells * (kSample + kBarrier)) {
+  if (facts.sampled > counted + facts.spells * (kSample + kBarrier + kSeenWithin)) {
     find("overlap counted", told() + "there were " + text_of(facts.sampled));
   }
 }

@@ -35,12 +35,18 @@ void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
   if (!job.spec.completions) return;
   ++tally_.looked["successes"];
   const std::set<int> now = indexes_in(job.status.succeeded_indexes);
-  const auto lost = lost_from(indexes_in(before.status.succeeded_indexes), now);
-  if (lost && now_ >= restored_at_ + kTwoLeadersWithin) {
-    find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
-                          " had succeeded and has not any more");
-  }
   std::set<int>& done = done_[run_of(job.metadata.uid)];
+  const std::set<int> had = indexes_in(before.status.succeeded_indexes);
+  if (const auto lost = lost_from(had, now)) {
+    if (now_ >= restored_at_ + kTwoLeadersWithin) {
+      find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
+                            " had succeeded and has not any more");
+    }
+    // Of two leaders one writes over what the other stored: it is not stored any more.
+    for (const int index : had) {
+      if (!now.contains(index)) done.erase(index);
+    }
+  }
   done.insert(now.begin(), now.end());
   const std::set<int> earlier = indexes_in(job.spec.completed_indexes);
   done.insert(earlier.begin(), earlier.end());

@@ -91,6 +91,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     find("verdict", "starts or term of job " + name + " went back");
   }
   if (status.starts != before.status.starts) {
+    if (now_ <= starts_are_unsliced_until_) facts.unsliced_start = status.starts.value_or(0);
     facts.ready_at = kNoTime;
     // A new start: run times are those of one start.
     facts.ran = facts.stood = base::Duration{0};

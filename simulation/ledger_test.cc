@@ -168,6 +168,24 @@ TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenItHasRunForThatLong) {
   EXPECT_EQ(finding(), "job job-0 is Timeout after 30000 ms of 60000 ms");
 }
 
+// The operator had decided the start before it heard that the partition is gone: the job has no
+// queue to go back to when it is preempted. A job that starts later has one.
+TEST_F(LedgerTest, AVictimWithoutAPartitionEndsPreempted) {
+  ledger_.partition_goes(seconds{10});
+  now_ += seconds{5};
+  becomes("Running");
+  becomes("Preempted");
+  EXPECT_EQ(finding(), "");
+}
+
+TEST_F(LedgerTest, AVictimWithAPartitionIsRequeued) {
+  ledger_.partition_goes(seconds{10});
+  now_ += seconds{11};
+  becomes("Running");
+  becomes("Preempted");
+  EXPECT_EQ(finding(), "job job-0 is Preempted, preemption requeues or suspends it");
+}
+
 // The name of a pod tells its start; of two starts only the first is stored.
 TEST_F(LedgerTest, ATimetableListsOnlyPodsOfStartsThatAreStored) {
   becomes("Running");
@@ -327,6 +345,23 @@ TEST_F(LedgerIndexTest, NoSuccessIsTakenBack) {
   runs("sweep", "2-3", "0-1");
   runs("sweep", "1,3", "0,2");
   EXPECT_EQ(finding(), "index 1 of job sweep had succeeded and has not any more");
+}
+
+// Of two leaders, which there may be for a moment after a restore, one writes over what the other
+// stored. The index runs again, since nothing that is stored tells of its success.
+TEST_F(LedgerIndexTest, ASuccessThatTwoLeadersLostMayRunAgain) {
+  runs("sweep", "0-1", "");
+  restore(*server_.back_up());
+  runs("sweep", "2-3", "0-1");
+  runs("sweep", "1-2", "0");
+  EXPECT_EQ(finding(), "");
+  now_ += minutes{2};
+  program_.task = 1;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "");
+  program_.task = 0;
+  ledger_.program_started(program_);
+  EXPECT_EQ(finding(), "sweep-abcde-0 starts, its index has succeeded");
 }
 
 // The number of successes stays the same, so only the set of indexes shows the loss.

@@ -216,6 +216,17 @@ bool OperatorHost::has_writes_under_way() const {
   return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
 }
 
+// Each outage that holds now, and a second for what is normal.
+Time OperatorHost::hears_and_stores_within() const {
+  const Weather& weather = link_.weather;
+  Time within = seconds{1};
+  within += std::max(weather.partitioned_until - now_, Time{0});
+  within += std::max(paused_until_ - now_, Time{0});
+  if (now_ < weather.delayed_until) within += weather.delay_max;
+  if (now_ < slow_until_) within += write_delay_max_;
+  return within;
+}
+
 // Writes that have left the machine go on while the process is paused; everything else waits.
 Time OperatorHost::next() const {
   if (!process_) return starts_at_;

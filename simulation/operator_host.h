@@ -52,6 +52,9 @@ class OperatorHost {
   bool leads() const { return leading_ != nullptr; }
   bool is_running() const { return process_ != nullptr && now_ >= paused_until_; }
   bool has_writes_under_way() const;
+  // Within so long it has heard of what is written now, and what it decided before is stored; as
+  // far as the present faults go.
+  Time hears_and_stores_within() const;
   Link& link() { return link_; }
   HostClock& clock() { return clock_; }
 

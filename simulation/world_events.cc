@@ -239,7 +239,11 @@ void World::change_partition(const Event& event) {
     call(kube::Method::kPatch, paths::kLow, {{"spec", spec}});
   };
   if (event.amount % 3 == 0) {
-    ledger_.partition_goes();
+    Time heard_within{0};
+    for (const auto& one : operators_) {
+      heard_within = std::max(heard_within, one->hears_and_stores_within());
+    }
+    ledger_.partition_goes(heard_within);
     call(kube::Method::kDelete, paths::kLow, nullptr);
     return later(event.length, [this] { furnish_policies(); });
   }
