@@ -13,7 +13,7 @@ TEST_ARGS ?=
 SECOND_TRIES_MAX := 2
 NODES ?= 1000
 ROUNDS ?= 10000
-SEED ?= 1
+SEED ?=
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
 
@@ -71,10 +71,10 @@ check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds:
 	@tools/install-packages tools/packages-check.txt
 	@tools/check --long
 
-campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 SEED=1)
+campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 SEED=N, else other rounds each time)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-simulation
-	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) --seed $(SEED) --threads $(JOBS)
+	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) --threads $(JOBS) --findings-to $(BUILD)/findings
 
 soak: deps  ## real processes, freezes and kills on the devcluster for an hour (root; SOAK_MINUTES=60 SOAK_SEED=1)
 	@cmake --preset release >/dev/null

@@ -106,22 +106,7 @@ void prepare_process() {
   (void)kDone;
 }
 
-// Plays one round on this thread. The plan is all that the round depends on: directory, thread and
-// trace change nothing in it.
-std::optional<Finding> run_plan(Plan plan, const Breaks& breaks, Tally& tally, bool traced) {
-  prepare_process();
-  // Journals of one thread's rounds, one round after the other: an agent removes its journal when
-  // it is made and when it ends.
-  thread_local const Scratch kScratch;
-  round_of_this_thread = plan.seed;
-  const auto trace = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
-  World world{std::move(plan), breaks, tally, kScratch.path(), traced ? trace : World::Trace{}};
-  const Outcome outcome = world.run();
-  if (traced) std::fprintf(stderr, "%s", world.dump().c_str());
-  return outcome.finding;
-}
-
-// The plan without the events of these indexes; all else stays, seeds included.
+// Returns the plan without the events of these numbers; all else stays, the seed included.
 Plan without(Plan plan, const std::vector<std::size_t>& left_out) {
   std::vector<Event> events;
   for (std::size_t i = 0; i < plan.events.size(); ++i) {
@@ -135,10 +120,18 @@ Plan without(Plan plan, const std::vector<std::size_t>& left_out) {
 
 }  // namespace
 
-std::optional<Finding> run_round(std::uint64_t seed, const Breaks& breaks, bool calm,
-                                 const std::vector<std::size_t>& left_out, Tally& tally,
-                                 bool traced) {
-  return run_plan(without(plan_of(seed, calm), left_out), breaks, tally, traced);
+// The round is played on this thread. Directory, thread and trace change nothing in it.
+std::optional<Finding> run_round(Plan plan, const Breaks& breaks, Tally& tally, bool traced) {
+  prepare_process();
+  // Journals of one thread's rounds, one round after the other: an agent removes its journal when
+  // it is made and when it ends.
+  thread_local const Scratch kScratch;
+  round_of_this_thread = plan.seed;
+  const auto trace = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  World world{std::move(plan), breaks, tally, kScratch.path(), traced ? trace : World::Trace{}};
+  const Outcome outcome = world.run();
+  if (traced) std::fprintf(stderr, "%s", world.dump().c_str());
+  return outcome.finding;
 }
 
 // Each thread takes the next round. A round depends on its seed alone, so findings are the same
@@ -157,7 +150,8 @@ CampaignResult run_campaign(const CampaignOptions& options) {
       // many threads.
       if (round >= options.rounds || enough) break;
       const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(round);
-      const auto finding = run_round(seed, options.breaks, options.calm, {}, tally, false);
+      const auto finding =
+          run_round(plan_of(seed, options.calm), options.breaks, tally, false);
       if (!finding) continue;
       const std::lock_guard lock{mu};
       result.findings.push_back({seed, *finding});
@@ -179,13 +173,11 @@ CampaignResult run_campaign(const CampaignOptions& options) {
 // then quarters, and at last single events. A piece that is not needed stays out for all later
 // tries. The result is minimal for single events in this order, which is not the smallest set there
 // is, but it takes dozens of rounds rather than thousands.
-std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
-                                 const Finding& finding) {
-  const Plan plan = plan_of(seed, calm);
+Plan shorten(const Plan& plan, const Breaks& breaks, const Finding& finding) {
   std::vector<std::size_t> left_out;
   const auto still_found = [&](const std::vector<std::size_t>& candidate) {
     Tally tally;
-    const auto found = run_plan(without(plan, candidate), breaks, tally, false);
+    const auto found = run_round(without(plan, candidate), breaks, tally, false);
     return found && found->checker == finding.checker;
   };
   for (std::size_t piece = std::max<std::size_t>(plan.events.size() / 2, 1);; piece /= 2) {
@@ -200,8 +192,7 @@ std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool 
     }
     if (piece == 1) break;
   }
-  std::sort(left_out.begin(), left_out.end());
-  return left_out;
+  return without(plan, left_out);
 }
 
 // Columns are aligned for people; the names are those under which the parts have counted.

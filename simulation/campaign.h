@@ -16,7 +16,7 @@ namespace simulation {
 // Which rounds are played, and how. `threads` changes how long a campaign takes, and not what is
 // found in a round.
 struct CampaignOptions {
-  std::uint64_t first_seed = 1;
+  std::uint64_t first_seed = 1;  // of the first round
   std::int64_t rounds = 200;
   int threads = 1;
   Breaks breaks{};
@@ -34,21 +34,17 @@ struct CampaignResult {
   std::vector<FoundIn> findings;  // by seed
 };
 
-// Plays the round of a seed, with a trace on stderr if `traced`. `left_out`: the events of its plan
-// that are left out, by number. Adds what happened to `tally`. Returns nullopt if nothing was
-// found.
-std::optional<Finding> run_round(std::uint64_t seed, const Breaks& breaks, bool calm,
-                                 const std::vector<std::size_t>& left_out, Tally& tally,
-                                 bool traced);
+// Plays one round, with a trace on stderr if `traced`. The plan is all that the round depends on.
+// Adds what happened to `tally`. Returns nullopt if nothing was found.
+std::optional<Finding> run_round(Plan plan, const Breaks& breaks, Tally& tally, bool traced);
 
 // Plays the seeds first_seed … first_seed + rounds − 1 on `threads` threads; each round is on one
 // thread. A CHECK that fails in a round prints the round's seed and ends the process.
 CampaignResult run_campaign(const CampaignOptions& options);
 
-// Returns the numbers of events without which the same checker still finds something. Costs about
-// twice as many rounds as the plan has events.
-std::vector<std::size_t> shorten(std::uint64_t seed, const Breaks& breaks, bool calm,
-                                 const Finding& finding);
+// Returns the plan without the events that the same checker does not need to find something. Costs
+// about twice as many rounds as the plan has events.
+Plan shorten(const Plan& plan, const Breaks& breaks, const Finding& finding);
 
 // The tally as a table. blind_checkers() names the checkers that looked at nothing, unfelt_faults()
 // the kinds of faults that never took effect.

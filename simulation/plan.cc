@@ -177,6 +177,16 @@ std::string_view to_string(Act act) {
   return "?";
 }
 
+std::optional<Act> parse_act(std::string_view name) {
+  for (const Kind& kind : kUsers) {
+    if (kind.name == name) return kind.act;
+  }
+  for (const Kind& kind : kFaults) {
+    if (kind.name == name) return kind.act;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string_view> felt_faults() {
   std::vector<std::string_view> names;
   for (const Kind& kind : kFaults) {
@@ -191,11 +201,10 @@ std::vector<std::string_view> felt_faults() {
 std::string to_string(const Event& event) {
   return std::to_string(event.at / milliseconds{1}) + " ms: " + std::string{to_string(event.act)} +
          " (target " + std::to_string(event.target) + ", " +
-         std::to_string(event.length / milliseconds{1}) + " ms)";
+         std::to_string(event.length / milliseconds{1}) + " ms, amount " +
+         std::to_string(event.amount) + ")";
 }
 
-// The draws come in a fixed order: a new one belongs at the end, or all rounds of known seeds
-// change.
 Plan plan_of(std::uint64_t seed, bool calm) {
   base::Prng prng{
       base::Prng{seed}.next()};  // not seed itself: its neighbours' draws would be alike

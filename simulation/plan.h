@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,8 @@ enum class Act {
 };
 
 std::string_view to_string(Act act);
+// Returns the act of that name; nullopt if none has it.
+std::optional<Act> parse_act(std::string_view name);
 
 // The names under which the tally counts the kinds of faults that took effect, all that are drawn.
 std::vector<std::string_view> felt_faults();
@@ -78,6 +81,7 @@ struct Event {
   std::uint64_t target = 0;  // number of the job, the node, the process; modulo how many there are
   Time length{};             // for how long, or how far
   std::uint64_t amount = 0;
+  friend bool operator==(const Event&, const Event&) = default;
 };
 std::string to_string(const Event& event);
 
@@ -97,10 +101,11 @@ struct JobPlan {
   int completions = 0;  // pods that follow one another at these places; 0 = each has one pod
   bool indexed = true;  // of the batch group
   bool requeue = true;  // when it has lost a pod
+  friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
 
 struct Plan {
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  // of all draws within the round
   int nodes = 3;
   Time slice{};
   Time fail_open_after{};
@@ -110,10 +115,11 @@ struct Plan {
   std::vector<JobPlan> jobs;
   std::vector<Event> events;  // by time
   Time faults_end{};
+  friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-// Works out the plan of a round. The same seed gives the same plan, for ever as far as this file
-// does not change. `calm`: users only, nothing goes wrong.
+// Works out the plan of a round. The same seed gives the same plan until this file changes; a plan
+// that is to stay is kept as text (plan_text.h). `calm`: users only, nothing goes wrong.
 Plan plan_of(std::uint64_t seed, bool calm);
 
 }  // namespace simulation
