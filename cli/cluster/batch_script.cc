@@ -5,15 +5,11 @@
 #include <optional>
 
 #include "cli/utf8.h"
+#include "slurm/launchers.h"
 #include "slurm/text.h"
 
 namespace cli {
 namespace {
-
-std::string_view base_name(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
 
 template <std::size_t count>
 bool is_one_of(std::string_view word, const std::array<std::string_view, count>& words) {
@@ -32,11 +28,6 @@ struct TextForm {
   Between between = Between::kNothing;
 };
 
-// Returns "python" for "python3.11", and "ksh" for "ksh93".
-std::string_view without_version(std::string_view interpreter) {
-  return interpreter.substr(0, interpreter.find_last_not_of("0123456789.") + 1);
-}
-
 // Returns nullopt for an interpreter, named without its version, that is not known. Rscript is
 // missing on purpose: the shell script that starts R passes the text of -e through `echo`, which
 // may change its backslashes.
@@ -49,62 +40,6 @@ std::optional<TextForm> text_form(std::string_view name) {
   if (is_one_of(name, kDashC)) return TextForm{"-c", TextForm::Between::kNothing};
   if (is_one_of(name, kDashE)) return TextForm{"-e", TextForm::Between::kDashes};
   return std::nullopt;
-}
-
-// Every name that ends in "sh": whatever shell it is, it would call srun in the same way.
-bool is_shell(std::string_view interpreter) {
-  return interpreter == "sh" ||
-         (interpreter.size() > 2 && interpreter.substr(interpreter.size() - 2) == "sh");
-}
-
-// Returns true if the shell takes the next word for a command: after an operator, a keyword, a word
-// that ends with an operator ("cd;"), or an assignment.
-bool precedes_command(std::string_view word) {
-  constexpr std::array<std::string_view, 19> kWords = {
-      "&&",    "||",    "|", ";", "&", "then", "do",   "else",  "elif", "if",
-      "while", "until", "!", "(", "{", "exec", "time", "nohup", "eval"};
-  if (is_one_of(word, kWords)) return true;
-  const char last = word.back();
-  if (last == ';' || last == '&' || last == '|' || last == '(' || last == '`') return true;
-  // An assignment in front of a command: OMP_NUM_THREADS=4.
-  const std::size_t equals = word.find('=');
-  return equals != std::string_view::npos && equals != 0 &&
-         word.substr(0, equals).find_first_not_of(
-             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
-             std::string_view::npos;
-}
-
-// Returns the launcher that a line of a shell script calls; empty if none. It knows words and not
-// the shell's grammar, and may err in two ways: it must not miss the usual ways to call srun, since
-// the job would fail in its first second, and must not refuse a script that only mentions it. For
-// each word:
-// 1. a word that begins with # begins a comment: the rest of the line is text
-// 2. what follows the last ( or ` of the word is a command of its own
-// 3. the name ends before an operator, and its folder does not count
-// 4. the name is a launcher in a place where a command stands
-std::string_view launcher_in(std::string_view line) {
-  constexpr std::array<std::string_view, 4> kLaunchers = {"srun", "mpirun", "mpiexec", "orterun"};
-  bool command_follows = true;
-  while (!line.empty()) {
-    const std::size_t begin = line.find_first_not_of(" \t\r");
-    if (begin == std::string_view::npos) return {};
-    line.remove_prefix(begin);
-    const std::size_t end = std::min(line.find_first_of(" \t\r"), line.size());
-    std::string_view word = line.substr(0, end);
-    line.remove_prefix(end);
-    if (word.front() == '#') return {};
-    // "$(srun", "(srun", "`srun" and "srun;" call it as well.
-    const std::size_t opening = word.find_last_of("(`");
-    std::string_view name = word;
-    if (opening != std::string_view::npos) {
-      name.remove_prefix(opening + 1);
-      command_follows = true;
-    }
-    name = base_name(name.substr(0, name.find_first_of(";&|)`")));
-    if (command_follows && is_one_of(name, kLaunchers)) return name;
-    command_follows = precedes_command(word);
-  }
-  return {};
 }
 
 // Returns ok if the text begins as a batch script does.
@@ -150,23 +85,6 @@ base::Status check_text(std::string_view script) {
   return {};
 }
 
-// The number of the line is part of the sentence, because scripts are long and the word may stand
-// in them several times.
-base::Status check_launchers(std::string_view script) {
-  for (std::size_t number = 1; !script.empty(); ++number) {
-    const std::size_t end = script.find('\n');
-    const std::string_view launcher = launcher_in(script.substr(0, end));
-    script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
-    if (launcher.empty()) continue;
-    return base::invalid_argument(
-        "line " + std::to_string(number) + ": calls " + std::string{launcher} +
-        ", which kubegang does not have: the script itself runs once on each of the job's nodes, "
-        "as srun "
-        "would run it (SLURM_NODEID and SLURM_JOB_NODELIST tell them apart)");
-  }
-  return {};
-}
-
 }  // namespace
 
 // A batch script has no file in the pod, so it becomes an argument of its interpreter: `bash -c
@@ -176,7 +94,6 @@ base::Status check_launchers(std::string_view script) {
 //    than the kernel takes.
 // 2. The first line says which interpreter.
 // 3. The interpreter must take a program as an argument, and its option for that is known.
-// 4. A shell script must not call srun and its like, which the image does not have.
 base::Result<std::vector<std::string>> script_command(std::string_view script,
                                                       const std::string& name,
                                                       std::span<const std::string> arguments) {
@@ -195,23 +112,19 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
   if (command.empty()) return base::invalid_argument("line 1: no interpreter after #!");
   // The interpreter decides how a program becomes an argument. Behind env it is the first word that
   // is neither an option nor an assignment.
-  std::string_view interpreter = base_name(command.front());
+  std::string_view interpreter = slurm::program_name(command.front());
   if (interpreter == "env") {
     const auto program = std::find_if(command.begin() + 1, command.end(), [](const std::string& w) {
       return w.front() != '-' && w.find('=') == std::string::npos;
     });
     if (program == command.end()) return base::invalid_argument("line 1: env without a program");
-    interpreter = base_name(*program);
+    interpreter = slurm::program_name(*program);
   }
-  const std::optional<TextForm> form = text_form(without_version(interpreter));
+  const std::optional<TextForm> form = text_form(interpreter);
   if (!form) {
     return base::invalid_argument("line 1: kubegang cannot hand a script to the interpreter " +
                                   slurm::in_quotes(interpreter) +
                                   "; put the script into the image and submit its path after --");
-  }
-  if (is_shell(without_version(interpreter))) {
-    const base::Status status = check_launchers(script);
-    if (!status) return status.error();
   }
   command.emplace_back(form->option);
   command.emplace_back(script);
@@ -219,6 +132,18 @@ base::Result<std::vector<std::string>> script_command(std::string_view script,
   if (form->between == TextForm::Between::kDashes && !arguments.empty()) command.push_back("--");
   command.insert(command.end(), arguments.begin(), arguments.end());
   return command;
+}
+
+// The number of the line is part of the sentence, because scripts are long and the word may stand
+// in them several times.
+base::Status check_launchers(std::span<const std::string> command, bool has_one_pod) {
+  const auto call = slurm::launcher_in_command(command);
+  if (!call || (has_one_pod && slurm::works_within_a_pod(call->launcher))) return {};
+  return base::invalid_argument(
+      (call->line > 0 ? "line " + std::to_string(call->line) + ": " : "") + "calls " +
+      std::string{call->launcher} +
+      ", which kubegang does not have: the script itself runs once on each of the job's nodes, as "
+      "srun would run it (SLURM_NODEID and SLURM_JOB_NODELIST tell them apart)");
 }
 
 }  // namespace cli

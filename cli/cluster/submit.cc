@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/job_size.h"
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
@@ -426,6 +427,12 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
     if (!command) return command.error().with_context("--wrap");
     request.command = std::move(command).value();
     request.name = "wrap";
+  }
+  const base::Status launchers =
+      check_launchers(request.command, kube::has_one_pod(job_spec(request.options.request)));
+  if (!launchers) {
+    return launchers.error().with_context(
+        request.options.wrap && arguments.command.empty() ? "--wrap" : arguments.command.front());
   }
   if (!request.options.request.name.empty()) request.name = request.options.request.name;
   return request;

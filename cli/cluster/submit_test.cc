@@ -353,7 +353,7 @@ TEST_F(Submit, OutputFileIsAWarning) {
 // mentions it must not be refused.
 TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
   const auto refused = [](const std::string& script) {
-    return !script_command("#!/bin/sh\n" + script, "s", {}).ok();
+    return !check_launchers(*script_command("#!/bin/sh\n" + script, "s", {}), false).ok();
   };
   // A launcher counts where the shell would run it: at the beginning, after an operator or keyword,
   // after an assignment, in a substitution.
@@ -363,13 +363,30 @@ TEST(BatchScript, FindsLaunchersWhereTheyAreCommands) {
     EXPECT_TRUE(refused(line)) << line;
   }
   for (const char* shell : {"#!/bin/ksh93\n", "#!/usr/bin/env tcsh\n"}) {
-    EXPECT_FALSE(script_command(std::string{shell} + "srun x\n", "s", {}).ok()) << shell;
+    const auto command = *script_command(std::string{shell} + "srun x\n", "s", {});
+    EXPECT_FALSE(check_launchers(command, false).ok()) << shell;
   }
   // As an argument, in a comment, or as a part of another word it is text.
   for (const char* line : {"echo srun", "# srun x", "./mysrun", "module load mpirun", "srunner",
                            "grep -c srun log", "echo done # then srun"}) {
     EXPECT_FALSE(refused(line)) << line;
   }
+}
+
+// mpirun starts its processes beside itself if there is one pod; srun would look for a controller.
+// Whether there is one pod is known when all options are: -N1, or one task.
+TEST_F(Submit, MpirunIsForOnePodOnly) {
+  const auto code = [this](std::vector<std::string> options, const std::string& wrap) {
+    options.insert(options.begin(), "submit");
+    options.push_back("--wrap=" + wrap);
+    return run(options).code;
+  };
+  EXPECT_EQ(code({"-N1", "-n4"}, "mpirun -np 4 ./a"), kExitOk);
+  EXPECT_EQ(code({}, "mpirun -np 4 ./a"), kExitOk);
+  EXPECT_NE(code({"-N2"}, "mpirun -np 4 ./a"), kExitOk);
+  EXPECT_NE(code({"-n4"}, "mpirun -np 4 ./a"), kExitOk) << "on up to four nodes";
+  EXPECT_NE(code({"-N1"}, "srun ./a"), kExitOk);
+  EXPECT_NE(run({"submit", "-N2", "--", "mpirun", "./a"}).code, kExitOk);
 }
 
 // A Linux shell would look for a command "hostname\r".

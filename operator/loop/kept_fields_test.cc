@@ -391,7 +391,7 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
   job.metadata.annotations["kubegang.io/partition"] = kLong;
   job.metadata.annotations["kubegang.io/nodes"] = "2";
   job.spec.parallelism = job.spec.completions = 2;
-  const json main{{"name", "main"}, {"image", "busybox"}, {"args", {kLong, "mpirun"}}};
+  const json main{{"name", "main"}, {"image", "busybox"}, {"args", {"mpirun", kLong}}};
   job.spec.pod_template = kube::RawJson{json{{"metadata", {{"annotations", {{"a", kLong}}}}},
                                              {"spec", {{"containers", json::array({main})}}}}};
   const kube::BatchSuccessRule rule{.succeeded_indexes = std::string(65'536, '1')};

@@ -335,6 +335,9 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   verdict.problems.insert(verdict.problems.end(), facts.problems.begin(), facts.problems.end());
   kube::JobSpec& spec = verdict.job.spec;
   spec.resources.tasks = gang_size(batch.spec, attempt.succeeded.size());
+  if (spec.resources.tasks != 1) {
+    verdict.problems.insert(verdict.problems.end(), facts.launchers.begin(), facts.launchers.end());
+  }
   set_nodes(batch, spec, verdict.problems);
   PodShape shape;
   if (const auto pod = kube::decode_template(pod_template); pod.ok()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/job_size.h"
 #include "api/wellknown.h"
 #include "base/natural_order.h"
 #include "operator/translate/job_check.h"
@@ -199,12 +200,11 @@ void check_node_list(const sched::JobRequest& request, std::vector<std::string>&
                         request.excluded_nodes.begin(), request.excluded_nodes.end(),
                         std::back_inserter(both), base::natural_less);
   if (!both.empty()) {
-    problems.push_back("spec.placement.hostlist: node \"" + both.front() + "\"" +
-                       (both.size() == 1
-                            ? " is"
-                            : " and " + std::to_string(both.size() - 1) + " more are") +
-                       " excluded by spec.placement.excludeHostlist; leave " +
-                       (both.size() == 1 ? "it" : "them") + " out of one of the two");
+    problems.push_back(
+        "spec.placement.hostlist: node \"" + both.front() + "\"" +
+        (both.size() == 1 ? " is" : " and " + std::to_string(both.size() - 1) + " more are") +
+        " excluded by spec.placement.excludeHostlist; leave " + (both.size() == 1 ? "it" : "them") +
+        " out of one of the two");
   }
   if (request.max_nodes && static_cast<int>(request.required_nodes.size()) > *request.max_nodes) {
     problems.push_back("spec.placement.hostlist: names " +
@@ -365,6 +365,10 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   const bool object_is_legal = verdict.problems.empty();
   verdict.problems.insert(verdict.problems.end(), pod_template.problems.begin(),
                           pod_template.problems.end());
+  if (!kube::has_one_pod(job.spec)) {
+    verdict.problems.insert(verdict.problems.end(), pod_template.launchers.begin(),
+                            pod_template.launchers.end());
+  }
   const std::size_t problems_before = verdict.problems.size();
   // All problems are collected, so that a user sees them at once and not one per try.
   const auto partitions = find_partitions(job.spec, context, verdict.problems);

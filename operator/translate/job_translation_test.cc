@@ -121,6 +121,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"hook", container({{"lifecycle", {{"preStop", {{"exec", {{"command", {"x"}}}}}}}}}),
                "preStop.exec"},
         BadJob{"srun", container({{"command", {"sh", "-c", "exec srun ./a"}}}), "calls srun"},
+        BadJob{"mpirun",
+               {{"resources", {{"nodes", {{"min", 2}}}}},
+                {"template",
+                 {{"spec",
+                   {{"containers",
+                     json::array({{{"name", "main"}, {"command", {"mpirun", "./a"}}}})}}}}}},
+               "calls mpirun"},
         BadJob{"restart", pod({{"restartPolicy", "Always"}}), "restartPolicy: \"Always\""},
         BadJob{"deadline", pod({{"activeDeadlineSeconds", 600}}), "use spec.schedule.timeLimit"},
         BadJob{"node", pod({{"nodeName", "n12"}}), "use spec.placement.hostlist"},
@@ -135,6 +142,20 @@ INSTANTIATE_TEST_SUITE_P(
         BadJob{"limit", container({{"resources", {{"limits", {{"memory", "1Gi"}}}}}}),
                "asks for no memory"}),
     [](const auto& one) { return std::string{one.param.name}; });
+
+// One pod: a node for all tasks, or one task. As many nodes as the tasks need may be several.
+TEST(JobSize, MpirunWorksInAJobOfOnePod) {
+  const auto accepted = [](json spec) {
+    spec.update(container({{"command", {"bash", "-c", "# mpirun\nmpirun -np 4 ./a"}}}));
+    return Cluster{}.judge(job_of_spec(spec)).problems.empty();
+  };
+  EXPECT_TRUE(accepted(json::object()));
+  EXPECT_TRUE(accepted({{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 4}}}}));
+  EXPECT_TRUE(accepted({{"resources", {{"tasks", 1}}}, {"podPolicy", "PerTask"}}));
+  EXPECT_FALSE(accepted({{"resources", {{"tasks", 4}}}}));
+  EXPECT_FALSE(
+      accepted({{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 4}}}, {"podPolicy", "PerTask"}}));
+}
 
 // Compared as a whole, so a field that the translation forgets, or sets for no reason, is seen.
 // This one has the fields of every day; the next but one those of the nodes' hardware.

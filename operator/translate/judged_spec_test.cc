@@ -93,7 +93,8 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
     const std::string shown = whole.text().substr(0, 400);
     const TemplateFacts of_whole = check_template(whole), of_judged = check_template(judged);
     EXPECT_EQ(of_judged.problems, of_whole.problems) << shown;
-    if (!of_whole.problems.empty()) ++refused;
+    EXPECT_EQ(of_judged.launchers, of_whole.launchers) << shown;
+    if (!of_whole.problems.empty() || !of_whole.launchers.empty()) ++refused;
     EXPECT_EQ(of_judged.node_selector, of_whole.node_selector) << shown;
     EXPECT_EQ(of_judged.tolerations, of_whole.tolerations) << shown;
     EXPECT_EQ(of_judged.grace_seconds, of_whole.grace_seconds) << shown;

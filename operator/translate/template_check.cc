@@ -1,14 +1,13 @@
 #include "operator/translate/template_check.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 
 #include "operator/translate/freeze_hazards.h"
+#include "slurm/launchers.h"
 
 namespace control {
 namespace {
@@ -17,36 +16,17 @@ constexpr std::string_view kSpec = "spec.template.spec.";
 
 using Sentences = std::vector<std::string>;
 
-// Returns true for the characters that names of programs and files are made of.
-// Of the names of programs and files: "srun.log" and "my-srun" are words of their own.
-bool is_word_char(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
-}
-
-// Returns true if `text` contains `word` as a word of its own: "exec srun ./a", "/usr/bin/srun",
-// but not "srun.log" or "mysrun".
-// All occurrences are tried, because the first may be a part of a longer word: "mysrun; srun ./a".
-bool has_word(std::string_view text, std::string_view word) {
-  for (std::size_t at = text.find(word); at != std::string_view::npos;
-       at = text.find(word, at + 1)) {
-    const bool begins = at == 0 || !is_word_char(text[at - 1]);
-    const std::size_t end = at + word.size();
-    if (begins && (end == text.size() || !is_word_char(text[end]))) return true;
-  }
-  return false;
-}
-
 // The check exists because scripts that come from Slurm mostly call srun, which there starts the
 // job's tasks. Here one pod is one task, and the call would fail on each pod after the gang has
 // waited for its nodes.
 // A launcher inside a pod would find no other hosts to start on, and fail in ways that are hard to
-// read; it is refused with a sentence instead. Only whole words count, so a file called srun.log is
-// no launcher.
+// read; it is refused with a sentence instead.
 void check_launchers(const kube::Container& container, const std::string& where,
-                     Sentences& problems) {
+                     TemplateFacts& facts) {
   const auto found = launcher_of(container);
   if (!found) return;
   const std::string launcher{*found};
+  Sentences& problems = slurm::works_within_a_pod(*found) ? facts.launchers : facts.problems;
   problems.push_back(where + ": the command calls " + launcher +
                      ", but the job's pods are its tasks already and there is no " + launcher +
                      " to start more; run the program itself, it starts once per pod");
@@ -54,9 +34,9 @@ void check_launchers(const kube::Container& container, const std::string& where,
 
 // A container that kubelet restarts by itself would come back without its gang: the others wait for
 // a peer that has lost its state. What a frozen pod cannot bear is listed in freeze_hazards.h.
-// A container that kubelet restarts by itself would come back without its gang.
 void check_container(const kube::Container& container, const std::string& where,
-                     Sentences& problems) {
+                     TemplateFacts& facts) {
+  Sentences& problems = facts.problems;
   for (const FreezeHazard& hazard : freeze_hazards(container)) {
     problems.push_back(where + "." + std::string{hazard.field} + ": " + std::string{hazard.why} +
                        "; remove it");
@@ -65,12 +45,13 @@ void check_container(const kube::Container& container, const std::string& where,
     problems.push_back(where + ".restartPolicy: \"" + *container.restart_policy +
                        "\": containers of a job are not restarted by kubelet; remove it");
   }
-  check_launchers(container, where, problems);
+  check_launchers(container, where, facts);
 }
 
 // `names` has those of all lists so far: init containers and containers share one set of names.
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
-                      std::set<std::string>& names, Sentences& problems) {
+                      std::set<std::string>& names, TemplateFacts& facts) {
+  Sentences& problems = facts.problems;
   // The size is told of, but each container is checked all the same: the list has a bound of its
   // own, that of a whole object.
   if (containers.size() > kTemplateContainersMax) {
@@ -89,7 +70,7 @@ void check_containers(const std::vector<kube::Container>& containers, std::strin
       problems.push_back(where + ".name: \"" + containers[i].name +
                          "\" is the name of another container too; rename one of them");
     }
-    check_container(containers[i], where, problems);
+    check_container(containers[i], where, facts);
   }
 }
 
@@ -164,19 +145,12 @@ bool is_small(const std::vector<kube::Toleration>& tolerations) {
   return bytes <= kTemplateListBytesMax;
 }
 
-// The order of the three names decides only which one the sentence tells of.
-// nullopt if none is called. The words are looked for in the command and its arguments alone: the
-// text of a script in the image cannot be seen from here.
+// Command and arguments are one list of words to the container, whichever of the two has them.
 std::optional<std::string_view> launcher_of(const kube::Container& container) {
-  for (const std::string_view launcher : {"srun", "mpirun", "mpiexec"}) {
-    for (const auto* arguments : {&container.command, &container.args}) {
-      const bool calls =
-          std::any_of(arguments->begin(), arguments->end(),
-                      [&](const std::string& argument) { return has_word(argument, launcher); });
-      if (calls) return launcher;
-    }
-  }
-  return std::nullopt;
+  std::vector<std::string> words = container.command;
+  words.insert(words.end(), container.args.begin(), container.args.end());
+  const auto call = slurm::launcher_in_command(words);
+  return call ? std::optional{call->launcher} : std::nullopt;
 }
 
 // Returns what is wrong with a template by itself, and the facts of it that later checks need. A
@@ -199,8 +173,8 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
                              "containers: there is none; name at least one container");
   }
   std::set<std::string> names;
-  check_containers(spec.init_containers, "initContainers", names, facts.problems);
-  check_containers(spec.containers, "containers", names, facts.problems);
+  check_containers(spec.init_containers, "initContainers", names, facts);
+  check_containers(spec.containers, "containers", names, facts);
   check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
   // Empty if it was refused above as too large.
   if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;

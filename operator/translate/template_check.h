@@ -23,7 +23,7 @@ inline constexpr std::size_t kTemplateListBytesMax = 32'768;
 bool is_small(const kube::Labels& node_selector);
 bool is_small(const std::vector<kube::Toleration>& tolerations);
 
-// Returns the first of srun, mpirun and mpiexec that the container's command calls.
+// Returns the program that starts tasks (slurm/launchers.h) which the container's command calls.
 std::optional<std::string_view> launcher_of(const kube::Container& container);
 
 struct ContainerMemory {
@@ -35,6 +35,8 @@ struct ContainerMemory {
 struct TemplateFacts {
   // Whole sentences that name the field, the value and what to do. Empty = legal.
   std::vector<std::string> problems;
+  // The same, of calls of mpirun: problems unless the job has one pod, in which it works.
+  std::vector<std::string> launchers;
   // These two are empty if they are larger than a template may have them.
   kube::Labels node_selector;
   std::vector<kube::Toleration> tolerations;
