@@ -234,6 +234,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
                                                           .failures = failures_before(job.metadata),
                                                           .version = job.metadata.resource_version,
                                                           .unseen_since = now});
+    if (is_new && entry->second.attempt == 0) tell_run_otherwise(adopted);
     if (is_new || !has_failed(entry->second.status)) return;
     // An attempt that has failed has this name: somebody edited its label.
     adopted.creation.failed(now);
@@ -524,6 +525,13 @@ void AdoptedJobs::tell_refusal(Adopted& adopted, const BatchView& view) {
       kube::find_condition(adopted.status.stored().conditions, kube::kBatchAccepted);
   if (told != nullptr && told->message == message) return;  // by a leader before us
   report_.event(kube::reference_to(*adopted.object), true, "Refused", message);
+}
+
+// With the first attempt. The others are run in the same way.
+void AdoptedJobs::tell_run_otherwise(const Adopted& adopted) const {
+  const std::string message = adopted.object == nullptr ? "" : run_otherwise(*adopted.object);
+  if (message.empty()) return;
+  report_.event(kube::reference_to(*adopted.object), false, "RunOtherwise", message);
 }
 
 // Returns true if a difference that nothing waits for may be written now; else it is looked at

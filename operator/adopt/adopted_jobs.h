@@ -130,6 +130,7 @@ class AdoptedJobs {
   void take_from_lines(const Means& means);
   Effect creation_of(const Adopted& adopted, kube::Job job);
   void tell_refusal(Adopted& adopted, const BatchView& view);
+  void tell_run_otherwise(const Adopted& adopted) const;
 
   const Report& report_;
   WholeTemplates& templates_;

@@ -642,6 +642,18 @@ TEST_F(AdoptedJobsTest, ACancelledJobThatIsDeletedStaysCancelled) {
   EXPECT_EQ(says(kube::kBatchFailed), "True kubegang.io/Cancelled");
 }
 
+// With the first attempt, since the others are run likewise.
+TEST_F(AdoptedJobsTest, WhatIsRunOtherwiseIsToldOnce) {
+  nlohmann::json pod_template = batch_.spec.pod_template.json();
+  pod_template["spec"]["restartPolicy"] = "OnFailure";
+  batch_.spec.pod_template = kube::RawJson{pod_template};
+  show();
+  const kube::Job job = made(due(), "one");
+  answer(job);
+  answer(job);
+  EXPECT_EQ(events_, (std::vector<std::string>{"RunOtherwise"}));
+}
+
 // A quota, say: it may be raised, so the operator tries again, but an event at each try would only
 // be noise.
 TEST_F(AdoptedJobsTest, ARefusalIsToldOnceAndTriedAgainLater) {

@@ -182,6 +182,8 @@ Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& d
   if (decoded.spec.termination_grace_period_seconds == kDefaultGraceSeconds) {
     spec.erase("terminationGracePeriodSeconds");
   }
+  // Its gang is tried again as a whole, which is what backoffLimit counts (run_otherwise).
+  if (decoded.spec.restart_policy == "OnFailure") spec["restartPolicy"] = "Never";
   if (is_indexed(batch.spec)) {
     // Its value is each pod's own (build_pod).
     made["metadata"]["annotations"][std::string{kube::kBatchCompletionIndex}] = "";
@@ -376,6 +378,15 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   }
   set_shape(shape, spec);
   return verdict;
+}
+
+// Most batch Jobs have OnFailure because a tool wrote it (JobSet's webhook, the MPI operator), and
+// mean that a failure be tried again. kubelet's restart of one container would lose the gang.
+std::string run_otherwise(const kube::BatchJob& batch) {
+  const auto decoded = kube::decode_template(batch.spec.pod_template);
+  if (!decoded.ok() || decoded->spec.restart_policy != "OnFailure") return "";
+  return "spec.template.spec.restartPolicy: OnFailure is run as Never: if a container fails, all "
+         "pods end and are made again, at most spec.backoffLimit times";
 }
 
 // The operator keeps of a template only what is judged, so the whole one is read again when pods

@@ -35,10 +35,14 @@ struct BatchVerdict {
 // those have to succeed, completions stays that. The CPU requests of its containers (limits where
 // there are none) cpusPerTask, and their memory memoryPerCPU. activeDeadlineSeconds becomes the
 // time limit. The template stays as it is, but for what the API server writes into each
-// (schedulerName, a grace period of 30 s), and gets JOB_COMPLETION_INDEX as the batch group's
-// controller gives it. Of a batch Job with its judged_template the Job gets that, and everything
-// else is the same. REQUIRES: `batch` has its template, or what is judged of it.
+// (schedulerName, a grace period of 30 s) and the restart policy OnFailure (run_otherwise), and
+// gets JOB_COMPLETION_INDEX as the batch group's controller gives it. Of a batch Job with its
+// judged_template the Job gets that, and everything else is the same. REQUIRES: `batch` has its
+// template, or what is judged of it.
 BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& attempt);
+
+// Returns the sentence about what is run in another way than its author wrote; "" if nothing is.
+std::string run_otherwise(const kube::BatchJob& batch);
 
 // Returns the template of the Job of ours for `batch`, which has its own as it is stored.
 // kConflict: it is not the one that was judged.

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
+#include "operator/translate/judged_spec.h"
 
 namespace control {
 namespace {
@@ -215,7 +216,7 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
       {nullptr, containers("cpu", {"9P", "9P"}), "more than 65535"},
       {nullptr, containers("cpu", {"9223372036854775807m"}), "9223372036854776 CPUs"},
       {nullptr, containers("memory", {"8Pi", "1"}), "8Pi of memory"},
-      {nullptr, {{"restartPolicy", "OnFailure"}}, "restartPolicy"},
+      {nullptr, {{"restartPolicy", "Always"}}, "restartPolicy"},
       {nullptr, {{"affinity", {{"podAffinity", json::object({{"x", 1}})}}}}, "affinity"},
       {nullptr, {{"hostPID", true}}, "hostPID"},
       {nullptr, {{"schedulerName", "other"}}, "schedulerName"},
@@ -225,6 +226,35 @@ TEST(BatchJobTranslation, WhatCannotBeRunIsSaidInASentence) {
     ASSERT_EQ(verdict.problems.size(), 1U) << each.sentence;
     EXPECT_THAT(verdict.problems[0], HasSubstr(each.sentence));
   }
+}
+
+// JobSet's webhook and the MPI operator write OnFailure where the author wrote nothing. A container
+// that kubelet restarted would come back without its gang, so the gang is tried again instead, and
+// the author is told. The pods are made of the whole template once more, which must say the same.
+TEST(BatchJobTranslation, OnFailureIsRunAsNeverAndTold) {
+  const kube::BatchJob on_failure = batch(nullptr, {{"restartPolicy", "OnFailure"}});
+  const BatchVerdict verdict = translate_batch_job(on_failure, {});
+  ASSERT_THAT(verdict.problems, IsEmpty());
+  EXPECT_EQ(verdict.job, translate_batch_job(batch(), {}).job);
+  EXPECT_THAT(run_otherwise(on_failure), HasSubstr("OnFailure is run as Never"));
+  EXPECT_EQ(run_otherwise(batch()), "");
+  const auto made = pod_template_of(on_failure, judged_template(on_failure.spec.pod_template));
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_EQ(made->json()["spec"]["restartPolicy"], "Never");
+}
+
+// A pod that is alone may start MPI's processes beside itself, in which it is a task all the same.
+TEST(BatchJobTranslation, MpirunIsForOnePodOnly) {
+  const json mpirun{{"command", {"/bin/sh", "-c"}}, {"args", {"# srun\nmpirun -np 4 ./a"}}};
+  const auto problems = [&](int pods) {
+    kube::BatchJob object = batch({{"spec", {{"parallelism", pods}, {"completions", pods}}}});
+    json pod_template = object.spec.pod_template.json();
+    pod_template["spec"]["containers"][0].update(mpirun);
+    object.spec.pod_template = kube::RawJson{pod_template};
+    return translate_batch_job(object, {}).problems;
+  };
+  EXPECT_THAT(problems(1), IsEmpty());
+  EXPECT_THAT(problems(2), ElementsAre(HasSubstr("the command calls mpirun")));
 }
 
 // A gang that loses a member to a disruption is requeued and has not failed, with or without this
