@@ -365,10 +365,13 @@ TEST(Pod, ComesBackAsItWas) {
       "tolerations": [{"key": "k", "operator": "Equal", "value": "v", "effect": "NoSchedule"}],
       "affinity": {"nodeAffinity": {}}, "topologySpreadConstraints": [{"maxSkew": 1}],
       "schedulingGates": [{"name": "g"}],
+      "resources": {"requests": {"cpu": "3"}, "limits": {"memory": "1Gi"}},
+      "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "one"}],
       "initContainers": [{"name": "init", "image": "i", "restartPolicy": "Always"}],
       "containers": [{
         "name": "main", "image": "busybox", "command": ["sleep"], "args": ["300"],
         "workingDir": "/tmp",
+        "ports": [{"containerPort": 80, "hostPort": 8080}, {"containerPort": 81}],
         "env": [{"name": "A", "value": "1"},
                 {"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
         "resources": {"requests": {"cpu": "100m", "memory": "512Mi"},

@@ -6,8 +6,8 @@
 // text, take no memory in a cache, and are lost if the pod is encoded again. A field is listed
 // because something is decided by it:
 //
-// * resources, overhead, node name, selectors, tolerations: what a pod takes of a node, and where
-//   it may be
+// * resources, claims, ports, overhead, node name, selectors, tolerations: what a pod takes of a
+//   node, and where it may be
 // * probes, exec hooks, activeDeadlineSeconds, restart policies: reasons not to freeze a pod, since
 //   a frozen one answers no probe and starts no program
 // * the states and IDs of containers: whether the pod's programs run, and which cgroups are theirs
@@ -93,12 +93,19 @@ void visit(Io& io, Like<Lifecycle> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<ContainerPort> auto& s) {
+  io.always("containerPort", s.container_port);
+  io.nonzero("hostPort", s.host_port);
+}
+
+template <typename Io>
 void visit(Io& io, Like<Container> auto& s) {
   io.field("name", s.name);
   io.field("image", s.image);
   io.field("command", s.command);
   io.field("args", s.args);
   io.field("workingDir", s.working_dir);
+  io.field("ports", s.ports);
   io.field("env", s.env);
   io.field("resources", s.resources);
   io.field("livenessProbe", s.liveness_probe);
@@ -140,6 +147,8 @@ void visit(Io& io, Like<PodSpec> auto& s) {
   io.nonzero("hostPID", s.host_pid);
   io.nonzero("hostIPC", s.host_ipc);
   io.field("overhead", s.overhead);
+  io.field("resources", s.resources);
+  io.field("resourceClaims", s.resource_claims);
   io.field("schedulingGates", s.scheduling_gates);
 }
 

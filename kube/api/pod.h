@@ -74,12 +74,20 @@ struct Lifecycle {
   friend bool operator==(const Lifecycle&, const Lifecycle&) = default;
 };
 
+struct ContainerPort {
+  std::int32_t container_port = 0;
+  std::int32_t host_port = 0;  // 0 = none
+
+  friend bool operator==(const ContainerPort&, const ContainerPort&) = default;
+};
+
 struct Container {
   std::string name{};
   std::string image{};
   std::vector<std::string> command{};
   std::vector<std::string> args{};
   std::string working_dir{};
+  std::vector<ContainerPort> ports{};
   std::vector<EnvVar> env{};
   ResourceRequirements resources{};
   RawJson liveness_probe{};
@@ -123,6 +131,8 @@ struct PodSpec {
   bool host_pid = false;
   bool host_ipc = false;
   ResourceList overhead{};
+  std::optional<ResourceRequirements> resources{};  // of the pod as a whole
+  RawJson resource_claims{};                        // of devices (DRA)
   RawJson scheduling_gates{};
 
   friend bool operator==(const PodSpec&, const PodSpec&) = default;

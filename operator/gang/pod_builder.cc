@@ -121,6 +121,33 @@ base::Result<std::vector<std::optional<kube::Bytes>>> share_out_memory(
   return shares;
 }
 
+// Init containers run one after the other, each with all of the slot's memory unless its author
+// gave it a limit.
+base::Result<std::vector<std::optional<kube::Bytes>>> memory_of_init(
+    const std::vector<kube::Container>& containers, const PodSlot& slot) {
+  std::vector<std::optional<kube::Bytes>> shares(containers.size(), slot.memory);
+  if (!slot.memory) return shares;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    const auto limit = containers[i].resources.limits.find("memory");
+    if (limit == containers[i].resources.limits.end()) continue;
+    shares[i] = limit->second.bytes();
+    if (*shares[i] <= *slot.memory) continue;
+    return base::invalid_argument("the memory limit of init container " + containers[i].name +
+                                  " exceeds the job's memory of " +
+                                  kube::format_bytes(*slot.memory) + " per node");
+  }
+  return shares;
+}
+
+// Ephemeral storage is no more than a filter of nodes (PodShape), so kubelet's sum of the requests
+// must not decide either. The author's limit stays.
+void set_disk(Json& resources) {
+  const char* const name = "ephemeral-storage";
+  if (resources["requests"].contains(name) || resources["limits"].contains(name)) {
+    resources["requests"][name] = "0";
+  }
+}
+
 // requests: 1m per CPU, so that kubelet's sum never decides (stacked jobs would not fit);
 // limits: the allocation.
 void set_resources(Json& container, bool first, const PodSlot& slot,
@@ -131,6 +158,7 @@ void set_resources(Json& container, bool first, const PodSlot& slot,
   if (!resources["limits"].is_object()) resources["limits"] = Json::object();
   resources["requests"]["cpu"] =
       first ? std::to_string(std::max(slot.cpus, 1)) + "m" : std::string{"0"};
+  set_disk(resources);
   // The template's own CPU limit would contradict the allocation.
   resources["limits"].erase("cpu");
   if (slot.cpus > 0) resources["limits"]["cpu"] = std::to_string(slot.cpus);
@@ -234,6 +262,8 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   if (!decoded.ok()) return decoded.error();
   const auto memory = share_out_memory(decoded->spec.containers, slot);
   if (!memory.ok()) return memory.error();
+  const auto init_memory = memory_of_init(decoded->spec.init_containers, slot);
+  if (!init_memory.ok()) return init_memory.error();
 
   Json pod = job.spec.pod_template.json();
   pod["apiVersion"] = "v1";
@@ -268,13 +298,12 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
   const auto environment = slurm_environment(job, slot, gang);
-  for (const char* list : {"initContainers", "containers"}) {
+  for (const auto& [list, limits] :
+       {std::pair{"initContainers", &*init_memory}, {"containers", &*memory}}) {
     if (!spec.contains(list)) continue;
-    const bool main = std::string_view{list} == "containers";
     for (std::size_t i = 0; i < spec[list].size(); ++i) {
       add_environment(spec[list][i], environment);
-      // Init containers run one after the other, each with all of the memory.
-      set_resources(spec[list][i], i == 0, slot, main ? (*memory)[i] : slot.memory);
+      set_resources(spec[list][i], i == 0, slot, (*limits)[i]);
     }
   }
   return pod;

@@ -102,6 +102,48 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
 }
 
+// kubelet refuses a pod that it has no room for, so a pod's requests never say what its gang needs.
+// Limits are the author's where there are some: the init container keeps its 2 GiB of the pod's 4,
+// and the one without a limit has all of them.
+TEST(Pods, KeepTheLimitsOfInitContainersAndOfDisk) {
+  kube::Job job = job_of_spec(
+      {{"template",
+        {{"spec",
+          {{"initContainers",
+            json::array({{{"name", "stage"}, {"resources", {{"limits", {{"memory", "2Gi"}}}}}},
+                         {{"name", "plain"}}})},
+           {"containers",
+            json::array({{{"name", "main"},
+                          {"resources",
+                           {{"requests", {{"ephemeral-storage", "5Gi"}}},
+                            {"limits", {{"memory", "200Mi"}, {"ephemeral-storage", "9Gi"}}}}}},
+                         {{"name", "logs"},
+                          {"resources", {{"limits", {{"ephemeral-storage", "1Gi"}}}}}}})}}}}}});
+  const auto built_with = [&](std::int64_t memory) {
+    job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};
+    job.status.allocation->shares = {
+        {.hostlist = "n1", .cpus = 2, .tasks = 1, .memory = kube::Bytes{memory}}};
+    const auto slots =
+        pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+    return build_pod(job, slots[0], gang_layout(slots), {});
+  };
+  const auto built = built_with(std::int64_t{4} << 30);
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const auto resources_of = [&](const char* list, std::size_t at) {
+    return (*built)["spec"][list][at]["resources"];
+  };
+  EXPECT_EQ(resources_of("initContainers", 0)["limits"]["memory"], "2Gi");
+  EXPECT_EQ(resources_of("initContainers", 1)["limits"]["memory"], "4Gi");
+  EXPECT_EQ(resources_of("containers", 0)["limits"]["memory"], "200Mi");
+  for (const auto& [at, limit] : {std::pair{0, "9Gi"}, {1, "1Gi"}}) {
+    const json of = resources_of("containers", static_cast<std::size_t>(at));
+    EXPECT_EQ(of["limits"]["ephemeral-storage"], limit);
+    EXPECT_EQ(of["requests"]["ephemeral-storage"], "0") << "absent, it would be the limit";
+  }
+  EXPECT_EQ(built_with(std::int64_t{1} << 30).error().message,
+            "the memory limit of init container stage exceeds the job's memory of 1Gi per node");
+}
+
 // The variables that srun would set, in Slurm's notation: "2,1(x2)" is 2 on the first node and 1 on
 // each of the two others. Programs compute their rank and the size of the job from them.
 TEST(Pods, AreToldOfEachOther) {

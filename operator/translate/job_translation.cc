@@ -170,6 +170,15 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   // it.
   if (spec.resources.memory_per_cpu)
     return;  // depends on the CPUs that it gets: checked when pods are made
+  const std::int64_t job =
+      spec.resources.memory_per_node ? spec.resources.memory_per_node->value() : 0;
+  // Init containers run before the others, each of them with all of the job's memory.
+  if (job != 0 && facts.init_memory.value() > job) {
+    problems.push_back("spec.template.spec.initContainers: a memory limit of " +
+                       kube::format_bytes(facts.init_memory) +
+                       " is above spec.resources.memoryPerNode " +
+                       kube::format_bytes(kube::Bytes{job}) + "; lower it or raise memoryPerNode");
+  }
   std::int64_t limits = 0;
   bool all = !facts.memory.empty();
   for (const ContainerMemory& container : facts.memory) {
@@ -177,8 +186,6 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     all = all && container.limit.has_value();
   }
   if (limits == 0) return;
-  const std::int64_t job =
-      spec.resources.memory_per_node ? spec.resources.memory_per_node->value() : 0;
   // Equal sums are legal. A smaller one is legal as long as some container has no limit, since such
   // containers share what is left of the memory (pod_builder.cc).
   if (job != 0 && (limits == job || (!all && limits < job))) return;
@@ -391,6 +398,8 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);
   if (!verdict.problems.empty()) return verdict;
 
+  // A template that asks for ephemeral storage needs nodes that have it, as with sbatch --tmp.
+  request.tmp_disk = std::max(request.tmp_disk, mib_of(pod_template.disk));
   // Nodes that its template cannot use count as excluded by the job, as with sbatch --exclude: to
   // the scheduler there is no difference.
   const auto unusable = unusable_nodes(pod_template, context.nodes);

@@ -9,6 +9,7 @@
 
 #include "operator/translate/kept_text.h"
 #include "operator/translate/template_check.h"
+#include "operator/translate/uncounted.h"
 
 namespace control {
 namespace {
@@ -21,8 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kImageBytesMax = 1025;  // one more than the CRD allows
-// Resources beside CPU and memory, each of which is refused: as many as are told of.
-constexpr std::size_t kOtherResourcesMax = 4;
 
 // Only whether the field is there is read. The value is one constant, so a probe of a megabyte
 // costs no more than an empty one.
@@ -37,38 +36,49 @@ std::optional<kube::LifecycleHandler> presence(const std::optional<kube::Lifecyc
   return kube::LifecycleHandler{.exec = presence(hook->exec)};
 }
 
-// Keeps CPU and memory, and the first others that are not 0, as many as `others_max`.
-kube::ResourceList judged_resources(const kube::ResourceList& all, std::size_t others_max) {
+// Keeps what is counted, and as much of the rest as is refused by name.
+kube::ResourceList judged_resources(const kube::ResourceList& all) {
   kube::ResourceList kept;
+  std::size_t uncounted = 0;
   for (const auto& [name, quantity] : all) {
-    if (name == "cpu" || name == "memory") {
+    if (is_counted(name)) {
       kept.emplace(name, quantity);
-    } else if (others_max > 0 && name != "ephemeral-storage" && quantity.milli() != 0) {
+    } else if (uncounted < kUncountedToldMax && quantity.milli() != 0) {
       kept.emplace(head(name), quantity);
-      --others_max;
+      ++uncounted;
     }
   }
   return kept;
 }
 
-kube::Container judged_container(const kube::Container& container) {
+// Keeps the first port that is refused.
+std::vector<kube::ContainerPort> judged_ports(const kube::Container& container, bool host_network) {
+  const kube::ContainerPort* port = port_of_node(container, host_network);
+  return port == nullptr ? std::vector<kube::ContainerPort>{} : std::vector{*port};
+}
+
+kube::Container judged_container(const kube::Container& container, bool host_network) {
   kube::Container kept{.name = head(container.name),
                        .image = head(container.image, kImageBytesMax)};
   // The command itself may be long. The name of the launcher is all that the check takes from it,
   // and a command that consists of that name is judged alike.
   if (const auto launcher = launcher_of(container)) kept.command.emplace_back(*launcher);
-  kept.resources.requests = judged_resources(container.resources.requests, kOtherResourcesMax);
-  kept.resources.limits = judged_resources(container.resources.limits, 0);
+  kept.ports = judged_ports(container, host_network);
+  kept.resources.requests = judged_resources(container.resources.requests);
+  kept.resources.limits = judged_resources(container.resources.limits);
   keep_hazards(container, kept);
   return kept;
 }
 
-std::vector<kube::Container> judged_containers(const std::vector<kube::Container>& all) {
+std::vector<kube::Container> judged_containers(const std::vector<kube::Container>& all,
+                                               bool host_network) {
   // One more than is possible is refused as all of them would be.
   const std::size_t count = std::min(all.size(), kTemplateContainersMax + 1);
   std::vector<kube::Container> kept;
   kept.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) kept.push_back(judged_container(all[i]));
+  for (std::size_t i = 0; i < count; ++i) {
+    kept.push_back(judged_container(all[i], host_network));
+  }
   return kept;
 }
 
@@ -105,8 +115,12 @@ void keep_hazards(const kube::Container& from, kube::Container& to) {
 kube::PodSpec judged_spec(kube::PodSpec spec) {
   kube::PodSpec kept;
   kept.node_name = head(spec.node_name);
-  kept.init_containers = judged_containers(spec.init_containers);
-  kept.containers = judged_containers(spec.containers);
+  kept.init_containers = judged_containers(spec.init_containers, spec.host_network);
+  kept.containers = judged_containers(spec.containers, spec.host_network);
+  kept.host_network = spec.host_network;
+  // Only whether they are there is read.
+  if (spec.resources) kept.resources.emplace();
+  kept.resource_claims = presence(spec.resource_claims);
   kept.restart_policy = head(spec.restart_policy);
   kept.termination_grace_period_seconds = spec.termination_grace_period_seconds;
   kept.active_deadline_seconds = spec.active_deadline_seconds;

@@ -52,6 +52,21 @@ json selector(std::size_t count, const std::string& value) {
   return all;
 }
 
+json many_resources() {
+  json all = json::object();
+  for (int i = 0; i < 3'000; ++i) all["example.com/d" + std::to_string(i)] = "1";
+  return all;
+}
+
+// Those from `first` on are ports of the node; 0 = none is.
+json many_ports(int first) {
+  json all = json::array();
+  for (int i = 1; i < 3'000; ++i) {
+    all.push_back({{"containerPort", i}, {"hostPort", first > 0 && i >= first ? i : 0}});
+  }
+  return all;
+}
+
 // The operator keeps the judged part only. A template that is refused as a whole and legal in its
 // part would start pods that cannot be frozen; the other way round, a legal job would be refused.
 // Each template is near some check, with texts that are far too long wherever one may stand.
@@ -86,6 +101,13 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
       template_with({}, {{"resources",
                           {{"requests", {{"cpu", "1500m"}, {"memory", "1Gi"}, {"x/y", "1"}}},
                            {"limits", {{"cpu", "3"}, {"memory", "2Gi"}}}}}}),
+      template_with({}, {{"resources", {{"limits", many_resources()}}}}),
+      template_with({{"resources", {{"requests", {{"cpu", "3"}}}}}}),
+      template_with({{"resourceClaims", json::array({{{"name", kLong}}})}}),
+      template_with({{"hostNetwork", true}}, {{"ports", many_ports(0)}}),
+      template_with({}, {{"ports", many_ports(0)}}),
+      template_with({}, {{"ports", many_ports(70)}}),
+      template_with({}, {{"resources", {{"limits", {{"ephemeral-storage", "5Gi"}}}}}}),
   };
   int refused = 0;
   for (const kube::RawJson& whole : templates) {
@@ -105,14 +127,15 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
       const PodShape b = shape_of(kube::decode_template(judged).value().spec, from, problems);
       EXPECT_EQ(a.cpus, b.cpus) << shown;
       EXPECT_EQ(a.memory, b.memory) << shown;
+      EXPECT_EQ(a.disk, b.disk) << shown;
     }
     EXPECT_EQ(judged_template(judged), judged) << "judging what was judged: " << shown;
   }
-  // Of 25. The other seven are near misses: nothing special, a file called srun.log, a preStop hook
+  // Of 32. The other eight are near misses: nothing special, a file called srun.log, a preStop hook
   // by HTTP, 32 containers, 64 entries of each list, a long grace period (which depends on
-  // KillWait, and is judged elsewhere), and plain amounts. A table in which all were refused would
-  // show less.
-  EXPECT_EQ(refused, 18);
+  // KillWait, and is judged elsewhere), ports of the pod's own network, and ephemeral storage. A
+  // table in which all were refused would show less.
+  EXPECT_EQ(refused, 24);
 }
 
 // The facts of its template are kept of each job of a partition.

@@ -140,14 +140,17 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
 }  // namespace
 
 // As kube-scheduler counts: init containers run one after the other before the others, so the
-// largest of them counts against the sum; sidecars run beside them.
+// largest of them counts against the sum; sidecars run beside them. An amount of the pod as a whole
+// takes the place of both.
 kube::Bytes memory_request(const kube::Pod& pod) {
   if (is_finished(pod)) return kube::Bytes{0};
-  const auto request = [](const kube::Container& container) {
-    const auto& resources = container.resources;
+  const auto requested = [](const kube::ResourceRequirements& resources) {
     return (resources.requests.contains("memory") ? memory_of(resources.requests)
                                                   : memory_of(resources.limits))
         .value();
+  };
+  const auto request = [&](const kube::Container& container) {
+    return requested(container.resources);
   };
   // A pod may name any amounts, in any number of containers.
   const auto bounded = [](std::int64_t bytes) {
@@ -165,8 +168,9 @@ kube::Bytes memory_request(const kube::Pod& pod) {
       init = std::max(init, bounded(request(container)));
     }
   }
-  return kube::Bytes{
-      bounded(std::max(containers, init) + bounded(memory_of(pod.spec.overhead).value()))};
+  const std::int64_t whole = pod.spec.resources ? bounded(requested(*pod.spec.resources)) : 0;
+  return kube::Bytes{bounded((whole > 0 ? whole : std::max(containers, init)) +
+                             bounded(memory_of(pod.spec.overhead).value()))};
 }
 
 // kubelet's word comes first: it is the newer one when an agent has died.

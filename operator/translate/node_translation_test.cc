@@ -40,6 +40,17 @@ TEST(NodeTranslation, MemoryIsWhatForeignPodsAndTheReserveLeave) {
   EXPECT_EQ(verdict.spec.features, (std::vector<std::string>{"disk", "disk=ssd", "gpu"}));
 }
 
+// An amount of the pod as a whole stands in for those of its containers, as kubelet counts.
+TEST(NodeTranslation, AForeignPodTakesWhatItAsksForAsAWhole) {
+  const auto pod = kube::decode<kube::Pod>(
+      {{"metadata", {{"name", "p"}}},
+       {"spec",
+        {{"resources", {{"requests", {{"memory", "3Gi"}}}}},
+         {"containers",
+          json::array({{{"name", "a"}, {"resources", {{"requests", {{"memory", "1Gi"}}}}}}})}}}});
+  EXPECT_EQ(memory_request(pod.value()), kube::Bytes{3LL << 30});
+}
+
 // kubelet refuses a pod above its limit after the gang has been started. More foreign pods than the
 // limit leave none, and not a negative number.
 TEST(NodeTranslation, PodsAreWhatForeignPodsLeaveOfKubeletsLimit) {

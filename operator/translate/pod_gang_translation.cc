@@ -114,8 +114,8 @@ class Translator {
   Size check_size() {
     const std::int64_t least = std::max(group_.min_member.value_or(1), 1);
     if (least > kGangPodsMax) {
-      problem(gang_text() + ": spec.minMember: " + std::to_string(least) +
-              " is more than the " + std::to_string(kGangPodsMax) + " pods that a gang may have");
+      problem(gang_text() + ": spec.minMember: " + std::to_string(least) + " is more than the " +
+              std::to_string(kGangPodsMax) + " pods that a gang may have");
     }
     const std::string text = annotation(first_, kube::kAnnotationPods);
     if (text.empty()) return {.pods = least, .is_least = gang_.by == GangName::By::kPodGroup};
@@ -171,8 +171,9 @@ class Translator {
           "spec.priorityClassName: kube-scheduler would evict other pods from the gang's nodes for "
           "it; use a class with preemptionPolicy: Never, or none");
     }
-    // The two maxima may come from different pods: each slot holds the most of either.
-    shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory)};
+    // The maxima may come from different pods: each slot holds the most of each.
+    shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory),
+              std::max(shape_.disk, shape.disk)};
     for (std::string& sentence : found) {
       // The check speaks of the template of a Job of ours, which the author of these pods has never
       // seen.
@@ -199,19 +200,8 @@ class Translator {
   }
 
   // Gangs that take turns are all bound to the node at the same time, and kubelet admits them by
-  // the sum of their requests. So a pod may request 1m for each CPU that it uses, and nothing that
-  // cannot be shared, such as a GPU.
+  // the sum of their requests. So a pod may request 1m for each CPU that it uses.
   static void check_requests(const kube::Pod& pod, std::int64_t cpus, Sentences& found) {
-    for (const auto* containers : {&pod.spec.containers, &pod.spec.init_containers}) {
-      for (const kube::Container& container : *containers) {
-        for (const auto& [name, quantity] : container.resources.requests) {
-          if (name == "cpu" || name == "memory" || name == "ephemeral-storage") continue;
-          if (quantity.milli() == 0) continue;
-          found.push_back("container " + container.name + ": resources.requests: " + name +
-                          " cannot be shared by gangs that take turns; remove it");
-        }
-      }
-    }
     // All containers count, init containers too. The node's accounting counts the larger of the two
     // groups, which is never more than this sum.
     const std::int64_t milli = cpu_requests_of(pod.spec).value();
@@ -354,9 +344,9 @@ GangName gang_of(const kube::Labels& labels, bool heeds_groups) {
   // Our own label decides even if labels of the plugin are there, too: users who write ours ask for
   // us, whereas a workload controller may set the plugin's for another scheduler.
   using By = GangName::By;
-  for (const auto& [key, by] : {std::pair{kube::kLabelGang, By::kJobName},
-                                std::pair{kube::kLabelPodGroup, By::kPodGroup},
-                                std::pair{kube::kLabelPodGroupBefore, By::kPodGroup}}) {
+  for (const auto& [key, by] :
+       {std::pair{kube::kLabelGang, By::kJobName}, std::pair{kube::kLabelPodGroup, By::kPodGroup},
+        std::pair{kube::kLabelPodGroupBefore, By::kPodGroup}}) {
     if (by == By::kPodGroup && !heeds_groups) break;
     const auto label = labels.find(std::string{key});
     if (label != labels.end() && !label->second.empty()) return {by, label->second};

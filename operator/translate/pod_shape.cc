@@ -1,5 +1,6 @@
 #include "operator/translate/pod_shape.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "operator/translate/units.h"
@@ -23,41 +24,65 @@ const kube::Quantity* amount_in(const kube::ResourceList& list, const char* name
   return found == list.end() ? nullptr : &found->second;
 }
 
+// What one container has; 0 of what it does not name.
+struct Amounts {
+  std::int64_t milli_cpus = 0;
+  std::int64_t memory = 0;  // bytes
+  std::int64_t disk = 0;    // bytes
+};
+
+Amounts amounts_of(const kube::ResourceRequirements& resources, PodCpus from) {
+  const auto& [requests, limits] = resources;
+  const auto first_of = [](const kube::ResourceList& first, const kube::ResourceList& second,
+                           const char* name) {
+    const kube::Quantity* amount = amount_in(first, name);
+    return amount != nullptr ? amount : amount_in(second, name);
+  };
+  Amounts amounts;
+  const kube::Quantity* cpu =
+      from == PodCpus::kLimits ? amount_in(limits, "cpu") : first_of(requests, limits, "cpu");
+  if (cpu != nullptr) add_amount(amounts.milli_cpus, cpu->milli());
+  const kube::Quantity* memory = first_of(limits, requests, "memory");
+  if (memory != nullptr) add_amount(amounts.memory, memory->bytes().value());
+  const kube::Quantity* disk = first_of(requests, limits, "ephemeral-storage");
+  if (disk != nullptr) add_amount(amounts.disk, disk->bytes().value());
+  return amounts;
+}
+
 }  // namespace
 
-// Init containers do not count: the shape is what the tasks of the job have while they run.
 PodShape shape_of(const kube::PodSpec& pod, PodCpus from, std::vector<std::string>& problems) {
-  std::int64_t milli_cpus = 0;
-  std::int64_t memory = 0;
+  Amounts sum;
   for (const kube::Container& container : pod.containers) {
-    const kube::ResourceList& requests = container.resources.requests;
-    const kube::ResourceList& limits = container.resources.limits;
-    const kube::Quantity* cpu = amount_in(limits, "cpu");
-    if (from == PodCpus::kRequestsFirst && amount_in(requests, "cpu") != nullptr) {
-      cpu = amount_in(requests, "cpu");
-    }
-    if (cpu != nullptr) add_amount(milli_cpus, cpu->milli());
-    const kube::Quantity* bytes = amount_in(limits, "memory");
-    if (bytes == nullptr) bytes = amount_in(requests, "memory");
-    if (bytes != nullptr) add_amount(memory, bytes->bytes().value());
+    const Amounts one = amounts_of(container.resources, from);
+    add_amount(sum.milli_cpus, one.milli_cpus);
+    add_amount(sum.memory, one.memory);
+    add_amount(sum.disk, one.disk);
+  }
+  for (const kube::Container& container : pod.init_containers) {
+    const Amounts one = amounts_of(container.resources, from);
+    sum = {std::max(sum.milli_cpus, one.milli_cpus), std::max(sum.memory, one.memory),
+           std::max(sum.disk, one.disk)};
   }
   PodShape shape;
   // Whole CPUs, rounded up: two containers of 750m are two CPUs, and so is one of 1500m.
-  const std::int64_t cpus = kube::Quantity::from_milli(milli_cpus).units();
+  const std::int64_t cpus = kube::Quantity::from_milli(sum.milli_cpus).units();
   if (cpus > kPodCpusMax) {
     problems.push_back(kOfAllContainers + std::to_string(cpus) + " CPUs, more than " +
                        std::to_string(kPodCpusMax) + " are not possible; use fewer");
   } else if (cpus > 0) {
     shape.cpus = cpus;
   }
-  if (memory > kMemoryBytesMax) {
+  if (sum.memory > kMemoryBytesMax) {
     problems.push_back(kOfAllContainers + std::string{"more than "} +
                        kube::format_bytes(kube::Bytes{kMemoryBytesMax}) +
                        " of memory, which is not possible; use less");
   } else {
     // 0 is legal and says that no container names any: the partition's default holds then.
-    shape.memory = memory;
+    shape.memory = sum.memory;
   }
+  // No node has as much as the bound, so a pod that asks for more still finds none.
+  shape.disk = std::min(sum.disk, kMemoryBytesMax);
   return shape;
 }
 
@@ -74,6 +99,7 @@ kube::MilliCpu cpu_requests_of(const kube::PodSpec& pod) {
 
 void set_shape(const PodShape& shape, kube::JobSpec& spec) {
   spec.resources.cpus_per_task = static_cast<std::int32_t>(shape.cpus);
+  if (shape.disk > 0) spec.placement.tmp_disk = kube::Bytes{shape.disk};
   if (shape.memory == 0) return;
   // Memory for each CPU, in whole MiB and rounded up, so that all CPUs together have at least what
   // the pod uses.

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "operator/translate/freeze_hazards.h"
+#include "operator/translate/pod_shape.h"
+#include "operator/translate/uncounted.h"
 #include "slurm/launchers.h"
 
 namespace control {
@@ -176,6 +178,9 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
   check_containers(spec.init_containers, "initContainers", names, facts);
   check_containers(spec.containers, "containers", names, facts);
   check_pod(spec, raw.contains("spec") ? raw["spec"] : nlohmann::json::object(), facts.problems);
+  for (std::string& problem : uncounted_of(spec, kSpec)) {
+    facts.problems.push_back(std::move(problem));
+  }
   // Empty if it was refused above as too large.
   if (is_small(spec.node_selector)) facts.node_selector = spec.node_selector;
   if (is_small(spec.tolerations)) facts.tolerations = spec.tolerations;
@@ -187,6 +192,14 @@ TemplateFacts check_template(const kube::RawJson& pod_template) {
                                                 ? std::nullopt
                                                 : std::optional{limit->second.bytes()}});
   }
+  for (const kube::Container& container : spec.init_containers) {
+    const auto limit = container.resources.limits.find("memory");
+    if (limit == container.resources.limits.end()) continue;
+    facts.init_memory = std::max(facts.init_memory, limit->second.bytes());
+  }
+  // Its sentences are about amounts that the job does not take from the template.
+  std::vector<std::string> ignored;
+  facts.disk = kube::Bytes{shape_of(spec, PodCpus::kRequestsFirst, ignored).disk};
   return facts;
 }
 

@@ -1,0 +1,73 @@
+#include "operator/translate/uncounted.h"
+
+#include <algorithm>
+#include <set>
+
+namespace control {
+namespace {
+
+// The advice is the same for all devices, however they are asked for.
+constexpr std::string_view kShared =
+    " not counted yet, so two gangs would share them; remove it, or run the pods without kubegang";
+
+void check_container(const kube::Container& container, const std::string& where, bool host_network,
+                     std::vector<std::string>& problems) {
+  // The API server copies a limit of such a resource to the request of a pod, not of a template.
+  std::set<std::string> names;
+  for (const auto* list : {&container.resources.requests, &container.resources.limits}) {
+    for (const auto& [name, quantity] : *list) {
+      if (!is_counted(name) && quantity.milli() != 0) names.insert(name);
+    }
+  }
+  std::size_t told = 0;
+  for (const std::string& name : names) {
+    if (told++ == kUncountedToldMax) break;
+    problems.push_back(where + ".resources: \"" + name +
+                       "\": " + (name.starts_with("hugepages-") ? "huge pages" : "devices") +
+                       " are" + std::string{kShared});
+  }
+  const kube::ContainerPort* port = port_of_node(container, host_network);
+  if (port == nullptr) return;
+  const int number = port->host_port != 0 ? port->host_port : port->container_port;
+  problems.push_back(where + ".ports: port " + std::to_string(number) +
+                     " of the node is not counted, so two pods that need it could get one node; " +
+                     (host_network ? "remove it from the list, a pod with hostNetwork can open "
+                                     "ports that it does not list"
+                                   : "remove hostPort"));
+}
+
+}  // namespace
+
+bool is_counted(std::string_view resource) {
+  return resource == "cpu" || resource == "memory" || resource == "ephemeral-storage";
+}
+
+const kube::ContainerPort* port_of_node(const kube::Container& container, bool host_network) {
+  const auto found = std::ranges::find_if(container.ports, [&](const kube::ContainerPort& port) {
+    return host_network || port.host_port != 0;
+  });
+  return found == container.ports.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> uncounted_of(const kube::PodSpec& spec, std::string_view prefix) {
+  std::vector<std::string> problems;
+  const std::string begin{prefix};
+  if (spec.resources) {
+    problems.push_back(begin +
+                       "resources: those of a pod as a whole are not counted; name them in the "
+                       "pod's containers instead");
+  }
+  if (!spec.resource_claims.empty()) {
+    problems.push_back(begin + "resourceClaims: devices are" + std::string{kShared});
+  }
+  for (const auto& [list, containers] :
+       {std::pair{"initContainers", &spec.init_containers}, {"containers", &spec.containers}}) {
+    for (std::size_t i = 0; i < containers->size(); ++i) {
+      check_container((*containers)[i], begin + list + "[" + std::to_string(i) + "]",
+                      spec.host_network, problems);
+    }
+  }
+  return problems;
+}
+
+}  // namespace control

@@ -1,0 +1,30 @@
+// What a pod may ask for that nobody counts. kubelet refuses or ignores a pod that names its node
+// and asks for more of it than there is, and what two gangs have at the same time cannot be taken
+// from one of them by freezing it. So each of it is refused, with the same sentence for Jobs, batch
+// Jobs and pods behind our gate. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kube/api/pod.h"
+
+namespace control {
+
+// CPU and memory (pod_shape.h), and ephemeral storage, which is a filter as sbatch's --tmp.
+bool is_counted(std::string_view resource);
+
+// At most so many resources of a container are named.
+inline constexpr std::size_t kUncountedToldMax = 4;
+
+// Returns the first port of the container that it takes of its node; null if it takes none. In the
+// node's network each port that is listed is one.
+const kube::ContainerPort* port_of_node(const kube::Container& container, bool host_network);
+
+// Returns whole sentences, each of which begins with `prefix` and the name of a field of the pod's
+// spec; empty if everything that the pod asks for is counted.
+std::vector<std::string> uncounted_of(const kube::PodSpec& spec, std::string_view prefix);
+
+}  // namespace control
