@@ -30,10 +30,19 @@ kube::RawJson presence(const kube::RawJson& field) {
   return field.empty() ? kube::RawJson{} : kPresent;
 }
 
-// Only exec hooks are judged (freeze_hazards.h).
-std::optional<kube::LifecycleHandler> presence(const std::optional<kube::LifecycleHandler>& hook) {
+// Of hooks that stop a container exec alone is judged (freeze_hazards.h), of hooks that start one
+// whether there is one (template_check.cc).
+std::optional<kube::LifecycleHandler> judged_pre_stop(
+    const std::optional<kube::LifecycleHandler>& hook) {
   if (!hook || hook->exec.empty()) return std::nullopt;
   return kube::LifecycleHandler{.exec = presence(hook->exec)};
+}
+std::optional<kube::LifecycleHandler> judged_post_start(
+    const std::optional<kube::LifecycleHandler>& hook) {
+  if (!hook) return std::nullopt;
+  if (!hook->exec.empty()) return kube::LifecycleHandler{.exec = presence(hook->exec)};
+  // One kind stands for the others; without any the hook would be lost in the JSON.
+  return kube::LifecycleHandler{.sleep = kube::RawJson{Json{{"dropped", true}}}};
 }
 
 // Keeps what is counted, and as much of the rest as is refused by name.
@@ -105,8 +114,8 @@ void keep_hazards(const kube::Container& from, kube::Container& to) {
   to.liveness_probe = presence(from.liveness_probe);
   to.startup_probe = presence(from.startup_probe);
   if (!from.lifecycle) return;
-  kube::Lifecycle hooks{.post_start = presence(from.lifecycle->post_start),
-                        .pre_stop = presence(from.lifecycle->pre_stop)};
+  kube::Lifecycle hooks{.post_start = judged_post_start(from.lifecycle->post_start),
+                        .pre_stop = judged_pre_stop(from.lifecycle->pre_stop)};
   if (hooks.post_start || hooks.pre_stop) to.lifecycle = std::move(hooks);
 }
 

@@ -80,6 +80,8 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
       template_with({}, {{"livenessProbe", probe}, {"startupProbe", probe}}),
       template_with({}, {{"lifecycle", {{"preStop", probe}, {"postStart", probe}}}}),
       template_with({}, {{"lifecycle", {{"preStop", {{"httpGet", {{"path", kLong}}}}}}}}),
+      template_with({}, {{"lifecycle", {{"postStart", {{"httpGet", {{"path", kLong}}}}}}}}),
+      template_with({}, {{"lifecycle", {{"postStart", {{"sleep", {{"seconds", 9}}}}}}}}),
       template_with({}, {{"restartPolicy", "Always"}}),
       template_with({{"initContainers", json::array({{{"name", "main"}, {"image", kLong}}})}}),
       template_with({{"containers", numbered_containers(32)}}),
@@ -131,11 +133,11 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
     }
     EXPECT_EQ(judged_template(judged), judged) << "judging what was judged: " << shown;
   }
-  // Of 32. The other eight are near misses: nothing special, a file called srun.log, a preStop hook
+  // Of 34. The other eight are near misses: nothing special, a file called srun.log, a preStop hook
   // by HTTP, 32 containers, 64 entries of each list, a long grace period (which depends on
   // KillWait, and is judged elsewhere), ports of the pod's own network, and ephemeral storage. A
   // table in which all were refused would show less.
-  EXPECT_EQ(refused, 24);
+  EXPECT_EQ(refused, 26);
 }
 
 // The facts of its template are kept of each job of a partition.

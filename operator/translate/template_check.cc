@@ -43,6 +43,14 @@ void check_container(const kube::Container& container, const std::string& where,
     problems.push_back(where + "." + std::string{hazard.field} + ": " + std::string{hazard.why} +
                        "; remove it");
   }
+  // A hook of another kind starts nothing in the pod, but kubelet does not report a container as
+  // running before the hook has returned, and until then the pod is not frozen.
+  const bool has_post_start = container.lifecycle && container.lifecycle->post_start;
+  if (has_post_start && container.lifecycle->post_start->exec.empty()) {
+    problems.push_back(where +
+                       ".lifecycle.postStart: the pod takes no turns while the hook is called; "
+                       "remove it");
+  }
   if (container.restart_policy) {
     problems.push_back(where + ".restartPolicy: \"" + *container.restart_policy +
                        "\": containers of a job are not restarted by kubelet; remove it");
