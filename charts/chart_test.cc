@@ -557,6 +557,23 @@ TEST_F(Chart, OnlyTheOperatorGivesPodsAJobAsTheirController) {
   EXPECT_EQ(policy["validations"][0]["expression"], is_operator);
 }
 
+// What a job's pod was given for the start stays as it is, whoever may patch it. The resources of a
+// pod are changed by a subresource, which a rule about pods alone does not see. (What is denied:
+// e2e/kubernetes/policies/roles.sh.)
+TEST_F(Chart, CpusDeadlineAndResourcesOfAJobsPodDoNotChange) {
+  const json policy = find(render(), "ValidatingAdmissionPolicy/kubegang-cpu-sets")["spec"];
+  EXPECT_EQ(policy["/matchConstraints/objectSelector/matchExpressions/0/key"_json_pointer],
+            "kubegang.io/job");
+  EXPECT_EQ(policy["/matchConstraints/resourceRules/0/resources"_json_pointer],
+            json::parse(R"(["pods", "pods/resize"])"));
+  std::string all;
+  for (const json& each : policy["validations"]) all += each["expression"].get<std::string>() + " ";
+  for (const char* part : {"kubegang.io/cpuset", "kubegang.io/job", "activeDeadlineSeconds",
+                           "request.?subResource.orValue('') != 'resize'"}) {
+    EXPECT_THAT(all, testing::HasSubstr(part));
+  }
+}
+
 // By whichever label a gated pod names its gang, its author is asked for the same rights.
 TEST_F(Chart, AuthorsOfPodsOfPodGroupsAreAskedAsThoseOfOtherGatedPods) {
   const Objects objects = render(set({"adoption.pods=true", "adoption.podGroups=true"}));

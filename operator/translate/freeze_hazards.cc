@@ -8,8 +8,6 @@ namespace {
 constexpr std::string_view kProbeFails = "a frozen pod fails its probe and would be restarted";
 constexpr std::string_view kCannotStart = "a command cannot be started in a frozen pod";
 constexpr std::string_view kCannotRestart = "a container cannot be started in a frozen pod";
-constexpr std::string_view kDeadline =
-    "the time goes on while a pod is frozen, and kubelet ends it";
 
 }  // namespace
 
@@ -30,12 +28,9 @@ std::vector<FreezeHazard> freeze_hazards(const kube::Container& container) {
   return hazards;
 }
 
-// The order is that in which a user would look: the pod, then the restarts, then what single
-// containers have. One reason is enough, since each of them alone keeps the pod from being frozen.
+// The order is that in which a user would look: the restarts, then what single containers have. One
+// reason is enough, since each of them alone keeps the pod from being frozen.
 std::optional<std::string> why_never_frozen(const kube::PodSpec& spec) {
-  if (spec.active_deadline_seconds) {
-    return "activeDeadlineSeconds is set (" + std::string{kDeadline} + ")";
-  }
   for (const kube::Container& container : spec.init_containers) {
     // An init container that kubelet restarts is a sidecar (KEP-753). It may end and begin again at
     // any time, and a start in a frozen cgroup does not finish before the thaw.
