@@ -569,7 +569,8 @@ TEST_F(Chart, CpusDeadlineAndResourcesOfAJobsPodDoNotChange) {
   std::string all;
   for (const json& each : policy["validations"]) all += each["expression"].get<std::string>() + " ";
   for (const char* part : {"kubegang.io/cpuset", "kubegang.io/job", "activeDeadlineSeconds",
-                           "request.?subResource.orValue('') != 'resize'"}) {
+                           "request.?subResource.orValue('') != 'resize'",
+                           "oldObject.metadata.?ownerReferences.orValue([]).all("}) {
     EXPECT_THAT(all, testing::HasSubstr(part));
   }
 }

@@ -43,6 +43,7 @@ deny "carl takes the label off first" "$fixed" as carl label pod one-0 -n team-a
 deny "carl gives the pod to another job" "$fixed" as carl label pod one-0 -n team-a --overwrite kubegang.io/job=two
 deny "the administrator moves it" "$fixed" k annotate pod one-0 -n team-a --overwrite kubegang.io/cpuset=2-3
 deny "anna gives the pod a deadline" "activeDeadlineSeconds of a job's pod does not change" as anna patch pod one-0 -n team-a --type=merge -p '{"spec": {"activeDeadlineSeconds": 99999999}}'
+deny "anna takes the pod from its job" "a job's pod keeps its Job as its controller" as anna patch pod one-0 -n team-a --type=json -p '[{"op": "remove", "path": "/metadata/ownerReferences"}]'
 k create -f <(owners='' pod one-r "$on_n1" 'resources: {requests: {cpu: 1m, memory: 64Mi}, limits: {cpu: 1, memory: 64Mi}}') >/dev/null
 deny "the administrator gives the pod more CPUs" "the resources of a job's pod do not change" k patch pod one-r -n team-a --subresource=resize --type=strategic -p '{"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "64"}}}]}}'
 k delete pod one-r -n team-a --wait=false >/dev/null
