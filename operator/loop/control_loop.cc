@@ -130,9 +130,12 @@ void ControlLoop::note_change(const std::string& job_uid) {
     adopted_.observe_job(*job);
     gated_.observe_job(*job);
     notes_.observe(job_uid, suspension_of(*job), now_);
+    // From now on, if it has become ready.
+    if (unsliced_.observe_job(job_uid, job->start.never_frozen)) count_unsliced(*job);
   } else {
     counts_.forget(job_uid);
     run_times_.forget(job_uid);
+    unsliced_.observe_job(job_uid, false);
     notes_.forget(job_uid);
   }
 }

@@ -165,6 +165,7 @@ class ControlLoop {
   std::optional<sched::JobId> listed_in_rotation(const kube::TimetablePod& pod,
                                                  base::Instant as_of);
   void restore_unsliced();
+  void restore_never_frozen();
   void number_anew(JobRecord& job);
   void restore_usage();
   std::optional<sched::EndedJob> ended_job(const kube::Job& job);

@@ -88,6 +88,7 @@ void ControlLoop::restore() {
   scheduler_.restore(std::move(restored), published_plans());
   restore_usage();
   restore_unsliced();
+  restore_never_frozen();
   // 5. pods that were decided and not made, endings that were stored and not carried out
   jobs_.touch_all();
   report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
@@ -382,6 +383,16 @@ void ControlLoop::restore_unsliced() {
   for (const auto& [uid, time] : more) {
     if (time > base::Duration{0}) scheduler_.tell(sched::JobRan{jobs_.find(uid)->id, time});
   }
+}
+
+// Their pods are looked at later. What they ran since the leader before has stored their times is
+// counted then.
+void ControlLoop::restore_never_frozen() {
+  jobs_.for_each_unfinished([this](const JobRecord& job) {
+    const kube::JobStatus& status = job.wanted();
+    if (!job.is_allocated() || !kube::is_true(status.conditions, kube::kNeverFrozen)) return;
+    if (status.run_time) unsliced_.restore_job(job.uid, *status.run_time);
+  });
 }
 
 }  // namespace control

@@ -42,6 +42,20 @@ bool UnslicedTime::observe(const std::string& node, bool unsliced) {
   return changed;
 }
 
+bool UnslicedTime::observe_job(const std::string& uid, bool never_frozen) {
+  if (never_frozen) {
+    never_frozen_.insert(uid);
+  } else {
+    never_frozen_.erase(uid);
+  }
+  return never_frozen;
+}
+
+void UnslicedTime::restore_job(const std::string& uid, const kube::RunTime& stored) {
+  never_frozen_.insert(uid);
+  jobs_[uid] = {stored.as_of, stored.elapsed};
+}
+
 void UnslicedTime::count(base::Instant now, const Sources& sources) {
   if (counts_nobody() || now < counted_at_ + kCountEvery) return;
   counted_at_ = now;
@@ -50,6 +64,7 @@ void UnslicedTime::count(base::Instant now, const Sources& sources) {
   for (const std::string& node : nodes_) {
     for (const std::string& uid : sources.jobs_on(node)) is_there[uid] = true;
   }
+  for (const std::string& uid : never_frozen_) is_there[uid] = true;
   for (const auto& [uid, there] : is_there) count_job(uid, there, now, sources);
 }
 
@@ -61,7 +76,8 @@ void UnslicedTime::count_job(const std::string& uid, bool is_there, base::Instan
     if (more > base::Duration{0}) sources.ran(uid, more);
   }
   // 2. from here on it is counted, unless it has left such nodes or no run time passes
-  const auto run_time = is_there ? sources.run_time(uid) : std::nullopt;
+  const bool is_counted = is_there || never_frozen_.contains(uid);
+  const auto run_time = is_counted ? sources.run_time(uid) : std::nullopt;
   if (run_time) {
     jobs_[uid] = {now, *run_time};
   } else {

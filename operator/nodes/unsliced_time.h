@@ -1,7 +1,9 @@
 // UnslicedTime: on a node that does not slice all pods run, also those that are off by the
 // timetable, and that counts as run time of their jobs (architecture.md 3). A job whose nodes
 // differ counts as running when one of them does not slice. is_unsliced() says which nodes those
-// are; the scheduler's clock follows the timetable and does not know.
+// are; the scheduler's clock follows the timetable and does not know. A job whose pods are never
+// frozen (condition NeverFrozen) runs all the time wherever it is, so it is counted likewise:
+// nobody gets more than a share by being unfreezable.
 #pragma once
 
 #include <functional>
@@ -31,7 +33,11 @@ class UnslicedTime {
   // Takes the present value of is_unsliced(). Returns true if it has changed.
   bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
-  bool counts_nobody() const { return nodes_.empty() && jobs_.empty(); }
+  // Whether the job's pods are never frozen. Returns the same.
+  bool observe_job(const std::string& uid, bool never_frozen);
+  // Of such a job: the run time that the leader before has stored, as of then.
+  void restore_job(const std::string& uid, const kube::RunTime& stored);
+  bool counts_nobody() const { return nodes_.empty() && jobs_.empty() && never_frozen_.empty(); }
   const std::set<std::string>& nodes() const { return nodes_; }
 
   // Every ten seconds, and at once when `observe` returned true: reports for each job on such a
@@ -39,7 +45,7 @@ class UnslicedTime {
   // meanwhile, and the end of a job that is beyond its limit.
   void count(base::Instant now, const Sources& sources);
   // The same for one job, at once: before something that may end it. `is_there`: it is on such a
-  // node, and is counted from here on.
+  // node, and is counted from here on, as one is whose pods are never frozen.
   void count_job(const std::string& uid, bool is_there, base::Instant now, const Sources& sources);
   base::Instant next_due() const;
 
@@ -53,7 +59,8 @@ class UnslicedTime {
                                base::Instant now);
 
   std::set<std::string> nodes_;          // that do not slice
-  std::map<std::string, Counted> jobs_;  // on them, by UID
+  std::set<std::string> never_frozen_;   // UIDs of jobs
+  std::map<std::string, Counted> jobs_;  // on those nodes, or of those jobs, by UID
   base::Instant counted_at_{};
 };
 

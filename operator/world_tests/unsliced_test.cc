@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/wellknown.h"
 #include "operator/testing/world.h"
 
 namespace control {
@@ -83,6 +84,51 @@ TEST_F(UnslicedTest, ANewLeaderCountsTheTimeWithoutOne) {
   EXPECT_GT(then.since_start, 180);
   // For the 155 s without slicing the job ran all the time; of the rest it was off for half.
   EXPECT_NEAR(then.suspended, (then.since_start - 155) / 2, 12) << world_.log_tail();
+}
+
+// A webhook gives the pods of the second job a probe, so they are never frozen: it runs in the
+// first one's turns too. What it gets is what it pays: otherwise a label that a webhook goes by
+// would buy the other half of the node. So it is suspended for no time, also while there is no
+// leader, and its limit of 300 s is over 300 s after its start and not 600.
+class NeverFrozenTest : public ::testing::Test {
+ protected:
+  NeverFrozenTest() : world_{{}} {
+    world_.server().set_pod_webhook([](nlohmann::json& pod) {
+      if (pod["metadata"]["labels"].value(std::string{kube::kLabelJob}, "") != "second") return;
+      pod["spec"]["containers"][0]["livenessProbe"] = {{"tcpSocket", {{"port", 80}}}};
+    });
+    world_.apply(linear_config("4s"));
+    world_.apply(partition("batch", force()));
+    world_.apply(gang_job("first", 5, ""));
+    world_.run_for(seconds{6});
+    world_.apply(gang_job("second", 5, "", {{"schedule", {{"timeLimit", "300s"}}}}));
+  }
+  double suspended(const std::string& job) {
+    const kube::JobStatus status = world_.job(job).status;
+    return status.suspend_time ? std::chrono::duration<double>(status.suspend_time->elapsed).count()
+                               : -1;
+  }
+  World world_;
+};
+
+TEST_F(NeverFrozenTest, IsChargedForAllOfItsTime) {
+  world_.run_for(seconds{200});
+  EXPECT_NEAR(suspended("second"), 0, 12) << world_.log_tail();
+  EXPECT_NEAR(suspended("first"), 100, 30) << "of the 200 s, as the status lags behind";
+  ASSERT_NE(world_.state("second"), "Timeout");
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Timeout"; }, seconds{125}))
+      << world_.log_tail();
+}
+
+TEST_F(NeverFrozenTest, IsChargedForTheTimeWithoutALeader) {
+  world_.run_for(seconds{80});
+  world_.take_process().reset();
+  world_.run_for(seconds{100});
+  world_.restart_operator();
+  world_.run_for(seconds{70});
+  EXPECT_NEAR(suspended("second"), 0, 12) << world_.log_tail();
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("second") == "Timeout"; }, seconds{75}))
+      << world_.log_tail();
 }
 
 }  // namespace
