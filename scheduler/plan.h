@@ -36,8 +36,8 @@ struct JobRun {
   JobId job;
   base::Instant from{};
   base::Instant to{};
-  std::shared_ptr<const timetable::Timetable> timetable;  // null = it ran all the time
-  std::uint16_t pod = 0;
+  std::shared_ptr<const timetable::Timeline> timetable;  // null = it ran all the time
+  std::uint32_t pod = 0;
 };
 
 }  // namespace sched

@@ -69,30 +69,36 @@ Status validate_plan(const Timetable& timetable) {
 }
 
 // Index of the slot of the cycle that t is in; also for t before the epoch.
-std::size_t cycle_index(const Timetable& timetable, Instant t) {
+template <typename Pod>
+std::size_t cycle_index(const BasicTimetable<Pod>& timetable, Instant t) {
   return cycle_position(base::slot_of(t, timetable.slice), timetable.cycle.size());
 }
 
 // The plan entry in force at t, or plan.end() when the cycle is.
-auto plan_at(const Timetable& timetable, Instant t) {
-  return std::upper_bound(timetable.plan.begin(), timetable.plan.end(), t,
-                          [](Instant at, const PlanEntry& entry) { return at < entry.until; });
+template <typename Pod>
+auto plan_at(const BasicTimetable<Pod>& timetable, Instant t) {
+  return std::upper_bound(
+      timetable.plan.begin(), timetable.plan.end(), t,
+      [](Instant at, const BasicPlanEntry<Pod>& entry) { return at < entry.until; });
 }
 
 // run(t): the plan's entry that is in force, or else the slot of the cycle. Entries end
 // exclusively, so at `until` the next one holds already.
-const PodSet& set_at(const Timetable& timetable, Instant t) {
+template <typename Pod>
+const std::vector<Pod>& set_at(const BasicTimetable<Pod>& timetable, Instant t) {
   const auto entry = plan_at(timetable, t);
   return entry != timetable.plan.end() ? entry->run : timetable.cycle[cycle_index(timetable, t)];
 }
 
-bool contains(const PodSet& set, std::uint16_t pod) {
+template <typename Pod>
+bool contains(const std::vector<Pod>& set, Pod pod) {
   return std::binary_search(set.begin(), set.end(), pod);
 }
 
 // Time that `pod` runs by the cycle alone in [from, to): whole slots in closed form, less what lies
 // before `from` in the first, plus what lies before `to` in the last.
-Duration cycle_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
+template <typename Pod>
+Duration cycle_time(const BasicTimetable<Pod>& timetable, Pod pod, Instant from, Instant to) {
   const auto length = static_cast<std::int64_t>(timetable.cycle.size());
   const std::int64_t first = base::slot_of(from, timetable.slice);
   const std::int64_t last = base::slot_of(to, timetable.slice);
@@ -143,11 +149,13 @@ Status validate(const Timetable& timetable) {
   return validate_plan(timetable);
 }
 
-std::span<const std::uint16_t> run_at(const Timetable& timetable, Instant t) {
+template <typename Pod>
+std::span<const Pod> run_at(const BasicTimetable<Pod>& timetable, Instant t) {
   return set_at(timetable, t);
 }
 
-bool runs_at(const Timetable& timetable, std::uint16_t pod, Instant t) {
+template <typename Pod>
+bool runs_at(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod, Instant t) {
   return contains(set_at(timetable, t), pod);
 }
 
@@ -177,7 +185,9 @@ std::optional<Instant> next_change(const Timetable& timetable, Instant t) {
 }
 
 // The plan is walked, entry by entry; behind it the cycle is counted (cycle_time).
-Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, Instant to) {
+template <typename Pod>
+Duration run_time(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod, Instant from,
+                  Instant to) {
   CHECK(from <= to && in_range(from) && in_range(to));
   Duration total{0};
   Instant at = from;
@@ -193,11 +203,12 @@ Duration run_time(const Timetable& timetable, std::uint16_t pod, Instant from, I
 // 1. Walk the plan, entry by entry.
 // 2. Skip as many whole cycles as leave some of the work undone.
 // 3. Walk the cycle in which the work is done.
-std::optional<Instant> when_has_run(const Timetable& timetable, std::uint16_t pod, Instant from,
-                                    Duration work) {
+template <typename Pod>
+std::optional<Instant> when_has_run(const BasicTimetable<Pod>& timetable,
+                                    std::type_identity_t<Pod> pod, Instant from, Duration work) {
   if (work == Duration{0}) return from;
   Instant t = from;
-  for (const PlanEntry& entry : timetable.plan) {  // 1
+  for (const auto& entry : timetable.plan) {  // 1
     if (entry.until <= t) continue;
     if (contains(entry.run, pod)) {
       if (work <= entry.until - t) return t + work;
@@ -207,7 +218,7 @@ std::optional<Instant> when_has_run(const Timetable& timetable, std::uint16_t po
   }
   const auto slots = static_cast<std::int64_t>(timetable.cycle.size());
   const auto running = std::count_if(timetable.cycle.begin(), timetable.cycle.end(),
-                                     [&](const PodSet& set) { return contains(set, pod); });
+                                     [&](const auto& set) { return contains(set, pod); });
   if (running == 0) return std::nullopt;
   // One less than the work, so that a whole number of cycles leaves the last one to be walked: the
   // answer is the first instant at which the work is done, and not the end of the cycle in which it
@@ -240,14 +251,14 @@ namespace {
 //    agree over the sum of their periods agree for ever.
 //
 // REQUIRES: equal slices.
-template <typename Visit>
-void for_each_pair_of_runs(const Timetable& a, const Timetable& b, Instant from,
+template <typename Pod, typename Visit>
+void for_each_pair_of_runs(const BasicTimetable<Pod>& a, const BasicTimetable<Pod>& b, Instant from,
                            const Visit& visit) {
   const auto visit_at = [&](Instant t) { return visit(run_at(a, t), run_at(b, t)); };
   if (!visit_at(from)) return;  // 1
   Instant plans_end = from;
-  for (const Timetable* table : {&a, &b}) {  // 2
-    for (const PlanEntry& entry : table->plan) {
+  for (const auto* table : {&a, &b}) {  // 2
+    for (const auto& entry : table->plan) {
       if (entry.until > from && !visit_at(entry.until)) return;
     }
     if (!table->plan.empty()) plans_end = std::max(plans_end, table->plan.back().until);
@@ -259,7 +270,7 @@ void for_each_pair_of_runs(const Timetable& a, const Timetable& b, Instant from,
   std::size_t i = cycle_position(cycles_from, a.cycle.size());
   std::size_t j = cycle_position(cycles_from, b.cycle.size());
   for (std::size_t left = a.cycle.size() + b.cycle.size(); left > 0; --left) {  // 4
-    const std::span<const std::uint16_t> of_a{a.cycle[i]}, of_b{b.cycle[j]};
+    const std::span<const Pod> of_a{a.cycle[i]}, of_b{b.cycle[j]};
     if (!visit(of_a, of_b)) return;
     i = i + 1 == a.cycle.size() ? 0 : i + 1;
     j = j + 1 == b.cycle.size() ? 0 : j + 1;
@@ -286,28 +297,28 @@ bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint
 }
 
 // Unlike same_from() it looks at all instants, because each pod may differ at another one.
-std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
-                               std::span<const std::uint16_t> pods, Instant from) {
+std::vector<bool> changed_pods(const Timeline& before, const Timeline& now,
+                               std::span<const std::uint32_t> pods, Instant from) {
   std::vector<bool> changed(now.pods_count, true);
   if (before.slice != now.slice) return changed;
   std::vector<bool> is_known(now.pods_count, false);
-  for (const std::uint16_t pod : pods) {
+  for (const std::uint32_t pod : pods) {
     if (pod == kNoPod) continue;
     is_known[pod] = true;
     changed[pod] = false;
   }
   for_each_pair_of_runs(
       before, now, from,
-      [&](std::span<const std::uint16_t> ran, std::span<const std::uint16_t> runs) {
+      [&](std::span<const std::uint32_t> ran, std::span<const std::uint32_t> runs) {
         // Both ascend as pods of `now`: a merge finds the pods that are in one of them only.
         std::size_t j = 0;
-        const auto started_before = [&](std::uint16_t pod) {
+        const auto started_before = [&](std::uint32_t pod) {
           for (; j < runs.size() && runs[j] < pod; ++j) {
             if (is_known[runs[j]]) changed[runs[j]] = true;  // it did not run before
           }
         };
-        for (const std::uint16_t i : ran) {
-          const std::uint16_t pod = pods[i];
+        for (const std::uint32_t i : ran) {
+          const std::uint32_t pod = pods[i];
           if (pod == kNoPod) continue;
           started_before(pod);
           if (j < runs.size() && runs[j] == pod) {
@@ -321,5 +332,14 @@ std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
       });
   return changed;
 }
+
+template std::span<const std::uint16_t> run_at(const Timetable&, Instant);
+template std::span<const std::uint32_t> run_at(const Timeline&, Instant);
+template bool runs_at(const Timetable&, std::uint16_t, Instant);
+template bool runs_at(const Timeline&, std::uint32_t, Instant);
+template Duration run_time(const Timetable&, std::uint16_t, Instant, Instant);
+template Duration run_time(const Timeline&, std::uint32_t, Instant, Instant);
+template std::optional<Instant> when_has_run(const Timetable&, std::uint16_t, Instant, Duration);
+template std::optional<Instant> when_has_run(const Timeline&, std::uint32_t, Instant, Duration);
 
 }  // namespace timetable

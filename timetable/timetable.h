@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "base/result.h"
@@ -28,23 +29,34 @@ inline constexpr base::Duration kSliceMax = std::chrono::seconds{65533};
 inline constexpr base::Instant kInstantMin{base::Duration{-(std::int64_t{1} << 61U)}};
 inline constexpr base::Instant kInstantMax{base::Duration{std::int64_t{1} << 61U}};
 
-// Indexes into the list of pods, ascending, without repetition.
-using PodSet = std::vector<std::uint16_t>;
-
-struct PlanEntry {
-  base::Instant until{};  // exclusive
-  PodSet run{};
-  friend bool operator==(const PlanEntry&, const PlanEntry&) = default;
+// `Pod`: an index into the list of pods.
+template <typename Pod>
+struct BasicPlanEntry {
+  base::Instant until{};   // exclusive
+  std::vector<Pod> run{};  // ascending, without repetition
+  friend bool operator==(const BasicPlanEntry&, const BasicPlanEntry&) = default;
 };
 
-struct Timetable {
+template <typename Pod>
+struct BasicTimetable {
+  using PodSet = std::vector<Pod>;
+  using PlanEntry = BasicPlanEntry<Pod>;
+
   base::Duration slice = std::chrono::seconds{30};
   std::size_t pods_count = 0;
   std::vector<PlanEntry> plan{};  // ascending `until`
   std::vector<PodSet> cycle{};    // at least one slot; {{}} = all frozen
 
-  friend bool operator==(const Timetable&, const Timetable&) = default;
+  friend bool operator==(const BasicTimetable&, const BasicTimetable&) = default;
 };
+
+// Of a node: its pods are kPodsMax at most.
+using Timetable = BasicTimetable<std::uint16_t>;
+using PodSet = Timetable::PodSet;
+using PlanEntry = Timetable::PlanEntry;
+// Of any number of jobs on any number of nodes; a "pod" is a job. The nodes' timetables are cut out
+// of it. The functions below are defined for these two.
+using Timeline = BasicTimetable<std::uint32_t>;
 
 // kInvalidArgument with the reason (an index out of range, an empty cycle, a slice out of range,
 // `until`s that do not ascend or lie outside kInstantMin … kInstantMax, a list over its maximum). A
@@ -54,10 +66,12 @@ base::Status validate(const Timetable& timetable);
 
 // Returns the pods that run at t. Cost: O(log plan). The span is valid as long as the timetable is
 // not changed.
-std::span<const std::uint16_t> run_at(const Timetable& timetable, base::Instant t);
+template <typename Pod>
+std::span<const Pod> run_at(const BasicTimetable<Pod>& timetable, base::Instant t);
 
 // Returns true if the pod runs at t. Cost: O(log plan + log pods).
-bool runs_at(const Timetable& timetable, std::uint16_t pod, base::Instant t);
+template <typename Pod>
+bool runs_at(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod, base::Instant t);
 
 // The position in a cycle of `length` slots at which slot number `slot` stands, also for slots
 // before the epoch. REQUIRES: length > 0.
@@ -73,18 +87,21 @@ std::optional<base::Instant> next_change(const Timetable& timetable, base::Insta
 
 // How long `pod` runs in [from, to), in closed form over the cycle: O(plan + cycle) however far
 // apart the two are. REQUIRES: from <= to.
-base::Duration run_time(const Timetable& timetable, std::uint16_t pod, base::Instant from,
-                        base::Instant to);
+template <typename Pod>
+base::Duration run_time(const BasicTimetable<Pod>& timetable, std::type_identity_t<Pod> pod,
+                        base::Instant from, base::Instant to);
 
 // The earliest t >= from by which `pod` has run for `work` since `from`: the inverse of run_time().
 // Nothing if it never has. Cost: O(plan + cycle). REQUIRES: work >= 0.
-std::optional<base::Instant> when_has_run(const Timetable& timetable, std::uint16_t pod,
-                                          base::Instant from, base::Duration work);
+template <typename Pod>
+std::optional<base::Instant> when_has_run(const BasicTimetable<Pod>& timetable,
+                                          std::type_identity_t<Pod> pod, base::Instant from,
+                                          base::Duration work);
 
 // --- two timetables of the same jobs ---
 
 // No pod: the job is not in the other timetable.
-inline constexpr std::uint16_t kNoPod = 0xffff;
+inline constexpr std::uint32_t kNoPod = 0xffffffff;
 
 // Returns true if two timetables run the same jobs at every t >= from. `pods` says for each pod of
 // `b` which pod of `a` is the same job. Tables of different slices count as different. Cost:
@@ -97,7 +114,7 @@ bool same_from(const Timetable& a, const Timetable& b, std::span<const std::uint
 // `pods` says for each pod of `before` which pod of `now` is the same job, or kNoPod. A pod without
 // a counterpart has changed, and so has every pod if the slices differ. Cost: O((plans + cycles) ×
 // pods). REQUIRES: `pods` ascends where it is not kNoPod.
-std::vector<bool> changed_pods(const Timetable& before, const Timetable& now,
-                               std::span<const std::uint16_t> pods, base::Instant from);
+std::vector<bool> changed_pods(const Timeline& before, const Timeline& now,
+                               std::span<const std::uint32_t> pods, base::Instant from);
 
 }  // namespace timetable

@@ -255,6 +255,22 @@ TEST(Property, AgreesWithAModelThatStepsThroughTime) {
   }
 }
 
+// The same table as that of a component, which is what changed_pods() compares.
+Timeline widened(const Timetable& table) {
+  const auto wide = [](const PodSet& set) { return Timeline::PodSet{set.begin(), set.end()}; };
+  Timeline timeline{.slice = table.slice, .pods_count = table.pods_count};
+  for (const PlanEntry& entry : table.plan) {
+    timeline.plan.push_back({entry.until, wide(entry.run)});
+  }
+  for (const PodSet& run : table.cycle) timeline.cycle.push_back(wide(run));
+  return timeline;
+}
+
+std::vector<bool> changed(const Timetable& before, const Timetable& now,
+                          const std::vector<std::uint32_t>& pods, Instant from) {
+  return changed_pods(widened(before), widened(now), pods, from);
+}
+
 // Goal: same_from and changed_pods look at enough instants, and at no others. Method: pairs of
 // tables that are often equal from some instant on, compared with a model that steps through time
 // until both have repeated.
@@ -286,7 +302,7 @@ TEST(Property, ComparesTwoTimetablesAsAModelDoes) {
     }
     std::vector<std::uint16_t> pods(a.pods_count);
     for (std::uint16_t pod = 0; pod < a.pods_count; ++pod) pods[pod] = pod;
-    ASSERT_EQ(changed_pods(a, b, pods, from), want);
+    ASSERT_EQ(changed(a, b, {pods.begin(), pods.end()}, from), want);
     const bool same = std::count(want.begin(), want.end(), true) == 0;
     ASSERT_EQ(same_from(a, b, pods, from), same);
     same_count += same ? 1 : 0;
@@ -304,8 +320,15 @@ TEST(Comparison, GoesByJobsAndNotByPods) {
   EXPECT_FALSE(same_from(a, swapped, std::vector<std::uint16_t>{0, 1}, at(seconds{0})));
   // Pod 0 is gone, pod 1 is pod 0 now, and a new one has come.
   const Timetable later{.slice = seconds{1}, .pods_count = 2, .cycle = {{1}, {0}}};
-  EXPECT_EQ(changed_pods(a, later, std::vector<std::uint16_t>{kNoPod, 0}, at(seconds{0})),
-            (std::vector<bool>{false, true}));
+  EXPECT_EQ(changed(a, later, {kNoPod, 0}, at(seconds{0})), (std::vector<bool>{false, true}));
+}
+
+// A component may have more jobs than a node has pods.
+TEST(Comparison, NumbersMoreJobsThanANodeHasPods) {
+  const std::uint32_t last = 70'000;
+  const Timeline line{.slice = seconds{1}, .pods_count = last + 1, .cycle = {{last}, {4464}}};
+  EXPECT_TRUE(runs_at(line, last, at(seconds{0})));
+  EXPECT_FALSE(runs_at(line, last % 65'536, at(seconds{0})));
 }
 
 // Both tables run the pod always, so only the slice differs: agents turn by it and must be told.
@@ -314,7 +337,7 @@ TEST(Comparison, TakesEveryJobForChangedWhenTheSliceIsAnother) {
   const Timetable b{.slice = seconds{2}, .pods_count = 1, .cycle = {{0}}};
   const std::vector<std::uint16_t> pods{0};
   EXPECT_FALSE(same_from(a, b, pods, at(seconds{0})));
-  EXPECT_EQ(changed_pods(a, b, pods, at(seconds{0})), std::vector<bool>{true});
+  EXPECT_EQ(changed(a, b, {0}, at(seconds{0})), std::vector<bool>{true});
 }
 
 }  // namespace

@@ -44,9 +44,9 @@ void happen(GangLists& lists, std::vector<PendingOp>& pending, const Grid& grid,
 // 2. Play until the last pending op is done and the grid is the new one: the plan.
 // 3. Play on to the next slot boundary; from there on only ticks happen.
 // 4. Tick until the lists are as they were before some slot: the slots since then repeat for ever.
-// 5. If they do not repeat within 64 slots, loop the smallest window in which every job runs that
-//    runs at all. If some job has not run by then though nothing keeps it from running, the
-//    projection is extended when the window ends.
+// 5. If they do not repeat within 64 slots (fewer if the plan is long), loop the smallest window in
+//    which every job runs that runs at all. If some job has not run by then though nothing keeps it
+//    from running, the projection is extended when the window ends.
 class Projector {
  public:
   Projector(const ComponentState& state, const Grid& grid, const Lookup& lookup)
@@ -56,7 +56,7 @@ class Projector {
     out_.members = members_of(state_);  // 1
     find_slots();
     find_blocked();
-    out_.timeline = timetable::Timetable{
+    out_.timeline = timetable::Timeline{
         .slice = grid_.slice, .pods_count = out_.members.size(), .plan = {}, .cycle = {}};
     lists_.take_actions();
     lists_.record_kills_only(true);
@@ -98,20 +98,20 @@ class Projector {
 
   // The pods that run in the slot that the lists describe, ascending. A dying job runs whatever the
   // lists say; jobs over its units do not, whatever the lists say.
-  timetable::PodSet running() const {
-    timetable::PodSet run;
+  timetable::Timeline::PodSet running() const {
+    timetable::Timeline::PodSet run;
     run.reserve(slots_.size());
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       const MemberSlot& slot = slots_[i];
       const bool runs =
           slot.always || (!slot.never && slot.in_lists >= 0 && lists_.runs(slot.in_lists));
-      if (runs) run.push_back(static_cast<std::uint16_t>(i));
+      if (runs) run.push_back(static_cast<std::uint32_t>(i));
     }
     return run;
   }
 
   // The jobs that run from the end of the plan so far until `until`.
-  void plan_until(base::Instant until, timetable::PodSet run) {
+  void plan_until(base::Instant until, timetable::Timeline::PodSet run) {
     auto& plan = out_.timeline.plan;
     // Neighboring entries with the same jobs become one, so that timetables stay short.
     if (!plan.empty() && plan.back().run == run) {
@@ -176,16 +176,20 @@ class Projector {
     // the back at its second tick (R6.6).
     const GangLists at_first = lists_;
     std::vector<std::vector<std::int32_t>> signatures;
-    std::vector<timetable::PodSet> runs;
+    std::vector<timetable::Timeline::PodSet> runs;
     std::vector<bool> seen(out_.members.size(), false);
     // A window that is looped holds every job that runs in any slot. So whatever is found later,
     // nothing before a slot in which some job runs for the first time is looped: those slots will
     // be as played.
     std::size_t certain = 1;
-    for (std::size_t slot = 0; slot < timetable::kCycleSlotsMax; ++slot) {
+    // All slots but the last may turn out to be none of the loop, and must be written out.
+    CHECK(out_.timeline.plan.size() < timetable::kPlanEntriesMax);
+    const std::size_t most =
+        std::min(timetable::kCycleSlotsMax, timetable::kPlanEntriesMax - out_.timeline.plan.size());
+    for (std::size_t slot = 0; slot < most; ++slot) {
       signatures.push_back(lists_.signature());
       runs.push_back(running());
-      for (const std::uint16_t pod : runs.back()) {
+      for (const std::uint32_t pod : runs.back()) {
         if (seen[pod]) continue;
         seen[pod] = true;
         certain = slot + 1;
@@ -216,15 +220,15 @@ class Projector {
 
   // The slots that are played and not part of a loop are written out.
   void plan_slots(std::int64_t first, std::size_t count,
-                  const std::vector<timetable::PodSet>& runs) {
+                  const std::vector<timetable::Timeline::PodSet>& runs) {
     for (std::size_t i = 0; i < count; ++i) {
       plan_until(base::slot_begin(first + static_cast<std::int64_t>(i) + 1, grid_.slice), runs[i]);
     }
   }
 
   // The smallest number of slots, from the first, in which every job runs that runs in any of them.
-  std::size_t window(const std::vector<timetable::PodSet>& runs) {
-    std::set<std::uint16_t> all;
+  std::size_t window(const std::vector<timetable::Timeline::PodSet>& runs) {
+    std::set<std::uint32_t> all;
     for (const auto& run : runs) all.insert(run.begin(), run.end());
     // A job that had no slot although neither a shadow nor a hold keeps it from running has its
     // turn after the window. To loop the window would starve it.
@@ -236,7 +240,7 @@ class Projector {
       out_.extend_at = base::slot_begin(end, grid_.slice);
       return runs.size();
     }
-    std::set<std::uint16_t> seen;
+    std::set<std::uint32_t> seen;
     for (std::size_t i = 0; i < runs.size(); ++i) {
       seen.insert(runs[i].begin(), runs[i].end());
       if (seen == all) return i + 1;
@@ -253,7 +257,7 @@ class Projector {
 
   // Slots [from, end) after `first` repeat for ever.
   void set_loop(const GangLists& at_first, std::int64_t first, std::size_t from, std::size_t end,
-                const std::vector<timetable::PodSet>& runs) {
+                const std::vector<timetable::Timeline::PodSet>& runs) {
     plan_slots(first, from, runs);
     out_.known_until = base::kNever;
     out_.loop_start = first + static_cast<std::int64_t>(from);
@@ -310,13 +314,13 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
   for (const auto& before : component.upkeep.before) {
     // After a merge there is a "before" for each former component. A job was in at most one of
     // them, and the others say "changed" of it: it has changed if all of them say so.
-    std::vector<std::uint16_t> pods;  // of the members then: those of now
+    std::vector<std::uint32_t> pods;  // of the members then: those of now
     pods.reserve(before->members.size());
     std::size_t next = 0;
     for (const JobId job : before->members) {
       while (next < members.size() && members[next] < job) ++next;
       const bool stays = next < members.size() && members[next] == job;
-      pods.push_back(stays ? static_cast<std::uint16_t>(next) : timetable::kNoPod);
+      pods.push_back(stays ? static_cast<std::uint32_t>(next) : timetable::kNoPod);
     }
     const std::vector<bool> since =
         timetable::changed_pods(before->timeline, component.projection.timeline, pods, from);
@@ -329,10 +333,10 @@ std::vector<bool> changed_pods(const Component& component, base::Instant from) {
 
 // False for a job that gets no turn as far as the projection goes, for example under a shadow.
 bool Projection::ever_runs(JobId job) const {
-  const std::uint16_t pod = pod_of(job);
+  const std::uint32_t pod = pod_of(job);
   return cycle_slots[pod] != 0 ||
          std::any_of(timeline.plan.begin(), timeline.plan.end(),
-                     [&](const timetable::PlanEntry& entry) {
+                     [&](const timetable::Timeline::PlanEntry& entry) {
                        return std::binary_search(entry.run.begin(), entry.run.end(), pod);
                      });
 }
@@ -342,7 +346,7 @@ bool Projection::ever_runs(JobId job) const {
 void Projection::index() {
   cycle_slots.assign(members.size(), 0);
   for (std::size_t i = 0; i < timeline.cycle.size(); ++i) {
-    for (const std::uint16_t pod : timeline.cycle[i]) cycle_slots[pod] |= std::uint64_t{1} << i;
+    for (const std::uint32_t pod : timeline.cycle[i]) cycle_slots[pod] |= std::uint64_t{1} << i;
   }
   places.assign(members.size(), -1);
   for (std::size_t i = 0; i < settled_places.size(); ++i) {

@@ -47,8 +47,8 @@ struct ComponentState {
 
 // run(t) of the members, worked out by project() from the state. A pod is an index into `members`.
 struct Projection {
-  std::vector<JobId> members{};     // ascending; jobs that are still to join are members too
-  timetable::Timetable timeline{};  // run(t), from the state's `base` on
+  std::vector<JobId> members{};    // ascending; jobs that are still to join are members too
+  timetable::Timeline timeline{};  // run(t), from the state's `base` on
   // run(t) is known before this instant. Where nothing is published a projection may end early.
   base::Instant known_until = base::kNever;
   // c: the instant at which the last pending op is done, and the lists then. A plan for nodes
@@ -67,16 +67,16 @@ struct Projection {
   std::vector<std::int32_t> places{};        // its position in settled_places, or -1
   void index();
   // `timeline` as it is now, for keeping. Copied once for each projection.
-  const std::shared_ptr<const timetable::Timetable>& shared_timeline() {
-    if (!shared) shared = std::make_shared<const timetable::Timetable>(timeline);
+  const std::shared_ptr<const timetable::Timeline>& shared_timeline() {
+    if (!shared) shared = std::make_shared<const timetable::Timeline>(timeline);
     return shared;
   }
-  std::shared_ptr<const timetable::Timetable> shared{};
+  std::shared_ptr<const timetable::Timeline> shared{};
 
   // REQUIRES: a member.
-  std::uint16_t pod_of(JobId job) const {
+  std::uint32_t pod_of(JobId job) const {
     const auto at = std::lower_bound(members.begin(), members.end(), job);
-    return static_cast<std::uint16_t>(at - members.begin());
+    return static_cast<std::uint32_t>(at - members.begin());
   }
   bool runs_at(JobId job, base::Instant t) const {
     return timetable::runs_at(timeline, pod_of(job), t);
@@ -104,7 +104,7 @@ struct Upkeep {
   // new timetable. A merge has one for each component that went into it.
   struct Before {
     std::vector<JobId> members;
-    timetable::Timetable timeline;
+    timetable::Timeline timeline;
   };
   std::vector<std::shared_ptr<const Before>> before{};
   // As of when take_touched() has been told which members run; nothing = never.

@@ -13,9 +13,9 @@
 // them one, played to now; the event changes its lists; split() takes apart what is not connected
 // any more; mark_stale() has it projected and reports its members.
 //
-// Cost: an event costs the component that it touches: its jobs × (pending slots + 64). Of the
-// others only those that are due are looked at, and all of them once in each slot in which a caller
-// calls advance().
+// Cost: an event costs the component that it touches: its jobs × (pending slots + 64), and if k of
+// them were in other components or in none before, its jobs × log k. Of the others only those that
+// are due are looked at, and all of them once in each slot in which a caller calls advance().
 #pragma once
 
 #include <algorithm>
@@ -146,6 +146,7 @@ class Components {
   template <typename Visit>
   void for_each_rival(const Job& job, const Visit& visit) const;
   bool has_rivals(const Job& job) const;
+  std::string check_run(const Component& component, base::Instant t) const;
   Closure closure(const Job& seed) const;
   // --- components_regroup.cc ---
   Component& merge(const Closure& closure, base::Instant now);
@@ -171,7 +172,7 @@ class Components {
                           base::Instant at) const;
   bool adopt_cycle(Component& component, const std::vector<const NodePlan*>& plans,
                    const std::set<JobId>& group, base::Instant now) const;
-  void keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
+  bool keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
                        base::Instant now, base::Instant until) const;
   bool gang_kills(const Job& job) const;
 

@@ -23,14 +23,29 @@ bool related(const Cluster& cluster, const Job& a, const Job& b) {
          cluster.partition(*a.partition).tier() != cluster.partition(*b.partition).tier();
 }
 
+// Returns what the job holds of the node; null if nothing. A selector gives nodes in the order of
+// ranks, so a search by halving finds the node; for any other order there is the walk.
+const NodeAllocation* use_of(const Cluster& cluster, const Job& job, NodeIndex node) {
+  const auto& nodes = job.allocation.nodes;
+  const auto is_it = [&](const NodeAllocation& use) { return use.node == node; };
+  constexpr std::size_t kFew = 8;
+  if (nodes.size() > kFew && cluster.exists(node)) {
+    const int rank = cluster.rank(node);
+    const auto at = std::partition_point(nodes.begin(), nodes.end(), [&](const auto& use) {
+      return cluster.exists(use.node) && cluster.rank(use.node) < rank;
+    });
+    if (at != nodes.end() && is_it(*at)) return &*at;
+  }
+  const auto found = std::find_if(nodes.begin(), nodes.end(), is_it);
+  return found == nodes.end() ? nullptr : &*found;
+}
+
 // Returns true if `job` has units in common with `use` on its node. Where CPUs are counted, whether
 // two jobs fit together depends on the others on the node; so all jobs of a node count as sharing
 // it, and the lists decide which of them run together.
 bool share(const Cluster& cluster, const NodeAllocation& use, const Job& job) {
-  const auto& nodes = job.allocation.nodes;
-  const auto other = std::find_if(nodes.begin(), nodes.end(),
-                                  [&](const NodeAllocation& its) { return its.node == use.node; });
-  if (other == nodes.end()) return false;
+  const NodeAllocation* const other = use_of(cluster, job, use.node);
+  if (other == nullptr) return false;
   switch (unit_of(cluster.parameters())) {
     case Unit::kNode:
     case Unit::kCpuCount:
@@ -117,9 +132,34 @@ Components::Closure Components::closure(const Job& seed) const {
   return closure;
 }
 
+// Empty if no two jobs in conflict run at t, by run(t) as it is published and not by the lists.
+// Where CPUs are counted, whether two jobs fit together depends on the others on the node: there
+// the lists alone are checked.
+std::string Components::check_run(const Component& component, base::Instant t) const {
+  if (component.upkeep.stale || t >= component.projection.known_until) return {};
+  if (unit_of(cluster_.parameters()) == Unit::kCpuCount) return {};
+  std::vector<std::pair<NodeIndex, const Job*>> running;
+  for (const std::uint32_t pod : timetable::run_at(component.projection.timeline, t)) {
+    const Job* const job = jobs_.find(component.projection.members[pod]);
+    for (const NodeAllocation& use : job->allocation.nodes) running.emplace_back(use.node, job);
+  }
+  std::sort(running.begin(), running.end(), [](const auto& a, const auto& b) {
+    return std::pair{a.first, a.second->table_order} < std::pair{b.first, b.second->table_order};
+  });
+  for (std::size_t i = 0; i < running.size(); ++i) {
+    for (std::size_t j = i + 1; j < running.size() && running[j].first == running[i].first; ++j) {
+      const Job &a = *running[i].second, &b = *running[j].second;
+      if (conflicts(a, b))
+        return "jobs " + to_string(a.id) + " and " + to_string(b.id) + " run at the same time";
+    }
+  }
+  return {};
+}
+
 // 1. No component is ahead of time, and each member knows its component.
 // 2. No node belongs to two components, and rivals are in one.
-// 3. The lists hold I1 to I5, except between a departure and the boundary that fills its hole: then
+// 3. Jobs in conflict do not run at the same time.
+// 4. The lists hold I1 to I5, except between a departure and the boundary that fills its hole: then
 // I3 (no job waits that fits) is broken on purpose.
 std::string Components::check_invariants(base::Instant now) const {
   std::map<NodeIndex, std::int64_t> component_of;
@@ -143,6 +183,7 @@ std::string Components::check_invariants(base::Instant now) const {
       });
       if (!together) return "a rival of job " + to_string(member) + " is not in its component";
     }
+    if (std::string broken = check_run(*component, now); !broken.empty()) return broken;
     const bool in_between =
         std::any_of(component->state.pending.begin(), component->state.pending.end(),
                     [](const PendingOp& op) { return !op.join; });

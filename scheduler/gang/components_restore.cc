@@ -193,10 +193,10 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   if (filled.places() != loop.lists.places()) return false;
   Projection played = project(loop, grid_, lookup());
   GangLists lists = loop.lists;
-  std::vector<timetable::PodSet> runs;
+  std::vector<timetable::Timeline::PodSet> runs;
   for (std::int64_t i = 0; i < length; ++i) {  // 3
     const base::Instant begin = base::slot_begin(start + i, slice);
-    timetable::PodSet run;
+    timetable::Timeline::PodSet run;
     for (std::size_t pod = 0; pod < played.members.size(); ++pod) {
       const JobId job = played.members[pod];
       const bool expected = lists.runs(job) || loop.dying.contains(job);
@@ -207,7 +207,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
         // A single disagreement, for example a job that left since, and the caller projects anew.
         if (listed && plan_runs(*plan, job, begin) != expected) return false;
       }
-      if (expected) run.push_back(static_cast<std::uint16_t>(pod));
+      if (expected) run.push_back(static_cast<std::uint32_t>(pod));
     }
     runs.push_back(std::move(run));
     if (start + i == slot) component.state.lists = lists;
@@ -299,7 +299,10 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
     }
     if (contradictory) component->state.base = at = now;
     component->projection = project(component->state, grid_, lookup());
-    if (at > now) keep_plan_until(*component, plans, now, at);
+    if (at > now && !keep_plan_until(*component, plans, now, at)) {
+      component->state.base = now;
+      component->projection = project(component->state, grid_, lookup());
+    }
   }
   Component& added = insert(std::move(component));
   for (const JobId member : added.projection.members) {
@@ -310,8 +313,9 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
   quiet_until_ = base::Instant::min();
 }
 
-// run(t) for t < until stays what was published (architecture.md 2).
-void Components::keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
+// run(t) for t < until stays what was published (architecture.md 2). Returns false, without effect,
+// if that is more than a timetable has room for, which plans of several leaders may be together.
+bool Components::keep_plan_until(Component& component, const std::vector<const NodePlan*>& plans,
                                  base::Instant now, base::Instant until) const {
   // The instants at which a plan may change: boundaries and the ends of its entries.
   std::set<base::Instant> changes{until};
@@ -323,23 +327,29 @@ void Components::keep_plan_until(Component& component, const std::vector<const N
       if (entry.until > now && entry.until < until) changes.insert(entry.until);
     }
   }
-  std::vector<timetable::PlanEntry> kept;
+  std::vector<timetable::Timeline::PlanEntry> kept;
   base::Instant from = now;
   for (const base::Instant change : changes) {
-    timetable::PodSet run;
+    timetable::Timeline::PodSet run;
     for (std::size_t pod = 0; pod < component.projection.members.size(); ++pod) {
       const JobId job = component.projection.members[pod];
       bool runs = true;
       // A gang runs only while all its nodes run it: where the plans differ, the job counts as
       // stopped.
       for (const NodePlan* plan : plans) runs = runs && plan_runs(*plan, job, from);
-      if (runs) run.push_back(static_cast<std::uint16_t>(pod));
+      if (runs) run.push_back(static_cast<std::uint32_t>(pod));
     }
-    kept.push_back({change, std::move(run)});
+    if (!kept.empty() && kept.back().run == run) {
+      kept.back().until = change;
+    } else {
+      kept.push_back({change, std::move(run)});
+    }
     from = change;
   }
   auto& plan = component.projection.timeline.plan;
+  if (kept.size() + plan.size() > timetable::kPlanEntriesMax) return false;
   plan.insert(plan.begin(), kept.begin(), kept.end());
+  return true;
 }
 
 }  // namespace sched::gang

@@ -130,10 +130,10 @@ void Components::collect_turned(Component& component, base::Instant now) {
     // run_at() returns a view of an entry of the timeline: the same entry means the same jobs,
     // without a comparison.
     if (before.data() != after.data()) {
-      timetable::PodSet turned;
+      timetable::Timeline::PodSet turned;
       std::set_symmetric_difference(before.begin(), before.end(), after.begin(), after.end(),
                                     std::back_inserter(turned));
-      for (const std::uint16_t pod : turned) touched_.push_back(component.projection.members[pod]);
+      for (const std::uint32_t pod : turned) touched_.push_back(component.projection.members[pod]);
     }
   }
   component.upkeep.told_at = now;
@@ -144,7 +144,7 @@ void Components::quiet_no_longer_than(const Component& component, base::Instant 
   const auto& plan = component.projection.timeline.plan;
   const auto entry = std::upper_bound(
       plan.begin(), plan.end(), now,
-      [](base::Instant at, const timetable::PlanEntry& each) { return at < each.until; });
+      [](base::Instant at, const timetable::Timeline::PlanEntry& each) { return at < each.until; });
   if (entry != plan.end()) quiet_until_ = std::min(quiet_until_, entry->until);
 }
 

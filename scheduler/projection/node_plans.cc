@@ -156,20 +156,20 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   table.slice = components_.grid().slice;
   table.pods_count = jobs.size();
   if (component == nullptr) {
-    table.cycle = {cut([](std::uint16_t) { return false; })};
+    table.cycle = {cut([](std::uint32_t) { return false; })};
   } else {
-    const timetable::Timetable& whole = component->projection.timeline;
+    const timetable::Timeline& whole = component->projection.timeline;
     table.cycle.reserve(whole.cycle.size());
     for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
       // By the bits of the projection: a search in each slot's set would cost more, and nodes are
       // many.
-      table.cycle.push_back(cut([&](std::uint16_t pod) {
+      table.cycle.push_back(cut([&](std::uint32_t pod) {
         return (component->projection.cycle_slots[pod] >> slot & 1U) != 0;
       }));
     }
     table.plan.reserve(whole.plan.size());
-    for (const timetable::PlanEntry& entry : whole.plan) {
-      table.plan.push_back({entry.until, cut([&](std::uint16_t pod) {
+    for (const timetable::Timeline::PlanEntry& entry : whole.plan) {
+      table.plan.push_back({entry.until, cut([&](std::uint32_t pod) {
                               return std::binary_search(entry.run.begin(), entry.run.end(), pod);
                             })});
     }

@@ -52,7 +52,7 @@ class NodePlans {
     const Job* job = nullptr;
     Row row = Row::kFiller;
     const gang::Component* component = nullptr;  // unless it runs always or never
-    std::uint16_t pod = 0;                       // in the component
+    std::uint32_t pod = 0;                       // in the component
     bool always = false;
     bool never = false;
   };

@@ -14,8 +14,8 @@ namespace simulate {
 struct RunSpan {
   base::Instant from{};
   base::Instant to = base::kNever;                        // exclusive
-  std::shared_ptr<const timetable::Timetable> timetable;  // null = runs all the time
-  std::uint16_t pod = 0;
+  std::shared_ptr<const timetable::Timeline> timetable;  // null = runs all the time
+  std::uint32_t pod = 0;
 };
 
 bool runs_at(const RunSpan& span, base::Instant t);

@@ -18,7 +18,7 @@ TEST(RunSpan, WithoutTimetableRunsAllTheTime) {
 }
 
 TEST(RunSpan, WhatIsSimpleIsKeptSimple) {
-  auto table = std::make_shared<timetable::Timetable>();
+  auto table = std::make_shared<timetable::Timeline>();
   table->pods_count = 2;
   table->slice = seconds{10};
   // Pod 0, whose spans these are, has the slots from 0, 20 and 40 s; pod 1 the others.
