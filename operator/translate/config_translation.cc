@@ -195,7 +195,8 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
     problems.range("spec.nodeReserve.memoryPercent", spec.node_reserve->memory_percent, 0, 90);
   }
   if (spec.timetable) {
-    problems.not_negative("spec.timetable.lead", spec.timetable->lead);
+    problems.range("spec.timetable.lead", spec.timetable->lead, base::Duration{0},
+                   std::chrono::minutes{10});
     problems.not_negative("spec.timetable.settle", spec.timetable->settle);
     // A node's agent switches nothing else meanwhile, and the kill switch works within a second.
     problems.range("spec.timetable.barrier", spec.timetable->barrier, base::Duration{0},

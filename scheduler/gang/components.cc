@@ -130,7 +130,8 @@ void Components::set_dying(Job& job, base::Instant now) {
 
 // Applies a changed slice length or lead. Each component is brought to now under the old grid
 // first, since its pending slots are counted in old slices; afterwards all are projected anew,
-// because a cycle is counted in slots of one length.
+// because a cycle is counted in slots of one length. What waited for a boundary that the old grid
+// has no more happens with the change.
 void Components::configure(base::Instant now) {
   const ClusterParameters& parameters = cluster_.parameters();
   grid_.lead = parameters.timetable_lead;
@@ -148,7 +149,12 @@ void Components::configure(base::Instant now) {
   grid_.change_slice(parameters.time_slice, now);
   quiet_until_ = base::Instant::min();
   for (auto& [id, component] : components_) {
-    component->state.base = now;
+    ComponentState& state = component->state;
+    for (PendingOp& op : state.pending) {
+      if (op.at > std::min(grid_.old_until, grid_.change_at)) op.at = grid_.change_at;
+    }
+    state.collected_at = std::min(state.collected_at, grid_.change_at);
+    state.base = now;
     mark_stale(*component, now, now);
   }
 }

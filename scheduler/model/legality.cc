@@ -10,6 +10,7 @@ namespace sched {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::minutes;
 using std::chrono::seconds;
 
 constexpr int kShareMax = 32767;  // 1.2: OverSubscribe's count is a 15-bit number
@@ -167,7 +168,9 @@ class Check {
     if (p.preempt.reorder_count < 0) {
       error(here, "range", "reorder_count", "must not be negative");
     }
-    if (p.timetable_lead.count() < 0) error(here, "range", "lead", "must not be negative");
+    if (p.timetable_lead.count() < 0 || p.timetable_lead > minutes{10}) {
+      error(here, "range", "lead", "must be between 0s and 10m");
+    }
     if (p.queue.default_queue_depth < 0) {
       error(here, "range", "default_queue_depth", "must not be negative");
     }

@@ -164,6 +164,7 @@ const Case kIllegal[] = {
     {"range", S::kError, [](auto& c) { c.partitions[0].max_share = 0; }},
     {"range", S::kError, [](auto& c) { c.partitions[0].max_nodes = 0; }},
     {"range", S::kError, [](auto& c) { c.cluster.kill_wait = std::chrono::seconds{-1}; }},
+    {"range", S::kError, [](auto& c) { c.cluster.timetable_lead = std::chrono::minutes{11}; }},
     {"range", S::kError, [](auto& c) { c.qos[0].limits.group_jobs = -1; }},
     {"name", S::kError, [](auto& c) { c.partitions[1].name = "low"; }},
     {"name", S::kError, [](auto& c) { c.partitions[1].qos = "gold"; }},

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
+
 namespace sched {
 namespace {
 
@@ -216,6 +218,9 @@ std::vector<NodePlan> NodePlans::take(base::Instant now, const RunTime& run_time
       continue;
     }
     Full full = plan_of(node, now, run_time);
+    // The API server and the agents refuse anything else, and would go on with what they have.
+    const base::Status valid = timetable::validate(full.plan.timetable);
+    CHECK(valid.ok(), cluster_.node(node).name + ": " + valid.error().message);
     const auto before = published_.find(node);
     // Without a published plan a node runs everything, which is right if none is needed.
     const bool stands = before == published_.end()
