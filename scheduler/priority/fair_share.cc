@@ -83,6 +83,11 @@ void FairShare::before_charging() {
 // The fair tree sees what running jobs were just charged for (R9.14).
 void FairShare::after_charging() {
   if (cluster_.accounts().empty() || !cluster_.parameters().priority.fair_tree) return;
+  children_billed_.assign(children_.size(), 0);
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    for (const AssociationIndex child : children_[i])
+      children_billed_[i] += usage_.of(child).billed;
+  }
   Rank from{.next = users_count_, .current = users_count_};
   rank(children_[0], false, from);
 }
@@ -98,12 +103,10 @@ double FairShare::level(AssociationIndex index) const {
   // No shares come last, even if nothing was used; nothing used comes first.
   if (association.shares.count == 0) return 0;
   if (usage_.of(index).billed == 0) return std::numeric_limits<double>::infinity();
-  std::int64_t usage = 0;
-  for (const AssociationIndex sibling : children_[under.index()])
-    usage += usage_.of(sibling).billed;
   return static_cast<double>(association.shares.count) /
          static_cast<double>(children_shares_[under.index()]) /
-         (static_cast<double>(usage_.of(index).billed) / static_cast<double>(usage));
+         (static_cast<double>(usage_.of(index).billed) /
+          static_cast<double>(children_billed_[under.index()]));
 }
 
 // 1. Siblings are ordered by their level, the best served last; users come before accounts of the

@@ -55,6 +55,7 @@ class FairShare {
   const UsageLedger& usage_;
   std::vector<std::vector<AssociationIndex>> children_;  // that share under it
   std::vector<std::int64_t> children_shares_;
+  std::vector<std::int64_t> children_billed_;  // fair tree; as of the end of the period
   std::vector<std::int64_t> shares_ppb_;
   std::int64_t users_count_ = 0;
   std::vector<std::int64_t> tree_factor_ppb_;
