@@ -45,54 +45,75 @@ int Linear::min_cpus(const SelectJob& job) const {
                        demand.task_factor);
 }
 
+// The nodes where at most so many jobs run and are there, none of which refuses to be stacked.
+NodeSet Linear::with_jobs(const NodeSet& nodes, int run_limit, int total_limit) const {
+  // The total is no matter where all jobs that are there run.
+  const bool counts_total = total_limit < kUnlimited && books_.has_stopped();
+  if (!counts_total && run_limit < NodeBooks::kRunningMax) {
+    return nodes & books_.with_running(run_limit);
+  }
+  NodeSet open = nodes;
+  for (int rank = open.next(0); rank >= 0; rank = open.next(rank + 1)) {
+    if (!books_.admits(rank, run_limit, total_limit)) open.reset(rank);
+  }
+  return open;
+}
+
+// Takes the nodes out that have too little memory for the job.
+void Linear::leave_out_full(const SelectRequest& request, NodeSet& nodes) const {
+  const CountedDemand memory = memory_of(*request.job);
+  if (memory.per == CountedPer::kNothing) return;
+  for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
+    if (!books_.memory().fits(memory, cpus_.cpus(rank), rank)) nodes.reset(rank);
+  }
+}
+
 // 4.4.2: the nodes that a job could take when at most so many others may run there and be there.
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                       int total_limit) const {
-  const CountedDemand memory = memory_of(*request.job);
   // The usual question, about nodes without any job, is answered by sets alone.
   if (run_limit == 0 && total_limit == 0 && !books_.has_p5()) {
+    const CountedDemand memory = memory_of(*request.job);
     NodeSet eligible = nodes & books_.empty();
     if (memory.per != CountedPer::kNothing) eligible &= books_.roomy(memory);
     return eligible;
   }
-  NodeSet eligible = nodes;
-  for (int rank = eligible.next(0); rank >= 0; rank = eligible.next(rank + 1)) {
-    if (!books_.admits(rank, run_limit, total_limit) ||
-        !books_.memory().fits(memory, cpus_.cpus(rank), rank)) {
-      eligible.reset(rank);
-    }
-  }
+  NodeSet eligible = with_jobs(nodes, run_limit, total_limit);
+  leave_out_full(request, eligible);
   return eligible;
 }
 
 // 4.4.3 step 1b, also with jobs that the gang has suspended, which Slurm passes over (P16). The
-// mate may be of any partition.
-std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request,
-                                               const NodeSet& eligible) const {
-  const JobRequest& asked = *request.job->request;
+// mate may be of any partition; one that its user suspended gets no turns, so there is nothing to
+// alternate with. `nodes`: those where at most `run_limit` jobs run, whatever their memory.
+std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, const NodeSet& nodes,
+                                               int run_limit) const {
   const bool only_running = cluster_.parameters().as_recorded;
-  for (const auto& [order, mate] : jobs_) {
-    // It gets no turns, so there is nothing to alternate with.
-    if (mate->user_suspended) continue;
-    if (only_running && mate->state != JobState::kRunning) continue;
-    if (static_cast<int>(mate->allocation->nodes.size()) != request.req_nodes) continue;
-    if (mate->request->contiguous != asked.contiguous) continue;
-    Ranks ranks;
-    NodeSet nodes{eligible.size()};
-    bool all_there = true;
+  const int cpus_wanted = min_cpus(*request.job);
+  const CountedDemand memory = memory_of(*request.job);
+  Ranks ranks;
+  const auto takes = [&](const SelectJob& mate) {
+    if (only_running && mate.state != JobState::kRunning) return false;
+    ranks.clear();
     int cpus = 0;
-    for (const NodeAllocation& use : mate->allocation->nodes) {
-      all_there = all_there && cluster_.exists(use.node);
-      if (!all_there) break;
+    for (const NodeAllocation& use : mate.allocation->nodes) {
+      if (!cluster_.exists(use.node)) return false;
       const int rank = cluster_.rank(use.node);
-      nodes.set(rank);
+      if (!nodes.test(rank) || !books_.memory().fits(memory, cpus_.cpus(rank), rank)) return false;
       ranks.push_back(rank);
       cpus += cpus_.cpus(rank);
     }
-    if (!all_there || cpus < min_cpus(*request.job)) continue;
-    if (eligible.contains(nodes) && nodes.contains(request.required)) return ranks;
-  }
-  return std::nullopt;
+    if (cpus < cpus_wanted) return false;
+    if (!request.any_required) return true;
+    NodeSet taken{nodes.size()};
+    for (const int rank : ranks) taken.set(rank);
+    return taken.contains(request.required);
+  };
+  bool found = false;
+  mates_.find(request.req_nodes, request.job->request->contiguous, run_limit,
+              [&](const SelectJob& mate) { return found = takes(mate); });
+  if (!found) return std::nullopt;
+  return ranks;
 }
 
 // 4.4.4, or R4.3 where only idle nodes are taken.
@@ -231,13 +252,16 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
   int previous = -1;
   for (int k = 0; k < max_share; ++k) {
     const bool last = k + 1 == max_share;
+    // On no nodes so few jobs run, in whatever partition.
+    if (k < NodeBooks::kRunningMax && books_.count_with_running(k) < request.min_nodes) continue;
     // Suspended jobs that may be there besides: none, then four, and with the last k any number.
     // As recorded, any number at once with the last k, so that a node whose job its user has
     // suspended counts as an idle one does.
     for (const int extra : {0, 4}) {
       if (last && extra == 0 && cluster_.parameters().as_recorded) continue;
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
-      const NodeSet eligible = count(request, nodes, k, total_limit);
+      NodeSet eligible =
+          k == 0 ? count(request, nodes, k, total_limit) : with_jobs(nodes, k, total_limit);
       const int found = eligible.count();
       // The same nodes as before, or too few: the answer cannot be another one.
       if (found == previous || found < request.min_nodes) continue;
@@ -245,7 +269,9 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
       if (k > 0) {
         // R4.6: a job that lies exactly on another alternates with that one alone; two that overlap
         // in part would stop each other and a third.
-        if (auto mate = find_mate(request, eligible)) return mate;
+        if (auto mate = find_mate(request, eligible, k)) return mate;
+        leave_out_full(request, eligible);
+        if (!eligible.has_at_least(request.min_nodes)) continue;
       }
       if (auto fitting = fit(request, eligible)) return fitting;
     }
@@ -314,6 +340,7 @@ bool Linear::user_resume(const SelectJob& job) {
     if (!books_.admits(cluster_.rank(use.node), limit - 1, kUnlimited)) return false;
   }
   books_.go_on(job);
+  mates_.add(job, books_);
   --stopped_;
   return true;
 }

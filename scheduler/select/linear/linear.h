@@ -2,8 +2,10 @@
 // stacked on a node; what they hold there is in NodeBooks.
 //
 // Threads: none. Cost of a select: O(nodes taken) while the first empty nodes do, O(nodes / 64)
-// while empty nodes are found, else O(nodes × max_share); O(candidates × their nodes) more when
-// victims are looked for.
+// while empty nodes or a mate are found, else O(max_share × nodes / 64), O(max_share × nodes) if
+// memory counts or users have suspended jobs; O(candidates × their nodes) more when victims are
+// looked for. Bookkeeping costs O(nodes of the job × jobs there × log jobs) where jobs are stacked,
+// else O(nodes of the job).
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "scheduler/select/linear/best_fit.h"
+#include "scheduler/select/linear/mates.h"
 #include "scheduler/select/linear/node_books.h"
 #include "scheduler/select/memory_demand.h"
 #include "scheduler/select/selector.h"
@@ -29,15 +32,24 @@ class Linear final : public Selector {
   void add(const SelectJob& job) override {
     jobs_.emplace(job.table_order, &job);
     books_.add(job);
-    if (job.user_suspended) ++stopped_;
+    if (job.user_suspended) {
+      ++stopped_;
+    } else {
+      mates_.add(job, books_);
+    }
   }
   void remove(const SelectJob& job) override {
     books_.remove(job);
+    if (job.user_suspended) {
+      --stopped_;
+    } else {
+      mates_.remove(job, books_);
+    }
     jobs_.erase(job.table_order);
-    if (job.user_suspended) --stopped_;
   }
   void user_suspend(const SelectJob& job) override {
     books_.stop(job);
+    mates_.remove(job, books_);
     ++stopped_;
   }
   bool user_resume(const SelectJob& job) override;
@@ -57,9 +69,12 @@ class Linear final : public Selector {
   int min_cpus(const SelectJob& job) const;
 
   // --- linear.cc ---
+  NodeSet with_jobs(const NodeSet& nodes, int run_limit, int total_limit) const;
+  void leave_out_full(const SelectRequest& request, NodeSet& nodes) const;
   NodeSet count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                 int total_limit) const;
-  std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& eligible) const;
+  std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& nodes,
+                                 int run_limit) const;
   std::optional<Ranks> fit(const SelectRequest& request, const NodeSet& eligible) const;
   // Such a job takes idle nodes only; with preemption configured none does (R4.3).
   bool takes_idle_nodes(const SelectRequest& request) const {
@@ -84,6 +99,7 @@ class Linear final : public Selector {
 
   const Cluster& cluster_;
   NodeBooks books_;
+  Mates mates_{cluster_};
   CpuSums cpus_;
   std::vector<int> by_weight_;                     // ranks; empty = the order of ranks
   std::map<std::int64_t, const SelectJob*> jobs_;  // allocated, in job-table order

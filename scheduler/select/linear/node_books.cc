@@ -32,9 +32,36 @@ NodeBooks::NodeBooks(const Cluster& cluster)
 void NodeBooks::count_running(const SelectJob& job, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation&) {
     Node& node = nodes_[index(rank)];
+    const std::size_t before = first_level(node);
     node.running += delta;
     if (!job.may_stack) node.exclusive += delta;
+    stopped_ -= delta;
+    if (!levels_.empty()) change_levels(rank, before, first_level(node));
   });
+}
+
+// Levels that no question has been about yet are worked out from the nodes.
+const NodeBooks::Level& NodeBooks::level(int most) const {
+  while (levels_.size() <= index(most)) {
+    Level level{.nodes = cluster_.no_nodes()};
+    for (int rank = 0; rank < cluster_.node_count(); ++rank) {
+      if (first_level(nodes_[index(rank)]) > levels_.size()) continue;
+      level.nodes.set(rank);
+      ++level.count;
+    }
+    levels_.push_back(std::move(level));
+  }
+  return levels_[index(most)];
+}
+
+// A node is in all levels from one on.
+void NodeBooks::change_levels(int rank, std::size_t before, std::size_t now) {
+  before = std::min(before, levels_.size());
+  now = std::min(now, levels_.size());
+  for (std::size_t i = std::min(before, now); i < std::max(before, now); ++i) {
+    levels_[i].nodes.assign(rank, now < before);
+    levels_[i].count += now < before ? 1 : -1;
+  }
 }
 
 // A job is present while it runs or is suspended, by gang or by its user: it keeps its memory, and
@@ -43,6 +70,7 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     Node& node = nodes_[index(rank)];
     node.total += delta;
+    stopped_ += delta;
     memory_.hold(rank, delta * use.memory.value());
     if (memory_.held(rank) < 0) memory_.set_held(rank, 0);  // P5 alone brings that about
     empty_.assign(rank, node.total == 0);

@@ -1,7 +1,8 @@
 // NodeBooks: what select/linear has to know of each node (4.4.1): how many jobs are on it, and how
 // much of its memory they hold. Counted over all partitions (R4.5); indexed by rank.
 //
-// Cost: a change O(nodes of the job).
+// Cost: a change O(nodes of the job), times the numbers of with_running() that were asked about if
+// a job that refuses to be stacked comes or goes.
 #pragma once
 
 #include <cstddef>
@@ -41,6 +42,16 @@ class NodeBooks {
   // Nodes where the demand fits if they are empty and all their CPUs are taken. Valid until the
   // next call of any function. Cost: O(1) for one of the last demands, otherwise O(nodes).
   const NodeSet& roomy(const CountedDemand& demand) const;
+  // Jobs that run on the node.
+  int running(int rank) const { return nodes_[index(rank)].running; }
+  // Returns false if as many jobs run on each node as are there.
+  bool has_stopped() const { return stopped_ != 0; }
+  // Nodes where at most so many jobs run, none of which refuses to be stacked; and how many nodes
+  // these are. Valid until the next call. Cost: O(1), but O(nodes) for a number that is asked about
+  // for the first time. REQUIRES: 0 <= most < kRunningMax.
+  static constexpr int kRunningMax = 64;
+  const NodeSet& with_running(int most) const { return level(most).nodes; }
+  int count_with_running(int most) const { return level(most).count; }
   // Returns true if a job may come to the node when at most so many others may run there and be
   // there (4.4.2).
   bool admits(int rank, int run_limit, int total_limit) const {
@@ -79,10 +90,19 @@ class NodeBooks {
     CountedDemand demand;
     NodeSet nodes;
   };
+  struct Level {
+    NodeSet nodes;
+    int count = 0;
+  };
   static constexpr std::size_t kRoomyMax = 8;
   static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
   void count_running(const SelectJob& job, int delta);
   void count_presence(const SelectJob& job, int delta);
+  static std::size_t first_level(const Node& node) {
+    return node.exclusive != 0 ? kRunningMax : static_cast<std::size_t>(node.running);
+  }
+  const Level& level(int most) const;
+  void change_levels(int rank, std::size_t before, std::size_t now);
   void give_memory_of_nodes(const SelectJob& job);
   bool is_roomy(const CountedDemand& demand, int rank) const;
 
@@ -91,7 +111,9 @@ class NodeBooks {
   CountedBook memory_;
   NodeSet empty_;
   int first_empty_ = 0;
-  mutable std::vector<Roomy> roomy_;  // filled by questions; oldest first
+  std::int64_t stopped_ = 0;           // over all nodes: jobs that are there and do not run
+  mutable std::vector<Roomy> roomy_;   // filled by questions; oldest first
+  mutable std::vector<Level> levels_;  // grown by questions
 };
 
 }  // namespace sched::linear
