@@ -32,6 +32,21 @@ std::string sentence_of(const sched::ConfigIssue& issue) {
   return where + issue.field + ": " + issue.message;
 }
 
+// Returns true if the file is a recording, or written like one: it tells passes, slices and ends
+// (Scenario::timing_is_told()). What is wrong with an input is found when it is read.
+bool tells_timing(const YAML::Node& inputs) {
+  if (!inputs.IsSequence()) return false;
+  constexpr std::array<std::string_view, 5> kTold = {"pass", "slice", "end", "timeLimit",
+                                                     "refused"};
+  return std::any_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+    if (!input.IsMap()) return false;
+    return std::any_of(input.begin(), input.end(), [&](const auto& key) {
+      return key.first.IsScalar() &&
+             std::find(kTold.begin(), kTold.end(), key.first.Scalar()) != kTold.end();
+    });
+  });
+}
+
 // Reads one file, section by section, into a scenario. Each section is read by the same code that
 // reads slurm.conf or sacctmgr's options, so a scenario accepts what Slurm accepts. This class adds
 // three things:
@@ -73,6 +88,7 @@ class Reader {
   YamlFile file_;
   Scenario scenario_;
   std::optional<base::Duration> clock_;
+  bool as_recorded_ = false;
   PartitionKeys partition_keys_;
   // Users who may submit; nullopt: the file has no list, and any user may.
   std::optional<std::set<std::string>> users_;
@@ -89,9 +105,9 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   const base::Result<Entries> all = file_.entries(root, "a scenario");
   if (!all) return all.error();
   // All keys that may stand at the top; description is for people only.
-  constexpr std::array<std::string_view, 13> kKeys = {
-      "name",     "description", "nodes", "conf",     "clock", "partitions", "accounting",
-      "users",    "accounts",    "qos",   "topology", "end",   "inputs"};
+  constexpr std::array<std::string_view, 14> kKeys = {
+      "name",       "description", "as",       "nodes", "conf",     "clock", "partitions",
+      "accounting", "users",       "accounts", "qos",   "topology", "end",   "inputs"};
   // By name, because the file may have its sections in any order.
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
@@ -128,11 +144,23 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   return std::move(scenario_);
 }
 
-// name, end and clock; what is not there yet; the defaults of an absent conf. An absent conf is
-// read like an empty one, so that the defaults of recordings are in one place.
+// Whose decisions are wanted; name, end and clock; what is not there yet; the defaults of an absent
+// conf. An absent conf is read like an empty one, so that the defaults of recordings are in one
+// place.
 Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
     return at(topology->second->place, slurm::not_supported("topology"));
+  }
+  as_recorded_ = tells_timing(by_key.at("inputs")->value);
+  if (const auto entry = by_key.find("as"); entry != by_key.end()) {
+    const base::Result<std::string> whose = word(*entry->second);
+    if (!whose) return whose.error();
+    if (*whose != "slurm-22.05") {
+      return at(entry->second->place, "as " + slurm::in_quotes(*whose) +
+                                          ": must be slurm-22.05, or left out: then the scenario "
+                                          "is decided as the operator decides");
+    }
+    as_recorded_ = true;
   }
   if (const auto entry = by_key.find("name"); entry != by_key.end()) {
     const base::Result<std::string> name = word(*entry->second);
@@ -261,6 +289,7 @@ Status Reader::read_conf(const YAML::Node& map) {
     return at(file_.place(map), cluster.error());
   }
   scenario_.configuration.cluster = std::move(cluster).value();
+  scenario_.configuration.cluster.as_recorded = as_recorded_;
   // clock is at the top of the file, not in conf: Slurm has no such key.
   scenario_.configuration.cluster.recorded_clock = clock_;
   if (map.size() > 0) conf_place_ = file_.place(map);

@@ -73,14 +73,32 @@ TEST(ScenarioFile, TimingIsToldByAPassASliceOrAnEnd) {
   }
 }
 
+// A recording is decided as Slurm 22.05 decided it, a file that says so too, and any other as the
+// operator decides.
+TEST(ScenarioFile, SaysWhoseDecisionsAreWanted) {
+  const auto as_recorded = [](const std::string& text) {
+    const base::Result<simulate::Scenario> read = read_scenario(text, "f");
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return read->configuration.cluster.as_recorded;
+  };
+  const std::string plain = file_with("- {t: 0, submit: A, run: 7}\n");
+  EXPECT_FALSE(as_recorded(plain));
+  EXPECT_TRUE(as_recorded("as: slurm-22.05\n" + plain));
+  EXPECT_TRUE(as_recorded(file_with("- {t: 1, pass: main}\n")));
+  EXPECT_EQ(
+      refusal("as: slurm-23.02\n" + plain),
+      "f:1: as \"slurm-23.02\": must be slurm-22.05, or left out: then the scenario is decided "
+      "as the operator decides");
+}
+
 // Every message has the place, the wrong word, and what would be right. "f" is the file's name. The
 // cases go from the top of a file to its inputs: unknown keys, missing sections, values that
 // Slurm's own readers refuse, names that nothing has, and text that is not YAML or not UTF-8.
 TEST(ScenarioFile, NamesFileLineKeyAndWhatIsAllowed) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"nodes: []\npartitions: []\ninput: []\n",
-       "f:3: key \"input\": unknown; allowed are name, description, nodes, conf, clock, "
-       "partitions, accounting, users, accounts, qos, topology, end and inputs"},
+       "f:3: key \"input\": unknown; allowed are name, description, as, nodes, conf, "
+       "clock, partitions, accounting, users, accounts, qos, topology, end and inputs"},
       {"nodes: []\npartitions: []\ninputs: []\n",
        "f:1: nodes: must be a list of at least one node"},
       {"nodes: 1\npartitions: []\n", "f:1: inputs: is missing"},
@@ -136,10 +154,10 @@ TEST(ScenarioFile, ReadsAccountsAndTheirUsers) {
 
 // A user with shares makes the file one with accounts, also for those who stand before.
 TEST(ScenarioFile, OrderOfUsersDoesNotMatter) {
-  const base::Result<simulate::Scenario> read = read_scenario(
-      "users: [bob, {name: ada, fairshare: 2}]\n" +
-          file_with("- {t: 0, submit: A, user: bob, run: 1}\n"),
-      "f");
+  const base::Result<simulate::Scenario> read =
+      read_scenario("users: [bob, {name: ada, fairshare: 2}]\n" +
+                        file_with("- {t: 0, submit: A, user: bob, run: 1}\n"),
+                    "f");
   ASSERT_TRUE(read.ok()) << read.error().message;
   const std::vector<sched::UserConfig>& users = read->configuration.users;
   ASSERT_EQ(users.size(), 4U);  // with root in two accounts

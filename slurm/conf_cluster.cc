@@ -323,14 +323,11 @@ base::Status select_parameters(ClusterParameters& c, std::string_view value) {
 // 2. SelectTypeParameters comes last, when SelectType is known, because its default depends on
 //    that: CR_Core_Memory for cons_tres, nothing for linear.
 //
-// `as_recorded`: a cluster that is described by a slurm.conf is compared with Slurm 22.05. Where a
-// recording of that version and the documentation differ, the recording counts. No key is required.
-// Whether the values fit each other is only checked where one reader sees both sides; the scheduler
-// checks the rest (1.6).
+// No key is required. Whether the values fit each other is only checked where one reader sees both
+// sides; the scheduler checks the rest (1.6).
 base::Result<sched::ClusterParameters> read_cluster_keys(std::span<const KeyValue> keys) {
   sched::ClusterParameters cluster;
   cluster.task_affinity = false;  // Slurm's default: task/none
-  cluster.as_recorded = true;
   std::vector<KeyValue> of_priority;
   std::vector<KeyValue> others;
   for (const KeyValue& key : keys) {

@@ -18,12 +18,11 @@ std::string cluster_refusal(const Keys& keys) {
   return read.ok() ? "" : read.error().message;
 }
 
-// Two of our fields have defaults that differ from those of slurm.conf. A file that leaves a key
+// One of our fields has a default that differs from that of slurm.conf. A file that leaves a key
 // out means Slurm's value and not that of our API.
 TEST(ClusterKeys, AbsentOnesHaveSlurmsDefaults) {
   sched::ClusterParameters want;
   want.task_affinity = false;  // TaskPlugin defaults to task/none
-  want.as_recorded = true;
   const base::Result<sched::ClusterParameters> read = read_cluster_keys({});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(*read, want);
@@ -86,7 +85,6 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.backfill.min_age_reserve = seconds{30};
   want.backfill.min_prio_reserve = sched::Priority{4};
   want.backfill.continues = true;
-  want.as_recorded = true;
   want.time_slice = seconds{7};
   want.kill_wait = seconds{3};
   want.message_timeout = seconds{4};

@@ -71,15 +71,6 @@ std::string kube_name(std::string_view name) {
   return result.substr(first, result.find_last_not_of('-') - first + 1);
 }
 
-// Reads the cluster's keys. `as_recorded` is set by no key and holds in replays of recordings
-// alone; an object of the API cannot have it, so no key would come back with it.
-base::Result<sched::ClusterParameters> read_cluster(std::span<const KeyValue> keys) {
-  base::Result<sched::ClusterParameters> read = slurm::read_cluster_keys(keys);
-  if (!read) return read;
-  read->as_recorded = false;
-  return read;
-}
-
 // Renames the entries of a list of names, if there is a list.
 template <typename Rename>
 void rename_all(std::optional<std::vector<std::string>>& names, const Rename& rename) {
@@ -342,11 +333,11 @@ void Importer::read_cluster_lines() {
   };
   // The keys are told even if there is no object: each remark says what is wrong with its line.
   const std::vector<KeyValue> taken =
-      take_keys({}, cluster_keys_, comes_back(read_cluster, back), remarks_);
+      take_keys({}, cluster_keys_, comes_back(slurm::read_cluster_keys, back), remarks_);
   if (!conf_place_) return;
   kube::SchedulerConfig object;
   object.metadata.name = std::string{kube::kSchedulerConfigName};
-  object.spec = spec_of(read_cluster(taken).value());
+  object.spec = spec_of(slurm::read_cluster_keys(taken).value());
   // All remarks about the object as a whole name the first line of the first slurm.conf.
   config_ = {*conf_place_, std::move(object)};
 }

@@ -103,8 +103,6 @@ Figures study(const WorkloadModel& model, const Policy& policy, double load) {
     base::Result<simulate::Scenario> scenario =
         read_scenario(study_scenario(model, policy), "study");
     CHECK(scenario.ok(), scenario.error().message);
-    // As on Kubernetes: Slurm's own way to reckon the ends of suspended jobs is for replays.
-    scenario->configuration.cluster.as_recorded = false;
     const SwfTrace trace = model.make({.seed = seed, .jobs_count = kJobsOfTrace, .load = load});
     // Without a load: the model has drawn its submit times for it.
     const base::Status added = add_trace(trace, std::nullopt, *scenario);

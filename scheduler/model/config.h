@@ -110,7 +110,7 @@ struct BackfillParameters {
 // it is read.
 struct ClusterParameters {
   // Decides as Slurm 22.05 was recorded to also where this scheduler knows better
-  // (docs/design/differences.md): a slurm.conf rules, so its replay must agree.
+  // (docs/design/differences.md): for replays of recordings, and for simulations that ask for it.
   bool as_recorded = false;
   // What the recorded clock showed at instant 0, within its minute, if that is known: Slurm counts
   // in whole seconds, and its windows begin with half minutes (R8.3).
