@@ -57,8 +57,7 @@ base::Instant BackfillPass::round_up(base::Instant at) const {
   return base::boundary_at_or_after(at, cluster_.parameters().backfill.resolution);
 }
 
-// The order of the queue is that of this instant (8.1 step 1). Slurm counts the records that it
-// tries (8.1 n), so all of them are needed; otherwise the first ones are, tried or not.
+// As recorded the order of the queue is that of this instant (8.1 step 1).
 void BackfillPass::begin(base::Instant now) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   books_.expire_claims(now);
@@ -69,43 +68,106 @@ void BackfillPass::begin(base::Instant now) {
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
-  admission_.queue().walk([&](const QueueRecord& record) {
-    plan_->records.push_back({record.job, record.partition});
-    const auto count = static_cast<int>(plan_->records.size());
-    return cluster_.parameters().as_recorded || count < parameters.max_job_test;
-  });
+  if (cluster_.parameters().as_recorded) fetch();
   if (parameters.running_job_reserve) promise_running_jobs();
+}
+
+// A job started that the pass did not start.
+void BackfillPass::begun(const Job& job) {
+  if (!plan_ || stepping_) return;
+  const base::Instant now = job.allocated_at;
+  base::Duration limit = limits_.limit_of(job, *job.partition, now).value_or(kUnlimitedTime);
+  if (job.cut_limit) limit = std::min(limit, *job.cut_limit);
+  taken(job.allocation, now + limit);
+}
+
+// The promises are wrong if one of these nodes is promised before `until`. Ranks that may be others
+// now are no matter: then the pass ends in any case.
+void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
+  if (!plan_ || stepping_ || plan_->configuration != cluster_.configuration_version()) return;
+  NodeSet ranks = cluster_.no_nodes();
+  for_each_rank(cluster_, nodes, [&](int rank, const NodeAllocation&) { ranks.set(rank); });
+  if (plan_->promises.overlaps(ranks, plan_->now, until)) plan_->is_wrong = true;
+}
+
+// Appends the next records of the queue that the pass has not come to. Returns false if there are
+// none. If the pass may end early, all that it may try are needed, since one of the last may be the
+// one that can start.
+bool BackfillPass::fetch() {
+  constexpr int kAtOnce = 4096;
+  Plan& plan = *plan_;
+  if (plan.has_all) return false;
+  const bool as_recorded = cluster_.parameters().as_recorded;
+  const bool ends_early = may_end_early();
+  int left = kAtOnce;
+  if (ends_early) left = std::max(1, cluster_.parameters().backfill.max_job_test - plan.tried);
+  const std::size_t before = plan.records.size();
+  plan.startable.reset();
+  plan.has_all = true;
+  admission_.queue().walk([&](const QueueRecord& record) {
+    if (plan.passed.contains({record.job, record.partition})) return true;
+    plan.has_all = as_recorded || left > 0;
+    if (!plan.has_all) return false;
+    plan.records.push_back({record.job, record.partition});
+    const bool counts =
+        !ends_early || !limits_on_resources_.over_before(*record.record, record.partition);
+    if (counts) --left;
+    return true;
+  });
+  return plan.records.size() > before;
 }
 
 // Tries at most `records` records.
 //
-// 1. If the state has changed since the last step the pass ends, unless bf_continue is set (8.1
+// 1. If promised nodes were taken since the last step the pass ends, unless bf_continue is set (8.1
 //    step 3a). A changed configuration always ends it: promises are kept by rank, and ranks may be
 //    others now.
-// 2. Try the next records. The expected ends of jobs are read once for all of them.
-// 3. With the last record, or at a limit, the pass ends; and if plans are not told, before the
-//    first record from which on none can start.
+// 2. After any other change the records to come are fetched anew. The next pass does not rely on
+//    this one: it may find something else for the records before them.
+// 3. Try the next records. The expected ends of jobs are read once for all of them.
 bool BackfillPass::step(base::Instant now, int records) {
   Plan& plan = *plan_;
-  const bool changed = plan.version != books_.version();
-  if (changed) plan.startable.reset();
-  if ((changed && !cluster_.parameters().backfill.continues) ||
+  if ((plan.is_wrong && !cluster_.parameters().backfill.continues) ||
       plan.configuration != cluster_.configuration_version()) {
     plan.complete = false;
     plan.cut_short = true;
     return finish();
   }
+  if (plan.version != books_.version()) {
+    plan.complete = plan.complete && plan.next == 0;
+    plan.startable.reset();
+    if (!cluster_.parameters().as_recorded) {
+      plan.records.resize(plan.next);
+      plan.has_all = false;
+    }
+  }
   plan.now = whole_seconds(now);
   plan.version = books_.version();
   available_.reset();
   lookahead_.begin(plan.now);
-  bool goes_on = true;
-  for (; goes_on && records > 0 && plan.next < plan.records.size(); --records) {
-    goes_on = may_start_more(now) && try_record(plan.records[plan.next++], now);
-  }
+  stepping_ = true;
+  const bool goes_on = walk(now, records);
+  stepping_ = false;
   lookahead_.end();
-  if (!goes_on || plan.next == plan.records.size()) return finish();
-  return false;
+  return goes_on ? false : finish();
+}
+
+// Returns false if the pass is over: with the last record, or at a limit; and if plans are not
+// told, before the first record from which on none can start.
+bool BackfillPass::walk(base::Instant now, int records) {
+  // A record that a limit holds back costs so much less than one for which nodes are looked for.
+  constexpr std::int64_t kTryCost = 64;
+  Plan& plan = *plan_;
+  for (std::int64_t left = records * kTryCost; left > 0;) {
+    if (plan.next == plan.records.size() && !fetch()) return false;
+    if (!may_start_more(now)) return false;
+    const Record record = plan.records[plan.next++];
+    plan.passed.insert({record.job, record.partition});
+    const int before = plan.tried;
+    if (!try_record(record, now)) return false;
+    left -= plan.tried > before ? kTryCost : 1;
+  }
+  return plan.next < plan.records.size() || !plan.has_all;
 }
 
 // A next pass over the same version would find the same only if this one saw the whole queue and
@@ -199,7 +261,51 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
     plan_->valid_until = std::min(plan_->valid_until, old);
   }
   set_limits(tried, now);
+  if (!cluster_.parameters().as_recorded) ++plan_->tried;
+  if (start_beside_claims(tried, now)) return goes_on();
   return place(tried, now);
+}
+
+// The victims of a claimant are gone by then, unless they resist.
+base::Instant BackfillPass::victims_end(const Job& claimant) const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  return claimant.claim_until - parameters.kill_wait - parameters.message_timeout;
+}
+
+// The nodes of its claim on which victims of it still are.
+NodeSet BackfillPass::with_victims(const Job& claimant) const {
+  NodeSet nodes = cluster_.no_nodes();
+  for_each_rank(cluster_, *claimant.claim, [&](int rank, const NodeAllocation& use) {
+    const auto& there = books_.usage().jobs_on(use.node);
+    const bool any = std::any_of(there.begin(), there.end(), [&](const Job* job) {
+      return job->ending && job->ending->preemptor == claimant.id;
+    });
+    if (any) nodes.set(rank);
+  });
+  return nodes;
+}
+
+// The nodes of a claim come free one after the other, and the claimant starts with the last of
+// them. Until its victims are gone the others are for jobs that are over by then. Returns true if
+// the job started.
+bool BackfillPass::start_beside_claims(Try tried, base::Instant now) {
+  Availability beside{cluster_, groups_.up()};
+  for (const JobId id : books_.claimants()) {
+    const Job& claimant = *books_.find(id);
+    const base::Instant end = victims_end(claimant);
+    if (&claimant == &tried.job || plan_->now + tried.limit > end) {
+      beside.add_claim(claimant);
+      continue;
+    }
+    beside.add_claim(claimant, with_victims(claimant));
+    tried.claims_begin = std::min(end, tried.claims_begin.value_or(end));
+  }
+  if (!tried.claims_begin) return false;
+  tried.now_only = true;
+  tried.available = &beside;
+  const int started = plan_->started;
+  place(tried, now);
+  return plan_->started > started;
 }
 
 // 8.1 step 3d.
@@ -345,14 +451,15 @@ bool BackfillPass::preempt_mode_is_set() const {
 // Nodes of the partition that are not kept for others; which of them are promised is another
 // matter. Valid until the next call.
 const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
-  if (!available_) {
+  if (tried.available == nullptr && !available_) {
     // Kept until claims change. Nothing is withheld in it: unlike in the main pass, promises say
     // which nodes are taken.
     available_.emplace(cluster_, groups_.up());
     for (const JobId id : books_.claimants()) available_->add_claim(*books_.find(id));
   }
   NodeSet& nodes = open_;
-  nodes.assign_and(available_->view(tried.job, tried.partition).nodes,
+  Availability& available = tried.available != nullptr ? *tried.available : *available_;
+  nodes.assign_and(available.view(tried.job, tried.partition).nodes,
                    cluster_.partition(tried.partition).nodes);
   const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
                               tried.job.request.sharing == Sharing::kUser;
@@ -417,8 +524,7 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
   Plan& plan = *plan_;
   if (failed_until <= plan.now) return plan.now;
   if (plan.sweep.count() - plan.promises.nodes_count() < nodes_min) return plan.now;
-  counted = true;
-  ++plan.tried;
+  if (!std::exchange(counted, true)) ++plan.tried;
   const auto next = plan.promises.next_end(plan.now);
   return next ? std::optional{std::max(*next, failed_until)} : std::nullopt;
 }
@@ -456,7 +562,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
-  bool counted = false, possible = any_required || tried.now_only;
+  bool counted = !cluster_.parameters().as_recorded, possible = any_required || tried.now_only;
   std::optional<base::Instant> from = plan.now;
   if (!possible) from = first_start(failed_until, nodes_min, counted);
   while (from && *from < plan.end) {
@@ -493,6 +599,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
       if (started != Started::kNo) return goes_on();
       ripe.forget();
       later.reset();
+      if (tried.job.claim) start = std::max(start, victims_end(tried.job));
     }
     if (later && start > *until) {
       from = later;
@@ -543,6 +650,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     available_.reset();
     return Started::kYes;
   }
+  if (tried.claims_begin) return Started::kNo;
   if (auto* const needs = std::get_if<NeedsVictims>(&answer.verdict)) {
     // The job falls through to a promise of these nodes, so that jobs behind do not take them while
     // the victims end (8.1 i).
@@ -565,7 +673,8 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   NodeSet nodes = cluster_.no_nodes();
   for_each_rank(cluster_, fits.allocation,
                 [&](int rank, const NodeAllocation&) { nodes.set(rank); });
-  const auto next = plan_->promises.next_begin(nodes, plan_->now);
+  auto next = plan_->promises.next_begin(nodes, plan_->now);
+  if (tried.claims_begin) next = std::min(*tried.claims_begin, next.value_or(base::kNever));
   base::Duration limit = tried.full_limit;
   if (cluster_.parameters().as_recorded) {
     limit = tried.limit;

@@ -9,16 +9,22 @@
 // So a job that starts here holds no node that a job before it needs while it may run (R8.2).
 //
 // The work is done in steps, so that nothing else has to wait for it: begin(), then step() until it
-// returns true. Between two steps other events may come. When they changed what a waiting job could
-// start on, the pass ends early, unless bf_continue is set: its promises were made for another
-// state.
+// returns true. Between two steps other events may come:
+//   * Something takes promised nodes: a start that is not the pass's own, a claim, a change of the
+//     node. Promises that were made in view of them are wrong, and the pass ends early, unless
+//     bf_continue is set.
+//   * Records come into the queue. The next one is always the first of the queue that the pass has
+//     not come to, so a job that goes first gets its promise before others start.
+//   * Anything else: a job ends, is held or becomes ready. The promises can be kept, though the
+//     next pass may promise something earlier.
 //
 // Simulations do not read plans. Then a pass ends as soon as no record behind can start now
 // (`Startable`): all that is left of it would be promises. It starts the same jobs. Promises that
 // are not made do not say when the next pass is due, either: until something changes, they could
 // only be made again.
 //
-// Cost: O(records tried × (promises + Lookahead::will_run)).
+// Cost: O(records that no limit holds back, bf_max_job_test of them at most × (promises +
+// Lookahead::will_run)); each step walks the queue up to where the pass is.
 #pragma once
 
 #include <cstddef>
@@ -59,15 +65,20 @@ class BackfillPass {
         limits_{limits},
         actions_{actions},
         attempt_{cluster, groups, books, resource_limits},
-        lookahead_{cluster, groups, books, turns} {}
+        lookahead_{cluster, groups, books, turns} {
+    books.on_begin([this](const Job& job) { begun(job); });
+    books.on_less([this](const Allocation& nodes) { taken(nodes, base::kNever); });
+  }
+  BackfillPass(const BackfillPass&) = delete;
+  BackfillPass& operator=(const BackfillPass&) = delete;
 
   // Nobody reads plans from now on. REQUIRES: no pass has begun yet.
   void tell_no_plans() { tells_plans_ = false; }
 
   void begin(base::Instant now);
   bool active() const { return plan_.has_value(); }
-  // Tries the next `records` records of the queue at most. Returns whether the pass has ended.
-  // REQUIRES: active().
+  // Tries the next `records` records of the queue at most; one that a limit holds back counts for
+  // little. Returns whether the pass has ended. REQUIRES: active().
   bool step(base::Instant now, int records);
 
   // Until when a pass over the same state would find the same: version() of the books when the last
@@ -126,8 +137,10 @@ class BackfillPass {
     Promises::Sweep sweep;  // of the record that is tried
     Failures failures;
     base::Instant end;
-    std::vector<Record> records;
+    std::vector<Record> records;  // first those that the pass has come to
     std::size_t next = 0;
+    bool has_all = false;                               // the queue has no other records
+    std::set<std::pair<JobId, PartitionIndex>> passed;  // those that it has come to
     std::optional<Startable> startable;  // of the records; made when it is first asked for
     std::vector<std::pair<PartitionIndex, JobRequest>> kinds;  // by number; one job of each
     int started = 0;
@@ -140,7 +153,8 @@ class BackfillPass {
     std::uint64_t configuration = 0;      // of the cluster: what a rank and a partition are
     base::Instant valid_until = base::kNever;
     bool complete = true;
-    bool cut_short = false;  // something changed meanwhile
+    bool is_wrong = false;   // promised nodes were taken meanwhile
+    bool cut_short = false;  // for that
   };
   // A record that is tried.
   struct Try {
@@ -149,9 +163,16 @@ class BackfillPass {
     base::Duration limit{};       // that the plan reckons with
     base::Duration full_limit{};  // that it asked for
     bool now_only = false;
+    // Other nodes than usual are open to it, claimed ones that must be free by then.
+    Availability* available = nullptr;
+    std::optional<base::Instant> claims_begin{};
   };
 
   bool finish();
+  void begun(const Job& job);
+  void taken(const Allocation& nodes, base::Instant until);
+  bool fetch();
+  bool walk(base::Instant now, int records);
   void tell_plans();
   // False if the pass has to end here.
   bool try_record(const Record& record, base::Instant now);
@@ -160,14 +181,17 @@ class BackfillPass {
   bool may_end_early() const;
   bool is_special(const Job& job, PartitionIndex partition, base::Instant now) const;
   std::optional<JobKind> kind_of(const Try& tried, base::Instant now);
-  Lookahead::Answer ask(const Try& tried, const NodeSet& nodes,
-                        std::optional<base::Instant> until, base::Instant now);
+  Lookahead::Answer ask(const Try& tried, const NodeSet& nodes, std::optional<base::Instant> until,
+                        base::Instant now);
   bool may_start_more(base::Instant now);
   Startable list_startable(base::Instant now) const;
   bool can_start(Startable::Kind& kind, base::Instant now);
   bool count_try(const Job& job, PartitionIndex partition);
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
+  bool start_beside_claims(Try tried, base::Instant now);
+  base::Instant victims_end(const Job& claimant) const;
+  NodeSet with_victims(const Job& claimant) const;
   bool preempt_mode_is_set() const;
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
   std::optional<base::Instant> later_start(const Try& tried, const NodeSet& open,
@@ -200,6 +224,7 @@ class BackfillPass {
   NodeSet open_, usable_;                  // of the record that is tried
   std::set<JobId> planned_;                // jobs that were told a plan; some have none any more
   bool tells_plans_ = true;
+  bool stepping_ = false;  // what happens is the pass's own doing
   std::uint64_t passed_version_ = 0;
   base::Instant passed_until_{};
 };

@@ -56,10 +56,19 @@ class BackfillPassTest : public ::testing::Test {
     }
     return look();
   }
+  void begin_and_step_once() {
+    world_->now = at(1);
+    pass_->begin(at(1));
+    ASSERT_FALSE(pass_->step(at(1), 1));
+  }
+  void finish() {
+    while (!pass_->step(at(1), 1)) {
+    }
+  }
   std::string look() {
     std::string text;
     for (const auto& [order, job] : world_->books.table().all()) {
-      if (job->id == JobId{9}) continue;
+      if (job->id == JobId{9} || job->id == JobId{9'000}) continue;
       text += (text.empty() ? "" : ", ") + to_string(job->id) + " ";
       if (job->running()) {
         text += "runs " + world_->letters(job->allocation);
@@ -158,32 +167,103 @@ TEST_F(BackfillPassTest, NothingIsPromisedBehindTheWindow) {
   EXPECT_EQ(after_pass(1), "1 waits, 2 runs c, 3 runs d");
 }
 
-// Its promises were made for another state.
-TEST_F(BackfillPassTest, APassEndsWhenSomethingChangedBetweenTwoSteps) {
-  begin();
+// A job of a user who is at a limit is not tried, however many of them there are (8.1 n).
+TEST_F(BackfillPassTest, JobsOverALimitUseUpNoPlaces) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.cluster.backfill = {.max_job_test = 2, .node_space_size = 100};
+  QosConfig none;
+  none.name = "none";
+  none.limits.user_jobs = 0;
+  configuration.qos = {none};
+  begin_with(configuration);
+  world_->run(9, "ab").time_limit = seconds(60);
+  for (std::int64_t id = 11; id < 100; ++id) {
+    JobRequest request = job(id, 1);
+    request.qos = "none";
+    request.priority = Priority{5000};
+    world_->submit(request);
+  }
   submit_three();
   world_->now = at(1);
   pass_->begin(at(1));
-  ASSERT_FALSE(pass_->step(at(1), 1));
+  while (!pass_->step(at(1), kAllRecords)) {
+  }
+  EXPECT_TRUE(world_->books.find(JobId{1})->plan);
+  EXPECT_TRUE(world_->books.find(JobId{2})->running());
+  EXPECT_FALSE(world_->books.find(JobId{3})->plan) << "the third place";
+}
+
+// A job became ready, or one came in behind: what was promised can be kept. The next pass comes all
+// the same, since the records before the change might find something better now.
+TEST_F(BackfillPassTest, APassGoesOnAfterAChangeThatTakesNoPromisedNodes) {
+  begin();
+  submit_three();
+  begin_and_step_once();
   world_->books.changed();
-  EXPECT_TRUE(pass_->step(at(1), 1));
-  EXPECT_FALSE(pass_->active());
-  EXPECT_EQ(look(), "1 at 60 abcd, 2 waits, 3 waits");
+  finish();
+  EXPECT_EQ(look(), "1 at 60 abcd, 2 runs c, 3 at 120 d");
   EXPECT_NE(pass_->passed_version(), world_->books.version());
+}
+
+// Its promises were made in view of nodes that are taken now.
+TEST_F(BackfillPassTest, APassEndsWhenPromisedNodesWereTaken) {
+  const auto expect_end = [&](const auto& take) {
+    begin();
+    submit_three();
+    begin_and_step_once();
+    take();
+    EXPECT_TRUE(pass_->step(at(1), 1));
+    EXPECT_FALSE(pass_->active());
+    EXPECT_EQ(look(), "1 at 60 abcd, 2 waits, 3 waits");
+    EXPECT_NE(pass_->passed_version(), world_->books.version());
+  };
+  // A start of the main pass, without a limit.
+  expect_end([&] { world_->run(9'000, "c"); });
+  // A claim of a preemptor.
+  expect_end([&] {
+    Allocation claim{.nodes = {{.node = world_->cluster.find_node("c").value()}}};
+    world_->books.set_claim(*world_->books.find(JobId{3}), claim, at(100));
+  });
+  expect_end([&] { world_->set_state("d", NodeState::kDown); });
+}
+
+// A start on other nodes, or one that is over before, is in no promise's way.
+TEST_F(BackfillPassTest, APassGoesOnAfterAStartOnOtherNodes) {
+  begin();
+  submit(1, 3, 60);
+  submit(2, 1, 30);
+  begin_and_step_once();
+  ASSERT_EQ(look(), "1 waits, 2 waits");
+  world_->run(8, "d");
+  finish();
+  EXPECT_EQ(look(), "1 at 60 abc, 2 runs c, 8 runs d");
 }
 
 // bf_continue: the promises made so far may be a little wrong, but jobs far behind in the queue are
 // reached.
-TEST_F(BackfillPassTest, APassGoesOnAfterAChangeIfItIsTold) {
+TEST_F(BackfillPassTest, APassWithWrongPromisesGoesOnIfItIsTold) {
   begin({.continues = true});
   submit_three();
-  world_->now = at(1);
-  pass_->begin(at(1));
-  ASSERT_FALSE(pass_->step(at(1), 1));
-  world_->books.changed();
-  while (!pass_->step(at(1), 1)) {
-  }
-  EXPECT_EQ(look(), "1 at 60 abcd, 2 runs c, 3 at 120 d");
+  begin_and_step_once();
+  world_->run(8, "c");
+  finish();
+  EXPECT_EQ(look(), "1 at 60 abcd, 2 runs d, 3 at 120 d, 8 runs c");
+}
+
+// A record that comes in before those that the pass has come to is the next one: what starts after
+// it does not delay it.
+TEST_F(BackfillPassTest, AJobThatComesInGoesBeforeThoseBehindIt) {
+  begin();
+  world_->run(8, "c").time_limit = seconds(600);
+  submit(1, 4, 60);
+  submit(2, 1, 30);
+  begin_and_step_once();
+  JobRequest urgent = job(3, 1);
+  urgent.time_limit = seconds(30);
+  urgent.priority = Priority{5000};
+  world_->submit(urgent);
+  finish();
+  EXPECT_EQ(look(), "8 runs c, 1 at 600 abcd, 2 at 2 d, 3 runs d");
 }
 
 // A pass over the same state would find the same until the first promise begins.
@@ -261,6 +341,48 @@ TEST_F(BackfillPassTest, APreemptorClaimsItsNodesAndKeepsThem) {
   ASSERT_TRUE(preemptor.claim.has_value());
   EXPECT_EQ(world_->letters(*preemptor.claim), "ab");
   EXPECT_TRUE(preemptor.pending());
+}
+
+// 1 has claimed all nodes, and its victim, 9, has a grace time of ten minutes on a. Until then b, c
+// and d are for jobs that are over by then: 2 is, 3 is not. A job of a lower tier preempts none for
+// it.
+TEST_F(BackfillPassTest, ClaimedNodesThatAreFreeAreForJobsThatAreOverInTime) {
+  Configuration configuration = PassWorld::one_partition();
+  configuration.partitions = {PassWorld::closed("low", "abcd", 1),
+                              PassWorld::closed("high", "abcd", 2)};
+  configuration.partitions.front().is_default = true;
+  configuration.cluster.preempt_type = PreemptType::kPartitionPriority;
+  configuration.cluster.preempt_mode = PreemptMode::kCancel;
+  configuration.cluster.backfill = {.resolution = seconds(1)};
+  configuration.cluster.kill_wait = seconds(30);
+  configuration.cluster.message_timeout = seconds(10);
+  begin_with(configuration);
+  Job& victim = world_->run(9, "a", "low");
+  victim.time_limit = std::chrono::hours{1};
+  JobRequest wide = job(1, 4, "high");
+  wide.time_limit = std::chrono::hours{1};
+  Job& preemptor = world_->submit(wide);
+  Allocation claim;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    claim.nodes.push_back({.node = world_->cluster.find_node(name).value()});
+  }
+  world_->books.set_claim(preemptor, claim, at(600 + 30 + 10));
+  world_->books.set_ending(victim, Ending{.final_state = JobState::kPreempted,
+                                          .verdict = EndingVerdict::kPreempted,
+                                          .grace_end = at(600),
+                                          .preemptor = preemptor.id});
+  submit(2, 1, 300);
+  submit(3, 1, 900);
+  submit(4, 2, 500);
+  after_pass(1);
+  EXPECT_EQ(world_->letters(world_->books.find(JobId{2})->allocation), "b");
+  EXPECT_TRUE(world_->books.find(JobId{3})->pending());
+  EXPECT_EQ(world_->letters(world_->books.find(JobId{4})->allocation), "cd");
+  // 2 would be over too late now.
+  submit(5, 1, 590);
+  world_->end(2);
+  after_pass(20);
+  EXPECT_TRUE(world_->books.find(JobId{5})->pending());
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
   job.request.priority = request.priority;
   job.request.nice = request.nice;
   moved(job);
+  tell_less(job.allocation);
 }
 
 // The reader has taken the moves in. `moves_.all` says that everything may have changed and the
@@ -186,6 +187,7 @@ void JobBooks::restore_claim(Job& job, Allocation claim, base::Instant until) {
   job.claim_until = until;
   claimants_.insert(job.id);
   changed();
+  tell_less(*job.claim);
 }
 
 // A change: the nodes are open to others again.
@@ -268,6 +270,7 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
   job.user_suspended = job.cores_released = job.select.user_suspended = false;
   set_state(job, JobState::kRunning);
   decide(Resume{job.id});
+  tell_less(job.allocation);
   return true;
 }
 

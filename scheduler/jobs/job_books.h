@@ -60,6 +60,10 @@ class JobBooks {
 
   // The job is over: its state is terminal, or its record is about to be erased before it was.
   void on_over(Listener listener) { over_listeners_.push_back(std::move(listener)); }
+  // Jobs that wait may find less on these nodes than before, or for longer, though no job began
+  // there: a claim, a user's resume, another limit of a job that runs, a node that changed.
+  using NodesListener = std::function<void(const Allocation&)>;
+  void on_less(NodesListener listener) { less_listeners_.push_back(std::move(listener)); }
 
   // --- records ---
   // A pending job. REQUIRES: no job with this id.
@@ -149,12 +153,16 @@ class JobBooks {
   void node_changed(NodeIndex node) {
     usage_.node_changed(node);
     selector_->node_changed(cluster_.rank(node));
+    tell_less({.nodes = {{.node = node}}});
   }
 
  private:
   void book(Job& job);
   void set_state(Job& job, JobState state);
   void show(Job& job) const;
+  void tell_less(const Allocation& nodes) const {
+    for (const NodesListener& listener : less_listeners_) listener(nodes);
+  }
 
   const Cluster& cluster_;
   JobTable table_;
@@ -168,6 +176,7 @@ class JobBooks {
   std::vector<Listener> begin_listeners_;
   std::vector<Listener> end_listeners_;
   std::vector<Listener> over_listeners_;
+  std::vector<NodesListener> less_listeners_;
 
   struct Said {
     Reason reason;

@@ -9,15 +9,20 @@ namespace sched {
 Availability::Availability(const Cluster& cluster, const NodeSet& up)
     : cluster_{cluster}, up_{up}, count_in_(static_cast<std::size_t>(cluster.partition_slots())) {}
 
-// A claim has one tier, though the preemptor may wait in several partitions.
 void Availability::add_claim(const Job& job) {
-  Claim claim{.job = &job, .tier = 0, .nodes = cluster_.no_nodes()};
+  NodeSet nodes = cluster_.no_nodes();
+  for (const NodeAllocation& use : job.claim->nodes) {
+    if (cluster_.exists(use.node)) nodes.set(cluster_.rank(use.node));
+  }
+  add_claim(job, std::move(nodes));
+}
+
+// A claim has one tier, though the preemptor may wait in several partitions.
+void Availability::add_claim(const Job& job, NodeSet nodes) {
+  Claim claim{.job = &job, .tier = 0, .nodes = std::move(nodes)};
   // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.
   for (const QueueRecord& record : job.queued_in) {
     claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());
-  }
-  for (const NodeAllocation& use : job.claim->nodes) {
-    if (cluster_.exists(use.node)) claim.nodes.set(cluster_.rank(use.node));
   }
   claims_.push_back(std::move(claim));
 }

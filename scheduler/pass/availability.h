@@ -23,6 +23,8 @@ class Availability {
 
   // REQUIRES: the job has a claim and is in the queue.
   void add_claim(const Job& job);
+  // The same, but only these of its nodes are kept for it.
+  void add_claim(const Job& job, NodeSet nodes);
   // The job has started: what is left of its nodes is for others.
   void drop_claim(const Job& job);
   // No job behind gets these nodes, or those of the partition.

@@ -27,7 +27,7 @@ Configuration preempting_tiers() {
   return configuration;
 }
 
-JobRequest on(JobRequest request, const std::string& letters) {
+JobRequest on_nodes(JobRequest request, const std::string& letters) {
   for (const char letter : letters) request.required_nodes.emplace_back(1, letter);
   return request;
 }
@@ -69,7 +69,7 @@ TEST(MainPass, AFailedPartitionLeavesTheNodesThatItHasNot) {
 TEST(MainPass, AJobThatNamesItsNodesWithholdsThoseAlone) {
   PassWorld world;
   world.run(9, "a");
-  world.submit(on(job(1, 2), "ab"));
+  world.submit(on_nodes(job(1, 2), "ab"));
   world.submit(2, 2);
   world.submit(3, 1);
   // 1 waits for a, so a and b are withheld, also b, which is idle. c and d go to 2.
@@ -81,7 +81,7 @@ TEST(MainPass, AJobThatNamesItsNodesWithholdsThoseAlone) {
 TEST(MainPass, AJobWhoseNodeIsDownIsInNobodysWay) {
   PassWorld world;
   world.set_state("a", NodeState::kDown);
-  world.submit(on(job(1, 1), "a"));
+  world.submit(on_nodes(job(1, 1), "a"));
   world.submit(2, 3);
   EXPECT_EQ(world.after_pass(at(1)), "1 ReqNodeNotAvail, 2 runs bcd");
 }
