@@ -6,6 +6,7 @@
 
 #include "api/wellknown.h"
 #include "base/number_list.h"
+#include "operator/gang/own_turn.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/run_times.h"
@@ -261,8 +262,9 @@ void GangRunner::lose_member(JobRecord& job, int slot) {
 //    followed by another when the gang is ready.
 // 3. Pods have succeeded, and there are others to follow them: who has which place is a commit
 //    point. Then timetables name the new pods, then they are made. So no leader makes other ones.
-// 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made:
-//    its name is stored, and whether an earlier leader has made it is told by its name.
+// 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made, in
+//    a turn of the gang: its name is stored, and whether an earlier leader has made it is told by
+//    its name.
 void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   const Members& members = *job.start.members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
@@ -283,7 +285,26 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
     const auto index = static_cast<std::size_t>(slot);
     if (job.start.slot_pods[index].was_seen) return lose_member(job, slot);
   }
-  if (!seen.missing.empty()) pods_.launch(job, seen.missing);
+  if (seen.missing.empty()) return;
+  // Looked at again each slice: a job that is suspended has no next turn as yet.
+  const base::Duration slice = parts_.policy.configuration().cluster.time_slice;
+  const base::Instant turn = turn_for_next_pod(job);
+  if (turn > parts_.now) return parts_.jobs.set_timer(job, std::min(turn, parts_.now + slice));
+  pods_.launch(job, seen.missing);
+}
+
+// By what the agents of its nodes obey: the nodes of a gang turn together, so one of them tells. A
+// job that no timetable lists takes no turns.
+base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
+  // kubelet rounds the start of a container down to a second.
+  const base::Duration settle = parts_.policy.parameters().settle + std::chrono::seconds{1};
+  for (const std::string& node : job.start.nodes) {
+    const kube::NodeTimetableSpec* obeyed = timetables_.stored(node);
+    if (obeyed == nullptr) continue;
+    const auto turn = next_turn_to_settle_in(*obeyed, job.uid, parts_.now, settle);
+    if (turn) return *turn;
+  }
+  return parts_.now;
 }
 
 // The timetables are only wanted here: CommitGate holds them back until the places are stored.

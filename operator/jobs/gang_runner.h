@@ -32,6 +32,7 @@ class GangRunner {
   void run_started(JobRecord& job);
   void run_members(JobRecord& job, const GangObservation& seen);
   void fill_places(JobRecord& job);
+  base::Instant turn_for_next_pod(const JobRecord& job) const;
   void note_successes(JobRecord& job) const;
   void become_ready_when_settled(JobRecord& job, const GangObservation& seen);
   void complete(JobRecord& job);

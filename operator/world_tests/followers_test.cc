@@ -13,6 +13,7 @@
 #include "kube/api/batch_job.h"
 #include "operator/gang/members.h"
 #include "operator/testing/batch_job_fixture.h"
+#include "timetable/timetable.h"
 
 namespace control {
 namespace {
@@ -296,9 +297,50 @@ TEST_F(FollowersTest, TakeTurnsWithOtherGangs) {
   create(wide);
   ASSERT_TRUE(ends("sweep", minutes{20})) << world_.log_tail();
   ASSERT_TRUE(ends("wide", minutes{20})) << world_.log_tail();
-  EXPECT_TRUE(
-      world_.run_until([&] { return world_.state("other") == "Completed"; }, minutes{10}));
+  EXPECT_TRUE(world_.run_until([&] { return world_.state("other") == "Completed"; }, minutes{10}));
   expect_no_violations(world_);
+}
+
+// Goal: a sweep of pods that end before they have settled gets its own turns and not the other
+// gang's too. Method: pods of 1 s, each of which is followed by the next one within a second, so
+// that a pod which may be made at any time would be there in most of the other gang's slots of 10
+// s.
+TEST_F(FollowersTest, ThatEndBeforeTheyHaveSettledKeepToTheirTurns) {
+  world_.apply(linear_config("10s"));
+  world_.apply(partition("batch", force()));
+  world_.apply(gang_job("other", 5, ""));
+  world_.run_for(seconds{6});
+  json wide = sweep("wide", 5, 500, "1s");
+  wide["metadata"]["annotations"]["kubegang.io/nodes"] = "5";
+  create(wide);
+  ASSERT_TRUE(have_succeeded("wide", 10)) << world_.log_tail();
+  const auto others_turn = [this] {
+    const kube::NodeTimetableSpec spec = world_.timetable("n14").spec;
+    for (std::size_t i = 0; i < spec.pods.size(); ++i) {
+      if (!spec.pods[i].name.starts_with("other-")) continue;
+      return timetable::runs_at(spec.timetable, static_cast<std::uint16_t>(i),
+                                world_.clock().wall());
+    }
+    return false;
+  };
+  const auto runs_a_pod = [this] {
+    return std::ranges::any_of(world_.pods(), [](const kube::Pod& pod) {
+      return pod.metadata.name.starts_with("wide-") && pod.spec.node_name == "n14" &&
+             pod.status.phase == kube::PodPhase::kRunning;
+    });
+  };
+  int turns = 0, together = 0;
+  const int before = get("wide").status.succeeded;
+  for (base::Duration passed{0}; passed < minutes{2}; passed += world_.tick) {
+    world_.run_for(world_.tick);
+    if (!others_turn()) continue;
+    ++turns;
+    if (runs_a_pod()) ++together;
+  }
+  EXPECT_GE(turns * world_.tick, seconds{48}) << "it has half of the time";
+  EXPECT_LE(together, turns / 20) << "of " << turns << " looks";
+  // In six turns of 10 s, of which 3 s are left for the last pod to settle: two rounds at least.
+  EXPECT_GE(get("wide").status.succeeded, before + 60);
 }
 
 // Goal: a new leader names the next pods in timetables before they are made, also if it plans
@@ -343,10 +385,9 @@ TEST_F(FollowersTest, AreListedByANewLeader) {
 // run anywhere. "refused": kubelet turns pod 3 away once. "stuck": the image of pod 4 cannot be
 // had, and backoffLimit 0 makes that final.
 TEST_F(FollowersTest, ThatCannotStartEndTheGang) {
-  create(sweep("refused", 2, 6, "10s", {{"backoffLimit", 0}},
-               {{"test/refuse", "OutOfmemory"},
-                {"test/refuse-index", "3"},
-                {"test/refusals", "1"}}));
+  create(
+      sweep("refused", 2, 6, "10s", {{"backoffLimit", 0}},
+            {{"test/refuse", "OutOfmemory"}, {"test/refuse-index", "3"}, {"test/refusals", "1"}}));
   ASSERT_TRUE(ends("refused")) << world_.log_tail();
   EXPECT_TRUE(kube::is_true(get("refused").status.conditions, kube::kBatchComplete))
       << world_.log_tail();
@@ -408,8 +449,8 @@ TEST(FollowersCrashes, AtAnyWriteRunNothingTwice) {
     const auto over = [&](const char* name) {
       return kube::is_finished(Rounds::get(world, name).status);
     };
-    EXPECT_TRUE(world.run_until(
-        [&] { return over("good") && over("plain") && over("broken"); }, minutes{20}))
+    EXPECT_TRUE(world.run_until([&] { return over("good") && over("plain") && over("broken"); },
+                                minutes{20}))
         << world.log_tail();
     EXPECT_EQ(Rounds::get(world, "good").status.completed_indexes, "0-7");
     EXPECT_EQ(Rounds::get(world, "plain").status.succeeded, 5);
