@@ -131,7 +131,9 @@ void fuzz_sbatch(std::string_view input) {
     check_message(script.error());
   }
   const auto command = script_command(input, "s", {});
-  if (!command) check_message(command.error());
+  if (!command) return check_message(command.error());
+  const base::Status launchers = check_launchers(*command, false);
+  if (!launchers) check_message(launchers.error());
 }
 
 // A scenario that is read can be played: its nodes and jobs are within the bounds, and its inputs
