@@ -26,6 +26,9 @@ enum class Break {
   kChargesForgotten,    // the record of usage does not list the jobs that have nodes
   kPlaceNotStored,      // the next pod of a place is made before it is stored that it has the place
   kTableNotStored,      // timetables list a start before it is committed
+  kWriteSwallowed,      // a status that only informs counts as written, and is not
+  kTimeoutNotSeen,      // the operator does not see the start timeouts of jobs
+  kSelectorNotSeen,     // nor the node selectors of their templates
 };
 
 struct BreakInfo {
@@ -34,7 +37,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 15> kBreaks{{
+inline constexpr std::array<BreakInfo, 18> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -50,6 +53,9 @@ inline constexpr std::array<BreakInfo, 15> kBreaks{{
     {Break::kChargesForgotten, "charges-forgotten"},
     {Break::kPlaceNotStored, "place-not-stored"},
     {Break::kTableNotStored, "table-not-stored"},
+    {Break::kWriteSwallowed, "write-swallowed"},
+    {Break::kTimeoutNotSeen, "timeout-not-seen"},
+    {Break::kSelectorNotSeen, "selector-not-seen"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

@@ -29,10 +29,12 @@ constexpr std::array kCheckers{
     "comes to rest",
     "commit",
     "deleted",
+    "done again",
     "fail open",
     "frozen",
     "gang agrees",
     "goes back",
+    "idle",
     "index again",
     "index twice",
     "job numbers",
@@ -42,8 +44,11 @@ constexpr std::array kCheckers{
     "obeys",
     "overlap",
     "overlap counted",
+    "placement",
     "quiet",
+    "start timeout",
     "started twice",
+    "stored",
     "successes",
     "suspended time",
     "table commit",
@@ -150,8 +155,7 @@ CampaignResult run_campaign(const CampaignOptions& options) {
       // many threads.
       if (round >= options.rounds || enough) break;
       const std::uint64_t seed = options.first_seed + static_cast<std::uint64_t>(round);
-      const auto finding =
-          run_round(plan_of(seed, options.calm), options.breaks, tally, false);
+      const auto finding = run_round(plan_of(seed, options.calm), options.breaks, tally, false);
       if (!finding) continue;
       const std::lock_guard lock{mu};
       result.findings.push_back({seed, *finding});

@@ -16,11 +16,12 @@ using std::chrono::seconds;
 
 // How the model of a node differs from a real one. Each pod has one container and one program,
 // which needs a given time of work (an annotation of its template) and then exits with a given
-// code. A pod that kubelet has taken goes through: accepted, started after a while, running, over;
-// its object is removed when it was deleted. Kubelet acts by its own cache of pods and writes two
-// things: the status, and the removal of an object whose deletion it has carried out. A write that
-// fails is repeated until it is taken. Nothing of that depends on what the operator or the agent
-// believe, so the model can serve as the truth.
+// code; before it, some have an init container. A pod that kubelet has taken goes through:
+// accepted, started after a while, in its init container, running, over; its object is removed when
+// it was deleted. Kubelet acts by its own cache of pods and writes two things: the status, and the
+// removal of an object whose deletion it has carried out. A write that fails is repeated until it
+// is taken. Nothing of that depends on what the operator or the agent believe, so the model can
+// serve as the truth.
 
 constexpr Time kReportRetry = milliseconds{500};
 // A program that may run ends so long after SIGTERM. A frozen one handles it when it is thawed, or
@@ -31,6 +32,8 @@ constexpr Time kRestartTakes = seconds{2};
 // of etcd has set back to the version in the cache is no news to a watch.
 // SOURCE: kubernetes pkg/kubelet/status, syncPeriod and needsReconcile.
 constexpr Time kCompares = seconds{10};
+// A waiting init container looks for its peer so often.
+constexpr Time kLooksForPeer = milliseconds{100};
 // On top of 100 ms, and ten times as long on a slow node.
 constexpr std::uint64_t kStartMillisMax = 1500;
 
@@ -44,14 +47,21 @@ std::string note(const kube::Pod& pod, const std::string& name, const std::strin
   return found == pod.metadata.annotations.end() ? otherwise : found->second;
 }
 
-// Returns the containerStatuses of a pod whose only container is in `state`.
-json container(const std::string& state, json detail) {
-  return json::array({{{"name", "main"},
+// Returns the containerStatuses, or those of init containers, of a pod whose only one is in
+// `state`.
+json container(const std::string& state, json detail, const char* name = "main") {
+  return json::array({{{"name", name},
                        {"ready", state == "running"},
                        {"restartCount", 0},
                        {"image", "x"},
                        {"imageID", ""},
                        {"state", {{state, std::move(detail)}}}}});
+}
+
+// Returns the initContainerStatuses of a pod whose main container runs or has run.
+json init_statuses(const Program& program) {
+  if (!program.init_is_done) return json::array();
+  return container("terminated", {{"exitCode", 0}, {"reason", "Completed"}}, "init");
 }
 
 }  // namespace
@@ -104,6 +114,7 @@ void Kubelet::power_off() {
     program.over = true;
     observer_.program_ended(program, EndedBy::kMachine);
   }
+  // Init containers run again from their beginning.
   programs_.clear();
   machine_.kernel.power_off();
 }
@@ -140,12 +151,17 @@ Time Kubelet::next() {
   for (auto& [uid, program] : programs_) {
     if (!program.report.empty() || program.remove_object) next = std::min(next, program.report_at);
     if (program.over) continue;
-    if (!program.running) {
+    if (!program.running && !program.in_init) {
       next = std::min(next, program.starts_at);
       continue;
     }
     if (program.terminated_at) next = std::min(next, *program.terminated_at + program.grace);
     if (!may_act(program)) continue;
+    if (program.in_init) {
+      next = std::min(next, now_ + kLooksForPeer);
+      if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
+      continue;
+    }
     const base::Duration left = program.work - machine_.kernel.worked(uid);
     next = std::min(next, now_ + std::max<base::Duration>(left, base::Duration{0}));
     if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
@@ -188,6 +204,7 @@ void Kubelet::sync() {
     }
     // The object is gone: nothing of the pod may stay.
     if (program.running) finish(program, 137, "Error", EndedBy::kRequest);
+    if (program.in_init) end_init(program);
     machine_.kernel.remove(entry->first);
     entry = programs_.erase(entry);
   }
@@ -205,13 +222,13 @@ void Kubelet::take(const kube::Pod& pod) {
   const bool told_of = pod.status.phase && *pod.status.phase != kube::PodPhase::kPending;
   const bool told_end =
       pod.status.phase == kube::PodPhase::kSucceeded || pod.status.phase == kube::PodPhase::kFailed;
-  const bool forgotten = program.over ? !told_end : !told_of;
+  const bool forgotten = program.over ? !told_end : program.running && !told_of;
   if (program.report.empty() && !program.reported.empty() && forgotten) {
     program.report = std::exchange(program.reported, "");
     program.report_at = now_ + kReportRetry;
   }
   if (!pod.metadata.deletion_timestamp || program.remove_object) return;
-  if (!program.running) {
+  if (!program.running && !program.in_init) {
     program.over = true;
     program.remove_object = true;
     program.report_at = now_;
@@ -242,6 +259,11 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
   const bool fails =
       std::stoi(note(pod, "fails-index", label(pod, kube::kLabelTask))) == program.task;
   if (fails) program.exit_code = std::stoi(note(pod, "exit-code", "0"));
+  program.init = milliseconds{std::stoll(note(pod, "init-ms", "0"))};
+  program.init_ends = note(pod, "init-ends", "yes") == "yes";
+  if (program.task == 0) {
+    program.init_waits = milliseconds{std::stoll(note(pod, "init-waits-ms", "0"))};
+  }
   const bool slow = now_ < slow_until_;
   program.starts_at =
       now_ +
@@ -266,30 +288,76 @@ void Kubelet::accept(const kube::Pod& pod, Program& program) {
     program.report_at = now_;
   } else {
     machine_.kernel.make(program.uid);
+    if (now_ >= volumes_come_at_) return;
+    ++tally_.faults["pod in ContainerCreating"];
+    const bool never = note(pod, "start-timeout", "no") == "yes";
+    program.starts_at = never ? kNoTime : std::max(program.starts_at, volumes_come_at_);
+    program.report =
+        json{{"phase", "Pending"},
+             {"containerStatuses", container("waiting", {{"reason", "ContainerCreating"}})}}
+            .dump();
+    program.report_at = now_;
   }
 }
 
 // A program starts, ends by SIGTERM or SIGKILL, or by having done its work, whichever is due.
 void Kubelet::advance(Program& program) {
   if (program.over) return;
-  if (!program.running) {
+  if (!program.running && !program.in_init) {
+    if (now_ < program.starts_at) return;
     // A container cannot be started in a frozen pod: the runtime waits.
-    if (now_ >= program.starts_at && may_act(program)) start(program);
-    if (!program.running) program.starts_at = std::max(program.starts_at, now_ + kReportRetry);
+    if (may_act(program)) {
+      const bool has_init = program.init > base::Duration{0};
+      has_init && !program.init_is_done ? start_init(program) : start(program);
+    } else {
+      program.starts_at = now_ + kReportRetry;
+    }
     return;
   }
   if (program.terminated_at) {
     const bool handled = now_ >= *program.terminated_at + kHandlesSigterm && may_act(program);
     if (handled || now_ >= *program.terminated_at + program.grace) {
+      if (program.in_init) end_init(program);
       finish(program, 143, "Error", EndedBy::kRequest);
       program.remove_object = true;
       return;
     }
   }
-  if (machine_.kernel.worked(program.uid) >= program.work) {
+  if (program.in_init) {
+    if (init_is_over(program)) {
+      end_init(program);
+      start(program);
+    }
+  } else if (machine_.kernel.worked(program.uid) >= program.work) {
     finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error",
            EndedBy::kItself);
   }
+}
+
+// The init container's work is not the program's, which has to work for so much longer.
+void Kubelet::start_init(Program& program) {
+  program.in_init = true;
+  machine_.kernel.start(program.uid);
+  program.report =
+      json{{"phase", "Pending"},
+           {"initContainerStatuses", container("running", json::object(), "init")},
+           {"containerStatuses", container("waiting", {{"reason", "PodInitializing"}})}}
+          .dump();
+  program.report_at = now_;
+}
+
+// Returns true if it has done its work and, if it waits for a peer, that one has.
+bool Kubelet::init_is_over(Program& program) {
+  return program.init_ends && may_act(program) &&
+         machine_.kernel.worked(program.uid) >= program.init &&
+         (program.init_waits == base::Duration{0} || peers_worked_(program) >= program.init_waits);
+}
+
+void Kubelet::end_init(Program& program) {
+  program.in_init = false;
+  program.init_is_done = true;
+  program.work += machine_.kernel.worked(program.uid);
+  machine_.kernel.stop(program.uid);
 }
 
 // Pods report the start by the machine's own clock, which may be wrong.
@@ -301,6 +369,7 @@ void Kubelet::start(Program& program) {
   const std::string at = kube::format_time(*program.started_wall);
   program.report = json{{"phase", "Running"},
                         {"startTime", at},
+                        {"initContainerStatuses", init_statuses(program)},
                         {"containerStatuses", container("running", {{"startedAt", at}})}}
                        .dump();
   program.report_at = now_;
@@ -314,14 +383,19 @@ void Kubelet::finish(Program& program, int exit_code, const std::string& reason,
   machine_.kernel.stop(program.uid);
   program.running = false;
   program.over = true;
-  program.report =
-      json{{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
-           {"containerStatuses",
-            container("terminated", {{"exitCode", exit_code},
-                                     {"reason", reason},
-                                     {"startedAt", kube::format_time(*program.started_wall)},
-                                     {"finishedAt", kube::format_time(machine_.clock.wall())}})}}
-          .dump();
+  json ended{{"exitCode", exit_code},
+             {"reason", reason},
+             {"finishedAt", kube::format_time(machine_.clock.wall())}};
+  if (program.started_wall) ended["startedAt"] = kube::format_time(*program.started_wall);
+  // One that was told to end in its init container has no main one.
+  json status{{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
+              {"initContainerStatuses", init_statuses(program)}};
+  status["containerStatuses"] = program.started_wall
+                                    ? container("terminated", ended)
+                                    : container("waiting", {{"reason", "PodInitializing"}});
+  if (!program.started_wall)
+    status["initContainerStatuses"] = container("terminated", ended, "init");
+  program.report = status.dump();
   program.report_at = now_;
   if (ran) observer_.program_ended(program, by);
 }

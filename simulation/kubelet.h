@@ -3,12 +3,14 @@
 // take, and goes on with what it knows when it cannot reach it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "kube/api/pod.h"
 #include "kube/client.h"
@@ -26,8 +28,13 @@ struct Program {
   base::Duration work{0};
   int exit_code = 0;
   base::Duration grace{0};
+  base::Duration init{0};        // work of its init container; 0 = it has none
+  base::Duration init_waits{0};  // which ends only when a peer has worked for so long
+  bool init_ends = true;
   Time starts_at{0};
-  bool running = false;
+  bool in_init = false;  // its init container runs
+  bool init_is_done = false;
+  bool running = false;                       // its main one does
   bool over = false;                          // ended, or never to be started
   std::optional<base::Instant> started_wall;  // as reported
   std::optional<Time> terminated_at;          // SIGTERM was sent
@@ -72,6 +79,13 @@ class Kubelet {
   // The next so many pods do not fit, says kubelet.
   void refuse_next(int count) { refuse_ += count; }
   void be_slow(Time until) { slow_until_ = until; }
+  // Volumes of new pods come only then; those of a job with a start timeout, never.
+  void lack_volumes(Time until) { volumes_come_at_ = until; }
+  // `worked`: of the programs of another pod's job and start, how long the one that has worked most
+  // has.
+  void know_peers(std::function<base::Duration(const Program&)> worked) {
+    peers_worked_ = std::move(worked);
+  }
   // One of the running programs dies. Returns whether there was one.
   bool kill_one(std::uint64_t which);
 
@@ -86,6 +100,9 @@ class Kubelet {
   void accept(const kube::Pod& pod, Program& program);
   void advance(Program& program);
   void start(Program& program);
+  void start_init(Program& program);
+  void end_init(Program& program);
+  bool init_is_over(Program& program);
   void finish(Program& program, int exit_code, const std::string& reason, EndedBy by);
   void report(Program& program);
   bool may_act(const Program& program) const;
@@ -106,6 +123,8 @@ class Kubelet {
   std::set<std::string> had_started_;        // survives the machine's reboot, on its disk
   int refuse_ = 0;
   Time slow_until_{0};
+  Time volumes_come_at_{0};
+  std::function<base::Duration(const Program&)> peers_worked_;
 };
 
 }  // namespace simulation

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 // How the ledger judges. It sees three kinds of things, and each has checkers of its own; the
 // checkers of one idea stand in one file (ledger_jobs.cc, ledger_pods.cc, ledger_indexes.cc,
-// ledger_freezes.cc, ledger_timetables.cc):
+// ledger_freezes.cc, ledger_starts.cc, ledger_timetables.cc):
 //
 // 1. Every version of every object that was stored (`on_job`, `on_pod`, `on_table`,
 //    `on_batch_job`). These checkers compare a version with the one before it, and with what else
@@ -64,6 +64,7 @@ void Ledger::restored() {
   pods_.clear();
   tables_.clear();
   done_.clear();
+  closed_.clear();
   // After a restore from a backup nothing that was seen before counts; the watches begin with what
   // is stored now.
   for (Stream& stream : streams_) stream.stream.reset();
@@ -95,6 +96,7 @@ bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
 // Accounted times are only compared if no fault was felt for some time before the job became ready.
 void Ledger::fault(Time lasts) {
   faults_until_ = std::max(faults_until_, now_ + lasts);
+  look_at_cleaned();
 }
 
 void Ledger::look() {
@@ -164,6 +166,8 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   }
   sample_gangs(nodes);
   sample_times(nodes);
+  sample_starts(nodes);
+  sample_idle();
   // A condition that was not looked at is over: its pod or its node is gone.
   std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });
 }

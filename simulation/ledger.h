@@ -67,6 +67,13 @@ class Ledger final : public ProgramObserver {
   // An administrator deletes one: what runs finishes unsliced. `heard_within`: until the operator
   // has heard of it, and what it decided before is stored.
   void partition_goes(Time heard_within);
+  // An administrator closes a node to new jobs, with a taint to those that do not tolerate it; or
+  // opens it.
+  void node_closes(const std::string& node, bool taint, bool closed);
+  // The leader, which is well, has nothing to write of the job and wants this to be its status.
+  void check_stored(const std::string& uid, const kube::JobStatus& wanted);
+  // Others delete the pod, as it is stored.
+  void pod_deleted(const nlohmann::json& pod);
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const Program& program);
   // Something was done to the cluster that is felt for so long: the length of an outage, or by how
@@ -96,6 +103,10 @@ class Ledger final : public ProgramObserver {
     Time start_at{0};                  // its present start was stored, or seen after a restore
     kube::Allocation allocation;       // of that start
     std::optional<base::Duration> least_limit;  // that its spec ever had
+    // Of the present start, as stored: which pods have succeeded; and whether the operator has
+    // heard of all of them, with no ending stored.
+    std::set<int> succeeded;
+    bool is_known_done = false;
   };
   // Of one start's pods, by which its verdict is judged.
   struct StartFacts {
@@ -119,6 +130,18 @@ class Ledger final : public ProgramObserver {
     std::string job_uid;
     bool deleting = false;
     Time deleted_at{0};  // if it is
+    bool by_others = false;
+  };
+  // A pod that had ended when others deleted it, a moment ago.
+  struct Cleaned {
+    std::string name, job_uid;
+    std::int64_t start = 0;
+    Time at{};
+  };
+  // Of a node that is closed to jobs: whether the operator has heard.
+  struct Closed {
+    bool taint = false;
+    bool is_known = false;
   };
   // What a kernel has counted of freezes.
   struct FreezeCounts {
@@ -149,6 +172,7 @@ class Ledger final : public ProgramObserver {
   void read(Stream& stream);
   void take(const std::string& path, const std::string& line);
   void on_job(const std::string& type, kube::Job job);
+  void on_start(JobFacts& facts);
   void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
   void check_times(const JobFacts& facts);
@@ -171,9 +195,17 @@ class Ledger final : public ProgramObserver {
   std::string run_of(const std::string& job_uid) const;
   bool is_unsliced(const std::string& job_uid, std::int64_t start) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
+  void note_success(const nlohmann::json& pod);
+  void forget_success(const Cleaned& pod);
+  void look_at_cleaned();
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);
   void on_table(const std::string& type, kube::NodeTimetable table);
   void check_starts(const kube::NodeTimetable& table);
+  const JobPlan* plan_of_job(const kube::Job& job) const;
+  void check_placement(const JobFacts& facts);
+  void check_done_again(const JobFacts& facts);
+  void sample_starts(std::vector<Node>& nodes);
+  void sample_idle();
 
   bool is_settled(const Node& node, const Program& program) const;
   bool is_ending(const Program& program) const;
@@ -217,12 +249,14 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
   std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
   std::map<std::string, Overlaps> overlaps_;             // by node
+  std::map<std::pair<std::string, bool>, Closed> closed_;  // by node and whether by a taint
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
   bool operator_is_well_ = false;  // at the present sample
   std::set<std::string> ended_by_user_, deleted_by_user_;
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
+  std::vector<Cleaned> cleaned_;
   Time starts_are_unsliced_until_{0};
   Time restored_at_{-std::chrono::hours{1}};
   Time faults_until_{0};

@@ -59,8 +59,8 @@ void Ledger::on_counters(const std::string& uid, const BatchFacts& before,
   ++tally_.looked["successes"];
   const auto told = [](const BatchFacts& one) { return std::to_string(one.succeeded); };
   if (facts.succeeded < before.succeeded) {
-    find("successes", "batch Job " + facts.name + " had " + told(before) +
-                          " successes and has " + told(facts));
+    find("successes",
+         "batch Job " + facts.name + " had " + told(before) + " successes and has " + told(facts));
   }
   if (const auto lost = lost_from(before.completed, facts.completed)) {
     find("successes", "index " + std::to_string(*lost) + " of batch Job " + facts.name +
@@ -86,8 +86,8 @@ void Ledger::check_member(const kube::Job& job, const json& pod) {
   const int index = std::stoi(metadata["labels"].value(std::string{kube::kLabelTask}, "0"));
   if (indexes_in(status.member_indexes).contains(index)) return;
   if (indexes_in(status.succeeded_indexes).contains(index)) return;
-  find("members", "pod " + metadata.value("name", "") + " exists, places have " +
-                      status.member_indexes);
+  find("members",
+       "pod " + metadata.value("name", "") + " exists, places have " + status.member_indexes);
 }
 
 // An index that is stored as succeeded does not run again, in whatever start or attempt.

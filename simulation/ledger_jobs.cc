@@ -38,6 +38,13 @@ bool says(const json& object, const char* type) {
 
 }  // namespace
 
+// Returns the plan of the job, or of the batch Job that it runs; null if there is none.
+const JobPlan* Ledger::plan_of_job(const kube::Job& job) const {
+  const auto found = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
+                                  [&](const JobPlan& one) { return one.name == name_of(job); });
+  return found == plan_.jobs.end() ? nullptr : &*found;
+}
+
 void Ledger::on_job(const std::string& type, kube::Job job) {
   const std::string uid = job.metadata.uid;
   const std::string name = name_of(job);
@@ -90,13 +97,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   if (went_back && !two_leaders) {
     find("verdict", "starts or term of job " + name + " went back");
   }
-  if (status.starts != before.status.starts) {
-    if (now_ <= starts_are_unsliced_until_) facts.unsliced_start = status.starts.value_or(0);
-    facts.ready_at = kNoTime;
-    // A new start: run times are those of one start.
-    facts.ran = facts.stood = base::Duration{0};
-    facts.told_late = false;
-  }
+  if (status.starts != before.status.starts) on_start(facts);
   const bool ready = kube::is_true(status.conditions, kube::kReady);
   if (ready && !kube::is_true(before.status.conditions, kube::kReady)) facts.ready_at = now_;
   if (status.ending && !before.status.ending) on_ending(facts);
@@ -104,6 +105,20 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
     facts.final_at = now_;
     on_final(facts);
   }
+}
+
+// A new start is stored: what is known of the one before counts no more.
+void Ledger::on_start(JobFacts& facts) {
+  check_done_again(facts);
+  check_placement(facts);
+  facts.succeeded.clear();
+  facts.is_known_done = false;
+  if (now_ <= starts_are_unsliced_until_) {
+    facts.unsliced_start = facts.job.status.starts.value_or(0);
+  }
+  facts.ready_at = kNoTime;
+  facts.ran = facts.stood = base::Duration{0};
+  facts.told_late = false;
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
@@ -118,13 +133,12 @@ void Ledger::on_final(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const std::string& name = name_of(job);
   const std::int64_t start = job.status.starts.value_or(0);
-  const auto planned = std::find_if(plan_.jobs.begin(), plan_.jobs.end(),
-                                    [&](const JobPlan& one) { return one.name == name; });
+  const JobPlan* planned = plan_of_job(job);
   ++tally_.looked["verdict at the end"];
-  const std::size_t tasks =
-      job.status.allocation         ? static_cast<std::size_t>(job.status.allocation->nodes)
-      : planned == plan_.jobs.end() ? 1
-                                    : static_cast<std::size_t>(planned->nodes);
+  const std::size_t tasks = job.status.allocation
+                                ? static_cast<std::size_t>(job.status.allocation->nodes)
+                            : planned == nullptr ? 1
+                                                 : static_cast<std::size_t>(planned->nodes);
   const bool were_completed =
       job.spec.completions
           ? pods_that_ended_well(job) >= static_cast<std::size_t>(*job.spec.completions)
@@ -167,6 +181,27 @@ void Ledger::check_times(const JobFacts& facts) {
   if (follows) return;
   if (facts.stood > base::Duration{0}) ++tally_.looked["suspended time"];
   compare("stood", status.suspend_time->elapsed, facts.stood);
+}
+
+// What is clean and not on its way is stored as it is wanted. A difference of the term alone is
+// none, nor are successes of a gang whose pods do not follow one another: the next write brings
+// them.
+void Ledger::check_stored(const std::string& uid, const kube::JobStatus& wanted) {
+  const auto job = jobs_.find(uid);
+  if (job == jobs_.end()) return;
+  ++tally_.looked["stored"];
+  kube::Job want{.status = wanted};
+  kube::Job is{.status = job->second.job.status};
+  want.status.term = is.status.term;
+  if (!job->second.job.spec.completions) {
+    want.status.succeeded_indexes = is.status.succeeded_indexes;
+  }
+  if (want.status == is.status) return;
+  // Encoding rounds times.
+  const json difference = json::diff(encode(is)["status"], encode(want)["status"]);
+  if (difference.empty()) return;
+  find("stored", "the status of job " + job->second.job.metadata.name +
+                     " is not stored as the operator wants it: " + difference.dump());
 }
 
 // Checks what is stored of a batch Job: its conditions are final, and it is Complete only if a Job

@@ -36,7 +36,8 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   PodFacts& facts = pods_[uid];
   const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
   if (facts.deleting && !was_deleting) facts.deleted_at = now_;
-  if (!fresh && facts.deleting && !was_deleting) on_torn_down(pod, facts);
+  if (!fresh && facts.deleting && !was_deleting && !facts.by_others) on_torn_down(pod, facts);
+  note_success(pod);
   // A new pod. The job may be gone already, which the garbage collector repairs, so there is
   // nothing to compare with then.
   if (!fresh || !metadata.contains("ownerReferences")) return;
@@ -54,8 +55,50 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   if (status.starts.value_or(0) == start) check_member(job->second.job, pod);
 }
 
+// Remembers that a pod of the present start is stored as succeeded. One that was told to end may
+// succeed because of that.
+void Ledger::note_success(const json& pod) {
+  const json& metadata = pod["metadata"];
+  if (!metadata.contains("ownerReferences") || metadata.contains("deletionTimestamp")) return;
+  const auto job = jobs_.find(metadata["ownerReferences"][0].value("uid", ""));
+  const bool succeeded = pod.value("status", json::object()).value("phase", "") == "Succeeded";
+  if (job == jobs_.end() || !succeeded) return;
+  JobFacts& facts = job->second;
+  if (label_number(pod, kube::kLabelStart) != facts.job.status.starts.value_or(0)) return;
+  facts.succeeded.insert(static_cast<int>(label_number(pod, kube::kLabelTask)));
+}
+
+// What is stored says whether it had ended: then nothing is lost if an operator sees that it goes.
+void Ledger::pod_deleted(const json& pod) {
+  const json& metadata = pod["metadata"];
+  pods_[metadata.value("uid", "")].by_others = true;
+  if (!metadata.contains("ownerReferences")) return;
+  const std::string job_uid = metadata["ownerReferences"][0].value("uid", "");
+  const std::int64_t start = label_number(pod, kube::kLabelStart);
+  const std::string phase = pod.value("status", json::object()).value("phase", "");
+  if (phase == "Succeeded" || phase == "Failed") {
+    cleaned_.push_back({metadata.value("name", ""), job_uid, start, now_});
+    if (!operator_is_well_ || now_ <= faults_until_) forget_success(cleaned_.back());
+  } else {
+    starts_[job_uid][start].lost = true;
+  }
+}
+
+// Nobody may know what the pod had done, so it counts as lost.
+void Ledger::forget_success(const Cleaned& pod) {
+  lost_pods_.insert(pod.name);
+  starts_[pod.job_uid][pod.start].lost = true;
+}
+
+// A fault so soon after a clean-up may keep an operator from seeing it, or from storing what it
+// saw.
+void Ledger::look_at_cleaned() {
+  std::erase_if(cleaned_, [&](const Cleaned& pod) { return now_ > pod.at + kHearsWithin; });
+  for (const Cleaned& pod : cleaned_) forget_success(pod);
+}
+
 // A pod that runs is told to end only when its job's ending is stored: by the operator, since the
-// other events delete pods without a grace time.
+// other events delete pods without a grace time or are noted (pod_deleted()).
 void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
   const auto found = jobs_.find(facts.job_uid);
   if (found == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;

@@ -9,6 +9,7 @@
 
 #include "api/job.h"
 #include "base/number_list.h"
+#include "operator/gang/pod_slots.h"
 #include "simulation/clock.h"
 
 namespace simulation {
@@ -46,6 +47,15 @@ inline std::set<int> indexes_in(std::string_view text) {
   constexpr int kIndexMax = 99'999;
   const auto indexes = base::parse_number_list(text, kIndexMax).value_or(std::vector<int>{});
   return {indexes.begin(), indexes.end()};
+}
+
+// Returns the names of the nodes, by way of the pods that the job has there.
+inline std::set<std::string> nodes_of(const kube::Allocation& allocation) {
+  std::set<std::string> nodes;
+  const auto slots = control::pod_slots({}, allocation, kube::PodPolicy::kPerNode);
+  if (!slots.ok()) return nodes;
+  for (const control::PodSlot& slot : *slots) nodes.insert(slot.node);
+  return nodes;
 }
 
 }  // namespace simulation

@@ -56,6 +56,35 @@ class LedgerTest : public testing::Test {
     write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
           {{"status", {{"state", state}, {"starts", 1}}}});
   }
+  // Stores a start of the job, on n1.
+  void runs_on_n1(int start) {
+    const json share{{"hostlist", "n1"}, {"tasks", 1}};
+    write(
+        kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status",
+          {{"state", "Running"},
+           {"starts", start},
+           {"allocation",
+            {{"hostlist", "n1"}, {"nodes", 1}, {"cpus", 1}, {"shares", json::array({share})}}}}}});
+  }
+  // Makes the pod of its first start. Returns the pod's path.
+  std::string make_pod() {
+    const json owner{{"apiVersion", "kubegang.io/v1alpha1"},
+                     {"kind", "Job"},
+                     {"name", "job-0"},
+                     {"uid", program_.job_uid},
+                     {"controller", true}};
+    const json labels{{std::string{kube::kLabelStart}, "1"}, {std::string{kube::kLabelTask}, "0"}};
+    const json containers = json::array({{{"name", "main"}, {"image", "busybox"}}});
+    write(
+        kube::Method::kPost, paths::kPods,
+        {{"apiVersion", "v1"},
+         {"kind", "Pod"},
+         {"metadata",
+          {{"name", program_.name}, {"labels", labels}, {"ownerReferences", json::array({owner})}}},
+         {"spec", {{"containers", containers}}}});
+    return std::string{paths::kPods} + "/" + program_.name;
+  }
   // The job's only program runs, and ends so.
   void runs_and_ends(EndedBy by) {
     becomes("Running");
@@ -73,7 +102,8 @@ class LedgerTest : public testing::Test {
   Time now_{0};
   const kube::ManualClock clock_;
   devcluster::ApiServer server_{clock_};
-  const Plan plan_;
+  const Plan plan_{.jobs = {{.name = "job-0"}}};
+  std::vector<Node> nodes_;
   Tally tally_;
   Ledger ledger_{server_, now_, plan_, tally_};
   Program program_;
@@ -184,6 +214,62 @@ TEST_F(LedgerTest, AVictimWithAPartitionIsRequeued) {
   becomes("Running");
   becomes("Preempted");
   EXPECT_EQ(finding(), "job job-0 is Preempted, preemption requeues or suspends it");
+}
+
+// Its only pod has succeeded, and the operator has heard of it: the job has ended, and a second
+// start would do its work again. A cleaner that deletes the pod changes nothing in that.
+TEST_F(LedgerTest, AJobThatIsDoneDoesNotStartAgain) {
+  runs_on_n1(1);
+  const std::string pod = make_pod();
+  write(kube::Method::kPatch, pod + "/status", {{"status", {{"phase", "Succeeded"}}}});
+  ledger_.sample(nodes_, /*operator_is_well=*/true);
+  write(kube::Method::kDelete, pod, {{"gracePeriodSeconds", 0}});
+  EXPECT_EQ(finding(), "");
+  runs_on_n1(2);
+  EXPECT_EQ(finding(), "job job-0 starts again, all its pods had succeeded");
+}
+
+// Until the operator has heard of it a requeue may be decided.
+TEST_F(LedgerTest, AJobMayStartAgainIfNobodyKnowsThatItIsDone) {
+  runs_on_n1(1);
+  write(kube::Method::kPatch, make_pod() + "/status", {{"status", {{"phase", "Succeeded"}}}});
+  ledger_.sample(nodes_, /*operator_is_well=*/false);
+  runs_on_n1(2);
+  EXPECT_EQ(finding(), "");
+}
+
+// A job that waits while every node is idle has been forgotten. One that is held waits by right.
+TEST_F(LedgerTest, NodesAreNotIdleWhileJobsWait) {
+  const json accepted{{"type", "Accepted"},
+                      {"status", "True"},
+                      {"reason", "Accepted"},
+                      {"lastTransitionTime", "2026-01-01T00:00:00Z"},
+                      {"message", ""}};
+  const auto waits = [&](const json& held) {
+    write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+          {{"status",
+            {{"state", "Pending"}, {"held", held}, {"conditions", json::array({accepted})}}}});
+    for (int i = 0; i < 2; ++i) {
+      ledger_.sample(nodes_, /*operator_is_well=*/true);
+      now_ += minutes{2};
+    }
+  };
+  waits({{"reason", "JobHeldUser"}});
+  EXPECT_EQ(finding(), "");
+  waits(nullptr);
+  EXPECT_EQ(finding(), "all nodes are idle for 120000 ms: job-0 is Pending (), starts 0; ");
+}
+
+// The same for a node that is closed: what was decided before the operator heard of it is stored
+// later.
+TEST_F(LedgerTest, AJobDoesNotStartOnANodeThatIsKnownToBeClosed) {
+  ledger_.node_closes("n1", /*taint=*/false, true);
+  runs_on_n1(1);
+  EXPECT_EQ(finding(), "");
+  ledger_.sample(nodes_, /*operator_is_well=*/true);
+  ledger_.node_closes("n2", /*taint=*/false, true);
+  runs_on_n1(2);
+  EXPECT_EQ(finding(), "job job-0 starts on n1, which is cordoned");
 }
 
 // The name of a pod tells its start; of two starts only the first is stored.

@@ -2,23 +2,10 @@
 #include <set>
 #include <string>
 
-#include "operator/gang/pod_slots.h"
 #include "simulation/ledger.h"
 #include "simulation/ledger_terms.h"
 
 namespace simulation {
-namespace {
-
-// Returns the names of the nodes, by way of the pods that the job has there.
-std::set<std::string> nodes_of(const kube::Allocation& allocation) {
-  std::set<std::string> nodes;
-  const auto slots = control::pod_slots({}, allocation, kube::PodPolicy::kPerNode);
-  if (!slots.ok()) return nodes;
-  for (const control::PodSlot& slot : *slots) nodes.insert(slot.node);
-  return nodes;
-}
-
-}  // namespace
 
 void Ledger::program_refused(const Program& program) {
   facts_of(program).refused = true;
@@ -47,15 +34,20 @@ Ledger::StartFacts& Ledger::facts_of(const Program& program) {
 // Returns what happened to the pods of the job's present start.
 //
 // * failed: a program ended with another code than 0, or was killed
-// * lost: its machine went off, its pod object was deleted by force, or its Node was deleted. A
-//   kubelet that is cut off is no loss: Kubernetes gives nothing up for it (architecture.md 3).
-// * refused: kubelet did not take a pod
+// * lost: its machine went off, its pod object was deleted by force or before its program had
+//   ended, or its Node was deleted. A kubelet that is cut off is no loss: Kubernetes gives nothing
+//   up for it (architecture.md 3).
+// * refused: kubelet did not take a pod, or the start took longer than it may
 Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   StartFacts happened = starts_[facts.job.metadata.uid][status.starts.value_or(0)];
   for (const std::string& node : nodes_of(facts.allocation)) {
     const auto gone = gone_until_.find(node);
     if (gone != gone_until_.end() && facts.start_at < gone->second) happened.lost = true;
+  }
+  const auto timeout = facts.job.spec.lifecycle.start_timeout;
+  if (timeout && facts.ready_at == kNoTime && now_ + kSample >= facts.start_at + *timeout) {
+    happened.refused = true;
   }
   return happened;
 }

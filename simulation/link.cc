@@ -1,6 +1,7 @@
 #include "simulation/link.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -96,7 +97,33 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
   if (now_ < weather.bad_until && prng_.below(1000) < weather.bad_per_mille) {
     return go_wrong(request);
   }
+  if (now_ < weather.proxy_until && prng_.below(1000) < weather.bad_per_mille) {
+    return answer_of_proxy();
+  }
   return transmit(request);
+}
+
+// Draws an answer of a load balancer that fails over, or of an API server that does not serve the
+// group for a moment. None says anything of the object; nothing is carried out.
+kube::Response Link::answer_of_proxy() {
+  struct Answer {
+    int status;
+    const char* type;
+    const char* body;
+  };
+  constexpr std::array kAnswers{
+      Answer{404, "text/plain", "404 page not found\n"},
+      Answer{410, "text/html", "<html><body>410 Gone</body></html>"},
+      Answer{429, "text/plain", "Too many requests, please try again later.\n"},
+      Answer{502, "text/html", "<html><body>502 Bad Gateway</body></html>"},
+  };
+  const Answer& answer = kAnswers[prng_.below(kAnswers.size())];
+  ++tally_.faults["answer " + std::to_string(answer.status) + " of a proxy"];
+  kube::Response response;
+  response.status = answer.status;
+  response.headers["content-type"] = answer.type;
+  response.body = answer.body;
+  return response;
 }
 
 // Draws one of seven outcomes, four for reads. In four nothing is carried out, and the program
@@ -151,7 +178,22 @@ base::Result<kube::Response> Link::transmit(kube::Request request) {
   devcluster::ApiRequest api;
   api.http = std::move(request);
   api.user_agent = name_;
-  return server.handle(api).response;
+  kube::Response response = server.handle(api).response;
+  response.body = as_seen(std::move(response.body));
+  return response;
+}
+
+// Carries out the breaks that hide a field of a Job from the operator: under another name nobody
+// reads it.
+std::string Link::as_seen(std::string text) const {
+  const bool hides = breaks_.is(Break::kTimeoutNotSeen) || breaks_.is(Break::kSelectorNotSeen);
+  if (!hides || !name_.starts_with("operator")) return text;
+  const std::string_view field =
+      breaks_.is(Break::kTimeoutNotSeen) ? "\"startTimeout\"" : "\"nodeSelector\"";
+  for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + 1)) {
+    text[at + 1] = 'x';
+  }
+  return text;
 }
 
 // The CEL rules of the Job's status and the NodeTimetable's spec, which this API server does not
@@ -301,7 +343,7 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
   // informer must go on from the version that it has seen.
   const std::size_t rest = breaks_off ? prng_.below(feed.lines.size() + 1) : 0;
   while (feed.lines.size() > rest) {
-    const std::string line = std::move(feed.lines.front());
+    const std::string line = as_seen(std::move(feed.lines.front()));
     feed.lines.pop_front();
     const bool error = line.find(R"("type":"ERROR")") != std::string::npos;
     if (error) ++tally_.faults["watch gone (410)"];
@@ -339,8 +381,9 @@ bool Link::is_up_to_date() const {
 // of its own: it may come long after the event that ordered it, and the informer's pause doubles
 // while nothing is delivered.
 Time Link::last_trouble() const {
-  return std::max({weather.partitioned_until, weather.bad_until, weather.delayed_until,
-                   weather.duplicated_until, weather.stale_until, weather.broke_off_at});
+  return std::max({weather.partitioned_until, weather.bad_until, weather.proxy_until,
+                   weather.delayed_until, weather.duplicated_until, weather.stale_until,
+                   weather.broke_off_at});
 }
 
 }  // namespace simulation

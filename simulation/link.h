@@ -29,6 +29,7 @@ struct Weather {
   Time delayed_until{0};  // what watches bring comes late
   Time delay_max{0};
   Time duplicated_until{0};  // watches say things twice
+  Time proxy_until{0};       // some requests are answered by something between, as often
   Time stale_until{0};       // NodeTimetables are listed from a cache that stands still
   int breaks_off = 0;        // so many deliveries end in the middle
   Time broke_off_at{0};      // the last of them did
@@ -90,7 +91,9 @@ class Link final : public kube::Transport {
   base::Result<kube::Response> transmit(kube::Request request);
   devcluster::ApiServer& server_of(const std::string& path);
   base::Result<kube::Response> go_wrong(const kube::Request& request);
+  kube::Response answer_of_proxy();
   bool lowers_term(const kube::Request& request);
+  std::string as_seen(std::string text) const;
 
   devcluster::ApiServer& server_;
   const Time& now_;

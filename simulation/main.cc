@@ -66,15 +66,13 @@ void tell(const FoundIn& found, const Asked& asked) {
   const std::string text = "seed " + seed + ": " + text_of(found.finding);
   std::printf("FINDING %s\n", text.c_str());
   std::fflush(stdout);
-  const Plan plan =
-      simulation::shorten(simulation::plan_of(found.seed, asked.options.calm),
-                          asked.options.breaks, found.finding);
+  const Plan plan = simulation::shorten(simulation::plan_of(found.seed, asked.options.calm),
+                                        asked.options.breaks, found.finding);
   std::printf("%s", to_string(plan).c_str());
   const std::string path = asked.findings_to + "/" + seed + ".plan";
   const bool saved = !asked.findings_to.empty() && write_plan(path, text, plan);
   std::printf("  again: build/bin/kubegang-simulation --replay %s%s%s\n",
-              saved ? path.c_str() : seed.c_str(),
-              asked.options.calm && !saved ? " --calm" : "",
+              saved ? path.c_str() : seed.c_str(), asked.options.calm && !saved ? " --calm" : "",
               (asked.broken.empty() ? "" : " --break " + asked.broken).c_str());
   std::fflush(stdout);
 }
@@ -103,8 +101,7 @@ int replay(const Asked& asked) {
   std::printf("%s\n", text.c_str());
   std::fflush(stdout);
   if (!asked.save.empty()) {
-    const Plan kept =
-        finding ? simulation::shorten(*plan, asked.options.breaks, *finding) : *plan;
+    const Plan kept = finding ? simulation::shorten(*plan, asked.options.breaks, *finding) : *plan;
     if (!write_plan(asked.save, "seed " + std::to_string(plan->seed) + ": " + text, kept)) return 2;
   }
   return finding ? 1 : 0;
@@ -113,8 +110,7 @@ int replay(const Asked& asked) {
 // Plays a campaign, prints its tally and its findings.
 int play(const Asked& asked) {
   const simulation::CampaignOptions& options = asked.options;
-  std::printf("seeds from %llu, %lld rounds\n",
-              static_cast<unsigned long long>(options.first_seed),
+  std::printf("seeds from %llu, %lld rounds\n", static_cast<unsigned long long>(options.first_seed),
               static_cast<long long>(options.rounds));
   std::fflush(stdout);
   // Real time is for people only. Nothing in a round reads it.

@@ -45,6 +45,12 @@ bool gives_a_place(const control::PatchStatus<kube::Job>& patch) {
   return patch.point == control::WritePoint::kReady && !before.empty() && before != now;
 }
 
+// Returns true for the status of a job that is no commit point.
+bool only_informs(const control::Effect& effect) {
+  const auto* patch = std::get_if<control::PatchStatus<kube::Job>>(&effect);
+  return patch != nullptr && patch->point == control::WritePoint::kStatus;
+}
+
 // A time of up to that many microseconds, at least one: nothing takes no time.
 Time some(base::Prng& prng, std::uint64_t micros_max) {
   return microseconds{1 + static_cast<std::int64_t>(prng.below(micros_max + 1))};
@@ -104,8 +110,12 @@ struct OperatorHost::Leading {
       : inbox{waker},
         writer{host},
         actuator{host.client_},
-        informers{host.client_, host.clock_, inbox, templates,
-                  [](std::string_view, const base::Error&) {}, {}},
+        informers{host.client_,
+                  host.clock_,
+                  inbox,
+                  templates,
+                  [](std::string_view, const base::Error&) {},
+                  {}},
         loop{host.clock_,
              inbox,
              writer,
@@ -177,7 +187,7 @@ void OperatorHost::end(Time back_at) {
   process_.reset();
   starts_at_ = back_at;
   ends_at_ = kNoTime;
-  paused_until_ = Time{0};
+  paused_until_ = loop_hangs_until_ = Time{0};
   kill_in_.reset();
   postponed_.clear();
   if (log_) log_(name_ + ": ended");
@@ -205,6 +215,13 @@ void OperatorHost::pause(Time until) {
   paused_until_ = until;
 }
 
+void OperatorHost::hang_loop(Time until) {
+  if (!leading_) return;
+  ++tally_.faults["leader's loop hung"];
+  loop_hangs_until_ = until;
+  leading_->loop_at = std::max(leading_->loop_at, until);
+}
+
 void OperatorHost::slow_writes(Time until, Time delay_max) {
   slow_until_ = until;
   write_delay_max_ = delay_max;
@@ -216,12 +233,17 @@ bool OperatorHost::has_writes_under_way() const {
   return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
 }
 
+void OperatorHost::for_each_clean(
+    const std::function<void(const std::string&, const kube::JobStatus&)>& action) const {
+  if (leading_) leading_->loop.for_each_clean(action);
+}
+
 // Each outage that holds now, and a second for what is normal.
 Time OperatorHost::hears_and_stores_within() const {
   const Weather& weather = link_.weather;
   Time within = seconds{1};
   within += std::max(weather.partitioned_until - now_, Time{0});
-  within += std::max(paused_until_ - now_, Time{0});
+  within += std::max(std::max(paused_until_, loop_hangs_until_) - now_, Time{0});
   if (now_ < weather.delayed_until) within += weather.delay_max;
   if (now_ < slow_until_) within += write_delay_max_;
   return within;
@@ -262,6 +284,7 @@ void OperatorHost::step() {
   if (!leading_) return;
   if (link_.run_feeds())
     leading_->loop_at = std::min(leading_->loop_at, now_ + some(prng_, kLoopMicrosMax));
+  leading_->loop_at = std::max(leading_->loop_at, loop_hangs_until_);
   if (now_ < leading_->loop_at) return;
   // A leader that decided by half of the objects would take the rest for deleted.
   if (!leading_->informers.have_synced()) {
@@ -292,7 +315,7 @@ void OperatorHost::step_writes() {
   while (!writer.answers.empty() && writer.answers.front().at <= now_) {
     leading_->inbox.completed(std::move(writer.answers.front().outcome));
     writer.answers.pop_front();
-    leading_->loop_at = now_;
+    leading_->loop_at = std::max(now_, loop_hangs_until_);
   }
 }
 
@@ -348,9 +371,10 @@ control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
   if (pod != nullptr && breaks_.is(Break::kTableNotStored)) {
     carry_out_postponed(pod->job->metadata.uid);
   }
-  if (!is_answered_early(effect)) return leading_->actuator.carry_out(effect);
+  const bool is_swallowed = breaks_.is(Break::kWriteSwallowed) && only_informs(effect);
+  if (!is_answered_early(effect) && !is_swallowed) return leading_->actuator.carry_out(effect);
   ++tally_.faults["commit answered before it is stored"];
-  postponed_.push_back({now_ + kAnsweredEarly, effect});
+  if (!is_swallowed) postponed_.push_back({now_ + kAnsweredEarly, effect});
   // The answer comes from a dry run, so it is the one that the API server would really give.
   link_.set_dry_run(true);
   control::Outcome outcome = leading_->actuator.carry_out(effect);

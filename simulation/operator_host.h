@@ -3,7 +3,9 @@
 // any instant and before or after any write, and can be paused with writes on their way.
 #pragma once
 
+#include <algorithm>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,14 +51,22 @@ class OperatorHost {
   // Its writes take up to so long on the network.
   void slow_writes(Time until, Time delay_max);
 
+  // The leader's loop stands still until then; its process, and with it the Lease, goes on.
+  void hang_loop(Time until);
+
   bool leads() const { return leading_ != nullptr; }
-  bool is_running() const { return process_ != nullptr && now_ >= paused_until_; }
+  bool is_running() const {
+    return process_ != nullptr && now_ >= std::max(paused_until_, loop_hangs_until_);
+  }
   bool has_writes_under_way() const;
   // Within so long it has heard of what is written now, and what it decided before is stored; as
   // far as the present faults go.
   Time hears_and_stores_within() const;
   Link& link() { return link_; }
   HostClock& clock() { return clock_; }
+  // Calls action(uid, status) for each job of which the leader has nothing to write.
+  void for_each_clean(
+      const std::function<void(const std::string&, const kube::JobStatus&)>& action) const;
 
  private:
   class SlowWriter;
@@ -94,6 +104,7 @@ class OperatorHost {
   int incarnation_ = 0;
   Time starts_at_{0};
   Time paused_until_{0};
+  Time loop_hangs_until_{0};
   Time slow_until_{0};
   Time write_delay_max_{0};
   std::optional<int> kill_in_;

@@ -45,6 +45,11 @@ constexpr std::array kFaults{
     Kind{Act::kChangeScheduler, "change the scheduler"},
     Kind{Act::kKillSwitch, "kill switch", 1'000, 15'000},
     Kind{Act::kReinstall, "reinstall", 1'000, 15'000},
+    Kind{Act::kCordon, "cordon a node", 1'000, 30'000},
+    Kind{Act::kTaint, "taint a node", 1'000, 30'000},
+    Kind{Act::kCleanPods, "clean up pods", 1'000, 30'000},
+    Kind{Act::kDeletePod, "delete a pod", 0, 0, {"pod deleted by others"}},
+    Kind{Act::kPatchPod, "patch a pod", 0, 0, {"pod patched by others"}},
     Kind{Act::kKillOperator, "kill the operator", 100, 10'000, {"operator killed"}},
     Kind{Act::kKillOperatorAtWrite,
          "kill the operator at a write",
@@ -54,6 +59,7 @@ constexpr std::array kFaults{
     Kind{Act::kNoOperator, "no operator", 10'000, 55'000},
     Kind{Act::kPauseOperator, "pause the operator", 1'000, 30'000, {"leader paused"}},
     Kind{Act::kSlowWrites, "slow writes", 500, 15'000, {"write slow"}},
+    Kind{Act::kHangLoop, "hang the operator's loop", 1'000, 25'000, {"leader's loop hung"}},
     Kind{Act::kKillWorker, "kill the agent's worker", 0, 0, {"agent's worker killed"}},
     Kind{Act::kHangWorker, "hang the agent's worker", 0, 0, {"agent's worker hung"}},
     Kind{Act::kKillAgent, "kill the agent's container", 500, 25'000, {"agent's container killed"}},
@@ -90,9 +96,31 @@ constexpr std::array kFaults{
     Kind{Act::kRestartKubelet, "restart kubelet", 0, 0, {"kubelet restarted"}},
     Kind{Act::kRefusePods, "kubelet refuses pods", 0, 0, {"pod refused by kubelet"}},
     Kind{Act::kSlowKubelet, "slow kubelet", 2'000, 20'000, {"kubelet slow"}},
+    Kind{Act::kLateVolumes, "late volumes", 2'000, 40'000, {"pod in ContainerCreating"}},
     Kind{Act::kKillProgram, "kill a program", 0, 0, {"program killed"}},
     Kind{Act::kLosePod, "lose a pod", 0, 0, {"pod object lost"}},
 };
+
+// What plans may name, and none draws: the operator is known not to do the right thing yet.
+constexpr std::array kNotDrawn{
+    Kind{Act::kPatchHazard, "patch a hazard into a pod"},
+    Kind{Act::kProxyAnswers, "answers of a proxy", 1'000, 20'000},
+    Kind{Act::kStepClockFar, "step a clock far"},
+};
+
+// Returns the kind of an act; null if none has it.
+template <typename Has>
+const Kind* kind_that(Has has) {
+  const Kind* found = nullptr;
+  const auto look_in = [&](const auto& kinds) {
+    const auto kind = std::find_if(kinds.begin(), kinds.end(), has);
+    if (kind != kinds.end()) found = &*kind;
+  };
+  look_in(kUsers);
+  look_in(kFaults);
+  look_in(kNotDrawn);
+  return found;
+}
 
 // Draws a whole number of milliseconds from min to max, both included.
 Time between(base::Prng& prng, std::int64_t min_ms, std::int64_t max_ms) {
@@ -148,12 +176,38 @@ void add_followers(base::Prng& prng, Plan& plan) {
   }
 }
 
+// Templates differ: some jobs run only on one half of the nodes, or on nodes with a taint, too;
+// some have an init container. One that may never end, or that waits for a peer, needs a timeout.
+void add_templates(base::Prng& prng, Plan& plan) {
+  for (JobPlan& job : plan.jobs) {
+    const std::uint64_t rack = prng.below(8);
+    job.tolerates = prng.below(3) == 0;
+    const bool has_init = prng.below(5) == 0;
+    const Time init = between(prng, 500, 4'000);
+    const bool is_endless = prng.below(4) == 0 && !job.batch;
+    const bool waits = prng.below(3) == 0 && !job.batch && job.nodes > 1;
+    const Time waits_for = between(prng, 500, 6'000);
+    const bool has_timeout = prng.below(4) == 0 && !job.batch;
+    const Time timeout = seconds{12 + static_cast<std::int64_t>(prng.below(20))};
+    if (rack < 2) {
+      job.rack = rack == 0 ? "odd" : "even";
+      job.nodes = std::min(job.nodes, (plan.nodes + (rack == 0 ? 1 : 0)) / 2);
+    }
+    if (has_init) {
+      job.init = init;
+      job.init_ends = !is_endless;
+      if (waits && job.nodes > 1) job.init_waits = waits_for;
+    }
+    if (has_timeout || !job.init_ends || job.init_waits > Time{0}) job.start_timeout = timeout;
+  }
+}
+
 // A few kinds of faults in each round, so that rare combinations come about and each is also seen
 // without the others.
 void add_faults(base::Prng& prng, Plan& plan) {
   std::vector<Kind> kinds;
   for (const Kind& kind : kFaults) {
-    // A quarter of the kinds, nine of 37 on average.
+    // A quarter of the kinds, eleven of 44 on average.
     if (prng.below(4) == 0) kinds.push_back(kind);
   }
   // One round in eight has none: there all times can be compared.
@@ -168,23 +222,13 @@ void add_faults(base::Prng& prng, Plan& plan) {
 }  // namespace
 
 std::string_view to_string(Act act) {
-  for (const Kind& kind : kUsers) {
-    if (kind.act == act) return kind.name;
-  }
-  for (const Kind& kind : kFaults) {
-    if (kind.act == act) return kind.name;
-  }
-  return "?";
+  const Kind* kind = kind_that([&](const Kind& one) { return one.act == act; });
+  return kind == nullptr ? "?" : kind->name;
 }
 
 std::optional<Act> parse_act(std::string_view name) {
-  for (const Kind& kind : kUsers) {
-    if (kind.name == name) return kind.act;
-  }
-  for (const Kind& kind : kFaults) {
-    if (kind.name == name) return kind.act;
-  }
-  return std::nullopt;
+  const Kind* kind = kind_that([&](const Kind& one) { return one.name == name; });
+  return kind == nullptr ? std::nullopt : std::optional{kind->act};
 }
 
 std::vector<std::string_view> felt_faults() {
@@ -241,6 +285,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   }
   add_users(prng, plan);
   if (!calm) add_faults(prng, plan);
+  add_templates(prng, plan);
   add_followers(prng, plan);
   // A quarter does not run again after a loss, and ends as NodeFail.
   for (JobPlan& job : plan.jobs) job.requeue = job.batch || prng.below(4) != 0;

@@ -28,12 +28,20 @@ enum class Act {
   kChangeScheduler,
   kKillSwitch,
   kReinstall,  // kubegang with its CRDs, while some of the agents are away
+  kCordon,     // and uncordon `length` later
+  kTaint,      // a node takes only jobs that tolerate it, for `length`
+  // other controllers, and people with rights on pods
+  kCleanPods,  // pods that have succeeded are deleted, for `length`
+  kDeletePod,  // in any phase
+  kPatchPod,
+  kPatchHazard,  // what would be a hazard in a template is set in a pod
   // the operator's replicas
   kKillOperator,
   kKillOperatorAtWrite,
   kNoOperator,  // all replicas are down
   kPauseOperator,
   kSlowWrites,
+  kHangLoop,  // it decides nothing, and its Lease is renewed
   // agents
   kKillWorker,
   kHangWorker,
@@ -51,9 +59,11 @@ enum class Act {
   kCompact,
   kStaleTimetables,  // of one agent
   kRestore,
-  kServerDown,  // nobody reaches it
+  kServerDown,    // nobody reaches it
+  kProxyAnswers,  // of something between, in words that are not the API server's
   // machines
   kStepClock,
+  kStepClockFar,  // by minutes or hours
   kDriftClock,
   kPowerOff,     // and on `length` later
   kReplaceNode,  // off, its Node deleted, a new one under the same name `length` later
@@ -62,6 +72,7 @@ enum class Act {
   kRestartKubelet,
   kRefusePods,
   kSlowKubelet,
+  kLateVolumes,  // pods stay in ContainerCreating
   kKillProgram,
   kLosePod,  // its object is deleted by force
 };
@@ -98,9 +109,17 @@ struct JobPlan {
   Time time_limit{};   // 0 = none
   // Pods that run at once, if they are tasks and not one for each node; 0 = they are the nodes.
   int pods = 0;
-  int completions = 0;  // pods that follow one another at these places; 0 = each has one pod
-  bool indexed = true;  // of the batch group
-  bool requeue = true;  // when it has lost a pod
+  int completions = 0;     // pods that follow one another at these places; 0 = each has one pod
+  bool indexed = true;     // of the batch group
+  bool requeue = true;     // when it has lost a pod
+  std::string rack;        // "odd" or "even": of its nodes, by their number; "" = any
+  bool tolerates = false;  // nodes with a taint (Act::kTaint)
+  Time start_timeout{};    // 0 = none
+  // Its pods have an init container that works for so long; 0 = they have none.
+  Time init{};
+  bool init_ends = true;
+  // That of its first pod ends only when another pod has worked for so long.
+  Time init_waits{};
   friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
 
@@ -117,6 +136,11 @@ struct Plan {
   Time faults_end{};
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+// Returns the rack of a node, by its number: "odd" for n1.
+inline std::string rack_of(const std::string& node) {
+  return node.empty() || node.back() % 2 == 0 ? "even" : "odd";
+}
 
 // Works out the plan of a round. The same seed gives the same plan until this file changes; a plan
 // that is to stay is kept as text (plan_text.h). `calm`: users only, nothing goes wrong.

@@ -44,6 +44,12 @@ const std::array kJobFields{
     Field<JobPlan>{"completions", &JobPlan::completions},
     Field<JobPlan>{"indexed", &JobPlan::indexed},
     Field<JobPlan>{"requeue", &JobPlan::requeue},
+    Field<JobPlan>{"rack", &JobPlan::rack},
+    Field<JobPlan>{"tolerates", &JobPlan::tolerates},
+    Field<JobPlan>{"start-timeout", &JobPlan::start_timeout},
+    Field<JobPlan>{"init", &JobPlan::init},
+    Field<JobPlan>{"init-ends", &JobPlan::init_ends},
+    Field<JobPlan>{"init-waits", &JobPlan::init_waits},
 };
 
 std::string written(int value) {
@@ -116,9 +122,8 @@ bool read_fields(std::string_view text, std::span<const Field<T>> fields, T& obj
       return one.name == word.substr(0, equals);
     });
     if (field == fields.end()) return false;
-    const bool ok =
-        std::visit([&](auto member) { return read(word.substr(equals + 1), object.*member); },
-                   field->member);
+    const bool ok = std::visit(
+        [&](auto member) { return read(word.substr(equals + 1), object.*member); }, field->member);
     if (!ok) return false;
   }
   return true;

@@ -24,6 +24,8 @@ constexpr Time kQuietBegins = seconds{110};   // after the last job has ended
 constexpr Time kQuietLasts = seconds{40};
 // Of World::run_until(), without any progress of time.
 constexpr int kStepsAtOnceMax = 20'000;
+// Of users with a job whose init container never ends, after the faults.
+constexpr Time kPatience = minutes{2};
 constexpr Time kUsagePeriod = seconds{10};  // in a quiet cluster a record of usage each
 
 std::string in_seconds(Time time) {
@@ -151,9 +153,26 @@ void World::make_node(const std::string& name, std::uint64_t seed) {
   });
   node.kubelet =
       std::make_unique<Kubelet>(*node.machine, server_, now_, breaks_, tally_, ledger_, seed);
+  node.kubelet->know_peers([this](const Program& program) { return peers_worked(program); });
   node.agent = std::make_unique<NodeAgent>(*node.machine, server_, now_, breaks_, tally_,
                                            directory_ + "/journal-" + name, seed + 7);
   create_node_object(name);
+}
+
+// Returns how long the other program of that start that has worked most has; as long as can be if
+// one has ended.
+base::Duration World::peers_worked(const Program& program) {
+  base::Duration most{0};
+  for (Node& node : nodes_) {
+    for (const auto& [uid, other] : node.kubelet->programs()) {
+      const bool is_peer = other.job_uid == program.job_uid && other.start == program.start &&
+                           other.task != program.task;
+      if (!is_peer) continue;
+      if (other.over) return base::Duration::max();
+      if (other.running) most = std::max(most, node.machine->kernel.worked(uid));
+    }
+  }
+  return most;
 }
 
 // As kubelet registers its machine: ready, with the eight cores that the agent reports, too
@@ -167,7 +186,9 @@ void World::create_node_object(const std::string& name) {
                                                  {"reason", "KubeletReady"},
                                                  {"message", "ready"}}})}};
   call(kube::Method::kPost, paths::kNodes,
-       {{"apiVersion", "v1"}, {"kind", "Node"}, {"metadata", {{"name", name}}}});
+       {{"apiVersion", "v1"},
+        {"kind", "Node"},
+        {"metadata", {{"name", name}, {"labels", {{paths::kRackLabel, rack_of(name)}}}}}});
   call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + name + "/status",
        {{"status", status}});
 }
@@ -327,7 +348,14 @@ void World::step() {
     // A leader is expected to keep its promises 5 s after it became well, since it has to restore
     // its state and to publish timetables first.
     if (!operator_is_well()) well_since_ = now_;
-    ledger_.sample(nodes_, now_ >= well_since_ + seconds{5});
+    const bool is_well = now_ >= well_since_ + seconds{5};
+    ledger_.sample(nodes_, is_well);
+    for (const auto& one : operators_) {
+      if (!is_well || !one->is_running()) continue;
+      one->for_each_clean([this](const std::string& uid, const kube::JobStatus& wanted) {
+        ledger_.check_stored(uid, wanted);
+      });
+    }
   }
 }
 
@@ -366,6 +394,7 @@ void World::step_cluster() {
                                          {"reason", "NodeStatus"},
                                          {"message", ""}}})}}}});
   }
+  if (now_ < clean_until_) clean_up_pods();
   // Pods of nodes that are gone, as Kubernetes' pod garbage collector deletes them: by force, since
   // no kubelet can confirm.
   if (now_ / kClusterEvery % 5 != 0) return;
@@ -384,7 +413,7 @@ void World::step_cluster() {
 //
 // * policies, as administrators had them at the beginning
 // * clocks
-// * kill switches (a restore may have brought one back)
+// * kill switches, cordons and taints (a restore may have brought one back)
 // * crashes that were armed for a write or a freeze that has not come
 // * jobs that users hold
 void World::heal() {
@@ -395,6 +424,7 @@ void World::heal() {
   }
   for (Node& node : nodes_) {
     set_kill_switch(node.machine->name, false);
+    for (const bool taint : {false, true}) close_node(node.machine->name, taint, false);
     node.machine->clock.drift(0);
     node.machine->clock.step(-node.machine->clock.offset());
   }
@@ -409,9 +439,10 @@ void World::heal() {
   let_go();
 }
 
-// Users resume and release the jobs that they hold, and give up those that were refused, every 20 s
-// until all jobs have ended: a restore may have brought an older spec back, and a job may be held
-// by the system at any time. In the first minute the jobs of a reinstallation may yet come.
+// Users resume and release the jobs that they hold, and give up those that were refused or whose
+// init container never ends, every 20 s until all jobs have ended: a restore may have brought an
+// older spec back, and a job may be held by the system at any time. In the first minute the jobs of
+// a reinstallation may yet come.
 void World::let_go() {
   const json jobs = call(kube::Method::kGet, paths::kJobs, nullptr);
   for (const json& job : jobs.value("items", json::array())) {
@@ -423,10 +454,15 @@ void World::let_go() {
       // A request counts only if its number is higher than the last one.
       control["releaseRequest"] = before.value("releaseRequest", std::int64_t{0}) + 1;
     }
-    if (job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition}) &&
-        !before.value("cancel", false)) {
+    const bool is_refused =
+        job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition});
+    const bool is_endless =
+        now_ >= plan_.faults_end + kPatience &&
+        std::any_of(plan_.jobs.begin(), plan_.jobs.end(),
+                    [&](const JobPlan& one) { return one.name == name && !one.init_ends; });
+    if ((is_refused || is_endless) && !before.value("cancel", false)) {
       ledger_.user_ends(name);
-      ++tally_.faults["user: cancel a refused job"];
+      ++tally_.faults[is_refused ? "user: cancel a refused job" : "user: cancel an endless job"];
       control["cancel"] = true;
     }
     if (control.empty()) continue;

@@ -66,6 +66,10 @@ class World {
   void perform_link(const Event& event);
   void perform_machine(const Event& event);
   void perform_kubelet(const Event& event);
+  void perform_others(const Event& event);
+  void close_node(const std::string& node, bool taint, bool closed);
+  void clean_up_pods();
+  base::Duration peers_worked(const Program& program);
   void submit(const JobPlan& job);
   void submit_batch(const JobPlan& job);
   void change_partition(const Event& event);
@@ -104,7 +108,8 @@ class World {
   Time sample_at_{0};
   Time cluster_at_{0};
   Time well_since_{0};
-  Time down_until_{0};  // the API server
+  Time down_until_{0};   // the API server
+  Time clean_until_{0};  // pods that have succeeded are deleted
   bool reinstalled_ = false;
   std::int64_t looked_at_ = -1;  // resourceVersion
   std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;

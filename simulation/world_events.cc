@@ -32,10 +32,29 @@ json control(const json& what) {
 json notes_of(const JobPlan& job) {
   json notes{{"simulation/work-ms", std::to_string(job.work / milliseconds{1})},
              {"simulation/exit-code", std::to_string(job.exit_code)}};
+  if (job.start_timeout > Time{0}) notes["simulation/start-timeout"] = "yes";
+  if (job.init > Time{0}) {
+    notes["simulation/init-ms"] = std::to_string(job.init / milliseconds{1});
+    notes["simulation/init-ends"] = job.init_ends ? "yes" : "no";
+    notes["simulation/init-waits-ms"] = std::to_string(job.init_waits / milliseconds{1});
+  }
   if (job.completions == 0) return notes;
   notes["simulation/work-more-ms"] = std::to_string(job.work / milliseconds{2});
   notes["simulation/fails-index"] = std::to_string(job.completions / 2);
   return notes;
+}
+
+// The spec of a job's template.
+json pod_spec_of(const JobPlan& job, json main) {
+  json spec{{"containers", json::array({std::move(main)})}};
+  if (job.init > Time{0}) {
+    spec["initContainers"] = json::array({{{"name", "init"}, {"image", "busybox"}}});
+  }
+  if (!job.rack.empty()) spec["nodeSelector"] = {{paths::kRackLabel, job.rack}};
+  if (job.tolerates) {
+    spec["tolerations"] = json::array({{{"key", paths::kTaint}, {"operator", "Exists"}}});
+  }
+  return spec;
 }
 
 }  // namespace
@@ -46,7 +65,9 @@ bool World::needs_server(Act act) {
                                  Act::kSuspend,         Act::kRequeue,         Act::kEdit,
                                  Act::kResubmit,        Act::kChangeSlice,     Act::kChangeShare,
                                  Act::kChangePartition, Act::kChangeScheduler, Act::kKillSwitch,
-                                 Act::kReinstall,       Act::kLosePod};
+                                 Act::kReinstall,       Act::kLosePod,         Act::kCordon,
+                                 Act::kTaint,           Act::kCleanPods,       Act::kDeletePod,
+                                 Act::kPatchPod,        Act::kPatchHazard};
   return std::find(kRequests.begin(), kRequests.end(), act) != kRequests.end();
 }
 
@@ -73,12 +94,20 @@ void World::perform(const Event& event) {
     case Act::kChangeScheduler:
     case Act::kKillSwitch:
     case Act::kReinstall:
+    case Act::kCordon:
+    case Act::kTaint:
       return perform_administrator(event);
+    case Act::kCleanPods:
+    case Act::kDeletePod:
+    case Act::kPatchPod:
+    case Act::kPatchHazard:
+      return perform_others(event);
     case Act::kKillOperator:
     case Act::kKillOperatorAtWrite:
     case Act::kNoOperator:
     case Act::kPauseOperator:
     case Act::kSlowWrites:
+    case Act::kHangLoop:
       return perform_operator(event);
     case Act::kKillWorker:
     case Act::kHangWorker:
@@ -97,8 +126,10 @@ void World::perform(const Event& event) {
     case Act::kStaleTimetables:
     case Act::kRestore:
     case Act::kServerDown:
+    case Act::kProxyAnswers:
       return perform_link(event);
     case Act::kStepClock:
+    case Act::kStepClockFar:
     case Act::kDriftClock:
     case Act::kPowerOff:
     case Act::kReplaceNode:
@@ -107,6 +138,7 @@ void World::perform(const Event& event) {
     case Act::kRestartKubelet:
     case Act::kRefusePods:
     case Act::kSlowKubelet:
+    case Act::kLateVolumes:
     case Act::kKillProgram:
     case Act::kLosePod:
       return perform_kubelet(event);
@@ -118,15 +150,14 @@ void World::perform(const Event& event) {
 void World::submit_batch(const JobPlan& job) {
   json annotations{{"kubegang.io/nodes", std::to_string(job.nodes)}};
   if (job.high) annotations["kubegang.io/partition"] = "high";
-  const json containers = json::array({{{"name", "main"}, {"image", "busybox"}}});
+  json pod = pod_spec_of(job, {{"name", "main"}, {"image", "busybox"}});
+  pod["restartPolicy"] = "Never";
   const bool all_at_once = job.pods == 0;
   json spec{{"managedBy", "kubegang.io/job"},
             {"completionMode", all_at_once || job.indexed ? "Indexed" : "NonIndexed"},
             {"parallelism", all_at_once ? job.nodes : job.pods},
             {"backoffLimit", 1},
-            {"template",
-             {{"metadata", {{"annotations", notes_of(job)}}},
-              {"spec", {{"restartPolicy", "Never"}, {"containers", containers}}}}}};
+            {"template", {{"metadata", {{"annotations", notes_of(job)}}}, {"spec", pod}}}};
   if (all_at_once) spec["completions"] = job.nodes;
   if (job.completions > 0) spec["completions"] = job.completions;
   call(kube::Method::kPost, paths::kBatchJobs,
@@ -141,18 +172,20 @@ void World::submit_batch(const JobPlan& job) {
 // the operator must refuse it and go on with the others.
 void World::submit(const JobPlan& job) {
   if (job.batch) return submit_batch(job);
-  const json containers = json::array(
-      {{{"name", "main"}, {"image", "busybox"}, {"command", json::array({"sleep", "300"})}}});
+  const json main{
+      {"name", "main"}, {"image", "busybox"}, {"command", json::array({"sleep", "300"})}};
   json spec{{"resources", {{"nodes", {{"min", job.nodes}}}}},
             {"template",
-             {{"metadata", {{"annotations", notes_of(job)}}},
-              {"spec", {{"containers", containers}}}}}};
+             {{"metadata", {{"annotations", notes_of(job)}}}, {"spec", pod_spec_of(job, main)}}}};
   if (job.completions > 0) {
     spec["podPolicy"] = "PerTask";
     spec["completions"] = job.completions;
     spec["resources"]["tasks"] = job.pods;
   }
-  if (!job.requeue) spec["lifecycle"] = {{"requeue", false}};
+  if (!job.requeue) spec["lifecycle"]["requeue"] = false;
+  if (job.start_timeout > Time{0}) {
+    spec["lifecycle"]["startTimeout"] = std::to_string(job.start_timeout / seconds{1}) + "s";
+  }
   if (job.high) spec["partitions"] = json::array({"high"});
   if (job.wrong) spec["partitions"] = json::array({paths::kNoPartition});
   if (job.time_limit > Time{0}) {
@@ -224,10 +257,70 @@ void World::perform_administrator(const Event& event) {
     change_scheduler(event);
   } else if (event.act == Act::kReinstall) {
     reinstall(event);
+  } else if (event.act == Act::kCordon || event.act == Act::kTaint) {
+    const std::string node = node_of(event).machine->name;
+    const bool taint = event.act == Act::kTaint;
+    close_node(node, taint, true);
+    later(event.length, [this, node, taint] { close_node(node, taint, false); });
   } else {
     const std::string node = node_of(event).machine->name;
     set_kill_switch(node, true);
     later(event.length, [this, node] { set_kill_switch(node, false); });
+  }
+}
+
+// Closes a node to new jobs, or opens it: all of them, or with a taint those that do not tolerate
+// it.
+void World::close_node(const std::string& node, bool taint, bool closed) {
+  json spec{{"unschedulable", closed ? json(true) : json()}};
+  if (taint) {
+    const json one{{"key", paths::kTaint}, {"effect", "NoSchedule"}};
+    spec = {{"taints", closed ? json::array({one}) : json()}};
+  }
+  const json stored =
+      call(kube::Method::kPatch, std::string{paths::kNodes} + "/" + node, {{"spec", spec}});
+  // A node that is replaced may have no object now.
+  ledger_.node_closes(node, taint, closed && stored.value("kind", "") == "Node");
+}
+
+// Others with rights on pods: a cleaner, and somebody who deletes or changes a pod of ours.
+void World::perform_others(const Event& event) {
+  if (event.act == Act::kCleanPods) {
+    clean_until_ = std::max(clean_until_, now_ + event.length);
+    return clean_up_pods();
+  }
+  ledger_.fault();
+  const json pods = call(kube::Method::kGet, paths::kPods, nullptr)["items"];
+  if (pods.empty()) return;
+  const json& pod = pods[event.amount % pods.size()];
+  const std::string path =
+      std::string{paths::kPods} + "/" + pod["metadata"].value("name", std::string{});
+  if (event.act == Act::kDeletePod) {
+    ++tally_.faults["pod deleted by others"];
+    ledger_.pod_deleted(pod);
+    call(kube::Method::kDelete, path, nullptr);
+    return;
+  }
+  ++tally_.faults[event.act == Act::kPatchPod ? "pod patched by others"
+                                              : "patch a hazard into a pod"];
+  json patch{{"metadata", {{"annotations", {{"example.com/seen", "yes"}}}}}};
+  if (event.act == Act::kPatchHazard && event.amount % 2 == 0) {
+    patch["metadata"]["labels"] = {{"sidecar.istio.io/inject", "true"}};
+  } else if (event.act == Act::kPatchHazard) {
+    patch["spec"] = {{"activeDeadlineSeconds", 99'999'999}};
+  }
+  call(kube::Method::kPatch, path, patch);
+}
+
+// As a CronJob that deletes pods with status.phase==Succeeded.
+void World::clean_up_pods() {
+  const json pods = call(kube::Method::kGet, paths::kPods, nullptr);
+  for (const json& pod : pods.value("items", json::array())) {
+    if (pod.value("status", json::object()).value("phase", "") != "Succeeded") continue;
+    ++tally_.faults["clean up pods"];
+    ledger_.pod_deleted(pod);
+    call(kube::Method::kDelete,
+         std::string{paths::kPods} + "/" + pod["metadata"].value("name", std::string{}), nullptr);
   }
 }
 
@@ -353,6 +446,8 @@ void World::perform_operator(const Event& event) {
     ++tally_.faults["no operator"];
   } else if (event.act == Act::kPauseOperator) {
     one.pause(now_ + event.length);
+  } else if (event.act == Act::kHangLoop) {
+    one.hang_loop(now_ + event.length);
   } else {
     one.slow_writes(now_ + event.length, event.length);
     ledger_.fault(2 * event.length);  // the last slow write may take as long again
@@ -406,6 +501,9 @@ void World::perform_link(const Event& event) {
     weather.partitioned_until = std::max(weather.partitioned_until, until);
   } else if (event.act == Act::kBadAnswers) {
     weather.bad_until = until;
+    weather.bad_per_mille = 50 + event.amount % 500;
+  } else if (event.act == Act::kProxyAnswers) {
+    weather.proxy_until = until;
     weather.bad_per_mille = 50 + event.amount % 500;
   } else if (event.act == Act::kDelayWatches) {
     weather.delayed_until = until;
@@ -487,6 +585,11 @@ void World::perform_machine(const Event& event) {
     ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
     clock.step(back ? -event.length : event.length);
     machine.clock_wrong_until = now_ + seconds{3};
+  } else if (event.act == Act::kStepClockFar) {
+    ++tally_.faults["step a clock far"];
+    const Time by = std::chrono::minutes{1 + event.amount / 2 % 180};
+    clock.step(back ? -by : by);
+    machine.clock_wrong_until = now_ + seconds{3};
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
     const auto ppm = static_cast<std::int64_t>(event.amount % 8'000);
@@ -520,7 +623,10 @@ void World::power_off(Node& node, bool replaced, Time length) {
   const std::string path = std::string{paths::kNodes} + "/" + machine.name;
   if (replaced) {
     ledger_.node_replaced(machine.name, length);
-    later(length / 2, [this, path] { call(kube::Method::kDelete, path, nullptr); });
+    later(length / 2, [this, path, name = machine.name] {
+      call(kube::Method::kDelete, path, nullptr);
+      for (const bool taint : {false, true}) ledger_.node_closes(name, taint, false);
+    });
   }
   later(length, [this, &node, replaced] {
     node.machine->is_on = true;
@@ -544,6 +650,8 @@ void World::perform_kubelet(const Event& event) {
     kubelet.refuse_next(static_cast<int>(1 + event.amount % 3));
   } else if (event.act == Act::kSlowKubelet) {
     kubelet.be_slow(now_ + event.length);
+  } else if (event.act == Act::kLateVolumes) {
+    kubelet.lack_volumes(now_ + event.length);
   } else if (event.act == Act::kKillProgram) {
     if (kubelet.kill_one(event.amount)) ++tally_.faults["program killed"];
   } else {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kube/clock.h"
@@ -84,6 +85,16 @@ class ControlLoop {
   const LoopCounters& counters() const { return counters_; }
   // Returns true if a decision made now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
+  // Calls action(uid, status) for each job that has not ended and of which nothing is to be written
+  // or under way: what is wanted is stored, unless somebody changed it and did not mark it.
+  template <typename Action>
+  void for_each_clean(Action action) const {
+    jobs_.for_each_unfinished([&](JobRecord& job) {
+      const bool is_clean = job.status.exists() && !job.status.is_in_flight() &&
+                            job.status.urgency() == WriteUrgency::kClean;
+      if (is_clean) action(job.uid, std::as_const(job).wanted());
+    });
+  }
 
  private:
   // --- the loop (loop/control_loop.cc) ---

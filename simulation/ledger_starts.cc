@@ -1,0 +1,117 @@
+// Where jobs start, for how long they may take for it, and that none starts that is done.
+#include <utility>
+
+#include "api/wellknown.h"
+#include "simulation/ledger.h"
+#include "simulation/ledger_terms.h"
+
+namespace simulation {
+namespace {
+
+using std::chrono::seconds;
+
+// A start that takes longer than its timeout is ended within so long: by then the operator has
+// decided and stored that, and programs have had their grace time (killWait of World).
+constexpr Time kUndoneWithin = seconds{10};
+// A node that refused a job is not asked again for 60 s; the rest is for kubelets and agents that
+// come back.
+constexpr Time kIdleMax = seconds{90};
+
+// Returns true if the job is in the queue: it may start as soon as there is a node for it.
+bool waits(const kube::Job& job) {
+  const kube::JobControl& control = job.spec.control;
+  return job.status.state == kube::JobState::kPending && !job.status.allocation &&
+         !job.status.held && !control.hold.value_or(false) && !control.suspend.value_or(false) &&
+         kube::is_true(job.status.conditions, kube::kAccepted);
+}
+
+}  // namespace
+
+void Ledger::node_closes(const std::string& node, bool taint, bool closed) {
+  closed_.erase({node, taint});
+  if (closed) closed_[{node, taint}] = {.taint = taint};
+}
+
+// A start that is new is on nodes that its template allows, and none of them was closed to it when
+// the operator had heard of that.
+void Ledger::check_placement(const JobFacts& facts) {
+  const JobPlan* plan = plan_of_job(facts.job);
+  if (plan == nullptr || now_ < restored_at_ + kAfterRestore) return;
+  for (const std::string& node : nodes_of(facts.allocation)) {
+    ++tally_.looked["placement"];
+    const std::string where = "job " + facts.job.metadata.name + " starts on " + node + ", ";
+    if (!plan->rack.empty() && plan->rack != rack_of(node)) {
+      find("placement", where + "its nodeSelector wants the rack " + plan->rack);
+    }
+    for (const bool taint : {false, true}) {
+      const auto closed = closed_.find({node, taint});
+      if (closed == closed_.end() || !closed->second.is_known) continue;
+      if (taint && plan->tolerates) continue;
+      find("placement", where + "which is " + (taint ? "tainted" : "cordoned"));
+    }
+  }
+}
+
+// A job all of whose pods have succeeded, as is stored and as the operator knows, has ended: it
+// does not start again. REQUIRES: the job's start is new, and what is known is of the one before.
+void Ledger::check_done_again(const JobFacts& facts) {
+  if (facts.job.spec.completions || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["done again"];
+  if (!facts.is_known_done) return;
+  find("done again",
+       "job " + facts.job.metadata.name + " starts again, all its pods had succeeded");
+}
+
+// All nodes are not idle for long while jobs wait for them.
+void Ledger::sample_idle() {
+  bool some_wait = false, some_have_nodes = false;
+  for (const auto& [uid, facts] : jobs_) {
+    if (is_final_state(facts.job)) continue;
+    some_wait = some_wait || waits(facts.job);
+    some_have_nodes = some_have_nodes || facts.job.status.allocation || facts.job.status.ending;
+  }
+  const bool idle = operator_is_well_ && now_ >= faults_until_ && closed_.empty() && some_wait &&
+                    !some_have_nodes;
+  if (idle) ++tally_.looked["idle"];
+  const Time since = streak("idle", idle);
+  if (since > kIdleMax) {
+    find("idle", "all nodes are idle for " + text_of(since) + ": " + unfinished());
+  }
+}
+
+// 1. What the operator must have heard by now: that nodes are closed, and that jobs are done.
+// 2. A job whose programs run and that is not ready is within its start timeout: that time is
+//    charged to nobody.
+void Ledger::sample_starts(std::vector<Node>& nodes) {
+  if (operator_is_well_) {
+    for (auto& [key, closed] : closed_) closed.is_known = true;
+  }
+  std::set<std::string> at_work;
+  for (const Node& node : nodes) {
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      const auto job = jobs_.find(program.job_uid);
+      if (job == jobs_.end() || job->second.job.status.starts != program.start) continue;
+      if (program.running || program.in_init) at_work.insert(program.job_uid);
+    }
+  }
+  for (auto& [uid, facts] : jobs_) {
+    const kube::JobStatus& status = facts.job.status;
+    const bool goes_on = !status.ending && !is_final_state(facts.job);
+    const bool all_succeeded =
+        status.allocation && !facts.job.spec.completions &&
+        facts.succeeded.size() >= static_cast<std::size_t>(status.allocation->nodes);
+    if (goes_on && all_succeeded && operator_is_well_) facts.is_known_done = true;
+    const auto timeout = facts.job.spec.lifecycle.start_timeout;
+    if (!timeout) continue;
+    const bool starts = operator_is_well_ && now_ >= faults_until_ && goes_on &&
+                        facts.ready_at == kNoTime && at_work.contains(uid);
+    if (starts) ++tally_.looked["start timeout"];
+    const Time since = streak("starts " + uid, starts);
+    if (since > *timeout + kUndoneWithin) {
+      find("start timeout", "job " + facts.job.metadata.name + " works for " + text_of(since) +
+                                " and is not ready, its startTimeout is " + text_of(*timeout));
+    }
+  }
+}
+
+}  // namespace simulation
