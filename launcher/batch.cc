@@ -1,0 +1,391 @@
+#include "launcher/batch.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "launcher/job_names.h"
+#include "launcher/loop.h"
+#include "launcher/message.h"
+#include "launcher/process.h"
+#include "launcher/step_server.h"
+
+namespace launcher {
+namespace {
+
+// A batch script in its pod:
+//
+// 1. The script and the variables of who submitted it are taken out of the environment, in which
+//    the operator has put them.
+// 2. The working directory, then the files that the script reads and writes.
+// 3. The script begins. From here on this is a loop: output goes to the file and to the pod's log,
+//    srun may ask for steps, signals are passed on.
+// 4. The script ends, and with it what it started: in a pod the kernel does that when this process
+//    ends.
+
+// As a signal number 53 is what Slurm shows as ExitCode 0:53 of a job whose files cannot be opened.
+constexpr int kLaunchFailed = 128 + 53;
+// A pipe holds 64 KiB, or 1 MiB if somebody has enlarged it.
+constexpr int kLastChunksMax = 17;
+// After SIGTERM: 60 s.
+constexpr int kEndLookMs = 20;
+constexpr int kEndLooksMax = 3'000;
+constexpr const char* kOutputDefault = "slurm-%j.out";
+constexpr std::string_view kOurPrefix = "KUBEGANG_";
+
+struct BatchOptions {
+  std::string output;
+  std::string error;
+  std::string input;
+  std::string directory;
+  bool appends = false;
+  std::vector<std::string> arguments;  // of the script
+};
+
+int fail(const std::string& message) {
+  std::fprintf(stderr, "kubegang-launcher: %s\n", message.c_str());
+  return kLaunchFailed;
+}
+
+// The operator alone writes these options (operator/gang/batch_pod.cc).
+BatchOptions read_options(std::span<const std::string> words) {
+  BatchOptions options;
+  const std::pair<std::string_view, std::string*> texts[] = {{"--output=", &options.output},
+                                                             {"--error=", &options.error},
+                                                             {"--input=", &options.input},
+                                                             {"--chdir=", &options.directory}};
+  std::size_t i = 0;
+  for (; i < words.size() && words[i] != "--"; ++i) {
+    for (const auto& [name, text] : texts) {
+      if (words[i].starts_with(name)) *text = words[i].substr(name.size());
+    }
+    if (words[i] == "--open-mode=append") options.appends = true;
+  }
+  if (i < words.size()) ++i;
+  const auto rest = words.subspan(i);
+  options.arguments.assign(rest.begin(), rest.end());
+  return options;
+}
+
+// PREFIX_0, PREFIX_1, … together.
+std::string joined(const Environment& environment, const std::string& prefix) {
+  std::string text;
+  for (int part = 0;; ++part) {
+    const auto more = value_of(environment, prefix + "_" + std::to_string(part));
+    if (!more) return text;
+    text += *more;
+  }
+}
+
+// One NAME=VALUE a line, \n for a line break.
+Environment variables_of(const std::string& lines) {
+  Environment all;
+  std::string entry;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i] == '\n') {
+      all.push_back(std::exchange(entry, {}));
+    } else if (lines[i] == '\\' && i + 1 < lines.size()) {
+      entry += lines[++i] == 'n' ? '\n' : lines[i];
+    } else {
+      entry += lines[i];
+    }
+  }
+  return all;
+}
+
+// 1. what the image and the operator give the pod, without what is only for this program
+// 2. the variables of who submitted the job; but what the operator says of the job stays
+// 3. what Slurm adds for a script, and where srun is
+Environment script_environment(const Environment& given, const std::string& directory,
+                               const std::string& steps) {
+  Environment all;
+  for (const std::string& entry : given) {
+    if (!entry.starts_with(kOurPrefix)) all.push_back(entry);
+  }
+  const std::string own = own_directory();
+  for (const std::string& entry : variables_of(joined(given, "KUBEGANG_ENVIRONMENT"))) {
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool is_ours = name.starts_with("SLURM") && value_of(given, name).has_value();
+    if (!is_ours && !name.starts_with(kOurPrefix)) {
+      set(all, name, entry.substr(std::min(name.size() + 1, entry.size())));
+    }
+  }
+  set(all, "ENVIRONMENT", "BATCH");
+  if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
+  const std::string user = value_or(all, "SLURM_JOB_USER", "");
+  for (const char* name : {"USER", "LOGNAME"}) {
+    if (!value_of(all, name) && !user.empty()) set(all, name, user);
+  }
+  if (!value_of(all, "HOME")) set(all, "HOME", "/tmp");
+  set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
+  // Login shells read /etc/profile, which may set PATH anew; bash reads this file after it.
+  if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
+  set(all, "BASH_ENV", own + "/env.sh");
+  set(all, "KUBEGANG_STEPS", steps);
+  return all;
+}
+
+// The words of the first line as the kernel takes them, then the file of the script.
+std::vector<std::string> command_of(const std::string& script, const std::string& path,
+                                    const std::vector<std::string>& arguments) {
+  std::string line = script.substr(2, script.find('\n') - 2);
+  const auto trim = [](std::string& text) {
+    text.erase(0, std::min(text.find_first_not_of(" \t"), text.size()));
+    text.erase(text.find_last_not_of(" \t") + 1);
+  };
+  trim(line);
+  const std::size_t blank = std::min(line.find_first_of(" \t"), line.size());
+  std::string argument = line.substr(blank);
+  trim(argument);
+  std::vector<std::string> command{line.substr(0, blank)};
+  if (!argument.empty()) command.push_back(argument);
+  command.push_back(path);
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return command;
+}
+
+// A file of its own, as in Slurm, where a folder can be written; else one without a folder.
+std::string store_script(const std::string& script) {
+  for (const std::string folder : {"/tmp", "/dev/shm"}) {
+    std::string directory = folder + "/kubegang-job-XXXXXX";
+    if (::mkdtemp(directory.data()) == nullptr) continue;
+    const std::string path = directory + "/slurm_script";
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+    if (fd < 0) continue;
+    const bool is_written = write_all(fd, script);
+    if (::close(fd) == 0 && is_written) return path;
+  }
+  const int fd = ::memfd_create("slurm_script", 0);
+  if (fd < 0 || !write_all(fd, script)) return {};
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(fd);
+}
+
+void remove_script(const std::string& path) {
+  if (path.starts_with("/proc/")) return;
+  ::unlink(path.c_str());
+  ::rmdir(path.substr(0, path.rfind('/')).c_str());
+}
+
+// One stream of the script: a pipe, whose other end is copied to the file and to the pod's log.
+struct Stream {
+  int pipe = -1;  // read from
+  int end = -1;   // the script's
+  int file = -1;  // -1: there is only the log
+  int log = 1;
+
+  // Returns false at its end.
+  bool copy() {
+    std::array<char, kChunkBytesMax> bytes{};
+    const ssize_t count = ::read(pipe, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) return true;
+    if (count <= 0) return false;
+    const std::string_view text{bytes.data(), static_cast<std::size_t>(count)};
+    // A file system that is full loses the rest, as it would for the script itself.
+    if (file >= 0) (void)write_all(file, text);
+    (void)write_all(log, text);
+    return true;
+  }
+};
+
+class Batch {
+ public:
+  Batch(BatchOptions options, Environment given)
+      : options_{std::move(options)},
+        given_{std::move(given)},
+        server_{loop_, value_or(given_, "SLURMD_NODENAME", "localhost"),
+                static_cast<std::uint32_t>(std::strtoul(
+                    value_or(given_, "SLURM_CPUS_ON_NODE", "1").c_str(), nullptr, 10))} {}
+
+  int run() {
+    const std::string script = joined(given_, "KUBEGANG_SCRIPT");
+    if (!script.starts_with("#!")) return fail("there is no script in KUBEGANG_SCRIPT_0");
+    enter_directory();
+    const std::string path = store_script(script);
+    if (path.empty()) return fail("the script cannot be stored: " + std::string{strerror(errno)});
+    if (const int code = open_files(); code != 0) {
+      remove_script(path);
+      return code;
+    }
+    watch_signals();
+    pid_ = start({.argv = command_of(script, path, options_.arguments),
+                  .environment = script_environment(given_, directory_, server_.address()),
+                  .directory = directory_,
+                  .input = input_,
+                  .output = output_.end,
+                  .error = error_.end >= 0 ? error_.end : output_.end,
+                  .speaker = "slurmstepd"});
+    if (pid_ < 0) return fail("the script cannot be started: " + std::string{strerror(errno)});
+    for (const int fd : {input_, output_.end, error_.end}) {
+      if (fd >= 0) ::close(fd);
+    }
+    while (!status_) loop_.wait(-1);
+    if (is_ending_) wait_for_steps();
+    // What the script has left behind in its session ends with it. One that has left the session
+    // may still write, so no more than a pipe can hold is read.
+    ::kill(-pid_, SIGKILL);
+    for (Stream* stream : {&output_, &error_}) {
+      for (int i = 0; i < kLastChunksMax && stream->pipe >= 0 && stream->copy(); ++i) {
+      }
+    }
+    remove_script(path);
+    return shell_code(*status_);
+  }
+
+ private:
+  // A shell ends by SIGTERM at once; srun, which the signal reaches too, waits for its tasks and
+  // shows what they say. The pod's grace period bounds that, if nothing else does.
+  void wait_for_steps() {
+    for (int i = 0; i < kEndLooksMax && ::kill(-pid_, 0) == 0; ++i) loop_.wait(kEndLookMs);
+  }
+
+  // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure.
+  void enter_directory() {
+    if (!options_.directory.empty() && ::chdir(options_.directory.c_str()) != 0) {
+      complaint_ = "slurmstepd: error: couldn't chdir to `" + options_.directory +
+                   "': " + strerror(errno) + ": going to /tmp instead\n";
+      (void)!::chdir("/tmp");
+    }
+    char* const name = ::getcwd(nullptr, 0);
+    if (name != nullptr) directory_ = name;
+    std::free(name);
+  }
+
+  NameParts name_parts() const {
+    return {.job_id = value_or(given_, "SLURM_JOB_ID", "0"),
+            .step_id = "batch",
+            .job_name = value_or(given_, "SLURM_JOB_NAME", ""),
+            .user = value_or(given_, "SLURM_JOB_USER", ""),
+            .node = value_or(given_, "SLURMD_NODENAME", "")};
+  }
+
+  int open_output(const std::string& pattern) const {
+    const std::string name = file_name(pattern, name_parts());
+    const int mode = options_.appends ? O_APPEND : O_TRUNC;
+    return ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+  }
+
+  // A file that the user has named must be there; without the default one there is the log.
+  int open_files() {
+    const NameParts parts = name_parts();
+    const std::string input = options_.input.empty() ? "/dev/null" : options_.input;
+    input_ = ::open(file_name(input, parts).c_str(), O_RDONLY | O_CLOEXEC);
+    if (input_ < 0) return fail("input file " + input + ": " + strerror(errno));
+    output_.file = open_output(options_.output.empty() ? kOutputDefault : options_.output);
+    if (output_.file < 0 && !options_.output.empty()) {
+      return fail("output file " + options_.output + ": " + strerror(errno));
+    }
+    if (!make_pipe(output_)) return fail(std::string{"pipe: "} + strerror(errno));
+    if (!complaint_.empty()) (void)write_all(output_.end, complaint_);
+    if (options_.error.empty()) return 0;
+    error_.log = 2;
+    error_.file = open_output(options_.error);
+    if (error_.file < 0) return fail("error file " + options_.error + ": " + strerror(errno));
+    return make_pipe(error_) ? 0 : fail(std::string{"pipe: "} + strerror(errno));
+  }
+
+  bool make_pipe(Stream& stream) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    stream.pipe = ends[0];
+    stream.end = ends[1];
+    ::fcntl(stream.pipe, F_SETFL, O_NONBLOCK);
+    loop_.watch(stream.pipe, EPOLLIN, [this, &stream](std::uint32_t) {
+      if (!stream.copy()) loop_.forget(stream.pipe);
+    });
+    return true;
+  }
+
+  void watch_signals() {
+    sigset_t all{};
+    ::sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigdelset(&all, fault);
+    ::sigprocmask(SIG_SETMASK, &all, nullptr);
+    // Processes whose parents end become children of this one, in a pod and outside of one.
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signals_ = ::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    loop_.watch(signals_, EPOLLIN, [this](std::uint32_t) { take_signals(); });
+  }
+
+  void take_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (number == SIGCHLD) {
+        reap();
+      } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
+        // The end of the job, for the script, its children and its tasks. Stopped ones must hear of
+        // it.
+        is_ending_ = true;
+        pass_on(SIGCONT);
+        pass_on(SIGTERM);
+      } else if (number == SIGUSR1 || number == SIGUSR2) {
+        pass_on(number);
+      }
+    }
+  }
+
+  void pass_on(int signal) {
+    ::kill(-pid_, signal);
+    server_.signal_all(signal);
+  }
+
+  void reap() {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+      if (pid == pid_) {
+        status_ = status;
+      } else {
+        (void)server_.reaped(pid, status);
+      }
+    }
+  }
+
+  const BatchOptions options_;
+  const Environment given_;
+  Loop loop_;
+  StepServer server_;
+  std::string directory_ = "/";
+  std::string complaint_;
+  int input_ = -1;
+  Stream output_;
+  Stream error_;
+  int signals_ = -1;
+  pid_t pid_ = -1;
+  std::optional<int> status_;
+  bool is_ending_ = false;
+};
+
+}  // namespace
+
+int run_batch(std::span<const std::string> arguments) {
+  return Batch{read_options(arguments), own_environment()}.run();
+}
+
+// SIGTERM has no effect on the first process of a pod unless it asks for it.
+int run_wait() {
+  sigset_t ends{};
+  ::sigemptyset(&ends);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
+  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
+  int number = 0;
+  ::sigwait(&ends, &number);
+  return 0;
+}
+
+}  // namespace launcher

@@ -1,0 +1,16 @@
+// The first process of a pod of a batch script.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace launcher {
+
+// Runs the script in its environment and returns as it ends: its exit code, or 128 + the signal
+// that ended it. It keeps a socket for srun, reaps what the script leaves, and passes signals on.
+int run_batch(std::span<const std::string> arguments);
+
+// In the other pods: waits until it is told to end.
+int run_wait();
+
+}  // namespace launcher

@@ -1,0 +1,74 @@
+#include "launcher/install.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "launcher/process.h"
+
+namespace launcher {
+namespace {
+
+constexpr const char* kProgram = "kubegang-launcher";
+constexpr const char* kNames[] = {"srun", "scontrol"};
+
+int fail_to(const std::string& what) {
+  std::fprintf(stderr, "kubegang-launcher: %s: %s\n", what.c_str(), std::strerror(errno));
+  return 1;
+}
+
+// A copy beside the place and a rename, because the place may be in use.
+int copy_self(const std::string& directory) {
+  const std::string path = directory + "/" + kProgram;
+  const std::string fresh = path + ".new";
+  const int from = ::open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+  if (from < 0) return fail_to("open /proc/self/exe");
+  const int to = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+  if (to < 0) return fail_to("write " + fresh);
+  std::array<char, 65'536> bytes{};
+  ssize_t count = 0;
+  while ((count = ::read(from, bytes.data(), bytes.size())) > 0) {
+    if (!write_all(to, {bytes.data(), static_cast<std::size_t>(count)})) {
+      return fail_to("write " + fresh);
+    }
+  }
+  // Whatever the umask is: the script may run as another user.
+  if (count < 0 || ::fchmod(to, 0755) != 0 || ::close(to) != 0) return fail_to("write " + fresh);
+  ::close(from);
+  return ::rename(fresh.c_str(), path.c_str()) == 0 ? 0 : fail_to("rename " + fresh);
+}
+
+// What bash reads after the profile (batch.cc): the commands are found again.
+int write_profile(const std::string& directory) {
+  const std::string path = directory + "/env.sh";
+  const std::string text = "case \":$PATH:\" in *\":" + directory + ":\"*) ;; *) PATH=\"" +
+                           directory + ":$PATH\" ;; esac\n" +
+                           "if [ -n \"${KUBEGANG_BASH_ENV:-}\" ] && [ -r \"$KUBEGANG_BASH_ENV\" ];"
+                           " then . \"$KUBEGANG_BASH_ENV\"; fi\n";
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0 || !write_all(fd, text) || ::fchmod(fd, 0644) != 0 || ::close(fd) != 0) {
+    return fail_to("write " + path);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int install(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) return fail_to("make " + directory);
+  if (const int code = copy_self(directory); code != 0) return code;
+  for (const char* name : kNames) {
+    const std::string path = directory + "/" + name;
+    ::unlink(path.c_str());
+    if (::symlink(kProgram, path.c_str()) != 0) return fail_to("link " + path);
+  }
+  return write_profile(directory);
+}
+
+}  // namespace launcher

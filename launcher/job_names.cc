@@ -1,0 +1,91 @@
+#include "launcher/job_names.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace launcher {
+namespace {
+
+// Slurm's own bound on the width of a number.
+constexpr std::size_t kWidthMax = 9;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+std::optional<std::string> value_of(char letter, const NameParts& parts) {
+  switch (letter) {
+    case 'j':
+    case 'A':
+      return parts.job_id;
+    case 'J':
+      return parts.step_id == "batch" ? parts.job_id : parts.job_id + "." + parts.step_id;
+    case 's':
+      return parts.step_id;
+    case 'x':
+      return parts.job_name;
+    case 'u':
+      return parts.user;
+    case 'N':
+      return parts.node;
+    case 'n':
+      return std::to_string(parts.node_index);
+    case 't':
+      return std::to_string(parts.task);
+    case '%':
+      return "%";
+    default:
+      return std::nullopt;
+  }
+}
+
+// Returns the letters of all patterns in the text.
+std::string letters_in(std::string_view pattern) {
+  std::string letters;
+  if (pattern.find('\\') != std::string_view::npos) return letters;
+  for (std::size_t i = 0; i + 1 < pattern.size(); ++i) {
+    if (pattern[i] != '%') continue;
+    while (i + 1 < pattern.size() && is_digit(pattern[i + 1])) ++i;
+    if (i + 1 < pattern.size()) letters += pattern[++i];
+  }
+  return letters;
+}
+
+}  // namespace
+
+std::string file_name(std::string_view pattern, const NameParts& parts) {
+  std::string name;
+  const bool is_plain = pattern.find('\\') != std::string_view::npos;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') continue;
+    if (is_plain || pattern[i] != '%') {
+      name += pattern[i];
+      continue;
+    }
+    std::size_t at = i + 1;
+    std::size_t width = 0;
+    while (at < pattern.size() && is_digit(pattern[at])) {
+      width = std::min(width * 10 + static_cast<std::size_t>(pattern[at++] - '0'), kWidthMax);
+    }
+    const auto value = at < pattern.size() ? value_of(pattern[at], parts) : std::nullopt;
+    if (!value) {
+      name += '%';
+      continue;
+    }
+    const bool is_number = !value->empty() && std::all_of(value->begin(), value->end(), is_digit);
+    if (is_number && value->size() < width) name.append(width - value->size(), '0');
+    name += *value;
+    i = at;
+  }
+  return name;
+}
+
+bool names_tasks(std::string_view pattern) {
+  return letters_in(pattern).find('t') != std::string::npos;
+}
+
+bool names_nodes(std::string_view pattern) {
+  return letters_in(pattern).find_first_of("nN") != std::string::npos;
+}
+
+}  // namespace launcher

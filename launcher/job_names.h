@@ -1,0 +1,28 @@
+// Names of files with the patterns of sbatch and srun: "slurm-%j.out", "logs/%x-%5t.txt".
+// SOURCE: sbatch(1), "filename pattern", and srun(1), "I/O Redirection". Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace launcher {
+
+struct NameParts {
+  std::string job_id{};    // %j, %A
+  std::string step_id{};   // %s; of a script "batch"
+  std::string job_name{};  // %x
+  std::string user{};      // %u
+  std::string node{};      // %N
+  int node_index = 0;      // %n, of the node within the job
+  int task = 0;            // %t, of the task within the step
+};
+
+// "%5j" pads with zeros. A pattern that does not exist stays as it is. A backslash anywhere in the
+// text switches all patterns off and is dropped, as Slurm does it.
+std::string file_name(std::string_view pattern, const NameParts& parts);
+
+// Returns true if the tasks of a step, or its nodes, have different files.
+bool names_tasks(std::string_view pattern);
+bool names_nodes(std::string_view pattern);
+
+}  // namespace launcher

@@ -1,0 +1,51 @@
+#include "launcher/job_names.h"
+
+#include <gtest/gtest.h>
+
+namespace launcher {
+namespace {
+
+const NameParts kParts{.job_id = "1001",
+                       .step_id = "5",
+                       .job_name = "files",
+                       .user = "ann",
+                       .node = "n1",
+                       .node_index = 2,
+                       .task = 3};
+
+TEST(FileName, HasEveryPatternOfSlurm) {
+  EXPECT_EQ(file_name("%x.%j.%u.%n.%t.out", kParts), "files.1001.ann.2.3.out");
+  EXPECT_EQ(file_name("%J-%s-%N-%A", kParts), "1001.5-5-n1-1001");
+  EXPECT_EQ(file_name("%5j-%%.txt", kParts), "01001-%.txt");
+  EXPECT_EQ(file_name("out-%2t", kParts), "out-03");
+}
+
+TEST(FileName, KeepsWhatIsNotAPattern) {
+  EXPECT_EQ(file_name("plain", kParts), "plain");
+  EXPECT_EQ(file_name("100%", kParts), "100%");
+  EXPECT_EQ(file_name("%q-%3q", kParts), "%q-%3q");
+  EXPECT_EQ(file_name("", kParts), "");
+}
+
+TEST(FileName, ABackslashSwitchesPatternsOff) {
+  EXPECT_EQ(file_name("a\\%j", kParts), "a%j");
+}
+
+// A script has no step number in %J.
+TEST(FileName, OfAScript) {
+  NameParts parts = kParts;
+  parts.step_id = "batch";
+  EXPECT_EQ(file_name("%J.%s", parts), "1001.batch");
+}
+
+TEST(FileName, SaysWhetherTasksOrNodesDiffer) {
+  EXPECT_TRUE(names_tasks("out-%3t"));
+  EXPECT_FALSE(names_tasks("out-%%t"));
+  EXPECT_FALSE(names_tasks("a\\%t"));
+  EXPECT_TRUE(names_nodes("out-%n"));
+  EXPECT_TRUE(names_nodes("%N"));
+  EXPECT_FALSE(names_nodes("%j"));
+}
+
+}  // namespace
+}  // namespace launcher

@@ -1,0 +1,45 @@
+// kubegang-launcher: the first process in the pods of batch scripts, and the commands of Slurm that
+// need nothing but the pod. What it is follows from its name, or from its first argument.
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launcher/batch.h"
+#include "launcher/install.h"
+#include "launcher/names.h"
+#include "launcher/srun.h"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+int usage() {
+  std::fputs(
+      "usage: kubegang-launcher batch OPTIONS -- ARGUMENTS   run the script of the environment\n"
+      "       kubegang-launcher wait                         wait for the end of the job\n"
+      "       kubegang-launcher install DIRECTORY            copy the program and its names\n"
+      "       kubegang-launcher srun|scontrol ...            as under these names\n",
+      stderr);
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (words.empty()) return usage();
+  std::string name = words[0].substr(words[0].rfind('/') + 1);
+  std::span<const std::string> rest{words.begin() + 1, words.end()};
+  if (name != "srun" && name != "scontrol") {
+    if (rest.empty()) return usage();
+    name = rest.front();
+    rest = rest.subspan(1);
+  }
+  if (name == "srun") return launcher::run_srun(rest);
+  if (name == "scontrol") return launcher::run_scontrol(rest);
+  if (name == "batch") return launcher::run_batch(rest);
+  if (name == "wait" && rest.empty()) return launcher::run_wait();
+  if (name == "install" && rest.size() == 1) return launcher::install(rest.front());
+  return usage();
+}

@@ -1,0 +1,75 @@
+#include "launcher/message.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace launcher {
+namespace {
+
+Message example() {
+  return {.kind = Kind::kCreate,
+          .rank = 7,
+          .number = 9,
+          .text = std::string{"a\0b", 3},
+          .step = StepRequest{.secret = "s",
+                              .tasks = 2,
+                              .cpus = 4,
+                              .is_immediate = true,
+                              .directory = "/tmp",
+                              .programs = {{"echo", ""}, {"true"}},
+                              .environment = {"A=1", "B="}}};
+}
+
+TEST(Message, ComesBackWhateverThePiecesAre) {
+  const std::vector<Message> all{example(),
+                                 {.kind = Kind::kOutput, .rank = 1, .number = 2, .text = "x\n"},
+                                 {.kind = Kind::kDone}};
+  std::string stream;
+  for (const Message& message : all) stream += encode(message);
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, stream.size()}) {
+    MessageReader reader;
+    std::vector<Message> got;
+    for (std::size_t at = 0; at < stream.size(); at += piece) {
+      reader.add(std::string_view{stream}.substr(at, piece));
+      while (const auto message = reader.next()) got.push_back(*message);
+    }
+    EXPECT_EQ(got, all) << piece;
+    EXPECT_FALSE(reader.is_broken());
+    EXPECT_EQ(reader.pending_bytes(), 0U);
+  }
+}
+
+// Whatever bytes come: no crash, and after the first that make no sense nothing more is believed.
+TEST(Message, BrokenBytesEndTheStream) {
+  std::mt19937 random{1};
+  const std::string good = encode(example());
+  for (int round = 0; round < 20'000; ++round) {
+    std::string bytes = good;
+    const int changes = 1 + static_cast<int>(random() % 4);
+    for (int i = 0; i < changes; ++i) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    MessageReader reader;
+    reader.add(bytes);
+    while (const auto message = reader.next()) {
+      if (!message->step) continue;
+      EXPECT_GE(message->step->tasks, 1U);
+      EXPECT_LE(message->step->tasks, kTasksMax);
+      const std::size_t programs = message->step->programs.size();
+      EXPECT_TRUE(programs == 1 || programs == message->step->tasks);
+    }
+  }
+}
+
+TEST(Message, AStepWithoutAProgramIsNone) {
+  Message message = example();
+  message.step->programs = {{}, {"true"}};
+  MessageReader reader;
+  reader.add(encode(message));
+  EXPECT_EQ(reader.next(), std::nullopt);
+  EXPECT_TRUE(reader.is_broken());
+}
+
+}  // namespace
+}  // namespace launcher

@@ -1,0 +1,130 @@
+#include "launcher/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
+extern char** environ;
+
+namespace launcher {
+namespace {
+
+constexpr const char* kDirectoryOtherwise = "/tmp";  // Slurm's, for a folder that is missing
+constexpr int kSignalsEnd = 65;
+
+bool has_name(const std::string& entry, std::string_view name) {
+  return entry.size() > name.size() && entry[name.size()] == '=' &&
+         entry.compare(0, name.size(), name) == 0;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& text : strings) out.push_back(const_cast<char*>(text.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+[[noreturn]] void become(const Program& program, char* const* argv, char** environment) {
+  ::setsid();
+  for (int number = 1; number < kSignalsEnd; ++number) ::signal(number, SIG_DFL);
+  sigset_t none{};
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Above the three that they become, so none overwrites another.
+  const int from[] = {program.input, program.output, program.error};
+  int copies[3];
+  for (int i = 0; i < 3; ++i) copies[i] = ::fcntl(from[i], F_DUPFD, 3);
+  for (int i = 0; i < 3; ++i) ::dup2(copies[i], i);
+  ::close_range(3, ~0U, 0);
+  const auto say = [&](const char* what, const std::string& which) {
+    ::dprintf(2, "%s: error: %s%s: %s\n", program.speaker.c_str(), what, which.c_str(),
+              std::strerror(errno));
+  };
+  if (!program.directory.empty() && ::chdir(program.directory.c_str()) != 0) {
+    const int why = errno;
+    ::dprintf(2, "%s: error: couldn't chdir to `%s': %s: going to %s instead\n",
+              program.speaker.c_str(), program.directory.c_str(), std::strerror(why),
+              kDirectoryOtherwise);
+    if (::chdir(kDirectoryOtherwise) != 0) (void)!::chdir("/");
+  }
+  environ = environment;
+  ::execvp(argv[0], argv);
+  const int why = errno;
+  say("execve(): ", program.argv[0]);
+  ::_exit(why);
+}
+
+}  // namespace
+
+Environment own_environment() {
+  Environment all;
+  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  return all;
+}
+
+std::optional<std::string> value_of(const Environment& environment, std::string_view name) {
+  for (auto entry = environment.rbegin(); entry != environment.rend(); ++entry) {
+    if (has_name(*entry, name)) return entry->substr(name.size() + 1);
+  }
+  return std::nullopt;
+}
+
+std::string value_or(const Environment& environment, std::string_view name,
+                     std::string_view otherwise) {
+  return value_of(environment, name).value_or(std::string{otherwise});
+}
+
+void set(Environment& environment, std::string_view name, std::string_view value) {
+  unset(environment, name);
+  environment.push_back(std::string{name} + "=" + std::string{value});
+}
+
+void unset(Environment& environment, std::string_view name) {
+  std::erase_if(environment, [&](const std::string& entry) { return has_name(entry, name); });
+}
+
+std::string own_directory() {
+  char path[PATH_MAX];
+  const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);
+  if (size <= 0) return "/";
+  const std::string_view whole{path, static_cast<std::size_t>(size)};
+  return std::string{whole.substr(0, std::max<std::size_t>(whole.rfind('/'), 1))};
+}
+
+pid_t start(const Program& program) {
+  // Made before the fork: the child only makes system calls and prints.
+  const std::vector<char*> argv = pointers(program.argv);
+  std::vector<char*> environment = pointers(program.environment);
+  const pid_t pid = ::fork();
+  if (pid == 0) become(program, argv.data(), environment.data());
+  return pid;
+}
+
+bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    } else if (errno == EAGAIN) {
+      pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+      ::poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int shell_code(int wait_status) {
+  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
+}
+
+}  // namespace launcher

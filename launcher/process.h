@@ -1,0 +1,48 @@
+// Processes, files and the environment of this program.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace launcher {
+
+using Environment = std::vector<std::string>;  // NAME=value
+
+Environment own_environment();
+// The value of the last entry of that name.
+std::optional<std::string> value_of(const Environment& environment, std::string_view name);
+std::string value_or(const Environment& environment, std::string_view name,
+                     std::string_view otherwise);
+// Replaces the entry of that name, or adds one.
+void set(Environment& environment, std::string_view name, std::string_view value);
+void unset(Environment& environment, std::string_view name);
+
+// The folder that this program is in.
+std::string own_directory();
+
+struct Program {
+  std::vector<std::string> argv;  // argv[0] is looked up in the PATH of `environment`
+  Environment environment;
+  std::string directory;  // if it is missing, /tmp
+  int input = 0;          // become 0, 1 and 2 of the program; all others are closed
+  int output = 1;
+  int error = 2;
+  std::string speaker;  // begins the message of a program that cannot be started
+};
+
+// Starts it as the leader of a session of its own, with default signal handlers and nothing
+// blocked. A program that cannot be executed ends with the number of the error, as Slurm's step
+// daemon does, and says why on its standard error. Returns the PID, or -1 with errno.
+pid_t start(const Program& program);
+
+// Writes all of it, also to a pipe that is full. False: it cannot be written, see errno.
+bool write_all(int fd, std::string_view bytes);
+
+// A wait status as a shell has it: the exit code, or 128 + signal.
+int shell_code(int wait_status);
+
+}  // namespace launcher

@@ -1,0 +1,443 @@
+#include "launcher/srun.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "launcher/job_names.h"
+#include "launcher/message.h"
+#include "launcher/process.h"
+#include "launcher/srun_options.h"
+#include "launcher/step_output.h"
+
+namespace launcher {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int kFailed = 1;
+// From SIGTERM to SIGKILL: Slurm's KillWait.
+constexpr std::chrono::seconds kKillPatience{30};
+
+int say(const std::string& message) {
+  std::fprintf(stderr, "srun: error: %s\n", message.c_str());
+  return kFailed;
+}
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+}
+
+base::Result<std::string> whole_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return base::invalid_argument(path + ": " + std::strerror(errno));
+  std::string text;
+  std::array<char, kChunkBytesMax> bytes{};
+  ssize_t count = 0;
+  while ((count = ::read(fd, bytes.data(), bytes.size())) > 0) {
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  ::close(fd);
+  if (count < 0) return base::invalid_argument(path + ": " + std::strerror(errno));
+  return text;
+}
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// ALL, NONE, or names and NAME=VALUE, with ALL among them or not.
+Environment exported(const std::string& exports) {
+  const Environment own = own_environment();
+  Environment all;
+  std::string left = exports;
+  bool has_all = false;
+  Environment named;
+  while (!left.empty()) {
+    const std::size_t end = std::min(left.find(','), left.size());
+    const std::string word = left.substr(0, end);
+    left.erase(0, std::min(end + 1, left.size()));
+    const std::size_t equals = word.find('=');
+    if (word == "ALL") has_all = true;
+    if (equals != std::string::npos) set(named, word.substr(0, equals), word.substr(equals + 1));
+    if (const auto value = value_of(own, word)) set(named, word, *value);
+  }
+  for (const std::string& entry : own) {
+    // What says where the task is, and where srun is, does not depend on the user's choice.
+    const bool is_needed = entry.starts_with("SLURM") || entry.starts_with("KUBEGANG_");
+    if (has_all || is_needed) all.push_back(entry);
+  }
+  for (const std::string& entry : named) {
+    const std::size_t equals = entry.find('=');
+    set(all, entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return all;
+}
+
+class Srun {
+ public:
+  Srun(SrunOptions options, StepPlan plan) : options_{std::move(options)}, plan_{std::move(plan)} {}
+
+  // 1. the step is asked for, and waits for room if it must
+  // 2. files
+  // 3. input, output, signals, until all tasks have ended
+  int run(const std::string& address) {
+    const auto request = step_request(address.substr(address.find(':') + 1));
+    if (!request) return say(request.error().message);
+    if (!connect_to(address.substr(0, address.find(':')))) {
+      return say("the job's launcher does not answer: " + std::string{std::strerror(errno)});
+    }
+    sigset_t taken{};
+    ::sigemptyset(&taken);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
+      ::sigaddset(&taken, signal);
+    }
+    ::sigprocmask(SIG_BLOCK, &taken, nullptr);
+    signals_ = ::signalfd(-1, &taken, SFD_CLOEXEC);
+    send({.kind = Kind::kCreate, .step = *request});
+    while (!is_over_) {
+      wait();
+      if (failure_) return *failure_;
+    }
+    tell_failures();
+    return exit_code_;
+  }
+
+ private:
+  base::Result<StepRequest> step_request(const std::string& secret) {
+    StepRequest request{.secret = secret, .tasks = plan_.tasks, .cpus = plan_.cpus};
+    request.is_immediate = options_.is_immediate;
+    request.environment = exported(options_.exports);
+    Environment& environment = request.environment;
+    const std::string tasks = std::to_string(plan_.tasks);
+    const std::string node = variable("SLURMD_NODENAME").value_or("");
+    for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS",
+                             "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+      set(environment, name, tasks);
+    }
+    for (const char* name : {"SLURM_NNODES", "SLURM_STEP_NUM_NODES"}) set(environment, name, "1");
+    set(environment, "SLURM_NODEID", "0");
+    set(environment, "SLURM_STEP_NODELIST", node);
+    for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"}) unset(environment, name);
+    if (!options_.job_name.empty()) set(environment, "SLURM_JOB_NAME", options_.job_name);
+    if (options_.cpus_per_task) {
+      set(environment, "SLURM_CPUS_PER_TASK", std::to_string(*options_.cpus_per_task));
+    }
+    char* const own = ::getcwd(nullptr, 0);
+    request.directory = own == nullptr ? "/" : own;
+    std::free(own);
+    set(environment, "SLURM_SUBMIT_DIR", request.directory);
+    if (!options_.directory.empty()) request.directory = options_.directory;
+    if (!options_.is_multi_prog) {
+      request.programs = {options_.command};
+      return request;
+    }
+    const auto text = whole_file(options_.command.front());
+    if (!text) return text.error();
+    auto programs = read_multi_prog(*text, plan_.tasks, std::span{options_.command}.subspan(1));
+    if (!programs) return programs.error().with_context(options_.command.front());
+    request.programs = std::move(programs).value();
+    return request;
+  }
+
+  bool connect_to(const std::string& name) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (name.size() + 1 >= sizeof address.sun_path) return false;
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return socket_ >= 0 &&
+           ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  }
+
+  // A launcher that is gone is seen by the end of its stream.
+  void send(const Message& message) {
+    std::string bytes = encode(message);
+    while (!bytes.empty()) {
+      const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (count < 0 && errno != EINTR) return;
+      if (count > 0) bytes.erase(0, static_cast<std::size_t>(count));
+    }
+  }
+
+  void wait() {
+    std::array<pollfd, 3> ready{{{.fd = socket_, .events = POLLIN, .revents = 0},
+                                 {.fd = signals_, .events = POLLIN, .revents = 0},
+                                 {.fd = input_, .events = POLLIN, .revents = 0}}};
+    int timeout_ms = -1;
+    if (deadline_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+      timeout_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    }
+    const int count = ::poll(ready.data(), ready.size(), timeout_ms);
+    if (deadline_ && Clock::now() >= *deadline_) pass_deadline();
+    if (count <= 0) return;
+    if (ready[1].revents != 0) take_signal();
+    if (ready[2].revents != 0) read_input();
+    if (ready[0].revents != 0) read_socket();
+  }
+
+  void read_socket() {
+    std::array<char, kChunkBytesMax> bytes{};
+    const ssize_t count = ::read(socket_, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) return;
+    if (count > 0) reader_.add({bytes.data(), static_cast<std::size_t>(count)});
+    while (const std::optional<Message> message = reader_.next()) handle(*message);
+    if (is_over_ || failure_ || (count > 0 && !reader_.is_broken())) return;
+    failure_ = say("the job's launcher has ended");
+  }
+
+  void handle(const Message& message) {
+    switch (message.kind) {
+      case Kind::kBusy:
+        was_busy_ = true;
+        inform("Job " + job_id() +
+               " step creation temporarily disabled, retrying (Requested nodes are busy)");
+        return;
+      case Kind::kCreated:
+        step_id_ = std::to_string(message.number);
+        if (was_busy_) inform("Step created for job " + job_id());
+        open_files();
+        return;
+      case Kind::kRefused:
+        failure_ = say("Unable to create step for job " + job_id() + ": " + message.text);
+        return;
+      case Kind::kOutput:
+        if (output_) output_->add(message.rank, static_cast<int>(message.number), message.text);
+        return;
+      case Kind::kExited:
+        return ended(message.rank, static_cast<int>(message.number));
+      case Kind::kDone:
+        is_over_ = true;
+        return;
+      case Kind::kCreate:
+      case Kind::kInput:
+      case Kind::kInputEnd:
+      case Kind::kSignal:
+        return;  // srun's own
+    }
+  }
+
+  void inform(const std::string& message) const {
+    if (!options_.is_quiet) std::fprintf(stderr, "srun: %s\n", message.c_str());
+  }
+
+  static std::string job_id() { return variable("SLURM_JOB_ID").value_or("0"); }
+
+  NameParts name_parts(std::uint32_t rank) const {
+    return {.job_id = job_id(),
+            .step_id = step_id_,
+            .job_name = options_.job_name.empty() ? variable("SLURM_JOB_NAME").value_or("")
+                                                  : options_.job_name,
+            .user = variable("SLURM_JOB_USER").value_or(""),
+            .node = variable("SLURMD_NODENAME").value_or(""),
+            .task = static_cast<int>(rank)};
+  }
+
+  // Each name once: tasks whose names are the same share the file.
+  int open_output(const std::string& pattern, std::uint32_t rank) {
+    const std::string name = pattern == "none" ? "/dev/null" : file_name(pattern, name_parts(rank));
+    const auto known = files_.find(name);
+    if (known != files_.end()) return known->second;
+    const int mode = options_.appends ? O_APPEND : O_TRUNC;
+    const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | mode, 0666);
+    if (fd < 0) say("Could not open stdout file " + name + ": " + std::strerror(errno));
+    return files_[name] = fd;
+  }
+
+  // --output without --error is for both. A number is the one task that is heard.
+  void open_files() {
+    std::vector<std::array<int, 2>> fds;
+    for (std::uint32_t rank = 0; rank < plan_.tasks; ++rank) {
+      std::array<int, 2> of_task{STDOUT_FILENO, STDERR_FILENO};
+      const std::string* const patterns[] = {
+          &options_.output, options_.error.empty() ? &options_.output : &options_.error};
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (patterns[i]->empty() || *patterns[i] == "all") continue;
+        const bool is_task = is_number(*patterns[i]);
+        if (is_task && static_cast<std::uint32_t>(std::atoi(patterns[i]->c_str())) == rank)
+          continue;
+        of_task[i] = open_output(is_task ? "/dev/null" : *patterns[i], rank);
+      }
+      if (of_task[0] < 0 || of_task[1] < 0) {
+        failure_ = kFailed;
+        return;
+      }
+      fds.push_back(of_task);
+    }
+    output_.emplace(std::move(fds), options_.has_labels, options_.is_unbuffered,
+                    [](int fd, std::string_view bytes) { (void)write_all(fd, bytes); });
+    open_input();
+  }
+
+  void open_input() {
+    const std::string& input = options_.input;
+    if (input == "none") {
+      send({.kind = Kind::kInputEnd, .rank = kAllTasks});
+    } else if (is_number(input)) {
+      // All other tasks have none.
+      input_rank_ = static_cast<std::uint32_t>(std::atoi(input.c_str()));
+      for (std::uint32_t rank = 0; rank < plan_.tasks; ++rank) {
+        if (rank != input_rank_) send({.kind = Kind::kInputEnd, .rank = rank});
+      }
+      input_ = STDIN_FILENO;
+    } else if (input.empty() || input == "all") {
+      input_ = STDIN_FILENO;
+    } else {
+      input_ = ::open(file_name(input, name_parts(0)).c_str(), O_RDONLY | O_CLOEXEC);
+      if (input_ < 0) failure_ = say("Could not open stdin file " + input + ": " + strerror(errno));
+    }
+  }
+
+  void read_input() {
+    std::string bytes(kChunkBytesMax, '\0');
+    const ssize_t count = ::read(input_, bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    if (count > 0) {
+      bytes.resize(static_cast<std::size_t>(count));
+      return send({.kind = Kind::kInput, .rank = input_rank_, .text = std::move(bytes)});
+    }
+    input_ = -1;
+    send({.kind = Kind::kInputEnd, .rank = input_rank_});
+  }
+
+  void take_signal() {
+    signalfd_siginfo info{};
+    if (::read(signals_, &info, sizeof info) != sizeof info) return;
+    const int number = static_cast<int>(info.ssi_signo);
+    if (number == SIGCONT || number == SIGUSR1 || number == SIGUSR2) return send_signal(number);
+    // A step that has not begun has nothing to end.
+    if (step_id_.empty()) {
+      failure_ = 128 + number;
+      return;
+    }
+    inform("forcing job termination");
+    end_step();
+  }
+
+  void send_signal(int number) {
+    send({.kind = Kind::kSignal, .number = static_cast<std::uint32_t>(number)});
+  }
+
+  // SIGTERM, and SIGKILL after KillWait, or when it is asked for once more.
+  void end_step() {
+    send_signal(SIGCONT);
+    send_signal(is_ending_ ? SIGKILL : SIGTERM);
+    is_ending_ = true;
+    deadline_ = Clock::now() + kKillPatience;
+  }
+
+  // KillWait after SIGTERM, or --wait after the first task's end.
+  void pass_deadline() {
+    deadline_.reset();
+    send_signal(SIGCONT);
+    send_signal(SIGKILL);
+  }
+
+  void ended(std::uint32_t rank, int status) {
+    if (output_) output_->end(rank);
+    const int code = shell_code(status);
+    exit_code_ = std::max(exit_code_, code);
+    if (code != 0) failures_[status].push_back(rank);
+    if (code != 0 && options_.kills_on_bad_exit && !is_ending_) {
+      inform("launch/slurm: _step_signal: Terminating StepId=" + job_id() + "." + step_id_);
+      end_step();
+    }
+    if (options_.wait_s > 0 && !deadline_) {
+      deadline_ = Clock::now() + std::chrono::seconds{options_.wait_s};
+    }
+  }
+
+  void tell_failures() const {
+    const std::string node = variable("SLURMD_NODENAME").value_or("");
+    for (const auto& [status, ranks] : failures_) {
+      std::string line = node + (ranks.size() == 1 ? ": task " : ": tasks ");
+      std::vector<std::uint32_t> sorted = ranks;
+      std::ranges::sort(sorted);
+      for (std::size_t i = 0; i < sorted.size(); ++i) {
+        std::size_t last = i;
+        while (last + 1 < sorted.size() && sorted[last + 1] == sorted[last] + 1) ++last;
+        line += (i == 0 ? "" : ",") + std::to_string(sorted[i]);
+        if (last > i) line += "-" + std::to_string(sorted[last]);
+        i = last;
+      }
+      line += WIFSIGNALED(status)
+                  ? std::string{": "} + ::strsignal(WTERMSIG(status))
+                  : ": Exited with exit code " + std::to_string(WEXITSTATUS(status));
+      if (!options_.is_quiet) say(line);
+    }
+  }
+
+  const SrunOptions options_;
+  const StepPlan plan_;
+  int socket_ = -1;
+  int signals_ = -1;
+  int input_ = -1;  // -1: none, or at its end
+  std::uint32_t input_rank_ = kAllTasks;
+  MessageReader reader_;
+  std::string step_id_;
+  std::map<std::string, int> files_;
+  std::optional<StepOutput> output_;
+  std::map<int, std::vector<std::uint32_t>> failures_;  // ranks by wait status
+  std::optional<Clock::time_point> deadline_;
+  bool was_busy_ = false;
+  bool is_ending_ = false;
+  bool is_over_ = false;
+  int exit_code_ = 0;
+  std::optional<int> failure_;
+};
+
+void show_help() {
+  std::puts(
+      "Usage: srun [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
+      "Starts a step of the job whose script calls it. Options are Slurm's:\n"
+      "  -n, -N, -c, --ntasks-per-node, -w, -r, --exact, --exclusive, --overlap, -I, -O\n"
+      "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q");
+}
+
+}  // namespace
+
+int run_srun(std::span<const std::string> arguments) {
+  const auto options = read_srun_options(arguments, variable);
+  if (!options) return say(options.error().message);
+  if (options->shows_help) {
+    show_help();
+    return 0;
+  }
+  const auto address = variable("KUBEGANG_STEPS");
+  if (!address || address->find(':') == std::string::npos) {
+    return say(
+        "not called from a batch script's job (KUBEGANG_STEPS is not set): a job of its own "
+        "is not there yet; submit a script with sbatch");
+  }
+  if (!options->job_id.empty() && options->job_id != variable("SLURM_JOB_ID")) {
+    return say("--jobid=" + options->job_id + ": only the own job is possible");
+  }
+  auto plan = plan_step(*options, variable);
+  if (!plan) return say(plan.error().message);
+  for (const std::string& warning : plan->warnings) {
+    if (!options->is_quiet) std::fprintf(stderr, "srun: Warning: %s\n", warning.c_str());
+  }
+  return Srun{*options, *plan}.run(*address);
+}
+
+}  // namespace launcher

@@ -1,0 +1,442 @@
+#include "launcher/srun_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "base/number_list.h"
+#include "launcher/message.h"
+#include "slurm/hostlist.h"
+
+namespace launcher {
+namespace {
+
+using base::invalid_argument;
+
+enum class Takes { kNothing, kValue, kOptional };
+
+// What an option does. kNone: it is read and has no effect on one node of a job, for the reason
+// beside it. kMissing: it is refused by its name.
+enum class Effect { kSet, kNone, kMissing };
+
+struct Option {
+  char letter;  // '\0': none
+  std::string_view name;
+  Takes takes;
+  Effect effect;
+};
+
+// SOURCE: srun(1) of 22.05.
+constexpr std::array kOptions = {
+    Option{'n', "ntasks", Takes::kValue, Effect::kSet},
+    Option{'N', "nodes", Takes::kValue, Effect::kSet},
+    Option{'\0', "ntasks-per-node", Takes::kValue, Effect::kSet},
+    Option{'c', "cpus-per-task", Takes::kValue, Effect::kSet},
+    Option{'w', "nodelist", Takes::kValue, Effect::kSet},
+    Option{'r', "relative", Takes::kValue, Effect::kSet},
+    Option{'\0', "exact", Takes::kNothing, Effect::kSet},
+    Option{'\0', "exclusive", Takes::kOptional, Effect::kSet},
+    Option{'\0', "overlap", Takes::kNothing, Effect::kSet},
+    Option{'I', "immediate", Takes::kOptional, Effect::kSet},
+    Option{'O', "overcommit", Takes::kNothing, Effect::kSet},
+    Option{'l', "label", Takes::kNothing, Effect::kSet},
+    Option{'u', "unbuffered", Takes::kNothing, Effect::kSet},
+    Option{'Q', "quiet", Takes::kNothing, Effect::kSet},
+    Option{'\0', "multi-prog", Takes::kNothing, Effect::kSet},
+    Option{'K', "kill-on-bad-exit", Takes::kOptional, Effect::kSet},
+    Option{'W', "wait", Takes::kValue, Effect::kSet},
+    Option{'\0', "open-mode", Takes::kValue, Effect::kSet},
+    Option{'o', "output", Takes::kValue, Effect::kSet},
+    Option{'e', "error", Takes::kValue, Effect::kSet},
+    Option{'i', "input", Takes::kValue, Effect::kSet},
+    Option{'D', "chdir", Takes::kValue, Effect::kSet},
+    Option{'J', "job-name", Takes::kValue, Effect::kSet},
+    Option{'\0', "export", Takes::kValue, Effect::kSet},
+    Option{'\0', "jobid", Takes::kValue, Effect::kSet},
+    Option{'\0', "mpi", Takes::kValue, Effect::kSet},
+    Option{'h', "help", Takes::kNothing, Effect::kSet},
+    // The job's own, which a step has already.
+    Option{'p', "partition", Takes::kValue, Effect::kNone},
+    Option{'A', "account", Takes::kValue, Effect::kNone},
+    Option{'q', "qos", Takes::kValue, Effect::kNone},
+    Option{'\0', "comment", Takes::kValue, Effect::kNone},
+    // Memory is the job's as a whole; a pod has one limit.
+    Option{'\0', "mem", Takes::kValue, Effect::kNone},
+    Option{'\0', "mem-per-cpu", Takes::kValue, Effect::kNone},
+    // Where tasks are on one node does not depend on it, and CPUs are bound as the allocation is.
+    Option{'m', "distribution", Takes::kValue, Effect::kNone},
+    Option{'\0', "cpu-bind", Takes::kValue, Effect::kNone},
+    Option{'\0', "cpu_bind", Takes::kValue, Effect::kNone},
+    Option{'\0', "mem-bind", Takes::kValue, Effect::kNone},
+    Option{'\0', "hint", Takes::kValue, Effect::kNone},
+    Option{'\0', "threads-per-core", Takes::kValue, Effect::kNone},
+    Option{'\0', "propagate", Takes::kOptional, Effect::kNone},
+    Option{'k', "no-kill", Takes::kOptional, Effect::kNone},
+    Option{'v', "verbose", Takes::kNothing, Effect::kNone},
+    Option{'X', "disable-status", Takes::kNothing, Effect::kNone},
+    Option{'\0', "pty", Takes::kOptional, Effect::kMissing},
+    Option{'t', "time", Takes::kValue, Effect::kMissing},
+    Option{'x', "exclude", Takes::kValue, Effect::kMissing},
+    Option{'C', "constraint", Takes::kValue, Effect::kMissing},
+    Option{'G', "gpus", Takes::kValue, Effect::kMissing},
+    Option{'\0', "gres", Takes::kValue, Effect::kMissing},
+    Option{'\0', "gpus-per-task", Takes::kValue, Effect::kMissing},
+    Option{'\0', "gpus-per-node", Takes::kValue, Effect::kMissing},
+    Option{'\0', "gpu-bind", Takes::kValue, Effect::kMissing},
+    Option{'\0', "container-image", Takes::kValue, Effect::kMissing},
+    Option{'\0', "container-mounts", Takes::kValue, Effect::kMissing},
+    Option{'\0', "het-group", Takes::kValue, Effect::kMissing},
+    Option{'\0', "prolog", Takes::kValue, Effect::kMissing},
+    Option{'\0', "epilog", Takes::kValue, Effect::kMissing},
+    Option{'\0', "task-prolog", Takes::kValue, Effect::kMissing},
+    Option{'\0', "task-epilog", Takes::kValue, Effect::kMissing},
+    Option{'\0', "bcast", Takes::kOptional, Effect::kMissing},
+};
+
+base::Result<int> number_of(std::string_view option, std::string_view text, int least) {
+  int value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (read.ec == std::errc{} && read.ptr == end && value >= least) return value;
+  return invalid_argument("--" + std::string{option} + ": invalid value \"" + std::string{text} +
+                          "\" (a number from " + std::to_string(least) + " up)");
+}
+
+base::Status set_number(std::optional<int>& field, std::string_view option, std::string_view text,
+                        int least) {
+  const auto value = number_of(option, text, least);
+  if (!value) return value.error();
+  field = *value;
+  return {};
+}
+
+// "none" is the only kind of MPI that needs nothing of the launcher.
+base::Status check_mpi(const std::string& value) {
+  if (value == "none") return {};
+  return invalid_argument("--mpi=" + value +
+                          ": is not there yet; --mpi=none is, and mpirun of one node works");
+}
+
+base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
+  const std::string_view name = option.name;
+  if (option.effect == Effect::kMissing) {
+    return invalid_argument("--" + std::string{name} + ": is not there yet; leave it out");
+  }
+  if (name == "ntasks") return set_number(options.tasks, name, value, 1);
+  // Of a range the least: the job has its nodes already.
+  if (name == "nodes") return set_number(options.nodes, name, value.substr(0, value.find('-')), 1);
+  if (name == "ntasks-per-node") return set_number(options.tasks_per_node, name, value, 1);
+  if (name == "cpus-per-task") return set_number(options.cpus_per_task, name, value, 1);
+  if (name == "relative") return set_number(options.relative, name, value, 0);
+  if (name == "mpi") return check_mpi(value);
+  if (name == "wait") {
+    const auto seconds = number_of(name, value, 0);
+    if (!seconds) return seconds.error();
+    options.wait_s = *seconds;
+  }
+  if (name == "open-mode") {
+    const char first = value.empty() ? ' ' : value.front();
+    if (first != 'a' && first != 't') {
+      return invalid_argument("--open-mode: must be append or truncate, not \"" + value + "\"");
+    }
+    options.appends = first == 'a';
+  }
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"nodelist", &options.nodelist}, {"output", &options.output},
+      {"error", &options.error},       {"input", &options.input},
+      {"chdir", &options.directory},   {"job-name", &options.job_name},
+      {"export", &options.exports},    {"jobid", &options.job_id}};
+  for (const auto& [text_name, text] : texts) {
+    if (name == text_name) *text = value;
+  }
+  const std::pair<std::string_view, bool*> flags[] = {
+      {"exact", &options.is_exact},           {"exclusive", &options.is_exact},
+      {"overlap", &options.overlaps},         {"immediate", &options.is_immediate},
+      {"overcommit", &options.overcommits},   {"label", &options.has_labels},
+      {"unbuffered", &options.is_unbuffered}, {"quiet", &options.is_quiet},
+      {"multi-prog", &options.is_multi_prog}, {"help", &options.shows_help}};
+  for (const auto& [flag_name, flag] : flags) {
+    if (name == flag_name) *flag = true;
+  }
+  if (name == "kill-on-bad-exit") options.kills_on_bad_exit = value != "0";
+  return {};
+}
+
+const Option* find_long(std::string_view name) {
+  const auto found = std::ranges::find(kOptions, name, &Option::name);
+  return found == kOptions.end() ? nullptr : &*found;
+}
+
+const Option* find_letter(char letter) {
+  const auto found = std::ranges::find(kOptions, letter, &Option::letter);
+  return letter == '\0' || found == kOptions.end() ? nullptr : &*found;
+}
+
+base::Error missing_value(const std::string& word) {
+  return invalid_argument(word + ": a value is missing");
+}
+
+// "--name=value", "--name value", "--name".
+base::Status read_long(std::span<const std::string> words, std::size_t& i, SrunOptions& options) {
+  const std::string& word = words[i];
+  const std::size_t equals = word.find('=');
+  const Option* option = find_long(std::string_view{word}.substr(2, equals - 2));
+  if (option == nullptr) return invalid_argument("unrecognized option '" + word + "'");
+  if (equals != std::string::npos) {
+    if (option->takes == Takes::kNothing) return invalid_argument(word + ": takes no value");
+    return apply(*option, word.substr(equals + 1), options);
+  }
+  if (option->takes != Takes::kValue) return apply(*option, "", options);
+  if (i + 1 >= words.size()) return missing_value(word);
+  return apply(*option, words[++i], options);
+}
+
+// "-n4", "-n 4", "-lu"; as with getopt, an optional value is joined to its letter.
+base::Status read_letters(std::span<const std::string> words, std::size_t& i,
+                          SrunOptions& options) {
+  const std::string& word = words[i];
+  for (std::size_t at = 1; at < word.size(); ++at) {
+    const Option* option = find_letter(word[at]);
+    if (option == nullptr) {
+      return invalid_argument(std::string{"invalid option -- '"} + word[at] + "'");
+    }
+    std::string value = word.substr(at + 1);
+    if (option->takes == Takes::kNothing) {
+      if (const base::Status status = apply(*option, "", options); !status) return status;
+      continue;
+    }
+    if (value.empty() && option->takes == Takes::kValue) {
+      if (i + 1 >= words.size()) return missing_value(word);
+      value = words[++i];
+    }
+    return apply(*option, value, options);
+  }
+  return {};
+}
+
+// SOURCE: srun(1), "INPUT ENVIRONMENT VARIABLES". Options on the command line win.
+base::Status read_variables(const Variable& variable, SrunOptions& options) {
+  const auto is_set = [&](const char* name) {
+    const auto value = variable(name);
+    return value && *value != "0";
+  };
+  options.has_labels = is_set("SLURM_LABELIO");
+  options.is_unbuffered = is_set("SLURM_UNBUFFEREDIO");
+  options.kills_on_bad_exit = is_set("SLURM_KILL_BAD_EXIT");
+  options.is_exact = variable("SLURM_EXACT").has_value();
+  options.overlaps = variable("SLURM_OVERLAP").has_value();
+  if (const auto value = variable("SLURM_NTASKS")) {
+    const auto tasks = number_of("SLURM_NTASKS", *value, 1);
+    if (!tasks) return tasks.error();
+  }
+  if (const auto value = variable("SRUN_CPUS_PER_TASK")) {
+    return set_number(options.cpus_per_task, "SRUN_CPUS_PER_TASK", *value, 1);
+  }
+  return {};
+}
+
+std::optional<int> number_in(const Variable& variable, const char* name) {
+  const auto text = variable(name);
+  if (!text) return std::nullopt;
+  const auto value = number_of(name, *text, 1);
+  return value ? std::optional{*value} : std::nullopt;
+}
+
+// The nodes that the options name, of those that the job has. kInvalidArgument: others.
+base::Result<std::vector<std::string>> nodes_of(const SrunOptions& options,
+                                                const std::vector<std::string>& all,
+                                                std::size_t count) {
+  std::vector<std::string> chosen;
+  if (!options.nodelist.empty()) {
+    const auto named = slurm::expand_hostlist(options.nodelist);
+    if (!named) return invalid_argument("--nodelist: " + named.error().message);
+    for (const std::string& name : *named) {
+      if (std::ranges::find(all, name) == all.end()) {
+        return invalid_argument("--nodelist: node " + name + " is not of this job");
+      }
+    }
+    chosen = *named;
+  }
+  const auto first = static_cast<std::size_t>(options.relative.value_or(0));
+  if (first >= all.size()) {
+    return invalid_argument("--relative: the job has " + std::to_string(all.size()) + " nodes");
+  }
+  for (std::size_t i = first; i < all.size() && chosen.size() < count; ++i) {
+    if (std::ranges::find(chosen, all[i]) == chosen.end()) chosen.push_back(all[i]);
+  }
+  if (chosen.size() < count) {
+    return invalid_argument("--nodes: the job does not have " + std::to_string(count) + " nodes");
+  }
+  return chosen;
+}
+
+}  // namespace
+
+base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
+                                            const Variable& variable) {
+  SrunOptions options;
+  if (const base::Status status = read_variables(variable, options); !status) {
+    return status.error();
+  }
+  std::size_t i = 0;
+  for (; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") {
+      ++i;
+      break;
+    }
+    if (word.size() < 2 || word.front() != '-') break;
+    const base::Status status =
+        word[1] == '-' ? read_long(words, i, options) : read_letters(words, i, options);
+    if (!status) return status.error();
+  }
+  // -c says that the step takes what it asks for and no more (22.05).
+  if (options.cpus_per_task) options.is_exact = true;
+  options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())),
+                         words.end());
+  if (options.command.empty() && !options.shows_help) {
+    return invalid_argument("No command given to execute.");
+  }
+  return options;
+}
+
+// 1. how many tasks: -n, else the job's, else one for each node
+// 2. how many nodes: -N, else the job's; never more than tasks
+// 3. which ones: all but the first are other pods
+// 4. CPUs: what the tasks need, or all of the node, as long as the step runs
+base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable) {
+  const auto list = slurm::expand_hostlist(variable("SLURM_JOB_NODELIST").value_or(""));
+  if (!list || list->empty()) return invalid_argument("SLURM_JOB_NODELIST is not set or invalid");
+  const std::string own = variable("SLURMD_NODENAME").value_or(list->front());
+  StepPlan plan;
+  std::size_t nodes = list->size();
+  if (options.nodes) nodes = static_cast<std::size_t>(*options.nodes);
+  std::optional<int> tasks = options.tasks;
+  if (!tasks && options.tasks_per_node) {
+    tasks = *options.tasks_per_node * static_cast<int>(nodes);
+  }
+  if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
+  plan.tasks = static_cast<std::uint32_t>(tasks.value_or(static_cast<int>(nodes)));
+  if (plan.tasks > kTasksMax) return invalid_argument("--ntasks: more than 65536 tasks");
+  if (plan.tasks < nodes) {
+    plan.warnings.push_back("can't run " + std::to_string(plan.tasks) + " processes on " +
+                            std::to_string(nodes) + " nodes, setting nnodes to " +
+                            std::to_string(plan.tasks));
+    nodes = plan.tasks;
+  }
+  const auto chosen = nodes_of(options, *list, nodes);
+  if (!chosen) return chosen.error();
+  std::vector<std::string> others = *chosen;
+  std::erase(others, own);
+  if (!others.empty()) {
+    return base::Error{base::Code::kUnavailable,
+                       "the step needs node " + slurm::compress_hostlist(others) +
+                           ": steps in other pods than the script's are not there yet; use -N1, or "
+                           "a job of one node"};
+  }
+  const int cpus = number_in(variable, "SLURM_CPUS_ON_NODE").value_or(1);
+  const std::uint64_t needed =
+      std::uint64_t{plan.tasks} * static_cast<std::uint64_t>(options.cpus_per_task.value_or(1));
+  if (needed > static_cast<std::uint64_t>(cpus) && !options.overcommits && !options.overlaps) {
+    return invalid_argument("Unable to create step: More processors requested than permitted");
+  }
+  const auto all = static_cast<std::uint32_t>(cpus);
+  plan.cpus = options.is_exact ? std::min(all, static_cast<std::uint32_t>(needed)) : all;
+  if (options.overlaps) plan.cpus = 0;
+  return plan;
+}
+
+namespace {
+
+// Splits a line at blanks; quotes keep words together, a backslash keeps the next character.
+std::vector<std::string> words_of(std::string_view line) {
+  std::vector<std::string> words;
+  std::string word;
+  bool has_word = false;
+  char quote = '\0';
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == '\\' && i + 1 < line.size()) {
+      word += line[++i];
+      has_word = true;
+    } else if (quote != '\0') {
+      if (c == quote)
+        quote = '\0';
+      else
+        word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      has_word = true;
+    } else if (c == ' ' || c == '\t') {
+      if (has_word) words.push_back(std::exchange(word, {}));
+      has_word = false;
+    } else {
+      word += c;
+      has_word = true;
+    }
+  }
+  if (has_word) words.push_back(word);
+  return words;
+}
+
+// %t is the task's rank, %o its place within the ranks of the line.
+std::string with_rank(const std::string& word, std::uint32_t rank, std::size_t offset) {
+  std::string out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const char next = word[i] == '%' && i + 1 < word.size() ? word[i + 1] : '\0';
+    if (next == 't' || next == 'o') {
+      out += std::to_string(next == 't' ? std::size_t{rank} : offset);
+      ++i;
+    } else {
+      out += word[i];
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
+    std::string_view text, std::uint32_t tasks, std::span<const std::string> arguments) {
+  std::vector<std::vector<std::string>> programs(tasks);
+  for (int number = 1; !text.empty(); ++number) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::vector<std::string> words = words_of(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (words.empty() || words.front().starts_with('#')) continue;
+    const std::string line = "line " + std::to_string(number) + ": ";
+    if (words.size() < 2) return invalid_argument(line + "a program is missing");
+    std::vector<int> ranks;
+    const bool is_rest = words.front() == "*";
+    if (is_rest) {
+      for (std::uint32_t rank = 0; rank < tasks; ++rank) {
+        if (programs[rank].empty()) ranks.push_back(static_cast<int>(rank));
+      }
+    } else {
+      const auto listed = base::parse_number_list(words.front(), static_cast<int>(kTasksMax) - 1);
+      if (!listed) return invalid_argument(line + "invalid ranks \"" + words.front() + "\"");
+      ranks.assign(listed->begin(), listed->end());
+    }
+    words.erase(words.begin());
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::size_t offset = 0;
+    for (const int rank : ranks) {
+      const auto place = static_cast<std::uint32_t>(rank);
+      if (place < tasks && programs[place].empty()) {
+        for (const std::string& word : words) {
+          programs[place].push_back(with_rank(word, place, offset));
+        }
+      }
+      ++offset;
+    }
+  }
+  for (std::uint32_t rank = 0; rank < tasks; ++rank) {
+    if (programs[rank].empty()) {
+      return invalid_argument("no program for task " + std::to_string(rank));
+    }
+  }
+  return programs;
+}
+
+}  // namespace launcher

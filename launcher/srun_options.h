@@ -1,0 +1,65 @@
+// The command line of srun within a job, and what follows from it and from the job. Pure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace launcher {
+
+struct SrunOptions {
+  std::optional<int> tasks;  // -n
+  std::optional<int> nodes;  // -N, its minimum
+  std::optional<int> tasks_per_node;
+  std::optional<int> cpus_per_task;
+  std::string nodelist;              // -w
+  std::optional<int> relative;       // -r
+  bool is_exact = false;             // --exact, --exclusive, and -c
+  bool overlaps = false;             // --overlap
+  bool is_immediate = false;         // -I
+  bool overcommits = false;          // -O
+  bool has_labels = false;           // -l
+  bool is_unbuffered = false;        // -u
+  bool is_quiet = false;             // -Q
+  bool is_multi_prog = false;        // --multi-prog
+  bool kills_on_bad_exit = false;    // -K
+  int wait_s = 0;                    // -W; 0: for ever
+  bool appends = false;              // --open-mode=append
+  std::string output, error, input;  // -o, -e, -i
+  std::string directory;             // -D
+  std::string job_name;              // -J
+  std::string exports = "ALL";       // --export
+  std::string job_id;                // --jobid
+  bool shows_help = false;
+  std::vector<std::string> command;
+};
+
+// Reads the words up to the first that is not an option; it and all behind it are the command.
+// kInvalidArgument: an option that does not exist or is not there yet, by its name, or a value that
+// makes no sense.
+using Variable = std::function<std::optional<std::string>(const std::string& name)>;
+base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
+                                            const Variable& variable);
+
+// What a step is in the job whose variables these are.
+struct StepPlan {
+  std::uint32_t tasks = 1;
+  std::uint32_t nodes = 1;
+  std::uint32_t cpus = 0;  // that it takes on its node; 0: it overlaps
+  std::vector<std::string> warnings;
+};
+// kInvalidArgument: not in this job. kUnavailable: it would need other pods.
+base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable);
+
+// The programs of --multi-prog by rank. kInvalidArgument names the line or the rank.
+// SOURCE: srun(1), "MULTIPLE PROGRAM CONFIGURATION".
+base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
+    std::string_view text, std::uint32_t tasks, std::span<const std::string> arguments);
+
+}  // namespace launcher
