@@ -115,10 +115,9 @@ TEST_F(InformerTest, TransformDropsWhatIsNotNeeded) {
 // Also one that does not decode, and one that is no longer wanted: a is deleted for the handlers as
 // soon as its UID is another. c comes and goes unseen.
 TEST_F(InformerTest, TheFilterDropsWhatIsNotWanted) {
-  Informer<Job> only_ours{
-      client_,    clock_, {},
-      handlers(), {},     [](const JsonView& object) {
-                            return object.find("metadata").find("uid").string() == "ours"; }};
+  Informer<Job> only_ours{client_, clock_, {}, handlers(), {}, [](const JsonView& object) {
+                            return object.find("metadata").find("uid").string() == "ours";
+                          }};
   transport_.answer(200, list_of(10, {job("a", 3, "ours"), undecodable_job("b", 4)}));
   only_ours.step({});
   EXPECT_EQ(log(), Log{"add a@3"});
@@ -274,24 +273,41 @@ TEST_F(InformerTest, SelectorsGoToListAndWatch) {
 }
 
 // 1. at first there is none: no error, no object, synced; 2. the definition comes, and an object;
-// 3. it goes: the watch ends, the list after it finds the kind unknown, and the object is told as
-//    gone; 4. after an outage of the server it is an error like any other.
+// 3. something in between answers with the text of an unknown path, and discovery says that the
+// kind is served: an error, and nothing is gone; 4. the definition goes: the watch ends, discovery
+// lacks the kind, and the object is told as gone; 5. an outage is an error like any other.
 TEST_F(InformerTest, AKindThatIsNotServedHasNoObjects) {
-  const std::string unknown = R"({"code": 404, "reason": "NotFound", "message": "no such path"})";
+  const std::string text = "404 page not found";
+  const std::string others = R"({"groups": [{"name": "apps", "versions": [{"version": "v1"}]}]})";
+  const std::string groups =
+      R"({"groups": [{"name": "kubegang.io", "versions": [{"version": "v1alpha1"}]}]})";
+  const auto resources = [](const std::string& name) {
+    return R"({"resources": [{"name": ")" + name + R"("}]})";
+  };
   Informer<Job> optional{client_, clock_, {.unserved_retry = std::chrono::seconds{30}}, handlers()};
-  transport_.answer(404, "404 page not found");  // a group that nothing has defined
+  transport_.answer(200, others);
   EXPECT_EQ(optional.step({}), std::chrono::seconds{30});
   EXPECT_TRUE(optional.has_synced());
+  transport_.answer(200, groups);
+  transport_.answer(200, resources("jobs"));
   transport_.answer(200, list_of(10, {job("a", 3)}));
   EXPECT_EQ(optional.step({}), base::Duration{});
   EXPECT_EQ(log(), Log{"add a@3"});
   EXPECT_TRUE(errors_.empty());
 
-  transport_.enqueue_stream({.end = base::Error{Code::kNotFound, "404 page not found"}});
+  transport_.enqueue_stream({.end = base::Error{Code::kUnavailable, text}});
   optional.step({});
-  EXPECT_EQ(log(), Log{}) << "only a list tells what there is";
   errors_.clear();
-  transport_.answer(404, unknown);
+  transport_.answer(200, groups);
+  transport_.answer(200, resources("jobs"));
+  transport_.answer(404, text);
+  optional.step({});
+  EXPECT_EQ(log(), Log{});
+  EXPECT_EQ(errors_.size(), 1U);
+
+  errors_.clear();
+  transport_.answer(200, groups);
+  transport_.answer(200, resources("partitions"));
   EXPECT_EQ(optional.step({}), std::chrono::seconds{30});
   EXPECT_EQ(log(), Log{"delete a@3"});
   EXPECT_TRUE(errors_.empty());

@@ -8,6 +8,7 @@
 #include "base/cut_text.h"
 #include "kube/api/json_text.h"
 #include "kube/api/meta.h"
+#include "kube/url.h"
 
 namespace kube {
 namespace {
@@ -28,6 +29,23 @@ bool blames_uid(const json& status) {
   });
 }
 
+// Returns true if the Status is the answer to a request with that path: it names no object, or one
+// of those in the path (the object itself, or the namespace of one that should be made).
+bool is_about(const json& status, std::string_view path) {
+  const auto details = status.find("details");
+  if (details == status.end() || !details->is_object()) return true;
+  const std::string name = text_at(*details, "name");
+  if (name.empty()) return true;
+  const std::string segment = "/" + percent_encode(name);
+  const std::string_view segments = path.substr(0, path.find('?'));
+  for (std::size_t at = segments.find(segment); at != std::string_view::npos;
+       at = segments.find(segment, at + 1)) {
+    const std::size_t end = at + segment.size();
+    if (end == segments.size() || segments[end] == '/') return true;
+  }
+  return false;
+}
+
 // Returns what the caller may do, which is the meaning of a Code: retry, list again, adopt, give
 // up. The status alone does not always say it. A 409 is a name that is taken or a version that is
 // old, told apart by `reason`; a 422 is a wrong field or another object of that name.
@@ -45,14 +63,14 @@ Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
     case 403:
       return Code::kPermissionDenied;
     case 404:
-      return Code::kNotFound;
+      return reason == "NotFound" ? Code::kNotFound : Code::kUnavailable;
     case 408:
     case 504:
       return Code::kTimeout;
     case 409:
       return reason == "AlreadyExists" ? Code::kAlreadyExists : Code::kConflict;
-    case 410:
-      return Code::kGone;
+    case 410:  // without the reason above
+      return Code::kUnavailable;
     case 413:
       return Code::kTooLarge;
     case 422:
@@ -63,6 +81,10 @@ Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
       // 500 as well: etcd timeouts and lost leaders of etcd come as InternalError, and pass.
       return http_status >= 500 ? Code::kUnavailable : Code::kInternal;
   }
+}
+
+bool is_status(const json& body) {
+  return body.is_object() && text_at(body, "kind") == "Status";
 }
 
 base::Error error_of(int http_status, const json& status) {
@@ -76,11 +98,15 @@ base::Error error_of(int http_status, const json& status) {
 
 }  // namespace
 
-base::Error error_from_response(const Response& response) {
-  // A proxy or load balancer in front of the API server answers with HTML or plain text; then its
-  // beginning is quoted, which mostly names the culprit.
+base::Error error_from_response(const Response& response, std::string_view path) {
+  // A proxy or load balancer in front of the API server answers with HTML, plain text or JSON of
+  // its own; then its beginning is quoted, which mostly names the culprit.
   const json body = json::parse(response.body, nullptr, false);
-  if (body.is_object()) return error_of(response.status, body);
+  if (is_status(body)) {
+    base::Error error = error_of(response.status, body);
+    if (error.code != Code::kNotFound || is_about(body, path)) return error;
+    return {Code::kUnavailable, "not an answer to this request: " + error.message};
+  }
   constexpr std::size_t kQuotedBytesMax = 200;
   std::string quoted = response.body.substr(0, kQuotedBytesMax);
   quoted.erase(quoted.find_last_not_of(" \t\r\n") + 1);  // a page ends its line, a message does not

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/time.h"
@@ -14,8 +15,13 @@ namespace kube {
 // the Error's, shortened to kStatusMessageBytesMax. A body that is not a Status is quoted, at most
 // 200 bytes of it. A write under a UID that the object no longer has is kConflict, even if the
 // server says 422.
+//
+// Only the API server's own word says that something does not exist or is over: kNotFound needs a
+// Status with reason NotFound, about an object that `path` names if it names one at all; kGone a
+// Status with reason Expired or Gone. Any other 404 or 410 comes from something in between (a load
+// balancer that fails over, a path that is not served for a moment) and is kUnavailable.
 // REQUIRES: response.status >= 400 or unexpected.
-base::Error error_from_response(const Response& response);
+base::Error error_from_response(const Response& response, std::string_view path);
 
 // The same for a metav1.Status as JSON: the object of a watch's ERROR event.
 base::Error error_from_status(const nlohmann::json& status);

@@ -31,6 +31,8 @@ TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
       {409, "Conflict", Code::kConflict},
       {410, "Expired", Code::kGone},
       {410, "Gone", Code::kGone},
+      {404, "", Code::kUnavailable},
+      {410, "", Code::kUnavailable},
       {413, "RequestEntityTooLarge", Code::kTooLarge},
       {415, "", Code::kInvalidArgument},
       {422, "Invalid", Code::kInvalidArgument},
@@ -41,8 +43,8 @@ TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
       {302, "", Code::kInternal},
   };
   for (const auto& one : cases) {
-    const nlohmann::json body{{"reason", one.reason}, {"message", "m"}};
-    EXPECT_EQ(error_from_response({one.status, {}, body.dump()}), (base::Error{one.want, "m"}))
+    const nlohmann::json body{{"kind", "Status"}, {"reason", one.reason}, {"message", "m"}};
+    EXPECT_EQ(error_from_response({one.status, {}, body.dump()}, ""), (base::Error{one.want, "m"}))
         << one.status << " " << one.reason;
   }
 }
@@ -50,16 +52,38 @@ TEST(ErrorFromResponse, SaysWhatTheCallerMayDo) {
 // A proxy in between has its own pages; quoting one shows where the answer is from. The code then
 // follows from the status alone.
 TEST(ErrorFromResponse, QuotesABodyThatIsNoStatus) {
-  EXPECT_EQ(error_from_response({502, {}, "<html>bad gateway"}),
+  EXPECT_EQ(error_from_response({502, {}, "<html>bad gateway"}, ""),
             (base::Error{Code::kUnavailable, "HTTP status 502: <html>bad gateway"}));
-  EXPECT_EQ(error_from_response({403, {}, ""}),
+  EXPECT_EQ(error_from_response({403, {}, ""}, ""),
             (base::Error{Code::kPermissionDenied, "HTTP status 403"}));
+}
+
+// A load balancer that fails over, an ingress without a backend, an API server whose CRDs are not
+// served for a moment: none of them knows what exists. The caller tries again.
+TEST(ErrorFromResponse, OnlyTheApiServerSaysThatAnObjectDoesNotExist) {
+  const std::string path = "/apis/kubegang.io/v1alpha1/namespaces/a/jobs/short/status?x=y";
+  const auto code = [&](int status, const std::string& body) {
+    return error_from_response({status, {}, body}, path).code;
+  };
+  EXPECT_EQ(code(404, "404 page not found\n"), Code::kUnavailable);
+  EXPECT_EQ(code(404, R"({"error": "no such route", "reason": "NotFound"})"), Code::kUnavailable);
+  EXPECT_EQ(code(410, "<html>gone"), Code::kUnavailable);
+  EXPECT_EQ(code(429, ""), Code::kUnavailable);
+  const auto about = [&](const std::string& name) {
+    return code(
+        404, R"({"kind": "Status", "reason": "NotFound", "details": {"name": ")" + name + R"("}})");
+  };
+  EXPECT_EQ(about("short"), Code::kNotFound);
+  EXPECT_EQ(about("a"), Code::kNotFound) << "the namespace that something should be made in";
+  EXPECT_EQ(about("shor"), Code::kUnavailable);
+  EXPECT_EQ(about("another"), Code::kUnavailable);
 }
 
 // The sentence about an invalid pod quotes all of its invalid values.
 TEST(ErrorFromResponse, ShortensALongMessage) {
-  const nlohmann::json body{{"reason", "Invalid"}, {"message", std::string(1'000'000, 'x')}};
-  const base::Error error = error_from_response({422, {}, body.dump()});
+  const nlohmann::json body{
+      {"kind", "Status"}, {"reason", "Invalid"}, {"message", std::string(1'000'000, 'x')}};
+  const base::Error error = error_from_response({422, {}, body.dump()}, "");
   EXPECT_EQ(error.code, Code::kInvalidArgument);
   EXPECT_EQ(error.message.size(), kStatusMessageBytesMax);
 }

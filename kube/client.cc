@@ -181,6 +181,42 @@ base::Result<json> Client::call_json(Method method, const std::string& path,
 
 namespace {
 
+// Returns true if an element of the list has that text in that field.
+bool lists(const json& list, std::string_view field, std::string_view text) {
+  return list.is_array() && std::ranges::any_of(list, [&](const json& each) {
+           return each.is_object() && text_at(each, field) == text;
+         });
+}
+
+json list_at(const json& object, const char* name) {
+  return object.is_object() ? object.value(name, json::array()) : json::array();
+}
+
+}  // namespace
+
+// First the groups, whose list each API server has: the resources of a group that nobody has
+// defined are a 404 like any other.
+// REQUIRES: the kind is not of the core group.
+base::Result<bool> Client::serves(const ResourceInfo& resource) const {
+  const auto groups = call_json(Method::kGet, "/apis");
+  if (!groups.ok()) return groups.error();
+  if (list_at(*groups, "groups").empty()) {
+    return base::Error{base::Code::kInternal, "/apis: the answer is not a list of groups"};
+  }
+  bool is_version_served = false;
+  for (const json& group : list_at(*groups, "groups")) {
+    if (!group.is_object() || text_at(group, "name") != resource.group) continue;
+    is_version_served = lists(list_at(group, "versions"), "version", resource.version);
+  }
+  if (!is_version_served) return false;
+  const auto resources = call_json(
+      Method::kGet, "/apis/" + std::string{resource.group} + "/" + std::string{resource.version});
+  if (!resources.ok()) return resources.error();
+  return lists(list_at(*resources, "resources"), "name", resource.plural);
+}
+
+namespace {
+
 // The fields of an answer that has objects below one name and what says more of them below another.
 KnownFields with_objects(std::string_view name, const KnownFields* of_each,
                          std::string_view other) {

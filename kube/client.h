@@ -172,6 +172,11 @@ class Client {
   base::Result<nlohmann::json> call_json(Method method, const std::string& path,
                                          const nlohmann::json* body = nullptr) const;
 
+  // Returns whether the API server serves the kind, by its discovery. The answer to a list does not
+  // say it: a kind that is not served and a load balancer that fails over answer with the same
+  // text.
+  base::Result<bool> serves(const ResourceInfo& resource) const;
+
   // Each page's items, one by one, in the server's order; a page too large for one answer comes as
   // smaller ones. Returns the list's resourceVersion.
   // `restarted` is called when the items so far are void since the list begins again.

@@ -32,7 +32,8 @@ base::Result<Response> Client::Core::call(const Request& request, const CallOpti
     auto answer = transport_.send(request);
     give_slot_back();
     if (answer.ok() && answer->status < 400) return answer;
-    const base::Error error = answer.ok() ? error_from_response(*answer) : answer.error();
+    const base::Error error =
+        answer.ok() ? error_from_response(*answer, request.path) : answer.error();
     const int http_status = answer.ok() ? answer->status : 0;
     if (attempt >= call.attempts_max || !may_retry(request.method, error.code, http_status)) {
       return error;

@@ -20,7 +20,7 @@ class EventRecorderTest : public testing::Test {
     transport_.set_handler([this](const Request& request) -> base::Result<Response> {
       if (refuse_) return Response{403, {}, R"({"reason": "Forbidden", "message": "no"})"};
       if (request.method == Method::kPatch && forgotten_) {
-        return Response{404, {}, R"({"reason": "NotFound", "message": "no"})"};
+        return Response{404, {}, R"({"kind": "Status", "reason": "NotFound"})"};
       }
       return Response{200, {}, request.method == Method::kPost ? request.body : "{}"};
     });

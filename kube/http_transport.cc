@@ -698,7 +698,7 @@ base::Status HttpTransport::stream(const Request& request,
   if (head.status != 0 && head.status != 200) {
     // The caller begins a new session in any case, and finds the new credential then.
     if (head.status == 401) (void)connections_->credentials().refresh(*credential);
-    return error_from_response(head);
+    return error_from_response(head, request.path);
   }
   // The server has ended the session, as it was asked to after a time.
   if (result) return {};

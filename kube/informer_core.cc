@@ -47,12 +47,18 @@ base::Duration InformerCore::step(std::stop_token stop) {
   return listed_ ? watch(std::move(stop)) : list();
 }
 
-// 1. read all pages into `fresh`, beside the cache: handlers see no half of a list
-// 2. an object that cannot be decoded must not look deleted: if the cache has an older version of
+// 1. a kind that may be missing is asked for in the server's discovery
+// 2. read all pages into `fresh`, beside the cache: handlers see no half of a list
+// 3. an object that cannot be decoded must not look deleted: if the cache has an older version of
 //    it, that version stays
-// 3. swap, and tell the differences
-// 4. report the objects that could not be decoded, once per version
+// 4. swap, and tell the differences
+// 5. report the objects that could not be decoded, once per version
 base::Duration InformerCore::list() {
+  if (options_.unserved_retry) {
+    const auto served = client_.serves(resource_);
+    if (!served.ok()) return failed(served.error());
+    if (!*served) return not_served();
+  }
   Cache fresh;
   std::vector<Undecodable> undecodable;
   const auto on_item = [&](const JsonView& item) {
@@ -80,10 +86,7 @@ base::Duration InformerCore::list() {
                                           .page_items_max = options_.page_items_max,
                                           .fields = fields_},
                                          on_item, restarted);
-  if (!version.ok()) {
-    const bool is_unserved = version.error().code == Code::kNotFound && options_.unserved_retry;
-    return is_unserved ? not_served() : failed(version.error());
-  }
+  if (!version.ok()) return failed(version.error());
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
     // With the same UID only: an object that was made anew under its name is another one, and the
@@ -170,7 +173,9 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
       return progress ? base::Duration{} : failed(ended.error());
     // The connection broke. The version is still good, so the watch resumes behind it, and no list
     // of thousands of objects is read for a network that flickers.
+    // Of a kind that may be missing, the next step finds out whether it still is served.
     case Code::kUnavailable:
+      if (options_.unserved_retry) listed_ = false;
       return failed(ended.error());
     case Code::kInvalidArgument:
     case Code::kUnauthenticated:

@@ -34,7 +34,8 @@ class LeaseServer {
     if (down) return base::Error{Code::kUnavailable, "connection refused"};
     if (before) before(request);
     const auto status = [](int code, const char* reason) {
-      return Response{code, {}, json{{"reason", reason}, {"message", reason}}.dump()};
+      return Response{
+          code, {}, json{{"kind", "Status"}, {"reason", reason}, {"message", reason}}.dump()};
     };
     if (request.method == Method::kPost) {
       if (!lease.is_null()) return status(409, "AlreadyExists");

@@ -322,7 +322,8 @@ base::Status Link::stream(const kube::Request& request,
     api.http = request;
     api.user_agent = name_;
     const devcluster::ApiAnswer answer = server_of(request.path).handle(api);
-    if (answer.response.status != 200) return kube::error_from_response(answer.response);
+    if (answer.response.status != 200)
+      return kube::error_from_response(answer.response, request.path);
     feed.stream = answer.stream;
   }
   pull(feed);

@@ -58,7 +58,7 @@ base::Result<json> call_api(kube::Transport& transport, kube::Method method,
   const base::Result<kube::Response> response = transport.send(request);
   if (!response.ok()) return response.error();
   if (response->status < 200 || response->status >= 300) {
-    return kube::error_from_response(*response);
+    return kube::error_from_response(*response, request.path);
   }
   return json::parse(response->body, nullptr, false);
 }

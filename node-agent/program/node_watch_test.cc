@@ -118,7 +118,7 @@ TEST(NodeWatchConfirmTest, AnAnswerThatIsUnderWayIsNoneToALaterQuestion) {
 // An API server that knows nothing: an answer about the Lease, and an error about the lists.
 struct Empty final : NoWatches {
   base::Result<kube::Response> send(const kube::Request&) override {
-    return kube::Response{.status = 404, .body = R"({"kind": "Status", "code": 404})"};
+    return kube::Response{.status = 404, .body = R"({"kind": "Status", "reason": "NotFound"})"};
   }
 };
 

@@ -66,6 +66,11 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
     report_.warn("status not written", "object=" + kube::to_string(mirror->key()) + " error=\"" +
                                            outcome.result.error().message + "\"");
   }
+  // A watch will show the deletion; until then this line is the only trace.
+  if (end == WriteEnd::kGone) {
+    report_.warn("status not written, the object is gone",
+                 "object=" + kube::to_string(mirror->key()) + " uid=" + outcome.uid);
+  }
   if constexpr (std::is_same_v<T, kube::Job>) {
     // The answer to a patch is the whole object: the pod template that the informers drop comes
     // with it.

@@ -7,7 +7,8 @@
 //      again, and its turn comes when this write has been answered.
 //   3. answered(): stored, or a conflict (another writer was faster: what it stored is known now,
 //      and the next try need not wait), or gone, or a failure (the next try waits). Only the first
-//      ends it; after all others but "gone" the difference is marked as urgent as it was.
+//      ends it; after all others but "gone" the difference is marked as urgent as it was. A write
+//      that meets no object says "gone" only if a read says so, too: a watch still shows it.
 //   4. saw(): a watch shows a newer version. While a write is under way its answer will tell more.
 //   5. saw_gone(): a watch shows that the object was deleted. If that comes before the answer to a
 //      write that was done, the watch is the newer one: the write met an object that existed, so
@@ -132,8 +133,7 @@ class Mirror {
     };
     if (newest != nullptr && (kIfGone == IfGone::kCreate || newest->metadata.uid == uid_)) {
       take(*newest);
-    } else if (newest != nullptr || says(result, base::Code::kNotFound) ||
-               says(fresh, base::Code::kNotFound)) {
+    } else if (newest != nullptr || says(fresh, base::Code::kNotFound)) {
       exists_ = false;  // another object may bear its name by now
     }
     if (result.ok()) {
@@ -149,9 +149,11 @@ class Mirror {
       attempts_.lost_race();
       return WriteEnd::kGone;
     }
+    // A write that met no object, although there is one, waits: nothing says that the next one will
+    // meet it.
     const bool raced = says(result, base::Code::kConflict) ||
                        says(result, base::Code::kAlreadyExists) ||
-                       says(result, base::Code::kNotFound);
+                       (says(result, base::Code::kNotFound) && !exists_);
     if (raced && (newest != nullptr || !exists_)) {
       attempts_.lost_race();
       return WriteEnd::kLostRace;

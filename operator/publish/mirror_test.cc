@@ -134,6 +134,27 @@ TEST(Mirror, OfAUsersObjectThatIsGoneNothingIsWritten) {
   }
 }
 
+// The write met no object, and a watch still shows it: a read decides. If it finds the object, the
+// next try is on what it found, after a while, as if it says nothing.
+TEST(Mirror, AnObjectThatOnlyTheWriteTakesForGoneIsWrittenAgain) {
+  auto mirror = writing();
+  EXPECT_EQ(mirror.answered(Error{Code::kNotFound, "404"}, qos("7", 1), kMirrorAt),
+            WriteEnd::kFailed);
+  EXPECT_FALSE(mirror.may_write(kMirrorAt));
+  EXPECT_TRUE(mirror.is_uncommitted());
+  mirror.begin(mirror.due());
+  EXPECT_EQ(
+      mirror.answered(Error{Code::kNotFound, "404"}, Error{Code::kUnavailable, "503"}, kMirrorAt),
+      WriteEnd::kFailed);
+  EXPECT_TRUE(mirror.is_uncommitted());
+  EXPECT_TRUE(mirror.may_write(mirror.due()));
+  mirror.begin(mirror.due());
+  EXPECT_EQ(
+      mirror.answered(Error{Code::kNotFound, "404"}, Error{Code::kNotFound, "404"}, kMirrorAt),
+      WriteEnd::kGone);
+  EXPECT_FALSE(mirror.exists());
+}
+
 // A timetable is the operator's own object, unlike a user's: a hand that deletes it does not end
 // the need for it.
 TEST(Mirror, OurOwnObjectThatIsGoneIsMadeAgain) {

@@ -29,7 +29,8 @@ class PumpTransport final : public kube::Transport {
     api.user_agent = user_agent_;
     const devcluster::ApiAnswer answer = server_.handle(api);
     if (answer.reset) return base::Error{base::Code::kUnavailable, "reset"};
-    if (answer.response.status != 200) return kube::error_from_response(answer.response);
+    if (answer.response.status != 200)
+      return kube::error_from_response(answer.response, request.path);
     kube::LineSplitter lines{kube::kWatchLineBytesMax};
     if (!answer.stream) {
       (void)lines.feed(answer.response.body, on_line);

@@ -41,6 +41,32 @@ TEST(Operator, AStartReadsItsTemplateOnlyAfterARestart) {
   expect_no_violations(world);
 }
 
+// Something between operator and API server answers one write, and then the API server itself does
+// while its CRDs are set up: a Job that exists is written to again, soon.
+TEST(Operator, AStatusThatMeetsNoObjectIsWrittenIfTheObjectIsThere) {
+  for (const std::string text : {"404 page not found\n", ""}) {
+    World world{{}};
+    world.apply(linear_config());
+    world.apply(partition("batch", force()));
+    world.apply(gang_job("short", 1, "5s"));
+    ASSERT_TRUE(world.run_until([&] { return world.state("short") == "Running"; }, seconds{5}));
+    world.run_for(seconds{3});
+    world.server().inject({.verb = "patch",
+                           .resource = "jobs",
+                           .subresource = "status",
+                           .user_agent = "operator",
+                           .code = 404,
+                           .text = text,
+                           .count = 1'000});
+    world.run_for(seconds{3});
+    EXPECT_EQ(world.state("short"), "Running");
+    world.server().clear_faults();
+    EXPECT_TRUE(world.run_until([&] { return world.state("short") == "Completed"; }, seconds{20}))
+        << world.log_tail();
+    expect_no_violations(world);
+  }
+}
+
 // Jobs that have ended stay until their time to live is over: many of them. A leader that wrote to
 // each of them once, or listed them for each new job, would be slower with each day that a cluster
 // has run.

@@ -79,8 +79,12 @@ class CarryOut {
                              .uid = from.metadata.uid,
                              .result = client_.patch_status_from(from, *effect.to),
                              .fresh = base::Error{}};
-    // Other failures tell nothing about the object.
-    if (!outcome.result.ok() && outcome.result.error().code == base::Code::kConflict) {
+    // Other failures tell nothing about the object. That it does not exist is asked again: nothing
+    // would ever be written to it any more.
+    const bool is_read =
+        !outcome.result.ok() && (outcome.result.error().code == base::Code::kConflict ||
+                                 outcome.result.error().code == base::Code::kNotFound);
+    if (is_read) {
       // Read here, on the writer's thread, so that the loop can decide on the newest version at
       // once instead of waiting for its watch.
       outcome.fresh = client_.get<T>(outcome.key);

@@ -63,7 +63,8 @@ struct StatusPatched {
   kube::ObjectKey key;
   std::string uid;  // of `from`
   base::Result<T> result;
-  base::Result<T> fresh;  // after a conflict, what is stored; else an error without meaning
+  // After a conflict, or if there is no such object: what is stored; else an error without meaning.
+  base::Result<T> fresh;
 };
 
 // --- timetables ---

@@ -143,8 +143,9 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
   if (fault && fault->kind == Fault::Kind::kStatus) {
     // Refused before anything is done.
     answer = error_answer(error_of_code(fault->code, fault->retry_after_seconds));
-  // As if the connection had broken on the way there: nothing is done, and the client cannot know
-  // it.
+    if (!fault->text.empty()) answer.response.body = fault->text;
+    // As if the connection had broken on the way there: nothing is done, and the client cannot know
+    // it.
   } else if (fault && fault->kind == Fault::Kind::kResetBefore) {
     answer.reset = true;
   } else {

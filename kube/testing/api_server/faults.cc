@@ -43,6 +43,8 @@ base::Result<Fault> parse_fault(const nlohmann::json& source) {
         fault.user_agent = value.get<std::string>();
       else if (key == "code")
         fault.code = value.get<int>();
+      else if (key == "text")
+        fault.text = value.get<std::string>();
       else if (key == "retryAfterSeconds")
         fault.retry_after_seconds = value.get<int>();
       else if (key == "delayMillis")

@@ -16,7 +16,7 @@ namespace devcluster {
 // The fate of the next `count` requests that match; empty texts match everything.
 struct Fault {
   enum class Kind {
-    kStatus,       // refused with `code`, nothing is done
+    kStatus,       // refused with `code`, nothing is done; with `text`, as by something in between
     kSlow,         // answered after `delay`
     kResetBefore,  // connection breaks, nothing was done
     kResetAfter,   // it was done, but the connection breaks before the answer
@@ -29,6 +29,7 @@ struct Fault {
   std::string user_agent;  // a part of it
   int code = 500;
   int retry_after_seconds = 0;
+  std::string text;  // the answer; "" = a Status
   base::Duration delay{0};
   int count = 1;
 };

@@ -56,7 +56,7 @@ base::Status InProcessTransport::stream(const kube::Request& request,
                                         std::stop_token stop) {
   auto got = answer(request);
   if (!got.ok()) return got.error();
-  if (got->response.status != 200) return kube::error_from_response(got->response);
+  if (got->response.status != 200) return kube::error_from_response(got->response, request.path);
   kube::LineSplitter lines{kube::kWatchLineBytesMax};
   using Outcome = kube::LineSplitter::Outcome;
   if (!got->stream) {
