@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log_fields.h"
+
 namespace agent {
 namespace {
 
@@ -156,13 +158,13 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
       complaint != logged_complaint_) {
     logged_complaint_ = complaint;
     if (!complaint.empty()) {
-      spdlog::warn("timetable not obeyed node={} verdict={} reason=\"{}\"", parts_.node,
-                   to_string(parts_.policy.last_verdict()), complaint);
+      spdlog::warn("timetable not obeyed node={} verdict={} reason={}", parts_.node,
+                   to_string(parts_.policy.last_verdict()), base::log_value(complaint));
     }
   }
   if (const std::string& error = parts_.policy.journal_error(); error != logged_journal_error_) {
     logged_journal_error_ = error;
-    if (!error.empty()) spdlog::error("cannot write the journal error=\"{}\"", error);
+    if (!error.empty()) spdlog::error("cannot write the journal error={}", base::log_value(error));
   }
   if (inputs.failed_open != std::exchange(logged_failed_open_, inputs.failed_open)) {
     spdlog::warn("{} node={}",
@@ -185,7 +187,8 @@ void Agent::log_changes(const std::vector<PodView>& pods) {
     states[pod.name] = state + pod.note;
     const auto before = logged_pods_.find(pod.name);
     if (before != logged_pods_.end() && before->second == states[pod.name]) continue;
-    spdlog::info("pod={} state={} cgroup={} note=\"{}\"", pod.name, state, pod.path, pod.note);
+    spdlog::info("pod={} state={} cgroup={} note={}", pod.name, state, base::log_value(pod.path),
+                 base::log_value(pod.note));
   }
   for (const auto& [name, state] : logged_pods_) {
     if (!states.contains(name)) spdlog::info("pod={} state=unlisted", name);
@@ -199,7 +202,7 @@ void Agent::log_cpu_notes(const std::map<std::string, std::string>& notes) {
   for (const auto& [pod, note] : notes) {
     const auto before = logged_cpu_notes_.find(pod);
     if (before != logged_cpu_notes_.end() && before->second == note) continue;
-    spdlog::warn("not bound to its CPUs: pod={} note=\"{}\"", pod, note);
+    spdlog::warn("not bound to its CPUs: pod={} note={}", pod, base::log_value(note));
   }
   logged_cpu_notes_ = notes;
 }

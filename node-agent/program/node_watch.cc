@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/log_fields.h"
 
 // The API server as the agent sees it. Each object kind has an informer with a thread of its own,
 // narrowed by a field selector to this node's objects; the Lease is read by a get, and so is the
@@ -78,12 +79,13 @@ typename kube::Informer<T>::Handlers NodeWatch::handlers(const std::string& what
   handlers.on_update = [this](const Pointer&, const Pointer&) { notify_(); };
   handlers.on_delete = [this](const Pointer&) { notify_(); };
   handlers.on_undecodable = [what](const kube::Undecodable& object) {
-    spdlog::warn("cannot read object kind={} name={} rv={} error=\"{}\"", what,
-                 kube::to_string(object.key), object.resource_version, object.error.message);
+    spdlog::warn("cannot read object kind={} name={} rv={} error={}", what,
+                 base::log_value(kube::to_string(object.key)),
+                 base::log_value(object.resource_version), base::log_value(object.error.message));
   };
   handlers.on_error = [what](const base::Error& error) {
-    spdlog::warn("watch failed kind={} code={} error=\"{}\"", what, base::to_string(error.code),
-                 error.message);
+    spdlog::warn("watch failed kind={} code={} error={}", what, base::to_string(error.code),
+                 base::log_value(error.message));
   };
   return handlers;
 }
@@ -186,8 +188,9 @@ base::Duration NodeWatch::read_timetable() {
   if (timetable) {
     notify_();
   } else if (timetable.error().code != base::Code::kCancelled) {
-    spdlog::warn("cannot get the timetable code={} error=\"{}\"",
-                 base::to_string(timetable.error().code), timetable.error().message);
+    spdlog::warn("cannot get the timetable code={} error={}",
+                 base::to_string(timetable.error().code),
+                 base::log_value(timetable.error().message));
     return kConfirmRetryAfter;
   }
   return kConfirmEvery;
@@ -211,8 +214,8 @@ base::Duration NodeWatch::read_lease(std::stop_token) {
     }
     notify_();
   } else if (lease.error().code != base::Code::kCancelled) {
-    spdlog::warn("cannot read the operator's lease code={} error=\"{}\"",
-                 base::to_string(lease.error().code), lease.error().message);
+    spdlog::warn("cannot read the operator's lease code={} error={}",
+                 base::to_string(lease.error().code), base::log_value(lease.error().message));
     interval = std::min(interval, kLeaseRetryAfter);
   }
   // 10 % of jitter each way, so that thousands of agents do not ask in step.

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/log_fields.h"
+
 namespace agent {
 namespace {
 
@@ -78,8 +80,8 @@ base::Duration StatusWriter::step() {
       client_.patch_status_from(from, to, /*check_version=*/false);
   if (!written) {
     if (written.error().code != base::Code::kCancelled) {
-      spdlog::warn("cannot write status node={} code={} error=\"{}\"", from.metadata.name,
-                   base::to_string(written.error().code), written.error().message);
+      spdlog::warn("cannot write status node={} code={} error={}", from.metadata.name,
+                   base::to_string(written.error().code), base::log_value(written.error().message));
     }
     return kStatusWriteInterval;
   }
@@ -112,8 +114,8 @@ void StatusWriter::say_stopped(const kube::Client& client, base::Duration limit)
   const auto written = client.with({.timeout = left, .attempts_max = 1})
                            .patch_status_from(from, to, /*check_version=*/false);
   if (!written) {
-    spdlog::info("the status does not say that the agent has stopped error=\"{}\"",
-                 written.error().message);
+    spdlog::info("the status does not say that the agent has stopped error={}",
+                 base::log_value(written.error().message));
   }
 }
 

@@ -19,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/log_fields.h"
 #include "kube/client.h"
 #include "kube/health_server.h"
 #include "kube/http_transport.h"
@@ -202,7 +203,7 @@ std::optional<kube::NodeTopology> Worker::read_topology_now() {
   const std::string before = topology_.error();
   std::optional<kube::NodeTopology> now = topology_.read();
   if (!now && topology_.error() != before) {
-    spdlog::warn("topology is unknown error=\"{}\"", topology_.error());
+    spdlog::warn("topology is unknown error={}", base::log_value(topology_.error()));
   }
   return now;
 }
@@ -254,9 +255,8 @@ base::Status Worker::start() {
   metrics_.set_policy(switcher_.policy());
   const NodePolicy::Adopted adopted = policy_.adopt();
   if (!adopted.damage.empty()) {
-    spdlog::error(
-        "the journal is damaged: waiting for the API server to name the pods error=\"{}\"",
-        adopted.damage);
+    spdlog::error("the journal is damaged: waiting for the API server to name the pods error={}",
+                  base::log_value(adopted.damage));
   }
   if (adopted.found && adopted.damage.empty()) {
     spdlog::info("took over pods={} timetable={}", adopted.journal.pods.size(),

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 
+#include "base/log_fields.h"
 #include "node-agent/survival/exit_message.h"
 #include "node-agent/survival/give_back_text.h"
 #include "node-agent/survival/heartbeat.h"
@@ -102,7 +103,7 @@ bool Supervisor::start_worker() {
   const pid_t supervisor = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) {
-    spdlog::error("cannot start the worker error=\"{}\"", std::strerror(errno));
+    spdlog::error("cannot start the worker error={}", base::log_value(std::strerror(errno)));
     return false;
   }
   if (child == 0) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log_fields.h"
 #include "base/time.h"
 #include "node-agent/freezer/pod_cgroups.h"
 #include "node-agent/survival/journal.h"
@@ -46,14 +47,15 @@ bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& giv
   const base::Result<PodCgroups> cgroups =
       PodCgroups::open(places.cgroup_root, places.kubelet_root);
   if (!cgroups) {
-    spdlog::error("cannot thaw error=\"{}\"", cgroups.error().message);
+    spdlog::error("cannot thaw error={}", base::log_value(cgroups.error().message));
     return false;
   }
   const base::Result<Journal> journal =
       JournalFile{places.run_directory + "/" + kJournalName}.read(read_boot_id());
   if (!journal) {
     if (journal.error().code == base::Code::kNotFound) return true;  // Nothing was ever frozen.
-    spdlog::error("cannot thaw: the journal is damaged error=\"{}\"", journal.error().message);
+    spdlog::error("cannot thaw: the journal is damaged error={}",
+                  base::log_value(journal.error().message));
     return true;
   }
   const ThawResult result = thaw_again_and_again(journal->pods, *cgroups, give_up);
@@ -61,7 +63,7 @@ bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& giv
   spdlog::warn("thawed what the journal names thawed={} gone={} failed={}", result.thawed_count,
                result.gone_count, result.failed.size());
   for (const auto& [pod, why] : result.failed) {
-    spdlog::error("not thawed pod={} error=\"{}\"", pod.name, why);
+    spdlog::error("not thawed pod={} error={}", base::log_value(pod.name), base::log_value(why));
   }
   return result.failed.empty();
 }

@@ -254,8 +254,7 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
                           error.code == base::Code::kPermissionDenied ||
                           error.code == base::Code::kAlreadyExists;
   if (is_refusal) adopted.refusal = error.message;
-  report_.warn("kubegang job not made",
-               "of=" + outcome.owner_uid + " error=\"" + error.message + "\"");
+  report_.warn("kubegang job not made", {{"of", outcome.owner_uid}, {"error", error.message}});
 }
 
 // Those whose turn comes are looked at like any that changed: what there is to tell may be another

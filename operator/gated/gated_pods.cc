@@ -162,7 +162,7 @@ void GatedPods::answered(const JobCreated& outcome, base::Instant now) {
   const base::Error& error = outcome.result.error();
   gang.refusal = is_final_refusal(error.code) ? error.message : "";
   report_.warn("kubegang job not made",
-               "of=pods job=" + kube::to_string(outcome.key) + " error=\"" + error.message + "\"");
+               {{"of", "pods"}, {"job", kube::to_string(outcome.key)}, {"error", error.message}});
 }
 
 void GatedPods::answered(const PodNoted& outcome, base::Instant now) {
@@ -256,7 +256,7 @@ void GatedPods::delete_broken_jobs(const GangKey& key, Gang& gang, base::Instant
       job.deleted_at = now;
       effects.emplace_back(DeleteJob{kube::key_of(job.object->metadata), uid});
       report_.log("gang of pods is broken",
-                  "job=" + kube::to_string(kube::key_of(job.object->metadata)));
+                  {{"job", kube::to_string(kube::key_of(job.object->metadata))}});
     }
     timers_.set_no_later(key, job.deleted_at + kDeleteJobAgain);
   }

@@ -66,9 +66,9 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   take(job, status_after(start, std::move(job.wanted()), context));
   take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
-  parts_.report.log("start", job_fields(job) + " partition=" + wanted.partition +
-                                 " nodes=" + wanted.allocation->hostlist +
-                                 " starts=" + std::to_string(*wanted.starts));
+  parts_.report.log("start", job_fields(job, {{"partition", wanted.partition},
+                                              {"nodes", wanted.allocation->hostlist},
+                                              {"starts", *wanted.starts}}));
 }
 
 void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
@@ -79,7 +79,7 @@ void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
   // A turn of the rotation comes with each slice; events for it would drown all others.
   if (!is_told) return;
   const std::string& reason = job.wanted().reason;
-  parts_.report.log("suspend", job_fields(job) + " reason=" + reason);
+  parts_.report.log("suspend", job_fields(job, {{"reason", reason}}));
   tell_event(parts_.report, job, false, "Suspended", "reason " + reason);
 }
 
@@ -113,8 +113,9 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   const kube::JobEnding& ending = *job.wanted().ending;
   const std::string verdict{kube::to_string(ending.verdict)};
   const std::string by = ending.by ? kube::to_string(*ending.by) : "";
-  parts_.report.log("end",
-                    job_fields(job) + " verdict=" + verdict + (by.empty() ? "" : " by=" + by));
+  base::LogFields fields = job_fields(job, {{"verdict", verdict}});
+  if (!by.empty()) fields.push_back({"by", by});
+  parts_.report.log("end", fields);
   tell_event(parts_.report, job, false, "Ending",
              verdict + (by.empty() ? "" : ", preempted by " + by));
 }
@@ -122,7 +123,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
 void Decisions::on(const sched::Claim& claim, JobRecord& job) {
   take(job, status_after(claim, std::move(job.wanted()), decision_context(job)));
   const auto& stored = job.wanted().claim;
-  parts_.report.log("claim", job_fields(job) + " nodes=" + (stored ? stored->hostlist : "none"));
+  parts_.report.log("claim", job_fields(job, {{"nodes", stored ? stored->hostlist : "none"}}));
 }
 
 // The job has left its nodes: it has ended for good, or it waits again. Only the second clears the
@@ -154,8 +155,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
       tell_event(parts_.report, job, false, "Requeued",
                  "restart " + std::to_string(change.restarts));
   }
-  parts_.report.log("state", job_fields(job) + " state=" + state +
-                                 " exit_code=" + std::to_string(change.exit_code));
+  parts_.report.log("state", job_fields(job, {{"state", state}, {"exit_code", change.exit_code}}));
 }
 
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
@@ -186,7 +186,7 @@ void Decisions::on(const sched::SubmitRefused& refused, JobRecord& job) {
 
 void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
   take(job, status_after(refused, std::move(job.wanted()), decision_context(job)));
-  parts_.report.log("refused", job_fields(job) + " message=\"" + refused.message + "\"");
+  parts_.report.log("refused", job_fields(job, {{"message", refused.message}}));
   tell_event(parts_.report, job, true, "RequestRefused", refused.message);
 }
 
@@ -203,7 +203,7 @@ void Decisions::take_slots(JobRecord& job) {
     // The job keeps its allocation and has no pods. Only another version of the operator, or a
     // hand, can have written such a status.
     parts_.report.warn("allocation cannot be read",
-                       job_fields(job) + " error=\"" + slots.error().message + "\"");
+                       job_fields(job, {{"error", slots.error().message}}));
     return;
   }
   const std::vector<kube::AdoptedPod>& adopted = job.object->spec.adopted;

@@ -317,8 +317,9 @@ void GangRunner::fill_places(JobRecord& job) {
     const PodSlot& now = job.start.slots[static_cast<std::size_t>(slot.index)];
     timetables_.replace_pod(slot.node, {job.uid, slot.name, now.name});
   }
-  parts_.report.log("pods follow", job_fields(job) + " members=" + job.wanted().member_indexes +
-                                       " succeeded=" + job.wanted().succeeded_indexes);
+  parts_.report.log("pods follow",
+                    job_fields(job, {{"members", job.wanted().member_indexes},
+                                     {"succeeded", job.wanted().succeeded_indexes}}));
 }
 
 // A pod that has succeeded is done, though its object may be deleted. With members it is done for
@@ -396,7 +397,7 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
     return;  // a new leader finds what its predecessor has said
   }
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
-  parts_.report.warn("never frozen", job_fields(job) + " why=\"" + why + "\"");
+  parts_.report.warn("never frozen", job_fields(job, {{"why", why}}));
   tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
 
@@ -441,9 +442,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   job.wanted().message = job.start.end_message = end.message;
   show_completing(job, parts_.now);
   parts_.jobs.mark(job, WriteUrgency::kCommit);
-  parts_.report.log("job ends", job_fields(job) +
-                                    " verdict=" + std::string{kube::to_string(ending.verdict)} +
-                                    " why=\"" + end.message + "\"");
+  parts_.report.log("job ends", job_fields(job, {{"verdict", kube::to_string(ending.verdict)},
+                                                 {"why", end.message}}));
   // An early success is not worth a warning.
   if (state != sched::JobState::kCompleted) {
     tell_event(parts_.report, job, true, "Ending", end.message);
@@ -488,7 +488,7 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   job.start.undo = std::move(undo);
   show_completing(job, parts_.now);
   parts_.jobs.mark(job, WriteUrgency::kCommit);
-  parts_.report.warn("start undone", job_fields(job) + " why=\"" + job.start.undo->message + "\"");
+  parts_.report.warn("start undone", job_fields(job, {{"why", job.start.undo->message}}));
   tell_event(parts_.report, job, true, "StartUndone", job.start.undo->message);
 }
 

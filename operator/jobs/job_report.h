@@ -1,6 +1,8 @@
 // How the operator speaks of a job in its log and in Kubernetes Events.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 #include "base/cut_text.h"
@@ -9,9 +11,11 @@
 
 namespace control {
 
-// "job=team-a/train id=7"
-inline std::string job_fields(const JobRecord& job) {
-  return "job=" + kube::to_string(job.key) + " id=" + to_string(job.id);
+// "job=team-a/train id=7", and `more`.
+inline base::LogFields job_fields(const JobRecord& job, base::LogFields more = {}) {
+  base::LogFields fields{{"job", kube::to_string(job.key)}, {"id", to_string(job.id)}};
+  std::ranges::move(more, std::back_inserter(fields));
+  return fields;
 }
 
 // A Kubernetes Event: a request to the API server. A start and a good end stand in the status and

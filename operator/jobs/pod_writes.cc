@@ -236,7 +236,7 @@ void PodWrites::answered(ServiceCreated&& outcome) {
   parts_.jobs.touch(job->uid);
   const std::string& why = outcome.status.error().message;
   if (std::exchange(start.service_problem, why) == why) return;  // it has been said
-  parts_.report.warn("service not made", job_fields(*job) + " error=\"" + why + "\"");
+  parts_.report.warn("service not made", job_fields(*job, {{"error", why}}));
   tell_event(parts_.report, *job, true, "ServiceNotMade", why);
 }
 
@@ -297,7 +297,7 @@ bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
   const std::string what = job.is_adopted() ? "pinned to their nodes: " : "created: ";
   show_starting(job, reason, "its pods cannot be " + what + why);
   parts_.report.warn(job.is_adopted() ? "pods not pinned" : "pods not made",
-                     job_fields(job) + " error=\"" + why + "\"");
+                     job_fields(job, {{"error", why}}));
   tell_event(parts_.report, job, true, reason, why);
   return false;
 }

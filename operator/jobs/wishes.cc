@@ -142,7 +142,7 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   wanted.reason = "NotAccepted";
   wanted.message = message;
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
-  parts_.report.log("job refused", job_fields(job) + " message=\"" + message + "\"");
+  parts_.report.log("job refused", job_fields(job, {{"message", message}}));
   tell_event(parts_.report, job, true, "Refused", message);
 }
 
@@ -161,7 +161,7 @@ void Wishes::end_refused(JobRecord& job) {
   job.basis = job.object->spec;
   parts_.jobs.mark(job, after.urgency);
   parts_.jobs.touch(job.uid);
-  parts_.report.log("state", job_fields(job) + " state=Cancelled");
+  parts_.report.log("state", job_fields(job, {{"state", "Cancelled"}}));
 }
 
 // Says that a change is not obeyed, and why. `job.basis` stays the spec that is in force, with
@@ -174,7 +174,7 @@ void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& probl
     return;
   }
   parts_.jobs.mark(job, WriteUrgency::kUrgent);
-  parts_.report.log("change refused", job_fields(job) + " message=\"" + message + "\"");
+  parts_.report.log("change refused", job_fields(job, {{"message", message}}));
   tell_event(parts_.report, job, true, "ChangeRefused", message);
 }
 

@@ -63,8 +63,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   const WriteEnd end = mirror->answered(outcome.result, outcome.fresh, now_);
   count_end(end);
   if (end == WriteEnd::kFailed) {
-    report_.warn("status not written", "object=" + kube::to_string(mirror->key()) + " error=\"" +
-                                           outcome.result.error().message + "\"");
+    report_.warn("status not written", {{"object", kube::to_string(mirror->key())},
+                                        {"error", outcome.result.error().message}});
   }
   // A watch will show the deletion; until then this line is the only trace.
   if (end == WriteEnd::kGone) {
@@ -107,7 +107,7 @@ void ControlLoop::answered(UsagePut&& outcome) {
   const WriteEnd end = usage_.answered(outcome, now_);
   count_end(end);
   if (end == WriteEnd::kFailed) {
-    report_.warn("usage not written", "error=\"" + outcome.result.error().message + "\"");
+    report_.warn("usage not written", {{"error", outcome.result.error().message}});
   }
 }
 
@@ -232,7 +232,7 @@ void ControlLoop::answered(TaintsSet&& outcome) {
   if (outcome.result.error().code == base::Code::kConflict) return;
   ++counters_.write_failures;
   report_.warn("node's taint not written",
-               "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
+               {{"node", outcome.node}, {"error", outcome.result.error().message}});
 }
 
 void ControlLoop::answered(JobDeleted&& outcome) {
@@ -240,8 +240,8 @@ void ControlLoop::answered(JobDeleted&& outcome) {
   // Another one by now, or another version, which a watch will show.
   if (outcome.status.error().code == base::Code::kConflict) return;
   ++counters_.write_failures;
-  report_.warn("job not deleted", "job=" + kube::to_string(outcome.key) + " error=\"" +
-                                      outcome.status.error().message + "\"");
+  report_.warn("job not deleted",
+               {{"job", kube::to_string(outcome.key)}, {"error", outcome.status.error().message}});
 }
 
 }  // namespace control

@@ -281,7 +281,7 @@ void ControlLoop::end_by_clock(base::Duration back) {
 
 void ControlLoop::end(const std::string& why) {
   if (std::exchange(ended_, true)) return;
-  report_.warn("leads no more", "term=" + std::to_string(term_) + " why=\"" + why + "\"");
+  report_.warn("leads no more", {{"term", term_}, {"why", why}});
   report_.ended(why);
 }
 

@@ -201,7 +201,7 @@ void ControlLoop::forget(JobRecord& job) {
 // step in which one of them has changed, or a node that a partition may select.
 void ControlLoop::decide_policy() {
   const PolicyBook::Decided decided = policy_.decide(nodes_.objects(), now_);
-  for (const std::string& refused : decided.refused) report_.warn("spec refused", refused);
+  for (const base::LogFields& refused : decided.refused) report_.warn("spec refused", refused);
   // Times such as `settle` count in what is looked at for each job.
   if (decided.parameters_changed) {
     jobs_.touch_all();
@@ -209,9 +209,8 @@ void ControlLoop::decide_policy() {
   }
   if (decided.configuration_changed) {
     const sched::Configuration& configuration = policy_.configuration();
-    report_.log("configuration in force",
-                "partitions=" + std::to_string(configuration.partitions.size()) +
-                    " qos=" + std::to_string(configuration.qos.size()));
+    report_.log("configuration in force", {{"partitions", configuration.partitions.size()},
+                                           {"qos", configuration.qos.size()}});
     scheduler_.tell(sched::Configure{std::make_shared<const sched::Configuration>(configuration)});
     nodes_.observe_policy();
     note_slicing();
@@ -227,7 +226,8 @@ void ControlLoop::note_slicing(const std::string& node) {
   // A node that has no need of an agent slices by definition: nothing takes turns there.
   const auto agent_pod = nodes_.needs_agent(node) ? agents_.on(node) : std::nullopt;
   if (!unsliced_.observe(node, is_unsliced(nodes_.table(node), agent_pod))) return;
-  report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice", "node=" + node);
+  report_.log(unsliced_.slices(node) ? "node slices again" : "node does not slice",
+              {{"node", node}});
 }
 
 // The agent's word concerns the time that jobs run there, and suspensions that wait for it.

@@ -5,13 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "base/log_fields.h"
 #include "kube/api/event.h"
 
 namespace control {
 
 // Each may be absent. Called on the loop's thread.
 struct LoopHooks {
-  // One line per decision that changed something: constant message, key=value pairs.
+  // One line per decision that changed something: constant message, key=value pairs
+  // (base/log_fields.h).
   std::function<void(const std::string& message, const std::string& fields)> log;
   std::function<void(const std::string& message, const std::string& fields)> warn;
   // A Kubernetes Event.
@@ -26,11 +28,11 @@ class Report {
  public:
   explicit Report(LoopHooks hooks) : hooks_{std::move(hooks)} {}
 
-  void log(const std::string& message, const std::string& fields) const {
-    if (hooks_.log) hooks_.log(message, fields);
+  void log(const std::string& message, const base::LogFields& fields) const {
+    if (hooks_.log) hooks_.log(message, base::to_text(fields));
   }
-  void warn(const std::string& message, const std::string& fields) const {
-    if (hooks_.warn) hooks_.warn(message, fields);
+  void warn(const std::string& message, const base::LogFields& fields) const {
+    if (hooks_.warn) hooks_.warn(message, base::to_text(fields));
   }
   void event(const kube::ObjectReference& object, bool warning, const std::string& reason,
              const std::string& message) const {

@@ -91,9 +91,10 @@ void ControlLoop::restore() {
   restore_never_frozen();
   // 5. pods that were decided and not made, endings that were stored and not carried out
   jobs_.touch_all();
-  report_.log("leading", "term=" + std::to_string(term_) + " jobs=" + std::to_string(jobs_.size()) +
-                             " restored=" + std::to_string(jobs_count) +
-                             " nodes=" + std::to_string(nodes_.size()));
+  report_.log("leading", {{"term", term_},
+                          {"jobs", jobs_.size()},
+                          {"restored", jobs_count},
+                          {"nodes", nodes_.size()}});
 }
 
 // Another job has its number (JobBook::on_new_job).
@@ -186,7 +187,7 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   auto decoded = decode_allocation(*status.allocation, nodes_by_name());
   if (!decoded.ok()) {
     report_.warn("allocation cannot be read",
-                 job_fields(job) + " error=\"" + decoded.error().message + "\"");
+                 job_fields(job, {{"error", decoded.error().message}}));
     // The job stays known, without nodes: its pods exist, and its end still has to be decided.
     decoded = DecodedAllocation{};
   }

@@ -141,7 +141,7 @@ NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
     }
     if (!record.jobs.empty()) continue;  // they are ended first, since the node is lost
     if (!record.told.name.empty()) {
-      report_.log("node removed", "node=" + name);
+      report_.log("node removed", {{"node", name}});
       record.told = {};
       is_uncounted_ = true;
       news.events.push_back(sched::NodeRemove{name});
@@ -176,9 +176,10 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
   facts.clock = parameters.clock;
   NodeVerdict verdict = translate_node(facts);
   if (verdict.problem != record.problem || record.told.name.empty()) {
-    report_.log("node", "node=" + name + " usable=" + (verdict.problem ? "false" : "true") +
-                            (verdict.problem ? " why=\"" + verdict.problem->message + "\"" : "") +
-                            " cpus=" + std::to_string(verdict.spec.cpus));
+    base::LogFields fields{
+        {"node", name}, {"usable", !verdict.problem}, {"cpus", verdict.spec.cpus}};
+    if (verdict.problem) fields.push_back({"why", verdict.problem->message});
+    report_.log("node", fields);
     record.problem = std::move(verdict.problem);
     problem_changed_.insert(name);
   }

@@ -141,8 +141,8 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   mirror.mark(only_informs ? WriteUrgency::kInforms : WriteUrgency::kUrgent);
   // For the log, once for each refusal that is new: an unchanged one has returned above.
   if (!verdict.newest_in_force) {
-    decided.refused.push_back(std::string{"kind="} + std::string{T::kResource.kind} + " name=" +
-                              entry.object->metadata.name + " message=\"" + message + "\"");
+    decided.refused.push_back(
+        {{"kind", T::kResource.kind}, {"name", entry.object->metadata.name}, {"message", message}});
   }
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log_fields.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/kinds.h"
 #include "operator/policy/policy_kind.h"
@@ -54,7 +55,7 @@ class PolicyBook {
   struct Decided {
     bool configuration_changed = false;  // also by the first decision
     bool parameters_changed = false;
-    std::vector<std::string> refused;  // specs, as fields of a log line
+    std::vector<base::LogFields> refused;  // specs
   };
   // Works out what is in force.
   Decided decide(std::span<const kube::Node* const> nodes, base::Instant now);

@@ -133,7 +133,8 @@ TEST_F(PolicyBookTest, AnIllegalSpecLeavesTheLastAcceptedOneInForce) {
   EXPECT_THAT(partitions(), ElementsAre("batch: n1 n2"));
   EXPECT_EQ(says<kube::Partition>("batch"), "False Invalid");
   ASSERT_EQ(decided.refused.size(), 1U);
-  EXPECT_THAT(decided.refused.front(), HasSubstr("kind=Partition name=batch message="));
+  EXPECT_THAT(base::to_text(decided.refused.front()),
+              HasSubstr("kind=Partition name=batch message="));
   const auto& status = book_.find_status<kube::Partition>("batch")->wanted();
   EXPECT_THAT(kube::find_condition(status.conditions, kube::kAccepted)->message,
               HasSubstr("; the last accepted spec stays in force"));

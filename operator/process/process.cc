@@ -14,6 +14,8 @@
 #include <optional>
 
 #include "api/wellknown.h"
+#include "base/log_fields.h"
+#include "kube/clock_watch.h"
 #include "kube/event_recorder.h"
 #include "kube/health_server.h"
 #include "kube/http_transport.h"
@@ -102,15 +104,15 @@ class Process {
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
         writer_{Actuator{client_}, inbox_, crash_points_, options.writers,
                 [this] { return leads(); }},
-        informers_{client_,
-                   clock_,
-                   inbox_,
-                   templates_,
-                   [](std::string_view kind, const base::Error& error) {
-                     spdlog::warn("watch failed kind={} error=\"{}\"", kind, error.message);
-                   },
-                   {.batch_jobs = options.adopt_batch_jobs,
-                    .pod_groups = options.adopt_pod_groups}},
+        informers_{
+            client_,
+            clock_,
+            inbox_,
+            templates_,
+            [](std::string_view kind, const base::Error& error) {
+              spdlog::warn("watch failed kind={} error={}", kind, base::log_value(error.message));
+            },
+            {.batch_jobs = options.adopt_batch_jobs, .pod_groups = options.adopt_pod_groups}},
         loop_{clock_, inbox_, writer_, templates_, hooks()} {
     if (!options.agents_namespace.empty()) loop_.expect_agents_in(options.agents_namespace);
     if (options.adopt_pods) loop_.adopt_pods({.groups = options.adopt_pod_groups});
@@ -155,9 +157,13 @@ class Process {
         // the next leader has begun.
         .on_lost = [] { end_now("lost the Lease; ending"); },
         .on_new_leader =
-            [](const std::string& identity) { spdlog::info("leader identity={}", identity); },
+            [](const std::string& identity) {
+              spdlog::info("leader identity={}", base::log_value(identity));
+            },
         .on_error =
-            [](const base::Error& error) { spdlog::warn("lease error=\"{}\"", error.message); }};
+            [](const base::Error& error) {
+              spdlog::warn("lease error={}", base::log_value(error.message));
+            }};
   }
 
   // The way from the loop to the outside: logs, events, and the end of the process. The loop itself

@@ -171,8 +171,9 @@ PutTimetable TimetablePublisher::write(const std::string& node, Table& table, ba
   object.spec.term = term;
   object.spec.revision = mirror.stored().revision + 1;
   mirror.begin(now);
-  report_.log("timetable", "node=" + node + " revision=" + std::to_string(object.spec.revision) +
-                               " pods=" + std::to_string(object.spec.pods.size()));
+  report_.log(
+      "timetable",
+      {{"node", node}, {"revision", object.spec.revision}, {"pods", object.spec.pods.size()}});
   if (!mirror.exists()) {
     // Kubernetes' garbage collector removes it with its node.
     object.metadata.owner_references.push_back({.api_version = "v1",
@@ -195,7 +196,7 @@ WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now)
   if (end == WriteEnd::kStored) table.mirror.know_stored(std::move(outcome.spec));
   if (end == WriteEnd::kFailed) {
     report_.warn("timetable not written",
-                 "node=" + outcome.node + " error=\"" + outcome.result.error().message + "\"");
+                 {{"node", outcome.node}, {"error", outcome.result.error().message}});
   }
   compare(outcome.node, table);
   if (!nodes_.knows(outcome.node)) forget(outcome.node);
@@ -245,7 +246,7 @@ std::vector<DeleteTimetable> TimetablePublisher::due_deletions(base::Instant now
     }
     if (effects.size() < room && table.deletion.may_begin(now)) {
       table.deletion.begin();
-      report_.log("timetable is needed no more", "node=" + *it);
+      report_.log("timetable is needed no more", {{"node", *it}});
       // The version that may_go() has looked at. The mirror may know an older one: what a watch
       // shows while a write is under way is no news to it, and its agent's word may come before the
       // answer.
@@ -271,7 +272,7 @@ void TimetablePublisher::answered(const TimetableDeleted& outcome, base::Instant
     table.deletion.failed(now);
     if (code != base::Code::kConflict) {
       report_.warn("timetable not deleted",
-                   "node=" + outcome.node + " error=\"" + outcome.status.error().message + "\"");
+                   {{"node", outcome.node}, {"error", outcome.status.error().message}});
     }
   }
   compare(outcome.node, table);
