@@ -54,7 +54,8 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   } else {
     mirror = policy_.find_status<T>(outcome.key.name);
   }
-  if (mirror == nullptr) return;
+  // Of an object that was made anew under its name the answer says nothing.
+  if (mirror == nullptr || mirror->uid() != outcome.uid) return;
   // CEL has refused our write, or let one through that came later: in both cases another operator
   // leads, and this one must write nothing more.
   if (const std::int64_t term = term_in(outcome); term > term_) return be_fenced(term);
@@ -69,7 +70,7 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   // A watch will show the deletion; until then this line is the only trace.
   if (end == WriteEnd::kGone) {
     report_.warn("status not written, the object is gone",
-                 "object=" + kube::to_string(mirror->key()) + " uid=" + outcome.uid);
+                 {{"object", kube::to_string(mirror->key())}, {"uid", outcome.uid}});
   }
   if constexpr (std::is_same_v<T, kube::Job>) {
     // The answer to a patch is the whole object: the pod template that the informers drop comes
@@ -111,11 +112,38 @@ void ControlLoop::answered(UsagePut&& outcome) {
   }
 }
 
-// The watch may have shown already that the pod is there, and gone again.
+// Takes what an answer shows of an object, if no watch and no other answer has shown a newer state
+// of it, or its deletion. Not by way of the inbox, which takes whatever comes last for the newest.
+//
+// A pod: it is known from now on, not only when the watch shows it.
 void ControlLoop::index_answer(kube::Pod&& pod) {
   const kube::ObjectKey key = kube::key_of(pod.metadata);
+  const PodPlace* place = pods_.find(key);
+  const kube::Pod* known = place == nullptr ? nullptr : place->pod.get();
+  if (!std::get<Newest<kube::Pod>>(newest_).is_news(pod, known)) return;
   index_pod(key, as_watched(std::move(pod)));
   pods_.expect(key, now_);
+}
+
+// A node that is not known was deleted.
+void ControlLoop::take_answer(kube::Node&& node) {
+  const kube::Node* known = nodes_.object(node.metadata.name);
+  if (known == nullptr || !std::get<Newest<kube::Node>>(newest_).is_news(node, known)) return;
+  const kube::ObjectKey key = kube::key_of(node.metadata);
+  Changes<kube::Node> change;
+  change[key] = as_watched(std::move(node));
+  observe(change);
+}
+
+void ControlLoop::take_answer(const kube::SchedulerConfig& config) {
+  const auto& entries = policy_.entries<kube::SchedulerConfig>();
+  const auto found = entries.find(config.metadata.name);
+  const kube::SchedulerConfig* known =
+      found == entries.end() ? nullptr : found->second.object.get();
+  if (!std::get<Newest<kube::SchedulerConfig>>(newest_).is_news(config, known)) return;
+  Changes<kube::SchedulerConfig> change;
+  change[kube::key_of(config.metadata)] = std::make_shared<const kube::SchedulerConfig>(config);
+  observe(change);
 }
 
 void ControlLoop::read_unseen_pods() {
@@ -136,11 +164,7 @@ void ControlLoop::answered(PodRead&& outcome) {
   const bool is_gone = result.ok() ? result->metadata.uid != outcome.uid
                                    : result.error().code == base::Code::kNotFound;
   if (is_gone) return index_pod(outcome.key, nullptr);
-  if (!result.ok()) return;
-  // Two reads may overtake each other.
-  if (is_newer_version(result->metadata.resource_version, known.metadata.resource_version)) {
-    index_answer(std::move(*result));
-  }
+  if (result.ok()) index_answer(std::move(*result));
 }
 
 void ControlLoop::answered(PodDeleted&& outcome) {
@@ -159,16 +183,13 @@ void ControlLoop::answered(PodCreated&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
   }
-  // The pod is known from now on, not only when the watch shows it.
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   // A pod of that name may be another job's (AlreadyExists), and an answer may be about an earlier
   // start.
   const bool is_ours = job != nullptr && outcome.was_built && outcome.result.ok() &&
                        job_uid_of(*outcome.result) == outcome.job_uid &&
                        job->wanted().starts.value_or(0) == outcome.starts;
-  // An answer that the watch has overtaken must not put an older state back.
-  if (!is_ours || job->pods.contains(outcome.slot.name)) return;
-  index_answer(std::move(*outcome.result));
+  if (is_ours) index_answer(std::move(*outcome.result));
 }
 
 // A pod that is gone was noted by PodWrites: the gang cannot be complete any more.
@@ -176,10 +197,8 @@ void ControlLoop::answered(PodPinned&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
   }
-  // Known before the watch tells, as with a pod that we have made.
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   if (job == nullptr || outcome.is_gone || !outcome.result.ok()) return;
-  if (job->pods.contains(outcome.slot.name)) return;
   index_answer(std::move(*outcome.result));
 }
 
@@ -197,38 +216,20 @@ void ControlLoop::answered(JobCreated&& outcome) {
 // The jobs that waited for a number are looked at again and get theirs then.
 void ControlLoop::answered(IdsReserved&& outcome) {
   for (const std::string& uid : numbers_.answered(outcome, now_)) jobs_.touch(uid);
-  // Takes the stored object, as if a watch had shown it.
-  const auto saw = [this](const kube::SchedulerConfig& object) {
-    inbox_.changed<kube::SchedulerConfig>(std::make_shared<const kube::SchedulerConfig>(object));
-  };
   if (outcome.result.ok()) {
-    saw(*outcome.result);
+    take_answer(*outcome.result);
     auto* config = policy_.find_status<kube::SchedulerConfig>(outcome.result->metadata.name);
     if (config != nullptr) config->wanted().next_job_id = outcome.end;
     return;
   }
   ++counters_.write_failures;
-  report_.warn("job numbers not reserved", "error=\"" + outcome.result.error().message + "\"");
-  if (outcome.fresh) saw(*outcome.fresh);
+  report_.warn("job numbers not reserved", {{"error", outcome.result.error().message}});
+  if (outcome.fresh) take_answer(*outcome.fresh);
 }
 
 void ControlLoop::answered(TaintsSet&& outcome) {
   taints_.answered(outcome, now_);
-  if (outcome.result.ok()) {
-    // The watch may have overtaken the answer: an older version must not replace what it has shown,
-    // and a node that was deleted since must not come back. Not by way of the inbox, which takes
-    // whatever comes last for the newest.
-    const kube::ObjectMeta& answer = outcome.result->metadata;
-    const kube::Node* known = nodes_.object(outcome.node);
-    if (known == nullptr ||
-        !is_newer_version(answer.resource_version, known->metadata.resource_version)) {
-      return;
-    }
-    const kube::ObjectKey key = kube::key_of(answer);
-    Changes<kube::Node> change;
-    change[key] = as_watched(std::move(*outcome.result));
-    return observe(change);
-  }
+  if (outcome.result.ok()) return take_answer(std::move(*outcome.result));
   if (outcome.result.error().code == base::Code::kConflict) return;
   ++counters_.write_failures;
   report_.warn("node's taint not written",

@@ -88,6 +88,11 @@ void ControlLoop::take_inbox() {
   writer_.begin_step();
   // Each is among the changes as well, as gone or as another pod of that name.
   for (const auto& pod : batch.ended_pods) index_pod(kube::key_of(pod->metadata), pod);
+  std::apply(
+      [&]<typename... T>(Newest<T>&... newest) {
+        (note_gone(newest, std::as_const(batch).gone_of<T>()), ...);
+      },
+      newest_);
   WatchedKinds::for_each(
       [&]<typename T>(std::type_identity<T>) { observe(std::as_const(batch).of<T>()); });
   // After the changes, so that an answer is judged by the newest objects that are known.
@@ -95,6 +100,11 @@ void ControlLoop::take_inbox() {
     writer_.heard_outcome();
     std::visit([this](auto& each) { answered(std::move(each)); }, outcome);
   }
+}
+
+template <typename T>
+void ControlLoop::note_gone(Newest<T>& newest, const std::vector<std::string>& uids) {
+  for (const std::string& uid : uids) newest.saw_gone(uid, now_);
 }
 
 void ControlLoop::reconcile_until_quiet() {

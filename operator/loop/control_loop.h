@@ -40,6 +40,7 @@
 #include "operator/jobs/wishes.h"
 #include "operator/loop/counters.h"
 #include "operator/loop/inbox.h"
+#include "operator/loop/newest.h"
 #include "operator/loop/report.h"
 #include "operator/loop/scheduler_driver.h"
 #include "operator/nodes/agent_pods.h"
@@ -99,6 +100,8 @@ class ControlLoop {
  private:
   // --- the loop (loop/control_loop.cc) ---
   void take_inbox();
+  template <typename T>
+  void note_gone(Newest<T>& newest, const std::vector<std::string>& uids);
   // Until nothing is left to be told: policies, nodes and jobs become events of the scheduler, its
   // decisions touch jobs.
   void reconcile_until_quiet();
@@ -127,6 +130,8 @@ class ControlLoop {
   void observe(const Changes<kube::Pod>& changes);
   void index_pod(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
   void index_answer(kube::Pod&& pod);
+  void take_answer(kube::Node&& node);
+  void take_answer(const kube::SchedulerConfig& config);
   void read_unseen_pods();
   void leave_orphans(const JobRecord& job);
   void forget(JobRecord& job);
@@ -192,6 +197,12 @@ class ControlLoop {
   std::int64_t term_ = 0;
   bool restored_ = false;
   bool ended_ = false;  // it leads no more
+  bool ends_by_time_ = true;
+  // Of the last step: how the two clocks should have gone on since.
+  std::optional<std::pair<base::Instant, base::Duration>> clocks_;
+
+  // Of the kinds that are taken from answers, too.
+  std::tuple<Newest<kube::Pod>, Newest<kube::Node>, Newest<kube::SchedulerConfig>> newest_;
 
   // The known objects.
   PolicyBook policy_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -24,6 +25,12 @@ namespace control {
 template <typename T>
 using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
 
+// The UIDs of objects that are gone, also of those that were made anew under their names.
+template <typename T>
+struct GoneUids {
+  std::vector<std::string> uids;
+};
+
 // Threads: any may call any function; the loop takes. Cost: O(log changes) under a mutex; take()
 // moves everything out in O(kinds).
 class Inbox {
@@ -33,11 +40,16 @@ class Inbox {
     // Pods that had ended when they were deleted, in their last state, which the loop may not have
     // seen: it says what the pod did.
     std::vector<std::shared_ptr<const kube::Pod>> ended_pods;
+    WatchedKinds::Tuple<GoneUids> gone;
     std::deque<Outcome> outcomes;  // of effects, in the order in which they came
 
     template <typename T>
     const Changes<T>& of() const {
       return std::get<Changes<T>>(changes);
+    }
+    template <typename T>
+    const std::vector<std::string>& gone_of() const {
+      return std::get<GoneUids<T>>(gone).uids;
     }
   };
 
@@ -53,8 +65,15 @@ class Inbox {
   template <typename T>
   void deleted(std::shared_ptr<const T> last, bool may_wait = false) {
     kube::ObjectKey key = kube::key_of(last->metadata);
+    note_gone(*last);
     if constexpr (std::is_same_v<T, kube::Pod>) note_end(std::move(last));
     put<T>(std::move(key), nullptr, may_wait);
+  }
+  // `last` was deleted, and another object has its name.
+  template <typename T>
+  void replaced(const T& last, std::shared_ptr<const T> object, bool may_wait = false) {
+    note_gone(last);
+    changed<T>(std::move(object), may_wait);
   }
   void completed(Outcome outcome) {
     {
@@ -66,6 +85,7 @@ class Inbox {
 
   Batch take() {
     const std::lock_guard lock{mu_};
+    taken_ = true;
     return std::exchange(batch_, {});
   }
 
@@ -77,21 +97,35 @@ class Inbox {
   void note_end(std::shared_ptr<const kube::Pod> pod) {
     if (!is_finished(*pod) || job_uid_of(*pod).empty()) return;
     const std::lock_guard lock{mu_};
-    batch_.ended_pods.push_back(std::move(pod));
+    if (taken_) batch_.ended_pods.push_back(std::move(pod));
   }
 
+  template <typename T>
+  void note_gone(const T& last) {
+    const std::lock_guard lock{mu_};
+    if (taken_) std::get<GoneUids<T>>(batch_.gone).uids.push_back(last.metadata.uid);
+  }
+
+  // Before the first look there is nobody who knows the object, so its deletion is nothing: a
+  // stand-by holds what exists, and not what has come and gone for weeks.
   template <typename T>
   void put(kube::ObjectKey key, std::shared_ptr<const T> object, bool may_wait) {
     {
       const std::lock_guard lock{mu_};
-      std::get<Changes<T>>(batch_.changes).insert_or_assign(std::move(key), std::move(object));
+      auto& changes = std::get<Changes<T>>(batch_.changes);
+      if (object == nullptr && !taken_) {
+        changes.erase(key);
+      } else {
+        changes.insert_or_assign(std::move(key), std::move(object));
+      }
     }
     may_wait ? waker_.wake_within(kGather) : waker_.wake();
   }
 
   kube::Waker& waker_;
   std::mutex mu_;
-  Batch batch_;  // guarded by mu_
+  Batch batch_;         // guarded by mu_
+  bool taken_ = false;  // guarded by mu_
 };
 
 }  // namespace control

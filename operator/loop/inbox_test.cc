@@ -15,6 +15,7 @@ using std::chrono::steady_clock;
 std::shared_ptr<const kube::Pod> pod(const std::string& name) {
   kube::Pod pod;
   pod.metadata.name = name;
+  pod.metadata.uid = "u-" + name;
   return std::make_shared<const kube::Pod>(pod);
 }
 
@@ -23,6 +24,7 @@ std::shared_ptr<const kube::Pod> pod(const std::string& name) {
 TEST(Inbox, ChangesThatMayWaitGather) {
   kube::Waker waker;
   Inbox inbox{waker};
+  (void)inbox.take();
   const auto began = steady_clock::now();
   inbox.changed<kube::Pod>(pod("a"), /*may_wait=*/true);
   inbox.deleted<kube::Pod>(pod("b"), /*may_wait=*/true);
@@ -39,6 +41,25 @@ TEST(Inbox, AnyOtherChangeIsToldAtOnceWithThoseThatWait) {
   inbox.changed<kube::Pod>(pod("b"));
   waker.wait_for(std::chrono::hours{1}, {});
   EXPECT_EQ(inbox.take().of<kube::Pod>().size(), 2U);
+}
+
+// A stand-by watches for weeks: it holds the objects that exist, and no trace of the others.
+TEST(Inbox, WhatIsGoneBeforeTheFirstLookWasNever) {
+  kube::Waker waker;
+  Inbox inbox{waker};
+  inbox.changed<kube::Pod>(pod("a"));
+  inbox.changed<kube::Pod>(pod("b"));
+  inbox.deleted<kube::Pod>(pod("a"));
+  Inbox::Batch batch = inbox.take();
+  EXPECT_EQ(batch.of<kube::Pod>().size(), 1U);
+  EXPECT_TRUE(batch.gone_of<kube::Pod>().empty());
+  // From then on each deletion is told, with the UID, also of what was made anew.
+  inbox.deleted<kube::Pod>(pod("b"));
+  inbox.replaced<kube::Pod>(*pod("c"), pod("c"));
+  batch = inbox.take();
+  EXPECT_EQ(batch.of<kube::Pod>().at({"", "b"}), nullptr);
+  EXPECT_NE(batch.of<kube::Pod>().at({"", "c"}), nullptr);
+  EXPECT_EQ(batch.gone_of<kube::Pod>(), (std::vector<std::string>{"u-b", "u-c"}));
 }
 
 }  // namespace

@@ -23,8 +23,12 @@ typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnE
                         const Pointer& object) { inbox.changed<T>(object, may_wait(*object)); },
           .on_update =
               [&inbox, may_wait, gone](const Pointer& before, const Pointer& object) {
-                if (before->metadata.uid != object->metadata.uid) gone(*before);
-                inbox.changed<T>(object, may_wait(*before) && may_wait(*object));
+                const bool waits = may_wait(*before) && may_wait(*object);
+                if (before->metadata.uid == object->metadata.uid) {
+                  return inbox.changed<T>(object, waits);
+                }
+                gone(*before);
+                inbox.replaced<T>(*before, object, waits);
               },
           // An object that is deleted and made anew between two looks of the loop is one change
           // (inbox.h).

@@ -38,6 +38,12 @@ class PolicyBook {
         continue;
       }
       PolicyEntry<T>& entry = entries<T>()[key.name];
+      // An answer may have shown more than the watch has so far.
+      if (entry.object != nullptr && entry.object->metadata.uid == object->metadata.uid &&
+          is_newer_version(entry.object->metadata.resource_version,
+                           object->metadata.resource_version)) {
+        continue;
+      }
       const auto before = std::exchange(entry.object, object);
       is_dirty_ = is_dirty_ || before == nullptr || before->metadata.uid != object->metadata.uid ||
                   !(before->spec == object->spec);

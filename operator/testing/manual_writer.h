@@ -42,6 +42,14 @@ class ManualWriter final : public Writer {
     each_ = each;
   }
 
+  // From now on the answers to writes of that name do not arrive before release_answers().
+  void hold_answers_to(WritePoint point) { held_point_ = point; }
+  void release_answers() {
+    held_point_.reset();
+    for (Outcome& outcome : held_) inbox_.completed(std::move(outcome));
+    held_.clear();
+  }
+
   // Any of the queued writes; of a slow API server, one that has taken its time.
   Turn run_one() {
     if (clock_ != nullptr) return run_one_slowly();
@@ -56,7 +64,11 @@ class ManualWriter final : public Writer {
     if (crash && prng_.below(2) == 0) return Turn::kCrashedBefore;
     Outcome outcome = actuator_.carry_out(effect);
     if (crash || (point == crash_point_ && --crash_count_ == 0)) return Turn::kCrashedAfter;
-    inbox_.completed(std::move(outcome));
+    if (point == held_point_) {
+      held_.push_back(std::move(outcome));
+    } else {
+      inbox_.completed(std::move(outcome));
+    }
     return Turn::kDone;
   }
 
@@ -90,6 +102,8 @@ class ManualWriter final : public Writer {
   base::Prng prng_;
   int crash_per_mille_ = 0;
   std::optional<WritePoint> crash_point_;
+  std::optional<WritePoint> held_point_;
+  std::vector<Outcome> held_;
   int crash_count_ = 0;
   std::vector<Effect> queue_;
   std::vector<WritePoint> points_;
