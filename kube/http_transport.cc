@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <httplib.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -104,6 +105,22 @@ void notice_a_dead_peer(int descriptor) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 10'000);  // ms; what was sent and is not acknowledged
+}
+
+// Returns the address of the other end, "" if the connection is closed.
+std::string peer_of(int descriptor) {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  char host[NI_MAXHOST] = "";
+  char port[NI_MAXSERV] = "";
+  // NOLINTNEXTLINE: sockets are used by this cast.
+  auto* const address = reinterpret_cast<sockaddr*>(&peer);
+  if (getpeername(descriptor, address, &size) != 0 ||
+      getnameinfo(address, size, host, sizeof host, port, sizeof port,
+                  NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return {};
+  }
+  return std::string{host} + " " + port;
 }
 
 // Fails the connection that is being made: its descriptor becomes one that cannot connect. (The
@@ -622,6 +639,7 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   if (!result) return connections_->error_of(client, result.error(), late());
   out.status = result->status;
   for (const auto& [name, value] : result->headers) out.headers[lower_case(name)] = value;
+  out.address = peer_of(client.socket());
   // Only after an answer that was read to its end. Others return above, and their connection is
   // closed: what it would bring next is unknown.
   connections_->give_back(std::move(*taken));

@@ -67,6 +67,10 @@ class Informer {
   // how long to wait before the next step.
   base::Duration step(std::stop_token stop) { return core_.step(std::move(stop)); }
 
+  // The next step lists, whatever is known, and has_synced() is false until then. Belongs to the
+  // thread of step(), between two of them.
+  void list_again() { core_.list_again(); }
+
   bool has_synced() const { return core_.has_synced(); }
   // Null when there is none.
   Pointer find(const ObjectKey& key) const { return typed(core_.find(key)); }

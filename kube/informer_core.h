@@ -63,6 +63,11 @@ class InformerCore {
 
   base::Duration step(std::stop_token stop);
 
+  void list_again() {
+    listed_ = false;
+    synced_ = false;
+    backoff_.reset();
+  }
   bool has_synced() const { return synced_.load(); }
   std::shared_ptr<const void> find(const ObjectKey& key) const;
   std::vector<std::shared_ptr<const void>> snapshot() const;

@@ -13,7 +13,8 @@
 // 3. The leader renews in the same way. If no renewal succeeds within renew_deadline, it stops
 //    being leader by itself: renew_deadline < lease_duration, and the candidates wait the whole
 //    lease_duration after the last change that they saw.
-// 4. A leader loses at once when the Lease names another holder, is gone, or shows an older state
+// 4. A process that is not fit (may_hold) neither takes nor renews.
+// 5. A leader loses at once when the Lease names another holder, is gone, or shows an older state
 //    than its own last renewal.
 // All waiting is on the monotonic clock of the process that waits; the times in the Lease are for
 // people and for telling one renewal from another.
@@ -50,8 +51,9 @@ LeaderElector::LeaderElector(Client client, const Clock& clock, LeaderElectionOp
 base::Duration LeaderElector::step() {
   if (leading_) {
     const base::Duration deadline = renew_by();
+    const bool is_fit = !callbacks_.may_hold || callbacks_.may_hold({});
     const bool renewed = clock_.monotonic() < deadline &&
-                         try_acquire_or_renew() != Outcome::kHeldByOther;
+                         (!is_fit || try_acquire_or_renew() != Outcome::kHeldByOther);
     if (!renewed || clock_.monotonic() >= deadline) lose();
   } else {
     try_acquire_or_renew();
@@ -89,10 +91,20 @@ LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
     return Outcome::kHeldByOther;
   }
   // A Lease without a holder was released and may be taken at once.
-  if (lease->spec.holder_identity && !mine && observed_is_valid()) return Outcome::kHeldByOther;
+  if (lease->spec.holder_identity && !mine && observed_is_valid()) {
+    free_since_.reset();
+    return Outcome::kHeldByOther;
+  }
   // A leader that finds its Lease expired and taken away may not fight for it.
   if (leading_ && !mine) return Outcome::kHeldByOther;
+  if (!leading_ && !may_take()) return Outcome::kHeldByOther;
   return take(*lease, now);
+}
+
+bool LeaderElector::may_take() {
+  const base::Duration now = clock_.monotonic();
+  if (!free_since_) free_since_ = now;
+  return !callbacks_.may_hold || callbacks_.may_hold(now - *free_since_);
 }
 
 // The first leader ever, or the first after somebody deleted the Lease. Its transitions begin at 0;
@@ -100,7 +112,7 @@ LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
 LeaderElector::Outcome LeaderElector::create(base::Instant now) {
   // A leader whose Lease is gone does not make a new one: others may have led meanwhile, and the
   // transitions that fence old leaders' writes would begin at 0 again.
-  if (leading_) return Outcome::kHeldByOther;
+  if (leading_ || !may_take()) return Outcome::kHeldByOther;
   Lease lease;
   lease.metadata.name = options_.lease.name;
   lease.metadata.ns = options_.lease.ns;

@@ -4,8 +4,9 @@
 // agree.
 // SOURCE: k8s.io/client-go tools/leaderelection.
 //
-// Beyond client-go: a leader that finds an older state of its own Lease loses it. The API server's
-// store was set back (etcd was restored), and what the process knows is not what is stored.
+// Beyond client-go: who may hold it is asked before it is taken or renewed (may_hold), and a leader
+// that finds an older state of its own Lease loses it. The API server's store was set back (etcd
+// was restored), and what the process knows is not what is stored.
 //
 // It does not promise that no other process acts: a leader that was paused finds out late. So
 // writes must carry a term (architecture.md 3).
@@ -42,6 +43,10 @@ class LeaderElector {
     // The Lease could not be renewed in time, was set back, or another process has it. The process
     // should exit: finishing what it has decided since is not safe.
     std::function<void()> on_lost{};
+    // Whether this process is fit to lead; asked before the Lease is taken, with for how long it
+    // has been free as far as this process saw, and before it is renewed, with zero. A leader that
+    // is not fit loses it at the renew deadline, so that others may take it.
+    std::function<bool(base::Duration free_for)> may_hold{};
     // A new holder was seen, perhaps this process.
     std::function<void(const std::string& identity)> on_new_leader{};
     // A try failed; for logs.
@@ -73,6 +78,8 @@ class LeaderElector {
   bool is_set_back(const Lease& lease) const;
   bool observed_is_valid() const;
   Outcome failed(const base::Error& error);
+  // Notes that the Lease is free to take. Returns whether this process may.
+  bool may_take();
   LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
   base::Duration renew_by() const;  // by the monotonic clock
   void lose();
@@ -89,6 +96,7 @@ class LeaderElector {
   // The renewTime of each renewal that may be stored although no answer said so.
   std::vector<base::Instant> unanswered_;
   std::string reported_leader_;
+  std::optional<base::Duration> free_since_;  // of a Lease that nobody holds
   std::atomic<bool> leading_{false};
   std::atomic<std::int64_t> renewed_at_micros_{0};
 };

@@ -70,7 +70,9 @@ struct Candidate {
                                       .identity = std::move(name)},
                 {.on_started = [this](std::int32_t count) { started.push_back(count); },
                  .on_lost = [this] { ++lost_count; },
+                 .may_hold = [this](base::Duration free_for) { return is_fit(free_for); },
                  .on_new_leader = [this](const std::string& who) { leaders.push_back(who); }}} {}
+  std::function<bool(base::Duration free_for)> is_fit = [](base::Duration) { return true; };
   std::vector<std::int32_t> started;
   std::vector<std::string> leaders;
   int lost_count = 0;
@@ -116,6 +118,55 @@ TEST_F(LeaderElectorTest, RenewedLeaseStaysWithItsHolder) {
   EXPECT_EQ(server_.lease["spec"]["acquireTime"], acquired);
   EXPECT_NE(server_.lease["spec"]["renewTime"], acquired);
   EXPECT_EQ(server_.lease["spec"]["leaseTransitions"], 0);
+}
+
+// A leader whose loop stands still must not keep others from leading. It loses at its deadline, as
+// if the API server were away, and stays leader if it is fit again before.
+TEST_F(LeaderElectorTest, LeaderThatIsNotFitLosesAtItsDeadline) {
+  a_.elector.step();
+  b_.elector.step();
+  bool is_fit = false;
+  a_.is_fit = [&](base::Duration) { return is_fit; };
+  clock_.advance(seconds{8});
+  a_.elector.step();
+  EXPECT_TRUE(a_.elector.is_leader());
+  is_fit = true;
+  a_.elector.step();
+  is_fit = false;
+  clock_.advance(seconds{8});
+  a_.elector.step();
+  EXPECT_TRUE(a_.elector.is_leader()) << "renewed 8 s ago";
+  clock_.advance(seconds{2});
+  a_.elector.step();
+  EXPECT_EQ(a_.lost_count, 1);
+  b_.elector.step();
+  clock_.advance(seconds{15});
+  b_.elector.step();
+  EXPECT_TRUE(b_.elector.is_leader());
+}
+
+// It is asked with the time for which nobody has led, by its own clock: an unfit one may be better
+// than none.
+TEST_F(LeaderElectorTest, CandidateThatIsNotFitTakesNoLease) {
+  std::vector<base::Duration> asked;
+  b_.is_fit = [&](base::Duration free_for) {
+    asked.push_back(free_for);
+    return free_for >= seconds{60};
+  };
+  b_.elector.step();
+  EXPECT_TRUE(server_.lease.is_null());
+  a_.elector.step();
+  b_.elector.step();
+  EXPECT_EQ(asked, std::vector<base::Duration>{{}}) << "not of a Lease that is held";
+  clock_.advance(seconds{15});
+  b_.elector.step();
+  clock_.advance(seconds{59});
+  b_.elector.step();
+  EXPECT_FALSE(b_.elector.is_leader());
+  clock_.advance(seconds{1});
+  b_.elector.step();
+  EXPECT_EQ(asked, (std::vector<base::Duration>{{}, {}, seconds{59}, seconds{60}}));
+  EXPECT_TRUE(b_.elector.is_leader());
 }
 
 // The 15 s count from when b first saw this Lease, by b's own clock, to the microsecond.

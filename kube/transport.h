@@ -34,6 +34,7 @@ struct Response {
   int status = 0;                                // HTTP status
   std::map<std::string, std::string> headers{};  // names in lower case
   std::string body{};
+  std::string address{};  // of what answered: an API server, or a proxy or load balancer before it
 };
 
 // Thread-safe: any number of calls at the same time.

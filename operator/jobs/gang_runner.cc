@@ -362,7 +362,8 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
   const std::optional<base::Instant> starting = starting_since(job.wanted());
-  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && starting) {
+  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && starting &&
+      parts_.ends_by_time) {
     // A new leader reads from the status when the nodes were allocated.
     view.start_deadline = *starting + *job.object->spec.lifecycle.start_timeout;
   }

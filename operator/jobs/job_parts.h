@@ -17,6 +17,7 @@ struct JobParts {
   NodeBook& nodes;
   const PolicyBook& policy;
   const Report& report;
+  const bool& ends_by_time;  // false: the wall clock cannot be trusted
 };
 
 }  // namespace control

@@ -85,7 +85,8 @@ struct PodWritesTest : testing::Test {
                          .is_published = [](const std::string&) { return true; }}};
   CollectingWriter writer;
   CountedWriter counted{writer, counters};
-  PodWrites pods{{now, jobs, nodes, policy, report}, gate, counted, counters};
+  bool ends_by_time = true;
+  PodWrites pods{{now, jobs, nodes, policy, report, ends_by_time}, gate, counted, counters};
   JobRecord* job = nullptr;
 };
 

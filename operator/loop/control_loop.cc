@@ -14,9 +14,8 @@ constexpr int kReconcileRoundsMax = 10'000;
 // the more there are.
 constexpr base::Duration kLagEvery = std::chrono::seconds{1};
 constexpr base::Duration kLagEveryOfEach = std::chrono::milliseconds{1};
-// A clock that was set back by more is not waited for. Beyond what NTP corrects on a machine that
-// runs.
-constexpr base::Duration kStandsStillMax = std::chrono::minutes{1};
+// A clock that was set by more is not followed. Beyond what NTP corrects on a machine that runs.
+constexpr base::Duration kClockStepMax = std::chrono::minutes{1};
 
 }  // namespace
 
@@ -47,11 +46,8 @@ base::Instant ControlLoop::step() {
   // One step is one atomic look at the world. All parts see the same now_; effects that are decided
   // here are carried out by other threads after the step, and their outcomes arrive with a later
   // one.
-  // Instants never go back, whatever the machine's clock does: for a while they stand still.
-  const base::Instant wall = clock_.wall();
-  if (wall + kStandsStillMax < now_) end_by_clock(now_ - wall);
+  look_at_clocks();
   if (ended_) return base::kNever;
-  now_ = std::max(now_, wall);
   ++counters_.steps;
   // 1. What came in: changed objects and answers to writes.
   take_inbox();
@@ -245,7 +241,7 @@ void ControlLoop::write_due_informing() {
   writer_.submit_all(gated_.due(budget_, writer_.room(), now_));
   writer_.submit_all(statuses_.due_informing_jobs(now_, term_));
   // Last: nothing waits for finished jobs to go, and after an absence there are thousands of them.
-  writer_.submit_all(time_to_live_.due(now_, writer_.room()));
+  if (ends_by_time_) writer_.submit_all(time_to_live_.due(now_, writer_.room()));
 }
 
 void ControlLoop::count() {
@@ -281,12 +277,31 @@ void ControlLoop::be_fenced(std::int64_t by_term) {
   end("another operator leads with term " + std::to_string(by_term));
 }
 
-// Nothing would become due until the clock has caught up, which may be hours, and turns would be
-// published for instants that agents' clocks are far from. The next leader begins with the new
-// time.
-void ControlLoop::end_by_clock(base::Duration back) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(back).count();
-  end("the clock was set back by " + std::to_string(seconds) + " s");
+// Instants never go back, whatever the machine's clock does: for a while they stand still. A clock
+// that was set far is not followed, because that is no time that has passed: jobs would be over
+// their limits, or nothing would become due for hours, and turns would be published for instants
+// that agents' clocks are far from. The next leader begins with the new time, if that is right
+// (process.cc).
+void ControlLoop::look_at_clocks() {
+  const base::Instant wall = clock_.wall();
+  const base::Duration monotonic = clock_.monotonic();
+  const auto in_seconds = [](base::Duration duration) {
+    return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(duration).count());
+  };
+  if (clocks_) {
+    const base::Duration ahead = (wall - clocks_->first) - (monotonic - clocks_->second);
+    if (ahead > kClockStepMax) end("the clock was set ahead by " + in_seconds(ahead) + " s");
+  }
+  if (wall + kClockStepMax < now_)
+    end("the clock was set back by " + in_seconds(now_ - wall) + " s");
+  clocks_ = {wall, monotonic};
+  now_ = std::max(now_, wall);
+}
+
+void ControlLoop::distrust_clock() {
+  ends_by_time_ = false;
+  counters_.clock_trusted = false;
+  scheduler_.end_nothing_by_time();
 }
 
 void ControlLoop::end(const std::string& why) {

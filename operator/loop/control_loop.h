@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,11 @@ class ControlLoop {
   // Pods with our scheduling gate get Jobs. Before the first step.
   void adopt_pods(GatedPods::Adopts adopts) { gated_.adopt(adopts); }
 
+  // The wall clock of this machine differs from the API servers', and nobody else leads. Jobs start
+  // and end as ever, but none ends because its time is over, and none is deleted for its age.
+  // Before the first step.
+  void distrust_clock();
+
   // Does everything that is due. Returns when to be called again at the latest (wall clock).
   // REQUIRES at the first call: the Inbox has complete first lists of all kinds.
   base::Instant step();
@@ -113,7 +119,8 @@ class ControlLoop {
   void count();
   base::Instant next_due() const;
   void be_fenced(std::int64_t by_term);
-  void end_by_clock(base::Duration back);
+  void look_at_clocks();
+  void show_trust();
   void end(const std::string& why);
 
   // --- what of one part concerns another: changes (loop/observe.cc) ---
@@ -222,7 +229,7 @@ class ControlLoop {
   StatusPublisher statuses_{{jobs_, policy_, gate_, budget_}};
 
   // Actions for one job.
-  const JobParts parts_{now_, jobs_, nodes_, policy_, report_};
+  const JobParts parts_{now_, jobs_, nodes_, policy_, report_, ends_by_time_};
   JobNumbers numbers_;
   PodTrials trials_;
   Wishes wishes_;

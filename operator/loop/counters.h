@@ -47,6 +47,7 @@ struct LoopCounters {
   std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
   StartErrors start_errors;         // of jobs that had an expected start
   base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
+  bool clock_trusted = true;        // false: no job ends because its time is over
 };
 
 }  // namespace control

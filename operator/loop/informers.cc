@@ -166,6 +166,22 @@ bool Informers::have_synced() const {
   return all;
 }
 
+std::string Informers::missing() const {
+  std::string kinds;
+  WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    const auto& informer = std::get<Pointer<T>>(informers_);
+    if (informer == nullptr || informer->has_synced()) return;
+    kinds += (kinds.empty() ? "" : ", ") + std::string{T::kResource.kind};
+  });
+  return kinds;
+}
+
+void Informers::list_again() {
+  WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
+    if (auto& informer = std::get<Pointer<T>>(informers_)) informer->list_again();
+  });
+}
+
 std::vector<Informers::NamedStep> Informers::steps() {
   std::vector<NamedStep> steps;
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {

@@ -34,6 +34,11 @@ class Informers {
 
   // All first lists of what is watched are complete.
   bool have_synced() const;
+  // The kinds whose first lists are not, as "Account, Job".
+  std::string missing() const;
+  // All lists are read anew, and have_synced() is false until then: a watch may be behind what
+  // another leader has written. No step may be under way.
+  void list_again();
 
   // One step per informer, each for a thread of its own (Informer::step), by name.
   struct NamedStep {

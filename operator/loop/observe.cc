@@ -13,6 +13,9 @@
 namespace control {
 namespace {
 
+// A condition of the SchedulerConfig.
+constexpr std::string_view kClockTrusted = "ClockTrusted";
+
 TimetableVersion published_version(const kube::NodeTimetable& table) {
   return {table.spec.term, table.spec.revision};
 }
@@ -216,7 +219,30 @@ void ControlLoop::decide_policy() {
     note_slicing();
   }
   choose_taints();
+  show_trust();
   counts_changed_ = true;
+}
+
+// Says in the SchedulerConfig that no job ends by time, for as long as that is so.
+void ControlLoop::show_trust() {
+  auto* config =
+      policy_.find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
+  if (config == nullptr) return;
+  std::vector<kube::Condition> conditions = config->wanted().conditions;
+  if (ends_by_time_) {
+    std::erase_if(conditions, [](const auto& each) { return each.type == kClockTrusted; });
+  } else {
+    kube::set_condition(conditions,
+                        {.type = std::string{kClockTrusted},
+                         .status = kube::ConditionStatus::kFalse,
+                         .reason = "DiffersFromApiServer",
+                         .message = "the wall clock of the operator's machine differs from the API "
+                                    "server's: no job ends because its time is over"},
+                        now_);
+  }
+  if (conditions == config->wanted().conditions) return;
+  config->wanted().conditions = std::move(conditions);
+  config->mark(WriteUrgency::kUrgent);
 }
 
 // Where agents are not needed their pods say nothing. Before the restore not all is known: it looks

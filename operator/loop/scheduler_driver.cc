@@ -1,13 +1,33 @@
 #include "operator/loop/scheduler_driver.h"
 
 namespace control {
+namespace {
+
+// Returns the event without what ends a job by time: time limits, as with OverTimeLimit=UNLIMITED,
+// and deadlines.
+sched::Event without_ends(sched::Event event) {
+  if (auto* configure = std::get_if<sched::Configure>(&event)) {
+    sched::Configuration configuration = *configure->configuration;
+    configuration.cluster.over_time_limit.reset();
+    for (auto& partition : configuration.partitions) partition.over_time_limit.reset();
+    configure->configuration =
+        std::make_shared<const sched::Configuration>(std::move(configuration));
+  } else if (auto* submit = std::get_if<sched::Submit>(&event)) {
+    submit->request.deadline.reset();
+  } else if (auto* update = std::get_if<sched::Update>(&event)) {
+    update->request.deadline.reset();
+  }
+  return event;
+}
+
+}  // namespace
 
 // The scheduler is a pure state machine: it changes its state and leaves decisions to be taken.
 void SchedulerDriver::tell(const sched::Event& event) {
   ++counters_.events;
   plans_changed_ = true;
   const base::Duration began = clock_.monotonic();
-  scheduler_.step(now_, event);
+  scheduler_.step(now_, ends_by_time_ ? event : without_ends(event));
   // Taken before they are applied: applying one may tell the scheduler something, and this function
   // is entered again.
   const auto decisions = scheduler_.take_decisions();
@@ -24,6 +44,9 @@ bool SchedulerDriver::wake() {
 void SchedulerDriver::restore(std::vector<sched::RestoredJob> jobs,
                               std::vector<sched::NodePlan> published) {
   plans_changed_ = true;
+  for (sched::RestoredJob& job : jobs) {
+    if (!ends_by_time_) job.request.deadline.reset();
+  }
   scheduler_.restore_from_published(now_, std::move(jobs), std::move(published));
   hand_over(scheduler_.take_decisions());
 }

@@ -26,6 +26,10 @@ class SchedulerDriver {
                   Apply apply)
       : clock_{clock}, now_{now}, counters_{counters}, apply_{std::move(apply)} {}
 
+  // The wall clock cannot be trusted: from now on no job is told of that would end because time has
+  // passed. Before anything is told.
+  void end_nothing_by_time() { ends_by_time_ = false; }
+
   void tell(const sched::Event& event);
   // A pass, if one is due.
   bool wake();
@@ -58,6 +62,7 @@ class SchedulerDriver {
   const Apply apply_;
   sched::Scheduler scheduler_{sched::Options{}};
   bool plans_changed_ = false;
+  bool ends_by_time_ = true;
 };
 
 }  // namespace control

@@ -56,6 +56,7 @@ struct Metrics::Families {
   prometheus::Gauge* finished = nullptr;
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
+  prometheus::Gauge* clock_trusted = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
   prometheus::Histogram* start_errors = nullptr;
   LoopCounters last;
@@ -98,6 +99,13 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
                "For how long the slowest node that is up has not obeyed what was published for it.")
            .Register(registry)
            .Add({});
+  families_->clock_trusted =
+      &prometheus::BuildGauge()
+           .Name("kubegang_operator_clock_trusted")
+           .Help("0: the clock of this machine is off, and no job ends because its time is over.")
+           .Register(registry)
+           .Add({});
+  families_->clock_trusted->Set(1);
   families_->step_seconds =
       &prometheus::BuildHistogram()
            .Name("kubegang_operator_step_seconds")
@@ -134,6 +142,7 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->finished->Set(static_cast<double>(counters.jobs_finished));
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
+  families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
   // The loop counts by bucket, because it has no metrics library; the histogram takes one number
   // for each bucket and the sum.

@@ -24,6 +24,7 @@
 #include "operator/loop/control_loop.h"
 #include "operator/loop/informers.h"
 #include "operator/loop/pace.h"
+#include "operator/process/beat.h"
 #include "operator/process/metrics.h"
 #include "operator/write/crash_points.h"
 #include "operator/write/thread_writer.h"
@@ -33,7 +34,12 @@ namespace {
 
 constexpr int kFailed = 1;
 // The loop looks at the clock at least that often, because wall clocks may be set.
-constexpr base::Duration kLongestWait = std::chrono::seconds{10};
+constexpr base::Duration kLongestWait = std::chrono::seconds{5};
+// All kinds are listed within that, or the process ends: as the leader it would keep others from
+// leading, and as a stand-by it would be none.
+constexpr base::Duration kListsWithin = std::chrono::minutes{2};
+// For how long nobody must have led before a process leads whose clock is off.
+constexpr base::Duration kLeadAnyhowAfter = std::chrono::minutes{1};
 // Many threads, few of them busy: their own arenas would only cost memory.
 constexpr int kMallocArenas = 2;
 
@@ -72,12 +78,14 @@ std::string unique_identity(const kube::Clock& clock) {
 // One process of the operator: its threads and its life.
 //
 // 1. The health server answers from the beginning; a stand-by counts as ready.
-// 2. One thread waits for signals, one renews the Lease. The main thread waits until this process
-//    leads, or until it has to end.
-// 3. Then the informers, the writers and the events get their threads, and the main thread becomes
-//    the control loop: it alone touches the scheduler and everything that is decided. Other threads
-//    put changes and answers into the inbox and wake it.
-// 4. It ends in one of two ways. A SIGTERM is orderly (stop()). A lost Lease, or the sight of a
+// 2. One thread waits for signals. The informers list and watch, so that a process that cannot does
+//    not lead.
+// 3. One thread tries for the Lease, and renews it. The main thread waits until this process leads,
+//    or until it has to end.
+// 4. Then the informers list again, the writers and the events get their threads, and the main
+//    thread becomes the control loop: it alone touches the scheduler and everything that is
+//    decided. Other threads put changes and answers into the inbox and wake it.
+// 5. It ends in one of two ways. A SIGTERM is orderly (stop()). A lost Lease, or the sight of a
 //    higher term, ends the process on the spot (end_now()), because whatever it would still finish
 //    might be written after its successor has begun.
 class Process {
@@ -85,7 +93,8 @@ class Process {
   Process(const Options& options, kube::Transport& transport, CrashPoints& crash_points)
       : options_{options},
         crash_points_{crash_points},
-        client_{transport,
+        transport_{transport, clock_, clock_watch_},
+        client_{transport_,
                 clock_,
                 sleeper_,
                 {.rate = {.per_second = 1000, .burst = 2000},
@@ -94,7 +103,7 @@ class Process {
                  // reaches the server is the number of writers.
                  .in_flight_max = options.writers + 16,
                  .field_manager = std::string{kube::kComponent}}},
-        lease_client_{transport,
+        lease_client_{transport_,
                       clock_,
                       sleeper_,
                       {.call = {.timeout = options.retry_period, .attempts_max = 1},
@@ -119,7 +128,7 @@ class Process {
   }
 
   // 1. health and signals, which work from the beginning
-  // 2. wait for the Lease; a signal may come first
+  // 2. list, and wait for the Lease; a signal may come first
   // 3. lead until a signal
   // 4. end in order
   int run() {
@@ -127,8 +136,7 @@ class Process {
     if (!health.ok()) return sentence(health.error().with_context("--metrics-address").message);
     loops_.start("signals", [this](std::stop_token stop) { return wait_for_signal(stop); });
     if (options_.leader_elect && !wait_until_leading()) return stop();
-    start_leading();
-    lead();
+    if (start_leading()) lead();
     return stop();
   }
 
@@ -156,6 +164,7 @@ class Process {
         // Not an orderly end: that would wait for writes under way, and each of them may come after
         // the next leader has begun.
         .on_lost = [] { end_now("lost the Lease; ending"); },
+        .may_hold = [this](base::Duration free_for) { return is_fit(free_for); },
         .on_new_leader =
             [](const std::string& identity) {
               spdlog::info("leader identity={}", base::log_value(identity));
@@ -183,15 +192,50 @@ class Process {
             .ended = [](const std::string& why) { end_now(why + "; ending"); }};
   }
 
-  // Alive as long as the process answers; ready unless it leads and has not finished its first
-  // step.
+  // Returns true if this process may lead: its main thread goes round, and its clock is right. A
+  // clock that is off counts only while another process may lead, with a clock that is right.
+  bool is_fit(base::Duration free_for) {
+    if (!beat_.is_fresh(options_.renew_deadline)) return false;
+    if (leading_) return true;
+    const bool is_off = clock_watch_.is_in_doubt();
+    distrusts_clock_ = is_off;
+    if (!is_off || free_for >= kLeadAnyhowAfter) return true;
+    if (free_for == base::Duration{}) {
+      spdlog::warn("does not lead: the wall clock differs from the API server's");
+    }
+    return false;
+  }
+
+  // A leader whose clock is off ends, so that another one leads. Nobody else could, if it leads
+  // anyhow: then it ends when the clock is right, and time limits count again.
+  void look_at_clock() {
+    if (distrusts_clock_) {
+      if (clock_watch_.is_in_doubt()) return;
+      end_now("the wall clock is that of the API server again; ending, to lead with time limits");
+    }
+    const auto off = clock_watch_.off();
+    if (!off) return;
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*off).count();
+    end_now("the wall clock is " + std::to_string(seconds) +
+            " s ahead of the API server's; set it, as with NTP; ending");
+  }
+
+  base::Duration longest_wait() const {
+    return std::min(kLongestWait, options_.renew_deadline / 2);
+  }
+
+  // Alive as long as the main thread goes round. Ready when all kinds are listed, and a leader has
+  // finished its first step.
   base::Status serve_health() {
     auto server = kube::HealthServer::create(
         {.address = options_.metrics_host, .port = options_.metrics_port},
-        {.alive = {},
+        {.alive = [this]() -> base::Status {
+           if (beat_.is_fresh(options_.renew_deadline)) return {};
+           return base::Error{base::Code::kUnavailable, "the main thread stands still"};
+         },
          .ready = [this]() -> base::Status {
            // A stand-by is ready: it does what it is there for.
-           if (leading_ && !serving_) {
+           if (leading_ ? !serving_ : !has_listed_) {
              return base::Error{base::Code::kUnavailable, "still listing"};
            }
            return {};
@@ -224,20 +268,54 @@ class Process {
     return kLongestWait;
   }
 
+  // Gives the informers their threads, and waits until all kinds are listed. Returns false if the
+  // process has to end.
+  bool list_all(kube::RunLoop& loops) {
+    for (auto& [name, step] : informers_.steps()) loops.start(name, step);
+    const base::Duration give_up = clock_.monotonic() + kListsWithin;
+    while (!informers_.have_synced() && !stopping_) {
+      beat_.beat();
+      if (clock_.monotonic() >= give_up) {
+        end_now("cannot list " + informers_.missing() + " within " +
+                std::to_string(kListsWithin / std::chrono::seconds{1}) +
+                " s (is the CRD there, and may this account list it?); ending");
+      }
+      waker_.wait_for(std::chrono::milliseconds{20}, {});
+    }
+    return !stopping_;
+  }
+
   // Returns true if the process leads now, false if it has to end.
   bool wait_until_leading() {
+    if (!list_all(standby_)) return false;
+    has_listed_ = true;
     election_.start("lease", [this](std::stop_token) { return elector_.step(); });
-    while (!leading_ && !stopping_) waker_.wait_for(kLongestWait, {});
+    while (!leading_ && !stopping_) {
+      beat_.beat();
+      waker_.wait_for(longest_wait(), {});
+    }
     return leading_ && !stopping_;
   }
 
   // 1. the loop learns its term
-  // 2. informers, events and writers get their threads
-  // 3. wait until the informers have complete lists, from which the loop's first step restores
-  void start_leading() {
+  // 2. the informers list again: a watch may be behind what the last leader has written
+  // 3. events and writers get their threads
+  // Returns false if the process has to end. The first step of the loop restores from complete
+  // lists (ControlLoop::step).
+  bool start_leading() {
     leading_ = true;
     loop_.lead(transitions_);
-    for (auto& [name, step] : informers_.steps()) loops_.start(name, step);
+    standby_.request_stop();
+    standby_.join();
+    informers_.list_again();
+    if (!list_all(loops_)) return false;
+    if (!options_.leader_elect) distrusts_clock_ = clock_watch_.is_in_doubt();
+    if (distrusts_clock_) {
+      spdlog::warn(
+          "leads although the wall clock differs from the API server's: no job ends because "
+          "its time is over; set the clock, as with NTP");
+      loop_.distrust_clock();
+    }
     loops_.start("events", [this](std::stop_token) { return recorder_.step(); });
     for (int i = 0; i < writer_.at_once(); ++i) {
       writers_.start("writer", [this](std::stop_token stop) {
@@ -245,18 +323,18 @@ class Process {
         return kLongestWait;
       });
     }
-    // The first step of the loop restores from complete lists (ControlLoop::step).
-    while (!informers_.have_synced() && !stopping_) {
-      waker_.wait_for(std::chrono::milliseconds{20}, {});
-    }
+    return true;
   }
 
   // The control loop, until a signal. It steps when something has arrived, when something is due,
-  // and at least every kLongestWait.
+  // and at least every longest_wait().
   void lead() {
     while (!stopping_) {
+      look_at_clock();
+      beat_.beat();
       const base::Duration began = clock_.monotonic();
       const base::Instant due = loop_.step();
+      beat_.beat();
       const base::Duration took = clock_.monotonic() - began;
       metrics_.update(loop_.counters(), loop_.term(), took);
       serving_ = true;
@@ -266,7 +344,7 @@ class Process {
         (void)sleeper_.sleep(rest, {});
       }
       const base::Duration wait =
-          due == base::kNever ? kLongestWait : std::min(due - clock_.wall(), kLongestWait);
+          due == base::kNever ? longest_wait() : std::min(due - clock_.wall(), longest_wait());
       if (wait.count() > 0) waker_.wait_for(wait, {});
     }
   }
@@ -275,10 +353,12 @@ class Process {
   int stop() {
     // The order matters: writes that are under way end first, and only then is the Lease given up.
     // The other way round a new leader could begin while this one still writes.
+    standby_.request_stop();
     loops_.request_stop();
     writers_.request_stop();
     writers_.join();
     client_.request_stop();
+    standby_.join();
     loops_.join();
     election_.request_stop();
     election_.join();
@@ -291,6 +371,9 @@ class Process {
   CrashPoints& crash_points_;
   kube::SystemClock clock_;
   kube::ThreadSleeper sleeper_;
+  Beat beat_{clock_};
+  kube::ClockWatch clock_watch_{clock_};
+  kube::ClockWatchTransport transport_;
   kube::Client client_;
   kube::Client lease_client_;  // of its own, so that no rate limit delays a renewal
   kube::Waker waker_;
@@ -304,12 +387,15 @@ class Process {
   ControlLoop loop_;
   std::unique_ptr<kube::HealthServer> health_;
 
+  std::atomic<bool> has_listed_{false};
   std::atomic<bool> leading_{false};
+  std::atomic<bool> distrusts_clock_{false};
   std::atomic<bool> serving_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<std::int32_t> transitions_{0};
 
   // Last, so that they end first.
+  kube::RunLoop standby_;  // the informers', until it leads
   kube::RunLoop election_;
   kube::RunLoop writers_;
   kube::RunLoop loops_;

@@ -84,7 +84,8 @@ class JobPartsFixture : public testing::Test {
   PodTrials trials;
   SchedulerDriver scheduler{clock, now, counters,
                             [this](const sched::Decision& decision) { decisions.apply(decision); }};
-  const JobParts parts{now, jobs, nodes, policy, report};
+  bool ends_by_time = true;
+  const JobParts parts{now, jobs, nodes, policy, report, ends_by_time};
   Wishes wishes{parts, scheduler, numbers, trials};
   Decisions decisions{parts, scheduler, timetables, wishes, counters};
   PodWrites pods{parts, gate, counted, counters};

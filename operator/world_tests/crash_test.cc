@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "kube/api/time_format.h"
 #include "operator/testing/world.h"
 
 namespace control {
@@ -293,6 +294,51 @@ TEST(TwoOperators, AClockThatWasSetBackFarEndsTheLeaderAndTheNextOneGoesOn) {
   EXPECT_TRUE(world.run_until([&] { return world.state("first") == "Timeout"; }, minutes{2}))
       << world.log_tail();
   EXPECT_TRUE(world.run_until([&] { return world.state("second") == "Timeout"; }, minutes{2}))
+      << world.log_tail();
+  expect_no_violations(world);
+}
+
+// Two hours are no time that has passed: a job with 59 minutes left does not end, and none that has
+// ended is deleted. The process that follows has the same clock, which differs from the API
+// server's. It leads, because nobody else does, and ends nothing by time. Then the clock is right.
+TEST(TwoOperators, AClockThatWasSetAheadEndsNoJob) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  json job = gang_job("first", 2, "");
+  job["spec"]["schedule"]["timeLimit"] = "1h";
+  world.apply(job);
+  json last = gang_job("done", 1, "1s");
+  last["spec"]["lifecycle"]["ttlAfterFinished"] = "1h";
+  world.apply(last);
+  json late = gang_job("late", 5, "");
+  late["spec"]["schedule"]["deadline"] = kube::format_time(world.clock().wall() + minutes{90});
+  late["spec"]["control"]["hold"] = true;
+  world.apply(late);
+  ASSERT_TRUE(world.run_until([&] { return world.state("done") == "Completed"; }, seconds{30}));
+  const auto nothing_ended = [&] {
+    EXPECT_EQ(world.state("first"), "Running");
+    EXPECT_EQ(world.state("done"), "Completed") << "not deleted";
+    EXPECT_EQ(world.state("late"), "Pending");
+  };
+  const auto trust = [&] { return world.condition("SchedulerConfig", "default", "ClockTrusted"); };
+  world.clock().step_wall(std::chrono::hours{2});
+  world.run_for(seconds{1});
+  EXPECT_EQ(world.process().ended(), "the clock was set ahead by 7200 s");
+  nothing_ended();
+  world.restart_operator();
+  world.process().loop().distrust_clock();
+  world.run_for(minutes{2});
+  nothing_ended();
+  EXPECT_THAT(trust(), HasSubstr("False: DiffersFromApiServer"));
+  world.clock().step_wall(-std::chrono::hours{2});
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.process().ended(), HasSubstr("the clock was set back"));
+  world.restart_operator();
+  world.run_for(seconds{30});
+  nothing_ended();
+  EXPECT_EQ(trust(), "");
+  EXPECT_TRUE(world.run_until([&] { return world.state("first") == "Timeout"; }, minutes{61}))
       << world.log_tail();
   expect_no_violations(world);
 }

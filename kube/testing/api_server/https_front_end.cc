@@ -21,6 +21,7 @@
 #include <openssl/ssl.h>
 
 #include "kube/base64.h"
+#include "kube/clock_watch.h"
 #include "kube/testing/api_server/connection_threads.h"
 #include "kube/testing/api_server/openssl_ptr.h"
 
@@ -284,7 +285,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
   // What each answer of a real server has beside its body. Clients read headers byte by byte.
   response.set_header("Audit-Id", "5f7f2c9e-0c5b-4d0e-9f3e-3b6c9a6a1d10");
   response.set_header("Cache-Control", "no-cache, private");
-  response.set_header("Date", "Thu, 01 Jan 2026 00:00:00 GMT");
+  response.set_header("Date", kube::http_date(kube::SystemClock{}.wall()));
   response.set_header("X-Kubernetes-Pf-Flowschema-Uid", "0f3c2f6d-37b4-4a53-8f0e-6a4f2d9a0c21");
   response.set_header("X-Kubernetes-Pf-Prioritylevel-Uid", "b1c7f1a4-91f2-4d57-a5f5-2f1a7b3d8e32");
   std::string content_type = "application/json";
