@@ -85,9 +85,9 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int ru
 
 // 4.4.3 step 1b, also with jobs that the gang has suspended, which Slurm passes over (P16). The
 // mate may be of any partition; one that its user suspended gets no turns, so there is nothing to
-// alternate with. `nodes`: those where at most `run_limit` jobs run, whatever their memory.
+// alternate with. Looks at `tries` jobs at most.
 std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, const NodeSet& nodes,
-                                               int run_limit) const {
+                                               Others others, int tries) const {
   const bool only_running = cluster_.parameters().as_recorded;
   const int cpus_wanted = min_cpus(*request.job);
   const CountedDemand memory = memory_of(*request.job);
@@ -99,7 +99,10 @@ std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, con
     for (const NodeAllocation& use : mate.allocation->nodes) {
       if (!cluster_.exists(use.node)) return false;
       const int rank = cluster_.rank(use.node);
-      if (!nodes.test(rank) || !books_.memory().fits(memory, cpus_.cpus(rank), rank)) return false;
+      if (!nodes.test(rank) || !books_.admits(rank, others.running, others.total) ||
+          !books_.memory().fits(memory, cpus_.cpus(rank), rank)) {
+        return false;
+      }
       ranks.push_back(rank);
       cpus += cpus_.cpus(rank);
     }
@@ -110,8 +113,11 @@ std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, con
     return taken.contains(request.required);
   };
   bool found = false;
-  mates_.find(request.req_nodes, request.job->request->contiguous, run_limit,
-              [&](const SelectJob& mate) { return found = takes(mate); });
+  mates_.find(request.req_nodes, request.job->request->contiguous, others.running,
+              [&](const SelectJob& mate) {
+                found = takes(mate);
+                return found || --tries == 0;
+              });
   if (!found) return std::nullopt;
   return ranks;
 }
@@ -260,6 +266,14 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
     for (const int extra : {0, 4}) {
       if (last && extra == 0 && cluster_.parameters().as_recorded) continue;
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
+      const Others others{k, total_limit};
+      // R4.6: a job that lies exactly on another alternates with that one alone; two that overlap
+      // in part would stop each other and a third. Mostly one of the first mates will do, and then
+      // no other node need be looked at.
+      constexpr int kFirstMates = 8;
+      if (k > 0) {
+        if (auto mate = find_mate(request, nodes, others, kFirstMates)) return mate;
+      }
       NodeSet eligible =
           k == 0 ? count(request, nodes, k, total_limit) : with_jobs(nodes, k, total_limit);
       const int found = eligible.count();
@@ -267,9 +281,7 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
       if (found == previous || found < request.min_nodes) continue;
       previous = found;
       if (k > 0) {
-        // R4.6: a job that lies exactly on another alternates with that one alone; two that overlap
-        // in part would stop each other and a third.
-        if (auto mate = find_mate(request, eligible, k)) return mate;
+        if (auto mate = find_mate(request, eligible, others, kUnlimited)) return mate;
         leave_out_full(request, eligible);
         if (!eligible.has_at_least(request.min_nodes)) continue;
       }

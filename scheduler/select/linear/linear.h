@@ -73,8 +73,12 @@ class Linear final : public Selector {
   void leave_out_full(const SelectRequest& request, NodeSet& nodes) const;
   NodeSet count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                 int total_limit) const;
-  std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& nodes,
-                                 int run_limit) const;
+  struct Others {  // how many other jobs may run on a node, and be there
+    int running;
+    int total;
+  };
+  std::optional<Ranks> find_mate(const SelectRequest& request, const NodeSet& nodes, Others others,
+                                 int tries) const;
   std::optional<Ranks> fit(const SelectRequest& request, const NodeSet& eligible) const;
   // Such a job takes idle nodes only; with preemption configured none does (R4.3).
   bool takes_idle_nodes(const SelectRequest& request) const {
