@@ -103,7 +103,8 @@ BENCHMARK(wide_start)
 
 // --- fair share ---
 
-// One period of multifactor priorities: so many users of one account, each with one job that runs.
+// One period of multifactor priorities: so many users of one account, each of whom has used
+// something, and one of whom has a job that runs.
 void fair_share_period(benchmark::State& state) {
   const auto users = static_cast<int>(state.range(0));
   Setup made = setup(users, SelectType::kLinear, {partition("p")});
@@ -124,6 +125,13 @@ void fair_share_period(benchmark::State& state) {
     world.submit(std::move(request));
   }
   if (world.settle() < static_cast<std::size_t>(users)) state.SkipWithError("not all started");
+  world.advance(std::chrono::minutes{1});
+  world.settle();
+  for (int i = 1; i < users; ++i) {
+    world.step(JobGone{JobId{i}});
+    world.step(Forget{JobId{i}});
+  }
+  world.settle();
   Stopwatch stopwatch{state};
   for (auto _ : state) {
     world.advance(std::chrono::minutes{1});
