@@ -72,13 +72,24 @@ void BackfillPass::begin(base::Instant now) {
   if (parameters.running_job_reserve) promise_running_jobs();
 }
 
-// A job started that the pass did not start.
+// A job started that the pass did not start. Of its own promise it makes no use any more: on those
+// nodes only promises before that one are in its way, since none overlaps it.
 void BackfillPass::begun(const Job& job) {
   if (!plan_ || stepping_) return;
   const base::Instant now = job.allocated_at;
   base::Duration limit = limits_.limit_of(job, *job.partition, now).value_or(kUnlimitedTime);
   if (job.cut_limit) limit = std::min(limit, *job.cut_limit);
-  taken(job.allocation, now + limit);
+  const base::Instant end = now + limit;
+  const auto promised = plan_->expected.find(job.id);
+  if (promised == plan_->expected.end()) return taken(job.allocation, end);
+  const Job::Plan& own = promised->second;
+  Allocation there, elsewhere;
+  for (const NodeAllocation& use : job.allocation.nodes) {
+    const bool is_own = std::ranges::find(own.nodes, use.node) != own.nodes.end();
+    (is_own ? there : elsewhere).nodes.push_back(use);
+  }
+  taken(there, std::min(end, round_down(own.start)));
+  taken(elsewhere, end);
 }
 
 // The promises are wrong if one of these nodes is promised before `until`. Ranks that may be others
@@ -289,6 +300,7 @@ NodeSet BackfillPass::with_victims(const Job& claimant) const {
 // them. Until its victims are gone the others are for jobs that are over by then. Returns true if
 // the job started.
 bool BackfillPass::start_beside_claims(Try tried, base::Instant now) {
+  if (books_.claimants().empty()) return false;
   Availability beside{cluster_, groups_.up()};
   for (const JobId id : books_.claimants()) {
     const Job& claimant = *books_.find(id);

@@ -239,6 +239,25 @@ TEST_F(BackfillPassTest, APassGoesOnAfterAStartOnOtherNodes) {
   EXPECT_EQ(look(), "1 at 60 abc, 2 runs c, 8 runs d");
 }
 
+// 1 starts before its promise begins, since 9 has ended: the promise was for 1 itself.
+TEST_F(BackfillPassTest, APassGoesOnAfterAStartOfAJobOnItsOwnPromisedNodes) {
+  begin();
+  submit_three();
+  begin_and_step_once();
+  world_->end(9);
+  Job& first = *world_->books.find(JobId{1});
+  const PartitionIndex where = first.queued_in.front().partition;
+  Allocation all{.whole_nodes = true};
+  for (const char* name : {"a", "b", "c", "d"}) {
+    const NodeIndex node = world_->cluster.find_node(name).value();
+    all.nodes.push_back({.node = node, .cores = CoreSet::first(4), .cpus = 4});
+  }
+  world_->admission.withdraw(first);
+  world_->books.begin(first, where, all, {.whole_nodes = true, .shares_nodes = false}, at(1));
+  EXPECT_FALSE(pass_->step(at(1), 1));
+  EXPECT_TRUE(pass_->active());
+}
+
 // bf_continue: the promises made so far may be a little wrong, but jobs far behind in the queue are
 // reached.
 TEST_F(BackfillPassTest, APassWithWrongPromisesGoesOnIfItIsTold) {
