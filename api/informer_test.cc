@@ -272,6 +272,31 @@ TEST_F(InformerTest, SelectorsGoToListAndWatch) {
   EXPECT_NE(transport_.last_request().path.find(want), std::string::npos);
 }
 
+// 1. at first any state of the server's cache will do; 2. after a gap none that is older than what
+// was seen; 3. a server that knows no such version (its store was set back) is asked for its newest
+// state, in pages. All of the first two in one piece: pages are read from etcd, all objects of the
+// kind for each.
+TEST_F(InformerTest, ListsFromTheServersCacheGoNotBackBehindWhatWasSeen) {
+  Informer<Job> cached{client_, clock_, {.freshness = Freshness::kNotOlderThanSeen}, handlers()};
+  const auto query = [&] {
+    const std::string path = transport_.last_request().path;
+    return path.find('?') == std::string::npos ? "" : path.substr(path.find('?'));
+  };
+  transport_.answer(200, list_of(10, {job("a", 3)}));
+  cached.step({});
+  EXPECT_EQ(query(), "?resourceVersion=0&resourceVersionMatch=NotOlderThan");
+  transport_.enqueue_stream({{event("MODIFIED", job("a", 12)), gone()}});
+  cached.step({});
+  transport_.answer(504, R"({"kind": "Status", "reason": "Timeout", "details": {"causes": [
+      {"reason": "ResourceVersionTooLarge"}]}})");
+  cached.step({});
+  EXPECT_EQ(query(), "?resourceVersion=12&resourceVersionMatch=NotOlderThan");
+  transport_.answer(200, list_of(5, {job("a", 4)}));
+  cached.step({});
+  EXPECT_EQ(query(), "?limit=500");
+  EXPECT_EQ(log(), (Log{"add a@3", "update a@12 from 3", "update a@4 from 12"}));
+}
+
 // 1. at first there is none: no error, no object, synced; 2. the definition comes, and an object;
 // 3. something in between answers with the text of an unknown path, and discovery says that the
 // kind is served: an error, and nothing is gone; 4. the definition goes: the watch ends, discovery

@@ -16,17 +16,27 @@ namespace {
 using base::Code;
 using nlohmann::json;
 
-// Returns true if the server refused a write for the object's UID: a patch that names the UID of an
-// object that was deleted and made anew is answered with 422, not 409, since the field is
-// immutable. To the caller both are a conflict.
-bool blames_uid(const json& status) {
+bool has_cause(const json& status, std::string_view field, std::string_view value) {
   const auto details = status.find("details");
   if (details == status.end() || !details->is_object()) return false;
   const auto causes = details->find("causes");
   if (causes == details->end() || !causes->is_array()) return false;
-  return std::ranges::any_of(*causes, [](const json& cause) {
-    return cause.is_object() && text_at(cause, "field") == "metadata.uid";
+  return std::ranges::any_of(*causes, [&](const json& cause) {
+    return cause.is_object() && text_at(cause, field) == value;
   });
+}
+
+// Returns true if the server refused a write for the object's UID: a patch that names the UID of an
+// object that was deleted and made anew is answered with 422, not 409, since the field is
+// immutable. To the caller both are a conflict.
+bool blames_uid(const json& status) {
+  return has_cause(status, "field", "metadata.uid");
+}
+
+// Returns true if the server's cache does not know the version yet, or its store was set back. It
+// comes as a time-out, with status 504.
+bool is_too_new(const json& status) {
+  return has_cause(status, "reason", "ResourceVersionTooLarge");
 }
 
 // Returns true if the Status is the answer to a request with that path: it names no object, or one
@@ -49,7 +59,8 @@ bool is_about(const json& status, std::string_view path) {
 // Returns what the caller may do, which is the meaning of a Code: retry, list again, adopt, give
 // up. The status alone does not always say it. A 409 is a name that is taken or a version that is
 // old, told apart by `reason`; a 422 is a wrong field or another object of that name.
-Code code_of(int http_status, const std::string& reason, bool uid_blamed) {
+Code code_of(int http_status, const std::string& reason, bool uid_blamed, bool too_new) {
+  if (too_new) return Code::kGone;
   // An expired version may come with status 410, or in an event whose code says something else.
   if (reason == "Expired" || reason == "Gone") return Code::kGone;
   switch (http_status) {
@@ -92,7 +103,7 @@ base::Error error_of(int http_status, const json& status) {
   // each invalid value, whatever their number and length.
   const std::string message = base::shortened(text_at(status, "message"), kStatusMessageBytesMax);
   const std::string fallback = "HTTP status " + std::to_string(http_status);
-  return {code_of(http_status, text_at(status, "reason"), blames_uid(status)),
+  return {code_of(http_status, text_at(status, "reason"), blames_uid(status), is_too_new(status)),
           message.empty() ? fallback : message};
 }
 
@@ -110,7 +121,7 @@ base::Error error_from_response(const Response& response, std::string_view path)
   constexpr std::size_t kQuotedBytesMax = 200;
   std::string quoted = response.body.substr(0, kQuotedBytesMax);
   quoted.erase(quoted.find_last_not_of(" \t\r\n") + 1);  // a page ends its line, a message does not
-  return {code_of(response.status, "", false),
+  return {code_of(response.status, "", false, false),
           "HTTP status " + std::to_string(response.status) +
               (quoted.empty() ? std::string{} : ": " + quoted)};
 }

@@ -79,6 +79,18 @@ TEST(ErrorFromResponse, OnlyTheApiServerSaysThatAnObjectDoesNotExist) {
   EXPECT_EQ(about("another"), Code::kUnavailable);
 }
 
+// A list that should not be older than a version which the server's cache does not know (yet): only
+// a list of another version can help.
+TEST(ErrorFromResponse, AVersionFromTheFutureAsksForAnotherList) {
+  const nlohmann::json body{
+      {"kind", "Status"},
+      {"reason", "Timeout"},
+      {"message", "Too large resource version: 9, current: 7"},
+      {"details",
+       {{"causes", {{{"reason", "ResourceVersionTooLarge"}}}}, {"retryAfterSeconds", 1}}}};
+  EXPECT_EQ(error_from_response({504, {}, body.dump()}, "").code, Code::kGone);
+}
+
 // The sentence about an invalid pod quotes all of its invalid values.
 TEST(ErrorFromResponse, ShortensALongMessage) {
   const nlohmann::json body{

@@ -284,12 +284,16 @@ base::Result<std::string> Client::list_json(const ResourceInfo& resource,
     const Request request{
         .path = collection_path(resource, options.ns) +
                 query_text(
-                    {{"limit", std::to_string(page_items_max)},
+                    {{"limit", page_items_max == 0 ? "" : std::to_string(page_items_max)},
                      {"continue", continue_token},
                      {"labelSelector", options.label_selector},
                      {"fieldSelector", options.field_selector},
                      // The server refuses a version beside a token, which has its own.
-                     {"resourceVersion", continue_token.empty() ? options.resource_version : ""}}),
+                     {"resourceVersion", continue_token.empty() ? options.resource_version : ""},
+                     // Without it a version beside a limit would mean exactly that version.
+                     {"resourceVersionMatch",
+                      continue_token.empty() && !options.resource_version.empty() ? "NotOlderThan"
+                                                                                  : ""}}),
         .timeout = call_.timeout};
     return core_->call(request, call_);
   };

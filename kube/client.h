@@ -50,9 +50,11 @@ struct ListOptions {
   std::string ns{};              // "" = all namespaces
   std::string label_selector{};  // "a=b,c"
   std::string field_selector{};  // "spec.nodeName=n12"
-  // "" = the newest state, not a cache of the server that may be older.
+  // "" = the newest state, which may be read from etcd; else a state of the server's cache that is
+  // not older ("0" = any). kGone: the server knows no such version yet, or its store was set back.
   std::string resource_version{};
-  std::int32_t page_items_max = 500;  // fewer where a page would be too large for an answer
+  // Fewer where a page would be too large for an answer; 0 = all in one.
+  std::int32_t page_items_max = 500;
   // Of each object only these are read. Null: all of them in list_json(), those of T in list<T>().
   // Must live longer than the call.
   const KnownFields* fields = nullptr;

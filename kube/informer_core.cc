@@ -75,18 +75,14 @@ base::Duration InformerCore::list() {
     fresh.clear();
     undecodable.clear();
   };
-  const auto version = client_.list_json(resource_,
-                                         {.ns = options_.ns,
-                                          .label_selector = options_.label_selector,
-                                          .field_selector = options_.field_selector,
-                                          // No version: the server answers with its newest state
-                                          // and not with what a cache of it has, so the list cannot
-                                          // go back behind what was seen before.
-                                          .resource_version = {},
-                                          .page_items_max = options_.page_items_max,
-                                          .fields = fields_},
-                                         on_item, restarted);
-  if (!version.ok()) return failed(version.error());
+  const auto version = client_.list_json(resource_, list_options(), on_item, restarted);
+  if (!version.ok()) {
+    // Of the cache, whose answer is in one piece: its version is not known there (etcd was
+    // restored, or that server is behind), or it is too large.
+    lists_newest_ = version.error().code == Code::kGone || version.error().code == Code::kTooLarge;
+    return failed(version.error());
+  }
+  lists_newest_ = false;
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
     // With the same UID only: an object that was made anew under its name is another one, and the
@@ -110,6 +106,20 @@ base::Duration InformerCore::list() {
   synced_ = true;
   backoff_.reset();
   return {};
+}
+
+// A list of the newest state cannot go back behind what was seen before. One of the server's cache
+// goes back no further than the version says. It has no pages: a server reads those from etcd.
+ListOptions InformerCore::list_options() const {
+  ListOptions list{.ns = options_.ns,
+                   .label_selector = options_.label_selector,
+                   .field_selector = options_.field_selector,
+                   .page_items_max = options_.page_items_max,
+                   .fields = fields_};
+  if (options_.freshness == Freshness::kNewest || lists_newest_) return list;
+  list.resource_version = resource_version_.empty() ? "0" : resource_version_;
+  list.page_items_max = 0;
+  return list;
 }
 
 // Whether the kind never was served or its definition was deleted: with it all its objects went.

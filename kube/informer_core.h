@@ -16,11 +16,21 @@
 
 namespace kube {
 
+// What a list may show.
+enum class Freshness {
+  kNewest,  // the state as of the list; the server may read all objects of the kind from etcd for
+            // it
+  // A state of the server's cache that is not older than what this informer has seen; at first,
+  // any. The watch that follows begins there, so what is old is corrected as soon as it is open.
+  kNotOlderThanSeen,
+};
+
 struct InformerOptions {
   std::string ns{};  // "" = all namespaces
   std::string label_selector{};
   std::string field_selector{};  // "spec.nodeName=n12"
   std::int32_t page_items_max = 500;
+  Freshness freshness = Freshness::kNewest;
   BackoffOptions backoff{};
   // Of one watch session; the server gets it plus 0 to 100 % at random, so that the watches of
   // many clients do not end together.
@@ -77,6 +87,7 @@ class InformerCore {
   using Cache = std::map<ObjectKey, Entry>;
 
   base::Duration list();
+  ListOptions list_options() const;
   base::Duration not_served();
   base::Duration watch(std::stop_token stop);
   base::Duration after_watch(const base::Status& ended, bool progress);
@@ -97,6 +108,7 @@ class InformerCore {
   Backoff backoff_;
   base::Prng prng_;
   bool listed_ = false;           // false: the next step lists
+  bool lists_newest_ = false;     // the next list, whatever the options say
   std::string resource_version_;  // of the last event or list
   // Versions that have been reported as undecodable.
   std::map<ObjectKey, std::string> reported_;

@@ -46,6 +46,24 @@ kube::InformerOptions urgent(const std::string& field_selector, std::uint64_t se
   return options;
 }
 
+// The node's pods. A list of the newest state would be read from etcd, all pods of the cluster for
+// each node: after an update of the agents, or when many watches end together, by each of them. So
+// they come from the API server's cache. Such a list may be old, as a watch may be late:
+// 1. a pod that is gone has no cgroup any more, and no other pod gets its UID;
+// 2. a pod that is missing is in no list of the policy, so it is not frozen, or is thawed if it
+// was:
+//    it runs beside others until the watch shows it;
+// 3. a pod whose state is old may be frozen although it ends or a container of it starts again, as
+//    it may while a watch is late, and is thawed by the watch's event.
+// The watch begins at the version of the list, and brings all that followed as soon as it is open.
+// A later list is never older than what was seen. What is dangerous if it is old, the timetable, is
+// confirmed by a quorum read (read_timetable).
+kube::InformerOptions pods_on(const std::string& node, std::uint64_t seed) {
+  kube::InformerOptions options = urgent("spec.nodeName=" + node, seed);
+  options.freshness = kube::Freshness::kNotOlderThanSeen;
+  return options;
+}
+
 bool is_disabled(const kube::Labels& labels) {
   const auto found = labels.find(kFreezeKey);
   return found != labels.end() && found->second == kFreezeDisabled;
@@ -97,8 +115,8 @@ NodeWatch::NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOpt
       notify_{std::move(notify)},
       client_{client},
       clock_{clock},
-      pods_{client, clock, urgent("spec.nodeName=" + options_.node, options_.seed),
-            handlers<kube::Pod>("Pod"), keep_what_facts_need},
+      pods_{client, clock, pods_on(options_.node, options_.seed), handlers<kube::Pod>("Pod"),
+            keep_what_facts_need},
       // The handlers of the timetable also keep why an object could not be read: the status must
       // say so, and the informer drops such an object. Whatever is read afterwards clears the note.
       timetable_{client, clock, urgent("metadata.name=" + options_.node, options_.seed + 1),
