@@ -76,11 +76,11 @@ bool Members::note_success(int index) {
 
 // Returns the places that have a new member: those whose member has succeeded, as long as indexes
 // are left.
-std::vector<int> Members::fill() {
+std::vector<int> Members::fill(const std::function<bool(int place)>& takes_pod) {
   std::vector<int> filled;
   for (int place = 0; place < static_cast<int>(members_.size()); ++place) {
     int& member = members_[static_cast<std::size_t>(place)];
-    if (!has_succeeded(member)) continue;
+    if (!has_succeeded(member) || !takes_pod(place)) continue;
     const auto next = take_next();
     // The members of the places that are left stay, although they are done.
     if (!next) break;

@@ -4,6 +4,7 @@
 // with the same pods.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -45,8 +46,9 @@ class Members {
 
   // Returns false if that was known. REQUIRES: `index` is at a place.
   bool note_success(int index);
-  // Gives the places whose pods have succeeded to the next ones; returns those that have got one.
-  std::vector<int> fill();
+  // Gives the places whose pods have succeeded to the next ones, as far as a place takes one;
+  // returns those that have got one.
+  std::vector<int> fill(const std::function<bool(int place)>& takes_pod = [](int) { return true; });
 
   std::string succeeded_text() const;  // "0,2-3"
   std::string members_text() const;    // "4,7-8", in the order of the places
@@ -57,9 +59,9 @@ class Members {
   int completions_;
   std::vector<bool> succeeded_;  // by index
   int succeeded_count_ = 0;
-  std::vector<int> members_;    // by place
+  std::vector<int> members_;     // by place
   std::map<int, int> place_of_;  // by index
-  int next_ = 0;                // each index below it has had a place, or had succeeded before
+  int next_ = 0;                 // each index below it has had a place, or had succeeded before
 };
 
 // Names the slots of a start after the pods at its places. Those without one get no name.

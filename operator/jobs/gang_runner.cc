@@ -265,6 +265,8 @@ void GangRunner::lose_member(JobRecord& job, int slot) {
 // 4. Pods are missing. One that was seen is a lost member, as with any gang. Any other is made, in
 //    a turn of the gang: its name is stored, and whether an earlier leader has made it is told by
 //    its name.
+// 5. Places on nodes that are cordoned get no pods, so that those nodes empty, and the others go
+//    on. When no pod runs any more, what is left is queued again and runs elsewhere.
 void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   const Members& members = *job.start.members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
@@ -281,16 +283,19 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   fill_places(job);
   if (job.status.is_uncommitted()) return;
   // 4.
+  std::vector<int> missing;
   for (const int slot : seen.missing) {
     const auto index = static_cast<std::size_t>(slot);
     if (job.start.slot_pods[index].was_seen) return lose_member(job, slot);
+    if (!parts_.nodes.is_cordoned(job.start.slots[index].node)) missing.push_back(slot);
   }
-  if (seen.missing.empty()) return;
+  // 5.
+  if (missing.empty()) return leave_cordoned_nodes(job);
   // Looked at again each slice: a job that is suspended has no next turn as yet.
   const base::Duration slice = parts_.policy.configuration().cluster.time_slice;
   const base::Instant turn = turn_for_next_pod(job);
   if (turn > parts_.now) return parts_.jobs.set_timer(job, std::min(turn, parts_.now + slice));
-  pods_.launch(job, seen.missing);
+  pods_.launch(job, missing);
 }
 
 // By what the agents of its nodes obey: the nodes of a gang turn together, so one of them tells. A
@@ -307,9 +312,24 @@ base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
   return parts_.now;
 }
 
+// No pod of its own ends for it. A job that may not be requeued waits until the node is back.
+void GangRunner::leave_cordoned_nodes(JobRecord& job) {
+  const auto may_run = [](const SlotPod& one) { return one.pod != nullptr && !one.is_finished; };
+  const bool is_idle =
+      job.start.creating.empty() && std::ranges::none_of(job.start.slot_pods, may_run);
+  const auto cordoned = std::ranges::find_if(
+      job.start.nodes, [this](const auto& node) { return parts_.nodes.is_cordoned(node); });
+  if (!is_idle || cordoned == job.start.nodes.end() || !may_requeue(job)) return;
+  end_by_itself(
+      job, {.state = sched::JobState::kNodeFail,
+            .lost_member = true,
+            .message = "node " + *cordoned + " is cordoned; the pods that are left run elsewhere"});
+}
+
 // The timetables are only wanted here: CommitGate holds them back until the places are stored.
 void GangRunner::fill_places(JobRecord& job) {
-  const std::vector<PodSlot> before = job.fill_places();
+  const std::vector<PodSlot> before =
+      job.fill_places([this](const std::string& node) { return !parts_.nodes.is_cordoned(node); });
   if (before.empty()) return;
   job.wanted().member_indexes = job.start.members->members_text();
   parts_.jobs.mark(job, WriteUrgency::kCommit);

@@ -33,6 +33,7 @@ class GangRunner {
   void run_members(JobRecord& job, const GangObservation& seen);
   void fill_places(JobRecord& job);
   base::Instant turn_for_next_pod(const JobRecord& job) const;
+  void leave_cordoned_nodes(JobRecord& job);
   void note_successes(JobRecord& job) const;
   void become_ready_when_settled(JobRecord& job, const GangObservation& seen);
   void complete(JobRecord& job);

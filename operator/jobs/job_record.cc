@@ -61,10 +61,12 @@ void JobRecord::erase_pod(const std::string& name) {
 
 // Returns the slots as they were of those places that have a new pod: timetables list pods by name,
 // and so need both names.
-std::vector<PodSlot> JobRecord::fill_places() {
+std::vector<PodSlot> JobRecord::fill_places(
+    const std::function<bool(const std::string& node)>& takes_pods) {
   std::vector<PodSlot> before;
   const std::vector<PodSlot> old = start.slots;
-  const std::vector<int> filled = start.members->fill();
+  const std::vector<int> filled = start.members->fill(
+      [&](int place) { return takes_pods(start.slots[static_cast<std::size_t>(place)].node); });
   name_slots({key.name, uid, wanted().starts.value_or(0)}, *start.members, start.slots);
   for (const int place : filled) {
     const auto index = static_cast<std::size_t>(place);

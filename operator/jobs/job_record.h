@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -115,9 +116,10 @@ struct JobRecord {
   void clear_start();
   // Without members: pods of these indexes have succeeded, as stored. They may be gone by now.
   void know_successes(const std::vector<int>& indexes);
-  // The pods at places of members that have succeeded are followed by the next ones; returns the
-  // slots that have another pod now as they were. REQUIRES: start.members. Cost: its places.
-  std::vector<PodSlot> fill_places();
+  // The pods at places of members that have succeeded are followed by the next ones, on nodes that
+  // take them; returns the slots that have another pod now as they were. REQUIRES: start.members.
+  // Cost: its places.
+  std::vector<PodSlot> fill_places(const std::function<bool(const std::string& node)>& takes_pods);
   void put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod);
   void erase_pod(const std::string& name);
 

@@ -38,9 +38,10 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
     if (object != nullptr) taints_.observe(*object);
     // A partition may pick its nodes by their labels.
     if (change.selectable) policy_.observe_nodes();
-    // Jobs on a node that is lost have lost a member (GangRunner, step 1).
+    // Jobs on a node that is lost have lost a member (GangRunner, step 1). The next pod of one may
+    // wait for a node that is cordoned.
     // Other changes of a node reach its jobs through the scheduler (tell_nodes).
-    if (!change.lost) continue;
+    if (!change.lost && !change.cordoned) continue;
     for (const std::string& uid : nodes_.jobs_on(key.name)) jobs_.touch(uid);
   }
 }

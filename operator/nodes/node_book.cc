@@ -24,11 +24,13 @@ NodeBook::Change NodeBook::observe(const std::string& name,
   // select it differently (they are evaluated anew), and does the scheduler's view of it change
   // (take_news, which compares).
   const bool lost_before = is_lost(name);
+  const bool cordoned_before = is_cordoned(name);
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::Node> before = std::exchange(record.node, std::move(node));
   changed_.insert(name);
   facts_.reset();
-  Change change{.lost = is_lost(name) != lost_before};
+  Change change{.lost = is_lost(name) != lost_before,
+                .cordoned = is_cordoned(name) != cordoned_before};
   if (before == nullptr || record.node == nullptr) {
     change.selectable = before != record.node;
   } else {
@@ -343,6 +345,11 @@ const kube::NodeTimetable* NodeBook::table(const std::string& name) const {
 const sched::NodeSpec* NodeBook::told(const std::string& name) const {
   const Record* record = find(name);
   return record == nullptr || record->told.name.empty() ? nullptr : &record->told;
+}
+
+bool NodeBook::is_cordoned(const std::string& name) const {
+  const kube::Node* node = object(name);
+  return node != nullptr && (node->spec.unschedulable || node->metadata.deletion_timestamp);
 }
 
 // A node that is gone, or that an administrator has declared out of service: nothing runs there any

@@ -41,7 +41,8 @@ class NodeBook {
   struct Change {
     // It came, went, or has other labels or taints. Taints that stand for its state do not count.
     bool selectable = false;
-    bool lost = false;  // is_lost is another than before
+    bool lost = false;      // is_lost is another than before
+    bool cordoned = false;  // is_cordoned is another than before
   };
   // Null: the Node is gone.
   Change observe(const std::string& name, std::shared_ptr<const kube::Node> node);
@@ -118,6 +119,8 @@ class NodeBook {
   const sched::NodeSpec* told(const std::string& name) const;
   // Its pods count as gone: nothing can run them any more.
   bool is_lost(const std::string& name) const;
+  // Its administrator wants it to empty: it is cordoned, as by kubectl drain, or being deleted.
+  bool is_cordoned(const std::string& name) const;
   // UIDs of the jobs with an allocation there.
   const std::set<std::string>& jobs_on(const std::string& name) const;
 

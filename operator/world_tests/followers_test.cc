@@ -125,6 +125,61 @@ TEST_F(FollowersTest, GoOnWithoutAPodThatSucceededBeforeTheGangWasReady) {
   EXPECT_EQ(ours().front().status.starts, 1);
 }
 
+// kubectl cordon, and drain: the node empties as its pods end, and nothing new starts there. The
+// gang goes on at its other place; when the node is back, so does that place.
+TEST_F(FollowersTest, StartNothingOnANodeThatIsCordoned) {
+  json job = sweep("sweep", 2, 12, "10s");
+  job["metadata"]["annotations"]["kubegang.io/nodes"] = "2";
+  create(job);
+  ASSERT_TRUE(have_succeeded("sweep", 2)) << world_.log_tail();
+  const std::string node = *world_.pods().front().spec.node_name;
+  const auto mark = [&](bool cordoned) {
+    ASSERT_TRUE(world_.client()
+                    .patch<kube::Node>({"", node}, {{"spec", {{"unschedulable", cordoned}}}})
+                    .ok());
+  };
+  const auto pods_there = [&] {
+    return std::ranges::count_if(world_.pods(),
+                                 [&](const kube::Pod& pod) { return pod.spec.node_name == node; });
+  };
+  mark(true);
+  world_.run_for(world_.tick);
+  const auto there = pods_there();
+  ASSERT_TRUE(have_succeeded("sweep", 6)) << world_.log_tail();
+  EXPECT_EQ(pods_there(), there);
+  mark(false);
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_GT(pods_there(), there);
+  EXPECT_EQ(ours().front().status.starts, 1);
+  EXPECT_EQ(successes(world_), once_each(12));
+  expect_no_violations(world_);
+}
+
+// No place is left: when its last pods have ended, what remains runs on another node, and that is
+// no failure. A leader that comes meanwhile does the same.
+TEST_F(FollowersTest, GoElsewhereWhenAllTheirNodesAreCordoned) {
+  create(sweep("sweep", 2, 8, "10s"));
+  ASSERT_TRUE(have_succeeded("sweep", 2)) << world_.log_tail();
+  const std::string node = *world_.pods().front().spec.node_name;
+  ASSERT_TRUE(
+      world_.client().patch<kube::Node>({"", node}, {{"spec", {{"unschedulable", true}}}}).ok());
+  world_.run_for(world_.tick);
+  const auto pods_there = [&] {
+    return std::ranges::count_if(world_.pods(),
+                                 [&](const kube::Pod& pod) { return pod.spec.node_name == node; });
+  };
+  const auto there = pods_there();
+  world_.run_for(seconds{3});
+  world_.restart_operator();
+  ASSERT_TRUE(ends("sweep")) << world_.log_tail();
+  EXPECT_LE(pods_there(), there);
+  EXPECT_EQ(get("sweep").status.succeeded, 8);
+  EXPECT_EQ(get("sweep").status.failed, 0);
+  EXPECT_EQ(ours().front().status.starts, 2);
+  EXPECT_EQ(successes(world_), once_each(8));
+  expect_no_violations(world_);
+}
+
 // The batch group promises no index in this mode, so programs must not see one. We still count by
 // index: the label kubegang.io/task is ours.
 TEST_F(FollowersTest, NeedNoIndexes) {
