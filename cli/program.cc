@@ -32,7 +32,7 @@ struct Commands {
   ShareOptions share;
   SimulateOptions simulate;
   std::vector<std::string> jobs;
-  std::vector<std::string> imports;  // files
+  ImportOptions import;
   // Uses the session; empty if no cluster is needed.
   std::function<int(const Session&)> on_cluster;
 };
@@ -221,8 +221,11 @@ void add_import(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("import", "Translate slurm.conf and sacctmgr's files to YAML.");
   command
-      .add_option("FILE", commands.imports, "slurm.conf, or output of sacctmgr (dump, show qos -P)")
+      .add_option("FILE", commands.import.files,
+                  "slurm.conf, or output of sacctmgr (dump, show qos -P)")
       ->required();
+  command.add_flag("--strict", commands.import.strict,
+                   "exit with 2 for parameters without effect, too");
 }
 
 // A wrong command line: the sentence, the way to help, exit code 2. The second line can be copied
@@ -342,7 +345,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   }
   // Exactly one command was parsed. import is known by its files, a command on a cluster by its
   // function, and simulate is the one that is left.
-  if (!commands.imports.empty()) return run_import(commands.imports, output);
+  if (!commands.import.files.empty()) return run_import(commands.import, output);
   if (!commands.on_cluster) return run_simulate(commands.simulate, output);
   return on_session(with_session, commands.connect, commands.on_cluster, output);
 }

@@ -3,6 +3,56 @@
 #include <array>
 
 namespace slurm {
+namespace {
+
+// The list is of slurm.conf(5) and of its older versions, without the keys that change which job
+// runs where. Among them are those of power saving: in Kubernetes nodes come and go by the cluster
+// autoscaler.
+// clang-format off
+constexpr std::array<std::string_view, 179> kForeign = {
+    "AccountingStorageBackupHost", "AccountingStorageExternalHost", "AccountingStorageHost",
+    "AccountingStorageLoc", "AccountingStorageParameters", "AccountingStoragePass",
+    "AccountingStoragePort", "AccountingStorageTRES", "AccountingStorageType",
+    "AccountingStorageUser", "AccountingStoreFlags", "AccountingStoreJobComment",
+    "AcctGatherEnergyType", "AcctGatherFilesystemType", "AcctGatherInfinibandType",
+    "AcctGatherInterconnectType", "AcctGatherNodeFreq", "AcctGatherProfileType",
+    "AuthAltParameters", "AuthAltTypes", "AuthInfo", "AuthType", "BackupAddr",
+    "BackupController", "BatchStartTimeout", "BcastExclude", "BcastParameters", "CacheGroups",
+    "CheckpointType", "CliFilterPlugins", "ClusterName", "CommunicationParameters",
+    "ControlAddr", "ControlMachine", "CpuBind", "CpuFreqDef", "CpuFreqGovernors", "CredType",
+    "CryptoType", "DebugFlags", "DisableRootJobs", "EioTimeout", "Epilog", "EpilogMsgTime",
+    "EpilogSlurmctld", "EpilogTimeout", "ExtSensorsFreq", "ExtSensorsType", "FastSchedule",
+    "FederationParameters", "FirstJobId", "GetEnvTimeout", "GpuFreqDef", "GroupUpdateForce",
+    "GroupUpdateTime", "HashPlugin", "HealthCheckInterval", "HealthCheckNodeState",
+    "HealthCheckProgram", "Hidden", "InactiveLimit", "InteractiveStepOptions",
+    "JobAcctGatherFrequency", "JobAcctGatherParams", "JobAcctGatherType", "JobCheckpointDir",
+    "JobCompHost", "JobCompLoc", "JobCompParams", "JobCompPass", "JobCompPassScript",
+    "JobCompPort", "JobCompType", "JobCompUser", "JobContainerType", "JobCredentialPrivateKey",
+    "JobCredentialPublicCertificate", "JobFileAppend", "KeepAliveTime", "KillOnBadExit",
+    "LaunchParameters", "LaunchType", "LogTimeFormat", "MailDomain", "MailProg", "MaxDBDMsgs",
+    "MaxJobId", "MaxNodeCount", "MaxStepCount", "MaxTasksPerNode", "MemLimitEnforce",
+    "MinJobAge", "MpiDefault", "MpiParams", "MsgAggregationParams", "NodeFeaturesPlugins",
+    "PluginDir", "PlugStackConfig", "PowerDownOnIdle", "PowerParameters", "PowerPlugin",
+    "PrEpParameters", "PrEpPlugins", "PrivateData", "ProctrackType", "Prolog",
+    "PrologEpilogTimeout", "PrologFlags", "PrologSlurmctld", "PrologTimeout",
+    "PropagatePrioProcess", "PropagateResourceLimits", "PropagateResourceLimitsExcept",
+    "RebootProgram", "ReconfigFlags", "ResumeFailProgram", "ResumeProgram", "ResumeRate",
+    "ResumeTimeout", "ReturnToService", "RoutePlugin", "SallocDefaultCommand",
+    "SbcastParameters", "SchedulerAuth", "SchedulerPort", "SchedulerRootFilter",
+    "ScronParameters", "SlurmctldAddr", "SlurmctldDebug", "SlurmctldHost", "SlurmctldLogFile",
+    "SlurmctldParameters", "SlurmctldPidFile", "SlurmctldPlugstack", "SlurmctldPort",
+    "SlurmctldPrimaryOffProg", "SlurmctldPrimaryOnProg", "SlurmctldSyslogDebug",
+    "SlurmctldTimeout", "SlurmdDebug", "SlurmdLogFile", "SlurmdParameters", "SlurmdPidFile",
+    "SlurmdPort", "SlurmdSpoolDir", "SlurmdSyslogDebug", "SlurmdTimeout", "SlurmdUser",
+    "SlurmSchedLogFile", "SlurmSchedLogLevel", "SlurmUser", "SrunEpilog", "SrunPortRange",
+    "SrunProlog", "StateSaveLocation", "SuspendExcNodes", "SuspendExcParts", "SuspendExcStates",
+    "SuspendProgram", "SuspendRate", "SuspendTime", "SuspendTimeout", "SwitchParameters",
+    "SwitchType", "TaskEpilog", "TaskPluginParam", "TaskProlog", "TCPTimeout", "TLSParameters",
+    "TLSType", "TmpFS", "TrackWCKey", "TreeWidth", "UnkillableStepProgram",
+    "UnkillableStepTimeout", "UsePAM", "VSizeFactor", "WaitTime", "X11Parameters"};
+// clang-format on
+
+}  // namespace
 
 // One sentence for all features that Slurm has and kubegang does not, so that users can tell them
 // from mistakes and know what to do.
@@ -97,72 +147,9 @@ base::Status set_memory_limit(std::optional<sched::MemoryMiB>& field,
   return {};
 }
 
-// The list is of slurm.conf(5), without the keys that change which job runs where. A key that is in
-// no list is refused and not skipped, so an administrator learns which of the settings do nothing
-// here.
+// A key that is in no list is refused and not skipped, so an administrator learns which of the
+// settings do nothing here.
 bool is_foreign_key(std::string_view key) {
-  constexpr std::array<std::string_view, 62> kForeign = {"AccountingStorageEnforce",
-                                                         "AccountingStorageHost",
-                                                         "AccountingStoragePort",
-                                                         "AccountingStorageTRES",
-                                                         "AccountingStorageType",
-                                                         "AccountingStorageUser",
-                                                         "AccountingStoreFlags",
-                                                         "AuthAltTypes",
-                                                         "AuthInfo",
-                                                         "AuthType",
-                                                         "ClusterName",
-                                                         "ControlAddr",
-                                                         "ControlMachine",
-                                                         "CredType",
-                                                         "CryptoType",
-                                                         "DebugFlags",
-                                                         "Epilog",
-                                                         "EpilogSlurmctld",
-                                                         "FirstJobId",
-                                                         "HealthCheckInterval",
-                                                         "HealthCheckProgram",
-                                                         "InactiveLimit",
-                                                         "JobAcctGatherFrequency",
-                                                         "JobAcctGatherParams",
-                                                         "JobAcctGatherType",
-                                                         "JobCompHost",
-                                                         "JobCompLoc",
-                                                         "JobCompType",
-                                                         "LaunchParameters",
-                                                         "MailProg",
-                                                         "MaxArraySize",
-                                                         "MaxJobCount",
-                                                         "MinJobAge",
-                                                         "MpiDefault",
-                                                         "MpiParams",
-                                                         "PlugStackConfig",
-                                                         "PluginDir",
-                                                         "PrivateData",
-                                                         "ProctrackType",
-                                                         "Prolog",
-                                                         "PrologFlags",
-                                                         "PropagateResourceLimits",
-                                                         "PropagateResourceLimitsExcept",
-                                                         "RebootProgram",
-                                                         "ReturnToService",
-                                                         "SlurmUser",
-                                                         "SlurmctldDebug",
-                                                         "SlurmctldHost",
-                                                         "SlurmctldLogFile",
-                                                         "SlurmctldParameters",
-                                                         "SlurmctldPidFile",
-                                                         "SlurmctldPort",
-                                                         "SlurmctldTimeout",
-                                                         "SlurmdDebug",
-                                                         "SlurmdLogFile",
-                                                         "SlurmdParameters",
-                                                         "SlurmdPidFile",
-                                                         "SlurmdPort",
-                                                         "SlurmdSpoolDir",
-                                                         "SlurmdTimeout",
-                                                         "StateSaveLocation",
-                                                         "Waittime"};
   for (const std::string_view foreign : kForeign) {
     if (same_word(foreign, key)) return true;
   }

@@ -45,11 +45,10 @@ base::Status absent_feature(T&, std::string_view key, std::string_view value) {
   return not_supported(std::string{key} + "=" + std::string{value});
 }
 
-// How the message about a key that no table has begins.
-inline constexpr std::string_view kUnknownKey = "key of ";
-// Returns true if a reader of keys failed because its table does not have the key.
+// Returns true if a reader of keys failed because its table does not have the key. Such an error
+// has a code of its own.
 inline bool is_unknown_key(const base::Error& error) {
-  return std::string_view{error.message}.substr(0, kUnknownKey.size()) == kUnknownKey;
+  return error.code == base::Code::kNotFound;
 }
 
 // Keys that every slurm.conf has and that do not concern scheduling.
@@ -69,7 +68,9 @@ base::Status apply_keys(T& target, std::span<const KeyValue> keys,
     if (found == nullptr) {
       std::vector<std::string_view> names;
       for (const ConfKey<T>& row : table) names.push_back(row.name);
-      return unknown_word(std::string{kUnknownKey} + std::string{where}, key.key, names);
+      base::Error error = unknown_word("key of " + std::string{where}, key.key, names);
+      error.code = base::Code::kNotFound;
+      return error;
     }
     // The action gets the table's spelling, so messages name the key as Slurm's manual does.
     const base::Status status = found->action(target, found->name, key.value);

@@ -15,12 +15,13 @@ namespace {
 
 using sched::ClusterParameters;
 
-// Only whole nodes (linear) and parts of nodes (cons_tres). select/cons_res, the older form of
-// cons_tres, was removed from Slurm and is refused as an unknown word.
+// Whole nodes (linear) and parts of nodes (cons_tres). select/cons_res is what cons_tres succeeded:
+// it takes the same parameters and gives the same CPUs and memory.
 base::Status select_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.select, key, value,
                 {{"select/linear", sched::SelectType::kLinear},
-                 {"select/cons_tres", sched::SelectType::kConsTres}});
+                 {"select/cons_tres", sched::SelectType::kConsTres},
+                 {"select/cons_res", sched::SelectType::kConsTres}});
 }
 
 // With sched/builtin only the main pass starts jobs, in the order of the queue; with sched/backfill
@@ -111,6 +112,41 @@ constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "b
                                                         "max_rpc_cnt",        "max_sched_time",
                                                         "sched_min_interval", "salloc_wait_nodes"};
 
+// Options of slurm.conf(5) that decide which job starts, or how, and are missing here.
+constexpr std::array<std::string_view, 33> kMissing = {"allow_zero_lic",
+                                                       "assoc_limit_continue",
+                                                       "assoc_limit_stop",
+                                                       "bb_array_stage_cnt",
+                                                       "default_gbytes",
+                                                       "defer_batch",
+                                                       "delay_boot",
+                                                       "disable_hetjob_steps",
+                                                       "disable_job_shrink",
+                                                       "enable_hetjob_steps",
+                                                       "enable_user_top",
+                                                       "extra_constraints",
+                                                       "Ignore_NUMA",
+                                                       "ignore_prefer_validation",
+                                                       "kill_invalid_depend",
+                                                       "max_array_tasks",
+                                                       "max_depend_depth",
+                                                       "max_script_size",
+                                                       "max_submit_line_size",
+                                                       "max_switch_wait",
+                                                       "no_backup_scheduling",
+                                                       "no_env_cache",
+                                                       "nohold_on_prolog_fail",
+                                                       "pack_serial_at_end",
+                                                       "permit_job_expansion",
+                                                       "reduce_completing_frag",
+                                                       "requeue_on_resume_failure",
+                                                       "spec_cores_first",
+                                                       "step_retry_count",
+                                                       "step_retry_time",
+                                                       "time_min_as_soft_limit",
+                                                       "topo_optional",
+                                                       "whole_hetjob"};
+
 // One option of the list: an old spelling of PreemptParameters, a throttle, an option of the queue,
 // or, with "bf_" in front, an option of backfill. Unknown ones are refused rather than ignored: an
 // administrator who moves a configuration here must learn about every option that has no effect.
@@ -125,6 +161,9 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
     if (same_word(name, throttle)) return {};
   }
   const std::string what = std::string{key} + " " + std::string{name};
+  for (const std::string_view missing : kMissing) {
+    if (same_word(name, missing)) return not_supported(what);
+  }
   sched::QueueParameters& queue = c.queue;
   if (same_word(name, "defer")) return set_flag(queue.defer, key, option, value);
   if (same_word(name, "default_queue_depth")) {

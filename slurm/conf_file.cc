@@ -34,9 +34,9 @@ std::vector<KeyValue> with_defaults(const std::vector<KeyValue>& defaults, const
 
 // "NodeName=DEFAULT …" says what the lines behind it have unless they say otherwise; several such
 // lines add up. Keys are applied in order, so the line's own come last and win. Returns false if
-// the line is an ordinary one. Unlike Slurm's other words, DEFAULT must be in upper case.
+// the line is an ordinary one.
 bool take_default(std::vector<KeyValue>& defaults, const Line& line) {
-  if (line.keys.front().value != "DEFAULT") return false;
+  if (!same_word(line.keys.front().value, "DEFAULT")) return false;
   defaults.insert(defaults.end(), line.keys.begin() + 1, line.keys.end());
   return true;
 }
@@ -98,6 +98,11 @@ base::Result<SlurmConf> read_slurm_conf(std::string_view text) {
   std::vector<KeyValue> cluster;
   for (const Line& line : read.lines) {
     if (begins_with(line, "NodeName") || begins_with(line, "PartitionName")) continue;
+    if (begins_with(line, kIncludeKey)) {  // the text comes without a directory
+      return at(line.number, base::invalid_argument("include " + line.keys.front().value +
+                                                    ": is not followed here; write its lines "
+                                                    "in its place"));
+    }
     for (const KeyValue& key : line.keys) {
       if (is_foreign_key(key.key)) continue;
       cluster.push_back(key);

@@ -16,30 +16,86 @@ namespace {
 // 3. `sacctmgr --parsable2 show`: a line of titles, then lines of values, with '|' between them.
 // The readers of keys (conf.h) see none of these forms: they get keys and values.
 
-// Calls visit(number, line) for each line, trimmed.
+// Calls visit(number, line) for each line.
 template <typename Visit>
 void for_each_line(std::string_view text, const Visit& visit) {
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = text.find('\n');
-    visit(number, trim(text.substr(0, end)));
+    visit(number, text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
   }
 }
 
-// Words of key=value. A word without "=" is refused: in slurm.conf that is an Include, which this
-// reader of one text cannot follow, or a mistake.
-base::Result<std::vector<KeyValue>> read_keys(const std::string& line) {
-  const base::Result<std::vector<std::string>> words = split_words(line);
-  if (!words) return words.error();
+constexpr std::string_view kBlanks = " \t\r";
+
+// The text up to a blank, which is cut off the front of `line`.
+std::string_view take_word(std::string_view& line, std::string_view end) {
+  const std::string_view word = line.substr(0, line.find_first_of(end));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+// A backslash takes the next character as it is and vanishes.
+std::string without_escapes(std::string_view text) {
+  std::string plain;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size()) ++i;
+    plain += text[i];
+  }
+  return plain;
+}
+
+// A value begins after "=" and blanks. It is in double quotes or ends at a blank.
+base::Result<std::string> take_value(std::string_view& line) {
+  if (!line.starts_with('"')) return without_escapes(take_word(line, kBlanks));
+  const std::size_t end = line.find('"', 1);
+  if (end == std::string_view::npos) {
+    return base::invalid_argument(in_quotes(line) + ": the quote \" is not closed");
+  }
+  const std::string_view value = line.substr(1, end - 1);
+  line.remove_prefix(end + 1);
+  return without_escapes(value);
+}
+
+// "Key=value Key = value". SOURCE: Slurm's parse_config.c, keyvalue_pattern: a key is letters,
+// digits, '_' and '.', and blanks may stand on both sides of the "=". A word without "=" is
+// refused, but for "include FILE", which becomes the key Include.
+base::Result<std::vector<KeyValue>> read_keys(std::string_view line) {
   std::vector<KeyValue> keys;
-  for (const std::string& word : *words) {
-    const auto [key, value] = split_option(word);
-    if (key.empty() || key.size() == word.size()) {
-      return base::invalid_argument(in_quotes(word) + ": not key=value");
+  const auto skip_blanks = [&] {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  };
+  for (skip_blanks(); !line.empty(); skip_blanks()) {
+    const std::string_view key = take_word(line, " \t\r=");
+    skip_blanks();
+    if (keys.empty() && same_word(key, kIncludeKey) && !line.empty() && !line.starts_with('=')) {
+      keys.push_back({std::string{kIncludeKey}, std::string{take_word(line, kBlanks)}});
+      return keys;
     }
-    keys.push_back({std::string{key}, std::string{value}});
+    const bool is_key = !key.empty() && std::all_of(key.begin(), key.end(), [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '_' || c == '.';
+    });
+    if (!is_key || !line.starts_with('=')) {
+      return base::invalid_argument(in_quotes(key) + ": not key=value");
+    }
+    line.remove_prefix(1);
+    skip_blanks();
+    base::Result<std::string> value = take_value(line);
+    if (!value) return value.error();
+    keys.push_back({std::string{key}, std::move(*value)});
   }
   return keys;
+}
+
+// Cuts the comment off: it begins at a '#' that has no backslash before it.
+std::string_view without_comment(std::string_view line) {
+  bool escaped = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#' && !escaped) return line.substr(0, i);
+    escaped = line[i] == '\\' && !escaped;
+  }
+  return line;
 }
 
 // The parts between ':' outside quotes, without the quotes. sacctmgr quotes values that hold its
@@ -82,9 +138,11 @@ std::optional<DumpLine> read_dump_line(std::size_t number, std::string_view text
 
 // A line that is continued counts by the number of its first line, which is where a user looks for
 // a mistake in it. A line that cannot be read does not stop the others, so that a caller can report
-// all mistakes at once. Three rules of slurm.conf(5) decide the order of the steps for each line:
-// 1. '#' begins a comment, wherever it stands. Quotes do not protect it.
-// 2. A backslash at the end of what is left joins the next line, with a blank between them.
+// all mistakes at once. Three rules of Slurm's reader decide the order of the steps for each line
+// (SOURCE: parse_config.c, _get_next_line):
+// 1. '#' begins a comment, wherever it stands. Quotes do not protect it, a backslash does.
+// 2. A backslash at the end of what is left joins the next line, with nothing between them: a value
+//    may go on there.
 // 3. Only a whole line is split into words, because quotes may span a continuation.
 ConfLines read_conf_lines(std::string_view text) {
   ConfLines read;
@@ -100,16 +158,13 @@ ConfLines read_conf_lines(std::string_view text) {
   };
   for_each_line(text, [&](std::size_t number, std::string_view line) {
     // The comment goes first, so that a backslash in it continues nothing.
-    line = trim(line.substr(0, line.find('#')));
+    line = without_comment(line);
+    line = line.substr(0, line.find_last_not_of(kBlanks) + 1);
     if (joined.empty()) first = number;
-    const bool continued = !line.empty() && line.back() == '\\';
+    const bool continued = line.ends_with('\\');
     if (continued) line.remove_suffix(1);
     joined.append(line);
-    if (continued) {
-      joined += ' ';
-    } else {
-      end_line();
-    }
+    if (!continued) end_line();
   });
   if (!joined.empty()) end_line();  // nothing follows the last line's backslash
   return read;
@@ -119,6 +174,7 @@ ConfLines read_conf_lines(std::string_view text) {
 DumpLines read_dump_lines(std::string_view text) {
   DumpLines read;
   for_each_line(text, [&](std::size_t number, std::string_view line) {
+    line = trim(line);
     if (line.empty() || line.front() == '#') return;
     std::optional<DumpLine> one = read_dump_line(number, line);
     if (one) {
@@ -136,6 +192,7 @@ ConfLines read_parsable_lines(std::string_view text) {
   ConfLines read;
   std::vector<std::string> titles;
   for_each_line(text, [&](std::size_t number, std::string_view line) {
+    line = trim(line);
     if (line.empty()) return;
     const std::vector<std::string> values = split(line, '|');
     if (titles.empty()) {

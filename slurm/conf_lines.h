@@ -10,6 +10,9 @@
 
 namespace slurm {
 
+// The key of a line "include FILE", whose value is the file.
+inline constexpr std::string_view kIncludeKey = "Include";
+
 // `keys` is not empty.
 struct ConfLine {
   std::size_t number = 0;  // of its first line in the file, from 1

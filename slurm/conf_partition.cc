@@ -135,12 +135,12 @@ base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
   return status;
 }
 
-// A count that may be UNLIMITED; nullopt is no limit. The field is reset first, so that a DEFAULT
-// line's number can be taken back.
+// A count that may be UNLIMITED or INFINITE; nullopt is no limit. The field is reset first, so that
+// a DEFAULT line's number can be taken back.
 template <std::optional<int> PartitionConfig::*field>
 base::Status count_key(PartitionConfig& p, std::string_view key, std::string_view value) {
   p.*field = std::nullopt;
-  if (same_word(value, "UNLIMITED")) return {};
+  if (same_word(value, "UNLIMITED") || same_word(value, "INFINITE")) return {};
   const base::Result<std::int64_t> read = parse_integer(key, value, {.min = 0});
   if (read) p.*field = static_cast<int>(*read);
   return read.status();
@@ -224,7 +224,7 @@ base::Result<sched::PartitionConfig> read_partition_keys(std::span<const KeyValu
     partition.nodes.assign(all_nodes.begin(), all_nodes.end());
     return partition;
   }
-  base::Result<std::vector<std::string>> names = expand_hostlist(nodes);
+  base::Result<std::vector<std::string>> names = expand_node_list(nodes);
   if (!names) return names.error().with_context("partition " + partition.name + ": Nodes");
   partition.nodes = std::move(names).value();
   return partition;

@@ -68,11 +68,12 @@ base::Status flags(PriorityParameters& p, std::string_view key, std::string_view
     bool PriorityParameters::*field;
     bool set_to;
   };
-  constexpr std::array<Flag, 10> kFlags = {
+  constexpr std::array<Flag, 11> kFlags = {
       {{"ACCRUE_ALWAYS", &PriorityParameters::accrue_always, true},
        {"CALCULATE_RUNNING", &PriorityParameters::calculate_running, true},
        {"INCR_ONLY", &PriorityParameters::increase_only, true},
        {"MAX_TRES", &PriorityParameters::max_tres, true},
+       {"FAIR_TREE", &PriorityParameters::fair_tree, true},  // a flag of old versions
        {"NO_FAIR_TREE", &PriorityParameters::fair_tree, false},
        {"NO_NORMAL_ASSOC", &PriorityParameters::normal_assoc, false},
        {"NO_NORMAL_PART", &PriorityParameters::normal_partition, false},

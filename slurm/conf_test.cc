@@ -113,10 +113,10 @@ TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
 // that is accepted runs a cluster by other rules than its administrator wrote.
 TEST(ClusterKeys, RefusesWithASentence) {
   const std::vector<std::pair<Keys, std::string>> cases = {
-      // Selectors: one that was removed from Slurm; cons_tres with two units or none; linear with
-      // any.
-      {{{"SelectType", "select/cons_res"}},
-       "SelectType \"select/cons_res\": unknown; allowed are select/linear and select/cons_tres"},
+      // Selectors: one that does not exist; cons_tres with two units or none; linear with any.
+      {{{"SelectType", "select/cray"}},
+       "SelectType \"select/cray\": unknown; allowed are select/linear, select/cons_tres and "
+       "select/cons_res"},
       {{{"SelectTypeParameters", "CR_Core,CR_CPU"}},
        "SelectTypeParameters \"CR_Core,CR_CPU\": say one of CR_CPU, CR_Core and CR_Socket"},
       {{{"SelectTypeParameters", "CR_LLN"}},
@@ -465,7 +465,7 @@ TEST(SlurmConf, NamesTheLine) {
   EXPECT_EQ(read_slurm_conf("NodeName=n1\nPartitionName=p State=OPEN\n").error().message,
             "line 2: State \"OPEN\": unknown; allowed are UP, DOWN, DRAIN and INACTIVE");
   EXPECT_EQ(read_slurm_conf("Include other.conf\n").error().message,
-            "line 1: \"Include\": not key=value");
+            "line 1: include other.conf: is not followed here; write its lines in its place");
 }
 
 }  // namespace

@@ -277,6 +277,24 @@ base::Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   return Reader{text}.read();
 }
 
+// Each run of separators outside brackets becomes one comma.
+base::Result<std::vector<std::string>> expand_node_list(std::string_view text) {
+  std::string plain;
+  int depth = 0;
+  bool separated = false;
+  for (const char c : text) {
+    depth += c == '[' ? 1 : c == ']' ? -1 : 0;
+    if (depth == 0 && (c == ',' || c == ' ' || c == '\t')) {
+      separated = true;
+      continue;
+    }
+    if (separated && !plain.empty()) plain += ',';
+    separated = false;
+    plain += c;
+  }
+  return expand_hostlist(plain);
+}
+
 // 1. Sort in natural order and drop repetitions, so that equal sets have equal texts.
 // 2. Join neighbors that differ in one number into one group of ranges. A single name is written as
 //    it is: users compare what a status shows with the names of their nodes.

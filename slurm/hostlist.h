@@ -25,6 +25,10 @@ inline constexpr std::size_t kHostNameBytesMax = 253;  // a DNS name (RFC 1035)
 // is wrong and what was expected. Cost: the length of the result.
 base::Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
+// The same for a list of slurm.conf, where blanks separate too and a separator too many, as in
+// "n1,n2,", does not count.
+base::Result<std::vector<std::string>> expand_node_list(std::string_view text);
+
 // The shortest hostlist that this writer knows: names in natural order (base::natural_less),
 // repetitions dropped, neighbors that differ in one number joined: "r1n[1-2],r2n1". expand_hostlist
 // of it gives exactly the sorted names, unless it is longer than kHostlistBytesMax. REQUIRES: names

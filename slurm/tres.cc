@@ -69,11 +69,22 @@ base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::st
 }
 
 // The weight multiplies the job's part of the partition's total (R9.3), so it has no unit and
-// memory takes no suffix.
+// memory takes no suffix. Slurm's are decimal numbers. Priorities are whole ones: a fraction would
+// add less than 1 to any of them, so it must be zero.
 base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::string_view text) {
-  return parse_each<sched::TresWeights>(what, text, [&](sched::Tres, std::string_view value) {
-    return parse_integer(what, value, {.min = 0, .max = kUint32Max});
-  });
+  return parse_each<sched::TresWeights>(
+      what, text, [&](sched::Tres, std::string_view value) -> base::Result<std::int64_t> {
+        const std::size_t point = value.find('.');
+        if (point != std::string_view::npos &&
+            value.find_first_not_of('0', point + 1) != std::string_view::npos) {
+          const base::Result<std::int64_t> decimal = parse_millionths(what, value);
+          if (!decimal) return decimal;
+          return base::invalid_argument(std::string{what} + " " + in_quotes(value) +
+                                        ": must be a whole number; the fraction adds less than 1 "
+                                        "to a priority");
+        }
+        return parse_integer(what, value.substr(0, point), {.min = 0, .max = kUint32Max});
+      });
 }
 
 // Without floating point, so that a weight is the same number on every machine. Digits behind the
@@ -99,8 +110,8 @@ base::Result<std::int64_t> parse_millionths(std::string_view what, std::string_v
 }
 
 // Memory=0.25G is a quarter of a unit for each GiB. Memory is counted in MiB, so the weight for a
-// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB. The part that a division cuts off
-// is below a millionth per MiB.
+// MiB is 1/1024 of that for a GiB, and 1024 times that for a KiB. It is rounded to the nearest
+// millionth, as the operator rounds the weight of a Partition.
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text) {
   return parse_each<sched::TresWeights>(
@@ -120,7 +131,7 @@ base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
         }
         const base::Result<std::int64_t> weight = parse_millionths(what, value);
         if (!weight) return weight.error();
-        return *weight * multiply / divide;
+        return (*weight * multiply + divide / 2) / divide;
       });
 }
 

@@ -787,6 +787,24 @@ TEST_F(ClusterCommands, ImportRefusesTextThatIsNotUtf8) {
   EXPECT_EQ(ran.err, "kubectl-gang import: " + path + ": line 2: must be UTF-8\n");
 }
 
+// A script must notice that a partition is missing without reading the remarks. Parameters without
+// effect are in every file, so they count on request only.
+TEST_F(ClusterCommands, ImportExitsWithTwoIfAnObjectIsLeftOut) {
+  const std::string path = testing::TempDir() + "/conf" + std::to_string(::getpid());
+  const auto code = [&](const std::string& text, std::vector<std::string> arguments) {
+    std::ofstream{path} << text;
+    arguments.push_back(path);
+    return run(arguments).code;
+  };
+  const std::string fine = "ClusterName=c\nNodeName=n1\nPartitionName=p\n";
+  EXPECT_EQ(code(fine, {"import", "--strict"}), kExitOk);
+  EXPECT_EQ(code(fine + "CompleteWait=9\n", {"import"}), kExitOk);
+  EXPECT_EQ(code(fine + "CompleteWait=9\n", {"import", "--strict"}), 2);
+  EXPECT_EQ(code(fine + "PartitionName=q Nodes=n_1\n", {"import"}), 2);
+  EXPECT_EQ(code(fine + "include other.conf\n", {"import"}), 2);
+  std::filesystem::remove(path);
+}
+
 // So that scripts can tell a wrong call from a cluster that refuses (1). Help fits a terminal of 80
 // columns.
 TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {

@@ -183,7 +183,10 @@ void fuzz_import(std::string_view input) {
     if (end == std::string_view::npos) break;
     input.remove_prefix(end + 1);
   }
-  const Imported imported = import_slurm(files);
+  const ReadInclude none = [](const std::string&) -> base::Result<std::string> {
+    return base::invalid_argument("is not there");
+  };
+  const Imported imported = import_slurm(files, none);
   for (const std::string& remark : imported.remarks) {
     CHECK(remark.starts_with("f") && remark.find('\n') == std::string::npos, remark);
   }

@@ -94,9 +94,14 @@ PartitionName=Debug_Q Nodes=ALL PriorityTier=10 OverSubscribe=FORCE:1 QOS=high \
 PartitionName=none Nodes=
 )";
 
+// No file but those that are given.
+base::Result<std::string> none(const std::string& path) {
+  return base::Error{base::Code::kNotFound, "read " + path + ": No such file or directory"};
+}
+
 // One file of this text.
 Imported import_text(const std::string& name, const std::string& text) {
-  return import_slurm({{name, text}});
+  return import_slurm({{name, text}}, none);
 }
 
 // Compared after the operator's translation: what the scheduler is told must be what Slurm's is
@@ -135,6 +140,8 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_EQ(batch.over_subscribe, sched::OverSubscribe::kForce);
   EXPECT_EQ(batch.default_memory.per_cpu, sched::MemoryMiB{2000});
   ASSERT_NE(applied.partition("debug-q"), nullptr);
+  EXPECT_EQ(applied.partition("debug-q")->metadata.annotations.at("kubegang.io/slurm-name"),
+            "Debug_Q");
   const kube::PartitionSpec& debug = applied.partition("debug-q")->spec;
   // ALL are the nodes of all NodeName lines.
   EXPECT_EQ(debug.nodes.hostlist, "gpu[1-2],n[1-4]");
@@ -145,26 +152,169 @@ TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {
   EXPECT_THAT(imported.yaml, StartsWith("# Nodes, by Slurm's names: gpu[1-2],n[1-4]\n"));
 }
 
-// Nothing is dropped in silence: each key that is left out has a remark. Of a line that is
-// continued the first one is named: an administrator goes through the file with these remarks.
-TEST(Import, TellsWhatItCannotTranslateLineByLine) {
+// Nothing is dropped in silence: each key that is left out has a remark, those that lose most come
+// first. What is not about scheduling is counted. Of a line that is continued the first one is
+// named: an administrator goes through the file with these remarks.
+TEST(Import, TellsWhatItCannotTranslateWorstFirst) {
   const Imported imported = import_text("slurm.conf", kConf);
   EXPECT_THAT(
       imported.remarks,
-      ElementsAre("slurm.conf:2: ClusterName=deep: is not about scheduling",
-                  "slurm.conf:3: SlurmctldHost=head: is not about scheduling",
-                  "slurm.conf:10: SchedulerParameters=default_queue_depth=50: kubegang has no such "
-                  "parameter",
-                  HasSubstr("slurm.conf:19: PriorityFlags=DEPTH_OBLIVIOUS: "),
-                  HasSubstr("slurm.conf:20: GresTypes=gpu: "),
-                  "slurm.conf:23: AllowGroups=staff: kubegang has no such parameter",
+      ElementsAre("slurm.conf:26: QOS=high: no file has this QOS; it is made without limits",
+                  "slurm.conf:28: PartitionName=none: is left out: it has no nodes",
+                  HasSubstr("slurm.conf:23: AllowGroups=staff: becomes allow.namespaces (staff)"),
+                  "slurm.conf:10: SchedulerParameters=default_queue_depth=50: has no counterpart; "
+                  "Slurm's default holds",
+                  "slurm.conf:19: PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out",
+                  "slurm.conf:20: GresTypes=gpu: not supported yet; leave it out",
+                  "slurm.conf:22: Gres=gpu:4: not supported yet: devices of nodes are not counted",
                   HasSubstr("slurm.conf:26: \"Debug_Q\": is named \"debug-q\" here"),
-                  HasSubstr("slurm.conf:26: QOS=high: no file has this QOS"),
-                  "slurm.conf:28: PartitionName=none: is left out: it has no nodes"));
+                  "slurm.conf: 2 parameters are not about scheduling",
+                  "slurm.conf: 2 of 3 partitions are imported; 2 left out; 1 about access; 4 "
+                  "parameters without effect"));
+  EXPECT_TRUE(imported.object_lost && imported.setting_lost);
 }
 
-// Five wrong lines among good ones: an Include, a hostlist, and three values. Everything else must
-// still be imported.
+// Lines of files as people have them, each with the Partition's spec that the operator reads, and
+// the only remark besides the summary, if there is one.
+struct RealLine {
+  const char* conf;
+  const char* spec;
+  const char* remark = "";
+};
+TEST(Import, ReadsRealFilesAsSlurmDoes) {
+  const std::vector<RealLine> lines = {
+      // Blanks around "="; a value that goes on in the next line, without a blank between.
+      {"NodeName = n1\nPartitionName = p Nodes = n1 Default= YES\n",
+       R"({"nodes":{"hostlist":"n1"},"default":true})"},
+      {"NodeName=n[1-2]\nPartitionName=p \\\n  Nodes=\\\nn1,\\  \nn2,\n",
+       R"({"nodes":{"hostlist":"n[1-2]"}})"},
+      {"NodeName=n1\nPartitionName=p Nodes=n1 TRESBillingWeights=\"CPU=1.0,Mem=1.0G\"\n",
+       R"({"nodes":{"hostlist":"n1"},"billingWeights":{"milliPerCPU":1000,"milliPerGiB":1000}})"},
+      {"NodeName=n1\nPartitionName=p TRESBillingWeights=Mem=0.1G\n",
+       R"({"nodes":{"hostlist":"n1"},"billingWeights":{"milliPerGiB":100}})"},
+      // Sets of nodes, by feature and by name; the lines may stand behind those that use them.
+      {"PartitionName=p Nodes=big,n4\nNodeSet=big Feature=ib\nNodeName=n[1-2] Feature=a,ib\n"
+       "NodeName=n[3-4]\n",
+       R"({"nodes":{"hostlist":"n[1-2,4]"}})"},
+      {"NodeName=q-[1-2]\nNodeSet=q_all Nodes=q-1,q-2\nPartitionName=p Nodes=q_all\n",
+       R"({"nodes":{"hostlist":"q-[1-2]"}})"},
+      {"NodeName=n1\nPartitionName=default MaxTime=10\nPartitionName=p MaxNodes=INFINITE\n",
+       R"({"nodes":{"hostlist":"n1"},"limits":{"maxTime":"10m"}})"},
+      {"SelectType=select/cons_res\nPriorityFlags=FAIR_TREE\nNodeName=n1\nPartitionName=p\n",
+       R"({"nodes":{"hostlist":"n1"}})"},
+      {"NodeName=n1\nPartitionName=p MaxTime=60 DefaultTime=24:00:00\n",
+       R"({"nodes":{"hostlist":"n1"},"limits":{"maxTime":"1h"}})",
+       "s:2: DefaultTime: is above MaxTime and is dropped, as Slurm does"},
+      {"NodeName=n1\nPartitionName=a Default=YES\nPartitionName=p Default=YES\n",
+       R"({"nodes":{"hostlist":"n1"},"default":true})",
+       "s:2: Default=YES: a later line makes \"p\" the default, as in Slurm"},
+      {"PriorityWeightTRES=Mem=.03\nNodeName=n1\nPartitionName=p\n",
+       R"({"nodes":{"hostlist":"n1"}})",
+       "s:1: PriorityWeightTRES \".03\": must be a whole number; the fraction adds less than 1 to "
+       "a priority"}};
+  for (const RealLine& line : lines) {
+    const Imported imported = import_text("s", line.conf);
+    const Applied applied{imported.yaml};
+    ASSERT_NE(applied.partition("p"), nullptr) << line.conf << imported.yaml;
+    EXPECT_EQ(kube::encode(*applied.partition("p"))["spec"], nlohmann::json::parse(line.spec))
+        << line.conf;
+    if (*line.remark == 0) {
+      EXPECT_EQ(imported.remarks.size(), 1U) << line.conf << imported.remarks.front();
+    } else {
+      EXPECT_THAT(imported.remarks, ElementsAre(line.remark, HasSubstr("partitions are imported")));
+    }
+    EXPECT_FALSE(imported.object_lost) << line.conf;
+  }
+}
+
+// A rule that a Partition cannot have closes it. The last value of a key counts, and so do those of
+// a DEFAULT line.
+TEST(Import, NeverOpensAPartitionThatWasClosed) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"AllowGroups=ml,Vision_Lab", R"({"allow":{"namespaces":["ml","vision-lab"]}})"},
+      {"AllowGroups=ml AllowGroups=ALL", "{}"},
+      {"AllowAccounts=phys", R"({"state":"Down"})"},
+      {"AllowAccounts=all RootOnly=NO DenyAccounts= ", "{}"},
+      {"DenyAccounts=guests", R"({"state":"Down"})"},
+      {"AllocNodes=head", R"({"state":"Down"})"},
+      {"RootOnly=YES", R"({"state":"Down"})"},
+      {"RootOnly=YES State=INACTIVE", R"({"state":"Inactive"})"},
+      {"ReqResv=YES State=DRAIN", R"({"state":"Down"})"},
+      {"State=CLOSED", R"({"state":"Down"})"}};
+  for (const auto& [keys, want] : cases) {
+    for (const bool by_default : {false, true}) {
+      const Imported imported = import_text(
+          "s", "NodeName=n1\nPartitionName=" +
+                   (by_default ? "DEFAULT " + keys + "\nPartitionName=p" : "p " + keys) + "\n");
+      const Applied applied{imported.yaml};
+      ASSERT_NE(applied.partition("p"), nullptr) << keys;
+      nlohmann::json spec = kube::encode(*applied.partition("p"))["spec"];
+      spec.erase("nodes");
+      EXPECT_EQ(spec, nlohmann::json::parse(want)) << keys;
+      EXPECT_EQ(imported.setting_lost, want != "{}") << keys;
+    }
+  }
+}
+
+// Nodes that cannot be read must not become all nodes.
+TEST(Import, APartitionWhoseNodesCannotBeReadIsLeftOut) {
+  const Imported imported = import_text("s", "NodeName=n1\nPartitionName=p Nodes=n[1-\n");
+  EXPECT_TRUE(Applied{imported.yaml}.partitions.empty());
+  EXPECT_TRUE(imported.object_lost);
+  EXPECT_THAT(imported.remarks.front(), StartsWith("s:2: PartitionName=p: is left out: Nodes: "));
+}
+
+// Nodes are not objects of ours. Their features and weights are labels, and a drained one is
+// cordoned: the commands stand above the YAML.
+TEST(Import, SaysWhatNodeLinesBecome) {
+  const Imported imported = import_text(
+      "s",
+      "NodeName=DEFAULT Weight=10\n"
+      "NodeName=n[01-03,5] Gres=gpu:a100:4 Feature=ib,fast MemSpecLimit=1024 CoreSpecCount=2\n"
+      "NodeName=m1 Weight=1 State=DRAIN\nNodeName=c1 Weight=1 State=CLOUD Features=a=b\n"
+      "DownNodes=n5 State=DOWN\nPartitionName=p\n");
+  EXPECT_THAT(imported.yaml,
+              HasSubstr("# kubectl label node n{{01..03},5} kubegang.io/weight=10 ib= fast=\n"
+                        "# kubectl cordon m1 n5\n"));
+  EXPECT_THAT(imported.remarks,
+              ElementsAre(StartsWith("s:2: CoreSpecCount=2: set kubelet's systemReserved"),
+                          StartsWith("s:2: Gres=gpu:a100:4: not supported yet"),
+                          StartsWith("s:2: MemSpecLimit=1024: set kubelet's systemReserved"),
+                          StartsWith("s:4: Feature=a=b: is not a label of Kubernetes"),
+                          StartsWith("s:4: State=CLOUD: nodes that come and go"),
+                          HasSubstr("1 of 1 partitions are imported")));
+}
+
+// Relative to the file that includes; else a file of that name that was given; each file once.
+// DEFAULT lines hold beyond the files' ends, and remarks name the included file.
+TEST(Import, FollowsIncludes) {
+  const ReadInclude disk = [](const std::string& path) -> base::Result<std::string> {
+    if (path == "etc/parts/a.conf") {
+      return std::string{"PartitionName=a Nodes=n1\nCompleteWait=9\ninclude ../slurm.conf\n"};
+    }
+    return none(path);
+  };
+  const Imported imported = import_slurm(
+      {{"etc/slurm.conf",
+        "PartitionName=DEFAULT MaxTime=5\ninclude parts/a.conf\nInclude /etc/slurm/nodes.conf\n"
+        "Include missing.conf # a comment\n"},
+       {"copy/nodes.conf", "NodeName=n1\nPartitionName=b\n"}},
+      disk);
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.partitions.size(), 2U) << imported.yaml;
+  for (const kube::Partition& each : applied.partitions) {
+    EXPECT_EQ(each.spec.limits->max_time, std::chrono::minutes{5});
+  }
+  EXPECT_THAT(imported.remarks,
+              ElementsAre("etc/slurm.conf:4: include missing.conf: read etc/missing.conf: No such "
+                          "file or directory; name the file on the command line, too",
+                          "etc/parts/a.conf:2: CompleteWait=9: not supported yet; leave it out",
+                          HasSubstr("2 of 2 partitions are imported; 1 left out")));
+  EXPECT_TRUE(imported.object_lost);
+}
+
+// Five wrong lines among good ones: an Include that is not there, a hostlist, and three values.
+// Everything else must still be imported.
 TEST(Import, ALineThatCannotBeReadCostsNoOther) {
   const Imported imported = import_text("s", R"(include other.conf
 NodeName=n[1-
@@ -176,9 +326,10 @@ PartitionName=a Nodes=n[1-2] MaxTime=never
   const Applied applied{imported.yaml};
   EXPECT_EQ(applied.partitions.size(), 1U) << imported.yaml;
   EXPECT_EQ(applied.configs.size(), 1U);
-  ASSERT_EQ(imported.remarks.size(), 5U);
-  for (const char* begin : {"s:1: ", "s:2: NodeName: ", "s:4: KillWait=soon: ",
-                            "s:5: SchedulerTimeSlice=1: ", "s:6: MaxTime=never: "}) {
+  ASSERT_EQ(imported.remarks.size(), 6U);
+  for (const char* begin :
+       {"s:1: include other.conf: ", "s:2: NodeName: ", "s:4: KillWait \"soon\"",
+        "s:5: SchedulerTimeSlice \"1\"", "s:6: MaxTime \"never\""}) {
     EXPECT_THAT(imported.remarks, Contains(StartsWith(begin)));
   }
 }
@@ -253,7 +404,7 @@ TEST(Import, WhatHasNoNameIsLeftOut) {
     EXPECT_EQ(imported.yaml, "") << line;
     EXPECT_THAT(imported.remarks, Contains(StartsWith("s:2: "))) << line;
   }
-  EXPECT_THAT(import_text("s", "NodeName=n1\nPartitionName= Nodes=n1\n").remarks,
+  EXPECT_THAT(import_text("s", "NodeName=n1\nPartitionName=\"\" Nodes=n1\n").remarks,
               Contains(StartsWith("s:2: is left out: ")));
 }
 
@@ -331,12 +482,12 @@ TEST(Import, MakesATableOfQosIntoQos) {
   EXPECT_EQ(high.limits.user_tres[sched::Tres::kMemory], 100 * 1024);
   EXPECT_EQ(high.limits.user_jobs, 3);
   EXPECT_TRUE(high.no_reserve);
-  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES=gres/gpu=4: ")));
+  EXPECT_THAT(imported.remarks, ElementsAre(StartsWith("qos.txt:3: GrpTRES gres/gpu: ")));
 }
 
 // Both files at once: a partition's QOS is there. Remarks name their file.
 TEST(Import, TakesSeveralFiles) {
-  const Imported imported = import_slurm({{"slurm.conf", kConf}, {"qos.cfg", kDump}});
+  const Imported imported = import_slurm({{"slurm.conf", kConf}, {"qos.cfg", kDump}}, none);
   const Applied applied{imported.yaml};
   // Two partitions and four accounts.
   EXPECT_EQ(applied.partitions.size() + applied.accounts.size(), 6U);

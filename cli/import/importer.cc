@@ -13,9 +13,12 @@
 #include <utility>
 
 #include "cli/hostlist_field.h"
+#include "cli/import/node_lines.h"
+#include "cli/import/partition_access.h"
 #include "cli/import/remarks.h"
 #include "cli/import/spec_of.h"
 #include "cli/import/taken_keys.h"
+#include "cli/kube_name.h"
 #include "cli/yaml_text.h"
 #include "operator/translate/config_acceptance.h"
 #include "slurm/conf.h"
@@ -31,7 +34,7 @@ using slurm::KeyValue;
 using slurm::same_word;
 
 // The remark about a key that Slurm's reader takes and the API has no field for.
-constexpr std::string_view kNoField = "kubegang has no such parameter";
+constexpr std::string_view kNoField = "has no counterpart; Slurm's default holds";
 
 // Something that was read, and where: remarks about it come much later, when all files have been
 // read, and must still name its line.
@@ -58,19 +61,6 @@ CanTake comes_back(const Read& read, const Back& back) {
   };
 }
 
-// Kubernetes' names: lower case letters, digits and '-'. Two names may become one ("a_b" and
-// "a.b"); drop_illegal() finds that. "" if no character is left.
-std::string kube_name(std::string_view name) {
-  std::string result = slurm::lower_case(name);
-  for (char& c : result) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    if (!plain) c = '-';
-  }
-  const std::size_t first = result.find_first_not_of('-');
-  if (first == std::string::npos) return {};
-  return result.substr(first, result.find_last_not_of('-') - first + 1);
-}
-
 // Renames the entries of a list of names, if there is a list.
 template <typename Rename>
 void rename_all(std::optional<std::vector<std::string>>& names, const Rename& rename) {
@@ -93,35 +83,43 @@ void rename_all(std::optional<std::vector<std::string>>& names, const Rename& re
 // told.
 class Importer {
  public:
-  explicit Importer(const std::vector<ImportFile>& files) {
-    for (file_ = 0; file_ < files.size(); ++file_) {
-      names_.push_back(files[file_].name);
-      read(files[file_].text);
-    }
+  Importer(const std::vector<ImportFile>& files, const ReadInclude& read_include)
+      : files_{files}, read_include_{read_include} {
+    for (const ImportFile& file : files_) read_file(file);
   }
   Imported finish();
 
  private:
   FilePlace at(std::size_t line) const { return {file_, line}; }
   std::string named(FilePlace place, const std::string& name);
+  std::string changed_name(FilePlace place, const std::string& name, std::string result);
+  template <typename T>
+  void name_object(FilePlace place, const std::string& name, T& object);
 
   // --- files ---
+  void read_file(const ImportFile& file);
   void read(std::string_view text);
   void read_conf(std::string_view text);
+  void include(std::size_t line, const std::string& name);
   void read_dump(std::string_view text);
   void read_qos_table(std::string_view text);
   void tell_errors(const std::vector<slurm::LineError>& errors);
 
   // --- slurm.conf ---
-  void read_node_line(const slurm::ConfLine& line);
-  void read_partition_line(const slurm::ConfLine& line);
+  struct PlacedLine {
+    FilePlace place;
+    std::vector<KeyValue> keys;
+  };
+  void read_node_lines();
+  void read_partition_lines();
+  void read_partition_line(const PlacedLine& line);
+  void settle_default_partition();
   void read_cluster_lines();
 
   // --- sacctmgr ---
   void read_qos(std::size_t line, const std::string& name, const std::vector<KeyValue>& keys);
   void read_account(const slurm::DumpLine& line, const std::string& parent);
   void read_user(const slurm::DumpLine& line, const std::string& account);
-  std::vector<PlacedKey> placed(std::size_t line, const std::vector<KeyValue>& keys) const;
   // Returns the result of `read` for the name and the keys that can be taken; nullopt, and a
   // remark, if the name alone cannot be.
   template <typename Read, typename Back>
@@ -136,18 +134,24 @@ class Importer {
   void drop_illegal(std::vector<Placed<T>>& objects, const Check& check);
   void drop_refused();
 
+  void summarize(Imported& imported) const;
+
+  const std::vector<ImportFile>& files_;
+  const ReadInclude& read_include_;
+  // Each file is read once, whether it was named, included or both.
   std::size_t file_ = 0;
+  std::size_t include_depth_ = 0;
   std::vector<std::string> names_;
   Remarks remarks_;
 
   // What the files have given, before it becomes objects: accounts and users wait for each other,
   // and the cluster's keys for the last file.
-  // The first file that has a line of a slurm.conf.
+  // The first line of the first slurm.conf.
   std::optional<FilePlace> conf_place_;
-  std::vector<PlacedKey> cluster_keys_;
-  std::vector<std::string> node_names_;
+  std::vector<PlacedLine> conf_lines_;
+  NodeLines nodes_;
   std::vector<PlacedKey> partition_defaults_;
-  std::vector<slurm::ConfLine> partition_lines_;
+  std::size_t partition_lines_count_ = 0;
   std::vector<Placed<sched::AccountConfig>> account_configs_;
   struct User {
     sched::UserConfig config;
@@ -164,24 +168,39 @@ class Importer {
 
 // The name as Kubernetes can have it; a change is told.
 std::string Importer::named(FilePlace place, const std::string& name) {
-  std::string result = kube_name(name);
+  return changed_name(place, name, kube_name(name));
+}
+
+// Tells that a name is another one here.
+std::string Importer::changed_name(FilePlace place, const std::string& name, std::string result) {
   if (result != name) {
-    remarks_.add(place,
+    remarks_.add(RemarkKind::kNote, place,
                  slurm::in_quotes(name) + ": is named " + slurm::in_quotes(result) +
                      " here, because Kubernetes takes lower case letters, digits and - only");
   }
   return result;
 }
 
+// Gives an object its name, and the one that it has in Slurm if that is another.
+template <typename T>
+void Importer::name_object(FilePlace place, const std::string& name, T& object) {
+  object.metadata.name = named(place, name);
+  if (object.metadata.name != name) {
+    object.metadata.annotations.emplace(kAnnotationSlurmName, name);
+  }
+}
+
 // Lines that could not be taken apart into keys. The rest of the file is still imported.
 void Importer::tell_errors(const std::vector<slurm::LineError>& errors) {
-  for (const slurm::LineError& error : errors) remarks_.add(at(error.number), error.message);
+  for (const slurm::LineError& error : errors) {
+    remarks_.add(RemarkKind::kLost, at(error.number), error.message);
+  }
 }
 
 // The keys of one line, each with the place that a remark about it must name.
-std::vector<PlacedKey> Importer::placed(std::size_t line, const std::vector<KeyValue>& keys) const {
+std::vector<PlacedKey> placed(FilePlace place, std::span<const KeyValue> keys) {
   std::vector<PlacedKey> all;
-  for (const KeyValue& key : keys) all.push_back({at(line), key});
+  for (const KeyValue& key : keys) all.push_back({place, key});
   return all;
 }
 
@@ -193,10 +212,18 @@ auto Importer::taken(FilePlace place, const std::vector<KeyValue>& name,
     -> std::optional<std::decay_t<decltype(read(name).value())>> {
   const CanTake can_take = comes_back(read, back);
   if (const base::Status status = can_take(name); !status) {
-    remarks_.add(place, "is left out: " + status.error().message);
+    remarks_.add(RemarkKind::kLost, place, "is left out: " + status.error().message);
     return std::nullopt;
   }
   return read(take_keys(name, keys, can_take, remarks_)).value();
+}
+
+// Lines of these are no keys of the cluster.
+bool begins_other_object(std::string_view key) {
+  for (const std::string_view first : {"NodeName", "DownNodes", "NodeSet", "PartitionName"}) {
+    if (same_word(key, first)) return true;
+  }
+  return false;
 }
 
 // Returns true if Slurm knows a key of the line, so that the file is a slurm.conf. Any text with
@@ -208,8 +235,8 @@ bool is_of_slurm_conf(const slurm::ConfLine& line) {
     const auto read = slurm::read_cluster_keys(alone);
     return read.ok() || !slurm::is_unknown_key(read.error());
   };
-  const std::string& first = line.keys.front().key;
-  return same_word(first, "NodeName") || same_word(first, "PartitionName") ||
+  return begins_other_object(line.keys.front().key) ||
+         same_word(line.keys.front().key, slurm::kIncludeKey) ||
          std::any_of(line.keys.begin(), line.keys.end(), is_known);
 }
 
@@ -234,68 +261,127 @@ void Importer::read(std::string_view text) {
 
 // --- slurm.conf ---
 
-// 1. Nodes, which partitions may name as ALL, wherever their lines stand.
-// 2. Partitions, each after the DEFAULT lines before it.
-// 3. Everything else is about the cluster.
+// A text without any key that Slurm knows is told in one line. An included file is always one: it
+// may hold nothing but comments.
 void Importer::read_conf(std::string_view text) {
   const slurm::ConfLines read = slurm::read_conf_lines(text);
+  const bool is_conf =
+      include_depth_ > 0 || std::any_of(read.lines.begin(), read.lines.end(), is_of_slurm_conf);
+  if (!is_conf) {
+    remarks_.add(RemarkKind::kLost, at(1), "is neither a slurm.conf nor output of sacctmgr");
+    return;
+  }
+  if (!conf_place_) conf_place_ = at(1);
   tell_errors(read.errors);
-  if (!conf_place_ && std::any_of(read.lines.begin(), read.lines.end(), is_of_slurm_conf)) {
-    conf_place_ = at(1);
-  }
-  const auto is_of = [](const slurm::ConfLine& line, std::string_view key) {
-    return same_word(line.keys.front().key, key);
-  };
   for (const slurm::ConfLine& line : read.lines) {
-    if (is_of(line, "NodeName")) read_node_line(line);
-  }
-  for (const slurm::ConfLine& line : read.lines) {
-    if (is_of(line, "NodeName")) continue;
-    if (is_of(line, "PartitionName")) {
-      read_partition_line(line);
-      continue;
+    if (same_word(line.keys.front().key, slurm::kIncludeKey)) {
+      include(line.number, line.keys.front().value);
+    } else {
+      conf_lines_.push_back({at(line.number), line.keys});
     }
-    for (const PlacedKey& key : placed(line.number, line.keys)) cluster_keys_.push_back(key);
   }
 }
 
-// Nodes are Kubernetes' own objects; only their names matter, for partitions of ALL and for the
-// comment. So the sizes of nodes are not read: in Kubernetes the kubelet reports them. A hostlist
-// that cannot be read is told once and leaves its nodes out.
-void Importer::read_node_line(const slurm::ConfLine& line) {
-  const std::string& hostlist = line.keys.front().value;
-  if (hostlist == "DEFAULT") return;
-  const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(hostlist);
-  if (names) {
-    node_names_.insert(node_names_.end(), names->begin(), names->end());
+// The directory of a path with its "/"; "" if it has none.
+std::string directory_of(const std::string& path) {
+  return path.substr(0, path.rfind('/') + 1);
+}
+
+// The lines of the included file take the place of the line. Its path is relative to the file that
+// includes it. If it is not there, as on a machine that is not the head node, a file of that name
+// among those of the command line is taken.
+void Importer::include(std::size_t line, const std::string& name) {
+  constexpr std::size_t kDepthMax = 16;
+  const auto lost = [&](const std::string& why) {
+    remarks_.add(RemarkKind::kLost, at(line), "include " + name + ": " + why);
+  };
+  if (include_depth_ == kDepthMax) return lost("files include each other too deeply");
+  ImportFile file{name.starts_with('/') ? name : directory_of(names_[file_]) + name, {}};
+  const auto base_of = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  const auto given = std::find_if(files_.begin(), files_.end(), [&](const ImportFile& each) {
+    return base_of(each.name) == base_of(name);
+  });
+  if (given != files_.end()) {
+    file = *given;
   } else {
-    remarks_.add(at(line.number), "NodeName: " + names.error().message);
+    base::Result<std::string> text = read_include_(file.name);
+    if (!text) return lost(text.error().message + "; name the file on the command line, too");
+    file.text = std::move(*text);
   }
+  const std::size_t including = file_;
+  ++include_depth_;
+  read_file(file);
+  --include_depth_;
+  file_ = including;
+}
+
+// The rest of the line is the file's, so a file that was read before gives nothing.
+void Importer::read_file(const ImportFile& file) {
+  if (std::find(names_.begin(), names_.end(), file.name) != names_.end()) return;
+  file_ = names_.size();
+  names_.push_back(file.name);
+  include_depth_ > 0 ? read_conf(file.text) : read(file.text);
+}
+
+// Slurm settles nodes, then sets of nodes, then partitions, wherever their lines stand.
+void Importer::read_node_lines() {
+  const auto each = [this](std::string_view key, const auto& add) {
+    for (const PlacedLine& line : conf_lines_) {
+      if (same_word(line.keys.front().key, key)) (nodes_.*add)(line.place, line.keys, remarks_);
+    }
+  };
+  each("NodeName", &NodeLines::add_nodes);
+  each("DownNodes", &NodeLines::add_down);
+  each("NodeSet", &NodeLines::add_set);
+}
+
+void Importer::read_partition_lines() {
+  for (const PlacedLine& line : conf_lines_) {
+    if (same_word(line.keys.front().key, "PartitionName")) read_partition_line(line);
+  }
+  settle_default_partition();
+}
+
+// Replaces Nodes, of which the last one counts, by the names that it stands for.
+base::Status resolve_nodes(const NodeLines& nodes, std::vector<PlacedKey>& keys) {
+  std::string list = "ALL";
+  std::erase_if(keys, [&](const PlacedKey& placed) {
+    if (!same_word(placed.key.key, "Nodes")) return false;
+    list = placed.key.value;
+    return true;
+  });
+  const base::Result<std::vector<std::string>> names = nodes.resolve(list);
+  if (!names) return names.error();
+  keys.push_back({{}, {"Nodes", slurm::compress_hostlist(*names)}});
+  return {};
 }
 
 // 1. the keys of the DEFAULT lines before it, then its own, which win
 // 2. another DEFAULT line only adds to the defaults
-// 3. keys that can be taken, names of QOS as they are called here, the object
+// 3. who may use it, and its nodes
+// 4. keys that can be taken, names of QOS as they are called here, the object
 //
 // A partition without nodes is left out: the operator would accept no job for it. So is one whose
 // nodes the API server would refuse.
-void Importer::read_partition_line(const slurm::ConfLine& line) {
-  const FilePlace place = at(line.number);
+void Importer::read_partition_line(const PlacedLine& line) {
+  const FilePlace place = line.place;
   std::vector<PlacedKey> keys = partition_defaults_;
-  for (PlacedKey& key : placed(line.number, {line.keys.begin() + 1, line.keys.end()})) {
+  for (PlacedKey& key : placed(place, std::span{line.keys}.subspan(1))) {
     keys.push_back(std::move(key));
   }
-  if (line.keys.front().value == "DEFAULT") {
+  const std::string& name = line.keys.front().value;
+  if (same_word(name, "DEFAULT")) {
     partition_defaults_ = std::move(keys);
     return;
   }
-  const auto read = [this](std::span<const KeyValue> of) {
-    base::Result<sched::PartitionConfig> partition = slurm::read_partition_keys(of, node_names_);
-    if (partition) {  // a set, as the operator has it
-      partition->nodes = slurm::expand_hostlist(slurm::compress_hostlist(partition->nodes)).value();
-    }
-    return partition;
+  ++partition_lines_count_;
+  const auto leave_out = [&](const std::string& why) {
+    remarks_.add(RemarkKind::kLost, place, "PartitionName=" + name + ": is left out: " + why);
   };
+  PartitionAccess access = take_access(keys, remarks_);
+  const base::Status nodes = resolve_nodes(nodes_, keys);
+  if (!nodes) return leave_out("Nodes: " + nodes.error().message);
+  const auto read = [](std::span<const KeyValue> of) { return slurm::read_partition_keys(of, {}); };
   const auto back = [](const sched::PartitionConfig& partition) {
     return control::translate_partition(partition.name, spec_of(partition), {});
   };
@@ -303,37 +389,63 @@ void Importer::read_partition_line(const slurm::ConfLine& line) {
       taken(place, {line.keys.front()}, keys, read, back);
   if (!read_partition) return;
   sched::PartitionConfig& partition = *read_partition;
-  if (partition.nodes.empty()) {
-    remarks_.add(place, "PartitionName=" + partition.name + ": is left out: it has no nodes");
-    return;
-  }
+  if (partition.nodes.empty()) return leave_out("it has no nodes");
   if (const auto problem = hostlist_problem(slurm::compress_hostlist(partition.nodes))) {
-    remarks_.add(place, "PartitionName=" + partition.name + ": is left out: Nodes: " + *problem);
-    return;
+    return leave_out("Nodes: " + *problem);
+  }
+  if (access.namespaces) partition.allow_users = std::move(access.namespaces);
+  if (access.is_closed && partition.state != sched::PartitionState::kInactive) {
+    partition.state = sched::PartitionState::kDown;
+  }
+  if (partition.max_time && partition.default_time > partition.max_time) {
+    partition.default_time.reset();
+    remarks_.add(RemarkKind::kNote, place,
+                 "DefaultTime: is above MaxTime and is dropped, as Slurm does");
   }
   if (!partition.qos.empty()) partition.qos = named(place, partition.qos);
   for (auto* list : {&partition.allow_qos, &partition.deny_qos}) {
-    rename_all(*list, [&](const std::string& name) { return named(place, name); });
+    rename_all(*list, [&](const std::string& qos) { return named(place, qos); });
   }
   kube::Partition object;
-  object.metadata.name = named(place, partition.name);
+  name_object(place, partition.name, object);
   object.spec = spec_of(partition);
   partitions_.push_back({place, std::move(object)});
+}
+
+// The last default partition wins, as in Slurm; the operator would refuse the second.
+void Importer::settle_default_partition() {
+  const Placed<kube::Partition>* winner = nullptr;
+  for (const Placed<kube::Partition>& each : partitions_) {
+    if (each.value.spec.is_default) winner = &each;
+  }
+  for (Placed<kube::Partition>& each : partitions_) {
+    if (!each.value.spec.is_default || &each == winner) continue;
+    each.value.spec.is_default.reset();
+    remarks_.add(RemarkKind::kNote, each.place,
+                 "Default=YES: a later line makes " +
+                     slurm::in_quotes(winner->value.metadata.name) + " the default, as in Slurm");
+  }
 }
 
 // SelectType first: it decides which SelectTypeParameters there are. A slurm.conf without any key
 // about scheduling becomes a SchedulerConfig that spells out Slurm's defaults where they differ
 // from ours: gangs are off, for example. So a text that is not a slurm.conf must not become one.
 void Importer::read_cluster_lines() {
-  std::stable_partition(cluster_keys_.begin(), cluster_keys_.end(), [](const PlacedKey& placed) {
-    return same_word(placed.key.key, "SelectType");
+  std::vector<PlacedKey> keys;
+  for (const PlacedLine& line : conf_lines_) {
+    const std::string& first = line.keys.front().key;
+    if (begins_other_object(first)) continue;
+    for (PlacedKey& key : placed(line.place, line.keys)) keys.push_back(std::move(key));
+  }
+  std::stable_partition(keys.begin(), keys.end(), [](const PlacedKey& each) {
+    return same_word(each.key.key, "SelectType");
   });
   const auto back = [](const sched::ClusterParameters& cluster) {
     return control::translate_config(spec_of(cluster));
   };
   // The keys are told even if there is no object: each remark says what is wrong with its line.
   const std::vector<KeyValue> taken =
-      take_keys({}, cluster_keys_, comes_back(slurm::read_cluster_keys, back), remarks_);
+      take_keys({}, keys, comes_back(slurm::read_cluster_keys, back), remarks_);
   if (!conf_place_) return;
   kube::SchedulerConfig object;
   object.metadata.name = std::string{kube::kSchedulerConfigName};
@@ -377,11 +489,11 @@ void Importer::read_qos(std::size_t line, const std::string& name,
     return control::translate_qos(qos.name, spec_of(qos));
   };
   std::optional<sched::QosConfig> qos =
-      taken(at(line), {{"Name", name}}, placed(line, keys), slurm::read_qos_keys, back);
+      taken(at(line), {{"Name", name}}, placed(at(line), keys), slurm::read_qos_keys, back);
   if (!qos) return;
   for (std::string& victim : qos->preempt) victim = named(at(line), victim);
   kube::Qos object;
-  object.metadata.name = named(at(line), name);
+  name_object(at(line), name, object);
   object.spec = spec_of(*qos);
   qos_.push_back({at(line), std::move(object)});
 }
@@ -411,8 +523,9 @@ void Importer::read_dump(std::string_view text) {
     } else if (line.kind == "QOS") {
       read_qos(line.number, line.name, line.keys);
     } else {
-      remarks_.add(at(line.number), line.kind + " " + slurm::in_quotes(line.name) +
-                                        ": Cluster, Parent, Account, User and QOS are known");
+      remarks_.add(RemarkKind::kLost, at(line.number),
+                   line.kind + " " + slurm::in_quotes(line.name) +
+                       ": Cluster, Parent, Account, User and QOS are known");
     }
   }
 }
@@ -424,7 +537,7 @@ void Importer::read_account(const slurm::DumpLine& line, const std::string& pare
     return control::translate_account(account.name, spec_of(account));
   };
   std::optional<sched::AccountConfig> account =
-      taken(at(line.number), {{"Name", line.name}}, placed(line.number, line.keys),
+      taken(at(line.number), {{"Name", line.name}}, placed(at(line.number), line.keys),
             slurm::read_account_keys, back);
   if (!account) return;
   account->name = named(at(line.number), account->name);
@@ -440,7 +553,7 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
   if (line.name == kube::kRootAccount) return;
   Placed<User> user{at(line.number), {}};
   std::vector<PlacedKey> keys;
-  for (PlacedKey& key : placed(line.number, line.keys)) {
+  for (PlacedKey& key : placed(at(line.number), line.keys)) {
     if (same_word(key.key.key, "DefaultAccount")) {
       user.value.is_default = key.key.value == account;
     } else {
@@ -455,7 +568,7 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
             slurm::read_user_keys, back);
   if (!config) return;
   user.value.config = std::move(*config);
-  user.value.config.name = named(at(line.number), line.name);
+  user.value.config.name = changed_name(at(line.number), line.name, kube_namespace(line.name));
   user.value.config.account = kube_name(account);
   users_.push_back(std::move(user));
 }
@@ -477,9 +590,9 @@ void Importer::make_accounts() {
     const sched::UserConfig& config = user.value.config;
     const auto found = index_of.find(config.account);
     if (found == index_of.end()) {
-      remarks_.add(user.place, "User " + slurm::in_quotes(config.name) + ": account " +
-                                   slurm::in_quotes(config.account) +
-                                   " has no line; the user is left out");
+      remarks_.add(RemarkKind::kLost, user.place,
+                   "User " + slurm::in_quotes(config.name) + ": account " +
+                       slurm::in_quotes(config.account) + " has no line; the user is left out");
       continue;
     }
     kube::AccountNamespace entry = namespace_of(config);
@@ -498,7 +611,7 @@ void Importer::make_missing_qos() {
       return qos.value.metadata.name == *name;
     });
     if (is_there) continue;
-    remarks_.add(partition.place,
+    remarks_.add(RemarkKind::kLost, partition.place,
                  "QOS=" + *name + ": no file has this QOS; it is made without limits");
     kube::Qos object;
     object.metadata.name = *name;
@@ -524,8 +637,9 @@ void Importer::drop_illegal(std::vector<Placed<T>>& objects, const Check& check)
     const std::string& name = object.value.metadata.name;
     if (!seen.insert(name).second) problems.push_back("the name is taken by an earlier one");
     if (problems.empty()) return false;
-    remarks_.add(object.place, std::string{T::kResource.kind} + " " + slurm::in_quotes(name) +
-                                   ": is left out: " + joined(problems));
+    remarks_.add(RemarkKind::kLost, object.place,
+                 std::string{T::kResource.kind} + " " + slurm::in_quotes(name) +
+                     ": is left out: " + joined(problems));
     return true;
   });
 }
@@ -545,10 +659,10 @@ control::SpecCandidate<Spec> candidate(const T& object, base::Duration after) {
 // default partition. Nodes exist for this check alone: acceptance wants to know which names of a
 // hostlist there are.
 void Importer::drop_refused() {
-  std::vector<kube::Node> nodes(node_names_.size());
+  std::vector<kube::Node> nodes(nodes_.names().size());
   std::vector<const kube::Node*> pointers;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    nodes[i].metadata.name = node_names_[i];
+    nodes[i].metadata.name = nodes_.names()[i];
     pointers.push_back(&nodes[i]);
   }
   control::AcceptanceInput input;
@@ -568,9 +682,9 @@ void Importer::drop_refused() {
   const auto tell = [this](FilePlace place, const std::string& what,
                            const control::SpecVerdict& verdict) {
     if (!verdict.newest_in_force) {
-      remarks_.add(place, what + ": is left out: " + joined(verdict.problems));
+      remarks_.add(RemarkKind::kLost, place, what + ": is left out: " + joined(verdict.problems));
     } else if (!verdict.warnings.empty()) {
-      remarks_.add(place, what + ": " + joined(verdict.warnings));
+      remarks_.add(RemarkKind::kNote, place, about(what, joined(verdict.warnings)));
     }
     return !verdict.newest_in_force;
   };
@@ -600,18 +714,41 @@ std::string document(const T& object) {
   return "---\n" + yaml_text(json);
 }
 
-// 1. the cluster's keys, of all files together
+// The last remark: how many of the files' objects there are, which is what users look for first.
+void Importer::summarize(Imported& imported) const {
+  imported.object_lost = remarks_.count(RemarkKind::kLost) > 0;
+  imported.setting_lost =
+      remarks_.count(RemarkKind::kAccess) + remarks_.count(RemarkKind::kSetting) > 0;
+  imported.remarks = remarks_.texts(names_);
+  if (!conf_place_) return;
+  std::string summary = names_[conf_place_->file] + ": " + std::to_string(partitions_.size()) +
+                        " of " + std::to_string(partition_lines_count_) +
+                        " partitions are imported";
+  const auto count = [&](RemarkKind kind, const char* what) {
+    const std::size_t number = remarks_.count(kind);
+    if (number > 0) summary += "; " + std::to_string(number) + " " + what;
+  };
+  count(RemarkKind::kLost, "left out");
+  count(RemarkKind::kAccess, "about access");
+  count(RemarkKind::kSetting, "parameters without effect");
+  imported.remarks.push_back(std::move(summary));
+}
+
+// 1. nodes, partitions and the cluster's keys, of all files together
 // 2. accounts with their users, QOS that partitions name and no file has
 // 3. objects that are illegal alone, then those that are illegal beside the others, are dropped
 // 4. YAML in the order in which objects refer to each other, so that one `kubectl apply -f` does
 Imported Importer::finish() {
+  read_node_lines();
+  read_partition_lines();
   read_cluster_lines();
   make_accounts();
   make_missing_qos();
   if (config_) {
     const std::vector<std::string> problems = control::check_config(config_->value);
     if (!problems.empty()) {
-      remarks_.add(config_->place, "SchedulerConfig: is left out: " + joined(problems));
+      remarks_.add(RemarkKind::kLost, config_->place,
+                   "SchedulerConfig: is left out: " + joined(problems));
       config_.reset();
     }
   }
@@ -621,22 +758,23 @@ Imported Importer::finish() {
   drop_refused();
 
   Imported imported;
-  if (!node_names_.empty()) {
-    imported.yaml = "# Nodes, by Slurm's names: " + slurm::compress_hostlist(node_names_) +
+  if (!nodes_.names().empty()) {
+    imported.yaml = "# Nodes, by Slurm's names: " + slurm::compress_hostlist(nodes_.names()) +
                     "\n# Kubernetes' nodes need these names; or change nodes of the Partitions.\n";
   }
+  for (const std::string& command : nodes_.commands()) imported.yaml += "# " + command + "\n";
   if (config_) imported.yaml += document(config_->value);
   for (const auto& qos : qos_) imported.yaml += document(qos.value);
   for (const auto& account : accounts_) imported.yaml += document(account.value);
   for (const auto& partition : partitions_) imported.yaml += document(partition.value);
-  imported.remarks = remarks_.texts(names_);
+  summarize(imported);
   return imported;
 }
 
 }  // namespace
 
-Imported import_slurm(const std::vector<ImportFile>& files) {
-  return Importer{files}.finish();
+Imported import_slurm(const std::vector<ImportFile>& files, const ReadInclude& read_include) {
+  return Importer{files, read_include}.finish();
 }
 
 }  // namespace cli

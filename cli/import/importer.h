@@ -6,8 +6,11 @@
 // of ours: they are named in a comment.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 namespace cli {
 
@@ -19,8 +22,14 @@ struct ImportFile {
 
 struct Imported {
   std::string yaml;
-  std::vector<std::string> remarks;  // "slurm.conf:12: …", in the order of files and lines
+  // "slurm.conf:12: …": what is lost, who may use what, parameters, notes. Then what was counted
+  // only, and a summary, if any file said anything.
+  std::vector<std::string> remarks;
+  bool object_lost = false;   // or an included file, or a line
+  bool setting_lost = false;  // or a rule about access was changed
 };
-Imported import_slurm(const std::vector<ImportFile>& files);
+// Reads a file that another one includes.
+using ReadInclude = std::function<base::Result<std::string>(const std::string& path)>;
+Imported import_slurm(const std::vector<ImportFile>& files, const ReadInclude& read_include);
 
 }  // namespace cli

@@ -15,18 +15,31 @@ struct FilePlace {
   std::size_t line = 0;
 };
 
+// In the order in which they are told: the worst first.
+enum class RemarkKind {
+  kLost,     // an object, a file or a line
+  kAccess,   // who may use something
+  kSetting,  // a parameter of scheduling
+  kNote,     // what came over and looks different now
+  kForeign,  // not about scheduling: counted, not told one by one
+};
+
 class Remarks {
  public:
   // A remark that is made twice of a line, as of a DEFAULT line of several partitions, is told
   // once.
-  void add(FilePlace place, std::string text) {
-    remarks_.emplace(place.file, place.line, std::move(text));
+  void add(RemarkKind kind, FilePlace place, std::string text) {
+    remarks_.emplace(kind, place.file, place.line, std::move(text));
   }
-  // "FILE:LINE: text", in order.
+  std::size_t count(RemarkKind kind) const;
+  // "FILE:LINE: text", by kind, file and line; those of kForeign as one line for each file.
   std::vector<std::string> texts(const std::vector<std::string>& file_names) const;
 
  private:
-  std::set<std::tuple<std::size_t, std::size_t, std::string>> remarks_;
+  std::set<std::tuple<RemarkKind, std::size_t, std::size_t, std::string>> remarks_;
 };
+
+// "subject: message", or the message alone if it names the subject already.
+std::string about(const std::string& subject, const std::string& message);
 
 }  // namespace cli

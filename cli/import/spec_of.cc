@@ -265,10 +265,10 @@ std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWe
   // An example: a quarter per GiB is 244 millionths per MiB, which are 249,856 per GiB and thus 250
   // thousandths, the number that the file has.
   const std::int64_t per_gib = (*micro)[Tres::kMemory] * kMibPerGib;
-  // Rounded up to thousandths per GiB, so that the smallest weight does not vanish. The operator
-  // rounds to the nearest millionth per MiB when it translates back, so some weights come back
-  // larger by one; such a key is told and left out.
-  set_unless(spec.milli_per_gibibyte, (per_gib + kMicroPerMilli - 1) / kMicroPerMilli,
+  // Rounded to the nearest thousandth per GiB. That is at most half a thousandth off, which is less
+  // than half a millionth per MiB: the operator, which rounds to the nearest of these, gets the
+  // same weight again.
+  set_unless(spec.milli_per_gibibyte, (per_gib + kMicroPerMilli / 2) / kMicroPerMilli,
              std::int64_t{0});
   set_unless(spec.milli_per_node, (*micro)[Tres::kNode] / kMicroPerMilli, std::int64_t{0});
   return spec;

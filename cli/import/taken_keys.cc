@@ -1,5 +1,6 @@
 #include "cli/import/taken_keys.h"
 
+#include <array>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,34 +10,44 @@
 namespace cli {
 namespace {
 
+// Keys that concern scheduling and need no counterpart, and why.
+struct SettledKey {
+  std::string_view name;
+  std::string_view why;
+};
+constexpr std::array<SettledKey, 3> kSettled = {
+    {{"AccountingStorageEnforce", "accounts, QOS and their limits always hold here"},
+     {"MaxJobCount", "a ResourceQuota limits the number of jobs (count/jobs.kubegang.io)"},
+     {"MaxArraySize", "there are no job arrays yet"}}};
+
 // Why a key was left out: it is not about scheduling at all, kubegang has nothing like it, or its
-// value is wrong.
+// value is wrong. MessageTimeout is read for the simulation, where it only bounds how long a
+// preemptor waits.
 void tell(const PlacedKey& placed, const std::string& value, const base::Error& error,
           Remarks& remarks) {
-  const std::string why = slurm::is_foreign_key(placed.key.key) ? "is not about scheduling"
-                          : slurm::is_unknown_key(error)        ? "kubegang has no such parameter"
-                                                                : error.message;
-  remarks.add(placed.place, placed.key.key + "=" + value + ": " + why);
-}
-
-// Returns the text with '?' for control characters: files may have any, and remarks go to
-// terminals.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < 0x20U || c == 0x7f) c = '?';
+  const std::string& key = placed.key.key;
+  if (slurm::is_foreign_key(key) || slurm::same_word(key, "MessageTimeout")) {
+    remarks.add(RemarkKind::kForeign, placed.place, key);
+    return;
   }
-  return text;
+  for (const SettledKey& settled : kSettled) {
+    if (!slurm::same_word(settled.name, key)) continue;
+    remarks.add(RemarkKind::kNote, placed.place,
+                key + "=" + value + ": " + std::string{settled.why});
+    return;
+  }
+  if (slurm::is_unknown_key(error)) {
+    remarks.add(RemarkKind::kSetting, placed.place,
+                key + "=" + value + ": kubegang has no such parameter");
+    return;
+  }
+  // Most messages name the key and the wrong part of its value.
+  const bool names_key = slurm::same_word(error.message.substr(0, key.size()), key);
+  remarks.add(RemarkKind::kSetting, placed.place,
+              names_key ? error.message : key + "=" + value + ": " + error.message);
 }
 
 }  // namespace
-
-std::vector<std::string> Remarks::texts(const std::vector<std::string>& file_names) const {
-  std::vector<std::string> texts;
-  for (const auto& [file, line, text] : remarks_) {
-    texts.push_back(printable(file_names.at(file) + ":" + std::to_string(line) + ": " + text));
-  }
-  return texts;
-}
 
 // Returns `first` and the keys that can be taken beside it. For each key, in the order of the file:
 // 1. its whole value, beside all keys that were taken before it

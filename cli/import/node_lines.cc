@@ -1,0 +1,194 @@
+#include "cli/import/node_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "slurm/hostlist.h"
+
+namespace cli {
+namespace {
+
+using slurm::KeyValue;
+using slurm::same_word;
+
+constexpr std::size_t kNodesMax = 65'536;
+
+// The last value of a key counts: that of a line, behind those of the DEFAULT lines. nullopt: there
+// is none.
+std::optional<std::string> value_of(const std::vector<KeyValue>& keys, std::string_view name) {
+  std::optional<std::string> value;
+  for (const KeyValue& key : keys) {
+    if (same_word(key.key, name)) value = key.value;
+  }
+  return value;
+}
+
+// Feature and Features are one key.
+std::vector<std::string> features_of(const std::vector<KeyValue>& keys) {
+  std::string features;
+  for (const KeyValue& key : keys) {
+    if (same_word(key.key, "Feature") || same_word(key.key, "Features")) features = key.value;
+  }
+  std::vector<std::string> all = slurm::split(features, ',');
+  std::erase(all, "");
+  return all;
+}
+
+// SOURCE: Kubernetes, syntax of labels: at most 63 letters, digits, '-', '_' and '.', of which the
+// first and the last are letters or digits.
+bool is_label(std::string_view name) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !name.empty() && name.size() <= 63 && is_plain(name.front()) && is_plain(name.back()) &&
+         std::all_of(name.begin(), name.end(),
+                     [&](char c) { return is_plain(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+// Keys of a node that decide what jobs get, and what takes their place. The others say how large
+// the node is and where, which kubelet and agent find out.
+struct LostKey {
+  std::string_view name;
+  std::string_view advice;
+};
+constexpr std::array<LostKey, 4> kLost = {
+    {{"Gres", "not supported yet: devices of nodes are not counted"},
+     {"MemSpecLimit", "set kubelet's systemReserved; what it keeps back jobs do not get"},
+     {"CoreSpecCount", "set kubelet's systemReserved; what it keeps back jobs do not get"},
+     {"CpuSpecList", "set kubelet's reservedSystemCPUs"}}};
+
+// "n[01-04,7]" as bash writes it: "n{01..04}" and "n{{01..04},7}"; blanks between the elements.
+std::string shell_names(const std::vector<std::string>& names) {
+  const std::string hostlist = slurm::compress_hostlist(names);
+  std::string text;
+  for (std::size_t i = 0; i < hostlist.size(); ++i) {
+    if (hostlist[i] == ',') text += ' ';
+    if (hostlist[i] != '[') {
+      if (hostlist[i] != ',') text += hostlist[i];
+      continue;
+    }
+    const std::size_t end = hostlist.find(']', i);
+    const std::vector<std::string> parts =
+        slurm::split(std::string_view{hostlist}.substr(i + 1, end - i - 1), ',');
+    std::string inner;
+    for (const std::string& part : parts) {
+      const std::size_t dash = part.find('-');
+      const std::string one = dash == std::string::npos
+                                  ? part
+                                  : "{" + part.substr(0, dash) + ".." + part.substr(dash + 1) + "}";
+      inner += (inner.empty() ? "" : ",") + one;
+    }
+    text += parts.size() == 1 ? inner : "{" + inner + "}";
+    i = end;
+  }
+  return text;
+}
+
+// Appends the names that can be nodes of Kubernetes; the others cannot be in a command.
+void append(std::vector<std::string>& to, const std::vector<std::string>& names) {
+  to.insert(to.end(), names.begin(), names.end());
+}
+
+}  // namespace
+
+// A hostlist that cannot be read is told once and leaves its nodes out.
+void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
+  std::vector<KeyValue> all = defaults_;
+  all.insert(all.end(), keys.begin() + 1, keys.end());
+  if (same_word(keys.front().value, "DEFAULT")) {
+    defaults_ = std::move(all);
+    return;
+  }
+  const auto read = slurm::expand_node_list(keys.front().value);
+  if (!read || names_.size() + read->size() > kNodesMax) {
+    remarks.add(RemarkKind::kLost, place,
+                "NodeName: " + (read ? "more than " + std::to_string(kNodesMax) + " nodes"
+                                     : read.error().message));
+    return;
+  }
+  append(names_, *read);
+  for (const LostKey& lost : kLost) {
+    const std::optional<std::string> value = value_of(all, lost.name);
+    if (!value || value->empty() || *value == "0" || same_word(*value, "(null)")) continue;
+    remarks.add(RemarkKind::kSetting, place,
+                std::string{lost.name} + "=" + *value + ": " + std::string{lost.advice});
+  }
+  // What is said by labels.
+  std::string labels;
+  const std::string weight = value_of(all, "Weight").value_or("1");
+  if (weight != "1" && is_label(weight)) labels += " kubegang.io/weight=" + weight;
+  for (const std::string& feature : features_of(all)) {
+    append(nodes_of_feature_[feature], *read);
+    if (is_label(feature)) {
+      labels += " " + feature + "=";
+    } else {
+      remarks.add(RemarkKind::kSetting, place,
+                  "Feature=" + feature + ": is not a label of Kubernetes; choose another name");
+    }
+  }
+  if (!labels.empty()) append(labeled_[labels], *read);
+  // What its state says.
+  const std::string state = value_of(all, "State").value_or("UNKNOWN");
+  if (same_word(state, "CLOUD") || same_word(state, "FUTURE")) {
+    remarks.add(RemarkKind::kNote, place,
+                "State=" + state + ": nodes that come and go are the cluster autoscaler's matter");
+  } else if (!same_word(state, "UNKNOWN") && !same_word(state, "IDLE")) {
+    append(cordoned_, *read);  // DOWN, DRAIN, FAIL
+  }
+}
+
+void NodeLines::add_down(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
+  const auto read = slurm::expand_node_list(keys.front().value);
+  if (read) {
+    append(cordoned_, *read);
+  } else {
+    remarks.add(RemarkKind::kLost, place, "DownNodes: " + read.error().message);
+  }
+}
+
+void NodeLines::add_set(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
+  std::vector<std::string> nodes;
+  for (const std::string& feature : features_of(keys)) {
+    const auto found = nodes_of_feature_.find(feature);
+    if (found != nodes_of_feature_.end()) append(nodes, found->second);
+  }
+  const auto list = resolve(value_of(keys, "Nodes").value_or(""));
+  if (list) {
+    append(nodes, *list);
+  } else {
+    remarks.add(RemarkKind::kLost, place, "NodeSet: " + list.error().message);
+  }
+  sets_[keys.front().value] = std::move(nodes);
+}
+
+// Slurm looks for a set first: its name may be that of a node, too.
+base::Result<std::vector<std::string>> NodeLines::resolve(std::string_view list) const {
+  if (same_word(list, "ALL")) return names_;
+  const auto read = slurm::expand_node_list(list);
+  if (!read) return read.error();
+  std::vector<std::string> nodes;
+  for (const std::string& name : *read) {
+    const auto found = sets_.find(name);
+    if (found == sets_.end()) {
+      nodes.push_back(name);
+    } else {
+      append(nodes, found->second);
+    }
+    if (nodes.size() > kNodesMax) {
+      return base::invalid_argument("more than " + std::to_string(kNodesMax) + " nodes");
+    }
+  }
+  return nodes;
+}
+
+std::vector<std::string> NodeLines::commands() const {
+  std::vector<std::string> commands;
+  for (const auto& [labels, nodes] : labeled_) {
+    commands.push_back("kubectl label node " + shell_names(nodes) + labels);
+  }
+  if (!cordoned_.empty()) commands.push_back("kubectl cordon " + shell_names(cordoned_));
+  return commands;
+}
+
+}  // namespace cli

@@ -1,0 +1,43 @@
+// NodeLines: what a slurm.conf says of its nodes. Nodes are Kubernetes' own objects, so the import
+// makes none: it needs their names, and the rest becomes commands for kubectl.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/import/remarks.h"
+#include "slurm/text.h"
+
+namespace cli {
+
+class NodeLines {
+ public:
+  // A line NodeName=…; DEFAULT lines hold for the lines behind them. What cannot be said in
+  // Kubernetes is told.
+  void add_nodes(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
+  // A line DownNodes=…
+  void add_down(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
+  // A line NodeSet=…, the nodes of a feature, a list or both. REQUIRES: all nodes were added.
+  void add_set(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
+
+  const std::vector<std::string>& names() const { return names_; }
+  // The nodes of a list in which names of sets may stand, or of ALL.
+  base::Result<std::vector<std::string>> resolve(std::string_view list) const;
+  // Commands that say the same of the nodes of Kubernetes.
+  std::vector<std::string> commands() const;
+
+ private:
+  std::vector<slurm::KeyValue> defaults_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<std::string>> nodes_of_feature_;
+  std::map<std::string, std::vector<std::string>> sets_;
+  // The arguments of "kubectl label node": the labels, and the nodes that get them.
+  std::map<std::string, std::vector<std::string>> labeled_;
+  std::vector<std::string> cordoned_;
+};
+
+}  // namespace cli
