@@ -81,15 +81,32 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // A number of nodes, with k for 1024 and m for 1024 × 1024. SOURCE: Slurm's verify_node_count().
+  static base::Status node_count(std::optional<int>& field, Text name, Text value) {
+    std::int64_t unit = 1;
+    if (value.ends_with('k') || value.ends_with('K')) unit = 1024;
+    if (value.ends_with('m') || value.ends_with('M')) unit = 1024 * 1024;
+    if (unit == 1) return count<1>(field, name, value);
+    value.remove_suffix(1);
+    const base::Result<std::int64_t> read =
+        parse_integer(name, value, {.min = 1, .max = kCountMax});
+    if (!read) return read.error();
+    return count<1>(field, name, std::to_string(*read * unit));
+  }
+
   // "-N 2", "-N 2-4". Minimum and maximum are kept apart until finish(): options that come later
   // may change either.
   static base::Status nodes(Self self, Text name, Text value, bool) {
+    if (value.find_first_of(",:") != Text::npos) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": a list of sizes is not supported; write MIN-MAX");
+    }
     const std::size_t dash = value.find('-');
-    base::Status status = count<1>(self.min_nodes_, name, value.substr(0, dash));
+    base::Status status = node_count(self.min_nodes_, name, value.substr(0, dash));
     if (!status) return status;
     self.max_nodes_ = self.min_nodes_;  // a bare -N n sets both
     if (dash == Text::npos) return {};
-    status = count<1>(self.max_nodes_, name, value.substr(dash + 1));
+    status = node_count(self.max_nodes_, name, value.substr(dash + 1));
     if (!status) return status;
     if (*self.max_nodes_ < *self.min_nodes_) {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
@@ -292,6 +309,12 @@ struct SbatchOptionActions {
     return base::invalid_argument(std::string{name} + ": not supported yet; leave it out");
   }
 
+  // Refused, unless the value asks for nothing.
+  static base::Status refused_some(Self self, Text name, Text value, bool has_value) {
+    if (value == "0" || same_word(value, "none")) return {};
+    return refused(self, name, value, has_value);
+  }
+
   // Refused, with what to do instead of leaving it out.
   template <const std::string_view& advice>
   static base::Status replaced(Self, Text name, Text, bool) {
@@ -320,9 +343,10 @@ using Option = SbatchOption;
 using A = SbatchOptionActions;
 using R = sched::JobRequest;
 
-// All options of sbatch (Slurm 22.05), since an abbreviation is unambiguous only among all of them,
-// and a few of other versions and of srun. One that is missing here is a mistake of the user; one
-// that is `refused` is a feature that does not exist yet. The messages differ.
+// All options of sbatch (Slurm 22.05, and those that came later), since an abbreviation is
+// unambiguous only among all of them, and a few of other versions and of srun. One that is missing
+// here is a mistake of the user; one that is `refused` is a feature that does not exist yet. The
+// messages differ.
 constexpr std::array kOptions = {
     Option{"nodes", 'N', Takes::kValue, A::nodes},
     Option{"ntasks", 'n', Takes::kValue, A::count_of<&R::tasks>},
@@ -402,17 +426,17 @@ constexpr std::array kOptions = {
     Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
     Option{"gpu-bind", 0, Takes::kValue, A::refused},
     Option{"gpu-freq", 0, Takes::kValue, A::refused},
-    Option{"gpus", 'G', Takes::kValue, A::refused},
-    Option{"gpus-per-node", 0, Takes::kValue, A::refused},
-    Option{"gpus-per-socket", 0, Takes::kValue, A::refused},
-    Option{"gpus-per-task", 0, Takes::kValue, A::refused},
-    Option{"gres", 0, Takes::kValue, A::refused},
+    Option{"gpus", 'G', Takes::kValue, A::refused_some},
+    Option{"gpus-per-node", 0, Takes::kValue, A::refused_some},
+    Option{"gpus-per-socket", 0, Takes::kValue, A::refused_some},
+    Option{"gpus-per-task", 0, Takes::kValue, A::refused_some},
+    Option{"gres", 0, Takes::kValue, A::refused_some},
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
     Option{"input", 'i', Takes::kValue, A::refused},
     Option{"kill-on-invalid-dep", 0, Takes::kValue, A::refused},
-    Option{"licenses", 'L', Takes::kValue, A::refused},
+    Option{"licenses", 'L', Takes::kValue, A::refused_some},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
     Option{"mem-per-gpu", 0, Takes::kValue, A::refused},
     Option{"network", 0, Takes::kValue, A::refused},
@@ -432,6 +456,18 @@ constexpr std::array kOptions = {
     Option{"usage", 0, Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"version", 'V', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"wait", 'W', Takes::kNothing, A::replaced<A::kWaitOutside>},
+    Option{"consolidate-segments", 0, Takes::kNothing, A::refused},
+    Option{"container-id", 0, Takes::kValue, A::replaced<A::kImage>},
+    Option{"external", 0, Takes::kNothing, A::refused},
+    Option{"extra", 0, Takes::kValue, A::unused},
+    Option{"oom-kill-step", 0, Takes::kMaybeValue, A::unused},
+    Option{"resv-ports", 0, Takes::kMaybeValue, A::refused},
+    Option{"segment", 0, Takes::kValue, A::refused},
+    Option{"spread-segments", 0, Takes::kNothing, A::refused},
+    Option{"stepmgr", 0, Takes::kNothing, A::unused},
+    Option{"tres-bind", 0, Takes::kValue, A::refused},
+    Option{"tres-per-job", 0, Takes::kValue, A::refused},
+    Option{"tres-per-task", 0, Takes::kValue, A::refused},
     Option{"tmp", 0, Takes::kValue, A::tmp_disk},
     Option{"use-min-nodes", 0, Takes::kNothing, A::set<&R::use_min_nodes>},
 };
@@ -478,7 +514,7 @@ base::Status SbatchReader::add(std::span<const std::string> arguments, const std
   }
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view word = arguments[i];
-    if (word == ":" || word == "hetjob") {
+    if (word == ":" || word == "hetjob" || word == "packjob") {
       return fail(
           base::invalid_argument(std::string{word} + ": heterogeneous jobs are not supported"));
     }
@@ -567,22 +603,29 @@ base::Status SbatchReader::add_directives(std::string_view script) {
                                   std::to_string(kBatchScriptBytesMax) + " bytes");
   }
   constexpr std::string_view kDirective = "#SBATCH";
+  // All wrong lines are told at once; a script is mended in one go.
+  constexpr int kToldMax = 20;
+  std::string problems;
+  int problems_count = 0;
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
     const std::string_view line = script.substr(0, end);
     script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
     const std::string_view text = trim(line);
     if (text.empty()) continue;
-    if (text.front() != '#') return {};  // the first command ends the directives
+    if (text.front() != '#') break;  // the first command ends the directives
     if (line.substr(0, kDirective.size()) != kDirective) continue;
     const std::string where = "line " + std::to_string(number);
     const base::Result<std::vector<std::string>> words =
         split_words(line.substr(kDirective.size()), HashWord::kBeginsComment);
-    if (!words) return words.error().with_context(where);
-    const base::Status status = add(*words, where);
-    if (!status) return status;
+    const base::Status status =
+        words ? add(*words, where) : base::Status{words.error().with_context(where)};
+    if (status) continue;
+    problems += (problems.empty() ? "" : "\n  ") + status.error().message;
+    if (++problems_count == kToldMax) break;
   }
-  return {};
+  if (problems.empty()) return {};
+  return base::invalid_argument(problems);
 }
 
 // Settles what depends on several options, whatever order they came in.

@@ -257,7 +257,34 @@ TEST(SbatchScript, NamesTheLine) {
   const base::Status status = reader.add_script("#!/bin/sh\n\n#SBATCH --nodes=many\n");
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message, "line 3: --nodes \"many\": not a whole number");
-  EXPECT_FALSE(SbatchReader{kNow}.add_script("#SBATCH hetjob\n").ok());
+  for (const char* word : {"hetjob", "packjob"}) {
+    EXPECT_EQ(SbatchReader{kNow}.add_script("#SBATCH " + std::string{word} + "\n").error().message,
+              "line 1: " + std::string{word} + ": heterogeneous jobs are not supported");
+  }
+}
+
+// A script is mended in one go. What stands behind the first mistake of a line is not read.
+TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
+  const base::Status status = SbatchReader{kNow}.add_script(
+      "#!/bin/sh\n#SBATCH --gres=gpu:1 --bogus\n#SBATCH -N2\n"
+      "#SBATCH -J 'a\n#SBATCH --array=1-9\nhostname\n#SBATCH -N0\n");
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().message,
+            "line 2: --gres: not supported yet; leave it out\n"
+            "  line 4: \" -J 'a\": the quote ' is not closed\n"
+            "  line 5: --array: not supported yet; leave it out");
+}
+
+// Slurm's own spellings of "none" ask for nothing, and a size may have a suffix.
+TEST(Sbatch, TakesWhatAsksForNothingAndSizesWithASuffix) {
+  for (const char* line : {"--gres=none", "--gres=NONE", "--gpus=0", "-G0", "--gpus-per-node=0"}) {
+    EXPECT_EQ(read(line), sched::JobRequest{}) << line;
+  }
+  EXPECT_EQ(read("-N 1k").min_nodes, 1024);
+  EXPECT_EQ(read("-N 1-2K").max_nodes, 2048);
+  EXPECT_EQ(refusal("-N 1m"), "-N \"1048576\": must be from 1 to 1000000");
+  EXPECT_EQ(refusal("-N 1,5,9"), "-N \"1,5,9\": a list of sizes is not supported; write MIN-MAX");
+  EXPECT_EQ(refusal("--tres-per-task=cpu:1"), "--tres-per-task: not supported yet; leave it out");
 }
 
 }  // namespace

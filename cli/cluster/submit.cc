@@ -4,10 +4,12 @@
 #include <nlohmann/json.hpp>
 
 #include "api/job_size.h"
+#include "cli/cluster/after_submit.h"
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
 #include "cli/hostlist_field.h"
+#include "cli/kube_name.h"
 #include "cli/utf8.h"
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
@@ -26,15 +28,10 @@ namespace {
 //    command line beat #SBATCH lines by being read last. A mistake here is one of the script (exit
 //    code 1).
 // 3. job_object() makes the object: spec from the options, a pod template with one container.
-// 4. run_submit() sends it, prints it, and waits.
+// 4. run_submit() sends it, waits for the operator's answer, and prints it.
 //
 // sbatch's options are read by slurm/sbatch.h, which knows nothing of Kubernetes.
 
-// Polled and not watched: one request a second for one job, and no stream that has to be taken up
-// again after an outage.
-constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
-// An exit code of a process has 8 bits.
-constexpr int kExitCodeMax = 255;
 constexpr std::size_t kNameBytesMax = 45;  // with '-' and the five characters of generateName: 51
 
 // Returns the object's name without its suffix: a DNS label that begins with a letter. It is also
@@ -147,6 +144,10 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
     own.wait = true;
     return true;
   }
+  if (word == "--parsable") {
+    own.output = SubmitOutput::kNumber;
+    return true;
+  }
   if (word.substr(0, 10) == "--dry-run=") {
     return base::invalid_argument(word + ": must be client or server");
   }
@@ -216,11 +217,18 @@ kube::Bytes bytes(sched::MemoryMiB amount) {
   return kube::Bytes{amount.value() << 20U};
 }
 
+// The name of a partition, a QOS or an account as `import` has written it. One of which nothing
+// would be left stays, and the server refuses it.
+std::string name_here(const std::string& name) {
+  const std::string changed = kube_name(name);
+  return changed.empty() ? name : changed;
+}
+
 // The reverse of the operator's translation from a Job to a request: a field that is set here must
 // be read there, or the option is lost without a word.
 kube::JobSpec job_spec(const sched::JobRequest& request) {
   kube::JobSpec spec;
-  spec.partitions = request.partitions;
+  for (const std::string& name : request.partitions) spec.partitions.push_back(name_here(name));
   // Without -N the number of nodes follows from the tasks, so the field stays absent and the
   // scheduler decides.
   if (request.nodes_given || request.min_nodes > 1) {
@@ -275,60 +283,13 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   }
   if (request.contiguous) spec.placement.contiguous = true;
   if (!request.constraint.empty()) spec.placement.constraint = request.constraint;
-  if (!request.qos.empty()) spec.schedule.qos = request.qos;
-  if (!request.account.empty()) spec.schedule.account = request.account;
+  if (!request.qos.empty()) spec.schedule.qos = name_here(request.qos);
+  if (!request.account.empty()) spec.schedule.account = name_here(request.account);
   if (request.priority) spec.schedule.priority = request.priority->value();
   if (request.nice != 0) spec.schedule.nice = request.nice;
   if (request.hold) spec.control.hold = true;
   spec.lifecycle.requeue = request.requeue;
   return spec;
-}
-
-// Returns true if the server cannot be asked now and the same question may be answered later.
-// Everything else is an answer, such as "forbidden" or "not found", and waiting would not change
-// it.
-bool is_outage(const base::Error& error) {
-  return error.code == base::Code::kUnavailable || error.code == base::Code::kTimeout;
-}
-
-// Returns the exit code of the command if the job has ended, and says how it ended; nullopt if not.
-// A job whose program ended with 3 gives 3; one that was cancelled before it started gives 1.
-std::optional<int> exit_code_after(const kube::Job& job, Output output) {
-  const kube::JobStatus& status = job.status;
-  if (!status.state || !kube::is_final(*status.state)) return std::nullopt;
-  output.out << "job.kubegang.io/" << job.metadata.name << " " << kube::to_string(*status.state)
-             << "\n";
-  if (*status.state == kube::JobState::kCompleted) return kExitOk;
-  const auto code = status.exit_code.value_or(0);
-  // A job that was cancelled or timed out has failed although it may have no exit code of its own.
-  return code > 0 && code <= kExitCodeMax ? static_cast<int>(code) : kExitFailed;
-}
-
-// SOURCE: sbatch.1, --wait: does not exit before the job has ended, and exits with its exit code.
-// A job may run for days, so an API server that is away for a while is told once and outlived.
-base::Result<int> wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
-  const kube::ObjectKey key = kube::key_of(submitted.metadata);
-  bool outage_told = false;
-  for (;;) {
-    const base::Result<kube::Job> job = session.client.get<kube::Job>(key);
-    if (job) {
-      // If the job was deleted, by a user or after its TTL, and made anew, waiting for the new one
-      // would answer another question.
-      if (job->metadata.uid != submitted.metadata.uid) {
-        return base::Error{base::Code::kNotFound,
-                           "job " + kube::to_string(key) + " is gone, another has its name"};
-      }
-      if (const std::optional<int> code = exit_code_after(*job, output)) return *code;
-      outage_told = false;
-    } else if (!is_outage(job.error())) {
-      return job.error();
-    } else if (!std::exchange(outage_told, true)) {
-      output.err << "kubectl-gang submit: " << job.error().message << "; still waiting\n";
-    }
-    if (const base::Status slept = session.sleeper.sleep(kWaitPollEvery, {}); !slept) {
-      return slept.error();
-    }
-  }
 }
 
 // Returns the error of an option, whose last word is `last`. kubectl's -n is a namespace, and a
@@ -341,6 +302,24 @@ base::Error with_hint(base::Error error, const std::string& option, const std::s
   return error;
 }
 
+// Refuses submit's own options behind the script. As with sbatch they would be the script's, but
+// users of kubectl write options last, and a --dry-run that is not seen submits a job.
+base::Status check_script_arguments(std::span<const std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "--") return {};
+    SubmitArguments ignored;
+    std::size_t last = i;
+    const base::Result<bool> own = read_own(words, last, ignored);
+    if (own && !*own && word != "-n" && word != "--parsable") continue;
+    return base::invalid_argument(
+        slurm::in_quotes(word) +
+        " stands after the script and would be its argument; write it before the script, or -- "
+        "between the script and its arguments");
+  }
+  return {};
+}
+
 // Returns ok if all words are valid UTF-8. The writer of JSON knows no other text, whatever becomes
 // of a word: an option's value, a part of the command, or a name in the request.
 base::Status check_utf8(std::span<const std::string> words) {
@@ -351,10 +330,66 @@ base::Status check_utf8(std::span<const std::string> words) {
   return {};
 }
 
+// The object in the form that was asked for. Without a server there is only the beginning of a
+// name.
+void print_job(const kube::Job& job, const SubmitArguments& arguments, Output output) {
+  const char* const note = arguments.dry_run == DryRun::kClient   ? " (dry run)"
+                           : arguments.dry_run == DryRun::kServer ? " (server dry run)"
+                                                                  : "";
+  const std::string name =
+      "job.kubegang.io/" +
+      (job.metadata.name.empty() ? job.metadata.generate_name + "…" : job.metadata.name);
+  switch (arguments.output) {
+    case SubmitOutput::kSentence:
+      output.out << name << " created" << note;
+      if (job.status.job_id) output.out << ", job ID " << *job.status.job_id;
+      output.out << "\n";
+      break;
+    case SubmitOutput::kName:
+      output.out << name << "\n";
+      break;
+    case SubmitOutput::kNumber:
+      output.out << job.status.job_id.value_or(0) << "\n";
+      break;
+    case SubmitOutput::kJson:
+      output.out << kube::encode(job).dump(2) << "\n";
+      break;
+    case SubmitOutput::kYaml:
+      output.out << yaml_text(kube::encode(job));
+      break;
+  }
+}
+
+// Creates the job and waits for the operator's answer. A job without a number is one that no
+// operator has seen: with --parsable, for which the number is all, it is deleted.
+base::Result<kube::Job> submit_job(const Session& session, const kube::Job& job,
+                                   const SubmitArguments& arguments, Output output) {
+  base::Result<kube::Job> created = session.client.create<kube::Job>(job);
+  if (!created) return created;
+  base::Result<kube::Job> numbered = wait_for_number(session, *created, output);
+  const bool asks_number = arguments.output == SubmitOutput::kNumber;
+  const bool is_seen =
+      numbered && (numbered->status.job_id || (numbered->status.state && !asks_number));
+  if (is_seen) return numbered;
+  const bool is_refused = !numbered && numbered.error().code == base::Code::kInvalidArgument;
+  if (is_refused) return numbered;
+  const std::string why = numbered ? "no operator has numbered it within 60 s"
+                                   : "its number is not known: " + numbered.error().message;
+  if (!asks_number) {
+    output.err << "kubectl-gang submit: warning: " << why << "\n";
+    return numbered ? numbered : created;
+  }
+  const base::Status taken = take_back(session, *created);
+  return base::Error{base::Code::kUnavailable,
+                     why + (taken ? "; the job is deleted again"
+                                  : "; it could not be deleted: " + taken.error().message)};
+}
+
 }  // namespace
 
 // 1. Options up to the first word that is none, or "--": submit's own, kubectl's, and sbatch's.
-// 2. The rest is the script and its arguments, or the command after "--".
+// 2. The rest is the script and its arguments, or the command after "--". Between a script and its
+//    arguments "--" says that all of them are the script's.
 // 3. Options that exclude each other are refused before the script is opened.
 // Nothing is read from disk here, so a wrong command line is told even if the script is missing.
 base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string> arguments,
@@ -383,6 +418,12 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   read.is_script = i < arguments.size() && !dashes;
   if (dashes) ++i;
   read.command.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+  if (read.is_script && read.command.size() > 1 && read.command[1] == "--") {
+    read.command.erase(read.command.begin() + 1);
+  } else if (read.is_script) {
+    const base::Status status = check_script_arguments(std::span{read.command}.subspan(1));
+    if (!status) return status.error();
+  }
   if (dashes && read.command.empty()) {
     return base::invalid_argument("--: must be followed by a command");
   }
@@ -396,6 +437,9 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   }
   if (read.wait && read.dry_run != DryRun::kNone) {
     return base::invalid_argument("--wait: with --dry-run there is no job to wait for");
+  }
+  if (read.output == SubmitOutput::kNumber && read.dry_run != DryRun::kNone) {
+    return base::invalid_argument("--parsable: with --dry-run there is no number to print");
   }
   return read;
 }
@@ -467,8 +511,8 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
 
 // 1. warnings about options that have no effect
 // 2. the object; with --dry-run=client it is not sent
-// 3. the answer of the server: with -o yaml or json it has the name and the defaults that were
-//    given
+// 3. the answer of the server and of the operator: with -o yaml or json it has the name, the
+//    defaults that were given, and the number
 // 4. with --wait, the job's end
 int run_submit(const Session* session, const std::string& ns, const SubmitArguments& arguments,
                const SubmitRequest& request, Output output) {
@@ -481,32 +525,19 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   }
   base::Result<kube::Job> job = job_object(request, ns);
   if (!job) return fail(job.error());
-  if (arguments.dry_run != DryRun::kClient) {
-    job =
-        session->client.create<kube::Job>(*job, {.dry_run = arguments.dry_run == DryRun::kServer});
+  if (arguments.dry_run == DryRun::kServer) {
+    job = session->client.create<kube::Job>(*job, {.dry_run = true});
+    if (!job) return fail(job.error());
+    if (const base::Status status = check_names(*session, *job); !status) {
+      return fail(status.error());
+    }
+    output.err << "kubectl-gang submit: the server, partition, QOS and account were asked; only a "
+                  "submission shows whether nodes can hold the job\n";
+  } else if (arguments.dry_run == DryRun::kNone) {
+    job = submit_job(*session, *job, arguments, output);
     if (!job) return fail(job.error());
   }
-  const char* const note = arguments.dry_run == DryRun::kClient   ? " (dry run)"
-                           : arguments.dry_run == DryRun::kServer ? " (server dry run)"
-                                                                  : "";
-  // Without a server there is only the beginning of a name.
-  const std::string name =
-      "job.kubegang.io/" +
-      (job->metadata.name.empty() ? job->metadata.generate_name + "…" : job->metadata.name);
-  switch (arguments.output) {
-    case SubmitOutput::kSentence:
-      output.out << name << " created" << note << "\n";
-      break;
-    case SubmitOutput::kName:
-      output.out << name << "\n";
-      break;
-    case SubmitOutput::kJson:
-      output.out << kube::encode(*job).dump(2) << "\n";
-      break;
-    case SubmitOutput::kYaml:
-      output.out << yaml_text(kube::encode(*job));
-      break;
-  }
+  print_job(*job, arguments, output);
   if (!arguments.wait) return kExitOk;
   // A script that reads this output must have the job's name before the wait.
   output.out.flush();
@@ -525,6 +556,9 @@ std::string submit_help() {
 Usage: kubectl gang submit [OPTIONS] SCRIPT [ARGUMENTS]
        kubectl gang submit [OPTIONS] --wrap=COMMAND
        kubectl gang submit [OPTIONS] -- COMMAND [ARGUMENTS]
+
+A job that the operator refuses, or that no nodes can ever hold, is deleted
+again (exit code 1). Write -- before ARGUMENTS that are options of submit, too.
 
 #SBATCH lines of the script are read; options on the command line override
 them. The script runs once on each of the job's nodes. SCRIPT may be - (standard
@@ -549,6 +583,7 @@ and these:
   --image IMAGE                container image (default debian:stable-slim)
   --dry-run[=client|server]    send nothing, or only let the server check it
   -o yaml|json|name            print the object in this format
+  --parsable                   print the job's number alone
   -W, --wait                   wait for the job's end, exit with its exit code
   --ttl-after-finished DURATION
                                delete the job that long after its end (1h, 30s)

@@ -15,7 +15,7 @@ namespace cli {
 
 inline constexpr const char* kImageDefault = "debian:stable-slim";
 
-enum class SubmitOutput { kSentence, kName, kYaml, kJson };
+enum class SubmitOutput { kSentence, kName, kNumber, kYaml, kJson };
 enum class DryRun { kNone, kClient, kServer };
 
 // The command line after `submit`.

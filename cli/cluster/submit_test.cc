@@ -21,6 +21,8 @@ using Words = std::vector<std::string>;
 // the API server in memory, and the object that it stores is read back.
 class Submit : public ProgramTest {
  protected:
+  Submit() { session_sleeper_ = &numbers_jobs_; }
+
   // A file of this test, removed with it.
   std::string script(const std::string& name, const std::string& text) {
     const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
@@ -53,7 +55,7 @@ TEST_F(Submit, CommandBecomesAJob) {
                        "--namespace", "team-a", "--", "/bin/sleep", "300"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::Job job = only_job();
-  EXPECT_EQ(ran.out, "job.kubegang.io/" + job.metadata.name + " created\n");
+  EXPECT_EQ(ran.out, "job.kubegang.io/" + job.metadata.name + " created, job ID 1\n");
   EXPECT_EQ(job.metadata.ns, "team-a");
   EXPECT_EQ(job.metadata.name.substr(0, 6), "sleep-");
   EXPECT_EQ(job.spec.resources.nodes, (kube::JobNodes{.min = 2, .max = 4}));
@@ -178,7 +180,8 @@ TEST_F(Submit, WaitTellsTheEndBesideTheFormats) {
     session_sleeper_ = &sleeper;
     const Ran ran = run({"submit", "-W", "-o", format, "--", "true"});
     ASSERT_EQ(ran.code, kExitOk) << ran.err;
-    EXPECT_THAT(ran.out, testing::Not(HasSubstr("Completed"))) << format;
+    EXPECT_THAT(ran.out, testing::Not(testing::ContainsRegex("job.kubegang.io/.* Completed")))
+        << format;
     EXPECT_THAT(ran.err, HasSubstr(" Completed\n")) << format;
     if (std::string_view{format} == "json") {
       EXPECT_EQ(nlohmann::json::parse(ran.out)["kind"], "Job");
@@ -211,6 +214,109 @@ TEST_F(Submit, WaitOutlivesAnOutageOfTheServer) {
   EXPECT_EQ(ran.code, kExitOk) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("; still waiting\n"));
   EXPECT_EQ(ran.err.find("still waiting"), ran.err.rfind("still waiting")) << "told once";
+}
+
+// A script of Slurm's does jid=$(sbatch --parsable …): nothing but the number may be printed.
+TEST_F(Submit, ParsablePrintsTheNumberAlone) {
+  const Ran ran = run({"submit", "--parsable", "--", "true"});
+  EXPECT_EQ(ran.code, kExitOk);
+  EXPECT_EQ(ran.out, "1\n");
+  EXPECT_EQ(ran.err, "");
+  EXPECT_EQ(run({"submit", "--parsable", "--dry-run", "--", "true"}).code, kExitUsage);
+}
+
+// Nobody answers for a minute. A script that asks for the number must not leave a job behind that
+// it knows nothing of; a user is told.
+TEST_F(Submit, WithoutAnOperatorTheNumberIsMissing) {
+  session_sleeper_ = &sleeper_;
+  const base::Duration begin = clock_.monotonic();
+  const Ran told = run({"submit", "--", "true"});
+  EXPECT_EQ(told.code, kExitOk);
+  EXPECT_THAT(told.err, HasSubstr("warning: no operator has numbered it within 60 s\n"));
+  EXPECT_EQ(clock_.monotonic() - begin, std::chrono::seconds{60});
+  ASSERT_TRUE(client_.remove<kube::Job>(kube::key_of(only_job().metadata)).ok());
+  const Ran ran = run({"submit", "--parsable", "--", "true"});
+  EXPECT_EQ(ran.code, kExitFailed);
+  EXPECT_EQ(ran.out, "");
+  EXPECT_EQ(ran.err,
+            "kubectl-gang submit: no operator has numbered it within 60 s; the job is deleted "
+            "again\n");
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+}
+
+// As sbatch: the sentence is the operator's, and no job stays in the queue.
+TEST_F(Submit, AJobThatIsRefusedOrCanNeverRunIsDeletedAgain) {
+  const std::string never = "no 9 nodes of partition batch can ever hold it";
+  const std::string unknown = "there is no partition \"x\"; name one of: batch";
+  kube::JobStatus refused{.state = kube::JobState::kPending, .reason = "NotAccepted"};
+  refused.conditions = {{.type = "Accepted",
+                         .status = kube::ConditionStatus::kFalse,
+                         .last_transition_time = now(),
+                         .reason = "Invalid",
+                         .message = unknown}};
+  const kube::JobStatus bad{
+      .state = kube::JobState::kPending, .reason = "BadConstraints", .message = never, .job_id = 7};
+  for (const auto& [status, want] : {std::pair{refused, unknown}, std::pair{bad, never}}) {
+    EndsTheJob sleeper{client_, status};
+    session_sleeper_ = &sleeper;
+    const Ran ran = run({"submit", "-o", "name", "--", "true"});
+    EXPECT_EQ(ran.code, kExitFailed);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_EQ(ran.err, "kubectl-gang submit: " + want + "\n");
+    EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+  }
+}
+
+// What only the operator knows is not asked of the server; the rest is, and told.
+TEST_F(Submit, AServerDryRunLooksForWhatTheJobNames) {
+  kube::Partition partition;
+  partition.metadata.name = "debug-q";
+  partition.spec.nodes.hostlist = "n1";
+  ASSERT_TRUE(client_.create(partition).ok());
+  EXPECT_EQ(run({"submit", "--dry-run=server", "-p", "Debug_Q", "--", "x"}).code, kExitOk);
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"-p", "nosuch"}, "there is no partition \"nosuch\"; name one of: debug-q"},
+      {{"-p", "debug-q", "-q", "high"}, "there is no QOS \"high\""},
+      {{"-p", "debug-q", "-A", "lab"}, "there is no account \"lab\""},
+      {{}, "no partition is the default; name one with -p"}};
+  for (const auto& [options, want] : cases) {
+    Words words = {"submit", "--dry-run=server"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--", "x"});
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitFailed) << want;
+    EXPECT_EQ(ran.err, "kubectl-gang submit: " + want + "\n");
+  }
+}
+
+// Users of kubectl write options last. One that is lost without a word submits a job.
+TEST_F(Submit, ItsOptionsBehindTheScriptAreRefused) {
+  const std::string path = script("job.sh", "#!/bin/sh\necho $1\n");
+  for (const Words& behind :
+       {Words{"--dry-run"}, Words{"-o", "yaml"}, Words{"-oname"}, Words{"-n", "team-a"},
+        Words{"--namespace=team-a"}, Words{"--context", "x"}, Words{"5", "--dry-run=client"},
+        Words{"--wait"}, Words{"--image=x"}, Words{"--parsable"}}) {
+    Words words = {"submit", path};
+    words.insert(words.end(), behind.begin(), behind.end());
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, kExitUsage) << behind.front();
+    EXPECT_THAT(ran.err, HasSubstr(" stands after the script and would be its argument; write it "
+                                   "before the script, or -- between"));
+  }
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
+  EXPECT_EQ(run({"submit", path, "-o", "x.log", "-N", "--epochs=3"}).code, kExitOk);
+  EXPECT_EQ(run({"submit", path, "--", "--dry-run"}).code, kExitOk);
+  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 2U);
+}
+
+// One rule for both: what import calls debug-q, a script calls Debug_Q.
+TEST_F(Submit, FindsTheNamesThatImportHasChanged) {
+  ASSERT_EQ(run({"submit", "-p", "Debug_Q,batch", "-q", "High", "-A", "p_123@gpu", "--", "x"}).code,
+            kExitOk);
+  const kube::Job job = only_job();
+  EXPECT_EQ(job.spec.partitions, (Words{"debug-q", "batch"}));
+  EXPECT_EQ(job.spec.schedule.qos, "high");
+  EXPECT_EQ(job.spec.schedule.account, "p-123-gpu");
 }
 
 // There would be no job to wait for.
@@ -252,14 +358,12 @@ TEST_F(Submit, OutputNameIsTheNameAlone) {
   EXPECT_THAT(run({"submit", "--output", "x.log", "--", "true"}).err, HasSubstr("--output has no"));
 }
 
-// On the client nothing is sent; the server checks the object and stores nothing.
+// Nothing is sent.
 TEST_F(Submit, DryRunPrintsTheObjectAndSendsNothing) {
   const Ran ran = run({"submit", "-N1", "--dry-run", "-o", "yaml", "--", "true"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   EXPECT_THAT(ran.out, HasSubstr("kind: Job\n"));
   EXPECT_THAT(ran.out, HasSubstr("- \"true\""));  // else YAML would read a boolean
-  EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
-  EXPECT_EQ(run({"submit", "--dry-run=server", "--", "true"}).code, kExitOk);
   EXPECT_EQ(client_.list<kube::Job>()->items.size(), 0U);
 }
 

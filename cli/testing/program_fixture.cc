@@ -22,6 +22,20 @@ ProgramTest::ProgramTest() {
   }
 }
 
+base::Status NumbersJobs::sleep(base::Duration duration, std::stop_token stop) {
+  const auto jobs = client_.list<kube::Job>();
+  if (!jobs) return jobs.error();
+  for (const kube::Job& job : jobs->items) {
+    if (job.status.job_id) continue;
+    kube::Job changed = job;
+    changed.status = {
+        .state = kube::JobState::kPending, .reason = "Priority", .job_id = ++numbers_};
+    const auto written = client_.patch_status_from(job, changed);
+    if (!written) return written.error();
+  }
+  return sleeper_.sleep(duration, std::move(stop));
+}
+
 // The whole program but for the wire: its words, the tests' API server, and two strings for output.
 ProgramTest::Ran ProgramTest::run(const std::vector<std::string>& arguments) {
   std::ostringstream out;

@@ -20,6 +20,20 @@
 
 namespace cli {
 
+// Sleeps on a manual clock. While a command sleeps, jobs get the numbers that an operator would
+// give them.
+class NumbersJobs final : public kube::Sleeper {
+ public:
+  NumbersJobs(kube::ManualSleeper& sleeper, const kube::Client& client)
+      : sleeper_{sleeper}, client_{client} {}
+  base::Status sleep(base::Duration duration, std::stop_token stop) override;
+
+ private:
+  kube::ManualSleeper& sleeper_;
+  const kube::Client& client_;
+  std::int64_t numbers_ = 0;
+};
+
 class ProgramTest : public testing::Test {
  protected:
   struct Ran {
@@ -54,6 +68,7 @@ class ProgramTest : public testing::Test {
   devcluster::ApiServer server_{clock_};
   devcluster::InProcessTransport transport_{server_};
   kube::Client client_{transport_, clock_, sleeper_, {}};
+  NumbersJobs numbers_jobs_{sleeper_, client_};
   kube::Sleeper* session_sleeper_ = &sleeper_;   // of commands that wait
   std::optional<std::size_t> terminal_columns_;  // nothing: what is written goes to no terminal
 };
