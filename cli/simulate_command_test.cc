@@ -14,6 +14,7 @@ namespace cli {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Each test has a folder of its own: the command reads its scenario from a file and writes pictures
 // to files, as a user would have it.
@@ -96,6 +97,35 @@ TEST_F(SimulateCommand, ShowsQueueStripsAndTotals) {
                 "       2    active        B     root  R       0:15      5 n[12-16]\n"));
   EXPECT_THAT(out_.str(), HasSubstr("Utilization        100.0 %\n"));
   EXPECT_THAT(out_.str(), HasSubstr("Ended              2 jobs\n"));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("Never started")));
+  // A responds in 180 s and B in 230 s, and each runs for 120 s of that: the rest is its wait, also
+  // the turns of the other. Of two values 95 % do not exceed the larger one.
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Wait               mean 1:25, median 1:00, 95 % 1:50, most 1:50\n"));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("Response           mean 3:25, median 3:00, 95 % 3:50, most 3:50\n"));
+}
+
+// A trace of jobs that can never run must not look like an idle cluster. A is refused at its
+// submission and B can never run; C ends. B waits until the end, for 60 − 1 = 59 s.
+TEST_F(SimulateCommand, SaysWhyJobsNeverStarted) {
+  const std::string scenario = R"(
+nodes: [{name: n1, cores: 4, memory: 16000}]
+conf: {EnforcePartLimits: ALL}
+partitions: [{name: batch, Default: 'YES', MaxTime: '5'}]
+inputs:
+- {t: 0, submit: A, args: '-n1 -t 10', run: 60}
+- {t: 0, submit: C, args: '-n1 -t 5', run: 60}
+- {t: 1, submit: B, args: '-N1 --mem=1T -t 5', run: 60}
+)";
+  ASSERT_EQ(run(scenario, {}), kExitOk) << err_.str();
+  EXPECT_THAT(out_.str(), HasSubstr("Ended              1 jobs\n"));
+  EXPECT_THAT(out_.str(), HasSubstr("Wait               mean 0:29, median 0:00, 95 % 0:59"));
+  EXPECT_THAT(out_.str(), HasSubstr("Never started      2 jobs\n  A: refused: "));
+  EXPECT_THAT(out_.str(), HasSubstr("\n  B: BadConstraints: "));
+  const nlohmann::json json = what_if(scenario);
+  EXPECT_EQ(json["jobs"]["A"]["reason"], "Refused");
+  EXPECT_EQ(json["jobs"]["A"]["submit"], nullptr);
 }
 
 // The ends are those worked out above; B responds in 240 − 10 = 230 s.

@@ -48,7 +48,10 @@ Json job_json(const simulate::Scenario& scenario, const simulate::JobHistory& jo
                {"runSeconds", seconds(ran)},
                {"preempted", job.was_preempted},
                {"placements", placements}};
-  if (job.state == sched::JobState::kPending && !job.waits.empty()) {
+  if (job.refusal) {
+    json["reason"] = "Refused";
+    json["message"] = *job.refusal;
+  } else if (job.state == sched::JobState::kPending && !job.waits.empty()) {
     json["reason"] = simulate::reason_name(job.waits.back().reason);
     json["message"] = job.waits.back().message;
   }

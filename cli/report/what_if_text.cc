@@ -163,9 +163,35 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   return text + "█ runs  ▓▒░ takes turns  - suspended  . waits\n";
 }
 
-// Utilization is the part of all CPU seconds, from 0 to the end, that jobs used. Wait is the time
-// until a job first has nodes, response the time until it ends, and slowdown the response divided
-// by the run time, of at least 10 s.
+// One line for each of the first jobs that never ran, with the reason: in the strips they are dots
+// or nothing.
+std::string never_started(const Scenario& scenario, const WhatIf& result) {
+  constexpr std::size_t kToldMax = 10;
+  std::string text;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    const JobHistory& job = result.jobs[i];
+    const bool never_ran = job.submitted && job.placements.empty() && !job.ended;
+    if ((!job.refusal && !never_ran) || ++count > kToldMax) continue;
+    text += "  " + scenario.jobs[i].label + ": ";
+    if (job.refusal) {
+      text += "refused: " + *job.refusal;
+    } else if (job.waits.empty()) {
+      text += "waits";
+    } else {
+      text += simulate::reason_name(job.waits.back().reason);
+      if (!job.waits.back().message.empty()) text += ": " + job.waits.back().message;
+    }
+    text += "\n";
+  }
+  if (count == 0) return "";
+  if (count > kToldMax) text += "  … and " + std::to_string(count - kToldMax) + " more jobs\n";
+  return "Never started      " + std::to_string(count) + (count == 1 ? " job\n" : " jobs\n") + text;
+}
+
+// Utilization is the part of all CPU seconds, from 0 to the end, that jobs used. Wait is all the
+// time in which a job did not run, response the time until it ends, and slowdown the response
+// divided by the run time, of at least 10 s.
 // Without the bound of 10 s a job of one second that waits for a minute would have a slowdown of 61
 // and decide the mean; the bound is the usual one in the literature on such traces.
 std::string totals_text(const Scenario& scenario, const WhatIf& result) {
@@ -191,7 +217,7 @@ std::string totals_text(const Scenario& scenario, const WhatIf& result) {
   text += line.data();
   text += "Preempted          " + std::to_string(totals.preempted_jobs) + " jobs, " +
           std::to_string(totals.requeues) + " requeues\n";
-  return text;
+  return text + never_started(scenario, result);
 }
 
 }  // namespace cli

@@ -41,6 +41,7 @@ struct WaitNote {
 
 struct JobHistory {
   std::optional<base::Instant> submitted;
+  std::optional<std::string> refusal;  // why its submission was refused; it was never in the queue
   std::optional<base::Instant> ended;
   sched::JobState state = sched::JobState::kPending;  // at the end of the simulation
   int restarts = 0;

@@ -5,8 +5,8 @@
 namespace simulate {
 namespace {
 
-// Percentiles are values of the list, by the nearest rank below: with ten values the 95th is the
-// ninth.
+// Percentiles are values of the list, by the nearest rank: the least value that so many percent do
+// not exceed. With ten values the 95th is the tenth.
 template <typename Spread, typename Value>
 Spread spread(std::vector<Value> values) {
   if (values.empty()) return {};
@@ -14,7 +14,7 @@ Spread spread(std::vector<Value> values) {
   Value sum{0};
   for (const Value value : values) sum += value;
   const auto at_percent = [&](std::size_t percent) {
-    return values[(values.size() - 1) * percent / 100];
+    return values[(values.size() * percent + 99) / 100 - 1];
   };
   return {.mean = sum / static_cast<std::int64_t>(values.size()),
           .median = at_percent(50),
@@ -53,8 +53,8 @@ std::optional<Service> service_of(const JobHistory& job) {
                  .run = run_time(last, last.from, *job.ended)};
 }
 
-// The wait is until the first start: what a requeued job waits later is in its response and not in
-// its wait.
+// The wait is all the time in which a job did not run, in the queue or suspended, up to its end or
+// that of the simulation. What it did before a requeue was lost and counts as waiting.
 Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& jobs,
                     base::Instant end) {
   Totals totals;
@@ -65,13 +65,18 @@ Totals count_totals(const Scenario& scenario, const std::vector<JobHistory>& job
   std::vector<base::Duration> waits;
   std::vector<base::Duration> responses;
   std::vector<std::int64_t> slowdowns;
-  // Jobs that have not ended count with what they used, and with their wait if they have started.
+  // Jobs that have not ended count with what they used and with their wait, those that never
+  // started too.
   for (const JobHistory& job : jobs) {
     totals.used_cpu_seconds += cpu_seconds_used(job, end);
     totals.requeues += job.restarts;
     if (job.was_preempted) ++totals.preempted_jobs;
-    if (job.submitted && !job.placements.empty()) {
-      waits.push_back(job.placements.front().from - *job.submitted);
+    if (job.submitted) {
+      const base::Instant until = job.ended.value_or(end);
+      const base::Duration run = job.placements.empty()
+                                     ? base::Duration{0}
+                                     : run_time(job.placements.back(), *job.submitted, until);
+      waits.push_back(until - *job.submitted - run);
     }
     if (job.submitted && job.ended) {
       ++totals.finished;

@@ -277,7 +277,13 @@ class WhatIfRun {
   }
   void note(const sched::Resume&, Events&) {}
   void note(const sched::Claim&, Events&) {}
-  void note(const sched::SubmitRefused&, Events&) {}
+  // It was never in the queue, so nothing waits for its end.
+  void note(const sched::SubmitRefused& refused, Events&) {
+    JobHistory& job = history(refused.job);
+    job.submitted.reset();
+    job.refusal = refused.message;
+    --active_;
+  }
   void note(const sched::CommandRefused&, Events&) {}
   void note(const sched::Planned&, Events&) {}
   void note(const sched::Waits& waits, Events&) {

@@ -17,11 +17,12 @@ struct Totals {
   std::int64_t finished = 0;          // jobs that are in a terminal state
   std::int64_t requeues = 0;
   std::int64_t preempted_jobs = 0;  // suspended, requeued or ended for another, each counted once
-  // Of the jobs that started, and of those that ended: mean, median, 95th percentile and maximum.
+  // Of the jobs that were accepted, and of those that ended: mean, median, the least value that
+  // 95 % do not exceed, and maximum.
   struct Spread {
     base::Duration mean{}, median{}, p95{}, max{};
   };
-  Spread wait;      // submission to first start
+  Spread wait;      // all time in which they did not run
   Spread response;  // submission to end
   // Response ÷ run time of the jobs that ended, at least 1; a job that ran for less than 10 s
   // counts as if it ran for 10 s ("bounded slowdown"). In thousandths.
