@@ -5,8 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "api/account.h"
 #include "api/job.h"
 #include "api/partition.h"
+#include "api/qos.h"
 #include "cli/cluster/read.h"
 #include "cli/cluster/submit.h"
 #include "kube/api/namespace.h"
@@ -135,6 +137,20 @@ Question question_for(const std::string& option) {
   return nullptr;
 }
 
+// The same for the options of submit, which are not CLI11's. Null: its value is not known, or the
+// word takes none.
+Question question_of_submit(const std::string& word) {
+  if (word == "-p" || word == "--partition") return question_for("partition");
+  if (word == "--namespace") return question_for("namespace");
+  if (word == "-q" || word == "--qos") {
+    return [](const Session& session) { return names_in<kube::Qos>(session, ""); };
+  }
+  if (word == "-A" || word == "--account") {
+    return [](const Session& session) { return names_in<kube::Account>(session, ""); };
+  }
+  return nullptr;
+}
+
 // Asks with the connection that the words before the last describe; an error gives no words.
 // `connect` is a copy: the limit of time is that of completion alone.
 Words ask(Question question, ConnectOptions connect, const WithSession& with_session) {
@@ -174,6 +190,10 @@ Possibilities possibilities(std::span<const std::string> words, CLI::App& app,
     const Question question = question_for(name);
     if (question != nullptr) return {.words = ask(question, connect, with_session)};
     return {.words = choices_of(*option), .files = name == "kubeconfig" || name == "svg"};
+  }
+  const Question submit = question_of_submit(words[words.size() - 2]);
+  if (command->get_name() == "submit" && submit != nullptr) {
+    return {.words = ask(submit, connect, with_session)};
   }
   if (last.starts_with('-')) return {.words = options_of(*command)};
   const std::string& name = command->get_name();

@@ -39,13 +39,21 @@ TEST_F(Completion, OffersCommandsThatBeginSo) {
 // unknown command is no error, since a user is still typing.
 TEST_F(Completion, OffersOptionsAndTheirValues) {
   EXPECT_EQ(complete({"queue", "--all"}), "--all-namespaces\tjobs of all namespaces\n:4\n");
-  EXPECT_EQ(complete({"queue", "-o", ""}), "json\nwide\n:4\n");
+  EXPECT_EQ(complete({"queue", "-o", ""}), "json\nwide\nyaml\n:4\n");
   EXPECT_EQ(complete({"queue", "--namespace", "team"}), "team-a\nteam-b\n:4\n");
   EXPECT_THAT(complete({"submit", "--ntasks"}),
               AllOf(HasSubstr("--ntasks\n"), HasSubstr("--ntasks-per-node\n")));
   EXPECT_EQ(complete({"queue", "--kubeconfig", ""}), ":0\n") << "file names";
   EXPECT_EQ(complete({"submit", ""}), ":0\n") << "a script";
   EXPECT_EQ(complete({"nonsense", ""}), ":4\n");
+  // submit reads its options itself.
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n1";
+  ASSERT_TRUE(client_.create(partition).ok());
+  EXPECT_EQ(complete({"submit", "-p", ""}), "batch\n:4\n");
+  EXPECT_EQ(complete({"submit", "-q", ""}), ":4\n");
+  EXPECT_EQ(complete({"submit", "--namespace", "team-b"}), "team-b\n:4\n");
 }
 
 // Each command would refuse the finished one.

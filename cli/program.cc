@@ -1,7 +1,11 @@
 #include "cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include "cli/cluster/connect.h"
 #include "cli/cluster/control.h"
@@ -16,6 +20,7 @@
 #include "cli/local_zone.h"
 #include "cli/man_page.h"
 #include "cli/simulate_command.h"
+#include "cli/yaml_text.h"
 #include "kube/clock.h"
 
 namespace cli {
@@ -33,8 +38,9 @@ struct Commands {
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   ImportOptions import;
+  bool as_yaml = false;  // the JSON that the command writes
   // Uses the session; empty if no cluster is needed.
-  std::function<int(const Session&)> on_cluster;
+  std::function<int(const Session&, Output)> on_cluster;
 };
 
 // kubectl's own options, under kubectl's names: a plugin gets them as arguments, because kubectl
@@ -71,22 +77,26 @@ void add_connection(CLI::App& command, ConnectOptions& connect) {
       ->group("Connection");
 }
 
-// -o json. Only formats that the command has are accepted: an unknown one must not fall back to the
-// table, which a program would try to parse. In the style of kubectl, with -o, and not as --json:
-// users know the option already.
-void add_json(CLI::App& command, bool& wanted) {
+// -o json, -o yaml. Only formats that the command has are accepted: an unknown one must not fall
+// back to the table, which a program would try to parse. In the style of kubectl, with -o, and not
+// as --json: users know the option already. A command makes JSON; run_program() makes YAML of it.
+void add_json(CLI::App& command, bool& wanted, bool& as_yaml) {
   command
       .add_option_function<std::string>(
-          "-o,--output", [&](const std::string& format) { wanted = format == "json"; },
-          "json: for programs")
-      ->check(CLI::IsMember({"json"}));
+          "-o,--output",
+          [&](const std::string& format) {
+            wanted = true;
+            as_yaml = format == "yaml";
+          },
+          "json, yaml: for programs")
+      ->check(CLI::IsMember({"json", "yaml"}));
 }
 
 // Each add_… declares one command and notes what it does once the command line is known to be
 // right: the callback runs within CLI11's parse(), so it only stores a function that run_program()
 // calls with a session. The options are in `commands`, which outlives both. `queue` has an -o of
 // its own, because it has a second format.
-void add_queue(CLI::App& app, Commands& commands, Output output) {
+void add_queue(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("queue", "Show jobs, as squeue does.");
   add_connection(command, commands.connect);
   command.add_option("JOB", commands.queue.jobs,
@@ -105,12 +115,13 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
       .add_option_function<std::string>(
           "-o,--output",
           [&commands](const std::string& format) {
-            (format == "json" ? commands.queue.json : commands.queue.wide) = true;
+            (format == "wide" ? commands.queue.wide : commands.queue.json) = true;
+            commands.as_yaml = format == "yaml";
           },
-          "json: for programs; wide: whole names, more columns")
-      ->check(CLI::IsMember({"json", "wide"}));
-  command.callback([&commands, output] {
-    commands.on_cluster = [&commands, output](const Session& session) {
+          "json, yaml: for programs; wide: nothing is cut")
+      ->check(CLI::IsMember({"json", "wide", "yaml"}));
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_queue(session, commands.queue, output);
     };
   });
@@ -118,62 +129,62 @@ void add_queue(CLI::App& app, Commands& commands, Output output) {
 
 // --namespace has no effect here: partitions and nodes have none, and jobs of all namespaces hold
 // their CPUs.
-void add_info(CLI::App& app, Commands& commands, Output output) {
+void add_info(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("info", "Show partitions and nodes, as sinfo does.");
   add_connection(command, commands.connect);
-  add_json(command, commands.info.json);
+  add_json(command, commands.info.json, commands.as_yaml);
   command.add_flag("-R,--list-reasons", commands.info.reasons,
                    "which nodes take no new jobs, and why");
-  command.callback([&commands, output] {
-    commands.on_cluster = [&commands, output](const Session& session) {
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_info(session, commands.info, output);
     };
   });
 }
 
 // One job only: the text is long, and two of them would be hard to tell apart.
-void add_explain(CLI::App& app, Commands& commands, Output output) {
+void add_explain(CLI::App& app, Commands& commands) {
   CLI::App& command = *app.add_subcommand("explain", "Show why a job waits, or where it runs.");
   add_connection(command, commands.connect);
   command.add_option("JOB", commands.jobs, "name or job ID; job/NAME: a Job of the batch group")
       ->required()
       ->expected(1);
-  command.callback([&commands, output] {
-    commands.on_cluster = [&commands, output](const Session& session) {
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_explain(session, commands.jobs.front(), output);
     };
   });
 }
 
 // -w is --weights as in sprio; in `queue` it is --watch as in kubectl.
-void add_prio(CLI::App& app, Commands& commands, Output output) {
+void add_prio(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("prio", "Show what makes up waiting jobs' priorities (sprio).");
   add_connection(command, commands.connect);
   command.add_flag("-A,--all-namespaces", commands.prio.all_namespaces, "jobs of all namespaces");
   command.add_flag("-w,--weights", commands.prio.weights, "show the weights instead of the jobs");
-  add_json(command, commands.prio.json);
-  command.callback([&commands, output] {
-    commands.on_cluster = [&commands, output](const Session& session) {
+  add_json(command, commands.prio.json, commands.as_yaml);
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_prio(session, commands.prio, output);
     };
   });
 }
 
-void add_share(CLI::App& app, Commands& commands, Output output) {
+void add_share(CLI::App& app, Commands& commands) {
   CLI::App& command =
       *app.add_subcommand("share", "Show shares and usage of accounts, as sshare does.");
   add_connection(command, commands.connect);
-  add_json(command, commands.share.json);
-  command.callback([&commands, output] {
-    commands.on_cluster = [&commands, output](const Session& session) {
+  add_json(command, commands.share.json, commands.as_yaml);
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_share(session, commands.share, output);
     };
   });
 }
 
 // Six commands that differ in one word: all take jobs and change one field of each.
-void add_control(CLI::App& app, Commands& commands, Output output) {
+void add_control(CLI::App& app, Commands& commands) {
   struct Verb {
     const char* name;
     const char* help;
@@ -191,8 +202,8 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
     command
         .add_option("JOB", commands.jobs, "names or job IDs; job/NAME: a Job of the batch group")
         ->required();
-    command.callback([&commands, output, what = verb.verb] {
-      commands.on_cluster = [&commands, output, what](const Session& session) {
+    command.callback([&commands, what = verb.verb] {
+      commands.on_cluster = [&commands, what](const Session& session, Output output) {
         return run_control(session, what, commands.jobs, output);
       };
     });
@@ -201,7 +212,8 @@ void add_control(CLI::App& app, Commands& commands, Output output) {
 
 // Needs no cluster, so it has no connection options and sets no on_cluster: run_program() knows it
 // by that.
-void add_simulate(CLI::App& app, SimulateOptions& options) {
+void add_simulate(CLI::App& app, Commands& commands) {
+  SimulateOptions& options = commands.simulate;
   CLI::App& command =
       *app.add_subcommand("simulate", "Show what the scheduler would do, without a cluster.");
   command.add_option("FILE", options.file, "scenario file; - reads standard input")->required();
@@ -213,7 +225,7 @@ void add_simulate(CLI::App& app, SimulateOptions& options) {
   command.add_option("--load", options.load, "stretch the trace to this load: 0.8")
       ->check(CLI::Range(0.01, 10.0))
       ->needs(swf);
-  add_json(command, options.json);
+  add_json(command, options.json, commands.as_yaml);
 }
 
 // Needs no cluster either; run_program() knows it by its files.
@@ -278,20 +290,82 @@ int submit(std::span<const std::string> words, const WithSession& with_session, 
       output);
 }
 
+// Returns how many characters must be inserted, deleted or replaced to make one word of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+    }
+  }
+  return row[b.size()];
+}
+
+// "; did you mean X?" for a word that is nearly one of the others, else "".
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& others) {
+  constexpr std::size_t kTypoMax = 2;
+  const std::string* nearest = nullptr;
+  for (const std::string& other : others) {
+    const std::size_t far = distance(word, other);
+    if (far > kTypoMax || far >= other.size()) continue;
+    if (nearest == nullptr || far < distance(word, *nearest)) nearest = &other;
+  }
+  return nearest == nullptr ? "" : "; did you mean " + *nearest + "?";
+}
+
+std::vector<std::string> names_of(const std::vector<CLI::App*>& commands) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands) names.push_back(command->get_name());
+  return names;
+}
+
+// A wrong command line, in the style of all other errors. CLI11 names words that it did not expect
+// from the back, so the last one is the first mistake.
+int parse_error(const CLI::App& app, const std::string& command, const CLI::ParseError& error,
+                Output output) {
+  std::string message = error.what();
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const std::string word = message.substr(message.find_last_of(' ') + 1);
+    const CLI::App& named = command.empty() ? app : *app.get_subcommand(command);
+    std::vector<std::string> options;
+    for (const CLI::Option* option : named.get_options()) {
+      for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+    }
+    message = word + (word.starts_with('-') ? ": unknown option" : ": unexpected argument") +
+              did_you_mean(word.substr(0, word.find('=')), options);
+  }
+  const std::string program = "kubectl-gang" + (command.empty() ? "" : " " + command);
+  output.err << program << ": " << message << "\nRun " << program << " --help.\n";
+  return kExitUsage;
+}
+
+// Runs a command that writes JSON, and writes the same as YAML.
+int as_yaml(const std::function<int(Output)>& run, Output output) {
+  std::ostringstream json;
+  const int code = run({.out = json, .err = output.err});
+  // Nothing, or no JSON: the command failed and has said why.
+  const auto value = nlohmann::json::parse(json.str(), nullptr, false);
+  if (!value.is_discarded()) output.out << yaml_text(value);
+  return code;
+}
+
 // The table of commands. --help, completion and the manual pages are all made from it, in this
 // order. A command line without a command is not an error of CLI11; run_program() says what to do.
-void add_commands(CLI::App& app, Commands& commands, Output output) {
+void add_commands(CLI::App& app, Commands& commands) {
   app.require_subcommand(0, 1);  // with at least 1 the library does not name a wrong option
   app.set_version_flag("--version", std::string{"kubectl-gang "} + KUBEGANG_VERSION);
   app.get_formatter()->column_width(26);
-  add_queue(app, commands, output);
+  add_queue(app, commands);
   app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
-  add_info(app, commands, output);
-  add_explain(app, commands, output);
-  add_prio(app, commands, output);
-  add_share(app, commands, output);
-  add_control(app, commands, output);
-  add_simulate(app, commands.simulate);
+  add_info(app, commands);
+  add_explain(app, commands);
+  add_prio(app, commands);
+  add_share(app, commands);
+  add_control(app, commands);
+  add_simulate(app, commands);
   add_import(app, commands);
 }
 
@@ -311,7 +385,7 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   }
   CLI::App app{"Gang jobs on Kubernetes, as Slurm's users know them.", "kubectl-gang"};
   Commands commands;
-  add_commands(app, commands, output);
+  add_commands(app, commands);
   // Two underscores, as cobra's programs have it: such names are no commands and stand in no help.
   if (!arguments.empty() && arguments.front() == "__complete") {
     return run_complete(arguments.subspan(1), app, commands.connect, with_session, output);
@@ -326,8 +400,9 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   const auto is_named = [&](CLI::App* command) { return command->get_name() == arguments.front(); };
   if (!arguments.empty() && arguments.front().substr(0, 1) != "-" &&
       app.get_subcommands(is_named).empty()) {
-    output.err << "kubectl-gang: there is no command \"" << arguments.front()
-               << "\"\nRun kubectl-gang --help.\n";
+    output.err << "kubectl-gang: there is no command \"" << arguments.front() << "\""
+               << did_you_mean(arguments.front(), names_of(app.get_subcommands(nullptr)))
+               << "\nRun kubectl-gang --help.\n";
     return kExitUsage;
   }
   // CLI11 takes its arguments from the back.
@@ -336,8 +411,9 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
     app.parse(reversed);
   } catch (const CLI::ParseError& error) {
     // --help and --version are "errors" of the library with the code 0.
-    const int code = app.exit(error, output.out, output.err);
-    return code == 0 ? kExitOk : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error, output.out, output.err);
+    const bool names_command = !app.get_subcommands(is_named).empty();
+    return parse_error(app, names_command ? arguments.front() : "", error, output);
   }
   if (app.get_subcommands().empty()) {
     output.err << "kubectl-gang: a command is missing (example: queue)\nRun kubectl-gang --help.\n";
@@ -346,8 +422,19 @@ int run_program(std::span<const std::string> arguments, const WithSession& with_
   // Exactly one command was parsed. import is known by its files, a command on a cluster by its
   // function, and simulate is the one that is left.
   if (!commands.import.files.empty()) return run_import(commands.import, output);
-  if (!commands.on_cluster) return run_simulate(commands.simulate, output);
-  return on_session(with_session, commands.connect, commands.on_cluster, output);
+  const auto run = [&](Output to) {
+    if (!commands.on_cluster) return run_simulate(commands.simulate, to);
+    return on_session(
+        with_session, commands.connect,
+        [&](const Session& session) { return commands.on_cluster(session, to); }, to);
+  };
+  if (!commands.as_yaml) return run(output);
+  if (commands.queue.watch) {
+    return usage(output, "queue",
+                 base::invalid_argument("--watch: has no end, and YAML has one "
+                                        "document; use -o json"));
+  }
+  return as_yaml(run, output);
 }
 
 }  // namespace cli

@@ -33,7 +33,7 @@ bool fits_a_block(const std::string& text) {
 }
 
 // Walks the tree. Strings are the one delicate kind: a reader must not take "true" or "1.5" for
-// something else. Numbers and null are written as JSON writes them, which is YAML, too.
+// something else. Numbers and booleans are written as JSON writes them, which is YAML, too.
 void emit(YAML::Emitter& out, const nlohmann::json& value) {
   if (value.is_object()) {
     out << YAML::BeginMap;
@@ -51,12 +51,15 @@ void emit(YAML::Emitter& out, const nlohmann::json& value) {
     const bool has_lines = text.find('\n') != std::string::npos;
     if (has_lines && fits_a_block(text)) {
       out << YAML::Literal << text;
-    // Escapes of a double-quoted text keep what a block cannot: control characters, a first blank.
+      // Escapes of a double-quoted text keep what a block cannot: control characters, a first
+      // blank.
     } else if (has_lines || is_special(text)) {
       out << YAML::DoubleQuoted << text;
     } else {
       out << text;
     }
+  } else if (value.is_null()) {
+    out << YAML::Null;
   } else {
     out << value.dump();
   }

@@ -183,7 +183,9 @@ TEST_F(ClusterCommands, QueueWithoutTheRightToTimetablesShowsWhatTheStatusesSay)
 }
 
 // squeue's default format: %.9P %.8j %.8u. The longest line has 100 characters: with 100 columns it
-// is whole, with 99 names are cut, and -o wide never cuts.
+// is whole. With fewer the partition is cut first, down to 9 characters, then the name, of which
+// kubectl needs all: at 82 columns by 5. Below squeue's widths nothing is cut, and -o wide never
+// cuts.
 TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   add_job("team-a", "weather-model-2026-11", {.partitions = {"batch-of-the-institute"}},
           {.state = kube::JobState::kPending, .reason = "Resources", .job_id = 3});
@@ -199,12 +201,17 @@ TEST_F(ClusterCommands, QueueCutsNamesWhereTheTerminalIsTooNarrow) {
   EXPECT_EQ(run({"queue", "-A"}).out, whole) << "no terminal";
   terminal_columns_ = 100;
   EXPECT_EQ(run({"queue", "-A"}).out, whole) << "wide enough";
-  terminal_columns_ = 99;
+  terminal_columns_ = 82;
+  EXPECT_EQ(run({"queue", "-A"}).out,
+            "   JOBID PARTITION             NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
+            "       4     batch            short   team-a PD       0:00      1 (Priority)\n"
+            "       3 batch-of- weather-model-20   team-a PD       0:00      1 (Resources)\n");
+  terminal_columns_ = 60;
   EXPECT_EQ(run({"queue", "-A"}).out,
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       4     batch    short   team-a PD       0:00      1 (Priority)\n"
             "       3 batch-of- weather-   team-a PD       0:00      1 (Resources)\n");
-  // Still at 99 columns: whoever asks for the wide form gets it whole.
+  // Still at 60 columns: whoever asks for the wide form gets it whole.
   EXPECT_EQ(run({"queue", "-A", "-o", "wide"}).out,
             "   JOBID              PARTITION                  NAME     USER ST       TIME  NODES   "
             "PRIORITY NODELIST(REASON)\n"
@@ -432,6 +439,45 @@ TEST_F(ClusterCommands, ConnectionOptionsAreKubectls) {
   EXPECT_THAT(err.str(), HasSubstr("invalid duration \"soon\" (examples: 5s, 2m)"));
 }
 
+// kubectl's users know -o yaml. It is the JSON in another form.
+TEST_F(ClusterCommands, JsonIsThereAsYamlToo) {
+  add_job("default", "big", {}, {.state = kube::JobState::kPending, .job_id = 7});
+  EXPECT_THAT(run({"queue", "-o", "yaml"}).out, HasSubstr("  - batchJob: ~\n"));
+  EXPECT_THAT(run({"queue", "-o", "yaml"}).out, HasSubstr("    name: big\n"));
+  EXPECT_EQ(run({"info", "-o", "yaml"}).out, "[]\n");
+  EXPECT_EQ(run({"queue", "--watch", "-o", "yaml"}).code, kExitUsage);
+}
+
+// On a terminal the text fits its width; a program that looks for a line gets whole ones. The
+// sentence of the message stands there once, and a job that is refused has no place in the queue.
+TEST_F(ClusterCommands, ExplainOfARefusedJobSaysItOnce) {
+  const std::string why =
+      "there is no partition \"x\"; name one of: batch, debug, long, short, interactive, night";
+  add_job("default", "j", {.schedule = {.qos = "high", .account = "lab"}},
+          {.state = kube::JobState::kPending,
+           .reason = "NotAccepted",
+           .message = why,
+           .conditions = {{.type = "Accepted",
+                           .status = kube::ConditionStatus::kFalse,
+                           .last_transition_time = kube::ManualClock::kStart,
+                           .reason = "Invalid",
+                           .message = why}}});
+  add_job("default", "other", {}, {.state = kube::JobState::kPending, .priority = 9});
+  EXPECT_EQ(run({"explain", "j"}).out,
+            "Job         default/j\n"
+            "State       Pending\n"
+            "Account     lab\n"
+            "QOS         high\n"
+            "Reason      NotAccepted\n"
+            "Message     " +
+                why +
+                "\n"
+                "Condition   Accepted=False Invalid\n");
+  terminal_columns_ = 60;
+  std::istringstream lines{run({"explain", "j"}).out};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 60U) << line;
+}
+
 // A user without the right to list jobs must not see an empty queue, which would look like a free
 // cluster.
 TEST_F(ClusterCommands, QueueTellsWhatItCannotReach) {
@@ -530,6 +576,7 @@ TEST_F(ClusterCommands, StartsThatAreExpectedAreShown) {
             static_cast<double>(base::micros_since_epoch(now() + seconds{540})) / 1e6);
   EXPECT_EQ(json["jobs"][0]["expectedStart"], nullptr);
 
+  terminal_columns_ = 80;
   EXPECT_EQ(run({"explain", "second", "-n", "team-b"}).out,
             "Job         team-b/second (4)\n"
             "State       Pending\n"
@@ -602,7 +649,7 @@ TEST_F(ClusterCommands, ControlChangesOneFieldOfTheSpec) {
   EXPECT_EQ(spec().control.cancel, true);
   // 13.2: a running job is not held; R2.3: what is not suspended is not resumed.
   EXPECT_EQ(run({"hold", "j"}).err,
-            "kubectl-gang: job j: it runs; a running job is suspended, not held\n");
+            "kubectl-gang: job j: the job is running; use kubectl gang suspend\n");
   EXPECT_EQ(run({"resume", "j"}).err, "kubectl-gang: job j: it is not suspended by its user\n");
 }
 
@@ -621,12 +668,21 @@ TEST_F(ClusterCommands, HoldAndReleaseOfAWaitingJob) {
   EXPECT_EQ(spec.control.release_request, 5);  // above what was done already
 }
 
+// A message that says "released" of a job that waits for something else sends its user away. The
+// name is the one that `explain` prints.
+TEST_F(ClusterCommands, ReleaseOfAJobThatIsNotHeldIsAnError) {
+  add_job("team-b", "j", {}, {.state = kube::JobState::kPending});
+  EXPECT_EQ(run({"release", "team-b/j"}).err, "kubectl-gang: job team-b/j: it is not held\n");
+  EXPECT_EQ(run({"hold", "team-b/j"}).out, "job.kubegang.io/j held\n");
+  EXPECT_EQ(run({"release", "team-b/j"}).out, "job.kubegang.io/j released\n");
+}
+
 // As kubectl does with several names: each is tried, and the exit code tells of the failure.
 TEST_F(ClusterCommands, ControlGoesOnAfterAFailure) {
   add_job("default", "b", {}, {.state = kube::JobState::kPending});
   const Ran ran = run({"cancel", "a", "b"});
   EXPECT_EQ(ran.code, kExitFailed);
-  EXPECT_EQ(ran.out, "job.kubegang.io/b cancelled\n");
+  EXPECT_EQ(ran.out, "job.kubegang.io/b canceled\n");
   EXPECT_THAT(ran.err, HasSubstr("default/a"));
 }
 
@@ -691,6 +747,7 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
             "AgentNotReady        batch          2 n[1-2]               has an agent that says "
             "Stopped\n");
   EXPECT_EQ(nlohmann::json::parse(run({"info", "-R", "-o", "json"}).out)[0]["hostlist"], "n[1-2]");
+  terminal_columns_ = 80;
   EXPECT_THAT(run({"explain", "waits"}).out,
               HasSubstr("Unusable    2 of 3 nodes of batch take no new jobs: n[1-2] "
                         "has an agent that\n"
@@ -820,8 +877,20 @@ TEST_F(ClusterCommands, WrongCommandLinesExitWithTwo) {
   EXPECT_EQ(unknown.code, kExitUsage);
   EXPECT_EQ(unknown.err,
             "kubectl-gang: there is no command \"frobnicate\"\nRun kubectl-gang --help.\n");
-  EXPECT_EQ(run({"queue", "--nope"}).code, kExitUsage);
-  EXPECT_EQ(run({"explain"}).code, kExitUsage);
+  // One style: the command, the mistake, what may be meant, the way to help.
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"queu"}, ": there is no command \"queu\"; did you mean queue?\nRun kubectl-gang --help.\n"},
+      {{"queue", "--nope"}, " queue: --nope: unknown option\nRun kubectl-gang queue --help.\n"},
+      {{"queue", "--strat"},
+       " queue: --strat: unknown option; did you mean --start?\nRun kubectl-gang queue --help.\n"},
+      {{"info", "-p", "batch"}, " info: -p: unknown option\nRun kubectl-gang info --help.\n"},
+      {{"info", "batch"}, " info: batch: unexpected argument\nRun kubectl-gang info --help.\n"},
+      {{"explain"}, " explain: JOB is required\nRun kubectl-gang explain --help.\n"}};
+  for (const auto& [arguments, want] : cases) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, kExitUsage) << want;
+    EXPECT_EQ(ran.err, "kubectl-gang" + want);
+  }
   EXPECT_EQ(run({"submit"}).code, kExitUsage);
   EXPECT_EQ(run({"--version"}).out, "kubectl-gang " KUBEGANG_VERSION "\n");
   const std::vector<std::string> commands = {"",        "queue",   "submit",  "info",

@@ -16,7 +16,7 @@ const char* past_tense(ControlVerb verb) {
     case ControlVerb::kResume:
       return "resumed";
     case ControlVerb::kCancel:
-      return "cancelled";
+      return "canceled";
     case ControlVerb::kRequeue:
       return "requeued";
     case ControlVerb::kHold:
@@ -68,10 +68,13 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
           {"requeueRequest", raised(job.spec.control.requeue_request, done.requeue_request)}};
     case ControlVerb::kHold:
       if (is_allocated(job)) {
-        return base::invalid_argument("it runs; a running job is suspended, not held");
+        return base::invalid_argument("the job is running; use kubectl gang suspend");
       }
       return nlohmann::json{{"hold", true}};
     case ControlVerb::kRelease: {
+      if (!job.status.held && !job.spec.control.hold.value_or(false)) {
+        return base::invalid_argument("it is not held");
+      }
       nlohmann::json change = {{"hold", false}};
       if (job.status.held) {
         change["releaseRequest"] = raised(job.spec.control.release_request, done.release_request);

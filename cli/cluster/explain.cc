@@ -13,12 +13,13 @@
 namespace cli {
 namespace {
 
-// Returns "Label       text", the text broken at blanks so that no line is longer than 80 columns
-// and later lines stand below the text.
+// Returns "Label       text", the text broken at blanks so that no line is longer than the terminal
+// is wide and later lines stand below the text. Without a terminal nothing is broken: a program
+// looks for a line.
 // Counts bytes, so a text with letters beyond ASCII gets somewhat shorter lines.
-std::string paragraph(const std::string& label, const std::string& text) {
+std::string paragraph(const std::string& label, const std::string& text,
+                      std::optional<std::size_t> columns) {
   constexpr std::size_t kLabelWidth = 12;
-  constexpr std::size_t kColumns = 80;
   std::string out = label + std::string(kLabelWidth - std::min(kLabelWidth, label.size()), ' ');
   std::size_t column = out.size();
   std::size_t begin = 0;
@@ -27,7 +28,7 @@ std::string paragraph(const std::string& label, const std::string& text) {
     const std::string word = text.substr(begin, end - begin);
     begin = end + 1;
     // A word that is longer than a line stands in a line of its own: it may be a name to copy.
-    if (column > kLabelWidth && column + 1 + word.size() > kColumns) {
+    if (columns && column > kLabelWidth && column + 1 + word.size() > *columns) {
       out += "\n" + std::string(kLabelWidth, ' ');
       column = kLabelWidth;
     } else if (column > kLabelWidth) {
@@ -45,9 +46,9 @@ std::string instant(const std::optional<base::Instant>& t) {
   return t ? kube::format_time(*t) : "";
 }
 
-// Adds a paragraph; nothing without a text.
-void add(std::string& out, const std::string& label, const std::string& text) {
-  if (!text.empty()) out += paragraph(label, text);
+// Adds a line; nothing without a text.
+void add(Lines& out, const std::string& label, const std::string& text) {
+  if (!text.empty()) out.emplace_back(label, text);
 }
 
 // "ends as Preempted, …, for ns/name; killed at …": an ending is under way as long as the job's
@@ -62,7 +63,7 @@ std::string ending_text(const kube::JobEnding& ending) {
 
 // Adds why nodes take no new jobs: of a job that has nodes only those that it has, of one that
 // waits all of its partition, since each of them is one that it does not get.
-void add_unusable(std::string& out, const kube::Job& job, const kube::Partition& partition) {
+void add_unusable(Lines& out, const kube::Job& job, const kube::Partition& partition) {
   std::set<std::string> own;
   if (job.status.allocation) {
     const auto names = slurm::expand_hostlist(job.status.allocation->hostlist);
@@ -92,6 +93,35 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
   return names;
 }
 
+// The state, and what the job does at this moment if that differs.
+std::string state_text(const kube::JobStatus& status, const JobMoment& moment) {
+  std::string state = status.state ? std::string{to_string(*status.state)}
+                                   : std::string{"not seen by an operator yet"};
+  // Time slices are shorter than the time between two writes of the status, so what runs at this
+  // moment is worked out from the timetables and may differ from the state that is stored.
+  if (moment.code == "S" && status.state != kube::JobState::kSuspended) state += ", suspended now";
+  if (moment.code == "R" && status.state == kube::JobState::kSuspended) state += ", runs now";
+  if (moment.code == "CF") state += ", its pods start";
+  if (moment.code == "CG") state += ", its pods end";
+  return state;
+}
+
+// Conditions and events, for users who look closer. The sentence of the message is not repeated.
+void add_details(Lines& out, const kube::JobStatus& status,
+                 const std::vector<kube::Event>& events) {
+  for (const kube::Condition& condition : status.conditions) {
+    std::string text = condition.type + "=" + std::string{to_string(condition.status)};
+    if (!condition.reason.empty()) text += " " + condition.reason;
+    const bool is_said = condition.message == status.message;
+    if (!condition.message.empty() && !is_said) text += ": " + condition.message;
+    add(out, "Condition", text);
+  }
+  for (const kube::Event& event : events) {
+    if (event.message == status.message) continue;
+    add(out, "Event", instant(event.last_timestamp) + " " + event.reason + ": " + event.message);
+  }
+}
+
 }  // namespace
 
 // In the order in which a person asks: which job, what does it do, where, why not, since when, and
@@ -103,27 +133,24 @@ std::vector<std::string> partitions_of(const kube::Job& job) {
 std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
                         const std::vector<kube::Partition>& partitions,
                         const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
-                        base::Instant now) {
+                        base::Instant now, std::optional<std::size_t> columns) {
   const JobMoment moment = job_moment(job, timetable_of, now);
   const kube::JobStatus& status = job.status;
-  std::string out;
+  Lines out;
   add(out, "Job",
       job.metadata.ns + "/" + job.metadata.name +
           (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : "") + of_batch_job(job));
-  std::string state = status.state ? std::string{to_string(*status.state)}
-                                   : std::string{"not seen by an operator yet"};
-  // Time slices are shorter than the time between two writes of the status, so what runs at this
-  // moment is worked out from the timetables and may differ from the state that is stored.
-  if (moment.code == "S" && status.state != kube::JobState::kSuspended) state += ", suspended now";
-  if (moment.code == "R" && status.state == kube::JobState::kSuspended) state += ", runs now";
-  if (moment.code == "CF") state += ", its pods start";
-  if (moment.code == "CG") state += ", its pods end";
-  add(out, "State", state);
+  add(out, "State", state_text(status, moment));
   add(out, "Partition", status.partition);
   if (status.allocation) {
     add(out, "Nodes", status.allocation->hostlist);
+    add(out, "CPUs", std::to_string(status.allocation->cpus));
     add(out, "Run time", slurm::format_run_time(moment.run_time));
+    const auto limit = status.time_limit ? status.time_limit : job.spec.schedule.time_limit;
+    if (limit) add(out, "Time limit", slurm::format_run_time(*limit));
   }
+  add(out, "Account", job.spec.schedule.account.value_or(""));
+  add(out, "QOS", job.spec.schedule.qos.value_or(""));
   if (const auto progress = progress_of(job)) {
     add(out, "Succeeded",
         std::to_string(progress->succeeded) + " of " + std::to_string(progress->completions) +
@@ -158,16 +185,10 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   }
   if (status.ending) add(out, "Ending", ending_text(*status.ending));
   if (status.exit_code) add(out, "Exit code", std::to_string(*status.exit_code));
-  for (const kube::Condition& condition : status.conditions) {
-    std::string text = condition.type + "=" + std::string{to_string(condition.status)};
-    if (!condition.reason.empty()) text += " " + condition.reason;
-    if (!condition.message.empty()) text += ": " + condition.message;
-    add(out, "Condition", text);
-  }
-  for (const kube::Event& event : events) {
-    add(out, "Event", instant(event.last_timestamp) + " " + event.reason + ": " + event.message);
-  }
-  return out;
+  add_details(out, status, events);
+  std::string text;
+  for (const auto& [label, line] : out) text += paragraph(label, line, columns);
+  return text;
 }
 
 namespace {
@@ -235,8 +256,8 @@ int run_explain(const Session& session, const std::string& name, Output output) 
   const auto all = read_others(session, *job, output);
   if (!all) return fail(all.error());
   TimetableReader timetables{session, output};
-  const std::string text =
-      explanation(*job, timetables.lookup(), partitions, *all, *events, session.clock.wall());
+  const std::string text = explanation(*job, timetables.lookup(), partitions, *all, *events,
+                                       session.clock.wall(), output.columns);
   if (!timetables.status()) return fail(timetables.status().error());
   output.out << text;
   return kExitOk;

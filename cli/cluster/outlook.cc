@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "api/wellknown.h"
 #include "kube/api/time_format.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -13,8 +14,6 @@
 
 namespace cli {
 namespace {
-
-using Lines = std::vector<std::pair<std::string, std::string>>;
 
 // More of them say no more.
 constexpr std::size_t kBlockersMax = 5;
@@ -156,14 +155,17 @@ std::vector<Blocker> blockers(const kube::Job& job, const std::vector<kube::Job>
 
 }  // namespace
 
-// 1. the place in the queue, unless the job is held
+// 1. the place in the queue, unless the job is held or refused
 // 2. the planned start, if the backfill has planned one
 // 3. the jobs that hold the planned nodes until then
 Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
               const std::vector<kube::Partition>& partitions, base::Instant now) {
   Lines lines;
   if (!waits(job)) return lines;
-  if (!is_held(job)) add_place_in_queue(lines, job, all);
+  const kube::Condition* const accepted =
+      kube::find_condition(job.status.conditions, kube::kAccepted);
+  const bool is_refused = accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse;
+  if (!is_held(job) && !is_refused) add_place_in_queue(lines, job, all);
   if (!job.status.expected_start_time) return lines;
   lines.emplace_back("Expected", when(*job.status.expected_start_time, now) + ", on " +
                                      job.status.planned_nodes +

@@ -12,10 +12,12 @@
 
 namespace cli {
 
-// Lines of a label and a sentence; none of a job that does not wait. `all`: every job that may be
-// read, the job itself too. `partitions`: the job's own, for the time limits that they set.
-std::vector<std::pair<std::string, std::string>> outlook(
-    const kube::Job& job, const std::vector<kube::Job>& all,
-    const std::vector<kube::Partition>& partitions, base::Instant now);
+// A label and a sentence each.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+// None of a job that does not wait. `all`: every job that may be read, the job itself too.
+// `partitions`: the job's own, for the time limits that they set.
+Lines outlook(const kube::Job& job, const std::vector<kube::Job>& all,
+              const std::vector<kube::Partition>& partitions, base::Instant now);
 
 }  // namespace cli

@@ -102,22 +102,22 @@ Json expected_or_null(const std::optional<base::Instant>& at) {
 std::string queue_json(const std::vector<QueueLine>& lines, base::Instant now) {
   Json jobs = Json::array();
   for (const QueueLine& line : lines) {
-    jobs.push_back({{"jobID", line.job_id.empty() ? Json(nullptr) : Json(std::stoll(line.job_id))},
-                    {"partition", line.partition},
-                    {"name", line.job_name},
-                    {"batchJob", text_or_null(line.batch_job)},
-                    {"namespace", line.user},
-                    {"state", line.moment.code},
-                    {"runSeconds", static_cast<double>(line.moment.run_time.count()) / 1e6},
-                    {"nodes", line.nodes},
-                    {"hostlist", text_or_null(line.hostlist)},
-                    {"reason", text_or_null(line.reason)},
-                    {"priority", line.priority},
-                    {"succeeded", line.progress ? Json(line.progress->succeeded) : Json(nullptr)},
-                    {"completions",
-                     line.progress ? Json(line.progress->completions) : Json(nullptr)},
-                    {"expectedStart", expected_or_null(line.expected_start)},
-                    {"plannedNodes", text_or_null(line.planned_nodes)}});
+    jobs.push_back(
+        {{"jobID", line.job_id.empty() ? Json(nullptr) : Json(std::stoll(line.job_id))},
+         {"partition", line.partition},
+         {"name", line.job_name},
+         {"batchJob", text_or_null(line.batch_job)},
+         {"namespace", line.user},
+         {"state", line.moment.code},
+         {"runSeconds", static_cast<double>(line.moment.run_time.count()) / 1e6},
+         {"nodes", line.nodes},
+         {"hostlist", text_or_null(line.hostlist)},
+         {"reason", text_or_null(line.reason)},
+         {"priority", line.priority},
+         {"succeeded", line.progress ? Json(line.progress->succeeded) : Json(nullptr)},
+         {"completions", line.progress ? Json(line.progress->completions) : Json(nullptr)},
+         {"expectedStart", expected_or_null(line.expected_start)},
+         {"plannedNodes", text_or_null(line.planned_nodes)}});
   }
   const Json all = {{"asOf", static_cast<double>(base::micros_since_epoch(now)) / 1e6},
                     {"jobs", jobs}};
@@ -136,18 +136,24 @@ std::size_t longest_line(std::string_view text) {
   return longest;
 }
 
-// Returns the table as it is if it fits; else partition, name and user (columns 1 to 3) are cut to
-// squeue's widths. Nothing else is ever cut: a line that is still too long is wrapped by the
-// terminal, so that no node and no reason is lost.
+// Returns the table as it is if it fits; else partition, user and name (columns 1, 3 and 2) are
+// cut, as far as it takes and not below squeue's widths. The name comes last: kubectl needs it.
+// Nothing else is ever cut: a line that is still too long is wrapped by the terminal, so that no
+// node and no reason is lost.
 std::string format_narrow(std::span<const Column> columns,
                           std::vector<std::vector<std::string>> rows,
                           std::optional<std::size_t> columns_max) {
   std::string text = format_table(columns, rows);
   if (!columns_max || longest_line(text) <= *columns_max) return text;
-  for (std::vector<std::string>& row : rows) {
-    for (const std::size_t name : {1U, 2U, 3U}) {
-      if (row[name].size() > columns[name].width_min) row[name].resize(columns[name].width_min);
+  std::size_t excess = longest_line(text) - *columns_max;
+  for (const std::size_t column : {1U, 3U, 2U}) {
+    std::size_t width = columns[column].width_min;
+    for (const std::vector<std::string>& row : rows) width = std::max(width, row[column].size());
+    const std::size_t cut = std::min(excess, width - columns[column].width_min);
+    for (std::vector<std::string>& row : rows) {
+      if (row[column].size() > width - cut) row[column].resize(width - cut);
     }
+    excess -= cut;
   }
   return format_table(columns, rows);
 }
@@ -172,7 +178,10 @@ void print_lines(std::vector<QueueLine> lines, base::Instant now, const QueueOpt
   if (options.start) {
     std::erase_if(lines, [](const QueueLine& line) { return line.moment.code != "PD"; });
   }
-  if (options.watch && !options.json && output.columns) output.out << kClearScreen;
+  if (options.watch && !options.json && output.columns) {
+    output.out << kClearScreen << "Every second: kubectl gang queue    " << kube::format_time(now)
+               << "\n";
+  }
   const auto columns_max = options.wide ? std::nullopt : output.columns;
   output.out << (options.json    ? queue_json(lines, now)
                  : options.start ? format_starts(std::move(lines), columns_max)
@@ -272,9 +281,8 @@ const kube::KnownFields& fields_of_queue() {
     for (const char* name : {"partitions", "completions", "completedIndexes"}) (void)spec.at(name);
     (void)spec.at("resources").at("nodes");
     kube::KnownFields& status = fields.at("status");
-    for (const char* name :
-         {"state", "reason", "jobID", "priority", "partition", "startTime", "expectedStartTime",
-          "plannedNodes", "runTime", "succeededIndexes"}) {
+    for (const char* name : {"state", "reason", "jobID", "priority", "partition", "startTime",
+                             "expectedStartTime", "plannedNodes", "runTime", "succeededIndexes"}) {
       (void)status.at(name);
     }
     for (const char* name : {"hostlist", "nodes"}) (void)status.at("allocation").at(name);

@@ -154,8 +154,9 @@ void TimetableReader::read_all() {
 
 // 1. "job/NAME": the present attempt at a batch Job
 // 2. "gjob/NAME": a Job of ours, as kubectl writes it
-// 3. a number: all jobs of the namespace are listed, since the API cannot select by status.jobID
-// 4. a name
+// 3. "NAMESPACE/NAME", as `explain` and messages write it
+// 4. a number: all jobs of the namespace are listed, since the API cannot select by status.jobID
+// 5. a name
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
@@ -163,6 +164,10 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
   }
   if (const std::string ours = after_kind(name_or_number, kOurs); !ours.empty()) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = ours});
+  }
+  if (const std::size_t slash = name_or_number.find('/'); slash != std::string::npos) {
+    return session.client.get<kube::Job>(
+        {.ns = name_or_number.substr(0, slash), .name = name_or_number.substr(slash + 1)});
   }
   const base::Result<std::int64_t> number = read_number(name_or_number);
   if (!number) {
@@ -185,6 +190,7 @@ bool is_called(const kube::Job& job, const std::string& name_or_number) {
   if (const std::string batch = after_kind(name_or_number, kBatch); !batch.empty()) {
     return batch_job_of(job) == batch;
   }
+  if (job.metadata.ns + "/" + job.metadata.name == name_or_number) return true;
   const std::string ours = after_kind(name_or_number, kOurs);
   if (job.metadata.name == (ours.empty() ? name_or_number : ours)) return true;
   const base::Result<std::int64_t> number = read_number(name_or_number);
