@@ -285,7 +285,7 @@ TEST(SchedulerConfig, ComesBackAsItWas) {
       "preemptExemptTime": "0s",
       "preemptParameters": {"reorderCount": 1, "strictOrder": false, "youngestFirst": false,
                             "minExemptPriority": 7},
-      "placementPolicy": "Compat", "timeSlice": "30s", "killWait": "30s",
+      "placementPolicy": "Compat", "timeSlice": "30s", "killWait": "30s", "startTimeout": "30m",
       "requeue": {"default": true, "delay": "2m", "maxBatch": 5}, "overTimeLimit": "0s",
       "enforcePartitionLimits": "None",
       "memory": {"defaultPerCPU": "1Gi", "maxPerCPU": "4Gi"}, "nodeReserve": {"memoryPercent": 5},

@@ -252,6 +252,7 @@ struct SchedulerConfigSpec {
   std::optional<PlacementPolicy> placement_policy{};
   std::optional<base::Duration> time_slice{};
   std::optional<base::Duration> kill_wait{};
+  std::optional<base::Duration> start_timeout{};  // ours; of jobs that have none
   std::optional<RequeueConfig> requeue{};
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};

@@ -74,7 +74,7 @@ struct JobReady {
 };
 // The job ran for so much longer than its timetable says, since a node did not slice (kill switch,
 // failed open): that counts as run time, not as suspended. No more than it was suspended is
-// counted. Of a job that ends before it was ready: what its containers ran.
+// counted. Of a job that is not ready: what its containers ran, which counts once it is.
 struct JobRan {
   JobId job;
   base::Duration more{};

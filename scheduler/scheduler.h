@@ -51,7 +51,8 @@ struct JobView {
   std::optional<base::Instant> expected_start;
   std::vector<NodeIndex> planned_nodes;
   std::optional<base::Instant> preempt_eligible_time;
-  base::Duration run_time{};  // as of the instant asked for
+  std::optional<base::Duration> time_limit;  // of a job with nodes, OverTimeLimit included
+  base::Duration run_time{};                 // as of the instant asked for
   base::Duration suspend_time{};
   int restarts = 0;
 };

@@ -94,8 +94,9 @@ class Ledger final : public ProgramObserver {
  private:
   struct JobFacts {
     kube::Job job;
-    base::Duration ran{0}, stood{0};  // since it was ready, as sampled
+    base::Duration ran{0}, stood{0};  // since its first program began, and since it was ready
     bool told_late = false;           // since then, that a node of it took turns, or did not
+    Time began_at = kNoTime;          // the first program of its present start
     Time ready_at = kNoTime;
     Time final_at = kNoTime;           // if it was seen to end
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more

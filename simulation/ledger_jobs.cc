@@ -116,7 +116,7 @@ void Ledger::on_start(JobFacts& facts) {
   if (now_ <= starts_are_unsliced_until_) {
     facts.unsliced_start = facts.job.status.starts.value_or(0);
   }
-  facts.ready_at = kNoTime;
+  facts.ready_at = facts.began_at = kNoTime;
   facts.ran = facts.stood = base::Duration{0};
   facts.told_late = false;
 }
@@ -155,8 +155,8 @@ void Ledger::on_final(const JobFacts& facts) {
 }
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
-// with, where nothing went wrong since it was ready. Faults move times by right: a leader that
-// comes late lets a job run longer than planned.
+// with, where nothing went wrong since its first program began. Faults move times by right: a
+// leader that comes late lets a job run longer than planned.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
 // because containers' times are stored in whole seconds, one at each end. Where a node began or
@@ -165,8 +165,11 @@ void Ledger::on_final(const JobFacts& facts) {
 // run time may be larger, and the suspended time is not compared.
 void Ledger::check_times(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
-  const bool calm = facts.ready_at != kNoTime && faults_until_ + seconds{15} < facts.ready_at;
-  if (!calm || !status.run_time || !status.suspend_time) return;
+  const bool calm = facts.ready_at != kNoTime && facts.began_at != kNoTime &&
+                    faults_until_ + seconds{15} < facts.began_at;
+  // What a pod ran that was made again before the job was ready went with its object.
+  const bool is_known = !happened_to(facts).lost;
+  if (!calm || !is_known || !status.run_time || !status.suspend_time) return;
   const base::Duration most =
       plan_.slice + seconds{2} + (facts.told_late ? kToldWithin : base::Duration{0});
   const bool follows = facts.job.spec.completions.has_value();
@@ -276,7 +279,8 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
 // Adds one sampling step to the run time of each job of which at least one program goes on, and to
 // the suspended time of each that has programs, all of which stand. That is not how the
 // operator accounts (in closed form, over the timetable), so the two can be compared. A pod that
-// follows another may start in the turn of another gang, and runs there until it has settled.
+// follows another may start in the turn of another gang, and runs there until it has settled. Until
+// the job is ready, all time since its first program counts as run time.
 void Ledger::sample_times(std::vector<Node>& nodes) {
   std::set<std::string> going, there, told_late;
   for (Node& node : nodes) {
@@ -294,7 +298,12 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
     }
   }
   for (auto& [uid, facts] : jobs_) {
-    if (facts.ready_at == kNoTime || !there.contains(uid)) continue;
+    if (facts.ready_at == kNoTime) {
+      if (facts.began_at == kNoTime && there.contains(uid)) facts.began_at = now_;
+      if (facts.began_at != kNoTime) facts.ran += kSample;
+      continue;
+    }
+    if (!there.contains(uid)) continue;
     (going.contains(uid) ? facts.ran : facts.stood) += kSample;
     if (told_late.contains(uid)) facts.told_late = true;
   }

@@ -118,6 +118,24 @@ const kube::ContainerStatus* stuck_container(const kube::Pod& pod) {
   return nullptr;
 }
 
+// kubelet has not said anything of the pod's containers. What kube-scheduler has yet to bind no
+// kubelet knows.
+bool kubelet_is_silent(const kube::Pod& pod) {
+  return pod.spec.node_name && pod.status.container_statuses.empty() &&
+         pod.status.init_container_statuses.empty();
+}
+
+// "container main waits, ContainerCreating: …" of the first container that has yet to start or, if
+// it is an init container, to end.
+std::string waiting_text(const kube::ContainerStatus& status) {
+  if (status.state.running) return "init container " + status.name + " runs";
+  const auto& waiting = status.state.waiting;
+  std::string text = "container " + status.name + " waits";
+  if (waiting && !waiting->reason.empty()) text += ", " + waiting->reason;
+  if (waiting && !waiting->message.empty()) text += ": " + waiting->message;
+  return text;
+}
+
 // One look at all pods of a gang. Pods contradict each other while a gang starts or ends (one has
 // failed, another cannot start, a third is missing), so each pod only adds what it knows, and run()
 // decides at the end which of it counts:
@@ -146,17 +164,17 @@ class Observer {
       if (one.is_missing()) {
         // A pod whose success is known may go: its log alone is lost.
         if (view_.members != nullptr && view_.members->has_succeeded(slot.pod_index)) continue;
+        note_waiting(slot, one);
         out_.missing.push_back(slot.index);
         out_.all_finished = out_.all_succeeded = all_running = false;
         continue;
       }
       count(one);
       if (!one.is_calm) look_at(slot, one);
+      if (!one.has_started) note_waiting(slot, one);
       all_running = all_running && one.has_started;
       if (one.newest_start) {
-        // startedAt has whole seconds, rounded down: the container may have started up to a second
-        // later.
-        settled = std::max(settled, *one.newest_start + kStartedAtResolution + view_.settle);
+        settled = std::max(settled, settled_at(*one.newest_start, one.seen_running, view_.settle));
       }
     }
     if (all_running && !view_.slots.empty()) out_.settled_at = settled;
@@ -172,10 +190,6 @@ class Observer {
   void count(const SlotPod& one) {
     out_.all_finished = out_.all_finished && one.is_finished;
     out_.all_succeeded = out_.all_succeeded && one.has_succeeded;
-    out_.last_finished = std::max(out_.last_finished, one.last_finished);
-    if (one.first_started && (!out_.first_started || *one.first_started < *out_.first_started)) {
-      out_.first_started = one.first_started;
-    }
   }
 
   void look_at(const PodSlot& slot, const SlotPod& one) {
@@ -294,15 +308,35 @@ class Observer {
     }
   }
 
+  // Which of the pods is at fault is not known, but of one that its kubelet says nothing about.
   void check_start_deadline(bool all_running) {
     if (view_.ready || all_running || !view_.start_deadline) return;
-    // No node is blamed: which of the pods is slow is not known, and the user asked for a limit on
-    // the start as a whole.
-    if (*view_.start_deadline <= now_) {
-      add_launch({.message = "its pods did not all run within spec.lifecycle.startTimeout"});
-    } else {
-      look_again_at(*view_.start_deadline);
+    if (*view_.start_deadline > now_) return look_again_at(*view_.start_deadline);
+    LaunchFailure failure{.message = "its pods did not all run within startTimeout"};
+    if (out_.waits_for) {
+      const auto index = static_cast<std::size_t>(*out_.waits_for);
+      const SlotPod& one = view_.pods[index];
+      failure.node = view_.slots[index].node;
+      failure.node_is_at_fault = one.pod != nullptr && kubelet_is_silent(*one.pod);
+      failure.message += ": " + why_waiting(view_.slots[index], one);
     }
+    add_launch(std::move(failure));
+  }
+
+  void note_waiting(const PodSlot& slot, const SlotPod& one) {
+    if (!out_.waits_for) out_.waits_for = slot.index;
+    out_.awaits_init = out_.awaits_init || one.is_missing() || one.has_init_left;
+    if (view_.members != nullptr && !view_.start_deadline) check_follower(slot, one);
+  }
+
+  // A pod that follows another does not hold up its gang for ever: those before it ran there.
+  void check_follower(const PodSlot& slot, const SlotPod& one) {
+    if (one.pod == nullptr || !one.pod->metadata.creation_timestamp) return;
+    const Instant deadline = *one.pod->metadata.creation_timestamp + view_.start_timeout;
+    if (deadline > now_) return look_again_at(deadline);
+    add_launch({.node_is_at_fault = true,
+                .node = slot.node,
+                .message = "a pod did not run within startTimeout: " + why_waiting(slot, one)});
   }
 
   void add_failure(Instant at, GangEnd failure) {
@@ -331,6 +365,12 @@ class Observer {
 
 }  // namespace
 
+base::Instant settled_at(base::Instant newest_start, std::optional<base::Instant> seen_running,
+                         base::Duration settle) {
+  const Instant started = std::min(newest_start, seen_running.value_or(newest_start));
+  return started + kStartedAtResolution + settle;
+}
+
 bool is_finished(const kube::Pod& pod) {
   return pod.status.phase == kube::PodPhase::kSucceeded ||
          pod.status.phase == kube::PodPhase::kFailed;
@@ -352,32 +392,44 @@ SlotPod::SlotPod(std::shared_ptr<const kube::Pod> that) : pod{std::move(that)}, 
 }
 
 void SlotPod::look_at_times() {
+  // A container that could not be started has a start in 1970.
   const auto note_start = [this](const std::optional<Instant>& started) {
-    if (started && (!first_started || *started < *first_started)) first_started = started;
+    if (!started || *started <= Instant{}) return;
+    if (!first_started || *started < *first_started) first_started = started;
+  };
+  // Also notes that of init containers: until they have ended no other container starts.
+  const auto note_times = [&](const kube::ContainerStatus& status) {
+    if (status.state.terminated) {
+      note_start(status.state.terminated->started_at);
+      last_finished = std::max(last_finished, status.state.terminated->finished_at);
+    } else if (status.state.running) {
+      note_start(status.state.running->started_at);
+      runs = true;
+    }
   };
   const auto& statuses = pod->status.container_statuses;
   // kubelet fills the list of statuses in late: fewer than there are containers means that some are
   // not known yet.
   bool all_started = !statuses.empty() && statuses.size() >= pod->spec.containers.size();
   for (const kube::ContainerStatus& status : statuses) {
-    if (status.state.terminated) {
-      note_start(status.state.terminated->started_at);
-      last_finished = std::max(last_finished, status.state.terminated->finished_at);
-    } else if (status.state.running && status.state.running->started_at) {
-      note_start(status.state.running->started_at);
+    note_times(status);
+    if (status.state.running && status.state.running->started_at) {
       newest_start = std::max(newest_start, status.state.running->started_at);
-    } else {
+    } else if (!status.state.terminated) {
       all_started = false;
     }
   }
-  // If one of these fails, no other container starts.
+  std::size_t init_done = 0;
   for (const kube::ContainerStatus& status : pod->status.init_container_statuses) {
-    if (!status.state.terminated) continue;
-    last_finished = std::max(last_finished, status.state.terminated->finished_at);
+    note_times(status);
+    if (status.state.terminated && status.state.terminated->exit_code == 0) ++init_done;
   }
   has_started = is_finished || all_started;
+  // Where the containers run, so do those that a webhook has added as sidecars.
+  has_init_left = !has_started && init_done < pod->spec.init_containers.size();
   // A pod that has ended needs no time to settle.
   if (is_finished) newest_start.reset();
+  runs = runs && !is_finished;
 }
 
 SlotPod SlotPod::known_success() {
@@ -393,6 +445,24 @@ SlotPod SlotPod::without_object() const {
   SlotPod missing;
   missing.was_seen = was_seen;
   return missing;
+}
+
+std::string why_waiting(const PodSlot& slot, const SlotPod& one) {
+  const std::string where = "pod " + slot.name + " on node " + slot.node + ": ";
+  if (one.pod == nullptr) return where + "it does not exist yet";
+  const kube::Pod& pod = *one.pod;
+  if (const auto problem = binding_problem(pod)) {
+    return where + "kube-scheduler cannot bind it: " + problem->message;
+  }
+  for (const kube::ContainerStatus& status : pod.status.init_container_statuses) {
+    if (!status.state.terminated) return where + waiting_text(status);
+  }
+  for (const kube::ContainerStatus& status : pod.status.container_statuses) {
+    if (status.state.running || status.state.terminated) continue;
+    return where + waiting_text(status);
+  }
+  return where + (pod.spec.node_name ? "its kubelet has not said anything of it"
+                                     : "kube-scheduler has not bound it");
 }
 
 GangObservation observe_gang(const GangView& view, Instant now) {

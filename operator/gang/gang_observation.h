@@ -56,11 +56,11 @@ struct GangObservation {
   std::optional<LaunchFailure> launch;      // only while nothing else failed
   std::vector<std::string> failing;         // pods whose containers cannot be started at present
   std::optional<base::Instant> look_again;  // when a wait for `failing` or startTimeout is over
+  std::optional<int> waits_for;             // index of the first slot whose pod does not run
+  // A pod is missing or has an init container to finish, for which the others may wait.
+  bool awaits_init = false;
   // Why its pods must not be frozen, of the first that must not (freeze_hazards.h).
   std::optional<std::string> never_frozen;
-  // First start and last end of the containers, for a job that ends before it was ready.
-  std::optional<base::Instant> first_started;
-  std::optional<base::Instant> last_finished;
 };
 
 // The pod of a slot and what does not depend on the time of what it says. Worked out once for each
@@ -76,10 +76,15 @@ struct SlotPod {
   bool was_told_to_end = false;
   bool has_succeeded = false;  // and was not told to end
   bool has_started = false;    // all of its containers run or have ended, or it is finished
+  bool runs = false;           // one of them does, or an init container
+  bool has_init_left = false;  // an init container has yet to end
   // It only counts: it has not failed, is not being deleted, waits for nothing that may never come,
   // and may be frozen.
   bool is_calm = false;
   std::optional<base::Instant> newest_start;  // of those that run
+  // When this leader first saw all of them run, by its own clock.
+  std::optional<base::Instant> seen_running;
+  // First start and last end of its containers, init containers too.
   std::optional<base::Instant> first_started;
   std::optional<base::Instant> last_finished;
 
@@ -102,16 +107,27 @@ struct GangView {
   // Since when each pod in `failing` was seen failing.
   const std::map<std::string, base::Instant>* failing_since = nullptr;
   base::Duration settle = std::chrono::seconds{2};
-  std::optional<base::Instant> start_deadline;  // allocation + startTimeout
-  bool ready = false;                           // all of its pods have run: nothing fails to launch
+  std::optional<base::Instant> start_deadline;  // of the gang; nothing once it is ready
+  // Of a pod that follows another at its place, from its creation on.
+  base::Duration start_timeout = std::chrono::minutes{30};
+  bool ready = false;  // all of its pods have run: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
   const Members* members = nullptr;                     // null: each slot has one pod and no other
   // Others have made the pods: one that they delete is as good as gone, however it ends then.
   bool are_adopted = false;
 };
 
+// When a pod has settled whose youngest container started then, as kubelet says. A pod that runs
+// settles `settle` and a second after it was seen running at the latest, whatever the clock of its
+// node is: the agents count alike (NodePolicy::is_settled).
+base::Instant settled_at(base::Instant newest_start, std::optional<base::Instant> seen_running,
+                         base::Duration settle);
+
 // Cost: a few nanoseconds for a pod that is calm.
 GangObservation observe_gang(const GangView& view, base::Instant now);
+
+// Why a pod does not run yet: which one, where, and what kubelet or kube-scheduler says of it.
+std::string why_waiting(const PodSlot& slot, const SlotPod& one);
 
 // Succeeded or Failed: holds no resources any more.
 bool is_finished(const kube::Pod& pod);

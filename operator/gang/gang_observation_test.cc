@@ -262,6 +262,47 @@ TEST_F(GangObservationTest, AStartErrorIsALaunchFailure) {
   EXPECT_FALSE(observe().failure.has_value());
 }
 
+// A volume that cannot be mounted and a sandbox that cannot be made show like this. A kubelet that
+// says nothing at all is its node's fault.
+TEST_F(GangObservationTest, AStartThatTakesTooLongNamesThePodAndWhatKubeletSays) {
+  running("a", kSeen);
+  waiting("b", "ContainerCreating");
+  pod("b").spec.node_name = "n2";
+  auto seen = observe(false, kSeen);
+  EXPECT_EQ(seen.waits_for, 1);
+  ASSERT_TRUE(seen.launch.has_value());
+  EXPECT_EQ(seen.launch->message,
+            "its pods did not all run within startTimeout: pod b on node n2: container main waits, "
+            "ContainerCreating");
+  EXPECT_FALSE(seen.launch->node_is_at_fault);
+  pod("b").status.container_statuses.clear();
+  seen = observe(false, kSeen);
+  EXPECT_EQ(seen.launch->message,
+            "its pods did not all run within startTimeout: pod b on node n2: its kubelet has not "
+            "said anything of it");
+  EXPECT_TRUE(seen.launch->node_is_at_fault);
+  EXPECT_EQ(seen.launch->node, "n2");
+}
+
+// While one of them has an init container to finish, or is still missing, others may wait for it.
+TEST_F(GangObservationTest, KnowsWhetherAPodIsInAnInitContainer) {
+  running("a", kSeen - seconds{100});
+  EXPECT_TRUE(observe().awaits_init) << "b does not exist yet";
+  kube::Pod& b = pod("b");
+  b.spec.init_containers = {{.name = "fetch"}};
+  EXPECT_TRUE(observe().awaits_init);
+  b.status.init_container_statuses = {{.name = "fetch"}};
+  auto& state = b.status.init_container_statuses[0].state;
+  state.running = kube::ContainerRunning{kSeen - seconds{300}};
+  EXPECT_TRUE(observe().awaits_init);
+  const SlotPod one{std::make_shared<const kube::Pod>(b)};
+  EXPECT_EQ(one.first_started, kSeen - seconds{300}) << "it counts for the run time";
+  EXPECT_TRUE(one.runs);
+  state = {.terminated = kube::ContainerTerminated{.exit_code = 0, .finished_at = kSeen}};
+  EXPECT_FALSE(observe().awaits_init);
+  EXPECT_FALSE(observe().settled_at.has_value());
+}
+
 // At the deadline a gang that lacks a pod has failed to start, and one whose pods all run has not.
 TEST_F(GangObservationTest, TheStartTimeoutHoldsUntilAllPodsRun) {
   running("a", kSeen);

@@ -55,7 +55,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   job.clear_start();
   // The warning came from a dry run while the job waited; now its pods themselves will tell.
   if (!std::exchange(job.pod_warning, {}).empty()) wishes_.show_accepted(job);
-  job.start_refusal.clear();
+  job.last_end.clear();
   show_times(job, scheduler_, parts_.now);
   // 2. the allocation
   DecisionContext context = decision_context(job);
@@ -107,6 +107,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
     }
   }
   show_times(job, scheduler_, parts_.now);
+  note_life_before_ready(job, scheduler_, parts_.now);
   take(job, status_after(end, std::move(job.wanted()), context));
   job.start.undo.reset();  // another reason ends it now
   job.start.commit_after = end.preemptor;
@@ -150,6 +151,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
                  context.end_message.empty() ? "the job has ended" : context.end_message);
     }
   } else {
+    if (requeued) job.last_end = job.start.end_message;
     job.clear_start();
     if (requeued)
       tell_event(parts_.report, job, false, "Requeued",
@@ -160,7 +162,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
 
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
   DecisionContext context = decision_context(job);
-  context.start_refusal = job.start_refusal;
+  context.last_end = job.last_end;
   // A waiting job's priority may have changed together with the reason; this write carries both.
   if (!job.is_allocated()) show_priority(job, scheduler_);
   take(job, status_after(waits, std::move(job.wanted()), context));
@@ -226,6 +228,9 @@ void Decisions::take_slots(JobRecord& job) {
     job.know_successes(parse_indexes(job.wanted().succeeded_indexes));
   }
   for (const std::string& node : job.start.nodes) parts_.nodes.enter(node, job.uid);
+  // The templates of pods that others have made are not known here.
+  job.start.awaits_init = !kube::is_true(job.wanted().conditions, kube::kReady) &&
+                          (job.is_adopted() || job.pod_template->init_containers_count > 0);
 }
 
 // Timetables of these nodes may have waited for the job's commit point.

@@ -20,7 +20,7 @@ class DecisionsTest : public JobPartsFixture {};
 TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   reserve_numbers();
   JobRecord& job = see(object("train", 2));
-  job.start_refusal = "of the start before";
+  job.last_end = "of the start before";
   job.start.failing_since["of the start before"] = now;
   wishes.heed(job);
   job.wanted().partition = "batch,other";
@@ -35,7 +35,7 @@ TEST_F(DecisionsTest, AStartIsACommitPointThatHasItsSlotsAndItsNodes) {
   EXPECT_EQ(job.start.slots[1].node, "n2");
   EXPECT_EQ(nodes.jobs_on("n1"), JobUids{job.uid});
   EXPECT_EQ(nodes.jobs_on("n2"), JobUids{job.uid});
-  EXPECT_EQ(job.start_refusal, "");
+  EXPECT_EQ(job.last_end, "");
   EXPECT_EQ(counters.starts, 1);
   EXPECT_EQ(told(), "") << "its status says it";
 }
@@ -213,16 +213,16 @@ TEST_F(DecisionsTest, AStartCountsHowFarOffItsEstimateWas) {
 }
 
 // Its eligible time says until when it waits; the sentence says why. Once it waits for resources,
-// the refusal is no longer the reason, although it is still remembered.
+// that is the reason, and why it does not run yet is told behind it.
 TEST_F(DecisionsTest, AJobThatBacksOffSaysWhatTheApiServerSaid) {
   reserve_numbers();
   JobRecord& job = see(object());
   wishes.heed(job);
-  job.start_refusal = "over the quota";
+  job.last_end = "over the quota";
   decisions.apply(sched::Waits{job.id, sched::Reason::kBeginTime, "may start later"});
   EXPECT_EQ(job.wanted().message, "over the quota");
   decisions.apply(sched::Waits{job.id, sched::Reason::kResources, "needs 2 nodes"});
-  EXPECT_EQ(job.wanted().message, "needs 2 nodes");
+  EXPECT_EQ(job.wanted().message, "needs 2 nodes; its last start ended: over the quota");
 }
 
 // The claim names the nodes whose jobs are ended for it. A new leader has to find it, and also that

@@ -9,8 +9,10 @@
 #include "operator/gang/own_turn.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/listed_job.h"
 #include "operator/jobs/run_times.h"
 #include "operator/jobs/status_after.h"
+#include "operator/translate/job_check.h"
 #include "operator/translate/reason_names.h"
 
 namespace control {
@@ -22,6 +24,9 @@ constexpr base::Duration kAvoidNode = std::chrono::seconds{60};
 // another try.
 constexpr base::Duration kApiBackoffFirst = std::chrono::minutes{1};
 constexpr base::Duration kApiBackoffMax = std::chrono::minutes{30};
+
+// Nearly all starts take less; the condition Ready of one that does not says what it waits for.
+constexpr base::Duration kWaitTold = std::chrono::minutes{1};
 
 bool is_ready(const JobRecord& job) {
   return kube::is_true(job.wanted().conditions, kube::kReady);
@@ -107,7 +112,7 @@ void GangRunner::run_adopted(JobRecord& job) {
            parts_.nodes.is_lost(node_of(*one.pod).value_or(""));
   };
   if (std::ranges::all_of(job.start.slot_pods, is_over)) {
-    note_short_life(job, seen);
+    note_life_before_ready(job, scheduler_, parts_.now);
     return end_adopted(job, seen);
   }
   // From here on the gang has not started as a whole. After it has, single pods that end are their
@@ -123,6 +128,7 @@ void GangRunner::run_adopted(JobRecord& job) {
   }
   // The gates are removed already, so the start cannot be undone like one of our own pods.
   if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
+  if (is_out_of_time(job)) return;
   become_ready_when_settled(job, seen);
 }
 
@@ -146,20 +152,21 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
       .exit_code = 0});
 }
 
-// Takes the times of a gang that ends without having been ready from its containers. What they ran
-// is charged.
-void GangRunner::note_short_life(JobRecord& job, const GangObservation& seen) {
-  if (is_ready(job) || !seen.first_started) return;
-  job.wanted().start_time = seen.first_started;
-  // kubelet writes startedAt and finishedAt by the clock of its node, in whole seconds; two nodes
-  // may disagree, and the difference must not become a negative run time.
-  const base::Instant end = seen.last_finished.value_or(parts_.now);
-  const base::Duration ran = std::max(end - *seen.first_started, base::Duration{0});
-  job.wanted().run_time = kube::RunTime{ran, end};
-  // It may be told already, by the leader before or at the last look.
-  const auto view = scheduler_.view(job.id);
-  const base::Duration more = view ? ran - view->run_time : base::Duration{0};
-  if (more > base::Duration{0}) scheduler_.tell(sched::JobRan{job.id, more});
+// A gang that is not ready has a time limit, too: a program that works in an init container gets no
+// more time than any other. Returns true if it has been told to end.
+bool GangRunner::is_out_of_time(JobRecord& job) {
+  const auto life = life_before_ready(job, parts_.now);
+  const auto view = life ? scheduler_.view(job.id) : std::nullopt;
+  // A suspended job never times out.
+  if (!view || !view->time_limit || view->ending || job.told_suspend) return false;
+  const base::Instant over = life->began + *view->time_limit;
+  if (parts_.now < over) {
+    parts_.jobs.set_timer(job, over);
+    return false;
+  }
+  note_life_before_ready(job, scheduler_, parts_.now);
+  scheduler_.tell(sched::TimeLimitReached{job.id});
+  return true;
 }
 
 // Draws the conclusion from the pods of a start. The first case that holds decides:
@@ -199,6 +206,7 @@ void GangRunner::run_started(JobRecord& job) {
                                .message = seen.launch->message});
   }
   if (seen.launch) {
+    note_life_before_ready(job, scheduler_, parts_.now);  // init containers may have worked
     return undo_start(
         job,
         {.avoid_nodes = seen.launch->node_is_at_fault ? std::vector<std::string>{seen.launch->node}
@@ -208,7 +216,7 @@ void GangRunner::run_started(JobRecord& job) {
          .message = seen.launch->message});
   }
   const bool is_over = seen.all_finished && !job.start.members;
-  if (is_over || seen.failure || seen.success) note_short_life(job, seen);
+  if (is_over || seen.failure || seen.success) note_life_before_ready(job, scheduler_, parts_.now);
   // 3. a pod has failed
   if (seen.failure) return end_by_itself(job, *seen.failure);
   // 4. enough pods have succeeded, or all
@@ -221,6 +229,7 @@ void GangRunner::run_started(JobRecord& job) {
     if (!seen.missing.empty()) lose_member(job, seen.missing.front());
     return;
   }
+  if (is_out_of_time(job)) return;
   // 6. pods are made, also those whose creation has failed before
   if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
   // 7. all pods run, and have settled
@@ -232,6 +241,7 @@ void GangRunner::run_started(JobRecord& job) {
 void GangRunner::become_ready_when_settled(JobRecord& job, const GangObservation& seen) {
   if (!seen.settled_at) return;
   if (*seen.settled_at > parts_.now) return parts_.jobs.set_timer(job, *seen.settled_at);
+  tell_life_before_ready(job, scheduler_, parts_.now);
   become_ready(job);
 }
 
@@ -271,11 +281,12 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   const Members& members = *job.start.members;
   // 1. After a requeue none may be left to run: the last ones succeeded while the gang ended.
   if (members.all_have_succeeded()) {
-    note_short_life(job, seen);
+    note_life_before_ready(job, scheduler_, parts_.now);
     return complete(job);
   }
   // 2.
   if (!is_ready(job)) {
+    if (is_out_of_time(job)) return;
     if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
     return become_ready_when_settled(job, seen);
   }
@@ -371,6 +382,9 @@ void GangRunner::note_successes(JobRecord& job) const {
 
 // Also notes which have succeeded, since when which pods have failed, and when to look again.
 GangObservation GangRunner::look_at_pods(JobRecord& job) {
+  for (SlotPod& one : job.start.slot_pods) {
+    if (one.newest_start && one.has_started && !one.seen_running) one.seen_running = parts_.now;
+  }
   GangView view{.slots = job.start.slots,
                 .pods = job.start.slot_pods,
                 .failing_since = &job.start.failing_since,
@@ -381,12 +395,14 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
+  view.start_timeout = std::min(
+      job.object->spec.lifecycle.start_timeout.value_or(parts_.policy.parameters().start_timeout),
+      kStartTimeoutMax);
+  // Where the clock cannot be trusted nothing ends by time.
+  if (!parts_.ends_by_time) view.start_timeout = std::chrono::hours{24 * 365};
   const std::optional<base::Instant> starting = starting_since(job.wanted());
-  if (!is_ready(job) && job.object->spec.lifecycle.start_timeout && starting &&
-      parts_.ends_by_time) {
-    // A new leader reads from the status when the nodes were allocated.
-    view.start_deadline = *starting + *job.object->spec.lifecycle.start_timeout;
-  }
+  // A new leader reads from the status when the nodes were allocated.
+  if (!is_ready(job) && starting) view.start_deadline = *starting + view.start_timeout;
   const GangObservation seen = observe_gang(view, parts_.now);
   note_successes(job);
   // The patience with a pod (kLaunchPatience) counts from when it was first seen to fail. A new
@@ -400,7 +416,35 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   job.start.failing_since = std::move(failing);
   if (seen.look_again) parts_.jobs.set_timer(job, *seen.look_again);
   if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
+  if (!seen.awaits_init) list_in_timetables(job);
+  show_what_it_waits_for(job, seen);
   return seen;
+}
+
+// Its pods may be frozen from here on: none waits for another in an init container.
+void GangRunner::list_in_timetables(JobRecord& job) {
+  if (!std::exchange(job.start.awaits_init, false)) return;
+  for (const std::string& node : job.start.nodes) {
+    timetables_.list(node, [this](sched::JobId id) { return listed_job(parts_.jobs.find(id)); });
+  }
+}
+
+// A start that takes longer than most says which pod it waits for, and what kubelet says of that.
+void GangRunner::show_what_it_waits_for(JobRecord& job, const GangObservation& seen) {
+  const std::optional<base::Instant> starting = starting_since(job.wanted());
+  // Why pods cannot be made is said already (PodWrites).
+  if (is_ready(job) || !seen.waits_for || !starting || job.start.failing_pods_told) return;
+  if (parts_.now < *starting + kWaitTold) {
+    return parts_.jobs.set_timer(job, *starting + kWaitTold);
+  }
+  const auto index = static_cast<std::size_t>(*seen.waits_for);
+  const std::string why = why_waiting(job.start.slots[index], job.start.slot_pods[index]);
+  if (!job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Starting",
+                         "its pods are being started; " + why, parts_.now)) {
+    return;
+  }
+  parts_.jobs.mark(job, WriteUrgency::kInforms);
+  parts_.report.log("start is slow", job_fields(job, {{"why", why}}));
 }
 
 // For as long as this start lasts: what a webhook has put into its pods does not go with being
@@ -529,8 +573,8 @@ void GangRunner::finish_undo(JobRecord& job) {
     refused.avoid_for = std::min(
         kApiBackoffFirst * (std::int64_t{1} << std::min(job.api_refusals, 10)), kApiBackoffMax);
     ++job.api_refusals;
-    job.start_refusal = undo.message;
   }
+  job.last_end = undo.message;
   scheduler_.tell(refused);
 }
 

@@ -40,7 +40,9 @@ class GangRunner {
   void lose_member(JobRecord& job, int slot);
   void run_adopted(JobRecord& job);
   void end_adopted(JobRecord& job, const GangObservation& seen);
-  void note_short_life(JobRecord& job, const GangObservation& seen);
+  bool is_out_of_time(JobRecord& job);
+  void list_in_timetables(JobRecord& job);
+  void show_what_it_waits_for(JobRecord& job, const GangObservation& seen);
   GangObservation look_at_pods(JobRecord& job);
   void leave_rotation(JobRecord& job, const std::string& why);
   void become_ready(JobRecord& job);

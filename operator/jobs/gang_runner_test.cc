@@ -61,7 +61,7 @@ TEST_F(GangRunnerTest, IsReadyWhenAllPodsHaveSettled) {
   ASSERT_LT(job.timer, now + seconds{10});
   now = job.timer;
   gangs.run(job);
-  EXPECT_EQ(events(), 1);
+  EXPECT_EQ(events(), 2) << "what it has run so far, and that it is ready";
   EXPECT_TRUE(scheduler.view(job.id)->ready);
   EXPECT_EQ(says(job, kube::kReady), "True Settled");
   EXPECT_EQ(job.wanted().start_time, now);
@@ -225,7 +225,7 @@ TEST_F(GangRunnerTest, AStartThatANodeRefusesIsUndoneAndTriedElsewhere) {
   EXPECT_FALSE(job.start.undo.has_value());
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
   EXPECT_EQ(job.api_refusals, 0);
-  EXPECT_EQ(job.start_refusal, "");
+  EXPECT_EQ(job.last_end, "node n1 refused the pod: OutOfcpu");
   now += seconds{59};
   scheduler.wake();
   EXPECT_FALSE(job.is_allocated()) << "n1 is avoided for a minute, and n2 alone is too little";
@@ -253,6 +253,24 @@ TEST_F(GangRunnerTest, AGangThatEndsBeforeItWasReadyTakesItsTimesFromItsContaine
   // From the first start, at 0 s, to the last end, at 11 s; the run time is as of that end.
   EXPECT_EQ(job.wanted().run_time->elapsed, seconds{11});
   EXPECT_EQ(job.wanted().run_time->as_of, now - seconds{9});
+}
+
+// The clock of n2 is an hour ahead, so its pod says that it will start then.
+TEST_F(GangRunnerTest, APodHasSettledSoonAfterItWasSeenToRunWhateverItsNodesClockSays) {
+  JobRecord& job = started();
+  show(job, pod_of(job, 0, now - minutes{1}));
+  show(job, pod_of(job, 1, now + std::chrono::hours{1}));
+  gangs.run(job);
+  const base::Duration settle = policy.parameters().settle + kStartedAtResolution;
+  EXPECT_EQ(job.timer, now + settle);
+  now += settle - seconds{1};
+  // Another version of the same pod: it was seen running before.
+  show(job, pod_of(job, 1, now + std::chrono::hours{1}));
+  gangs.run(job);
+  EXPECT_FALSE(job.wanted().start_time.has_value());
+  now += seconds{1};
+  gangs.run(job);
+  EXPECT_EQ(says(job, kube::kReady), "True Settled");
 }
 
 // Pod 1 never appears. The deadline counts from the start and is reached to the second.
@@ -322,7 +340,7 @@ TEST_F(GangRunnerTest, RefusalsByTheApiServerBackOff) {
     gangs.run(job);
     // No pod was ever made, so the undoing is finished by the first look.
     ASSERT_EQ(job.wanted().state, kube::JobState::kPending);
-    EXPECT_EQ(job.start_refusal, "over the quota");
+    EXPECT_EQ(job.last_end, "over the quota");
     now += wait - seconds{1};
     scheduler.wake();
     EXPECT_FALSE(job.is_allocated()) << wait.count();

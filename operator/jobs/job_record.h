@@ -71,6 +71,9 @@ struct GangStart {
   // for it.
   std::optional<base::Instant> late_readiness;
   bool never_frozen = false;  // no timetable lists its pods (condition NeverFrozen)
+  // It is not ready, and its pods may wait in init containers for each other: no timetable lists
+  // them, so that none is frozen (architecture.md 2).
+  bool awaits_init = false;
   // Since when its user has asked for a suspension that waits for agents of its nodes.
   std::optional<base::Instant> suspension_waits;
   std::optional<StartUndo> undo;
@@ -98,7 +101,8 @@ struct JobRecord {
   bool judge_again = true;       // its spec, or what it is judged against, changed
   bool judge_when_free = false;  // what it is judged against changed while it had nodes
   int api_refusals = 0;          // in a row, of its pods, by the API server
-  std::string start_refusal;     // by the API server, of the last start; told until the next
+  // Why its last start was undone, or ended by itself; told until the next.
+  std::string last_end;
   std::string pod_warning;  // why the API server would refuse its pods, as tried while it waited
 
   // --- its present start and its pods: Decisions, GangRunner, PodWrites ---

@@ -1,5 +1,10 @@
 #include "operator/jobs/run_times.h"
 
+#include <algorithm>
+
+#include "api/wellknown.h"
+#include "operator/jobs/status_after.h"
+
 namespace control {
 namespace {
 
@@ -21,6 +26,39 @@ void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant 
   // With the instant it is of, so that a reader can add what has passed since while the job runs.
   wanted.run_time = kube::RunTime{view->run_time, now};
   wanted.suspend_time = kube::RunTime{view->suspend_time, now};
+}
+
+// kubelet writes startedAt and finishedAt by the clock of its node, in whole seconds, and two nodes
+// may disagree. By the operator's clock it is no more than the time since its nodes were allocated.
+std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now) {
+  if (kube::is_true(job.wanted().conditions, kube::kReady)) return std::nullopt;
+  std::optional<base::Instant> first, last;
+  bool runs = false;
+  for (const SlotPod& one : job.start.slot_pods) {
+    if (one.first_started) first = std::min(first.value_or(*one.first_started), *one.first_started);
+    last = std::max(last, one.last_finished);
+    runs = runs || one.runs;
+  }
+  if (!first) return std::nullopt;
+  const base::Instant allocated = std::min(starting_since(job.wanted()).value_or(*first), now);
+  const base::Instant began = std::clamp(*first, allocated, now);
+  const base::Instant ended = std::clamp(runs ? now : last.value_or(now), began, now);
+  return LifeBeforeReady{began, ended};
+}
+
+void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
+  const auto life = life_before_ready(job, now);
+  const auto view = life ? scheduler.view(job.id) : std::nullopt;
+  if (!view || life->ran() <= view->run_time) return;
+  scheduler.tell(sched::JobRan{job.id, life->ran() - view->run_time});
+}
+
+void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
+  const auto life = life_before_ready(job, now);
+  if (!life) return;
+  job.wanted().start_time = life->began;
+  job.wanted().run_time = kube::RunTime{life->ran(), life->ended};
+  tell_life_before_ready(job, scheduler, now);
 }
 
 void RunTimes::observe(const JobRecord& job) {

@@ -1,6 +1,7 @@
 // Run times: what the scheduler knows of a job's times and shows in its status.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 
@@ -13,6 +14,20 @@ namespace control {
 // The wanted status says what the scheduler knows of the job's priority and times. Nothing is
 // marked.
 void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant now);
+
+// For how long a job that is not ready has run: from its first container of any kind, init
+// containers too, as Slurm counts from the launch, to the last, or to now if one runs. nullopt if
+// none has run, or the job is ready.
+struct LifeBeforeReady {
+  base::Instant began, ended;
+  base::Duration ran() const { return ended - began; }
+};
+std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now);
+// Tells the scheduler of that time, which adds it to what the time limit and usage count, as far as
+// it was not told before, by the leader before or at the last look.
+void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
+// The same of a job that ends so; its wanted status says it too.
+void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
 
 // Once a minute the run times of all jobs that run are shown.
 class RunTimes {

@@ -213,9 +213,13 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
                          const DecisionContext& context) {
   status.reason = std::string{reason_name(waits.reason)};
   // Until when it waits is its eligibleTime; why is worth more.
-  const bool backs_off =
-      waits.reason == sched::Reason::kBeginTime && !context.start_refusal.empty();
-  status.message = backs_off ? context.start_refusal : waits.message;
+  if (context.last_end.empty() || context.last_end == waits.message) {
+    status.message = waits.message;
+  } else if (waits.reason == sched::Reason::kBeginTime) {
+    status.message = context.last_end;
+  } else {
+    status.message = waits.message + "; its last start ended: " + context.last_end;
+  }
   const bool is_final = status.state && kube::is_final(*status.state);
   // A reason of a job that has nodes (why it does not run now) is never a hold.
   if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};

@@ -24,8 +24,8 @@ struct DecisionContext {
   std::string partition{};  // Start: in which it runs; StateChange: in which it may run again
   std::optional<kube::JobReference> preemptor{};  // End: if it is known
   std::string end_message{};                      // StateChange: what was seen of an end by itself
-  std::string start_refusal{};              // Waits: why the API server refused the last start
-  const kube::JobStatus* stored = nullptr;  // Planned: what is stored
+  std::string last_end{};                         // Waits: why the last start was undone, or ended
+  const kube::JobStatus* stored = nullptr;        // Planned: what is stored
 };
 
 struct StatusAfter {

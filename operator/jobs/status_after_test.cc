@@ -313,15 +313,17 @@ TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot)
 TEST(StatusAfter, AWaitInformsButAHoldBySystemIsABaseState) {
   kube::JobStatus pending;
   pending.state = kube::JobState::kPending;
-  // What stopped a start (a quota, say) is told while the job backs off for it; a wait for
-  // resources keeps the scheduler's own sentence.
+  // What stopped a start (a quota, say) is told while the job backs off for it, and behind the
+  // scheduler's own sentence afterwards.
   const auto waits = [&](sched::Reason reason, const std::string& refusal) {
     DecisionContext in = context();
-    in.start_refusal = refusal;
+    in.last_end = refusal;
     return status_after(sched::Waits{sched::JobId{7}, reason, "why"}, pending, in);
   };
   EXPECT_EQ(waits(sched::Reason::kResources, "").urgency, WriteUrgency::kInforms);
-  EXPECT_EQ(waits(sched::Reason::kResources, "quota").status.message, "why");
+  EXPECT_EQ(waits(sched::Reason::kResources, "").status.message, "why");
+  EXPECT_EQ(waits(sched::Reason::kResources, "quota").status.message,
+            "why; its last start ended: quota");
   EXPECT_EQ(waits(sched::Reason::kBeginTime, "quota").status.message, "quota");
   const auto held = waits(sched::Reason::kJobHoldMaxRequeue, "");
   EXPECT_EQ(held.urgency, WriteUrgency::kUrgent);

@@ -153,7 +153,6 @@ class ControlLoop {
   UnslicedTime::Sources unsliced_sources();
   void count_unsliced(const JobRecord& job);
   void take_plans();
-  std::optional<ListedJob> listed_job(sched::JobId id);
   void show_counts();
 
   // --- outcomes (loop/answered.cc) ---

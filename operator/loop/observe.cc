@@ -7,6 +7,7 @@
 
 #include "operator/gang/gang_observation.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/listed_job.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/node_translation.h"
 
@@ -299,16 +300,8 @@ void ControlLoop::count_unsliced(const JobRecord& job) {
 void ControlLoop::take_plans() {
   for (const sched::NodePlan& plan : scheduler_.take_plans()) {
     timetables_.want(plan, scheduler_.names().node_name(plan.node),
-                     [this](sched::JobId id) { return listed_job(id); });
+                     [this](sched::JobId id) { return listed_job(jobs_.find(id)); });
   }
-}
-
-// Returns which pods stand for the job in timetables; nullopt if its pods must not be listed.
-std::optional<ListedJob> ControlLoop::listed_job(sched::JobId id) {
-  const JobRecord* job = jobs_.find(id);
-  // A timetable that listed a pod which must not be frozen would have the agent freeze it.
-  if (job == nullptr || job->start.never_frozen) return std::nullopt;
-  return ListedJob{.ns = job->key.ns, .uid = job->uid, .slots = job->start.slots};
 }
 
 // The counts of jobs, nodes and CPUs in the statuses of partitions and QOS.

@@ -4,6 +4,7 @@
 
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
+#include "operator/jobs/listed_job.h"
 #include "operator/jobs/status_after.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
@@ -309,7 +310,7 @@ std::vector<sched::NodePlan> ControlLoop::published_plans() {
     } else {
       // The scheduler says nothing of a node whose plan is as published. But a pod may have taken
       // the place of one that is listed (Members), or may do so later.
-      timetables_.want(*plan, name, [this](sched::JobId id) { return listed_job(id); });
+      timetables_.want(*plan, name, [this](sched::JobId id) { return listed_job(jobs_.find(id)); });
     }
     plans.push_back(std::move(*plan));
   });

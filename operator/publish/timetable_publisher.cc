@@ -51,7 +51,16 @@ void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& no
   Table& table = tables_[node];
   table.mirror.wanted() = encode_plan(plan, node, jobs);
   table.is_planned = true;
+  const auto is_left_out = [&](const sched::NodeTimetableEntry& entry) { return !jobs(entry.job); };
+  table.whole.reset();
+  if (std::ranges::any_of(plan.entries, is_left_out)) table.whole = plan;
   compare(node, table);
+}
+
+void TimetablePublisher::list(const std::string& node, const ListedJobs& jobs) {
+  const auto found = tables_.find(node);
+  if (found == tables_.end()) return;
+  if (const auto whole = std::exchange(found->second.whole, {})) want(*whole, node, jobs);
 }
 
 void TimetablePublisher::leave_out(const std::string& node, const std::string& job_uid) {

@@ -47,6 +47,8 @@ class TimetablePublisher {
 
   // --- what it should say ---
   void want(const sched::NodePlan& plan, const std::string& node, const ListedJobs& jobs);
+  // A job that was left out of the last plan may be listed now: that plan is wanted as a whole.
+  void list(const std::string& node, const ListedJobs& jobs);
   // The plans go on listing the job, but nothing is to touch its pods.
   void leave_out(const std::string& node, const std::string& job_uid);
   // Another pod of the job has taken the place of this one, with the same turns.
@@ -93,6 +95,8 @@ class TimetablePublisher {
   struct Table {
     bool is_planned = false;  // mirror.wanted() is to be published
     TimetableMirror mirror;   // term and revision of `wanted` are unset
+    // The last plan, if a job that it lists was left out.
+    std::optional<sched::NodePlan> whole;
     Attempts deletion;
 
     bool wants_pods() const { return is_planned && !mirror.wanted().pods.empty(); }

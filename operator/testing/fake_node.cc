@@ -182,6 +182,7 @@ void FakeNode::take_annotations(const kube::Pod& pod) {
   };
   if (names_another("test/only-pod")) annotations.erase("test/work");
   if (names_another("test/refuse-index")) annotations.erase("test/refuse");
+  if (names_another("test/init-index")) annotations["test/init"] = "0s";
   if (names_another("test/waiting-index")) annotations.erase("test/waiting");
   const auto others = annotations.find("test/work-of-others");
   if (others != annotations.end() && index->second != "0") {
@@ -207,6 +208,9 @@ void FakeNode::look_at(const kube::Pod& pod) {
     process.name = pod.metadata.name;
     process.job_uid = job_uid_of(pod);
     process.container = pod.spec.containers.front().name;
+    if (!pod.spec.init_containers.empty()) {
+      process.init_container = pod.spec.init_containers.front().name;
+    }
     process.accepted_at = now;
     // A pod that has ended before this kubelet saw it is not run again.
     process.finished = pod.status.phase == kube::PodPhase::kSucceeded ||
@@ -249,8 +253,35 @@ void FakeNode::look_at(const kube::Pod& pod) {
 void FakeNode::start_what_is_due() {
   for (auto& [uid, process] : processes_) {
     if (process.finished || process.started_at || process.waits) continue;
-    if (clock_.wall() >= process.accepted_at + options_.start_delay) start(process);
+    if (clock_.wall() < process.accepted_at + options_.start_delay) continue;
+    if (initialize(process)) start(process);
   }
+}
+
+bool FakeNode::initialize(Process& process) {
+  if (process.init_container.empty()) return true;
+  const base::Instant now = clock_.wall();
+  const std::string time = annotation(annotations_, process.uid, "init");
+  const base::Duration lasts = kube::parse_duration(time.empty() ? "0s" : time).value();
+  const bool begins = !process.init_since;
+  if (begins) process.init_since = now;
+  const bool is_done = now >= *process.init_since + lasts;
+  if (!begins && !is_done) return false;
+  const std::string since = kube::format_time(*process.init_since);
+  const json state = is_done ? json{{"terminated",
+                                     {{"exitCode", 0},
+                                      {"reason", "Completed"},
+                                      {"startedAt", since},
+                                      {"finishedAt", kube::format_time(now)}}}}
+                             : json{{"running", {{"startedAt", since}}}};
+  patch_status(process, {{"phase", "Pending"},
+                         {"initContainerStatuses", json::array({{{"name", process.init_container},
+                                                                 {"ready", is_done},
+                                                                 {"restartCount", 0},
+                                                                 {"image", "x"},
+                                                                 {"imageID", ""},
+                                                                 {"state", state}}})}});
+  return is_done;
 }
 
 void FakeNode::start(Process& process) {
@@ -310,11 +341,11 @@ json FakeNode::conditions_of(const Process& process, bool is_ready) const {
   if (const auto stored = pods_.find(process.ns, process.name)) {
     pod.status.conditions = stored->status.conditions;
   }
-  kube::set_condition(pod.status.conditions,
-                      {.type = "Ready",
-                       .status = is_ready ? kube::ConditionStatus::kTrue
-                                          : kube::ConditionStatus::kFalse},
-                      clock_.wall());
+  kube::set_condition(
+      pod.status.conditions,
+      {.type = "Ready",
+       .status = is_ready ? kube::ConditionStatus::kTrue : kube::ConditionStatus::kFalse},
+      clock_.wall());
   return kube::encode(pod)["status"]["conditions"];
 }
 

@@ -35,6 +35,8 @@ struct FakeNodeOptions {
 //   test/refuse-index: "3"     of the pod with this index only
 //   test/waiting: "ErrImagePull"  its container never starts, for this reason
 //   test/waiting-index: "4"    of the pod with this index only
+//   test/init: "10s"        its init container runs for so long; never frozen meanwhile
+//   test/init-index: "0"       of the pod with this index only, the others' end at once
 //   test/oom: "true"        it is killed for memory when its work is done
 class FakeNode {
  public:
@@ -67,7 +69,8 @@ class FakeNode {
 
  private:
   struct Process {
-    std::string uid, ns, name, job_uid, container;
+    std::string uid, ns, name, job_uid, container, init_container;
+    std::optional<base::Instant> init_since;
     bool waits = false;  // its container cannot be started
     base::Instant accepted_at{};
     std::optional<base::Instant> started_at;
@@ -78,6 +81,8 @@ class FakeNode {
   void take_annotations(const kube::Pod& pod);
   void look_at(const kube::Pod& pod);
   void start_what_is_due();
+  // Lets its init container run; returns true if that has ended, or there is none.
+  bool initialize(Process& process);
   void start(Process& process);
   void finish(Process& process, int exit_code, const std::string& reason);
   // Those that the pod has, and whether it is ready.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "operator/translate/job_check.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/priority_translation.h"
 #include "operator/translate/spec_problems.h"
@@ -174,6 +175,8 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   }
   problems.range("spec.timeSlice", spec.time_slice, kSliceMin, kSliceMax);
   problems.range("spec.killWait", spec.kill_wait, base::Duration{0}, seconds{65'533});
+  // An image of 30 GB comes in half an hour over 20 MB/s.
+  problems.range("spec.startTimeout", spec.start_timeout, seconds{1}, kStartTimeoutMax);
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
@@ -261,6 +264,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
 // back, and how the operator deals with clocks and agents.
 OperatorParameters operator_parameters(const kube::SchedulerConfigSpec& spec) {
   OperatorParameters parameters;
+  parameters.start_timeout = spec.start_timeout.value_or(parameters.start_timeout);
   if (spec.node_reserve) {
     parameters.memory_reserve_percent =
         spec.node_reserve->memory_percent.value_or(parameters.memory_reserve_percent);

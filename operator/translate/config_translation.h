@@ -22,6 +22,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
 struct OperatorParameters {
   int memory_reserve_percent = 5;
   base::Duration settle = std::chrono::seconds{2};
+  base::Duration start_timeout = std::chrono::minutes{30};
   kube::ClockPolicy clock = kube::ClockPolicy::kWarn;
   friend bool operator==(const OperatorParameters&, const OperatorParameters&) = default;
 };

@@ -240,6 +240,11 @@ class Checker {
                    "give a time of 0s or more");
     check_positive("spec.lifecycle.startTimeout", spec_.lifecycle.start_timeout, true,
                    "give a time of 0s or more");
+    if (spec_.lifecycle.start_timeout > kStartTimeoutMax) {
+      problem(
+          "spec.lifecycle.startTimeout: " + kube::format_duration(*spec_.lifecycle.start_timeout) +
+          " is not possible; give at most 2h");
+    }
     check_positive("spec.lifecycle.ttlAfterFinished", spec_.lifecycle.ttl_after_finished, true,
                    "give a time of 0s or more");
     // timeMin is how far the scheduler may shorten the job to let it start earlier; it cannot

@@ -9,6 +9,9 @@
 
 namespace control {
 
+// No image and no init container is worth more: a job holds its nodes while its pods start.
+inline constexpr base::Duration kStartTimeoutMax = std::chrono::hours{2};
+
 // Whole sentences that name the field, the value and what to do; empty = legal. The template is
 // checked by check_template.
 std::vector<std::string> check_job(const kube::Job& job);

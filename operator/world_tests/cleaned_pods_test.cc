@@ -145,7 +145,8 @@ TEST_F(CleanedPodsTest, APodThatWentWhileNoOperatorRanIsToldApart) {
   clean_up_when_succeeded(world_, 1);
   world_.restart_operator();
   world_.run_for(seconds{1});
-  EXPECT_THAT(world_.log_tail(), HasSubstr("was deleted while no operator ran"));
+  EXPECT_THAT(world_.job("pair").status.message, HasSubstr("was deleted while no operator ran"))
+      << world_.log_tail();
   EXPECT_EQ(world_.job("pair").status.restarts, 1);
 }
 

@@ -17,8 +17,8 @@ Engine::Engine(Options options)
       pass_{cluster_, groups_, books_, resource_limits_, admission_, *this},
       pass_schedule_{cluster_, books_, admission_.queue(), pass_},
       backfill_{cluster_, groups_, books_, resource_limits_, admission_, limits_, *turns_, *this},
-      estimates_{cluster_,   groups_, books_,  resource_limits_,
-                 admission_, limits_, backfill_.lookahead()},
+      estimates_{
+          cluster_, groups_, books_, resource_limits_, admission_, limits_, backfill_.lookahead()},
       backfill_schedule_{cluster_, books_, admission_.queue(), backfill_, estimates_} {
   // The books tell every start and end, whichever part has decided it.
   books_.on_begin([this](Job& job) { begun(job); });
@@ -48,8 +48,7 @@ void Engine::step(base::Instant now, const Event& event) {
   now_ = now;
   if (about_cluster) finish_priorities();  // they follow from the nodes and accounts of before
   // Told slices that follow each other change the jobs' records once, when something else comes.
-  const bool is_slice = std::holds_alternative<SliceEnd>(event) &&
-                        !cluster_.has_changes() &&
+  const bool is_slice = std::holds_alternative<SliceEnd>(event) && !cluster_.has_changes() &&
                         topology_version_ == cluster_.topology_version();
   if (!timing_.wakes && !(is_slice && nothing_is_due())) turns_->project();
   // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
@@ -123,6 +122,7 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
       *view.preempt_eligible_time += preempt::exempt_time(cluster_, *job);
     }
   }
+  if (job->allocated()) view.time_limit = limits_.whole_time(*job);
   view.run_time = turns_->run_time(*job, now);
   view.suspend_time = turns_->suspend_time(*job, now);
   if (const auto turn = turns_->turn_at(*job, now)) {

@@ -38,6 +38,9 @@ class TimeLimits {
   // its timetable its next turn may be far away.
   void check_at_once(Job& job, base::Instant now);
 
+  // How long the job may run in all, OverTimeLimit included; nullopt = unlimited.
+  std::optional<base::Duration> whole_time(const Job& job) const;
+
   std::optional<base::Instant> next_due() const;
   // Returns the jobs that have reached their limits by now, and sets the other timers anew.
   // Job::ending of each is for the caller to set.
@@ -52,8 +55,6 @@ class TimeLimits {
   }
 
  private:
-  // How long the job may run in all, OverTimeLimit included; nullopt = unlimited.
-  std::optional<base::Duration> whole_time(const Job& job) const;
   bool is_reached(Job& job, base::Instant now);
 
   const Cluster& cluster_;

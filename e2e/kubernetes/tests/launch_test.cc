@@ -71,7 +71,7 @@ class LaunchOfAPartialGang : public Launch {
 // The user's own limit, shorter than the operator's minute: the pods that run are taken back, too.
 TEST_F(LaunchOfAPartialGang, IsGivenUpAfterItsStartTimeout) {
   ASSERT_NO_FATAL_FAILURE(submit_partial({{"lifecycle", {{"startTimeout", "5s"}}}}));
-  ASSERT_NO_FATAL_FAILURE(expect_held("spec.lifecycle.startTimeout"));
+  ASSERT_NO_FATAL_FAILURE(expect_held("within startTimeout: pod "));
   // Nobody was frozen or held up by it.
   ASSERT_NO_FATAL_FAILURE(submit({.name = "next"}));
   ASSERT_NO_FATAL_FAILURE(wait_ready("next"));

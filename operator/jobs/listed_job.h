@@ -1,0 +1,18 @@
+// Which pods of a job timetables list.
+#pragma once
+
+#include <optional>
+
+#include "operator/jobs/job_record.h"
+#include "operator/translate/timetable_translation.h"
+
+namespace control {
+
+// nullopt if its pods must not be frozen, and so not be listed: `job` is null, something in them
+// does not go with being frozen, or pods of its start may wait in an init container for others.
+inline std::optional<ListedJob> listed_job(const JobRecord* job) {
+  if (job == nullptr || job->start.never_frozen || job->start.awaits_init) return std::nullopt;
+  return ListedJob{.ns = job->key.ns, .uid = job->uid, .slots = job->start.slots};
+}
+
+}  // namespace control
