@@ -27,6 +27,7 @@
 #include "kube/credentials.h"
 #include "kube/line_splitter.h"
 #include "kube/proxy.h"
+#include "kube/sleeper.h"
 #include "kube/tls_connection.h"
 #include "kube/tls_identity.h"
 #include "kube/url.h"
@@ -327,7 +328,8 @@ class HttpTransport::Connections {
         url_{std::move(url)},
         proxy_{std::move(proxy)},
         clock_{clock},
-        credentials_{config_, clock} {
+        credentials_{config_, clock},
+        ca_pem_{config_.ca_pem} {
     trust_.checks_server = !config_.insecure_skip_tls_verify;
     // tls-server-name of the kubeconfig, else the host.
     trust_.server_name = config_.tls_server_name.empty() ? url_.host : config_.tls_server_name;
@@ -386,6 +388,29 @@ class HttpTransport::Connections {
       idle_.pop_front();
     }
     if (idle_.size() < kIdleConnectionsMax) idle_.push_back({std::move(connection), now});
+  }
+
+  // A call met no answer in time: what is idle may lead to the same server, which has died without
+  // a word, and would cost a call each.
+  void drop_idle() {
+    std::deque<Idle> idle;  // closed after the lock is given up
+    const std::lock_guard lock{mu_};
+    idle.swap(idle_);
+  }
+
+  // The server is not trusted: its authority may have been replaced since the file was read.
+  // Returns true if the file says something else now.
+  bool reload_authorities() {
+    if (config_.ca_file.empty()) return false;
+    const auto pem = read_config_file(config_.ca_file);
+    auto authorities = parse_certificates(pem.ok() ? *pem : "");
+    if (!authorities.ok()) return false;
+    const std::lock_guard lock{mu_};
+    if (*pem == ca_pem_) return false;
+    ca_pem_ = *pem;
+    trust_.authorities = std::move(*authorities);
+    party_ = nullptr;  // its connections trust the old ones
+    return true;
   }
 
   // Returns a connection that no other call will use: for streams.
@@ -557,10 +582,11 @@ class HttpTransport::Connections {
   const Url url_;
   const Url proxy_;  // without a host: none
   const Clock& clock_;
-  TlsTrust trust_;
   Credentials credentials_;
 
   std::mutex mu_;
+  TlsTrust trust_;         // its authorities guarded by mu_
+  std::string ca_pem_;     // guarded by mu_; that they are from
   PartyPointer party_;     // guarded by mu_
   Credential party_pem_;   // guarded by mu_; what party_ was made of
   std::deque<Idle> idle_;  // guarded by mu_; the longest idle first
@@ -593,6 +619,11 @@ Result<Response> HttpTransport::send(const Request& request) {
   const auto credential = connections_->credentials().get();
   if (!credential.ok()) return credential.error();
   auto response = send_once(request, *credential);
+  // Nothing was sent to a server that was not trusted.
+  if (!response.ok() && response.error().code == Code::kUnauthenticated &&
+      connections_->reload_authorities()) {
+    response = send_once(request, *credential);
+  }
   // A 401 may mean that a token was rotated or that a plugin's credential has expired: the request
   // is sent once more with a new one. A server that answers 401 has done nothing, so any request
   // may be repeated, a POST as well. Once only: a second 401 means that the credential itself is
@@ -636,7 +667,11 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
     return Error{Code::kTooLarge, "the answer of " + connections_->url().text() + " is above " +
                                       std::to_string(kResponseBytesMax >> 20U) + " MiB"};
   }
-  if (!result) return connections_->error_of(client, result.error(), late());
+  if (!result) {
+    const Error error = connections_->error_of(client, result.error(), late());
+    if (error.code == Code::kTimeout) connections_->drop_idle();
+    return error;
+  }
   out.status = result->status;
   for (const auto& [name, value] : result->headers) out.headers[lower_case(name)] = value;
   out.address = peer_of(client.socket());
@@ -644,6 +679,17 @@ Result<Response> HttpTransport::send_once(const Request& request, const Credenti
   // closed: what it would bring next is unknown.
   connections_->give_back(std::move(*taken));
   return out;
+}
+
+// The caller begins a new session in any case, and finds the new credential then. It does not learn
+// for how long a server that is busy wants to be left alone, so that time passes here.
+base::Status HttpTransport::refused(const Request& request, const Response& head,
+                                    const Credential& credential, std::stop_token stop) {
+  if (head.status == 401) (void)connections_->credentials().refresh(credential);
+  if (const auto delay = retry_after(head); delay && head.status == 429) {
+    if (auto slept = ThreadSleeper{}.sleep(*delay, stop); !slept.ok()) return slept;
+  }
+  return error_from_response(head, request.path);
 }
 
 // 1. make a connection of its own, with a way in for `stop` at each stage: before the connect
@@ -682,6 +728,7 @@ base::Status HttpTransport::stream(const Request& request,
   auto outcome = LineSplitter::Outcome::kMore;
   library_request->response_handler = [&](const httplib::Response& response) {
     head.status = response.status;
+    for (const auto& [name, value] : response.headers) head.headers[lower_case(name)] = value;
     last_arrival = clock.monotonic();
     return !stop.stop_requested();
   };
@@ -713,15 +760,14 @@ base::Status HttpTransport::stream(const Request& request,
     case LineSplitter::Outcome::kMore:
       break;
   }
-  if (head.status != 0 && head.status != 200) {
-    // The caller begins a new session in any case, and finds the new credential then.
-    if (head.status == 401) (void)connections_->credentials().refresh(*credential);
-    return error_from_response(head, request.path);
-  }
+  if (head.status != 0 && head.status != 200) return refused(request, head, *credential, stop);
   // The server has ended the session, as it was asked to after a time.
   if (result) return {};
   const bool idle = clock.monotonic() - last_arrival >= request.timeout;
-  return connections_->error_of(client, result.error(), idle);
+  const Error error = connections_->error_of(client, result.error(), idle);
+  // The next session has the new authorities.
+  if (error.code == Code::kUnauthenticated) (void)connections_->reload_authorities();
+  return error;
 }
 
 }  // namespace kube

@@ -351,6 +351,65 @@ TEST(HttpTransport, StreamRefusedIsTheServersError) {
   EXPECT_EQ(ended.error(), (base::Error{Code::kGone, "too old"}));
 }
 
+// The server says for how long it wants to be left alone; a stop is obeyed meanwhile.
+TEST(HttpTransport, StreamRefusedAsTooManyEndsAfterItsRetryAfter) {
+  TestServer server;
+  std::string pause = "1";
+  server->Get("/", [&](const httplib::Request&, httplib::Response& response) {
+    response.status = 429;
+    response.set_header("Retry-After", pause);
+  });
+  server.start();
+  const auto transport = transport_to({.server = server.url()});
+  const auto line = [](std::string_view) { return true; };
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_EQ(transport->stream({.path = "/"}, line, {}).error().code, Code::kUnavailable);
+  EXPECT_GE(std::chrono::steady_clock::now() - began, std::chrono::seconds{1});
+  pause = "60";
+  std::stop_source stop;
+  std::thread stopper{[&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds{200});
+    stop.request_stop();
+  }};
+  EXPECT_EQ(transport->stream({.path = "/"}, line, stop.get_token()).error().code,
+            Code::kCancelled);
+  stopper.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds{30});
+}
+
+// Two connections are idle when a call on one of them meets no answer. The other one leads to the
+// same server, and is not used again.
+TEST(HttpTransport, ATimeoutDropsTheIdleConnections) {
+  TestServer server;
+  std::mutex mu;
+  std::set<int> ports;
+  std::atomic<int> here = 0;
+  std::atomic<bool> end = false;
+  server->Get("/", [&](const httplib::Request& request, httplib::Response&) {
+    {
+      const std::lock_guard lock{mu};
+      ports.insert(request.remote_port);
+    }
+    ++here;
+    while (here < 2) std::this_thread::yield();
+  });
+  server->Get("/hangs", [&](const httplib::Request&, httplib::Response&) {
+    while (!end) std::this_thread::sleep_for(std::chrono::milliseconds{5});
+  });
+  server.start();
+  const auto transport = transport_to({.server = server.url()});
+  std::thread other{[&] { (void)transport->send({.path = "/"}); }};
+  (void)transport->send({.path = "/"});
+  other.join();
+  ASSERT_EQ(ports.size(), 2U);
+  EXPECT_EQ(
+      transport->send({.path = "/hangs", .timeout = std::chrono::milliseconds{200}}).error().code,
+      Code::kTimeout);
+  EXPECT_TRUE(transport->send({.path = "/"}).ok());
+  EXPECT_EQ(ports.size(), 3U) << "a new connection";
+  end = true;
+}
+
 // Both before any connection: nothing listens on port 1. Code kInvalidArgument tells the caller
 // that no retry helps. The last URL shows that brackets, a port and a path alone are no mistake.
 TEST(HttpTransport, MalformedRequestsAreOurOwnFault) {

@@ -244,6 +244,23 @@ TEST_F(TlsTest, UnknownAuthorityIsRefusedUnlessAskedToSkip) {
   EXPECT_TRUE(get(other).ok());
 }
 
+// A cluster's authority is replaced, and the file of it: the process goes on without a restart.
+TEST_F(TlsTest, ReplacedAuthorityIsReadAgain) {
+  serve({});
+  TransportConfig old = config();
+  old.ca_file = testing::TempDir() + "replaced-ca.crt";
+  old.ca_pem = TestAuthority{}.certificate();
+  std::ofstream{old.ca_file} << old.ca_pem;
+  const auto transport = transport_to(old);
+  EXPECT_EQ(transport->send({.path = "/"}).error().code, Code::kUnauthenticated);
+  std::ofstream{old.ca_file} << "nonsense";
+  EXPECT_EQ(transport->send({.path = "/"}).error().code, Code::kUnauthenticated);
+  std::ofstream{old.ca_file} << config().ca_pem;
+  const auto response = transport->send({.method = Method::kGet, .path = "/"});
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+}
+
 // The sentence is OpenSSL's and names the cause.
 TEST_F(TlsTest, ExpiredServerCertificateSaysSo) {
   serve({.valid_from = -std::chrono::hours{2}, .valid_until = -std::chrono::hours{1}});

@@ -51,7 +51,8 @@ class Transport {
   // the calling thread. Returns when the server ends the stream (ok), on_line returns false (ok),
   // `stop` is requested (kCancelled, at once), nothing arrived for request.timeout (kTimeout) or
   // the connection breaks (kUnavailable). A status other than 200 is returned as the Error that
-  // kube::error_from_response makes of it; on_line is not called then.
+  // kube::error_from_response makes of it, for a 429 after its Retry-After; on_line is not called
+  // then.
   virtual base::Status stream(const Request& request,
                               const std::function<bool(std::string_view)>& on_line,
                               std::stop_token stop) = 0;

@@ -27,9 +27,11 @@ using base::Result;
 // A kubeconfig or a certificate; more is a mistake in the path.
 constexpr std::streamsize kFileBytesMax = 4 << 20;
 
+}  // namespace
+
 // Reads one byte more than is allowed, so that a file of exactly the limit is told from a larger
 // one (or from one without an end, such as /dev/zero).
-Result<std::string> read_file(const std::string& path) {
+Result<std::string> read_config_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   // A missing file is told apart: a list of kubeconfigs may have entries that do not exist.
   if (!file) {
@@ -42,6 +44,8 @@ Result<std::string> read_file(const std::string& path) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;
 }
+
+namespace {
 
 // A scalar of YAML's core schema; what is quoted is a string.
 nlohmann::json json_of_scalar(const YAML::Node& node) {
@@ -232,6 +236,10 @@ class Reader {
     config.insecure_skip_tls_verify = text(cluster.node, "insecure-skip-tls-verify") == "true";
     config.tls_server_name = text(cluster.node, "tls-server-name");
     if (auto status = read_proxy(cluster, config); !status.ok()) return status;
+    const std::string ca_file = text(cluster.node, "certificate-authority");
+    if (!ca_file.empty() && !has(cluster.node, "certificate-authority-data")) {
+      config.ca_file = resolved(cluster, ca_file);
+    }
     return read_data(cluster, "certificate-authority", config.ca_pem);
   }
 
@@ -346,7 +354,7 @@ class Reader {
     }
     const std::string file = text(entry.node, field.c_str());
     if (file.empty()) return {};
-    auto content = read_file(resolved(entry, file));
+    auto content = read_config_file(resolved(entry, file));
     if (!content.ok()) return bad(entry, ": " + field + ": " + content.error().message);
     out = *content;
     return {};
@@ -380,7 +388,7 @@ Result<Kubeconfig> parse_one(std::string_view text, const std::string& path,
 
 // Relative paths in it begin at its own folder.
 Result<Kubeconfig> load_one(const std::string& path) {
-  const auto text = read_file(path);
+  const auto text = read_config_file(path);
   if (!text.ok()) return text.error().with_context("kubeconfig");
   return parse_one(*text, path, std::filesystem::path{path}.parent_path().string());
 }
@@ -464,14 +472,15 @@ Result<TransportConfig> in_cluster_config(const std::string& directory) {
   config.origin = "the pod's service account";
   config.token_file = directory + "/token";
   // Read here only for its error: requests read the token again, since kubelet rotates it.
-  if (const auto token = read_file(config.token_file); !token.ok()) {
+  if (const auto token = read_config_file(config.token_file); !token.ok()) {
     return token.error().with_context("service account");
   }
-  const auto authority = read_file(directory + "/ca.crt");
+  config.ca_file = directory + "/ca.crt";
+  const auto authority = read_config_file(config.ca_file);
   if (!authority.ok()) return authority.error().with_context("service account");
   config.ca_pem = *authority;
   // The namespace is a convenience: without the file the default stays.
-  if (const auto ns = read_file(directory + "/namespace"); ns.ok()) config.ns = trimmed(*ns);
+  if (const auto ns = read_config_file(directory + "/namespace"); ns.ok()) config.ns = trimmed(*ns);
   return config;
 }
 

@@ -42,6 +42,7 @@ struct Impersonation {
 struct TransportConfig {
   std::string server{};  // "https://10.0.0.1:6443", "http://127.0.0.1:8080/prefix"
   std::string ca_pem{};  // "" = the machine's own certificate authorities
+  std::string ca_file{};  // where ca_pem is from; read again when a server is not trusted
   bool insecure_skip_tls_verify = false;
   std::string tls_server_name{};  // that the certificate has; "" = the host of `server`
   // "http://user:password@10.0.0.9:3128", "socks5://127.0.0.1:1080"; "" = none.
@@ -98,5 +99,8 @@ base::Result<TransportConfig> in_cluster_config(
 // in-cluster, else ~/.kube/config.
 base::Result<TransportConfig> default_config(const std::string& path = {},
                                              const ConfigOverrides& overrides = {});
+
+// The text of a kubeconfig or of a certificate, at most 4 MiB. kNotFound: no such file.
+base::Result<std::string> read_config_file(const std::string& path);
 
 }  // namespace kube

@@ -350,6 +350,7 @@ TEST_F(KubeconfigListTest, OfEachNameTheFirstFileThatHasItCounts) {
   EXPECT_EQ(*config,
             (TransportConfig{.server = "https://10.0.0.1:6443",
                              .ca_pem = "CA of two",
+                             .ca_file = path("two/ca.crt"),
                              .bearer_token = "first",
                              .ns = "team-a",
                              .origin = "kubeconfig " + one_ + ":" + two_ + ", context dev"}));

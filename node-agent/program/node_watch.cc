@@ -220,6 +220,7 @@ base::Duration NodeWatch::read_lease(std::stop_token) {
   // A watch would bring every renewal of the Lease to every node. A get once a minute, or each
   // quarter of the limit if that is less, is enough.
   base::Duration interval = lease_read_interval(base::Duration{fail_open_micros_.load()});
+  const base::Duration began = clock_.monotonic();
   const base::Result<kube::Lease> lease = client_.get<kube::Lease>(options_.lease);
   // A Lease that does not exist is an answer too: the API server was reached and no operator has
   // renewed.
@@ -229,12 +230,18 @@ base::Duration NodeWatch::read_lease(std::stop_token) {
     {
       const std::lock_guard lock{mu_};
       lease_ = reading;
+      lease_tried_ = began;
     }
     notify_();
   } else if (lease.error().code != base::Code::kCancelled) {
     spdlog::warn("cannot read the operator's lease code={} error={}",
                  base::to_string(lease.error().code), base::log_value(lease.error().message));
     interval = std::min(interval, kLeaseRetryAfter);
+    {
+      const std::lock_guard lock{mu_};
+      lease_tried_ = began;
+    }
+    notify_();
   }
   // 10 % of jitter each way, so that thousands of agents do not ask in step.
   return interval * static_cast<std::int64_t>(900 + prng_.below(201)) / 1000;
@@ -286,6 +293,11 @@ void NodeWatch::read_pods(Inputs& inputs) {
 
 std::shared_ptr<const kube::NodeTimetable> NodeWatch::timetable() const {
   return timetable_.has_synced() ? timetable_.find({"", options_.node}) : nullptr;
+}
+
+std::optional<base::Duration> NodeWatch::lease_tried() const {
+  const std::lock_guard lock{mu_};
+  return lease_tried_;
 }
 
 std::optional<LeaseReading> NodeWatch::lease() const {

@@ -73,6 +73,10 @@ class NodeWatch {
   std::shared_ptr<const kube::NodeTimetable> timetable() const;
   // The last reading that was answered. Any thread.
   std::optional<LeaseReading> lease() const;
+  // When the last reading began that has ended, in whatever way. Any thread.
+  std::optional<base::Duration> lease_tried() const;
+  // The Lease is read now, and not only when its turn comes. Any thread.
+  void ask_lease() { lease_waker_.wake(); }
 
  private:
   void read_pods(Inputs& inputs);
@@ -106,6 +110,7 @@ class NodeWatch {
   std::shared_ptr<const kube::NodeTimetable> confirmed_;  // guarded by mu_
   std::string undecodable_;                               // guarded by mu_
   std::optional<LeaseReading> lease_;                     // guarded by mu_
+  std::optional<base::Duration> lease_tried_;             // guarded by mu_
 };
 
 }  // namespace agent

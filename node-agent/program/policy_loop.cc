@@ -27,6 +27,8 @@ void PolicyLoop::read(bool stopping) {
   inputs_.monotonic = clock_.monotonic();
   inputs_.stopping = stopping;
   watch_.read(inputs_, rules_before_);
+  // Before the reading itself: one that ends in between is not missed.
+  const std::optional<base::Duration> tried = watch_.lease_tried();
   // Only a new reading counts: to hand the same one on again would make an operator that is gone
   // look as if it had renewed.
   if (const std::optional<LeaseReading> lease = watch_.lease(); lease != last_lease_) {
@@ -34,8 +36,10 @@ void PolicyLoop::read(bool stopping) {
     lease_watch_.read(lease->renew_time, lease->at);
     inputs_.lease = lease_watch_.seen();
   }
-  inputs_.failed_open =
+  const bool is_over =
       lease_watch_.failed_open(inputs_.monotonic, inputs_.settings.fail_open_after);
+  if (fail_open_.look(is_over, tried, inputs_.monotonic)) watch_.ask_lease();
+  inputs_.failed_open = fail_open_.is_open();
 }
 
 // 1. the policy's step, 2. a quorum read if the policy wants one, 3. the earliest of: the policy's
@@ -47,7 +51,9 @@ base::Duration PolicyLoop::decide(const Inputs& told) {
   if (next) at = std::min(at, *next);
   // Nothing wakes the loop when the Lease is NOT renewed, so it must wake up by itself at that
   // instant.
-  if (!inputs_.failed_open) {
+  if (const auto again = fail_open_.look_again_at()) {
+    at = std::min(at, *again);
+  } else if (!inputs_.failed_open) {
     at = std::min(at, lease_watch_.fails_open_at(inputs_.settings.fail_open_after));
   }
   return at;

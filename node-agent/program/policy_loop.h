@@ -41,6 +41,7 @@ class PolicyLoop {
   const std::optional<Rules> rules_before_;
   LeaseWatch lease_watch_;
   std::optional<LeaseReading> last_lease_;
+  FailOpen fail_open_;
   Inputs inputs_;
 };
 

@@ -114,6 +114,34 @@ TEST(Journal, SaysThatItCannotBeWritten) {
 
 // The node's clock may differ from the operator's, so the agent measures by its own: the time since
 // it saw the renewal change.
+// After a suspension the limit is over at once, whatever the operator has done meanwhile. A reading
+// that began before it does not count.
+TEST(FailOpen, AsksForTheLeaseOnceMoreBeforeEverythingRuns) {
+  using std::chrono::seconds;
+  FailOpen open;
+  EXPECT_FALSE(open.look(false, seconds{5}, seconds{10}));
+  EXPECT_TRUE(open.look(true, seconds{5}, seconds{1000})) << "asks";
+  EXPECT_FALSE(open.look(true, seconds{999}, seconds{1001})) << "asked already";
+  EXPECT_FALSE(open.is_open());
+  EXPECT_EQ(open.look_again_at(), seconds{1005});
+  EXPECT_FALSE(open.look(false, seconds{1000}, seconds{1002})) << "it was renewed";
+  EXPECT_FALSE(open.is_open());
+  EXPECT_EQ(open.look_again_at(), std::nullopt);
+  // Answered, and not renewed.
+  EXPECT_TRUE(open.look(true, seconds{1000}, seconds{2000}));
+  EXPECT_FALSE(open.look(true, seconds{2000}, seconds{2001}));
+  EXPECT_TRUE(open.is_open());
+  EXPECT_FALSE(open.look(true, seconds{2060}, seconds{2061})) << "once is enough";
+  EXPECT_TRUE(open.is_open());
+  // Renewed, and then nobody answers any more.
+  EXPECT_FALSE(open.look(false, seconds{2060}, seconds{2062}));
+  EXPECT_TRUE(open.look(true, seconds{2060}, seconds{3000}));
+  EXPECT_FALSE(open.look(true, seconds{2060}, seconds{3004}));
+  EXPECT_FALSE(open.is_open());
+  EXPECT_FALSE(open.look(true, seconds{2060}, seconds{3005}));
+  EXPECT_TRUE(open.is_open());
+}
+
 TEST(LeaseWatch, CountsOnlyWhatChangedAsARenewal) {
   using std::chrono::minutes;
   using std::chrono::seconds;

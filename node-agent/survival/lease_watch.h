@@ -46,6 +46,40 @@ class LeaseWatch {
   LeaseSeen seen_;
 };
 
+// Whether the node fails open. The limit alone does not decide: after a machine was suspended it is
+// over, although the operator may have renewed all the time. So the Lease is asked for once more.
+// Pure.
+class FailOpen {
+ public:
+  // An API server that does not answer by then is away, and the operator may be.
+  static constexpr base::Duration kAskWithin = std::chrono::seconds{5};
+
+  // `is_over`: LeaseWatch::failed_open, with all readings that were answered. `tried`: when the
+  // last reading began that has ended, answered or not. Returns true if the Lease has to be read
+  // now.
+  bool look(bool is_over, std::optional<base::Duration> tried, base::Duration now) {
+    if (!is_over) {
+      since_.reset();
+      is_open_ = false;
+      return false;
+    }
+    const bool asks = !since_;
+    if (asks) since_ = now;
+    is_open_ = is_open_ || (tried && *tried >= *since_) || now - *since_ >= kAskWithin;
+    return asks;
+  }
+  bool is_open() const { return is_open_; }
+  // When to look again at the latest; nullopt: nothing is asked.
+  std::optional<base::Duration> look_again_at() const {
+    if (!since_ || is_open_) return std::nullopt;
+    return *since_ + kAskWithin;
+  }
+
+ private:
+  std::optional<base::Duration> since_;  // the limit is over
+  bool is_open_ = false;
+};
+
 // How long until the next reading: about a minute, never more than a quarter of the limit; the
 // caller adds jitter.
 constexpr base::Duration lease_read_interval(base::Duration fail_open_after) {
