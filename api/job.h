@@ -291,6 +291,16 @@ struct JobEnding {
   friend bool operator==(const JobEnding&, const JobEnding&) = default;
 };
 
+// What is left of refusals of its starts: it does not start before `at`, nor on these nodes before
+// `avoid_until`.
+struct JobRetry {
+  std::optional<base::Instant> at{};
+  std::string avoid_nodes{};  // hostlist
+  std::optional<base::Instant> avoid_until{};
+
+  friend bool operator==(const JobRetry&, const JobRetry&) = default;
+};
+
 // Held by the system (not by its user), with the reason; release_request ends it.
 struct JobHeld {
   std::string reason{};
@@ -302,6 +312,7 @@ struct JobHeld {
 struct JobObserved {
   std::int64_t requeue_request = 0;
   std::int64_t release_request = 0;
+  std::optional<base::Duration> time_limit{};  // of the spec, which status.time_limit follows from
 
   friend bool operator==(const JobObserved&, const JobObserved&) = default;
 };
@@ -317,6 +328,8 @@ struct JobStatus {
   std::optional<std::int64_t> term{};
   std::optional<std::int64_t> starts{};    // allocations so far
   std::optional<std::int64_t> restarts{};  // requeues completed
+  // Those of them that were for a lost node, since it was last held for that.
+  std::optional<std::int64_t> node_failures{};
   std::optional<Allocation> allocation{};
   std::string partition{};  // it was started in; of a job that waits all it may run in: "a,b"
   std::optional<base::Instant> submit_time{};
@@ -326,12 +339,13 @@ struct JobStatus {
   std::optional<base::Instant> expected_start_time{};  // of a job that waits, as last planned
   std::string planned_nodes{};                         // hostlist; where it is expected to start
   std::optional<base::Instant> preempt_eligible_time{};
-  std::optional<base::Duration> time_limit{};  // that it was started with, if lower than the spec's
+  std::optional<base::Duration> time_limit{};  // in force for this run; absent: none
   std::optional<RunTime> run_time{};           // without suspended time
   std::optional<RunTime> suspend_time{};
   std::optional<JobClaim> claim{};
   std::optional<JobEnding> ending{};
   std::optional<JobHeld> held{};
+  std::optional<JobRetry> retry{};
   std::optional<std::int32_t> exit_code{};
   // "0,2-3": the pods that had succeeded when successPolicy was met; with completions those that
   // have succeeded so far.

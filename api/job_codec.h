@@ -153,6 +153,13 @@ void visit(Io& io, Like<JobEnding> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<JobRetry> auto& s) {
+  io.micro_time("at", s.at);
+  io.field("avoidNodes", s.avoid_nodes);
+  io.micro_time("avoidUntil", s.avoid_until);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobHeld> auto& s) {
   io.field("reason", s.reason);
 }
@@ -161,6 +168,7 @@ template <typename Io>
 void visit(Io& io, Like<JobObserved> auto& s) {
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
+  io.field("timeLimit", s.time_limit);
 }
 
 template <typename Io>
@@ -174,6 +182,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("term", s.term);
   io.field("starts", s.starts);
   io.field("restarts", s.restarts);
+  io.field("nodeFailures", s.node_failures);
   io.field("allocation", s.allocation);
   io.field("partition", s.partition);
   io.micro_time("submitTime", s.submit_time);
@@ -189,6 +198,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("claim", s.claim);
   io.field("ending", s.ending);
   io.field("held", s.held);
+  io.field("retry", s.retry);
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("memberIndexes", s.member_indexes);

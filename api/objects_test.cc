@@ -166,7 +166,7 @@ json full_job() {
         {"name": "main", "image": "busybox", "command": ["sleep", "300"]}]}}},
     "status": {
       "state": "Suspended", "reason": "Timeslice", "message": "waits", "jobID": 42,
-      "priority": 4294901759, "term": 3, "starts": 1, "restarts": 0,
+      "priority": 4294901759, "term": 3, "starts": 1, "restarts": 3, "nodeFailures": 1,
       "allocation": {"hostlist": "n[12-14]", "nodes": 3, "cpus": 6,
                      "shares": [{"hostlist": "n[12-14]", "cores": "0-1", "cpus": 2, "tasks": 2,
                                  "memory": "1Gi"}]},
@@ -183,9 +183,12 @@ json full_job() {
       "by": {"namespace": "team-b", "name": "x", "uid": "u-9"},
                  "since": "2026-01-01T00:00:00.000000Z",
                  "graceEnd": "2026-01-01T00:00:30.000000Z"},
-      "held": {"reason": "JobHeldAdmin"}, "exitCode": 0, "succeededIndexes": "0,2",
+      "held": {"reason": "JobHeldAdmin"},
+      "retry": {"at": "2026-01-01T00:00:09.000000Z", "avoidNodes": "n[1-2]",
+                "avoidUntil": "2026-01-01T00:00:20.000000Z"},
+      "exitCode": 0, "succeededIndexes": "0,2",
       "memberIndexes": "3,5",
-      "observed": {"requeueRequest": 0, "releaseRequest": 0},
+      "observed": {"requeueRequest": 0, "releaseRequest": 0, "timeLimit": "5m"},
       "conditions": [{"type": "Ready", "status": "False", "reason": "Starting",
                       "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}})");
 }

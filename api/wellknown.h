@@ -98,6 +98,8 @@ inline constexpr std::string_view kNodeClock = "ClockNotSynchronized";
 // Reasons of an ending that undoes a start; a new leader knows by them how to go on.
 inline constexpr std::string_view kStartUndone = "StartUndone";
 inline constexpr std::string_view kLaunchFailed = "LaunchFailedRequeuedHeld";
+// Reason of an ending after which a requeue counts as a failure of a node.
+inline constexpr std::string_view kLostMember = "LostMember";
 
 // Job numbers are reserved in blocks, so that one write serves many jobs.
 inline constexpr std::int64_t kJobIdBlock = 1000;

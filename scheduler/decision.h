@@ -20,8 +20,8 @@ struct Start {
   JobId job;
   PartitionIndex partition;
   Allocation allocation;
-  // Its time limit where the backfill lowered it (--time-min).
-  std::optional<base::Duration> cut_limit{};
+  // In force for this run, as the backfill may have lowered it (--time-min); nullopt = unlimited.
+  std::optional<base::Duration> time_limit{};
   friend bool operator==(const Start&, const Start&) = default;
 };
 
@@ -38,7 +38,8 @@ struct Resume {
 };
 
 // The job has to end: commit the ending, then delete its pods with a grace period, then tell
-// JobGone. An ending that was decided is final.
+// JobGone. An ending that was decided is final, except that a cancel is decided once more: it ends
+// a grace time now, and takes a requeue back.
 enum class EndingVerdict { kRequeue, kPreempted, kTimeout, kCancelled, kDeadline };
 struct End {
   JobId job;
@@ -46,6 +47,14 @@ struct End {
   base::Instant kill_at;  // SIGTERM now, SIGKILL from here on at the latest
   std::optional<JobId> preemptor;
   friend bool operator==(const End&, const End&) = default;
+};
+
+// The user changed the time limit of a job with an allocation: this one is in force now, also if
+// the backfill had lowered the one before. nullopt = unlimited.
+struct LimitChanged {
+  JobId job;
+  std::optional<base::Duration> time_limit{};
+  friend bool operator==(const LimitChanged&, const LimitChanged&) = default;
 };
 
 // A preemptor that has to wait for its victims holds these nodes until `until` (P14). Commit it
@@ -57,14 +66,25 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// The base state changed otherwise: requeued to Pending, or terminal. `restarts` as of now.
+// Where and when a refused start is not tried again: nowhere before `at`, and not on `nodes` before
+// `nodes_until`. Instants in the past say nothing.
+struct Retry {
+  base::Instant at{};
+  std::vector<NodeIndex> nodes;
+  base::Instant nodes_until{};
+  friend bool operator==(const Retry&, const Retry&) = default;
+};
+
+// The base state changed otherwise: requeued to Pending, or terminal. The counts are as of now.
 struct StateChange {
   JobId job;
   JobState state;
   Reason reason;
   int exit_code = 0;
   int restarts = 0;
+  int node_failures = 0;                     // RestoredJob::node_failures
   std::optional<base::Instant> eligible_at;  // of a requeued job
+  std::optional<Retry> retry{};              // of a job that waits again, while it holds
   friend bool operator==(const StateChange&, const StateChange&) = default;
 };
 
@@ -99,7 +119,7 @@ struct CommandRefused {
   friend bool operator==(const CommandRefused&, const CommandRefused&) = default;
 };
 
-using Decision = std::variant<Start, Suspend, Resume, End, Claim, StateChange, Waits, Planned,
-                              SubmitRefused, CommandRefused>;
+using Decision = std::variant<Start, Suspend, Resume, End, LimitChanged, Claim, StateChange, Waits,
+                              Planned, SubmitRefused, CommandRefused>;
 
 }  // namespace sched

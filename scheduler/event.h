@@ -37,7 +37,7 @@ struct Submit {
   JobRequest request;
 };
 // The whole new request. While the job is pending everything may differ; while it is allocated only
-// time_limit, priority and nice are looked at.
+// time_limit, priority and nice are looked at, and `hold` for when it waits again.
 struct Update {
   JobRequest request;
 };
@@ -45,15 +45,17 @@ struct Hold {
   JobId job;
   bool by_admin = false;
 };
+// Ends the holds of its user, of administrators and of the system, and no suspend.
 struct Release {
   JobId job;
 };
 struct UserSuspend {
   JobId job;
-};  // T10, T11; of a pending job: like a hold
+};  // T10, T11; of a pending job: a hold of its own
 struct UserResume {
   JobId job;
 };
+// Also ends a grace time, and takes back the requeue of a job on its way out.
 struct Cancel {
   JobId job;
 };
@@ -101,7 +103,8 @@ struct JobGone {
   JobState verdict = JobState::kCompleted;
   int exit_code = 0;
 };
-// Nothing of the start came to life: it is undone, same place in the queue, no restart counted.
+// Nothing of the start came to life: it is undone, same place in the queue, no restart counted. If
+// its end was decided meanwhile, the job is gone.
 struct StartRefused {
   JobId job;
   // It is not tried on these nodes for so long, nor on those that refused it while that still

@@ -41,7 +41,7 @@ struct JobView {
   bool completing = false;
   bool ready = false;  // JobReady was told
   std::optional<EndingVerdict> ending;
-  Priority priority;
+  Priority priority;  // 0 while it is held; what cannot run anywhere keeps its own
   std::optional<PartitionIndex> partition;  // where it runs
   const Allocation* allocation = nullptr;   // valid until the next step
   base::Instant eligible_time{};
@@ -66,20 +66,26 @@ struct RestoredJob {
   std::optional<base::Instant> eligible_time;  // of a pending job; later than now after a requeue
   std::optional<Reason> held_by_system;        // kJobHeldAdmin, kLaunchFailedRequeuedHeld, …
   int restarts = 0;
+  int node_failures = 0;       // StateChange::node_failures
+  std::optional<Retry> retry;  // StateChange::retry
   // --- allocated ---
   std::optional<PartitionIndex> partition;
   std::optional<Allocation> allocation;
   base::Instant allocated_at{};
   bool ready = false;
   std::optional<base::Instant> start_time;  // when it became ready
-  std::optional<base::Duration> cut_limit;  // Start::cut_limit
-  base::Duration run_time{};                // as of `times_as_of`
+  // Of the last Start or LimitChanged; nothing = what the request is worth now, because nothing is
+  // stored, or because the user has changed the request's limit since.
+  std::optional<base::Duration> time_limit;
+  base::Duration run_time{};  // as of `times_as_of`
   base::Duration suspend_time{};
   base::Instant times_as_of{};
   bool user_suspended = false;
   // --- an ending that was committed, pods not gone yet ---
-  std::optional<EndingVerdict> ending;   // decided by us …
-  std::optional<JobState> ending_state;  // … or JobEnding's verdict, when it ended by itself
+  // Decided by us, or JobEnding's verdict when it ended by itself. Both together: kRequeue after
+  // kNodeFail.
+  std::optional<EndingVerdict> ending;
+  std::optional<JobState> ending_state;
   std::optional<base::Instant> kill_at;
   std::optional<JobId> preemptor;
   int exit_code = 0;

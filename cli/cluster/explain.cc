@@ -172,6 +172,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   // What is to come: only a job that has no nodes waits for them.
   if (!status.allocation) {
     add(out, "Eligible", instant(status.eligible_time));
+    if (status.retry) add(out, "Not before", instant(status.retry->at));
     for (const auto& [label, sentence] : outlook(job, all, partitions, now)) {
       add(out, label, sentence);
     }

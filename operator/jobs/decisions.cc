@@ -61,6 +61,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.partition = scheduler_.names().partition_name(start.partition);
   context.succeeded = done_indexes(job.object->spec, job.wanted());
+  context.asked_limit = job.request.time_limit;
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
@@ -110,6 +111,8 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   note_life_before_ready(job, scheduler_, parts_.now);
   take(job, status_after(end, std::move(job.wanted()), context));
   job.start.undo.reset();  // another reason ends it now
+  // Pods that are ending already may have to end sooner.
+  job.deleting.clear();
   job.start.commit_after = end.preemptor;
   const kube::JobEnding& ending = *job.wanted().ending;
   const std::string verdict{kube::to_string(ending.verdict)};
@@ -119,6 +122,12 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   parts_.report.log("end", fields);
   tell_event(parts_.report, job, false, "Ending",
              verdict + (by.empty() ? "" : ", preempted by " + by));
+}
+
+void Decisions::on(const sched::LimitChanged& change, JobRecord& job) {
+  DecisionContext context = decision_context(job);
+  context.asked_limit = job.request.time_limit;
+  take(job, status_after(change, std::move(job.wanted()), context));
 }
 
 void Decisions::on(const sched::Claim& claim, JobRecord& job) {

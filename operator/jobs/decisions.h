@@ -33,6 +33,7 @@ class Decisions {
   void on(const sched::Suspend& suspend, JobRecord& job);
   void on(const sched::Resume& resume, JobRecord& job);
   void on(const sched::End& end, JobRecord& job);
+  void on(const sched::LimitChanged& change, JobRecord& job);
   void on(const sched::Claim& claim, JobRecord& job);
   void on(const sched::StateChange& change, JobRecord& job);
   void on(const sched::Waits& waits, JobRecord& job);

@@ -36,7 +36,7 @@ std::string_view reason_of(const GangEnd& end) {
   if (end.state == sched::JobState::kOutOfMemory) return "OutOfMemory";
   // A gang whose pods have all succeeded does not come here: only successPolicy ends one early.
   if (end.state == sched::JobState::kCompleted) return "SuccessPolicy";
-  return end.lost_member ? "LostMember" : "NonZeroExitCode";
+  return end.lost_member ? kube::kLostMember : "NonZeroExitCode";
 }
 
 void show_completing(JobRecord& job, base::Instant now) {
@@ -76,7 +76,7 @@ void GangRunner::run_ending(JobRecord& job) {
   show_times(job, scheduler_, parts_.now);
   scheduler_.tell(
       sched::JobGone{.job = job.id,
-                     .verdict = sched::JobState::kFailed,  // of no meaning: the ending is decided
+                     .verdict = sched::JobState::kFailed,  // decided: 0 says that it heeded SIGTERM
                      .exit_code = ending.exit_code.value_or(0)});
 }
 

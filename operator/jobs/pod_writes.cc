@@ -40,6 +40,14 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
   return since && now < *since + kAccountPatience;
 }
 
+// Returns true if the pod is being deleted and would be killed after that, because its job was
+// canceled in its grace time. Times of deletions are rounded to whole seconds.
+bool ends_after(const kube::Pod& pod, std::optional<base::Instant> kill_at) {
+  constexpr base::Duration kRounding = std::chrono::seconds{2};
+  const auto& deleted_at = pod.metadata.deletion_timestamp;
+  return kill_at && deleted_at && *deleted_at > *kill_at + kRounding;
+}
+
 // Returns true if a place has no pod, and one is to be made for it.
 bool lacks_pods(const JobRecord& job) {
   const GangStart& start = job.start;
@@ -328,7 +336,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
   const std::chrono::seconds longest = longest_grace(parts_.policy.configuration());
   // On a lost node the deletion that was asked for earlier still waits for its kubelet.
-  if (is_ending_within(pod, longest) && !lost) return;
+  if (is_ending_within(pod, longest) && !lost && !ends_after(pod, kill_at)) return;
   if (!job.deleting.insert(uid).second) return;
   std::optional<std::chrono::seconds> grace_period = grace_within(pod, longest);
   if (lost) {
@@ -370,8 +378,7 @@ bool PodWrites::is_left(const kube::Pod& pod) const {
 }
 
 bool PodWrites::has_pods_left(const JobRecord& job) const {
-  return std::ranges::any_of(job.pods,
-                             [&](const auto& entry) { return is_left(*entry.second); });
+  return std::ranges::any_of(job.pods, [&](const auto& entry) { return is_left(*entry.second); });
 }
 
 std::optional<std::set<std::string>> PodWrites::nodes_with_pods_left(const JobRecord& job) const {

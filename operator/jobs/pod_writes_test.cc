@@ -425,6 +425,19 @@ TEST_F(PodWritesTest, NoPodTakesLongerToEndThanATemplateMayAskFor) {
   EXPECT_EQ(asked(), "") << "it ends in time";
 }
 
+// Its job was canceled in its grace time, so the end of that is not waited for.
+TEST_F(PodWritesTest, ADeletionThatIsUnderWayIsShortened) {
+  kube::Pod going = pod("n1");
+  going.metadata.deletion_timestamp = now + seconds{25};
+  going.metadata.deletion_grace_period_seconds = 25;
+  pods.end_pod(*job, going, now + seconds{25});
+  EXPECT_EQ(asked(), "");
+  pods.end_pod(*job, going, now + seconds{5});
+  ASSERT_EQ(writer.effects.size(), 1U);
+  EXPECT_EQ(std::get<DeletePod>(writer.effects[0]).grace_period, seconds{5});
+  EXPECT_EQ(asked(), "pod-delete");
+}
+
 // Nodes of a job are given away when this says that nothing of it is left. Said too early, it would
 // give the nodes to another gang beside the old pods; never said, it would let a lost node keep the
 // job alive for ever.

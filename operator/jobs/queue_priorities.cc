@@ -6,7 +6,11 @@ namespace control {
 
 void show_priority(JobRecord& job, const SchedulerDriver& scheduler) {
   const auto view = scheduler.view(job.id);
-  if (view) job.wanted().priority = view->priority.value();
+  if (!view) return;
+  job.wanted().priority = view->priority.value();
+  if (!job.is_allocated() && view->eligible_time != base::Instant{}) {
+    job.wanted().eligible_time = view->eligible_time;
+  }
 }
 
 void QueuePriorities::refresh(JobBook& jobs, const SchedulerDriver& scheduler) {

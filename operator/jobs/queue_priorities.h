@@ -10,6 +10,7 @@
 namespace control {
 
 // The wanted status says the priority of the job. Nothing is marked.
+// Of a job that waits also since when it is eligible, which its age counts from.
 void show_priority(JobRecord& job, const SchedulerDriver& scheduler);
 
 // Under PriorityType multifactor priorities change at the end of each period. Then the jobs at the

@@ -67,6 +67,7 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   status.end_time = context.now;
   status.ending.reset();
   status.held.reset();
+  status.retry.reset();
   set_gone(status, context, name);
   const std::string message =
       context.end_message.empty() ? "the job has ended" : context.end_message;
@@ -74,6 +75,31 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   set_condition(status, context, kube::kFinished, ConditionStatus::kTrue, name, message);
   set_condition(status, context, complete ? kube::kJobComplete : kube::kJobFailed,
                 ConditionStatus::kTrue, name, message);
+}
+
+// A new leader can work none of it out.
+std::optional<kube::JobRetry> retry_of(const sched::StateChange& change,
+                                       const DecisionContext& context) {
+  if (!change.retry) return std::nullopt;
+  kube::JobRetry retry;
+  if (change.retry->at > context.now) retry.at = change.retry->at;
+  if (change.retry->nodes_until > context.now && !change.retry->nodes.empty()) {
+    std::vector<std::string> names;
+    for (const sched::NodeIndex node : change.retry->nodes) {
+      names.push_back(context.node_name(node));
+    }
+    retry.avoid_nodes = slurm::compress_hostlist(names);
+    retry.avoid_until = change.retry->nodes_until;
+  }
+  if (!retry.at && !retry.avoid_until) return std::nullopt;
+  return retry;
+}
+
+void set_limit(kube::JobStatus& status, std::optional<base::Duration> limit,
+               const DecisionContext& context) {
+  status.time_limit = limit;
+  if (!status.observed) status.observed.emplace();
+  status.observed->time_limit = context.asked_limit;
 }
 
 // A job that waits again keeps its number, its priority and its restarts; of the start that is over
@@ -91,13 +117,16 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   status.suspend_time.reset();
   status.preempt_eligible_time.reset();
   status.time_limit.reset();
-  status.eligible_time = change.eligible_at;
+  // A start that was undone has cost the job none of its age.
+  if (requeued) status.eligible_time = change.eligible_at;
+  status.retry = retry_of(change, context);
   // A job that is requeued counts as submitted again (T7), one whose start is undone does not.
   if (requeued) status.submit_time = context.now;
   end_never_frozen(status, context);
   set_gone(status, context, "NotStarted");
   // Together with the requeue in one write: a crash in between would let the next leader start a
   // job that is held.
+  status.held.reset();
   if (is_system_hold(change.reason)) status.held = kube::JobHeld{status.reason};
 }
 
@@ -110,7 +139,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   status.message.clear();
   status.partition = context.partition;
   status.allocation = encode_allocation(start.allocation, context.node_name);
-  status.time_limit = start.cut_limit;
+  set_limit(status, start.time_limit, context);
   // The number of the start is in the names of its pods, so pods of an earlier start can never be
   // mistaken for its own. It rises with the commit point and never goes back.
   status.starts = status.starts.value_or(0) + 1;
@@ -173,6 +202,13 @@ StatusAfter status_after(const sched::End& end, kube::JobStatus status,
   return {std::move(status), WriteUrgency::kCommit};
 }
 
+// Otherwise the next leader would end the job by the limit before.
+StatusAfter status_after(const sched::LimitChanged& change, kube::JobStatus status,
+                         const DecisionContext& context) {
+  set_limit(status, change.time_limit, context);
+  return {std::move(status), WriteUrgency::kUrgent};
+}
+
 // A claim is a commit point, because the endings of its victims wait for it (CommitGate, rule 4).
 StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
                          const DecisionContext& context) {
@@ -199,6 +235,9 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
   status.message.clear();
   status.exit_code = change.exit_code;
   status.restarts = change.restarts;
+  if (change.node_failures > 0 || status.node_failures) {
+    status.node_failures = change.node_failures;
+  }
   status.claim.reset();
   forget_plan(status);
   if (is_terminal(change.state)) {
@@ -212,7 +251,7 @@ StatusAfter status_after(const sched::StateChange& change, kube::JobStatus statu
 StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
                          const DecisionContext& context) {
   status.reason = std::string{reason_name(waits.reason)};
-  // Until when it waits is its eligibleTime; why is worth more.
+  // Until when it waits is its retry; why is worth more.
   if (context.last_end.empty() || context.last_end == waits.message) {
     status.message = waits.message;
   } else if (waits.reason == sched::Reason::kBeginTime) {
@@ -224,10 +263,12 @@ StatusAfter status_after(const sched::Waits& waits, kube::JobStatus status,
   // A reason of a job that has nodes (why it does not run now) is never a hold.
   if (status.allocation && !is_final) return {std::move(status), WriteUrgency::kInforms};
   // A hold by the system is stored, because a new leader could not work it out; all other reasons
-  // it finds again by itself.
-  if (!is_system_hold(waits.reason)) return {std::move(status), WriteUrgency::kInforms};
-  status.held = kube::JobHeld{status.reason};
-  return {std::move(status), WriteUrgency::kUrgent};
+  // it finds again by itself. It is the reason for as long as it holds the job, whatever else does.
+  const bool was_held = status.held.has_value();
+  status.held.reset();
+  if (is_system_hold(waits.reason)) status.held = kube::JobHeld{status.reason};
+  const bool changes = was_held || status.held;
+  return {std::move(status), changes ? WriteUrgency::kUrgent : WriteUrgency::kInforms};
 }
 
 // A plan that is close to what is stored shows as that, so that nothing is written.

@@ -25,7 +25,9 @@ struct DecisionContext {
   std::optional<kube::JobReference> preemptor{};  // End: if it is known
   std::string end_message{};                      // StateChange: what was seen of an end by itself
   std::string last_end{};                         // Waits: why the last start was undone, or ended
-  const kube::JobStatus* stored = nullptr;        // Planned: what is stored
+  // Start, LimitChanged: the limit that the spec asks for.
+  std::optional<base::Duration> asked_limit{};
+  const kube::JobStatus* stored = nullptr;  // Planned: what is stored
 };
 
 struct StatusAfter {
@@ -42,6 +44,8 @@ StatusAfter status_after(const sched::Suspend& suspend, kube::JobStatus status,
 StatusAfter status_after(const sched::Resume& resume, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::End& end, kube::JobStatus status,
+                         const DecisionContext& context);
+StatusAfter status_after(const sched::LimitChanged& change, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::Claim& claim, kube::JobStatus status,
                          const DecisionContext& context);

@@ -179,6 +179,48 @@ TEST(StatusAfter, AJobThatWaitsAgainForgetsItsStart) {
   }
 }
 
+// Where and when it is not tried again is nowhere else; what is over is not stored.
+TEST(StatusAfter, ARefusedStartIsStoredUntilItIsForgotten) {
+  sched::StateChange change{.job = sched::JobId{7}, .state = sched::JobState::kPending};
+  change.retry = sched::Retry{.at = kDecidedAt + seconds{20},
+                              .nodes = {sched::NodeIndex{0}},
+                              .nodes_until = kDecidedAt + seconds{60}};
+  kube::JobStatus status = status_after(change, running(), context()).status;
+  ASSERT_TRUE(status.retry);
+  EXPECT_EQ(status.retry->at, kDecidedAt + seconds{20});
+  EXPECT_EQ(status.retry->avoid_nodes, "n1");
+  EXPECT_EQ(status.retry->avoid_until, kDecidedAt + seconds{60});
+  change.retry->at = kDecidedAt;
+  status = status_after(change, running(), context()).status;
+  EXPECT_FALSE(status.retry->at);
+  change.retry.reset();
+  EXPECT_FALSE(status_after(change, status, context()).status.retry);
+}
+
+// Both together: otherwise the next leader would take the new limit for one that it has not obeyed.
+TEST(StatusAfter, ALimitThatItsUserChangedReplacesTheOneThatWasCut) {
+  DecisionContext in = context();
+  in.asked_limit = seconds{900};
+  kube::JobStatus before = running();
+  before.time_limit = seconds{60};
+  const auto [status, urgency] =
+      status_after(sched::LimitChanged{sched::JobId{7}, seconds{900}}, before, in);
+  EXPECT_EQ(urgency, WriteUrgency::kUrgent);
+  EXPECT_EQ(status.time_limit, seconds{900});
+  EXPECT_EQ(status.observed->time_limit, seconds{900});
+}
+
+// A hold by the system is stored for as long as it is the reason, whoever ends it.
+TEST(StatusAfter, AHoldThatIsOverIsNotStored) {
+  kube::JobStatus before;
+  before.state = kube::JobState::kPending;
+  before.held = kube::JobHeld{"JobHoldMaxRequeue"};
+  const auto [status, urgency] = status_after(
+      sched::Waits{sched::JobId{7}, sched::Reason::kJobHeldUser, ""}, before, context());
+  EXPECT_FALSE(status.held);
+  EXPECT_EQ(urgency, WriteUrgency::kUrgent);
+}
+
 // The claim goes with the same write, and the exit code of the start before is not this one's. No
 // start time yet: it is that of readiness, since the limit counts from there.
 TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
@@ -193,7 +235,8 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   in.partition = "batch";
   sched::Start start{.job = sched::JobId{7}, .partition = {}, .allocation = {}};
   start.allocation.nodes.push_back({.node = sched::NodeIndex{0}, .cpus = 4});
-  start.cut_limit = seconds{600};
+  start.time_limit = seconds{600};
+  in.asked_limit = seconds{900};
   const auto [status, urgency] = status_after(start, before, in);
   EXPECT_EQ(urgency, WriteUrgency::kCommit);
   EXPECT_EQ(status.state, kube::JobState::kRunning);
@@ -205,6 +248,7 @@ TEST(StatusAfter, AStartIsACommitPointWithItsAllocation) {
   EXPECT_EQ(status.allocation->hostlist, "n1");
   EXPECT_EQ(status.starts, 3);
   EXPECT_EQ(status.time_limit, seconds{600});
+  EXPECT_EQ(status.observed->time_limit, seconds{900});
   EXPECT_FALSE(status.claim || status.exit_code || status.start_time);
   EXPECT_EQ(says(status, kube::kReady), "False Starting");
   EXPECT_EQ(status.job_id, 7);
@@ -304,7 +348,8 @@ TEST(StatusAfter, ARequeuedJobWaitsAsIfSubmittedNowOneWhoseStartIsUndoneDoesNot)
     EXPECT_EQ(status.state, kube::JobState::kPending);
     EXPECT_FALSE(status.allocation || status.start_time || status.ending);
     EXPECT_EQ(status.partition, "batch,long");
-    EXPECT_EQ(status.eligible_time, kDecidedAt + seconds{5});
+    EXPECT_EQ(status.eligible_time,
+              requeued ? std::optional{kDecidedAt + seconds{5}} : running().eligible_time);
     EXPECT_EQ(status.submit_time, requeued ? kDecidedAt : kDecidedAt - seconds{90});
   }
 }

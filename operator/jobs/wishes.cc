@@ -254,6 +254,9 @@ void Wishes::tell_commands(JobRecord& job) {
     job.wanted().held.reset();
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
     scheduler_.tell(sched::Release{job.id});
+    // The request is about holds by the system: what the spec says stays, as it would with the next
+    // leader.
+    if (job.request.hold) scheduler_.tell(sched::Hold{.job = job.id});
   }
 }
 

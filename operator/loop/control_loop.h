@@ -182,6 +182,7 @@ class ControlLoop {
   void restore_allocated(JobRecord& job, sched::RestoredJob& restored);
   void restore_ending(JobRecord& job, sched::RestoredJob& restored);
   void forget_plan(JobRecord& job);
+  void restore_retry(const kube::JobStatus& status, sched::RestoredJob& restored) const;
   void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
   std::vector<sched::NodePlan> published_plans();
   std::optional<sched::JobId> listed_in_rotation(const kube::TimetablePod& pod,

@@ -147,6 +147,8 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
   }
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
+  restored.node_failures = static_cast<int>(status.node_failures.value_or(0));
+  restore_retry(status, restored);
   // A hold by the system is in no spec (is_system_hold in status_after.cc), so it comes from the
   // status alone.
   if (status.held) {
@@ -196,7 +198,9 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   restored.partition = scheduler_.known_partition(status.partition);
   restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
                                                               : sched::JobState::kRunning;
-  restored.cut_limit = status.time_limit;
+  // Unless its user has changed the limit while there was no leader.
+  const auto asked = status.observed ? status.observed->time_limit : std::nullopt;
+  if (asked == job.object->spec.schedule.time_limit) restored.time_limit = status.time_limit;
   restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
   restored.allocated_at =
@@ -241,11 +245,28 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
   }
   restored.ending = decided_verdict(ending->verdict);
   restored.ending_state = own_verdict(ending->verdict);
+  if (ending->reason == kube::kLostMember && restored.ending == sched::EndingVerdict::kRequeue) {
+    restored.ending_state = sched::JobState::kNodeFail;
+  }
   // The preemptor; its UID names the Job, its number the job of the scheduler. If it is gone, the
   // victim ends all the same.
   if (!ending->by) return;
   const JobRecord* found = jobs_.find(ending->by->uid);
   if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
+}
+
+// A node that is gone by now refuses nothing.
+void ControlLoop::restore_retry(const kube::JobStatus& status, sched::RestoredJob& restored) const {
+  if (!status.retry) return;
+  sched::Retry retry;
+  retry.at = status.retry->at.value_or(base::Instant{});
+  if (const auto names = slurm::expand_hostlist(status.retry->avoid_nodes); names.ok()) {
+    for (const std::string& name : *names) {
+      if (const auto node = scheduler_.names().find_node(name)) retry.nodes.push_back(*node);
+    }
+  }
+  retry.nodes_until = status.retry->avoid_until.value_or(base::Instant{});
+  restored.retry = std::move(retry);
 }
 
 // A claim is stored before its victims end (architecture.md 3, commit point 4). Without it a new

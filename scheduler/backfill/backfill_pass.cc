@@ -76,10 +76,7 @@ void BackfillPass::begin(base::Instant now) {
 // nodes only promises before that one are in its way, since none overlaps it.
 void BackfillPass::begun(const Job& job) {
   if (!plan_ || stepping_) return;
-  const base::Instant now = job.allocated_at;
-  base::Duration limit = limits_.limit_of(job, *job.partition, now).value_or(kUnlimitedTime);
-  if (job.cut_limit) limit = std::min(limit, *job.cut_limit);
-  const base::Instant end = now + limit;
+  const base::Instant end = job.allocated_at + job.time_limit.value_or(kUnlimitedTime);
   const auto promised = plan_->expected.find(job.id);
   if (promised == plan_->expected.end()) return taken(job.allocation, end);
   const Job::Plan& own = promised->second;
@@ -305,7 +302,8 @@ bool BackfillPass::start_beside_claims(Try tried, base::Instant now) {
   for (const JobId id : books_.claimants()) {
     const Job& claimant = *books_.find(id);
     const base::Instant end = victims_end(claimant);
-    if (&claimant == &tried.job || plan_->now + tried.limit > end) {
+    // A job that its user has resumed waits there for the ends of any jobs.
+    if (claimant.allocated() || &claimant == &tried.job || plan_->now + tried.limit > end) {
       beside.add_claim(claimant);
       continue;
     }

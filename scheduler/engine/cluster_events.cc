@@ -1,8 +1,17 @@
 // The administrator's events: configuration and nodes (6.10).
+#include <algorithm>
+
 #include "base/check.h"
 #include "scheduler/engine/engine.h"
 
 namespace sched {
+namespace {
+
+bool has_node(const Allocation& allocation, NodeIndex node) {
+  return std::ranges::find(allocation.nodes, node, &NodeAllocation::node) != allocation.nodes.end();
+}
+
+}  // namespace
 
 // Everything that was worked out from the old configuration is made anew, from the bottom up:
 // nodes, priorities, limits, books, queue, gang. Jobs that run go on, whatever the new
@@ -51,10 +60,7 @@ void Engine::on(const NodeRemove& event) {
   const auto node = cluster_.find_node(event.name);
   if (!node) return;
   books_.changed();
-  if (books_.usage().jobs_on(*node).empty()) {
-    cluster_.remove_node(event.name);
-    return;
-  }
+  if (books_.usage().jobs_on(*node).empty()) return remove_node(*node);
   // The books name nodes by their indexes, so the node must exist as long as a job holds a part
   // of it.
   NodeSpec down = cluster_.node(*node);
@@ -73,10 +79,24 @@ void Engine::remove_empty_nodes() {
     }
     if (node) {
       finish_priorities();  // as before other changes of nodes (step())
-      cluster_.remove_node(*at);
+      remove_node(*node);
     }
     at = removed_nodes_.erase(at);
   }
+}
+
+// The next new node gets the index, so what waiting jobs know of this one goes: a claim of which a
+// node is missing is given up as a whole, and its job competes anew.
+void Engine::remove_node(NodeIndex node) {
+  for (const auto& [order, job] : books_.table().all()) {
+    std::erase(job->avoid_nodes, node);
+    if (!job->pending()) continue;
+    if (job->plan && std::ranges::count(job->plan->nodes, node) > 0) {
+      books_.set_plan(*job, std::nullopt);
+    }
+    if (job->claim && has_node(*job->claim, node)) books_.clear_claim(*job, true, now_);
+  }
+  cluster_.remove_node(std::string{cluster_.node(node).name});
 }
 
 // To be called before any event that reads nodes. Changes of hardware give all nodes new ranks, so

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sched {
@@ -17,12 +18,16 @@ bool Engine::may_requeue(const Job& job) const {
 // `kill_at` of the decision is when the last process is killed: the grace time, and then the time
 // between SIGTERM and SIGKILL. Without a grace time the cores are free at once.
 void Engine::begin_ending(Job& job, Ending ending) {
-  if (job.ending) return;  // final
+  if (!job.ending) decide_ending(job, std::move(ending));
+}
+
+void Engine::decide_ending(Job& job, Ending ending) {
   books_.set_ending(job, ending);
   books_.decide(End{.job = job.id,
                     .verdict = *ending.verdict,
                     .kill_at = ending.grace_end + cluster_.parameters().kill_wait,
                     .preemptor = ending.preemptor});
+  if (ending.killed) return;
   if (ending.grace_end <= now_) {
     kill(job);
   } else {
@@ -35,6 +40,7 @@ void Engine::kill(Job& job) {
   turns_->charge(job);
   // Outside the gang the clock stops here: time in which the processes only end is not charged.
   if (!job.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
+  stop_waiting_for_room(job);
   books_.release_cores(job);
 }
 
@@ -46,7 +52,8 @@ void Engine::end_by_itself(Job& job, JobState verdict, int exit_code) {
                                 .verdict = std::nullopt,
                                 .grace_end = now_,
                                 .preemptor = {},
-                                .exit_code = exit_code});
+                                .exit_code = exit_code,
+                                .node_failed = requeue});
 }
 
 // The caller saw the end of the processes, or lost their node, before the pods are gone: cores and
@@ -81,6 +88,14 @@ void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
   if (job->ending) victim_gone_at_ = now_;
+  // 7.8 (recorded: rnd_qos_333): a victim that ends by itself in its grace time has completed, and
+  // is not requeued. In a replay such a victim has only been given notice.
+  if (timing_.wakes && job->ending && !job->ending->killed &&
+      event.verdict == JobState::kCompleted) {
+    Ending ending = *job->ending;
+    ending.final_state = JobState::kCompleted;
+    books_.set_ending(*job, ending);
+  }
   if (!job->ending) {
     // Its end was moved to the end of its grace time, so after that it is over its time.
     const ClusterParameters& parameters = cluster_.parameters();
@@ -94,9 +109,10 @@ void Engine::on(const JobGone& event) {
 
 // All its pods are gone (T6).
 void Engine::gone(Job& job) {
-  // Both are read first: end() clears the ending.
+  // All are read first: end() clears the ending.
   const JobState final_state = job.ending->final_state;
   job.exit_code = job.ending->exit_code;
+  if (job.ending->node_failed) ++job.node_failures;
   turns_->leave(job);
   books_.end(job, final_state);
   remove_empty_nodes();
@@ -110,16 +126,15 @@ void Engine::gone(Job& job) {
 // Its nodes' timetables change, and its run time stops here.
 void Engine::about_to_end(Job& job) {
   turns_->mark_nodes(job);
-  limits_.disarm(job);
+  limits_.over(job);
   turns_->charge(job);
   turns_->set_phase(job, JobClock::Phase::kIdle);
   priorities_.charge(job);
-  waiting_resumes_.erase(job.id);
+  stop_waiting_for_room(job);
 }
 
 // A requeue (T7).
 void Engine::to_pending(Job& job) {
-  const QueueParameters& parameters = cluster_.parameters().queue;
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
   job.notice.reset();
@@ -129,18 +144,22 @@ void Engine::to_pending(Job& job) {
   // (R7.45).
   job.submit_time = now_;
   job.not_before = not_before_again();
-  if (job.restarts > parameters.max_batch_requeue) job.held = Reason::kJobHoldMaxRequeue;
-  hold_if_suspended(job);
-  books_.return_to_queue(job, Reason::kBeginTime, job.exit_code);
+  // Only what is wrong with the job or its nodes counts, and not how often others preempt it. It is
+  // counted anew after the release.
+  if (job.node_failures > cluster_.parameters().queue.max_batch_requeue) {
+    job.held.set(HoldBy::kMaxRequeue);
+    job.node_failures = 0;
+  }
+  hold_as_asked(job);
+  books_.return_to_queue(job, Reason::kBeginTime, job.exit_code, now_);
   admission_.admit(job, now_);
 }
 
-// A user's suspend counts as priority 0, also for a job that has not started yet (T10). Neither a
-// requeue nor a refused start takes it back.
-void Engine::hold_if_suspended(Job& job) {
-  if (job.held || !job.request.suspend) return;
-  job.held = Reason::kJobHeldUser;
-  job.held_by_suspend = true;
+// The holds that the request says. A user's suspend counts as priority 0, also for a job that has
+// not started yet (T10). Neither a requeue nor a refused start takes them back.
+void Engine::hold_as_asked(Job& job) {
+  if (job.request.hold) job.held.set(HoldBy::kUser);
+  if (job.request.suspend) job.held.set(HoldBy::kSuspend);
 }
 
 }  // namespace sched

@@ -106,7 +106,7 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   view.completing = job->completing();
   view.ready = job->ready;
   if (job->ending) view.ending = job->ending->verdict;
-  view.priority = job->held ? Priority{0} : job->priority;
+  view.priority = job->held.by_someone() ? Priority{0} : job->priority;
   view.partition = job->partition;
   view.allocation = job->allocated() ? &job->allocation : nullptr;
   view.eligible_time = job->eligible_time;

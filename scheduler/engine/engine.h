@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -89,6 +90,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const Release& event);
   void release_unheld(Job& job);
   void order_anew(Job& job);
+  void change_limit(Job& job);
   void on(const UserSuspend& event);
   void on(const UserResume& event);
   void resume_as_recorded(Job& job);
@@ -115,6 +117,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void forget_plans();
   // Removes the nodes of NodeRemove events that have no jobs any longer.
   void remove_empty_nodes();
+  // REQUIRES: no job has it.
+  void remove_node(NodeIndex node);
 
   void set_reason(Job& job, Reason reason, std::string message = {}) {
     books_.set_reason(job, reason, std::move(message));
@@ -135,8 +139,10 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void begun(Job& job);  // the books' listener: a job has its allocation
   void become_ready(Job& job);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
-  // Decides the ending, which is final, and begins its grace time. Does nothing if there is one.
+  // Decides the ending and begins its grace time. Does nothing if there is one.
   void begin_ending(Job& job, Ending ending);
+  // The same instead of the ending that there may be.
+  void decide_ending(Job& job, Ending ending);
   // The job's processes or its node ended it, not the scheduler.
   void end_by_itself(Job& job, JobState verdict, int exit_code);
   // The grace time is over: its cores are released and its nodes are completing.
@@ -146,7 +152,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
   void to_pending(Job& job);
   bool may_requeue(const Job& job) const;
-  static void hold_if_suspended(Job& job);
+  static void hold_as_asked(Job& job);
+  // Takes the hold back. A job that is not held any longer gets its priority anew, and its age
+  // counts from now on (R9.3). The job is in no queue. Returns whether that hold was set.
+  bool take_back(Job& job, std::initializer_list<HoldBy> holds);
+  void stop_waiting_for_room(Job& job);
 
   // --- replays of recordings ---
   bool decides_as_recorded() const;
@@ -179,7 +189,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   bool nothing_is_due() const;
   // Own timing; nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
-  void time_out(Job& job);
+  void time_out(Job& job, EndingVerdict verdict);
 
   const Timing timing_;
   const std::size_t priorities_per_step_;
@@ -201,7 +211,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
 
   bool priorities_changed_ = false;  // while new ones are worked out: one of them is another one
   std::set<std::pair<base::Instant, JobId>> grace_timers_;
-  std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet
+  std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet (claims)
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
 

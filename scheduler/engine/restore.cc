@@ -7,6 +7,15 @@
 #include "scheduler/engine/engine.h"
 
 namespace sched {
+namespace {
+
+HoldBy hold_of(Reason reason) {
+  if (reason == Reason::kJobHoldMaxRequeue) return HoldBy::kMaxRequeue;
+  if (reason == Reason::kLaunchFailedRequeuedHeld) return HoldBy::kLaunchFailed;
+  return HoldBy::kAdmin;
+}
+
+}  // namespace
 
 // One job as its object has it. Jobs come in the order of their numbers, which is the order of the
 // job table. The caller has written the endings, claims and holds that were decided; nothing is
@@ -16,11 +25,14 @@ void Engine::restore_job(const RestoredJob& from) {
   job.state = from.state;
   job.submit_time = from.request.submit_time;
   job.restarts = from.restarts;
+  job.node_failures = from.node_failures;
   job.exit_code = from.exit_code;
-  job.held = from.held_by_system;
-  if (job.pending()) {
-    if (!job.held && from.request.hold) job.held = Reason::kJobHeldUser;
-    hold_if_suspended(job);
+  if (from.held_by_system) job.held.set(hold_of(*from.held_by_system));
+  if (!from.partition || !from.allocation) hold_as_asked(job);
+  if (from.retry) {
+    job.retry_at = from.retry->at;
+    job.avoid_nodes = from.retry->nodes;
+    job.avoid_until = from.retry->nodes_until;
   }
   job.was_tested = !job.held;
   job.priority = from.priority ? *from.priority : priorities_.next_basic(job.request);
@@ -31,8 +43,11 @@ void Engine::restore_job(const RestoredJob& from) {
   // Without a placement that was written down it waits, whatever state its object names.
   if (!from.partition || !from.allocation) {
     job.state = JobState::kPending;
-    // A requeue delay that was running goes on.
-    if (from.eligible_time && *from.eligible_time > now_) job.not_before = from.eligible_time;
+    // A requeue delay that was running goes on. A begin time is in the request.
+    const bool begins_then = from.eligible_time == from.request.begin_time;
+    if (from.eligible_time && *from.eligible_time > now_ && !begins_then) {
+      job.not_before = from.eligible_time;
+    }
     if (from.claim && from.claim_until > now_) {
       books_.restore_claim(job, *from.claim, from.claim_until);
     }
@@ -47,8 +62,10 @@ void Engine::restore_job(const RestoredJob& from) {
   job.allocated_at = from.allocated_at;
   job.ready = from.ready;
   job.start_time = from.start_time;
-  job.cut_limit = from.cut_limit;
-  job.time_limit = from.cut_limit ? from.cut_limit : limits_.limit_of(job, *job.partition, now_);
+  job.time_limit =
+      from.time_limit ? from.time_limit : limits_.limit_of(job, *job.partition, from.allocated_at);
+  // It was cut to the deadline when the job became ready.
+  if (job.ready) job.time_limit = TimeLimits::until_deadline(job, job.time_limit, now_);
   job.clock.run = from.run_time;
   job.clock.suspended = from.suspend_time;
   job.clock.as_of = from.times_as_of;
@@ -65,6 +82,7 @@ void Engine::restore_ending(Job& job, const RestoredJob& from) {
   ending.preemptor = from.preemptor;
   ending.exit_code = from.exit_code;
   ending.final_state = from.ending_state.value_or(JobState::kCancelled);
+  ending.node_failed = from.ending && from.ending_state == JobState::kNodeFail;
   // Only a requeue brings the job back to the queue; every other verdict is a state in which it
   // stays.
   if (from.ending) {
@@ -137,7 +155,8 @@ void Engine::restore_usage(const UsageState& state, const std::vector<EndedJob>&
 //   the plan is newer          go on from the plan's figure
 //   the plan begins later      it was published ahead; go back from its figure to now
 void Engine::restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of) {
-  if (!job.ready) return job.clock.to(JobClock::Phase::kIdle, now_);
+  // Its processes have ended or are ending: that is not charged (kill()).
+  if (!job.ready || job.completing()) return job.clock.to(JobClock::Phase::kIdle, now_);
   if (job.user_suspended) {
     job.clock.phase = JobClock::Phase::kSuspended;
     job.clock.as_of = std::min(job.clock.as_of, now_);

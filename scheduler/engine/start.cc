@@ -10,10 +10,10 @@ namespace sched {
 
 // The job's records stay in the queue until the pass has walked it.
 void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
-  job.cut_limit = fits.time_limit;
+  // 8.1 m: the backfill may start it with a lower limit than it asked for.
+  job.time_limit = fits.time_limit ? fits.time_limit : limits_.limit_of(job, partition, now_);
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.plan.reset();
-  job.time_limit = job.cut_limit ? job.cut_limit : limits_.limit_of(job, partition, now_);
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);
@@ -22,6 +22,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
 // At a start and for a job that is restored, whose books take it in the same way.
 void Engine::begun(Job& job) {
   turns_->begin(job);
+  limits_.begun(job);
 }
 
 void Engine::on(const JobReady& event) {
@@ -35,9 +36,7 @@ void Engine::become_ready(Job& job) {
   books_.set_ready(job, now_);
   // The limit was set at the allocation. The time until the pods were ready has brought the
   // deadline nearer.
-  if (job.request.deadline && job.time_limit) {
-    job.time_limit = std::min(*job.time_limit, *limits_.limit_of(job, *job.partition, now_));
-  }
+  job.time_limit = TimeLimits::until_deadline(job, job.time_limit, now_);
   turns_->mark_nodes(job);
   // Its user suspended it before it was ready: it takes part when the user resumes it.
   if (job.user_suspended) return turns_->set_phase(job, JobClock::Phase::kSuspended);
@@ -102,6 +101,9 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
     const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);
     grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
   }
+  if (timing_.wakes && victim.request.deadline) {
+    grace_end = std::max(now_, std::min(grace_end, *victim.request.deadline));
+  }
   // REQUEUE of a job that may not be requeued ends it instead (7.7 step 2d).
   begin_ending(victim,
                Ending{.final_state = requeue ? JobState::kPending : JobState::kPreempted,
@@ -116,9 +118,12 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
 void Engine::on(const StartRefused& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated() || job->ready) return;
+  if (job->ending) return gone(*job);  // its pods are, and an ending that was decided is final
   // It is not ready, so it is in no list, and other jobs ran as if it were not there.
   turns_->leave(*job);
   books_.end(*job, JobState::kPending);
+  job->clock = JobClock{.as_of = now_};
+  job->charged = base::Duration{0};
   remove_empty_nodes();
   // Adds to the nodes that refused this job recently instead of replacing them; otherwise two full
   // nodes would be tried alternately forever.
@@ -128,11 +133,11 @@ void Engine::on(const StartRefused& event) {
   }
   job->avoid_until = std::max(job->avoid_until, now_ + event.avoid_for);
   if (event.avoid_nodes.empty() && event.avoid_for.count() > 0) {
-    job->not_before = now_ + event.avoid_for;
+    job->retry_at = now_ + event.avoid_for;
   }
-  if (event.hold) job->held = Reason::kLaunchFailedRequeuedHeld;
-  hold_if_suspended(*job);
-  books_.return_to_queue(*job, Reason::kNone, 0);
+  if (event.hold) job->held.set(HoldBy::kLaunchFailed);
+  hold_as_asked(*job);
+  books_.return_to_queue(*job, Reason::kNone, 0, now_);
   admission_.admit(*job, now_);
   if (!event.message.empty()) set_reason(*job, job->reason, event.message);
 }

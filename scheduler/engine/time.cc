@@ -18,7 +18,7 @@ void Engine::on(const Wake&) {
     if (const auto due = period_due(); due && *due <= now_) end_period(now_);
   }
   if (works_priorities_out()) step_priorities();
-  limits_.fire(now_, [this](Job& job) { time_out(job); });
+  limits_.fire(now_, [this](Job& job, EndingVerdict verdict) { time_out(job, verdict); });
   retry_resumes();
   if (works_priorities_out()) return;  // the queue has no order for a pass to follow
   // A pass looks at which nodes have running jobs (R4.4). The backfill waits for the main pass.
@@ -193,13 +193,14 @@ void Engine::on(const TimeLimitReached& event) {
   Job* job = books_.find(event.job);
   // A suspended job never times out (R13.21).
   if (job == nullptr || !job->allocated() || job->suspended()) return;
-  time_out(*job);
+  time_out(*job, EndingVerdict::kTimeout);
 }
 
 // T8: without a grace time. The caller sends SIGTERM and, after KillWait, SIGKILL.
-void Engine::time_out(Job& job) {
-  begin_ending(job, Ending{.final_state = JobState::kTimeout,
-                           .verdict = EndingVerdict::kTimeout,
+void Engine::time_out(Job& job, EndingVerdict verdict) {
+  const bool is_late = verdict == EndingVerdict::kDeadline;
+  begin_ending(job, Ending{.final_state = is_late ? JobState::kDeadline : JobState::kTimeout,
+                           .verdict = verdict,
                            .grace_end = now_,
                            .preemptor = {}});
 }

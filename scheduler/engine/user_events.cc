@@ -1,4 +1,7 @@
 // The users' events: submit, change, hold, suspend, cancel (2.2, 13.2, 13.5).
+#include <algorithm>
+#include <utility>
+
 #include "scheduler/engine/engine.h"
 
 namespace sched {
@@ -22,8 +25,7 @@ void Engine::on(const Submit& event) {
   job.submit_time = event.request.submit_time;
   job.priority = priority;
   job.eligible_time = job.submit_time;
-  if (event.request.hold) job.held = Reason::kJobHeldUser;
-  hold_if_suspended(job);
+  hold_as_asked(job);
   // Before the priority, of which fair share is a part.
   job.association = priorities_.association_of(job.request);
   priorities_.set(job, now_);
@@ -39,6 +41,7 @@ void Engine::on(const Update& event) {
   const bool was_held = job->request.hold;
   const bool reprioritised =
       event.request.priority && event.request.priority != job->request.priority;
+  const bool had_priority = job->request.priority.has_value();
   const int nice_before = job->request.nice;
   if (job->pending()) {
     admission_.withdraw(*job);
@@ -48,28 +51,35 @@ void Engine::on(const Update& event) {
     job->association = priorities_.association_of(job->request);
     resource_limits_.submitted(*job, 1);
   } else {
+    const auto limit_before = job->request.time_limit;
     books_.set_request(*job, event.request);
-    job->time_limit = limits_.limit_of(*job, *job->partition, now_);
-    limits_.arm(*job, now_);
+    if (job->request.time_limit != limit_before) change_limit(*job);
   }
-  // A priority that is given replaces the one that the job has; another nice value shifts it.
-  job->priority = event.request.priority
-                      ? *event.request.priority
-                      : BasicPriorities::with_nice(job->priority, nice_before, event.request.nice);
+  // A priority that is given replaces the one that the job has, and one that is taken back leaves
+  // the job as if it came now; another nice value shifts it.
+  if (event.request.priority) {
+    job->priority = *event.request.priority;
+  } else if (had_priority) {
+    job->priority = priorities_.next_basic(event.request);
+  } else {
+    job->priority = BasicPriorities::with_nice(job->priority, nice_before, event.request.nice);
+  }
   priorities_.set(*job, now_);
-  if (job->pending()) {
-    const bool is_held = job->held == Reason::kJobHeldAdmin || job->held == Reason::kJobHeldUser;
-    if (reprioritised && is_held && !job->held_by_suspend && !event.request.hold) {
-      job->held.reset();  // R9.1: what held it was the priority 0
-    }
-    if (event.request.hold && !was_held) {
-      job->held = Reason::kJobHeldUser;
-      job->held_by_suspend = false;
-    }
-    // What could never run may be able to as it asks now.
-    if (job->held == Reason::kBadConstraints) job->held.reset();
-    admission_.admit(*job, now_);
-  }
+  if (!job->pending()) return;
+  // R9.1: what held it was the priority 0.
+  if (reprioritised && !event.request.hold) take_back(*job, {HoldBy::kAdmin, HoldBy::kUser});
+  if (event.request.hold && !was_held) job->held.set(HoldBy::kUser);
+  // What could never run may be able to as it asks now.
+  take_back(*job, {HoldBy::kImpossible});
+  admission_.admit(*job, now_);
+}
+
+// 8.1 m and R8.2: a limit that the backfill has cut is what other jobs were promised their nodes
+// by. It stays until the user says another limit, as of which the cut is forgotten.
+void Engine::change_limit(Job& job) {
+  job.time_limit = limits_.limit_of(job, *job.partition, now_);
+  books_.decide(LimitChanged{job.id, job.time_limit});
+  limits_.arm(job, now_);
 }
 
 // 13.2. Holds of the user and of the administrator differ by their reasons only.
@@ -82,12 +92,12 @@ void Engine::on(const Hold& event) {
     return;
   }
   if (job->pending()) admission_.withdraw(*job);
-  job->held = event.by_admin ? Reason::kJobHeldAdmin : Reason::kJobHeldUser;
-  job->held_by_suspend = false;
+  job->held.set(event.by_admin ? HoldBy::kAdmin : HoldBy::kUser);
   if (job->pending()) admission_.admit(*job, now_);
 }
 
-// Takes a hold of any kind back, and with it a suspend of a waiting job, which was a hold.
+// Takes back every hold but a suspend, which only a resume ends: a job whose user wants it to stand
+// still does not start. To Slurm the two are one priority 0.
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -97,11 +107,27 @@ void Engine::on(const Release& event) {
   } else {
     turns_->set_held(*job, false);
   }
-  job->held.reset();
-  job->held_by_suspend = job->request.suspend = false;
-  job->priority = priorities_.next_basic(job->request);  // 13.2: it is computed anew
-  priorities_.set(*job, now_);
+  job->request.hold = false;
+  take_back(*job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
+                   HoldBy::kImpossible});
+  if (decides_as_recorded()) {
+    job->request.suspend = false;
+    take_back(*job, {HoldBy::kSuspend});
+  }
   if (job->pending()) admission_.admit(*job, now_);
+}
+
+// 13.2: the priority is computed anew. R9.3: age is the time in which the job could have started.
+bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
+  const Holds before = job.held;
+  for (const HoldBy hold : holds) job.held.clear(hold);
+  if (job.held == before) return false;
+  if (job.held) return true;
+  if (!before.by_someone()) return true;  // it has kept its priority and its age
+  job.eligible_time = std::max(job.eligible_time, now_);
+  job.priority = priorities_.next_basic(job.request);
+  priorities_.set(job, now_);
+  return true;
 }
 
 // As recorded: a job that its user suspended while the gang had it suspended (T11) has no mark but
@@ -123,7 +149,8 @@ void Engine::order_anew(Job& job) {
   admission_.admit(job, now_);
 }
 
-// A job that is on its way to a requeue is turned into one that ends; its grace time goes on.
+// A job that is on its way out, and would come back or has a grace time, ends now and for good. How
+// it ended stays if it ended by itself.
 void Engine::on(const Cancel& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
@@ -134,16 +161,18 @@ void Engine::on(const Cancel& event) {
     books_.finish(*job, JobState::kCancelled);
     return;
   }
-  if (job->ending && job->ending->final_state == JobState::kPending) {
-    Ending ending = *job->ending;
-    ending.final_state = JobState::kCancelled;  // T5: it ends and does not come back
-    books_.set_ending(*job, ending);
-    return;
+  const bool is_final =
+      job->ending && job->ending->killed && job->ending->final_state != JobState::kPending;
+  if (is_final) return;
+  Ending cancelled{.final_state = JobState::kCancelled,
+                   .verdict = EndingVerdict::kCancelled,
+                   .grace_end = now_,
+                   .preemptor = {}};
+  if (job->ending) {  // T5
+    cancelled.exit_code = job->ending->exit_code;
+    cancelled.killed = job->ending->killed;
   }
-  begin_ending(*job, Ending{.final_state = JobState::kCancelled,
-                            .verdict = EndingVerdict::kCancelled,
-                            .grace_end = now_,
-                            .preemptor = {}});
+  decide_ending(*job, std::move(cancelled));
 }
 
 // 13.5: the job ends without a grace time, and waits anew once its pods are gone.
@@ -189,12 +218,11 @@ void Engine::on(const UserSuspend& event) {
   job->request.suspend = true;
   if (job->pending()) {
     admission_.withdraw(*job);
-    if (job->held == Reason::kBadConstraints) job->held.reset();
-    hold_if_suspended(*job);
+    job->held.set(HoldBy::kSuspend);
     admission_.admit(*job, now_);
     return;
   }
-  waiting_resumes_.erase(job->id);
+  stop_waiting_for_room(*job);
   // A suspend that comes twice gives nothing back twice.
   if (job->user_suspended || job->completing()) return;
   // T11: a job that the gang has suspended keeps its cores and loses its turns alone.
@@ -207,17 +235,20 @@ void Engine::on(const UserSuspend& event) {
   turns_->mark_nodes(*job);
 }
 
-// 1. A job that waits: the suspend was a hold, unless another hold came on top of it.
+// 1. A job that waits: the suspend was a hold.
 // 2. A job that had kept its cores (T11) waits for its next turn.
 // 3. A job that had given them back (T10) needs a row again. If none is free it stays suspended,
-//    and is tried again whenever something has changed.
+//    and is tried again whenever something has changed. Its nodes are kept for it meanwhile, or
+//    smaller jobs would take each core that comes free.
 void Engine::on(const UserResume& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
   job->request.suspend = false;
   if (job->pending()) {  // a hold is for a release to take back
-    if (job->held_by_suspend) on(Release{event.job});
-    return;
+    if (!job->held.has(HoldBy::kSuspend)) return;
+    admission_.withdraw(*job);
+    take_back(*job, {HoldBy::kSuspend});
+    return admission_.admit(*job, now_);
   }
   if (decides_as_recorded()) return resume_as_recorded(*job);
   if (!job->user_suspended || job->completing()) return;
@@ -226,9 +257,10 @@ void Engine::on(const UserResume& event) {
   if (!books_.resume_by_user(*job, !timing_.resume_needs_room)) {
     set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
     waiting_resumes_.insert(job->id);
+    books_.wait_for_room(*job);
     return;
   }
-  waiting_resumes_.erase(job->id);
+  stop_waiting_for_room(*job);
   turns_->set_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
   set_reason(*job, Reason::kNone);
   // A gang that is not ready takes its turns from JobReady on.
@@ -237,12 +269,17 @@ void Engine::on(const UserResume& event) {
   turns_->mark_nodes(*job);
 }
 
+// It has room, or does not want it any longer.
+void Engine::stop_waiting_for_room(Job& job) {
+  if (waiting_resumes_.erase(job.id) > 0) books_.clear_claim(job, false, now_);
+}
+
 // P3: the job runs from now on, also one that the gang has suspended, and over others; the gang
 // takes it for suspended until its turn comes.
 void Engine::resume_as_recorded(Job& job) {
   if (!job.suspended() || job.completing()) return;
-  turns_->resume_at_once(job, job.user_suspended || job.held.has_value());
-  job.held.reset();
+  turns_->resume_at_once(job, job.user_suspended || static_cast<bool>(job.held));
+  job.held = Holds{};
   if (job.cores_released) {
     books_.resume_by_user(job, true);
   } else {

@@ -160,7 +160,9 @@ class Run {
       book = {.waits = change->state == JobState::kPending, .ended = is_terminal(change->state)};
     } else if (const auto* end = std::get_if<End>(&decision)) {
       Book& book = books_.at(end->job);
-      CHECK(!book.waits && !book.told_to_end && !book.ended, to_string(end->job));
+      // Only a cancel is decided over another ending.
+      const bool twice = book.told_to_end && end->verdict != EndingVerdict::kCancelled;
+      CHECK(!book.waits && !twice && !book.ended, to_string(end->job));
       book.told_to_end = true;
     }
   }

@@ -14,6 +14,12 @@ std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
                                                             : make_cons_tres_selector(cluster);
 }
 
+// What is left of the refusals of its starts.
+std::optional<Retry> retry_of(const Job& job, base::Instant now) {
+  if (job.retry_at <= now && job.avoid_until <= now) return std::nullopt;
+  return Retry{.at = job.retry_at, .nodes = job.avoid_nodes, .nodes_until = job.avoid_until};
+}
+
 }  // namespace
 
 JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} {
@@ -38,6 +44,7 @@ void JobBooks::set_request(Job& job, const JobRequest& request) {
     job.request = request;
     return;
   }
+  job.request.hold = request.hold;  // it waits for the next start
   job.request.time_limit = request.time_limit;
   job.request.priority = request.priority;
   job.request.nice = request.nice;
@@ -85,7 +92,7 @@ void JobBooks::begin(Job& job, PartitionIndex partition, Allocation allocation,
   job.reason = Reason::kNone;
   job.message.clear();
   book(job);
-  decide(Start{job.id, partition, job.allocation, job.cut_limit});
+  decide(Start{job.id, partition, job.allocation, job.time_limit});
   for (const Listener& listener : begin_listeners_) listener(job);
 }
 
@@ -199,6 +206,10 @@ void JobBooks::clear_claim(Job& job, bool tell, base::Instant now) {
   if (tell) decide(Claim{job.id, std::nullopt, now});
 }
 
+void JobBooks::wait_for_room(Job& job) {
+  if (!job.claim) restore_claim(job, job.allocation, base::kNever);
+}
+
 // Over a copy, since each claim that is cleared leaves the set.
 void JobBooks::expire_claims(base::Instant now) {
   const std::set<JobId> claimants = claimants_;
@@ -275,16 +286,18 @@ bool JobBooks::resume_by_user(Job& job, bool even_without_room) {
 }
 
 // The StateChange carries the reason, so none is left over from the run that ended.
-void JobBooks::return_to_queue(Job& job, Reason why, int exit_code) {
+void JobBooks::return_to_queue(Job& job, Reason why, int exit_code, base::Instant now) {
   CHECK(job.pending(), to_string(job.id));
   job.reason = Reason::kNone;
   job.message.clear();
   decide(StateChange{.job = job.id,
                      .state = JobState::kPending,
-                     .reason = job.held.value_or(why),
+                     .reason = job.held.shown().value_or(why),
                      .exit_code = exit_code,
                      .restarts = job.restarts,
-                     .eligible_at = job.not_before});
+                     .node_failures = job.node_failures,
+                     .eligible_at = job.not_before,
+                     .retry = retry_of(job, now)});
 }
 
 // The listeners see the terminal state and the old reason.
@@ -300,6 +313,7 @@ void JobBooks::finish(Job& job, JobState state) {
                      .reason = job.reason,
                      .exit_code = job.exit_code,
                      .restarts = job.restarts,
+                     .node_failures = job.node_failures,
                      .eligible_at = std::nullopt});
 }
 

@@ -47,7 +47,8 @@ class JobBooks {
   const NodeUsage& usage() const { return usage_; }
   // For questions; only JobBooks tells it what jobs hold.
   Selector& selector() { return *selector_; }
-  // Jobs that hold nodes for which their victims still have to leave (P14).
+  // Jobs that hold nodes for which others still have to leave: victims (P14), or those that run
+  // where a job wants to go on that its user has resumed (T11).
   const std::set<JobId>& claimants() const { return claimants_; }
   std::uint64_t version() const { return version_; }
 
@@ -71,7 +72,7 @@ class JobBooks {
   // REQUIRES: the job has no allocation and is in no queue.
   void erase(Job& job);
   // The user changed the request: of a pending job all of it, of a running one its time limit and
-  // priority.
+  // priority, and whether it is held once it waits again.
   void set_request(Job& job, const JobRequest& request);
 
   // --- the allocation: begin, then set_ready, set_ending, release_cores, leave_nodes, end ---
@@ -101,6 +102,10 @@ class JobBooks {
   void restore_claim(Job& job, Allocation claim, base::Instant until);
   // `tell`: decides that it was given up; false when another decision of the job says so.
   void clear_claim(Job& job, bool tell, base::Instant now);
+  // The job's user has resumed it, and it waits for room: its own nodes are kept for it, as those
+  // of a claim are. Nothing is decided: that the job waits follows from its user's wish. Does
+  // nothing if it has a claim.
+  void wait_for_room(Job& job);
   // A claim holds until its victims must have been gone; then the job competes anew.
   void expire_claims(base::Instant now);
 
@@ -124,7 +129,7 @@ class JobBooks {
   void unhold_by_user(Job& job);
   // The job waits again after end(): a requeue, or a start that was refused. Its next start is not
   // before Job::not_before. Decides StateChange.
-  void return_to_queue(Job& job, Reason why, int exit_code);
+  void return_to_queue(Job& job, Reason why, int exit_code, base::Instant now);
   // A terminal state. Decides StateChange. REQUIRES: no allocation.
   void finish(Job& job, JobState state);
   // Why it waits. Decides Waits if that changed.

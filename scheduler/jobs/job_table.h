@@ -14,6 +14,7 @@
 
 #include "base/time.h"
 #include "scheduler/decision.h"
+#include "scheduler/jobs/holds.h"
 #include "scheduler/model/job.h"
 #include "scheduler/model/job_pages.h"
 #include "scheduler/queue/queue_record.h"
@@ -25,14 +26,17 @@ struct Component;
 
 namespace sched {
 
-// An ending that was decided: final. `state` and allocation stay until JobGone (T5, T6).
+// An ending that was decided. Only a cancel turns a requeue or a preemption, which may have a grace
+// time, into an ending without one; everything else is final. `state` and allocation stay until
+// JobGone (T5, T6).
 struct Ending {
   JobState final_state = JobState::kCompleted;  // kPending = requeue
   std::optional<EndingVerdict> verdict;         // nothing = the job ended by itself
   base::Instant grace_end{};                    // until then it may go on (7.8)
   std::optional<JobId> preemptor;
   int exit_code = 0;
-  bool killed = false;  // the grace is over, or there was none: cores are released (R2.1)
+  bool killed = false;       // the grace is over, or there was none: cores are released (R2.1)
+  bool node_failed = false;  // it is requeued because a node failed, which counts (13.5)
   friend bool operator==(const Ending&, const Ending&) = default;
 };
 
@@ -125,14 +129,15 @@ struct Job {
   std::vector<QueueRecord> queued_in;
 
   // --- the life cycle: engine and MainPass (held) ---
-  std::optional<Reason> held;    // kJobHeldUser, kJobHeldAdmin, kBadConstraints, …
-  bool held_by_suspend = false;  // by nothing but its user's suspend: a resume releases it
-  base::Instant submit_time{};   // reset by a requeue (T7)
+  Holds held;
+  base::Instant submit_time{};              // reset by a requeue (T7)
   std::optional<base::Instant> not_before;  // requeue delay
   int restarts = 0;
+  int node_failures = 0;  // requeues of them since it was last held for that (13.5)
   int exit_code = 0;
   std::vector<NodeIndex> avoid_nodes;  // StartRefused
   base::Instant avoid_until{};
+  base::Instant retry_at{};  // StartRefused without a node to blame; costs no age
 
   // --- Priorities ---
   // It was tested, as each job that is not held is when it is submitted: with select/linear its
@@ -149,7 +154,8 @@ struct Job {
   };
   std::optional<Plan> plan;
 
-  // --- JobBooks: a claim of a preemptor that waits for its victims (P14) ---
+  // --- JobBooks: a claim of a preemptor that waits for its victims (P14), or of a job that its
+  // user has resumed and that waits for room on its nodes (T11) ---
   std::optional<Allocation> claim;
   base::Instant claim_until{};
 
@@ -166,9 +172,8 @@ struct Job {
   std::optional<Notice> notice;
 
   // --- TimeLimits; the limit is set by the engine ---
-  std::optional<base::Duration> time_limit;  // in force; nullopt = unlimited
-  // The backfill started it with a lower limit than it asked for (8.1 m).
-  std::optional<base::Duration> cut_limit;
+  // In force from the start on, until its user changes the limit; nullopt = unlimited.
+  std::optional<base::Duration> time_limit;
   std::optional<base::Instant> limit_timer;  // when it is looked at next
 
   bool pending() const { return state == JobState::kPending; }

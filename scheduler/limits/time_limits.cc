@@ -33,12 +33,26 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
     const auto most = max_wall(limit_scope(cluster_, job.request, partition));
     if (most) limit = std::min(limit.value_or(*most), *most);
   }
+  return until_deadline(job, limit, now);
+}
+
+// From the start on it is fixed how much is left, or the limit would shrink as the job runs.
+std::optional<base::Duration> TimeLimits::until_deadline(const Job& job,
+                                                         std::optional<base::Duration> limit,
+                                                         base::Instant now) {
   if (!job.request.deadline) return limit;
-  // The deadline is wall time. From the start on it is fixed how much of it is left, or the limit
-  // would shrink as the job runs.
   const base::Duration left = std::max<base::Duration>(
       *job.request.deadline - job.start_time.value_or(now), base::Duration{0});
   return std::min(limit.value_or(left), left);
+}
+
+void TimeLimits::begun(const Job& job) {
+  if (enabled_ && job.request.deadline) deadlines_.emplace(*job.request.deadline, job.id);
+}
+
+void TimeLimits::over(Job& job) {
+  disarm(job);
+  if (job.request.deadline) deadlines_.erase({*job.request.deadline, job.id});
 }
 
 // The partition's OverTimeLimit counts instead of the cluster's.
@@ -90,8 +104,19 @@ void TimeLimits::check_at_once(Job& job, base::Instant now) {
 }
 
 std::optional<base::Instant> TimeLimits::next_due() const {
-  if (timers_.empty()) return std::nullopt;
-  return timers_.begin()->first;
+  std::optional<base::Instant> due;
+  if (!timers_.empty()) due = timers_.begin()->first;
+  if (deadlines_.empty()) return due;
+  return std::min(due.value_or(base::kNever), deadlines_.begin()->first);
+}
+
+// A job that is ending already, and has a grace time, has no later end than its deadline.
+Job* TimeLimits::take_late(base::Instant now) {
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    Job* const job = books_.find(deadlines_.extract(deadlines_.begin()).value().second);
+    if (job != nullptr && job->allocated() && !job->ending) return job;
+  }
+  return nullptr;
 }
 
 // Also false for a job whose timer has outlived its run: it ended, or is ending for another reason.

@@ -1,6 +1,7 @@
-// TimeLimits: when jobs reach their time limits (13.1 to 13.3, R13.20, R13.21). A limit counts run
-// time alone, so the instant depends on the job's turns. A timer is a lower bound of that instant;
-// when it fires, the limit is reached or the timer is set again.
+// TimeLimits: when jobs reach their time limits and their deadlines (13.1 to 13.3, R13.20, R13.21).
+// A limit counts run time alone, so the instant depends on the job's turns. A timer is a lower
+// bound of that instant; when it fires, the limit is reached or the timer is set again. A deadline
+// is a second bound, of wall time: it also ends a job that stands still, or has not become ready.
 //
 // Cost: O(log jobs) and one question to the gang per call.
 #pragma once
@@ -27,6 +28,14 @@ class TimeLimits {
   // = unlimited.
   std::optional<base::Duration> limit_of(const Job& job, PartitionIndex partition,
                                          base::Instant now) const;
+  // The limit, cut to the wall time that is left until the job's deadline from its start on, or
+  // from `now` if it has not begun: the job cannot run for longer.
+  static std::optional<base::Duration> until_deadline(const Job& job,
+                                                      std::optional<base::Duration> limit,
+                                                      base::Instant now);
+  // The job has its allocation, and is about to lose it.
+  void begun(const Job& job);
+  void over(Job& job);
   // Sets the job's timer anew. Clears it if the job is not limited, or never runs.
   void arm(Job& job, base::Instant now);
   // Others of its component came or went at this instant, which may have brought its next turn
@@ -42,26 +51,32 @@ class TimeLimits {
   std::optional<base::Duration> whole_time(const Job& job) const;
 
   std::optional<base::Instant> next_due() const;
-  // Returns the jobs that have reached their limits by now, and sets the other timers anew.
-  // Job::ending of each is for the caller to set.
+  // Returns the jobs that have reached their deadlines or limits by now, with the verdict of each,
+  // and sets the other timers anew. Job::ending of each is for the caller to set.
   template <typename Reached>
   void fire(base::Instant now, const Reached& reached) {
+    while (Job* const job = take_late(now)) reached(*job, EndingVerdict::kDeadline);
     while (!timers_.empty() && timers_.begin()->first <= now) {
       const JobId id = timers_.begin()->second;
       timers_.erase(timers_.begin());
       Job* job = books_.find(id);
-      if (job != nullptr && is_reached(*job, now)) reached(*job);
+      if (job != nullptr && is_reached(*job, now)) {
+        reached(*job, EndingVerdict::kTimeout);
+      }
     }
   }
 
  private:
   bool is_reached(Job& job, base::Instant now);
+  // The next job whose deadline has come, which is forgotten; nullptr if there is none.
+  Job* take_late(base::Instant now);
 
   const Cluster& cluster_;
   JobBooks& books_;
   gang::Turns& turns_;
   const bool enabled_;
-  std::set<std::pair<base::Instant, JobId>> timers_;  // Job::limit_timer of those that have one
+  std::set<std::pair<base::Instant, JobId>> timers_;     // Job::limit_timer of those that have one
+  std::set<std::pair<base::Instant, JobId>> deadlines_;  // of allocated jobs
 };
 
 }  // namespace sched

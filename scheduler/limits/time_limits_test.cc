@@ -43,7 +43,7 @@ class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
   int fire(double t) {
     int reached = 0;
     turns_->go_to(at(t), false);
-    limits_.fire(at(t), [&](Job&) { ++reached; });
+    limits_.fire(at(t), [&](Job&, EndingVerdict) { ++reached; });
     return reached;
   }
   // The job's turn begins or ends at t, as the gang would tell its clock.

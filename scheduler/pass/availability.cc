@@ -20,6 +20,8 @@ void Availability::add_claim(const Job& job) {
 // A claim has one tier, though the preemptor may wait in several partitions.
 void Availability::add_claim(const Job& job, NodeSet nodes) {
   Claim claim{.job = &job, .tier = 0, .nodes = std::move(nodes)};
+  // It runs there, and waits for room to go on (T11).
+  if (job.allocated()) claim.tier = cluster_.partition(*job.partition).tier();
   // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.
   for (const QueueRecord& record : job.queued_in) {
     claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());

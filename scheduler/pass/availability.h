@@ -21,7 +21,7 @@ class Availability {
   // `up`: nodes that are up and not drained; it must outlive this object.
   Availability(const Cluster& cluster, const NodeSet& up);
 
-  // REQUIRES: the job has a claim and is in the queue.
+  // REQUIRES: the job has a claim, and is in the queue or allocated.
   void add_claim(const Job& job);
   // The same, but only these of its nodes are kept for it.
   void add_claim(const Job& job, NodeSet nodes);

@@ -229,7 +229,7 @@ void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
   }
   // Held, so that it does not cost a placement in each pass. A changed request, or a release, has
   // it tried again.
-  job.held = Reason::kBadConstraints;
+  job.held.set(HoldBy::kImpossible);
   books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
   pass.done.push_back(&job);
 }

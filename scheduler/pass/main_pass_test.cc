@@ -93,7 +93,7 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   world.submit(2, 4);
   // Five of four nodes. 2 is not behind a blocked job, as nothing is kept for one that never runs.
   EXPECT_EQ(world.after_pass(at(1)), "1 BadConstraints, 2 runs abcd");
-  EXPECT_EQ(never.held, Reason::kBadConstraints);
+  EXPECT_EQ(never.held.shown(), Reason::kBadConstraints);
   EXPECT_TRUE(never.queued_in.empty());
 }
 
@@ -207,7 +207,7 @@ TEST(MainPass, AJobThatAnotherPartitionCanHoldIsNotHeld) {
   either.partitions = {"q", "p"};
   Job& waits = world.submit(either);
   EXPECT_EQ(world.after_pass(at(1)), "1 runs bcd");
-  EXPECT_FALSE(waits.held.has_value());
+  EXPECT_EQ(waits.held, Holds{});
 }
 
 // --- how far a pass goes ---

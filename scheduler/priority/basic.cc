@@ -14,10 +14,13 @@ Priority BasicPriorities::next(const JobRequest& request) {
   return clamped_priority(std::int64_t{lowest_.value()} - request.nice);
 }
 
-// After a change of leader new jobs must come behind those that had their numbers before.
-// Priorities that were given by hand say nothing about the counter.
+// After a change of leader new jobs must come behind those that had their numbers before. A
+// priority that was given by hand says nothing about the counter, nor does one that nice has raised
+// beyond the range.
 void BasicPriorities::restore(const JobRequest& request, Priority priority) {
-  if (!request.priority) lowest_ = std::min(lowest_, priority);
+  const bool is_cut = request.nice < 0 && priority.value() == kPriorityMax;
+  if (request.priority || is_cut) return;
+  lowest_ = std::min(lowest_, clamped_priority(std::int64_t{priority.value()} + request.nice));
 }
 
 // As if the job had been submitted with the other nice value. 0 is a hold and stays one.

@@ -47,6 +47,22 @@ TEST(BasicPriorities, ALaterJobGetsLessThanAnyThatWasRestored) {
   EXPECT_EQ(priorities.next({}), Priority{499});
 }
 
+// A nice value is the job's own: it moves no later job, whichever leader counts. That of the second
+// job is cut off at the top of the range, so that its number is not known.
+TEST(BasicPriorities, NiceSaysNothingOfLaterJobsToANewLeader) {
+  JobRequest nice;
+  nice.nice = 1000;
+  JobRequest eager;
+  eager.nice = -2'000'000;
+  BasicPriorities before;
+  BasicPriorities after;
+  after.restore(nice, before.next(nice));
+  after.restore(eager, before.next(eager));
+  const Priority plain = before.next({});
+  after.restore({}, plain);
+  EXPECT_EQ(after.next({}), before.next({}));
+}
+
 TEST(BasicPriorities, AChangeOfNiceMovesThePriorityByTheDifference) {
   EXPECT_EQ(BasicPriorities::with_nice(Priority{100}, 10, 0), Priority{110});
   EXPECT_EQ(BasicPriorities::with_nice(Priority{100}, 0, 30), Priority{70});

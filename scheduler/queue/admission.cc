@@ -163,7 +163,14 @@ void Admission::withdraw(Job& job) {
 
 // The gates of the job itself, in the order in which their reasons count.
 std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
-  if (job.held) return Refusal{*job.held, held_message(job)};
+  if (const auto held = job.held.shown()) return Refusal{*held, held_message(job)};
+  // Such a job loses neither its place nor its age.
+  if (job.retry_at > now) {
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(job.retry_at);
+    return Refusal{Reason::kBeginTime,
+                   "its start was refused; it is tried again at " + base::format_utc(whole),
+                   job.retry_at};
+  }
   if (const base::Instant from = eligible_from(job); from > now) {
     // When, not how long from now: a reason that did not change is not told again.
     const auto whole = std::chrono::ceil<std::chrono::seconds>(from);
@@ -182,10 +189,10 @@ void Admission::release_bad_constraints(base::Instant now) {
     const auto at = books_.table().all().find(order);
     if (at == books_.table().all().end()) continue;
     Job& job = *at->second;
-    if (!job.pending() || job.held != Reason::kBadConstraints) continue;
+    if (!job.pending() || !job.held.has(HoldBy::kImpossible)) continue;
     withdraw(job);
-    job.held.reset();
-    books_.set_reason(job, Reason::kNone);
+    job.held.clear(HoldBy::kImpossible);
+    if (!job.held) books_.set_reason(job, Reason::kNone);
     admit(job, now);
   }
 }
@@ -201,7 +208,10 @@ void Admission::admit(Job& job, base::Instant now) {
   withdraw(job);
   books_.changed();
   if (job.held) books_.clear_claim(job, true, now);
-  if (job.held == Reason::kBadConstraints) unfit_.insert(job.table_order);
+  if (job.held.has(HoldBy::kImpossible)) unfit_.insert(job.table_order);
+  // Until it is eligible this is when it will be, as things are now. Afterwards it only gets later.
+  const base::Instant eligible = std::max(eligible_from(job), job.submit_time);
+  job.eligible_time = job.eligible_time > now ? eligible : std::max(job.eligible_time, eligible);
   if (auto refusal = refused_by_job(job, now)) {
     if (refusal->until) timers_.emplace(*refusal->until, job.id);
     outside_.insert(job.table_order);
@@ -209,7 +219,6 @@ void Admission::admit(Job& job, base::Instant now) {
     books_.set_reason(job, refusal->reason, std::move(refusal->message));
     return;
   }
-  job.eligible_time = std::max(job.eligible_time, std::max(eligible_from(job), job.submit_time));
   if (const auto latest = latest_start(job.request); latest && wakes_) {
     timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
   }
@@ -273,7 +282,7 @@ void Admission::fire_timers(base::Instant now) {
     timers_.erase(timers_.begin());
     Job* job = books_.find(id);
     if (job == nullptr || !job->pending()) continue;
-    if (wakes_ && !job->held && end_if_too_late(*job, now)) {
+    if (wakes_ && !job->held.by_someone() && end_if_too_late(*job, now)) {
       withdraw(*job);
     } else {
       admit(*job, now);
@@ -288,12 +297,16 @@ bool Admission::has_timer(JobId id) const {
 
 // Other reasons for a hold come with a message of their own, which stays.
 std::string Admission::held_message(const Job& job) const {
-  if (job.held == Reason::kJobHeldUser) return "held by its user until it is released";
-  if (job.held == Reason::kJobHeldAdmin) return "held by an administrator until it is released";
-  if (job.held != Reason::kJobHoldMaxRequeue) return job.message;
-  return "requeued " + std::to_string(job.restarts) + " times, more than the " +
+  const Reason shown = *job.held.shown();
+  if (shown == Reason::kJobHeldAdmin) return "held by an administrator until it is released";
+  if (shown == Reason::kJobHeldUser) {
+    return job.held.has(HoldBy::kUser) ? "held by its user until it is released"
+                                       : "suspended by its user until it is resumed";
+  }
+  if (shown != Reason::kJobHoldMaxRequeue) return job.message;
+  return "its nodes failed more than the " +
          std::to_string(cluster_.parameters().queue.max_batch_requeue) +
-         " that are allowed; held until it is released";
+         " times that are allowed; held until it is released";
 }
 
 }  // namespace sched

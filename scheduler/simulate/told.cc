@@ -134,6 +134,7 @@ class ToldRun {
     outcome(change.job).restarts = change.restarts;
   }
   // Claims, reasons and refusals are in no recording.
+  void note(const sched::LimitChanged&) {}
   void note(const sched::Claim&) {}
   void note(const sched::Waits&) {}
   void note(const sched::Planned& planned) {

@@ -147,7 +147,8 @@ class WhatIfRun {
       // one.
       if (is_void(end)) continue;
       ++end_version_[end.job.index() - 1];
-      driver_.step(now_, sched::JobGone{end.job, sched::JobState::kCompleted, 0});
+      const auto verdict = end.killed ? sched::JobState::kCancelled : sched::JobState::kCompleted;
+      driver_.step(now_, sched::JobGone{end.job, verdict, 0});
       settle();
     }
   }
@@ -276,6 +277,7 @@ class WhatIfRun {
     if (suspend.cause == sched::Reason::kPreempted) history(suspend.job).was_preempted = true;
   }
   void note(const sched::Resume&, Events&) {}
+  void note(const sched::LimitChanged&, Events&) {}
   void note(const sched::Claim&, Events&) {}
   // It was never in the queue, so nothing waits for its end.
   void note(const sched::SubmitRefused& refused, Events&) {

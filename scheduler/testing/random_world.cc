@@ -130,6 +130,28 @@ void randomise_rest(base::Prng& prng, ClusterParameters& cluster) {
   if (chance(prng, 8)) backfill.max_job_test = 3;
 }
 
+// Two accounts with limits, of which each user has one; or none.
+void randomise_accounts(base::Prng& prng, Configuration& c) {
+  if (chance(prng, 2)) return;
+  c.accounts = {{.name = "lab"}, {.name = "guests"}};
+  c.users = {{.name = "ann", .account = "lab"}, {.name = "bob", .account = "guests"}};
+  if (chance(prng, 2)) c.accounts[1].limits.group_jobs = 2;
+  if (chance(prng, 2)) c.users[0].limits.user_jobs = 3;
+}
+
+// What a request says of times and of its place in the queue. The nice values are larger than the
+// number of jobs in any test, so that jobs of one value are in the order of their submission.
+void randomise_wishes(base::Prng& prng, JobRequest& request, const RandomWorld& world,
+                      base::Instant now) {
+  if (chance(prng, 12)) request.suspend = true;
+  if (chance(prng, 8)) request.nice = any(prng, std::array{-10'000, 1'000, 1'000'000});
+  if (chance(prng, 10)) request.begin_time = now + seconds(pick(prng, 100));
+  if (chance(prng, 10)) request.deadline = now + seconds(20 + pick(prng, 600));
+  if (request.time_limit && chance(prng, 2)) request.time_min = seconds(20);
+  if (chance(prng, 12)) request.excluded_nodes = {world.nodes.front().name};
+  if (chance(prng, 4)) request.account = any(prng, std::array{"lab", "guests"});
+}
+
 // The operator refuses what is illegal, so the scheduler is never told it.
 void check_legal(const Configuration& configuration) {
   for (const ConfigIssue& issue : check(configuration)) {
@@ -171,13 +193,14 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
     world.configuration.partitions.push_back(random_partition(prng, world, i));
   }
   randomise_qos(prng, world.configuration);
+  randomise_accounts(prng, world.configuration);
   check_legal(world.configuration);
   return world;
 }
 
 // Requests that fit some nodes as a rule, each with a few of the settings that decide where a job
 // goes.
-JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) {
+JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, base::Instant now) {
   const auto& partitions = world.configuration.partitions;
   const PartitionConfig& p =
       partitions[static_cast<std::size_t>(pick(prng, static_cast<int>(partitions.size())))];
@@ -207,6 +230,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world) 
   if (chance(prng, 12)) request.hold = true;
   if (!chance(prng, 3)) request.qos = any(prng, std::array{"low", "normal", "high"});
   if (chance(prng, 8)) request.priority = Priority{static_cast<std::uint32_t>(1 + pick(prng, 100))};
+  randomise_wishes(prng, request, world, now);
   return request;
 }
 

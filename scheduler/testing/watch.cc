@@ -49,7 +49,8 @@ void Watch::on_event(base::Instant now, const Event& event) {
     if (book != books_.end()) book->second.ending = book->second.allocation.has_value();
   } else if (const auto* refused = std::get_if<StartRefused>(&event)) {
     const auto book = books_.find(refused->job);
-    if (book != books_.end()) {
+    // A job whose end was decided is gone with this.
+    if (book != books_.end() && !book->second.told_to_end && !book->second.ending) {
       // Nodes are added to those of before while these count: a job that two full nodes refuse must
       // not be sent back and forth between them.
       std::vector<std::string>& avoids = book->second.avoids;
@@ -71,7 +72,9 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       check_start(*start, now);
     } else if (const auto* end = std::get_if<End>(&decision)) {
       Book& book = books_[end->job];
-      if (!book.allocation || book.told_to_end) find(end->job, "is told to end twice, or nowhere");
+      // Only a cancel is decided over another ending.
+      const bool twice = book.told_to_end && end->verdict != EndingVerdict::kCancelled;
+      if (!book.allocation || twice) find(end->job, "is told to end twice, or nowhere");
       book.told_to_end = true;
     } else if (const auto* change = std::get_if<StateChange>(&decision)) {
       const auto book = books_.find(change->job);
@@ -229,8 +232,9 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
       view.reason == Reason::kJobHeldUser || view.reason == Reason::kJobHeldAdmin ||
       view.reason == Reason::kJobHoldMaxRequeue || view.reason == Reason::kBadConstraints ||
       view.reason == Reason::kLaunchFailedRequeuedHeld;
-  const bool in_one_only = view.reason == Reason::kBadConstraints && request.partitions.size() > 1;
-  if (held != says_held && !in_one_only) find(id, "held and its reason disagree");
+  // A job that cannot run anywhere has a priority, for when it can.
+  const bool impossible = view.reason == Reason::kBadConstraints;
+  if (held != says_held && !impossible) find(id, "held and its reason disagree");
   // "If this is the reason, then that must be true": reasons are checked for being true, not for
   // being the only true one.
   const auto must = [&](Reason reason, bool true_now, const char* otherwise) {
@@ -270,6 +274,7 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
     const bool in_one_of_them = its == Reason::kReqNodeNotAvail || its == Reason::kBadConstraints;
     if (other.second.request.partitions.size() > 1 && in_one_of_them) return true;
     return its == Reason::kResources || its == Reason::kQosMaxJobsPerUserLimit ||
+           its == Reason::kAssocMaxJobsLimit || its == Reason::kAssocGrpJobsLimit ||
            its == Reason::kPriority;
   };
   std::string others = "waits for nobody's turn:";
@@ -293,8 +298,9 @@ void Watch::check_resources(JobId id, base::Instant now) {
   }
   // A shape for which counting empty nodes is the whole truth: nothing else can be in its way.
   const bool plain = request.constraint.empty() && !request.contiguous &&
-                     request.required_nodes.empty() && request.partitions.size() == 1 &&
-                     request.cpus_per_task == 1 && !request.tasks_per_node &&
+                     request.required_nodes.empty() && request.excluded_nodes.empty() &&
+                     request.partitions.size() == 1 && request.cpus_per_task == 1 &&
+                     !request.tasks_per_node &&
                      std::holds_alternative<std::monostate>(request.memory) &&
                      request.tasks.value_or(0) <= request.min_nodes;
   if (!plain) return;

@@ -233,5 +233,99 @@ TEST_F(Admission, R13_2_AResumeReleasesNoHold) {
   }
 }
 
+// 13.2: a hold and a suspend of a waiting job are two wishes; a release ends the one, a resume the
+// other, in any order, and a new leader finds what is left.
+TEST_F(Admission, R13_2_AReleaseEndsNoSuspend) {
+  const auto one = nodes("n", 1, 1);
+  for (const bool resumes_first : {false, true}) {
+    const Configuration c = whole_nodes({closed("p", one)});
+    Driver driver{c, one};
+    JobRequest request = job(1, 1);
+    request.hold = request.suspend = true;
+    submit(driver, 0, request);
+    const Event first = resumes_first ? Event{UserResume{JobId{1}}} : Event{Release{JobId{1}}};
+    const Event second = resumes_first ? Event{Release{JobId{1}}} : Event{UserResume{JobId{1}}};
+    driver.step(at(1), first);
+    driver.run_until(at(2));
+    EXPECT_EQ(state(driver, 1), JobState::kPending);
+    EXPECT_EQ(driver.view(1).reason, Reason::kJobHeldUser);
+
+    Driver next{c, one};
+    (resumes_first ? request.suspend : request.hold) = false;
+    next.scheduler().restore_from_published(at(2), {{.request = request}}, {});
+    for (Driver* leader : {&driver, &next}) {
+      leader->run_until(at(3));
+      EXPECT_EQ(state(*leader, 1), JobState::kPending);
+      leader->step(at(4), second);
+      leader->run_until(at(4));
+      EXPECT_EQ(state(*leader, 1), JobState::kRunning);
+    }
+  }
+}
+
+// The hold by the system shows, and its user's stays when it ends: both are stored, each where it
+// is.
+TEST_F(Admission, R13_2_AHoldByTheSystemShowsBeforeAnother) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  driver.ready_after.reset();
+  submit(driver, 0, job(1, 1));
+  driver.step(at(1), UserSuspend{JobId{1}});
+  driver.step(at(2), StartRefused{.job = JobId{1}, .hold = true});
+  EXPECT_EQ(driver.view(1).reason, Reason::kLaunchFailedRequeuedHeld);
+  driver.step(at(3), Release{JobId{1}});
+  EXPECT_EQ(driver.view(1).reason, Reason::kJobHeldUser);
+  driver.run_until(at(4));
+  EXPECT_EQ(state(driver, 1), JobState::kPending);
+}
+
+// R9.3: age is time in which the job could have started. A hold is not, and neither is the time
+// before its begin; a start that was refused is no fault of the job.
+TEST_F(Admission, R9_3_AgeCountsFromWhenTheJobIsEligible) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  JobRequest held = job(1, 1);
+  held.hold = true;
+  submit(driver, 1, held);
+  driver.step(at(1500), Release{JobId{1}});
+  EXPECT_EQ(driver.view(1).eligible_time, at(1500));
+  JobRequest later = job(2, 1);
+  later.begin_time = at(2000);
+  submit(driver, 1501, later);
+  EXPECT_EQ(driver.view(2).eligible_time, at(2000));
+  driver.ready_after.reset();
+  submit(driver, 1502, job(3, 1));
+  driver.step(at(1510), JobGone{JobId{1}});
+  driver.run_until(at(1510));
+  ASSERT_EQ(state(driver, 3), JobState::kRunning);
+  driver.step(at(1511), StartRefused{.job = JobId{3}, .avoid_for = seconds(60)});
+  driver.run_until(at(1520));
+  EXPECT_EQ(driver.view(3).reason, Reason::kBeginTime);
+  EXPECT_EQ(driver.view(3).eligible_time, at(1502));
+  driver.run_until(at(1571));
+  EXPECT_EQ(state(driver, 3), JobState::kRunning);
+  EXPECT_EQ(driver.view(3).eligible_time, at(1502));
+}
+
+// The next new node has the index of one that was removed, and has refused no job.
+TEST_F(Admission, ANodeThatIsGoneRefusesNothing) {
+  const auto two = nodes("n", 1, 2);
+  Configuration c = whole_nodes({closed("p", nodes("n", 1, 3))});
+  Driver driver{c, two};
+  driver.ready_after.reset();
+  submit(driver, 0, job(1, 1));
+  submit(driver, 0, job(2, 1));
+  const std::string refuses = driver.nodes_of(2).front();
+  driver.step(at(1),
+              StartRefused{.job = JobId{2}, .avoid_nodes = {refuses}, .avoid_for = seconds(1000)});
+  driver.run_until(at(2));
+  ASSERT_EQ(state(driver, 2), JobState::kPending);
+  driver.step(at(3), NodeRemove{refuses});
+  driver.step(at(4), NodeUpdate{node("n3")});
+  driver.run_until(at(4));
+  driver.step(at(4), Wake{});
+  EXPECT_EQ(driver.nodes_of(2), (std::vector<std::string>{"n3"}));
+}
+
 }  // namespace
 }  // namespace sched::testing

@@ -119,10 +119,10 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   pass(60);
   std::vector<std::optional<base::Duration>> cut;
   for (const Decision& decision : driver_->take_log()) {
-    if (const auto* start = std::get_if<Start>(&decision)) cut.push_back(start->cut_limit);
+    if (const auto* start = std::get_if<Start>(&decision)) cut.push_back(start->time_limit);
   }
   ASSERT_EQ(cut.size(), 2U);
-  EXPECT_EQ(cut[0], std::nullopt);
+  EXPECT_EQ(cut[0], std::chrono::minutes{10});
   ASSERT_EQ(cut[1], std::chrono::minutes{9});
 
   // A new leader, which is told what job 3's object says.
@@ -136,12 +136,41 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   running.allocated_at = at(60);
   running.ready = true;
   running.start_time = running.times_as_of = at(60);
-  running.cut_limit = cut[1];
+  running.time_limit = cut[1];
   next.scheduler().restore_from_published(at(60), {running}, {});
   next.run_until(at(599));
   EXPECT_TRUE(ends(next).empty());
   next.run_until(at(601));
   EXPECT_EQ(ends(next).size(), 1U);
+}
+
+// R8.2: the limit is what others were promised their nodes by, so another nice value leaves it as
+// it is. It is forgotten when the user says another limit.
+TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKeptUntilTheUserChangesTheLimit) {
+  begin_with(2);
+  submit(0, limited(1, 1, 10));
+  pass(0);
+  submit(1, limited(2, 2, 1));  // promised both nodes at 600
+  JobRequest request = limited(3, 1, 30);
+  request.time_min = std::chrono::minutes{2};
+  submit(1, request);
+  pass(60);
+  ASSERT_TRUE(runs(3));
+  driver_->take_log();
+  const auto limits = [&] {
+    std::vector<std::optional<base::Duration>> found;
+    for (const Decision& decision : driver_->take_log()) {
+      const auto* change = std::get_if<LimitChanged>(&decision);
+      if (change != nullptr) found.push_back(change->time_limit);
+    }
+    return found;
+  };
+  request.nice = 5;
+  driver_->step(at(70), Update{request});
+  EXPECT_TRUE(limits().empty());
+  request.time_limit = std::chrono::minutes{40};
+  driver_->step(at(80), Update{request});
+  EXPECT_EQ(limits(), (std::vector<std::optional<base::Duration>>{std::chrono::minutes{40}}));
 }
 
 // A young job gets no promise, and no job has to wait for it, neither here nor in the main pass.

@@ -111,8 +111,7 @@ TEST_F(Endings, T10_ASuspendTakesAResumeBackThatStillWaits) {
   EXPECT_EQ(driver.state(1), "S(1)");
 }
 
-// 13.3: the limit ends with the deadline. Job 2 starts at 100, and 50 of its 100 s are left until
-// 150.
+// 13.3: it ends with the deadline. Job 2 starts at 100, and 50 of its 100 s are left until 150.
 TEST_F(Endings, R13_3_TheLimitIsShortenedToTheDeadline) {
   const auto one = nodes("n", 1, 1);
   Driver driver{whole_nodes({closed("p", one)}), one};
@@ -126,7 +125,130 @@ TEST_F(Endings, R13_3_TheLimitIsShortenedToTheDeadline) {
   driver.run_until(at(149));
   EXPECT_EQ(driver.state(2), "R(49)");
   driver.run_until(at(150));
-  EXPECT_EQ(state(driver, 2), JobState::kTimeout);
+  EXPECT_EQ(state(driver, 2), JobState::kDeadline);
+}
+
+// 13.3: a deadline is wall time, for a job that takes turns, that its user has suspended, and that
+// is not ready.
+TEST_F(Endings, R13_3_ADeadlineIsWallTime) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  for (const int id : {1, 2}) {
+    JobRequest request = job(id, 1);
+    request.deadline = at(100);
+    submit(driver, 0, request);
+  }
+  driver.step(at(10), UserSuspend{JobId{2}});
+  driver.ready_after.reset();
+  JobRequest third = job(3, 1);
+  third.deadline = at(90);
+  submit(driver, 20, third);
+  driver.run_until(at(89));
+  EXPECT_TRUE(ends(driver).empty());
+  driver.run_until(at(90));
+  EXPECT_EQ(state(driver, 3), JobState::kDeadline);
+  driver.run_until(at(100));
+  EXPECT_EQ(state(driver, 1), JobState::kDeadline);
+  EXPECT_EQ(state(driver, 2), JobState::kDeadline);
+}
+
+// 7.8: a deadline comes within a grace time, too.
+TEST_F(Endings, R13_3_AGraceTimeEndsWithTheDeadline) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = two_tiers(one, PreemptMode::kCancel, 1);
+  c.partitions[0].grace_time = std::chrono::minutes{10};
+  Driver driver{c, one};
+  driver.ends_at_once = false;
+  JobRequest low = with_tasks(job(1, 1, "low"), 4);
+  low.deadline = at(100);
+  submit(driver, 0, low);
+  submit(driver, 10, with_tasks(job(2, 1, "high"), 4));
+  const std::vector<End> ended = ends(driver);
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].kill_at, at(100) + c.cluster.kill_wait);
+}
+
+// T5: a cancel ends a grace time now, whatever was to become of the job.
+TEST_F(Endings, T5_ACancelEndsAGraceTime) {
+  for (const PreemptMode mode : {PreemptMode::kCancel, PreemptMode::kRequeue}) {
+    const auto one = nodes("n", 1, 1);
+    Configuration c = two_tiers(one, mode, 1);
+    c.partitions[0].grace_time = std::chrono::minutes{10};
+    Driver driver{c, one};
+    driver.ends_at_once = false;
+    submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+    submit(driver, 10, with_tasks(job(2, 1, "high"), 4));
+    ASSERT_EQ(ends(driver).size(), 1U);
+    driver.step(at(20), Cancel{JobId{1}});
+    const std::vector<End> ended = ends(driver);
+    ASSERT_EQ(ended.size(), 1U);
+    EXPECT_EQ(ended[0].verdict, EndingVerdict::kCancelled);
+    EXPECT_EQ(ended[0].kill_at, at(20) + c.cluster.kill_wait);
+    EXPECT_TRUE(driver.view(1).completing);
+    driver.step(at(21), Cancel{JobId{1}});
+    EXPECT_TRUE(ends(driver).empty());
+    driver.step(at(22), JobGone{.job = JobId{1}, .verdict = JobState::kFailed});
+    EXPECT_EQ(state(driver, 1), JobState::kCancelled);
+  }
+}
+
+// 7.8 (recorded: rnd_qos_333): a victim that ends by itself in its grace time has completed; one
+// that fails then, as SIGTERM makes most programs do, is requeued.
+TEST_F(Endings, R7_8_AVictimThatSucceedsInItsGraceTimeHasCompleted) {
+  for (const JobState verdict : {JobState::kCompleted, JobState::kFailed}) {
+    const auto one = nodes("n", 1, 1);
+    Configuration c = two_tiers(one, PreemptMode::kRequeue, 1);
+    c.partitions[0].grace_time = std::chrono::minutes{10};
+    Driver driver{c, one};
+    driver.ends_at_once = false;
+    submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+    submit(driver, 10, with_tasks(job(2, 1, "high"), 4));
+    ASSERT_EQ(ends(driver).size(), 1U);
+    driver.step(at(20), JobGone{.job = JobId{1}, .verdict = verdict});
+    EXPECT_EQ(state(driver, 1),
+              verdict == JobState::kCompleted ? JobState::kCompleted : JobState::kPending);
+  }
+}
+
+// An ending that was decided is final, also if no pod of the start ever came to life.
+TEST_F(Endings, T5_ARefusedStartDoesNotUndoACancel) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  driver.ready_after.reset();
+  driver.ends_at_once = false;
+  submit(driver, 0, job(1, 1));
+  driver.step(at(1), Cancel{JobId{1}});
+  driver.step(at(2), StartRefused{.job = JobId{1}});
+  EXPECT_EQ(state(driver, 1), JobState::kCancelled);
+}
+
+// T11: smaller jobs do not keep a resumed job from its nodes.
+TEST_F(Endings, T11_AResumedJobDoesNotStarve) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
+  c.partitions.pop_back();
+  c.cluster.gang = false;
+  c.cluster.preempt_type = PreemptType::kNone;
+  c.cluster.preempt_mode = PreemptMode::kOff;
+  c.cluster.backfill.interval = seconds(0.25);
+  Driver driver{c, one};
+  submit(driver, 0, with_tasks(job(1, 1, "low"), 4));
+  driver.step(at(1), UserSuspend{JobId{1}});
+  submit(driver, 2, with_tasks(job(2, 1, "low"), 1));
+  submit(driver, 3, with_tasks(job(3, 1, "low"), 1));
+  driver.step(at(4), UserResume{JobId{1}});
+  submit(driver, 5, with_tasks(job(4, 1, "low"), 1));
+  driver.run_until(at(5.9));  // passes of the backfill, too
+  EXPECT_EQ(state(driver, 4), JobState::kPending) << "the node is kept for job 1";
+  driver.step(at(6), JobGone{.job = JobId{2}});
+  driver.run_until(at(6));
+  EXPECT_EQ(state(driver, 4), JobState::kPending);
+  driver.step(at(7), JobGone{.job = JobId{3}});
+  driver.run_until(at(7));
+  EXPECT_EQ(state(driver, 1), JobState::kRunning);
+  driver.step(at(8), UserSuspend{JobId{1}});
+  driver.run_until(at(8));
+  EXPECT_EQ(state(driver, 4), JobState::kRunning) << "it wants its node no longer";
 }
 
 // 13.3: it is over when no pass comes to the job, either: after 50 − 30 = 20 it cannot make it.
@@ -144,6 +266,18 @@ TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
   driver.run_until(at(21));
   EXPECT_EQ(state(driver, 3), JobState::kDeadline);
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
+}
+
+// 13.3: neither can a job make it that no nodes can ever hold.
+TEST_F(Endings, R13_3_ADeadlineEndsAJobThatCannotRun) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  JobRequest request = job(1, 2);
+  request.deadline = at(50);
+  submit(driver, 0, request);
+  ASSERT_EQ(driver.view(1).reason, Reason::kBadConstraints);
+  driver.run_until(at(51));
+  EXPECT_EQ(state(driver, 1), JobState::kDeadline);
 }
 
 // R13.21: a job whose turn comes early, because its rivals have ended, times out earlier too. Job 1

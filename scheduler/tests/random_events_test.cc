@@ -20,6 +20,8 @@
 #include "base/prng.h"
 #include "scheduler/testing/cluster_driver.h"
 #include "scheduler/testing/random_world.h"
+#include "scheduler/testing/stored_jobs.h"
+#include "scheduler/testing/succession.h"
 #include "scheduler/testing/watch.h"
 
 namespace sched::testing {
@@ -30,11 +32,13 @@ constexpr int kJobsMax = 14;
 
 // How often there was something to look at.
 struct Looks {
-  std::int64_t later = 0;     // what a job does at a time to come, as published
-  std::int64_t has_run = 0;   // when a job will have run for so long
-  std::int64_t leaders = 0;   // new leaders, with a job that had started
-  std::int64_t mixtures = 0;  // likewise, some of whose nodes have a timetable of before
-  std::int64_t played = 0;    // what a job does when the core is played
+  std::int64_t later = 0;        // what a job does at a time to come, as published
+  std::int64_t has_run = 0;      // when a job will have run for so long
+  std::int64_t leaders = 0;      // new leaders, with a job that had started
+  std::int64_t mixtures = 0;     // likewise, some of whose nodes have a timetable of before
+  std::int64_t played = 0;       // what a job does when the core is played
+  std::int64_t successions = 0;  // new leaders that were played on beside the old one
+  std::int64_t turns_apart = 0;  // those of them that gave the turns to other jobs
 };
 
 // One run of random events. Beside the scheduler under test, which the driver owns, there are:
@@ -48,6 +52,7 @@ struct Looks {
 // * `starter_`, with told timing only, of which nobody asks when jobs will start: a pass of its
 //   backfill may end early, and must have started the same jobs;
 // * new leaders, made now and then from what is published at the moment and thrown away;
+// * a new leader that is made from what `stored_` has kept, and is played on beside the old one;
 // * a scheduler that is brought to the present by `history_` and then played ahead.
 //
 // Each step moves time, tells one event, and checks. All choices come from one generator, so a seed
@@ -67,12 +72,15 @@ class RandomRun {
     // any order.
     driver_.ready_after.reset();
     driver_.ends_at_once = false;
-    watch_.on_event({}, Configure{std::make_shared<const Configuration>(world_.configuration)});
+    const Configure begun{std::make_shared<const Configuration>(world_.configuration)};
+    watch_.on_event({}, begun);
+    stored_.on_event({}, begun);
     for (const NodeSpec& spec : world_.nodes) watch_.on_event({}, NodeUpdate{spec});
     // Whatever the scheduler is told: the run's own events, and those by which the driver answers
     // decisions.
     driver_.on_event = [this](base::Instant now, const Event& event) {
       watch_.on_event(now, event);
+      stored_.on_event(now, event);
       history_.push_back({now, event});
       twin_.step(now, event);
       if (starter_) starter_->step(now, event);
@@ -83,22 +91,13 @@ class RandomRun {
     simulate();
     driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
       watch_.on_decisions(decisions, driver_.now());
-      if (std::getenv("KUBEGANG_TRACE") != nullptr && !decisions.empty()) {
-        std::printf("  ->%s\n", text_of(decisions).c_str());
-      }
+      stored_.on_decisions(driver_.now(), decisions);
+      trace(decisions);
       for (const Decision& decision : decisions) {
         if (const auto* start = std::get_if<Start>(&decision)) unready_.push_back(start->job);
         if (const auto* end = std::get_if<End>(&decision)) ending_.push_back(end->job);
       }
-      if (simulated_) {
-        const std::vector<Decision> its = simulated_->take_decisions();
-        EXPECT_TRUE(its == decisions) << "without plans it decides otherwise: " << text_of(its)
-                                      << "\ninstead of: " << text_of(decisions);
-        take_runs();
-        for (const Decision& decision : decisions) {
-          if (const auto* start = std::get_if<Start>(&decision)) ran_.erase(start->job);
-        }
-      }
+      compare_simulated(decisions);
       check_starter(decisions);
       const std::vector<Decision> its = twin_.take_decisions();
       EXPECT_TRUE(its == decisions) << "its twin decides otherwise: " << text_of(its)
@@ -161,6 +160,17 @@ class RandomRun {
     simulated_->step(now, event);
   }
 
+  void compare_simulated(const std::vector<Decision>& decisions) {
+    if (!simulated_) return;
+    const std::vector<Decision> its = simulated_->take_decisions();
+    EXPECT_TRUE(its == decisions) << "without plans it decides otherwise: " << text_of(its)
+                                  << "\ninstead of: " << text_of(decisions);
+    take_runs();
+    for (const Decision& decision : decisions) {
+      if (const auto* start = std::get_if<Start>(&decision)) ran_.erase(start->job);
+    }
+  }
+
   // It says the same as the other one about when jobs ran, and when they will have run.
   void check_simulated() {
     if (!simulated_) return;
@@ -201,9 +211,9 @@ class RandomRun {
   // For failures and traces: what was decided about which job, and of a start the cores on each
   // node.
   static std::string text_of(const std::vector<Decision>& decisions) {
-    static const char* const kNames[] = {"start",  "suspend",       "resume", "end",
-                                         "claim",  "change",        "waits",  "planned",
-                                         "refuse", "refuse-command"};
+    static const char* const kNames[] = {"start",   "suspend", "resume",        "end",
+                                         "limit",   "claim",   "change",        "waits",
+                                         "planned", "refuse",  "refuse-command"};
     static_assert(std::size(kNames) == std::variant_size_v<Decision>);
     std::string text;
     for (const Decision& decision : decisions) {
@@ -277,6 +287,10 @@ class RandomRun {
     trace(event);
     driver_.step(driver_.now(), event);
   }
+  static void trace(const std::vector<Decision>& decisions) {
+    if (std::getenv("KUBEGANG_TRACE") == nullptr || decisions.empty()) return;
+    std::printf("  ->%s\n", text_of(decisions).c_str());
+  }
   void trace(const Event& event) const {
     if (std::getenv("KUBEGANG_TRACE") == nullptr) return;
     std::string job;
@@ -306,7 +320,7 @@ class RandomRun {
       case 1:
       case 2:
         if (core().jobs().size() < kJobsMax)
-          tell(Submit{random_request(prng_, JobId{next_id_++}, world_)});
+          tell(Submit{random_request(prng_, JobId{next_id_++}, world_, driver_.now())});
         break;
       case 3:
       case 4:
@@ -375,6 +389,7 @@ class RandomRun {
       case 0:
         world_.configuration = random_change(prng_, world_);
         tell(Configure{std::make_shared<const Configuration>(world_.configuration)});
+        configured_at_ = driver_.now();
         break;
       case 1: {
         NodeSpec& node =
@@ -384,8 +399,8 @@ class RandomRun {
         break;
       }
       case 2:
-        if (const auto id = any(); id && !allocated(*id)) {
-          JobRequest changed = random_request(prng_, *id, world_);
+        if (const auto id = any()) {
+          JobRequest changed = random_request(prng_, *id, world_, driver_.now());
           // The hold stays as it was: holding and releasing are case 14's.
           changed.hold = watch_.books().at(*id).request.hold;
           tell(Update{changed});
@@ -429,6 +444,7 @@ class RandomRun {
     if (pick(8) == 0) check_leader_of_a_mixture();
     check_simulated();
     if (pick(16) == 0) check_played();
+    if (pick(16) == 0) check_succession();
   }
 
   // A rewrite that may wait is not out yet: then the plans are those of before.
@@ -507,48 +523,27 @@ class RandomRun {
     }
   }
 
-  // The job as its object has it, from what the scheduler says of it and the request that the watch
-  // kept.
-  RestoredJob restored_job(JobId id, const Scheduler& into) const {
-    const JobView view = driver_.view(id.value());
-    RestoredJob from;
-    from.request = watch_.books().at(id).request;
-    from.state = view.state;
-    // A held job shows priority 0. It is restored with another, and the hold is told beside it.
-    from.priority = view.priority.value() == 0 ? Priority{1} : view.priority;
-    from.eligible_time = view.eligible_time;
-    from.restarts = view.restarts;
-    if (view.state == JobState::kPending) {
-      if (view.priority.value() == 0) from.held_by_system = view.reason;
-      return from;
-    }
-    from.partition = into.find_partition(core().partition_name(*view.partition));
-    from.allocation = *view.allocation;
-    from.ready = view.ready;
-    from.start_time = view.start_time;
-    from.run_time = view.run_time;
-    from.suspend_time = view.suspend_time;
-    from.times_as_of = driver_.now();
-    from.user_suspended = view.reason == Reason::kUser;
-    return from;
-  }
-
   // Tells the cluster to a new leader. Returns the jobs as the API server has them; nullopt while
   // jobs are being killed, and lists are in motion.
   std::optional<std::vector<RestoredJob>> begin_leader(Scheduler& other) const {
     const base::Instant now = driver_.now();
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
-    std::vector<RestoredJob> jobs;
     for (const JobId id : core().jobs()) {
       const JobView view = driver_.view(id.value());
       if (view.ending || view.completing) return std::nullopt;
+      // A new leader does not know the tier that a deleted partition had.
       if (view.partition && !other.find_partition(core().partition_name(*view.partition))) {
         return std::nullopt;
       }
-      jobs.push_back(restored_job(id, other));
     }
-    return jobs;
+    return stored_for(other);
+  }
+
+  std::vector<RestoredJob> stored_for(Scheduler& other) const {
+    return stored_.restored(core(), driver_.now(), [&](PartitionIndex partition) {
+      return other.known_partition(core().partition_name(partition));
+    });
   }
 
   // Returns true if all its jobs are on the node now.
@@ -597,6 +592,39 @@ class RandomRun {
     }
   }
 
+  bool runs_since_before(base::Instant at) const {
+    return std::ranges::any_of(core().jobs(), [&](JobId id) {
+      const std::optional<base::Instant> started = stored_.allocated_at(id);
+      return started && *started <= at;
+    });
+  }
+
+  // A new leader, from what is stored and published, goes on as the old one would.
+  void check_succession() {
+    const base::Instant now = driver_.now();
+    if (!all_published()) return;
+    // How a running job shares its nodes is not stored: to a new leader it follows from the
+    // partition as it is now.
+    if (runs_since_before(configured_at_)) return;
+    // When a pass of the backfill is due depends on when the last one was, which is not stored.
+    if (world_.configuration.cluster.backfill.interval > base::Duration{0}) return;
+    Scheduler before{Options{}};
+    replay(before);
+    Scheduler after{Options{}};
+    after.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
+    for (const NodeSpec& spec : world_.nodes) after.step(now, NodeUpdate{spec});
+    const std::vector<RestoredJob> jobs = stored_for(after);
+    std::vector<NodePlan> plans;
+    for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
+    after.restore_from_published(now, jobs, plans);
+    for (const Event& wish : stored_.wishes(jobs)) after.step(now, wish);
+    after.take_decisions();
+    ++looks_.successions;
+    Succession succession{base::Prng{prng_.next()}, world_, now, JobId{next_id_}};
+    EXPECT_EQ(succession.play(before, after, 50), "");
+    looks_.turns_apart += succession.turns_differ() ? 1 : 0;
+  }
+
   // Restored from published plans + projection = what was published.
   void check_new_leader() {
     const base::Instant now = driver_.now();
@@ -636,6 +664,7 @@ class RandomRun {
   const RandomWorld first_world_;  // before any change
   Driver driver_;
   Watch watch_;
+  StoredJobs stored_;
   Scheduler twin_;
   // An event that the core was told since it began; nothing = its plans were taken.
   struct Told {
@@ -647,6 +676,7 @@ class RandomRun {
   std::optional<Scheduler> starter_;
   std::map<NodeIndex, NodePlan> older_;  // what nodes had before what is published now
   std::map<JobId, base::Duration> ran_;  // in the present incarnation, as it says
+  base::Instant configured_at_ = base::Instant::min();
   std::int64_t next_id_ = 1;
   std::vector<JobId> unready_;
   std::vector<JobId> ending_;
@@ -680,6 +710,8 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   EXPECT_GT(looks.leaders, events / 100);
   EXPECT_GT(looks.mixtures, events / 1000);
   EXPECT_GT(looks.played, events / 10);
+  EXPECT_GT(looks.successions, events / 200);
+  EXPECT_LT(looks.turns_apart, looks.successions / 5);
 }
 
 // Each found something once; changes of random_world make other runs of them.

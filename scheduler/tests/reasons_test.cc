@@ -193,18 +193,29 @@ TEST_F(Reasons, Held) {
   EXPECT_EQ(reason, Reason::kJobHeldAdmin);
 }
 
-// MaxBatchRequeue=1: the first requeue lets it start again, the second one holds it.
-TEST_F(Reasons, HeldAfterTooManyRequeues) {
+// MaxBatchRequeue=1: after the first loss of a node it starts again, the second one holds it. What
+// its user or a preemptor does to it does not count.
+TEST_F(Reasons, HeldAfterTooManyNodeFailures) {
   c.cluster.queue.max_batch_requeue = 1;
   Driver driver{c, four, kToldTiming};
   driver.step(at(0), Submit{job(1, 1)});
-  for (int i = 1; i <= 2; ++i) {
+  for (int i = 1; i <= 5; ++i) {
     driver.step(at(i), Pass{});
     driver.step(at(i), Requeue{JobId{1}});
   }
-  EXPECT_EQ(last_word(driver, 1),
-            "requeued 2 times, more than the 1 that are allowed; held until it is released");
-  EXPECT_EQ(reason, Reason::kJobHoldMaxRequeue);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 1; i <= 2; ++i) {
+      driver.step(at(10 * round + 10 + i), Pass{});
+      ASSERT_NE(driver.view(1).allocation, nullptr);
+      driver.step(at(10 * round + 10 + i), JobEnding{JobId{1}, JobState::kNodeFail, 1});
+      driver.step(at(10 * round + 10 + i), JobGone{.job = JobId{1}});
+    }
+    EXPECT_EQ(last_word(driver, 1),
+              "its nodes failed more than the 1 times that are allowed; held until it is released");
+    EXPECT_EQ(reason, Reason::kJobHoldMaxRequeue);
+    // They are counted anew after the release.
+    driver.step(at(10 * round + 15), Release{JobId{1}});
+  }
 }
 
 // EnforcePartLimits is NO, so a job beyond a limit is queued and waits until the limit is raised.

@@ -1,0 +1,39 @@
+// StoredJobs: what a caller stores of each job for the next leader, from events and decisions, in
+// the way of the operator (its status_after and restore). What it stores of times and priorities it
+// asks the scheduler for.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "scheduler/scheduler.h"
+
+namespace sched::testing {
+
+class StoredJobs {
+ public:
+  void on_event(base::Instant now, const Event& event);
+  void on_decisions(base::Instant now, const std::vector<Decision>& decisions);
+
+  // The jobs as a new leader finds them, in job-table order. `partition_of` says what the new
+  // leader calls a partition of the old one.
+  std::vector<RestoredJob> restored(
+      const Scheduler& leader, base::Instant now,
+      const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
+  // When the job got its nodes; nullopt if it has none.
+  std::optional<base::Instant> allocated_at(JobId id) const;
+  // What the new leader is told first: wishes that the old one had not fulfilled.
+  std::vector<Event> wishes(const std::vector<RestoredJob>& jobs) const;
+
+ private:
+  void on(base::Instant now, const Update& update);
+  void on(const JobEnding& ending);
+  void on(base::Instant now, const StateChange& change);
+
+  Configuration configuration_;
+  std::map<JobId, RestoredJob> jobs_;  // without what is asked for; `partition` while allocated
+};
+
+}  // namespace sched::testing
