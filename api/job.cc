@@ -24,9 +24,10 @@ std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& no
     nlohmann::json object = nlohmann::json::object();
     codec::Encoder encoder{object};
     visit(encoder, spec);
-    // The informers drop the template, so one of the two specs may lack it; its facts are compared
-    // elsewhere.
+    // The informers drop the template and the batch script, so one of the two specs may lack them.
+    // The facts of a template are compared elsewhere, and the CRD lets neither change.
     object.erase("template");
+    object.erase("batch");
     std::map<std::string, nlohmann::json> flat;
     for (const auto& [name, value] : object.items()) {
       if (!value.is_object()) {

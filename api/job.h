@@ -204,6 +204,38 @@ struct AdoptedPod {
   friend bool operator==(const AdoptedPod&, const AdoptedPod&) = default;
 };
 
+// A file of a batch script that exists already: sbatch --open-mode. Absent: truncated at the first
+// start, appended to after a requeue.
+enum class OpenMode { kAppend, kTruncate };
+constexpr auto names_of(std::type_identity<OpenMode>) {
+  return std::to_array<EnumName<OpenMode>>(
+      {{OpenMode::kAppend, "Append"}, {OpenMode::kTruncate, "Truncate"}});
+}
+
+struct BatchVariable {
+  std::string name{};
+  std::string value{};
+
+  friend bool operator==(const BatchVariable&, const BatchVariable&) = default;
+};
+
+// A batch script as sbatch submits it. It runs once, in the pod of the first node, started by the
+// launcher; the other pods wait for srun. Absent texts have Slurm's defaults.
+struct JobBatch {
+  std::string script{};  // begins with #!
+  std::string name{};    // sbatch --job-name; the object's name is made from it
+  std::vector<std::string> arguments{};
+  std::string output{};  // --output, --error and --input, with their patterns
+  std::string error{};
+  std::string input{};
+  std::optional<OpenMode> open_mode{};
+  std::string working_directory{};
+  std::vector<BatchVariable> environment{};  // of the script, and so of its steps
+  std::string comment{};
+
+  friend bool operator==(const JobBatch&, const JobBatch&) = default;
+};
+
 // Absent fields have the operator's defaults, so absent is kept apart from any value.
 struct JobSpec {
   std::vector<std::string> partitions{};  // empty = the default partition
@@ -220,13 +252,15 @@ struct JobSpec {
   std::string completed_indexes{};  // "0,2-3": of these pods, those that are not run
   // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
   std::vector<AdoptedPod> adopted{};
+  // Its texts are empty in an informer's cache.
+  std::optional<JobBatch> batch{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
 
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 // The fields in which two specs differ, sorted, such as "spec.resources.tasks" (a field of a group)
-// or "spec.partitions". The template is not compared.
+// or "spec.partitions". The template is not compared, nor is the batch script.
 std::vector<std::string> changed_fields(const JobSpec& before, const JobSpec& now);
 
 // The share of the job of each of some nodes.

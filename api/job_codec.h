@@ -89,6 +89,26 @@ void visit(Io& io, Like<AdoptedPod> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<BatchVariable> auto& s) {
+  io.field("name", s.name);
+  io.field("value", s.value);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobBatch> auto& s) {
+  io.field("script", s.script);
+  io.field("name", s.name);
+  io.field("arguments", s.arguments);
+  io.field("output", s.output);
+  io.field("error", s.error);
+  io.field("input", s.input);
+  io.field("openMode", s.open_mode);
+  io.field("workingDirectory", s.working_directory);
+  io.field("environment", s.environment);
+  io.field("comment", s.comment);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("partitions", s.partitions);
   io.field("resources", s.resources);
@@ -101,6 +121,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("completions", s.completions);
   io.field("completedIndexes", s.completed_indexes);
   io.field("adopted", s.adopted);
+  io.field("batch", s.batch);
   io.field("template", s.pod_template);
 }
 

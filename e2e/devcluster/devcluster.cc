@@ -83,8 +83,9 @@ base::Result<std::unique_ptr<Devcluster>> Devcluster::start(const kube::Clock& c
   std::unique_ptr<Devcluster> cluster{new Devcluster{clock, std::move(config)}};
   // A devcluster that was killed together with its guardian leaves a cgroup with frozen processes.
   sweep_dead_instances();
-  for (const auto step : {&Devcluster::lock_directory, &Devcluster::prepare_directory,
-                          &Devcluster::start_servers, &Devcluster::start_nodes}) {
+  for (const auto step :
+       {&Devcluster::lock_directory, &Devcluster::prepare_directory, &Devcluster::start_servers,
+        &Devcluster::install_launcher, &Devcluster::start_nodes}) {
     const base::Status status = ((*cluster).*step)();
     if (!status.ok()) return status.error();
   }
@@ -157,6 +158,21 @@ base::Status Devcluster::prepare_directory() {
     write_processors(config_.directory + "/state/" + node.name, node);
   }
   return stamps_.prepare(node_names());
+}
+
+// As the init container of a batch script's pod does it.
+base::Status Devcluster::install_launcher() {
+  const std::string program = config_.program_directory + "/kubegang-launcher";
+  const base::Result<Child> child =
+      spawn({.argv = {program, "install", launcher_directory()},
+             .output_path = config_.directory + "/logs/launcher.log"});
+  if (!child.ok()) return child.error().with_context("the launcher of batch scripts");
+  pollfd ends{.fd = child->pidfd.get(), .events = POLLIN, .revents = 0};
+  (void)::poll(&ends, 1, static_cast<int>(milliseconds{kStopPatience}.count()));
+  const std::optional<ExitStatus> status = reap(*child);
+  if (status && status->exit_code == 0) return {};
+  return Error{Code::kInternal,
+               "kubegang-launcher install failed: see " + config_.directory + "/logs/launcher.log"};
 }
 
 // The guardian before anything that must not survive: from here on this process may be killed at
@@ -264,6 +280,8 @@ ComponentSpec Devcluster::operator_spec(const OperatorSpec& spec) const {
                              kubeconfig_path(), "--listen", "127.0.0.1:0"},
                     .environment = {"PATH=" + std::string{kPath}},
                     .log_path = config_.directory + "/logs/" + spec.name + ".log"};
+  // Pods are processes of this machine, so all find the launcher in one folder.
+  out.argv.insert(out.argv.end(), {"--launcher-directory", launcher_directory()});
   out.argv.insert(out.argv.end(), spec.arguments.begin(), spec.arguments.end());
   out.environment.insert(out.environment.end(), spec.environment.begin(), spec.environment.end());
   return out;

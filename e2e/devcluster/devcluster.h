@@ -92,6 +92,8 @@ class Devcluster {
 
   base::Status lock_directory();
   base::Status prepare_directory();
+  base::Status install_launcher();
+  std::string launcher_directory() const { return config_.directory + "/launcher"; }
   base::Status start_servers();
   base::Status start_nodes();
   ComponentSpec agent_spec(const std::string& node) const;

@@ -8,8 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "e2e/devcluster/apply.h"
 #include "e2e/devcluster/bench.h"
 #include "e2e/devcluster/demo.h"
 #include "e2e/devcluster/devcluster.h"
@@ -52,6 +54,8 @@ struct Options {
   std::string slice = "2s";
   std::string duration = "60s";
   std::string out;
+  std::string apply;  // of `up`: a file of objects
+  std::int64_t first_job = 0;
   bool no_operator = false;
   bool no_agents = false;
   bool verbose = false;
@@ -127,6 +131,23 @@ void say_how_to_look_inside(const Options& options) {
   std::fflush(stdout);
 }
 
+// What --apply and --first-job ask for, before anybody uses the cluster.
+base::Status prepare(devcluster::Devcluster& cluster, const Options& options) {
+  if (!options.apply.empty()) {
+    const auto objects = devcluster::read_manifests(options.apply);
+    if (!objects.ok()) return objects.error().with_context("--apply");
+    for (const nlohmann::json& object : *objects) {
+      const base::Status status = devcluster::apply_object(cluster.transport(), object);
+      if (!status.ok()) return status.error().with_context("--apply " + options.apply);
+    }
+  }
+  if (options.first_job == 0) return {};
+  return devcluster::call_api(cluster.transport(), kube::Method::kPatch,
+                              "/apis/kubegang.io/v1alpha1/schedulerconfigs/default/status",
+                              {{"status", {{"nextJobID", options.first_job}}}})
+      .status();
+}
+
 // Until Ctrl-C. Programs that end are started again, as a DaemonSet and a Deployment would.
 int up(const Options& options, devcluster::Interrupts& interrupts) {
   // An error is told as a sentence and not as usage: the words are right, but a folder or a program
@@ -136,9 +157,12 @@ int up(const Options& options, devcluster::Interrupts& interrupts) {
   const kube::SystemClock clock;
   auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
   if (!cluster.ok()) return fail(cluster.error().message);
+  if (const base::Status status = prepare(**cluster, options); !status.ok()) {
+    return fail(status.error().message);
+  }
   std::printf("devcluster: %s, nodes %s, logs in %s/logs. Ctrl-C ends it.\n",
               (*cluster)->url().c_str(), options.nodes.c_str(), options.directory.c_str());
-  say_how_to_look_inside(options);
+  say_how_to_look_inside(options);  // flushes, too
   while (!interrupts.wait(kLookEvery)) {
     for (const std::string& line : (*cluster)->restart_ended()) {
       std::printf("%s\n", line.c_str());
@@ -217,6 +241,9 @@ int main(int argc, char** argv) {
   Options options;
   CLI::App* up_command = app.add_subcommand("up", "run a cluster until Ctrl-C");
   add_cluster_options(*up_command, options);
+  up_command->add_option("--apply", options.apply, "file of objects to create");
+  up_command->add_option("--first-job", options.first_job, "number of the first job, if it is new")
+      ->check(CLI::Range(1, 1'000'000'000));
   up_command->add_flag("--no-operator", options.no_operator, "you start it yourself");
   up_command->add_flag("--no-agents", options.no_agents, "you start them yourself");
   CLI::App* demo_command = app.add_subcommand("demo", "two gangs take turns on five nodes");

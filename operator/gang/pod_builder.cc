@@ -9,6 +9,7 @@
 #include "kube/api/batch_job.h"
 #include "kube/api/json_text.h"
 #include "kube/api/pod.h"
+#include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/translate/units.h"
 
@@ -23,14 +24,12 @@ std::string text(std::int64_t value) {
 
 // SOURCE: sbatch.1 and srun.1, "OUTPUT ENVIRONMENT VARIABLES". So programs and launchers that were
 // written for Slurm find out where they run.
-std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::Job& job,
-                                                                   const PodSlot& slot,
-                                                                   const GangLayout& gang) {
+Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const GangLayout& gang) {
   const auto node_index = static_cast<std::size_t>(slot.node_index);
   const kube::JobStatus& status = job.status;
   const std::string id = text(status.job_id.value_or(0));
   const std::string nodes = text(static_cast<std::int64_t>(gang.cpus_per_node.size()));
-  std::vector<std::pair<std::string, std::string>> env{
+  Variables env{
       {"SLURM_JOB_ID", id},
       {"SLURM_JOBID", id},
       {"SLURM_JOB_NAME", job.metadata.name},
@@ -60,6 +59,7 @@ std::vector<std::pair<std::string, std::string>> slurm_environment(const kube::J
   }
   if (job.spec.schedule.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.schedule.qos);
   if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
+  if (job.spec.batch) set_batch_variables(env, job, slot);
   return env;
 }
 
@@ -254,7 +254,7 @@ GangLayout gang_layout(std::span<const PodSlot> slots) {
 }
 
 base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const GangLayout& gang,
-                             const PodOptions& options) {
+                             const PodOptions& options, const PodLauncher& launcher) {
   // Decoded first, so that all fields that are touched below have the types that the code expects.
   // The pod itself is built from the JSON, which keeps fields that this version of the operator
   // does not know.
@@ -305,6 +305,13 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
       add_environment(spec[list][i], environment);
       set_resources(spec[list][i], i == 0, slot, (*limits)[i]);
     }
+  }
+  if (!job.spec.batch) return pod;
+  // Last, because its container is none of the template's.
+  const base::Status added = add_launcher(pod, job, slot, launcher);
+  if (!added) return added.error();
+  if (launcher.directory.empty()) {
+    set_resources(spec["initContainers"][0], false, slot, slot.memory);
   }
   return pod;
 }

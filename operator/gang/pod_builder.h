@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "kube/api/service.h"
+#include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_slots.h"
 
 namespace control {
@@ -39,9 +40,10 @@ GangLayout gang_layout(std::span<const PodSlot> slots);
 // by the same name, its grace period, its own labels but ours. REQUIRES: the job has its template,
 // which check_template found legal, a committed allocation, `slot` is one of pod_slots of it, and
 // `gang` is the layout of those. kInvalidArgument: the template does not decode, or its memory
-// limits cannot be kept.
+// limits cannot be kept, or the job is a batch script and `launcher` is empty.
 base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot,
-                                       const GangLayout& gang, const PodOptions& options);
+                                       const GangLayout& gang, const PodOptions& options,
+                                       const PodLauncher& launcher = {});
 
 // Jobs of more than one pod have stable host names <job>-<index>.<job>, unless network is None.
 bool needs_service(const kube::Job& job, std::size_t pods_count);

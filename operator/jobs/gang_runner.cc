@@ -395,6 +395,9 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
                 .are_adopted = job.is_adopted()};
   const auto& success_policy = job.object->spec.lifecycle.success_policy;
   if (success_policy) view.success_policy = &*success_policy;
+  // A batch script is in the first pod; the others wait for steps and never end by themselves.
+  static const kube::SuccessPolicy kScript{{{.succeeded_indexes = "0"}}};
+  if (job.object->spec.batch) view.success_policy = &kScript;
   view.start_timeout = std::min(
       job.object->spec.lifecycle.start_timeout.value_or(parts_.policy.parameters().start_timeout),
       kStartTimeoutMax);

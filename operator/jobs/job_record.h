@@ -54,6 +54,7 @@ struct GangStart {
   // As the answer to the start's commit, or a read, has it, until its pods are made; empty: it has
   // to be read.
   kube::RawJson launch_template;
+  std::optional<kube::JobBatch> launch_batch;  // comes and goes with it
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   std::optional<PodsToCreate> to_create;

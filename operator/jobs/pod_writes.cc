@@ -81,6 +81,7 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
     // Given away, not copied: the template is the largest part of a job. If a creation fails later,
     // it is read again.
     source.spec.pod_template = std::exchange(job.start.launch_template, {});
+    source.spec.batch = std::exchange(job.start.launch_batch, {});
     ensure_service(job);
     return line_up(job, std::move(source), missing);
   }
@@ -104,6 +105,7 @@ void PodWrites::answered(TemplateRead&& outcome) {
   // ending needs none.
   if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
     job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
+    job->start.launch_batch = outcome.result->spec.batch;
   }
 }
 
@@ -114,6 +116,7 @@ void PodWrites::keep_template(const kube::Job& answer) {
   const bool has_all = job->start.members ? !lacks_pods(*job) : !job->pods.empty();
   if (has_all || !job->start.creating.empty()) return;
   job->start.launch_template = answer.spec.pod_template;
+  job->start.launch_batch = answer.spec.batch;
 }
 
 // A pod whose creation or pinning is under way is left out; what waits goes on waiting.

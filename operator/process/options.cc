@@ -56,6 +56,15 @@ std::string contradiction_in(const Options& options) {
   return "";
 }
 
+// Without either, Jobs with spec.batch fail with a sentence that names these.
+void add_launcher(CLI::App& app, Options& options) {
+  app.add_option("--launcher-image", options.launcher_image,
+                 "image that brings the launcher of batch scripts into their pods (default: none, "
+                 "Jobs with spec.batch fail)");
+  app.add_option("--launcher-directory", options.launcher_directory,
+                 "folder of the nodes that has the launcher instead");
+}
+
 }  // namespace
 
 // Durations are read after CLI11, so that all flags take Go's notation (15s, 1m30s) as other
@@ -88,6 +97,7 @@ ParsedOptions parse_options(std::vector<std::string> arguments) {
   app.add_option("--agents-namespace", options.agents_namespace,
                  "namespace of the agents' pods: a node without a ready one takes no new jobs "
                  "(default: agents are not pods, only their own word counts)");
+  add_launcher(app, options);
   app.add_option("--identity", options.identity, "name in the Lease (default: unique)");
   app.add_flag("--leader-elect,!--no-leader-elect", options.leader_elect,
                "wait for the Lease before doing anything (default: true)");

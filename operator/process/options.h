@@ -23,7 +23,9 @@ struct Options {
   base::Duration retry_period = std::chrono::seconds{2};
   std::string metrics_host = "0.0.0.0";
   int metrics_port = 8080;
-  int writers = 16;  // writes under way at the same time
+  std::string launcher_image;      // that brings the launcher of batch scripts into pods
+  std::string launcher_directory;  // of the nodes that has it instead
+  int writers = 16;                // writes under way at the same time
   std::string log_level = "info";
   bool adopt_batch_jobs = true;   // with managedBy: kubegang.io/job
   bool adopt_pods = false;        // with the scheduling gate kubegang.io/gang

@@ -111,8 +111,8 @@ class Process {
         inbox_{waker_},
         recorder_{client_, clock_, {.component = std::string{kube::kComponent}}},
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
-        writer_{Actuator{client_}, inbox_, crash_points_, options.writers,
-                [this] { return leads(); }},
+        writer_{Actuator{client_, {options.launcher_image, options.launcher_directory}}, inbox_,
+                crash_points_, options.writers, [this] { return leads(); }},
         informers_{
             client_,
             clock_,

@@ -52,6 +52,7 @@ class Checker {
     check_memory();
     check_times();
     check_success_policy();
+    check_batch();
     check_node_lists();
     check_requests();
     return std::move(problems_);
@@ -265,6 +266,17 @@ class Checker {
     }
   }
 
+  // The pods of a script are one for each node, and the script alone says when the job is complete.
+  void check_batch() {
+    if (!spec_.batch) return;
+    if (spec_.pod_policy == kube::PodPolicy::kPerTask || spec_.completions ||
+        !spec_.adopted.empty() || spec_.lifecycle.success_policy) {
+      problem(
+          "spec.batch: excludes podPolicy PerTask, completions, adopted and "
+          "lifecycle.successPolicy, because its script runs once, on the first node; remove them");
+    }
+  }
+
   // Which of the nodes exist depends on the cluster and is checked in translate_job().
   void check_node_lists() {
     const auto check = [&](std::string_view field, const std::optional<std::string>& list) {
@@ -320,6 +332,9 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   if (before.completions != now.completions || before.completed_indexes != now.completed_indexes) {
     problems.emplace_back(
         "spec.completions, spec.completedIndexes: cannot change; create another job");
+  }
+  if (before.batch.has_value() != now.batch.has_value()) {
+    problems.emplace_back("spec.batch: cannot change; create another job");
   }
   if (before.adopted != now.adopted) {
     problems.emplace_back("spec.adopted: cannot change; it is the operator's");

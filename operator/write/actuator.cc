@@ -70,7 +70,8 @@ base::Status stop_pod(const kube::Client& client, const kube::ObjectKey& pod,
 // carried out long after the decision, when the object is another one.
 class CarryOut {
  public:
-  explicit CarryOut(const kube::Client& client) : client_{client} {}
+  CarryOut(const kube::Client& client, const PodLauncher& launcher)
+      : client_{client}, launcher_{launcher} {}
 
   template <typename T>
   Outcome operator()(const PatchStatus<T>& effect) const {
@@ -146,7 +147,7 @@ class CarryOut {
                        .slot = effect.slot,
                        .result = base::Error{}};
     // Built here and not in the loop: the JSON of a pod is large, and a gang has thousands of them.
-    const auto pod = build_pod(job, effect.slot, *effect.gang, effect.options);
+    const auto pod = build_pod(job, effect.slot, *effect.gang, effect.options, launcher_);
     if (!pod.ok()) {
       outcome.was_built = false;
       outcome.result = pod.error();
@@ -257,7 +258,7 @@ class CarryOut {
     object->status.partition = effect.partition;
     object->status.allocation = kube::Allocation{.hostlist = effect.slot.node};
     const auto pod =
-        build_pod(*object, effect.slot, gang_layout({&effect.slot, 1}), effect.options);
+        build_pod(*object, effect.slot, gang_layout({&effect.slot, 1}), effect.options, launcher_);
     outcome.status =
         pod.ok() ? client_.create_json<kube::Pod>(effect.job.ns, *pod, {.dry_run = true}).status()
                  : pod.status();
@@ -429,6 +430,7 @@ class CarryOut {
   }
 
   const kube::Client& client_;
+  const PodLauncher& launcher_;
 };
 
 }  // namespace
@@ -438,7 +440,7 @@ WritePoint point_of(const Effect& effect) {
 }
 
 Outcome Actuator::carry_out(const Effect& effect) const {
-  return std::visit(CarryOut{client_}, effect);
+  return std::visit(CarryOut{client_, launcher_}, effect);
 }
 
 }  // namespace control

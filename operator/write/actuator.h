@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kube/client.h"
+#include "operator/gang/batch_pod.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -9,13 +10,15 @@ namespace control {
 // Thread-safe. The client's transport must live longer than this.
 class Actuator {
  public:
-  explicit Actuator(kube::Client client) : client_{std::move(client)} {}
+  explicit Actuator(kube::Client client, PodLauncher launcher = {})
+      : client_{std::move(client)}, launcher_{std::move(launcher)} {}
 
   // Blocks until the API server has answered. Never fails: what went wrong is in the outcome.
   Outcome carry_out(const Effect& effect) const;
 
  private:
   const kube::Client client_;
+  const PodLauncher launcher_;
 };
 
 }  // namespace control

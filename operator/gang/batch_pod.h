@@ -1,0 +1,37 @@
+// The launcher's part of the pods of a batch script (spec.batch). Pure.
+//
+// The first container of each pod runs the launcher (launcher/README.md) instead of a command of
+// its own: in the first pod it runs the script, in the others it waits for steps. The script and
+// its variables are in the environment of the first pod alone, in parts that a program's
+// environment can hold.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "api/job.h"
+#include "base/result.h"
+#include "operator/gang/pod_slots.h"
+
+namespace control {
+
+// Where pods get the launcher from. With neither, batch scripts are refused.
+struct PodLauncher {
+  std::string image{};      // an init container copies the launcher from it into a volume
+  std::string directory{};  // a folder of the nodes that has it; wins
+  friend bool operator==(const PodLauncher&, const PodLauncher&) = default;
+};
+
+// REQUIRES: the job has its batch, `pod` has at least one container. kInvalidArgument: there is no
+// launcher.
+base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
+                          const PodLauncher& launcher);
+
+// The variables of a batch script where they differ from those of a pod that is a task.
+// SOURCE: what sbatch 22.05 gives a script.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot);
+
+}  // namespace control

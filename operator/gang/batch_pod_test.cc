@@ -1,0 +1,151 @@
+// The launcher's part of the pods of a batch script.
+#include "operator/gang/batch_pod.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "operator/gang/pod_builder.h"
+#include "operator/testing/job_of_spec.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+const PodLauncher kOfImage{.image = "registry/launcher:1"};
+
+// A script on two nodes with two CPUs each.
+kube::Job script_job(const json& batch) {
+  kube::Job job = job_of_spec(
+      {{"resources", {{"nodes", {{"min", 2}}}, {"cpusPerTask", 2}, {"memoryPerCPU", "50Mi"}}},
+       {"batch", batch},
+       {"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}});
+  job.status.job_id = 1001;
+  job.status.starts = 1;
+  job.status.partition = "main";
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-2]", .nodes = 2, .cpus = 4};
+  job.status.allocation->shares = {
+      {.hostlist = "n[1-2]", .cpus = 2, .tasks = 1, .memory = kube::Bytes{100 << 20}}};
+  return job;
+}
+
+json pod_of(const kube::Job& job, std::size_t index, const PodLauncher& launcher = kOfImage) {
+  const auto slots =
+      pod_slots({"load", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto built = build_pod(job, slots[index], gang_layout(slots), {}, launcher);
+  EXPECT_TRUE(built.ok()) << built.error().message;
+  return built.ok() ? *built : json{};
+}
+
+std::map<std::string, std::string> variables(const json& pod) {
+  std::map<std::string, std::string> all;
+  for (const json& variable : pod["spec"]["containers"][0]["env"]) {
+    all[variable["name"]] = variable["value"];
+  }
+  return all;
+}
+
+// The script is in the first pod alone; the others only wait.
+TEST(BatchPod, RunsTheScriptInTheFirstPod) {
+  const kube::Job job = script_job({{"script", "#!/bin/sh\nsrun hostname\n"},
+                                    {"arguments", {"a", "$(B)"}},
+                                    {"output", "%x.out"}});
+  const json first = pod_of(job, 0);
+  const json& container = first["spec"]["containers"][0];
+  EXPECT_EQ(container["command"], json::array({"/kubegang/kubegang-launcher"}));
+  // kubelet would take $(B) for a reference.
+  EXPECT_EQ(container["args"],
+            json::array({"batch", "--output=%x.out", "--open-mode=truncate", "--", "a", "$$(B)"}));
+  EXPECT_EQ(variables(first).at("KUBEGANG_SCRIPT_0"), "#!/bin/sh\nsrun hostname\n");
+  const json second = pod_of(job, 1);
+  EXPECT_EQ(second["spec"]["containers"][0]["args"], json::array({"wait"}));
+  EXPECT_FALSE(variables(second).contains("KUBEGANG_SCRIPT_0"));
+}
+
+TEST(BatchPod, ARequeuedScriptAppendsToItsFiles) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  job.status.restarts = 1;
+  EXPECT_THAT(pod_of(job, 0)["spec"]["containers"][0]["args"].dump(),
+              HasSubstr("--open-mode=append"));
+}
+
+// Linux takes 128 KiB for a variable; a character of several bytes stays whole.
+TEST(BatchPod, ALongScriptIsInParts) {
+  std::string script = "#!/bin/sh\n";
+  while (script.size() < 300'000) script += "# \xC3\xA9 $X\n";
+  const auto all = variables(pod_of(script_job({{"script", script}}), 0));
+  std::string joined;
+  for (int part = 0; all.contains("KUBEGANG_SCRIPT_" + std::to_string(part)); ++part) {
+    const std::string& text = all.at("KUBEGANG_SCRIPT_" + std::to_string(part));
+    EXPECT_LT(text.size(), 128U << 10U);
+    EXPECT_NO_THROW((void)json(text).dump()) << "not whole characters";
+    joined += text;
+  }
+  // "$$" is kubelet's way to write a dollar sign.
+  for (std::size_t at = 0; (at = joined.find("$$", at)) != std::string::npos; ++at) {
+    joined.erase(at, 1);
+  }
+  EXPECT_EQ(joined, script);
+}
+
+TEST(BatchPod, VariablesOfTheUserAreLines) {
+  const json environment = json::array(
+      {{{"name", "A"}, {"value", "x\ny"}}, {{"name", "B"}, {"value", "c:\\n"}}, {{"name", "C"}}});
+  const auto all =
+      variables(pod_of(script_job({{"script", "#!/bin/sh\n"}, {"environment", environment}}), 0));
+  EXPECT_EQ(all.at("KUBEGANG_ENVIRONMENT_0"), "A=x\\ny\nB=c:\\\\n\nC=\n");
+}
+
+// SOURCE: what sbatch 22.05 gives a script (recorded).
+TEST(BatchPod, HasTheVariablesOfSbatch) {
+  const auto all = variables(pod_of(
+      script_job(
+          {{"script", "#!/bin/sh\n"}, {"name", "My Job"}, {"workingDirectory", "/home/ann"}}),
+      0));
+  EXPECT_EQ(all.at("SLURM_JOB_NAME"), "My Job");
+  EXPECT_EQ(all.at("SLURM_SUBMIT_DIR"), "/home/ann");
+  EXPECT_EQ(all.at("SLURM_MEM_PER_CPU"), "50");
+  EXPECT_EQ(all.at("SLURM_GTIDS"), "0");
+  for (const char* name : {"SLURM_MEM_PER_NODE", "SLURM_NTASKS", "SLURM_RESTART_COUNT"}) {
+    EXPECT_FALSE(all.contains(name)) << name << ": nobody asked for it";
+  }
+}
+
+// The Pod Security profile `restricted`, whatever the template's own containers are like.
+TEST(BatchPod, TheInitContainerPassesRestricted) {
+  const json pod = pod_of(script_job({{"script", "#!/bin/sh\n"}}), 0);
+  const json& init = pod["spec"]["initContainers"][0];
+  EXPECT_EQ(init["image"], kOfImage.image);
+  const json& context = init["securityContext"];
+  EXPECT_EQ(context["runAsNonRoot"], true);
+  EXPECT_EQ(context["allowPrivilegeEscalation"], false);
+  EXPECT_EQ(context["capabilities"]["drop"], json::array({"ALL"}));
+  EXPECT_EQ(context["seccompProfile"]["type"], "RuntimeDefault");
+  EXPECT_EQ(init["resources"]["limits"]["memory"], "100Mi") << "quotas ask for limits";
+  EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"], json::object());
+  EXPECT_EQ(pod["spec"]["containers"][0]["volumeMounts"][0]["readOnly"], true);
+}
+
+TEST(BatchPod, ADirectoryOfTheNodesNeedsNoImage) {
+  const json pod =
+      pod_of(script_job({{"script", "#!/bin/sh\n"}}), 0, {.directory = "/opt/kubegang"});
+  EXPECT_FALSE(pod["spec"].contains("initContainers"));
+  EXPECT_EQ(pod["spec"]["containers"][0]["command"],
+            json::array({"/opt/kubegang/kubegang-launcher"}));
+}
+
+TEST(BatchPod, WithoutALauncherASentenceSaysSo) {
+  const kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  const auto slots =
+      pod_slots({"load", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto built = build_pod(job, slots[0], gang_layout(slots), {});
+  ASSERT_FALSE(built.ok());
+  EXPECT_THAT(built.error().message, HasSubstr("--launcher-image"));
+}
+
+}  // namespace
+}  // namespace control
