@@ -7,12 +7,14 @@
 #include <cstring>
 #include <iostream>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
 #include "cli/program.h"
+#include "cli/slurm/slurm_program.h"
 
 namespace {
 
@@ -36,9 +38,17 @@ std::optional<std::size_t> terminal_columns() {
 
 int main(int argc, char** argv) {
   // All else is in run_program(), which tests call with streams of their own.
-  const std::vector<std::string> arguments{argv + 1, argv + argc};
-  const int code = cli::run_program(
-      arguments, with_session, {.out = std::cout, .err = std::cerr, .columns = terminal_columns()});
+  std::vector<std::string> arguments{argv + 1, argv + argc};
+  // A link whose name is one of Slurm's commands is that command.
+  const std::string path = argc > 0 ? argv[0] : "";
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (cli::is_slurm_command(name)) arguments.insert(arguments.begin(), name);
+  const cli::Output output{.out = std::cout, .err = std::cerr, .columns = terminal_columns()};
+  const bool is_slurm = !arguments.empty() && cli::is_slurm_command(arguments.front());
+  const int code = is_slurm
+                       ? cli::run_slurm_command(arguments.front(), std::span{arguments}.subspan(1),
+                                                with_session, output)
+                       : cli::run_program(arguments, with_session, output);
   const int error = cli::flush_output(std::cout, stdout);
   if (error == 0) return code;
   // Ends as kubectl and most tools do: quietly, by the signal, which the client has switched off.

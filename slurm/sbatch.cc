@@ -281,12 +281,24 @@ struct SbatchOptionActions {
                                   "compute_bound and memory_bound");
   }
 
-  // Pods never get the user's variables: that is what NONE asks for.
-  static base::Status exported(Self, Text name, Text value, bool) {
-    if (same_word(value, "NONE")) return {};
-    return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
-                                  ": only NONE is supported, because pods have the variables of "
-                                  "their image; set others in the script");
+  static base::Status open_mode(Self self, Text name, Text value, bool) {
+    const bool appends = same_word(value, "append") || value == "a";
+    if (!appends && !same_word(value, "truncate") && value != "t") {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": must be append or truncate");
+    }
+    self.options_.appends = appends;
+    return {};
+  }
+
+  static base::Status comment(Self self, Text, Text value, bool) {
+    self.options_.comment = std::string{value};
+    return {};
+  }
+
+  static base::Status parsable(Self self, Text, Text, bool) {
+    self.options_.is_parsable = true;
+    return {};
   }
 
   // Says what is so anyway.
@@ -296,12 +308,6 @@ struct SbatchOptionActions {
   // would change how the job runs is refused instead.
   static base::Status unused(Self self, Text name, Text, bool) {
     self.options_.warnings.push_back(std::string{name} + " has no effect here");
-    return {};
-  }
-
-  static base::Status output(Self self, Text name, Text, bool) {
-    self.options_.warnings.push_back(std::string{name} +
-                                     " has no effect: a job's output is the log of its pods");
     return {};
   }
 
@@ -386,15 +392,16 @@ constexpr std::array kOptions = {
     Option{"account", 'A', Takes::kValue, A::account},
     Option{"chdir", 'D', Takes::kValue, A::text_of<&BatchOptions::working_directory>},
     Option{"wrap", 0, Takes::kValue, A::text_of<&BatchOptions::wrap>},
-    Option{"output", 'o', Takes::kValue, A::output},
-    Option{"error", 'e', Takes::kValue, A::output},
-    Option{"open-mode", 0, Takes::kValue, A::output},
-    Option{"comment", 0, Takes::kValue, A::unused},
+    Option{"output", 'o', Takes::kValue, A::text_of<&BatchOptions::output>},
+    Option{"error", 'e', Takes::kValue, A::text_of<&BatchOptions::error>},
+    Option{"input", 'i', Takes::kValue, A::text_of<&BatchOptions::input>},
+    Option{"open-mode", 0, Takes::kValue, A::open_mode},
+    Option{"comment", 0, Takes::kValue, A::comment},
     Option{"mail-type", 0, Takes::kValue, A::unused},
     Option{"mail-user", 0, Takes::kValue, A::unused},
-    Option{"parsable", 0, Takes::kNothing, A::unused},
-    Option{"quiet", 'Q', Takes::kNothing, A::unused},
-    Option{"verbose", 'v', Takes::kNothing, A::unused},
+    Option{"parsable", 0, Takes::kNothing, A::parsable},
+    Option{"quiet", 'Q', Takes::kNothing, A::holds_anyway},
+    Option{"verbose", 'v', Takes::kNothing, A::holds_anyway},
     Option{"wckey", 0, Takes::kValue, A::unused},
     Option{"acctg-freq", 0, Takes::kValue, A::unused},
     Option{"cpu-freq", 0, Takes::kValue, A::unused},
@@ -406,7 +413,7 @@ constexpr std::array kOptions = {
     Option{"propagate", 0, Takes::kMaybeValue, A::unused},
     Option{"wait-all-nodes", 0, Takes::kValue, A::unused},
     Option{"ignore-pbs", 0, Takes::kNothing, A::holds_anyway},
-    Option{"export", 0, Takes::kValue, A::exported},
+    Option{"export", 0, Takes::kValue, A::text_of<&BatchOptions::exports>},
     // From here on mostly options that would change how the job runs and that no part of kubegang
     // implements.
     Option{"array", 'a', Takes::kValue, A::refused},
@@ -434,7 +441,6 @@ constexpr std::array kOptions = {
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
-    Option{"input", 'i', Takes::kValue, A::refused},
     Option{"kill-on-invalid-dep", 0, Takes::kValue, A::refused},
     Option{"licenses", 'L', Takes::kValue, A::refused_some},
     Option{"mcs-label", 0, Takes::kValue, A::refused},

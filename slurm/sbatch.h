@@ -23,7 +23,14 @@ struct BatchOptions {
   sched::JobRequest request;                     // id, user and submit_time are the caller's
   std::optional<std::string> working_directory;  // --chdir
   std::optional<std::string> wrap;               // --wrap
-  std::vector<std::string> warnings;             // options without effect here, one sentence each
+  std::optional<std::string> output;             // --output, --error, --input: files, with patterns
+  std::optional<std::string> error;
+  std::optional<std::string> input;
+  std::optional<bool> appends;         // --open-mode=append
+  std::optional<std::string> exports;  // --export
+  std::string comment;                 // --comment
+  bool is_parsable = false;            // --parsable
+  std::vector<std::string> warnings;   // options without effect here, one sentence each
 };
 
 struct SbatchOption;  // sbatch.cc

@@ -196,9 +196,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--test-only",
        "--test-only: not supported; --dry-run=server on the command line checks a job"},
       {"--uid=0", "--uid: not supported; a Job's pod template can say which user its pods run as"},
-      {"--export=ALL",
-       "--export \"ALL\": only NONE is supported, because pods have the variables of their image; "
-       "set others in the script"},
       {"-N1 : -N2", ":: heterogeneous jobs are not supported"},  // P10
       // Values that are wrong in themselves or do not go with another option.
       {"-w n[1", "-w: hostlist \"n[1\": no ']' for the '[' at character 2"},

@@ -6,6 +6,7 @@
 #include "api/job_size.h"
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/batch_script.h"
+#include "cli/cluster/batch_variables.h"
 #include "cli/cluster/connect.h"
 #include "cli/files.h"
 #include "cli/hostlist_field.h"
@@ -165,7 +166,7 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   return read_connection(arguments, i, own);
 }
 
-// The command of the pods from a script, whose #SBATCH lines go to the reader.
+// Takes the script; its #SBATCH lines go to the reader.
 base::Status read_script(std::span<const std::string> words, slurm::SbatchReader& reader,
                          SubmitRequest& request) {
   const std::string& path = words.front();
@@ -174,10 +175,11 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
   if (!script) return script.error();
   request.name = path == "-" ? "sbatch" : base_name(path);
   // Before the directives: a DOS line break is a better reason than a value that ends with one.
-  base::Result<std::vector<std::string>> command =
-      script_command(*script, request.name, words.subspan(1));
-  if (!command) return command.error().with_context(path);
-  request.command = std::move(command).value();
+  if (const base::Status status = check_batch_script(*script); !status) {
+    return status.error().with_context(path);
+  }
+  const auto rest = words.subspan(1);
+  request.batch = kube::JobBatch{.script = *script, .arguments = {rest.begin(), rest.end()}};
   const base::Status directives = reader.add_script(*script);
   return directives ? directives : directives.error().with_context(path);
 }
@@ -290,6 +292,55 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   if (request.hold) spec.control.hold = true;
   spec.lifecycle.requeue = request.requeue;
   return spec;
+}
+
+// The script gets the variables that --export names. All of them go along only from inside the
+// cluster: those of a laptop mean nothing in a pod, and break much (PATH, HOME).
+base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& request) {
+  slurm::BatchOptions& options = request.options;
+  std::string exports = options.exports.value_or(arguments.takes_variables ? "ALL" : "NONE");
+  if (!arguments.takes_variables) {
+    std::string listed = "NONE";
+    for (const std::string& word : slurm::split(exports, ',')) {
+      if (!slurm::same_word(word, "ALL")) {
+        listed += "," + word;
+      } else {
+        options.warnings.push_back(
+            "--export=ALL: variables of this machine are not taken along; list those that the "
+            "script needs, or call sbatch inside the cluster");
+      }
+    }
+    exports = listed;
+  }
+  std::vector<std::string> left_out;
+  auto variables = exported_variables(exports, own_variables(), left_out);
+  if (!variables) return variables.error();
+  request.batch->environment = std::move(variables).value();
+  options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
+  return {};
+}
+
+// A command has no files of its own.
+void warn_of_files(slurm::BatchOptions& options) {
+  if (!options.output && !options.error && !options.input) return;
+  options.warnings.emplace_back(
+      "--output, --error and --input have no effect: a command's output is the log of its pods");
+}
+
+// What sbatch's options say of the script's files and names.
+kube::JobBatch batch_of(const SubmitRequest& request) {
+  kube::JobBatch batch = *request.batch;
+  const slurm::BatchOptions& options = request.options;
+  batch.name = request.name;
+  batch.output = options.output.value_or("");
+  batch.error = options.error.value_or("");
+  batch.input = options.input.value_or("");
+  batch.comment = options.comment;
+  if (options.working_directory) batch.working_directory = *options.working_directory;
+  if (options.appends) {
+    batch.open_mode = *options.appends ? kube::OpenMode::kAppend : kube::OpenMode::kTruncate;
+  }
+  return batch;
 }
 
 // Returns the error of an option, whose last word is `last`. kubectl's -n is a namespace, and a
@@ -465,20 +516,25 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   base::Result<slurm::BatchOptions> options = reader.finish();
   if (!options) return options.error();
   request.options = std::move(options).value();
-  if (request.options.wrap && request.command.empty()) {
-    base::Result<std::vector<std::string>> command =
-        script_command("#!/bin/sh\n" + *request.options.wrap, "wrap", {});
-    if (!command) return command.error().with_context("--wrap");
-    request.command = std::move(command).value();
+  if (request.options.wrap && request.command.empty() && !request.batch) {
+    // SOURCE: sbatch's own text.
+    const std::string script = "#!/bin/sh\n\n# This script was created by sbatch --wrap.\n\n" +
+                               *request.options.wrap + "\n";
+    if (const base::Status status = check_batch_script(script); !status) {
+      return status.error().with_context("--wrap");
+    }
+    request.batch = kube::JobBatch{.script = script};
     request.name = "wrap";
   }
-  const base::Status launchers =
-      check_launchers(request.command, kube::has_one_pod(job_spec(request.options.request)));
-  if (!launchers) {
-    return launchers.error().with_context(
-        request.options.wrap && arguments.command.empty() ? "--wrap" : arguments.command.front());
-  }
   if (!request.options.request.name.empty()) request.name = request.options.request.name;
+  if (!request.batch) {
+    warn_of_files(request.options);
+    const base::Status launchers =
+        check_launchers(request.command, kube::has_one_pod(job_spec(request.options.request)));
+    if (!launchers) return launchers.error().with_context(arguments.command.front());
+  } else if (const base::Status taken = take_variables(arguments, request); !taken) {
+    return taken.error();
+  }
   return request;
 }
 
@@ -497,10 +553,14 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
   job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
-  nlohmann::json container = {
-      {"name", "main"}, {"image", request.image}, {"command", request.command}};
-  if (request.options.working_directory) {
-    container["workingDir"] = *request.options.working_directory;
+  nlohmann::json container = {{"name", "main"}, {"image", request.image}};
+  if (request.batch) {
+    job.spec.batch = batch_of(request);
+  } else {
+    container["command"] = request.command;
+    if (request.options.working_directory) {
+      container["workingDir"] = *request.options.working_directory;
+    }
   }
   // A batch program has no business with the API server: its pods get no token. So users
   // who may not create pods may submit it (the chart's admission policies).
@@ -561,8 +621,8 @@ A job that the operator refuses, or that no nodes can ever hold, is deleted
 again (exit code 1). Write -- before ARGUMENTS that are options of submit, too.
 
 #SBATCH lines of the script are read; options on the command line override
-them. The script runs once on each of the job's nodes. SCRIPT may be - (standard
-input).
+them. The script runs once, on the first of the job's nodes, and srun starts its
+tasks; a COMMAND runs on each of the nodes. SCRIPT may be - (standard input).
 
 Options are sbatch's:
   -N, --nodes MIN[-MAX]        nodes            -n, --ntasks N         tasks
@@ -577,7 +637,8 @@ Options are sbatch's:
   --tmp SIZE                   ephemeral disk   --use-min-nodes
   -J, --job-name NAME          -q, --qos NAME   -A, --account NAME   -H, --hold
   --nice[=N], --priority N     --requeue, --no-requeue
-  -D, --chdir DIRECTORY
+  -D, --chdir DIRECTORY        -o, -e, -i, --output, --error, --input FILE
+  --open-mode append|truncate  --comment TEXT   --export NONE|LIST
 
 and these:
   --image IMAGE                container image (default debian:stable-slim)

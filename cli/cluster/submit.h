@@ -23,6 +23,7 @@ struct SubmitArguments {
   std::vector<std::string> sbatch;   // sbatch's options, in order
   std::vector<std::string> command;  // behind `--`; else the script and its arguments
   bool is_script = false;
+  bool takes_variables = false;  // of this process, unless --export says otherwise (sbatch)
   std::string image = kImageDefault;
   DryRun dry_run = DryRun::kNone;
   bool wait = false;  // for the job's end, and exit as it did
@@ -39,8 +40,9 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
 
 struct SubmitRequest {
   slurm::BatchOptions options;
-  std::vector<std::string> command;  // of the pods' one container
-  std::string name;                  // the object's name begins with it
+  std::vector<std::string> command;  // of the pods' one container; else there is a script
+  std::optional<kube::JobBatch> batch{};
+  std::string name;  // the object's name begins with it
   std::string image = kImageDefault;
   std::optional<base::Duration> ttl_after_finished{};
 };

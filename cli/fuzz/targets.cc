@@ -130,10 +130,8 @@ void fuzz_sbatch(std::string_view input) {
   } else {
     check_message(script.error());
   }
-  const auto command = script_command(input, "s", {});
-  if (!command) return check_message(command.error());
-  const base::Status launchers = check_launchers(*command, false);
-  if (!launchers) check_message(launchers.error());
+  const base::Status status = check_batch_script(input);
+  if (!status) check_message(status.error());
 }
 
 // A scenario that is read can be played: its nodes and jobs are within the bounds, and its inputs

@@ -1,0 +1,186 @@
+#include "cli/slurm/sbatch_command.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+
+#include "cli/cluster/submit.h"
+#include "cli/local_zone.h"
+#include "kube/clock.h"
+
+namespace cli {
+namespace {
+
+// Until an operator has given the job a number.
+constexpr base::Duration kNumberPollEvery = std::chrono::milliseconds{20};
+constexpr base::Duration kNumberPatience = std::chrono::seconds{60};
+constexpr base::Duration kEndPollEvery = std::chrono::milliseconds{250};
+
+// SOURCE: sbatch(1), "INPUT ENVIRONMENT VARIABLES": they beat the script and are beaten by the
+// command line.
+struct InputVariable {
+  const char* name;
+  const char* option;
+};
+constexpr std::array kInputVariables = {
+    InputVariable{"SBATCH_ACCOUNT", "--account"},
+    InputVariable{"SBATCH_CONSTRAINT", "--constraint"},
+    InputVariable{"SBATCH_ERROR", "--error"},
+    InputVariable{"SBATCH_EXPORT", "--export"},
+    InputVariable{"SBATCH_INPUT", "--input"},
+    InputVariable{"SBATCH_JOB_NAME", "--job-name"},
+    InputVariable{"SBATCH_MEM_PER_CPU", "--mem-per-cpu"},
+    InputVariable{"SBATCH_MEM_PER_NODE", "--mem"},
+    InputVariable{"SBATCH_OPEN_MODE", "--open-mode"},
+    InputVariable{"SBATCH_OUTPUT", "--output"},
+    InputVariable{"SBATCH_PARTITION", "--partition"},
+    InputVariable{"SBATCH_QOS", "--qos"},
+    InputVariable{"SBATCH_TIMELIMIT", "--time"},
+};
+
+int fail(Output output, const std::string& message, int code = kExitFailed) {
+  output.err << "sbatch: error: " << message << "\n";
+  return code;
+}
+
+struct Sbatch {
+  SubmitArguments arguments;
+  bool waits = false;
+};
+
+// 1. options up to the first word that is none; the rest is the script and its arguments
+// 2. the variables SBATCH_*, in front of the options, so they are beaten by them
+base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::Now now) {
+  Sbatch read;
+  read.arguments.takes_variables = true;
+  for (const InputVariable& variable : kInputVariables) {
+    const char* value = std::getenv(variable.name);
+    if (value == nullptr) continue;
+    read.arguments.sbatch.push_back(std::string{variable.option} + "=" + value);
+  }
+  slurm::SbatchReader checked{now};
+  std::size_t i = 0;
+  for (; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word.size() < 2 || word.front() != '-' || word == "--") break;
+    if (word == "-W" || word == "--wait") {
+      read.waits = true;
+      continue;
+    }
+    const std::size_t first = i;
+    if (const base::Status status = checked.add_option(words, i); !status) return status.error();
+    for (std::size_t at = first; at <= i; ++at) read.arguments.sbatch.push_back(words[at]);
+  }
+  if (i < words.size() && words[i] == "--") ++i;
+  read.arguments.command.assign(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+  const auto options = checked.finish();
+  if (!options) return options.error();
+  read.arguments.is_script = !options->wrap;
+  if (options->wrap && !read.arguments.command.empty()) {
+    return base::invalid_argument("Script arguments not permitted with --wrap option");
+  }
+  if (!options->wrap && read.arguments.command.empty()) read.arguments.command = {"-"};
+  return read;
+}
+
+// The first of SBATCH_JOB_NAME and --job-name is read with the other options; the script's own name
+// has no folder and keeps its ending, as sbatch has it.
+void set_name(SubmitRequest& request, const Sbatch& read) {
+  if (!request.options.request.name.empty()) return;
+  if (!read.arguments.is_script) {
+    request.name = "wrap";
+  } else if (read.arguments.command.front() == "-") {
+    request.name = "sbatch";
+  } else {
+    const std::string& path = read.arguments.command.front();
+    request.name = path.substr(path.rfind('/') + 1);
+  }
+}
+
+// Files are relative to where the job runs, which is where sbatch was called.
+std::string working_directory(const std::optional<std::string>& given) {
+  std::error_code error;
+  std::filesystem::path here = std::filesystem::current_path(error);
+  if (error) here = "/";
+  return given ? (here / *given).lexically_normal().string() : here.string();
+}
+
+// Returns the job as soon as it has a number. kInvalidArgument: the operator refuses it; then it is
+// deleted, since to Slurm there never was one.
+base::Result<kube::Job> numbered(const Session& session, kube::Job job) {
+  const kube::ObjectKey key = kube::key_of(job.metadata);
+  const base::Instant begin = session.clock.wall();
+  for (;;) {
+    const kube::Condition* accepted = kube::find_condition(job.status.conditions, "Accepted");
+    if (accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse) {
+      const std::string why = accepted->message;
+      (void)session.client.remove<kube::Job>(key, {.uid = job.metadata.uid});
+      return base::invalid_argument(why);
+    }
+    // No node can ever run it; Slurm refuses such a job at once.
+    if (job.status.reason == "BadConstraints") {
+      (void)session.client.remove<kube::Job>(key, {.uid = job.metadata.uid});
+      return base::invalid_argument("Requested node configuration is not available");
+    }
+    if (job.status.job_id && accepted != nullptr) return job;
+    if (session.clock.wall() - begin > kNumberPatience) {
+      return base::Error{base::Code::kTimeout, "job " + kube::to_string(key) +
+                                                   " was created, but no operator has numbered it"};
+    }
+    if (const base::Status slept = session.sleeper.sleep(kNumberPollEvery, {}); !slept) {
+      return slept.error();
+    }
+    base::Result<kube::Job> next = session.client.get<kube::Job>(key);
+    if (!next) return next.error();
+    job = std::move(next).value();
+  }
+}
+
+// SOURCE: sbatch(1), --wait: the exit code is the job's; of one that a signal has ended, 128 + it.
+int wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
+  for (;;) {
+    const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
+    if (!job) return fail(output, job.error().message);
+    if (job->status.state && kube::is_final(*job->status.state)) {
+      if (*job->status.state == kube::JobState::kCompleted) return kExitOk;
+      return std::max(job->status.exit_code.value_or(1), 1);
+    }
+    if (!session.sleeper.sleep(kEndPollEvery, {})) return kExitFailed;
+  }
+}
+
+int submit(const Session& session, const SubmitRequest& request, const Sbatch& read,
+           Output output) {
+  const base::Result<kube::Job> object = job_object(request, session.ns);
+  if (!object) return fail(output, object.error().message);
+  base::Result<kube::Job> job = session.client.create<kube::Job>(*object);
+  if (job) job = numbered(session, std::move(job).value());
+  if (!job) return fail(output, "Batch job submission failed: " + job.error().message);
+  const std::string id = std::to_string(*job->status.job_id);
+  output.out << (request.options.is_parsable ? id : "Submitted batch job " + id) << "\n";
+  output.out.flush();
+  return read.waits ? wait_for_end(session, *job, output) : kExitOk;
+}
+
+}  // namespace
+
+int run_sbatch(std::span<const std::string> arguments, const WithCluster& with_cluster,
+               Output output) {
+  const slurm::Now now = local_time(kube::SystemClock{}.wall());
+  const auto read = read_arguments(arguments, now);
+  // SOURCE: sbatch ends with 255 if an option's value makes no sense.
+  constexpr int kBadOption = 255;
+  if (!read) return fail(output, read.error().message, kBadOption);
+  base::Result<SubmitRequest> request = read_submit(read->arguments, now);
+  if (!request) return fail(output, request.error().message);
+  for (const std::string& warning : request->options.warnings) {
+    output.err << "sbatch: warning: " << warning << "\n";
+  }
+  set_name(*request, *read);
+  request->options.working_directory = working_directory(request->options.working_directory);
+  return with_cluster(
+      [&](const Session& session) { return submit(session, *request, *read, output); });
+}
+
+}  // namespace cli
