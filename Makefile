@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -75,6 +75,9 @@ campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 S
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-simulation
 	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) --threads $(JOBS) --findings-to $(BUILD)/findings
+
+sessions: build  ## play the sessions that were recorded with Slurm, and compare (NAMES="batch_env srun_steps"; root or sudo)
+	@tools/as-root env KUBEGANG_BUILD=$(abspath $(BUILD)) e2e/sessions/compare $(NAMES)
 
 soak: deps  ## real processes, freezes and kills on the devcluster for an hour (root; SOAK_MINUTES=60 SOAK_SEED=1)
 	@cmake --preset release >/dev/null
