@@ -47,6 +47,8 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
 }
 
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
+  // By a clock that cannot be trusted it may be hours.
+  if (!scheduler.ends_by_time()) return;
   const auto life = life_before_ready(job, now);
   const auto view = life ? scheduler.view(job.id) : std::nullopt;
   if (!view || life->ran() <= view->run_time) return;
@@ -54,6 +56,7 @@ void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, ba
 }
 
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
+  if (!scheduler.ends_by_time()) return;
   const auto life = life_before_ready(job, now);
   if (!life) return;
   job.wanted().start_time = life->began;

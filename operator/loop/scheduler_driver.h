@@ -29,6 +29,7 @@ class SchedulerDriver {
   // The wall clock cannot be trusted: from now on no job is told of that would end because time has
   // passed. Before anything is told.
   void end_nothing_by_time() { ends_by_time_ = false; }
+  bool ends_by_time() const { return ends_by_time_; }
 
   void tell(const sched::Event& event);
   // A pass, if one is due.
