@@ -209,6 +209,7 @@ class Ledger final : public ProgramObserver {
   void sample_idle();
 
   bool is_settled(const Node& node, const Program& program) const;
+  bool may_await_init(const Program& program) const;
   bool is_ending(const Program& program) const;
   bool is_excused(const Node& node) const;
   bool obeys(const Node& node) const;
@@ -251,9 +252,11 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
   std::map<std::string, Overlaps> overlaps_;             // by node
   std::map<std::pair<std::string, bool>, Closed> closed_;  // by node and whether by a taint
+  std::map<std::string, Time> cordoned_until_;             // by node; Time::max(): it still is
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
   bool operator_is_well_ = false;  // at the present sample
+  Time last_start_at_{0};          // of any job
   std::set<std::string> ended_by_user_, deleted_by_user_;
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;

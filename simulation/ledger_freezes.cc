@@ -66,7 +66,7 @@ void Ledger::sample_overlaps(Node& node) {
   std::vector<const Program*> running;
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
-    if (is_unsliced(program.job_uid, program.start)) continue;
+    if (is_unsliced(program.job_uid, program.start) || may_await_init(program)) continue;
     // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
     if (kernel.is_asked_frozen(uid)) {
       ++tally_.looked["overlap of a task that does not freeze"];
@@ -254,6 +254,14 @@ bool Ledger::is_settled(const Node& node, const Program& program) const {
   if (!program.running || !program.started_wall) return false;
   const base::Instant began{std::chrono::floor<seconds>(*program.started_wall)};
   return node.machine->clock.wall() > began + seconds{1} + kSettle + milliseconds{500};
+}
+
+// Returns true if the gang of the program may have an init container to finish: no pod of such a
+// gang is frozen, since its init containers may wait for each other.
+bool Ledger::may_await_init(const Program& program) const {
+  const auto job = jobs_.find(program.job_uid);
+  return program.init > base::Duration{0} && job != jobs_.end() &&
+         job->second.ready_at == kNoTime;
 }
 
 // Returns true if the pod is about to go for any reason that is stored. Such a pod is thawed

@@ -109,6 +109,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 
 // A new start is stored: what is known of the one before counts no more.
 void Ledger::on_start(JobFacts& facts) {
+  last_start_at_ = now_;
   check_done_again(facts);
   check_placement(facts);
   facts.succeeded.clear();

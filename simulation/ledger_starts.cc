@@ -30,6 +30,7 @@ bool waits(const kube::Job& job) {
 void Ledger::node_closes(const std::string& node, bool taint, bool closed) {
   closed_.erase({node, taint});
   if (closed) closed_[{node, taint}] = {.taint = taint};
+  if (!taint) cordoned_until_[node] = closed ? Time::max() : now_;
 }
 
 // A start that is new is on nodes that its template allows, and none of them was closed to it when
@@ -70,8 +71,10 @@ void Ledger::sample_idle() {
     some_wait = some_wait || waits(facts.job);
     some_have_nodes = some_have_nodes || facts.job.status.allocation || facts.job.status.ending;
   }
+  // A start that is undone at once is seen by no sample.
+  const bool some_started = last_start_at_ > now_ - kSample;
   const bool idle = operator_is_well_ && now_ >= faults_until_ && closed_.empty() && some_wait &&
-                    !some_have_nodes;
+                    !some_have_nodes && !some_started;
   if (idle) ++tally_.looked["idle"];
   const Time since = streak("idle", idle);
   if (since > kIdleMax) {

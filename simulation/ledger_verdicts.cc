@@ -36,7 +36,7 @@ Ledger::StartFacts& Ledger::facts_of(const Program& program) {
 // * failed: a program ended with another code than 0, or was killed
 // * lost: its machine went off, its pod object was deleted by force or before its program had
 //   ended, or its Node was deleted. A kubelet that is cut off is no loss: Kubernetes gives nothing
-//   up for it (architecture.md 3).
+//   up for it (architecture.md 3). So is a gang whose next pods were kept off a cordoned node.
 // * refused: kubelet did not take a pod, or the start took longer than it may
 Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
@@ -44,6 +44,10 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   for (const std::string& node : nodes_of(facts.allocation)) {
     const auto gone = gone_until_.find(node);
     if (gone != gone_until_.end() && facts.start_at < gone->second) happened.lost = true;
+    const auto cordoned = cordoned_until_.find(node);
+    const bool was_cordoned =
+        cordoned != cordoned_until_.end() && facts.start_at < cordoned->second;
+    if (facts.job.spec.completions && was_cordoned) happened.lost = true;
   }
   const auto timeout = facts.job.spec.lifecycle.start_timeout;
   if (timeout && facts.ready_at == kNoTime && now_ + kSample >= facts.start_at + *timeout) {
