@@ -102,13 +102,13 @@ void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
 // none. If the pass may end early, all that it may try are needed, since one of the last may be the
 // one that can start.
 bool BackfillPass::fetch() {
-  constexpr int kAtOnce = 4096;
   Plan& plan = *plan_;
   if (plan.has_all) return false;
   const bool as_recorded = cluster_.parameters().as_recorded;
   const bool ends_early = may_end_early();
-  int left = kAtOnce;
-  if (ends_early) left = std::max(1, cluster_.parameters().backfill.max_job_test - plan.tried);
+  // As many as it has passed at least, so that few walks are made over those.
+  int left = std::max({1, cluster_.parameters().backfill.max_job_test - plan.tried,
+                       static_cast<int>(plan.passed.size())});
   const std::size_t before = plan.records.size();
   plan.startable.reset();
   plan.has_all = true;
