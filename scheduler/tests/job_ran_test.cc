@@ -124,6 +124,26 @@ TEST(JobRanEarly, CountsForAJobThatIsNotReady) {
   EXPECT_EQ(driver.view(1).suspend_time, seconds(0));
 }
 
+// Init containers ran for 30 s of its 100 s before it was ready, at 10: it ends at 80.
+TEST(JobRanEarly, CountsForTheTimeLimitOnceTheJobIsReady) {
+  const std::vector<NodeSpec> one = nodes("n", 1, 1);
+  Driver driver{gang_linear({partition("p", one)}), one};
+  driver.ready_after.reset();
+  JobRequest limited = job(1, 1);
+  limited.time_limit = seconds(100);
+  driver.step(at(0), Submit{limited});
+  driver.run_until(at(10));
+  EXPECT_EQ(driver.view(1).time_limit, seconds(100));
+  driver.step(at(10), JobRan{JobId{1}, seconds(30)});
+  driver.step(at(10), JobReady{JobId{1}});
+  driver.run_until(at(20));
+  EXPECT_EQ(driver.view(1).run_time, seconds(40));
+  driver.run_until(at(79));
+  EXPECT_FALSE(timed_out(driver, 1));
+  driver.run_until(at(81));
+  EXPECT_TRUE(timed_out(driver, 1));
+}
+
 // Its user suspends a job before it is ready. Suspended time is time since the start, and that is
 // when it is ready.
 TEST(JobRanEarly, SuspendedTimeCountsFromReadinessOn) {

@@ -263,6 +263,18 @@ TEST_F(PriorityTest, TimeInSuspensionIsNotCharged) {
   EXPECT_EQ(sum, 8 * 100 * 1000);
 }
 
+// Init containers work for a minute, and the start is undone: it does not count, but the time does.
+// Otherwise nothing that is done there would cost anything.
+TEST_F(PriorityTest, WhatRanOfAStartThatIsUndoneIsCharged) {
+  c_.cluster.priority.decay_half_life = base::Duration{0};
+  driver().ready_after.reset();
+  driver().step(at(0), Submit{of("ada", 1, 1)});
+  driver().run_until(at(0));
+  driver().step(at(60), JobRan{JobId{1}, seconds(60)});
+  driver().step(at(60), StartRefused{.job = JobId{1}, .hold = true});
+  EXPECT_EQ(driver().scheduler().usage().users.at(0).used.billed, 4 * 60 * 1000);
+}
+
 // UsageFactor: what a QOS makes cheaper, or free.
 TEST_F(PriorityTest, AQosMayMakeUsageCheaper) {
   c_.qos = {QosConfig{.name = "half", .usage_factor_milli = 500}};
