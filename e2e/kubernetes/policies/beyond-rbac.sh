@@ -126,8 +126,7 @@ deny "which controls it from then on" "$forger" controlled_by anna others "$(as_
 allow "a Job of the batch group may control it" controlled_by anna others "$(as_json batch/v1 "$controller")" --dry-run=server
 allow "anna labels a pod of her job" as anna label pod one-1 -n team-a note=x
 allow "a reference changes otherwise, as the garbage collector does" controlled_by anna one-1 "$(as_json kubegang.io/v1alpha1 "$controller, \"blockOwnerDeletion\": false")"
-allow "and goes" controlled_by anna one-1 null
-deny "and does not come back" "$forger" controlled_by anna one-1 "$(as_json kubegang.io/v1alpha1 "$controller")"
+deny "and does not go, which would take the pod out of its turns" "a job's pod keeps its Job as its controller" controlled_by anna one-1 null
 
 # kubegang-operator-services and -jobs
 deny "a Service with an address" "only headless Services" with_token "$operator" create -f <(service a 'type: ClusterIP')
