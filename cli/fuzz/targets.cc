@@ -23,9 +23,10 @@
 namespace cli {
 namespace {
 
-// Every refusal has the code of a wrong input and a sentence.
+// Every refusal has a sentence and the code of a wrong input, or that of a key which does not exist.
 void check_message(const base::Error& error) {
-  CHECK(error.code == base::Code::kInvalidArgument, error.message);
+  CHECK(error.code == base::Code::kInvalidArgument || error.code == base::Code::kNotFound,
+        error.message);
   CHECK(!error.message.empty());
 }
 
