@@ -131,7 +131,7 @@ void say_how_to_look_inside(const Options& options) {
   std::fflush(stdout);
 }
 
-// What --apply and --first-job ask for, before anybody uses the cluster.
+// What --apply and --first-job ask for. REQUIRES: no operator runs, which would give numbers.
 base::Status prepare(devcluster::Devcluster& cluster, const Options& options) {
   if (!options.apply.empty()) {
     const auto objects = devcluster::read_manifests(options.apply);
@@ -148,6 +148,14 @@ base::Status prepare(devcluster::Devcluster& cluster, const Options& options) {
       .status();
 }
 
+// Starts the operator, unless users start it themselves, and waits until it leads.
+base::Status lead(devcluster::Devcluster& cluster, const Options& options) {
+  if (options.no_operator) return {};
+  const devcluster::OperatorSpec& spec = cluster.config().operator_spec;
+  const base::Status started = cluster.start_operator(spec);
+  return started.ok() ? cluster.wait_until_led(spec.name) : started;
+}
+
 // Until Ctrl-C. Programs that end are started again, as a DaemonSet and a Deployment would.
 int up(const Options& options, devcluster::Interrupts& interrupts) {
   // An error is told as a sentence and not as usage: the words are right, but a folder or a program
@@ -155,9 +163,13 @@ int up(const Options& options, devcluster::Interrupts& interrupts) {
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
   const kube::SystemClock clock;
+  config->with_operator = false;
   auto cluster = devcluster::Devcluster::start(clock, std::move(config).value());
   if (!cluster.ok()) return fail(cluster.error().message);
   if (const base::Status status = prepare(**cluster, options); !status.ok()) {
+    return fail(status.error().message);
+  }
+  if (const base::Status status = lead(**cluster, options); !status.ok()) {
     return fail(status.error().message);
   }
   std::printf("devcluster: %s, nodes %s, logs in %s/logs. Ctrl-C ends it.\n",
