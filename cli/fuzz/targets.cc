@@ -23,7 +23,7 @@
 namespace cli {
 namespace {
 
-// Every refusal has a sentence and the code of a wrong input, or that of a key which does not exist.
+// Every refusal has a sentence and the code of a wrong input, or of a key that does not exist.
 void check_message(const base::Error& error) {
   CHECK(error.code == base::Code::kInvalidArgument || error.code == base::Code::kNotFound,
         error.message);

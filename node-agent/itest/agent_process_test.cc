@@ -62,8 +62,8 @@ TEST_P(AgentProcessTest, LetsTwoGangsTakeTurnsAndReports) {
   EXPECT_TRUE(node_->server().writes_since(since).empty());
 }
 
-// A page would be read from etcd. Sixty pods of others are on the node, and the lists that the agent
-// asks for are counted.
+// A page would be read from etcd. Sixty pods of others are on the node, and the lists that the
+// agent asks for are counted.
 TEST_P(AgentProcessTest, ReadsThePodsOnceFromTheServersCache) {
   two_gangs();
   kube::Pod pod;
