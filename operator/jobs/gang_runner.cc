@@ -159,9 +159,10 @@ bool GangRunner::is_out_of_time(JobRecord& job) {
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;
   // A suspended job never times out.
   if (!view || !view->time_limit || view->ending || job.told_suspend) return false;
+  // No time passes while none of its containers runs.
   const base::Instant over = life->began + *view->time_limit;
-  if (parts_.now < over) {
-    parts_.jobs.set_timer(job, over);
+  if (life->ended < over) {
+    if (life->ended == parts_.now) parts_.jobs.set_timer(job, over);
     return false;
   }
   note_life_before_ready(job, scheduler_, parts_.now);
