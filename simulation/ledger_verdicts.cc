@@ -50,7 +50,9 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
     if (facts.job.spec.completions && was_cordoned) happened.lost = true;
   }
   const auto timeout = facts.job.spec.lifecycle.start_timeout;
-  if (timeout && facts.ready_at == kNoTime && now_ + kSample >= facts.start_at + *timeout) {
+  // A new leader knows the second in which the job was allocated.
+  const Time over = timeout ? facts.start_at + *timeout - std::chrono::seconds{1} : kNoTime;
+  if (facts.ready_at == kNoTime && now_ + kSample >= over) {
     happened.refused = true;
   }
   return happened;
