@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "api/wellknown.h"
 #include "e2e/devcluster/apply.h"
 #include "kube/api/time_format.h"
 #include "linux/cgroup_tree.h"
@@ -156,8 +157,11 @@ bool Cluster::has_ended(const std::string& name) {
 }
 
 // startTime is written at JobReady, when all pods have settled.
+// Or was, before it ended. A start that is undone has a start time, too, if a container of it ran.
 bool Cluster::is_ready(const std::string& name) {
-  return job(name).status.start_time.has_value();
+  const kube::JobStatus status = job(name).status;
+  const bool has_ended = status.state && kube::is_final(*status.state);
+  return status.start_time && (has_ended || kube::is_true(status.conditions, kube::kReady));
 }
 
 std::string Cluster::status_text(const std::string& name) {

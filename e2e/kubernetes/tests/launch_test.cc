@@ -266,16 +266,20 @@ TEST_F(LaunchRefusedByKubelet, OutOfCpuAndTheGangStartsElsewhere) {
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
 }
 
-TEST_F(LaunchRefusedByKubelet, OutOfMemoryAndTheGangStartsElsewhere) {
-  // It leaves less than the job's 4 x 64 MiB. The request is the pod's own and no container's:
-  // those of containers the operator counts itself, and would not even try the node.
+// Memory it counts, also that of a pod as a whole, which no container of it names.
+TEST_F(LaunchRefusedByKubelet, ANodeWithoutMemoryIsNotEvenTried) {
+  // It leaves less than the job's 4 x 64 MiB.
   const auto allocatable =
       kube::parse_quantity(get(node_path(1))["status"]["allocatable"].value("memory", ""));
   ASSERT_TRUE(allocatable.ok());
   const std::int64_t left = (allocatable->milli() - requested("memory")) / 1000;
   const json memory{{"memory", std::to_string(left - (100 << 20))}};
   ASSERT_NO_FATAL_FAILURE(run_big_pod({{"resources", {{"requests", memory}}}}, json::object()));
-  ASSERT_NO_FATAL_FAILURE(expect_pair_elsewhere("enough resource: memory"));
+  ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
+  ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));
+  const kube::Job pair = job("pair");
+  EXPECT_EQ(pair.status.allocation->hostlist, nodes(2, 3)) << status_text("pair");
+  EXPECT_EQ(pair.status.starts.value_or(0), 1) << status_text("pair");
   remove("/api/v1/namespaces/" + ns_ + "/pods/big");
 }
 
