@@ -380,11 +380,11 @@ TEST(HttpTransport, StreamRefusedAsTooManyEndsAfterItsRetryAfter) {
 // Two connections are idle when a call on one of them meets no answer. The other one leads to the
 // same server, and is not used again.
 TEST(HttpTransport, ATimeoutDropsTheIdleConnections) {
-  TestServer server;
   std::mutex mu;
   std::set<int> ports;
   std::atomic<int> here = 0;
   std::atomic<bool> end = false;
+  TestServer server;  // its threads use the others until it is gone
   server->Get("/", [&](const httplib::Request& request, httplib::Response&) {
     {
       const std::lock_guard lock{mu};
