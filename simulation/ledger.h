@@ -209,7 +209,7 @@ class Ledger final : public ProgramObserver {
   void sample_idle();
 
   bool is_settled(const Node& node, const Program& program) const;
-  bool may_await_init(const Program& program) const;
+  bool may_await_init(const Node& node, const Program& program) const;
   bool is_ending(const Program& program) const;
   bool is_excused(const Node& node) const;
   bool obeys(const Node& node) const;

@@ -37,7 +37,8 @@ bool is_known(const Node& node, const Program& program) {
 }  // namespace
 
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
-// that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn.
+// that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn. A
+// pod that ends runs beside others by right, and is not counted beyond the switch that thaws it.
 std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worker_began) const {
   const Kernel& kernel = node.machine->kernel;
   const auto& programs = node.kubelet->programs();
@@ -48,10 +49,10 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
     for (const auto& [other, on] : programs) {
       const Kernel::Cgroup* cgroup = kernel.find(other);
       if (!on.running || on.job_uid == program.job_uid || cgroup == nullptr) continue;
-      if (cgroup->request != agent::FreezeRequest::kThawed) continue;
+      if (cgroup->request != agent::FreezeRequest::kThawed || is_ending(on)) continue;
       const bool came_on = cgroup->was_frozen
                                ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                               : is_known(node, on) && is_settled(node, on) && !is_ending(on);
+                               : is_known(node, on) && is_settled(node, on);
       if (came_on) found.insert(uid);
     }
   }
@@ -66,7 +67,7 @@ void Ledger::sample_overlaps(Node& node) {
   std::vector<const Program*> running;
   for (const auto& [uid, program] : node.kubelet->programs()) {
     if (!is_settled(node, program) || is_ending(program) || kernel.stands(uid)) continue;
-    if (is_unsliced(program.job_uid, program.start) || may_await_init(program)) continue;
+    if (is_unsliced(program.job_uid, program.start) || may_await_init(node, program)) continue;
     // The agent has done its part. The kernel cannot stop the task, and no scheduler could.
     if (kernel.is_asked_frozen(uid)) {
       ++tally_.looked["overlap of a task that does not freeze"];
@@ -257,11 +258,18 @@ bool Ledger::is_settled(const Node& node, const Program& program) const {
 }
 
 // Returns true if the gang of the program may have an init container to finish: no pod of such a
-// gang is frozen, since its init containers may wait for each other.
-bool Ledger::may_await_init(const Program& program) const {
+// gang is frozen, since its init containers may wait for each other. When the gang is ready, its
+// turns begin with the timetable that lists it, which a leader has yet to write.
+bool Ledger::may_await_init(const Node& node, const Program& program) const {
   const auto job = jobs_.find(program.job_uid);
-  return program.init > base::Duration{0} && job != jobs_.end() &&
-         job->second.ready_at == kNoTime;
+  if (program.init == base::Duration{0} || job == jobs_.end()) return false;
+  if (job->second.ready_at == kNoTime) return true;
+  const auto table = tables_.find(node.machine->name);
+  const bool is_listed =
+      table != tables_.end() &&
+      std::any_of(table->second.spec.pods.begin(), table->second.spec.pods.end(),
+                  [&](const kube::TimetablePod& pod) { return pod.name == program.name; });
+  return !is_listed && !operator_is_well_;
 }
 
 // Returns true if the pod is about to go for any reason that is stored. Such a pod is thawed

@@ -32,6 +32,18 @@ std::string in_seconds(Time time) {
   return std::to_string(time / seconds{1}) + "s";
 }
 
+// Returns true if the stored job, which has init containers as planned, has one that never ends:
+// as planned, or because the peer that it waits for does not come. An edit has left it one pod, or
+// its peers have succeeded and do not run again.
+bool is_endless(const JobPlan& plan, const json& job) {
+  if (!plan.init_ends) return true;
+  if (plan.init_waits == Time{0}) return false;
+  const json status = job.value("status", json::object());
+  const json nodes = job["spec"].value("resources", json::object()).value("nodes", json::object());
+  return plan.completions > 0 ? !status.value("succeededIndexes", "").empty()
+                              : nodes.value("min", 1) == 1;
+}
+
 // Returns true if the Node is stored as ready.
 bool says_ready(const json& node) {
   const json none = json::array();
@@ -456,11 +468,12 @@ void World::let_go() {
     }
     const bool is_refused =
         job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition});
-    const bool is_endless =
+    const bool is_hopeless =
         now_ >= plan_.faults_end + kPatience &&
-        std::any_of(plan_.jobs.begin(), plan_.jobs.end(),
-                    [&](const JobPlan& one) { return one.name == name && !one.init_ends; });
-    if ((is_refused || is_endless) && !before.value("cancel", false)) {
+        std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [&](const JobPlan& one) {
+          return one.name == name && is_endless(one, job);
+        });
+    if ((is_refused || is_hopeless) && !before.value("cancel", false)) {
       ledger_.user_ends(name);
       ++tally_.faults[is_refused ? "user: cancel a refused job" : "user: cancel an endless job"];
       control["cancel"] = true;
