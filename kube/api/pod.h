@@ -105,7 +105,7 @@ struct Toleration {
   std::string value{};
   std::string effect{};  // "" = all effects
 
-  friend bool operator==(const Toleration&, const Toleration&) = default;
+  friend auto operator<=>(const Toleration&, const Toleration&) = default;
 };
 
 struct PodSpec {

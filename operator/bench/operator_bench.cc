@@ -1,12 +1,15 @@
 // The cost of the control loop beside jobs that wait: a new leader, an idle minute, the lives of 50
-// other jobs. CPU time of ControlLoop::step alone, in virtual time, against an API server that
-// answers at once; the writes are counted, since each costs its encoding and a request as well.
+// other jobs; and, last, jobs whose templates select nodes, on many nodes. CPU time of
+// ControlLoop::step alone, in virtual time, against an API server that answers at once; the writes
+// are counted, since each costs its encoding and a request as well.
 //
 //   build/bin/operator_bench [waiting jobs...]     default: 0 1000 5000 20000
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -35,6 +38,15 @@ double cpu_seconds() {
   return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
+// Of this process.
+double resident_mb() {
+  std::ifstream file{"/proc/self/statm"};
+  double size = 0;
+  double resident = 0;
+  file >> size >> resident;
+  return resident * static_cast<double>(::sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
 // Manifests are written as JSON and decoded as the informers do.
 template <typename T>
 T object_of(const json& value) {
@@ -55,33 +67,44 @@ std::string node_name(int i) {
 // all that wait do.
 class Bench {
  public:
-  Bench() {
-    for (int i = 0; i < kNodes; ++i) {
-      server_.put(object_of<kube::Node>(
-          {{"metadata",
-            {{"name", node_name(i)}, {"labels", {{"kubernetes.io/hostname", node_name(i)}}}}},
-           {"status",
-            {{"allocatable", {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}}},
-             {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}}));
-    }
+  explicit Bench(int nodes_count = kNodes) {
+    for (int i = 0; i < nodes_count; ++i) put_node(i, i % 3);
     server_.put(object_of<kube::SchedulerConfig>(
         {{"metadata", {{"name", "default"}}},
          {"spec", {{"select", {{"type", "Linear"}, {"memory", false}}}}}}));
     put_partition("narrow", node_name(0));
-    put_partition("wide", "n[1001-" + std::to_string(1000 + kNodes - 1) + "]");
+    put_partition("wide", "n[1001-" + std::to_string(1000 + nodes_count - 1) + "]");
     lead();
     put_job("blocks", "narrow");
     // Until "blocks" runs: from here on every other job of the narrow partition waits.
     run_for(seconds{10});
   }
 
-  void put_job(const std::string& name, const std::string& partition) {
-    const json pod{{"containers", {{{"name", "main"}, {"image", "busybox"}}}}};
+  // In a zone, with one more label.
+  void put_node(int i, int zone, const std::string& more = "x") {
+    server_.put(object_of<kube::Node>(
+        {{"metadata",
+          {{"name", node_name(i)},
+           {"labels",
+            {{"kubernetes.io/hostname", node_name(i)},
+             {"zone", "z" + std::to_string(zone)},
+             {"more", more}}}}},
+         {"status",
+          {{"allocatable", {{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}}},
+           {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}}));
+  }
+
+  // `zone`: the one that its template selects, and then it is held; "" = any, and it is not.
+  void put_job(const std::string& name, const std::string& partition,
+               const std::string& zone = "") {
+    json pod{{"containers", {{{"name", "main"}, {"image", "busybox"}}}}};
+    if (!zone.empty()) pod["nodeSelector"] = {{"zone", zone}};
     kube::Job job = object_of<kube::Job>(
         {{"metadata", {{"name", name}, {"namespace", "bench"}, {"generation", 1}}},
          {"spec",
           {{"partitions", {partition}},
            {"resources", {{"nodes", {{"min", 1}}}}},
+           {"control", {{"hold", !zone.empty()}}},
            {"template", {{"spec", pod}}}}}});
     job.metadata.uid = "uid-" + name;
     templates_.learn(job.metadata.uid, job.spec.pod_template);  // as the informer does
@@ -167,6 +190,22 @@ void measure(int waiting) {
   report("the twenty minutes after that", bench.run_for(minutes{20}), bench);
 }
 
+// 2,000 nodes in three zones, and jobs that select one of them.
+void measure_selectors(int waiting) {
+  constexpr int kManyNodes = 2'000;
+  std::printf("%d waiting jobs that select a third of %d nodes\n", waiting, kManyNodes);
+  Bench bench{kManyNodes};
+  (void)bench.server().take_counts();
+  const double before = resident_mb();
+  for (int i = 0; i < waiting; ++i) bench.put_job("waits-" + std::to_string(i), "wide", "z1");
+  report("they are submitted", bench.run_for(seconds{1}), bench);
+  std::printf("  %-34s %8.0f MB, %.0f MB before\n", "resident", resident_mb(), before);
+  bench.put_node(7, 7 % 3, "y");
+  report("a label that none selects", bench.run_for(seconds{1}), bench);
+  bench.put_node(7, 2);
+  report("a node that changes its zone", bench.run_for(seconds{1}), bench);
+}
+
 }  // namespace
 }  // namespace control
 
@@ -175,5 +214,6 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
   if (counts.empty()) counts = {0, 1000, 5000, 20'000};
   for (const int count : counts) control::measure(count);
+  control::measure_selectors(6'000);
   return 0;
 }

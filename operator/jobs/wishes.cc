@@ -73,13 +73,13 @@ void Wishes::judge(JobRecord& job) {
     // When the user made it, not when a leader saw it: an election must not cost a job its age.
     job.wanted().submit_time = job.object->metadata.creation_timestamp.value_or(parts_.now);
   }
-  const auto& facts = parts_.nodes.selector_facts();
   // Always translated in full, also if only a label has changed: what is legal depends on
   // partitions, QOS and nodes as well, and comparing the outcomes (below) is simpler than tracking
   // all causes.
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
-                    {parts_.policy.configuration(), parts_.nodes.capacity(), facts});
+                    {parts_.policy.configuration(), parts_.nodes.capacity(),
+                     parts_.nodes.unusable_for(*job.pod_template)});
   // 2. a change that is not allowed
   if (job.submitted) {
     auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
@@ -322,17 +322,26 @@ void Wishes::suspension_waits_no_more(JobRecord& job) {
 }
 
 void Wishes::judge_waiting() {
-  parts_.jobs.for_each_unfinished([this](JobRecord& job) {
-    if (job.is_final() || job.deleted) return;
-    // A job that runs already is not concerned by a change of what a partition or a QOS allows, but
-    // its next start is.
-    if (job.is_allocated()) {
-      job.judge_when_free = true;
-      return;
-    }
-    job.judge_again = true;
-    parts_.jobs.touch(job.uid);
+  parts_.jobs.for_each_unfinished([this](JobRecord& job) { judge_later(job); });
+}
+
+void Wishes::judge_classes(const std::set<NodeClasses::Names>& outdated) {
+  if (outdated.empty()) return;
+  parts_.jobs.for_each_unfinished([&](JobRecord& job) {
+    if (outdated.contains(job.request.unusable_nodes)) judge_later(job);
   });
+}
+
+// A job that runs already is not concerned by a change of what a partition, a QOS or a node allows,
+// but its next start is.
+void Wishes::judge_later(JobRecord& job) {
+  if (job.is_final() || job.deleted) return;
+  if (job.is_allocated()) {
+    job.judge_when_free = true;
+    return;
+  }
+  job.judge_again = true;
+  parts_.jobs.touch(job.uid);
 }
 
 void Wishes::answered(PodTried&& outcome) {

@@ -3,6 +3,7 @@
 // Accepted.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "operator/jobs/job_parts.h"
 #include "operator/jobs/pod_trials.h"
 #include "operator/loop/scheduler_driver.h"
+#include "operator/nodes/node_classes.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -23,7 +25,7 @@ class Wishes {
 
   // Tells the scheduler what changed. A job that is not legal, or has no number yet, is not
   // submitted; one that is not legal ends here if it is cancelled. REQUIRES: the job has not ended.
-  // Cost: the number of nodes, if it is judged.
+  // Cost: the number of nodes, if it is judged and is the first of its class (NodeClasses).
   void heed(JobRecord& job);
   // Nothing can be asked of a job that has ended; what cannot be taken back is said all the same.
   void heed_finished(JobRecord& job);
@@ -31,12 +33,15 @@ class Wishes {
   void refuse(JobRecord& job, const std::vector<std::string>& problems);
   // Says that the job is in the queue, and why the API server would refuse its pods.
   void show_accepted(JobRecord& job);
-  // Other nodes, capacities or partitions: all jobs that wait are judged again, and those that
-  // run when they are requeued. Cost: all jobs.
+  // Other capacities or policies: all jobs that wait are judged again, and those that run when they
+  // are requeued. Cost: all jobs.
   void judge_waiting();
+  // The same for the jobs whose request has one of these lists of nodes.
+  void judge_classes(const std::set<NodeClasses::Names>& outdated);
   void answered(PodTried&& outcome);
 
  private:
+  void judge_later(JobRecord& job);
   void judge(JobRecord& job);
   void submit(JobRecord& job, sched::JobRequest request);
   void end_refused(JobRecord& job);

@@ -70,6 +70,7 @@ void ControlLoop::count_nodes() {
   } else if (nodes_.count_unusable(policy_.configuration())) {
     counts_changed_ = true;
   }
+  wishes_.judge_classes(nodes_.take_outdated());
   // Nodes that need a timetable for one job alone (a user's suspension), and nodes whose timetable
   // was deleted by hand.
   timetables_.ensure(nodes_.take_asked(), slice, now_);

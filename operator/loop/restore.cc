@@ -124,10 +124,9 @@ NodesByName ControlLoop::nodes_by_name() const {
 // spec may have changed since.
 std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   const kube::JobStatus& status = job.wanted();
-  const auto& facts = nodes_.selector_facts();
-  JobVerdict verdict =
-      translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
-                    {policy_.configuration(), nodes_.capacity(), facts});
+  JobVerdict verdict = translate_job(
+      *job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
+      {policy_.configuration(), nodes_.capacity(), nodes_.unusable_for(*job.pod_template)});
   const bool allocated = status.allocation.has_value();
   // A job that was accepted keeps its place in the queue while its partition is away, since an
   // administrator may only be about to create it again.

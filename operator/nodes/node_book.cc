@@ -28,7 +28,7 @@ NodeBook::Change NodeBook::observe(const std::string& name,
   Record& record = nodes_[name];
   const std::shared_ptr<const kube::Node> before = std::exchange(record.node, std::move(node));
   changed_.insert(name);
-  facts_.reset();
+  classes_.observe(name, record.node);
   Change change{.lost = is_lost(name) != lost_before,
                 .cordoned = is_cordoned(name) != cordoned_before};
   if (before == nullptr || record.node == nullptr) {
@@ -37,7 +37,7 @@ NodeBook::Change NodeBook::observe(const std::string& name,
     change.selectable = before->metadata.labels != record.node->metadata.labels ||
                         !(lasting_taints(*before) == lasting_taints(*record.node));
   }
-  if (change.selectable) is_uncounted_ = selects_anew_ = true;
+  if (change.selectable) is_uncounted_ = true;
   return change;
 }
 
@@ -116,7 +116,7 @@ void NodeBook::observe_policy() {
   // The facts told of each node may depend on the policy (the memory reserve, whether it needs an
   // agent).
   for (const auto& [name, record] : nodes_) changed_.insert(name);
-  is_uncounted_ = selects_anew_ = true;
+  is_uncounted_ = is_policy_uncounted_ = true;
 }
 
 // 1. a node that is there is judged anew; the scheduler hears of it if its spec has changed
@@ -192,8 +192,6 @@ sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
 bool NodeBook::count(const sched::Configuration& configuration) {
   is_uncounted_ = false;
   problem_changed_.clear();
-  facts_.reset();
-  // Which nodes are in a partition decides which are among the facts.
   const auto before = std::exchange(capacity_, {});
   cpus_.clear();
   unusable_.clear();
@@ -219,7 +217,7 @@ bool NodeBook::count(const sched::Configuration& configuration) {
   }
   // Either way a waiting job may now fit that did not, or the other way round: the caller has all
   // of them judged again.
-  return std::exchange(selects_anew_, false) || capacity_ != before;
+  return std::exchange(is_policy_uncounted_, false) || capacity_ != before;
 }
 
 bool NodeBook::count_unusable(const sched::Configuration& configuration) {
@@ -271,18 +269,6 @@ const std::vector<kube::UnusableNodes>& NodeBook::unusable_in(const std::string&
 bool NodeBook::in_partition(const std::string& name) const {
   const Record* record = find(name);
   return record != nullptr && !record->places.empty();
-}
-
-const std::vector<NodeSelectorFacts>& NodeBook::selector_facts() const {
-  if (facts_) return *facts_;
-  facts_.emplace();
-  for (const auto& [name, record] : nodes_) {
-    if (record.node == nullptr || record.places.empty()) continue;
-    // Pointers into the objects that the records hold: valid until a node changes, which drops the
-    // facts.
-    facts_->push_back({name, &record.node->metadata.labels, &record.node->spec.taints});
-  }
-  return *facts_;
 }
 
 // A node needs a timetable if jobs may take turns there by the configuration, or if one job is to

@@ -20,6 +20,7 @@
 #include "kube/api/pod.h"
 #include "operator/loop/report.h"
 #include "operator/nodes/agent_pods.h"
+#include "operator/nodes/node_classes.h"
 #include "operator/nodes/turns.h"
 #include "operator/nodes/unusable_nodes.h"
 #include "operator/translate/config_acceptance.h"
@@ -77,8 +78,8 @@ class NodeBook {
   std::set<std::string> take_asked() { return std::exchange(asked_changed_, {}); }
   // Returns true if the capacity of partitions may have changed since the last count().
   bool is_uncounted() const { return is_uncounted_; }
-  // Returns whether jobs that wait have to be judged again: a partition holds more or less, or pods
-  // can use other nodes. Cost: all nodes of all partitions.
+  // Returns true if all jobs that wait must be judged again: a partition holds more or less, or the
+  // policy is another. Cost: all nodes of all partitions.
   bool count(const sched::Configuration& configuration);
   // Brings unusable_in() up to date, which alone changes when nodes stop or begin to take jobs.
   // Returns whether it did. Cost: the nodes that changed, and those of their partitions that take
@@ -91,9 +92,6 @@ class NodeBook {
   // Its nodes that take no new jobs; their number may be greater than that of the names.
   const std::vector<kube::UnusableNodes>& unusable_in(const std::string& partition) const;
   bool in_partition(const std::string& name) const;
-  // The nodes of all partitions. Valid until the next observe() or count(). Cost: all nodes, once
-  // after these.
-  const std::vector<NodeSelectorFacts>& selector_facts() const;
 
   // --- as of the last take_news() ---
   // A timetable is kept for it even if that lists no pod.
@@ -109,6 +107,10 @@ class NodeBook {
   const std::set<std::string>& asked_on(const std::string& name) const;
 
   // --- as seen last ---
+  NodeClasses::Names unusable_for(const TemplateFacts& pod_template) {
+    return classes_.unusable_for(pod_template);
+  }
+  std::set<NodeClasses::Names> take_outdated() { return classes_.take_outdated(); }
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
   bool knows(const std::string& name) const { return nodes_.contains(name); }
   std::vector<const kube::Node*> objects() const;
@@ -169,11 +171,11 @@ class NodeBook {
   Turns turns_;
   bool is_uncounted_ = false;
   std::set<std::string> problem_changed_;
-  bool selects_anew_ = false;  // waiting jobs have to be judged again
+  bool is_policy_uncounted_ = false;
   std::map<std::string, PartitionCapacity> capacity_;
-  std::map<std::string, std::int32_t> cpus_;                     // by partition
-  std::map<std::string, Unusable> unusable_;                     // by partition
-  mutable std::optional<std::vector<NodeSelectorFacts>> facts_;  // as they are, or nothing
+  std::map<std::string, std::int32_t> cpus_;  // by partition
+  std::map<std::string, Unusable> unusable_;  // by partition
+  NodeClasses classes_;
 };
 
 }  // namespace control

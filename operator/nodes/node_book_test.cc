@@ -129,10 +129,17 @@ TEST_F(NodeBookTest, CountsWhatPartitionsCanHold) {
   EXPECT_FALSE(book.in_partition("other"));
   EXPECT_FALSE(book.count(configuration)) << "nothing changed for jobs that wait";
 
-  // A label: the partition holds as much as before, but pods may use another node.
+  // A label: the partition holds as much as before, but some pods can use other nodes.
+  TemplateFacts ssd;
+  ssd.node_selector = {{"disk", "ssd"}};
+  const auto names = book.unusable_for(ssd);
   (void)book.observe("n1", ready_node("n1", {{"disk", "ssd"}}));
   (void)told();
-  EXPECT_TRUE(book.count(configuration));
+  EXPECT_TRUE(book.is_uncounted()) << "a partition may select it";
+  EXPECT_FALSE(book.count(configuration));
+  EXPECT_EQ(book.take_outdated(), std::set{names});
+  book.observe_policy();
+  EXPECT_TRUE(book.count(configuration)) << "limits may be others";
 }
 
 // A count looks at all nodes, and on a large cluster pods of others come and go a hundred times a

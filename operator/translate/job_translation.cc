@@ -335,26 +335,17 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
 }
 
 // PreferNoSchedule is a wish, which kube-scheduler weighs and we do not.
-// The nodes that the scheduler must not use for this template: their labels do not match its
-// nodeSelector, or it does not tolerate their taints.
-std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
-                                        std::span<const NodeSelectorFacts> nodes) {
-  std::vector<std::string> unusable;
-  for (const NodeSelectorFacts& node : nodes) {
-    const bool selected =
-        std::all_of(pod_template.node_selector.begin(), pod_template.node_selector.end(),
-                    [&](const auto& wanted) {
-                      const auto label = node.labels->find(wanted.first);
-                      return label != node.labels->end() && label->second == wanted.second;
-                    });
-    const bool tolerated =
-        std::all_of(node.taints->begin(), node.taints->end(), [&](const kube::Taint& taint) {
-          return taint.effect == "PreferNoSchedule" || is_state_taint(taint) ||
-                 tolerates(pod_template.tolerations, taint);
-        });
-    if (!selected || !tolerated) unusable.push_back(node.name);
-  }
-  return unusable;
+bool can_use(const kube::Labels& node_selector, const std::vector<kube::Toleration>& tolerations,
+             const kube::Node& node) {
+  const kube::Labels& labels = node.metadata.labels;
+  const bool selected = std::ranges::all_of(node_selector, [&](const auto& wanted) {
+    const auto label = labels.find(wanted.first);
+    return label != labels.end() && label->second == wanted.second;
+  });
+  return selected && std::ranges::all_of(node.spec.taints, [&](const kube::Taint& taint) {
+           return taint.effect == "PreferNoSchedule" || is_state_taint(taint) ||
+                  tolerates(tolerations, taint);
+         });
 }
 
 // Judges a job by everything that it depends on, and makes the scheduler's request of it:
@@ -400,10 +391,8 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
 
   // A template that asks for ephemeral storage needs nodes that have it, as with sbatch --tmp.
   request.tmp_disk = std::max(request.tmp_disk, mib_of(pod_template.disk));
-  // Nodes that its template cannot use count as excluded by the job, as with sbatch --exclude: to
-  // the scheduler there is no difference.
-  const auto unusable = unusable_nodes(pod_template, context.nodes);
-  request.excluded_nodes.insert(request.excluded_nodes.end(), unusable.begin(), unusable.end());
+  // Nodes that its template cannot use count as excluded by the job, as with sbatch --exclude.
+  request.unusable_nodes = context.unusable_nodes;
   verdict.request = std::move(request);
   return verdict;
 }

@@ -4,13 +4,14 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "api/job.h"
 #include "kube/api/node.h"
+#include "kube/api/pod.h"
 #include "operator/translate/template_check.h"
 #include "scheduler/model/config.h"
 #include "scheduler/model/job.h"
@@ -24,17 +25,11 @@ struct PartitionCapacity {
   friend bool operator==(const PartitionCapacity&, const PartitionCapacity&) = default;
 };
 
-// A node as far as a pod that names it cares (a template's nodeSelector and tolerations).
-struct NodeSelectorFacts {
-  std::string name;
-  const kube::Labels* labels = nullptr;
-  const std::vector<kube::Taint>* taints = nullptr;
-};
-
 struct JobContext {
   const sched::Configuration& configuration;
   const std::map<std::string, PartitionCapacity>& capacity;  // by partition name
-  std::span<const NodeSelectorFacts> nodes;
+  // The nodes that its template cannot use (NodeClasses).
+  std::shared_ptr<const std::vector<std::string>> unusable_nodes;
 };
 
 struct JobVerdict {
@@ -64,9 +59,9 @@ std::chrono::seconds longest_grace(const sched::Configuration& configuration);
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.
 bool is_state_taint(const kube::Taint& taint);
 
-// Nodes that the template's pods cannot use: labels that do not match its nodeSelector, taints that
-// it does not tolerate (but for those that stand for the node's state, which are the node's).
-std::vector<std::string> unusable_nodes(const TemplateFacts& pod_template,
-                                        std::span<const NodeSelectorFacts> nodes);
+// Returns true if the node's labels match the nodeSelector and all its taints are tolerated.
+// Taints that stand for the state of the node do not count, and neither does PreferNoSchedule.
+bool can_use(const kube::Labels& node_selector, const std::vector<kube::Toleration>& tolerations,
+             const kube::Node& node);
 
 }  // namespace control

@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::seconds;
+using testing::ElementsAre;
 
 // Partition batch (default) of five nodes of 8 CPUs, QOS high. Namespace team-a belongs to account
 // "ours" and may not use "theirs".
@@ -246,16 +247,22 @@ TEST(JobTranslation, TellsTheSchedulerWhatItsNodesMustBeLike) {
 TEST(JobTranslation, LeavesOutNodesThatTheTemplateCannotUse) {
   const kube::Labels fast{{"disk", "ssd"}};
   const kube::Labels slow{{"disk", "hdd"}};
-  const std::vector<kube::Taint> none;
-  const std::vector<kube::Taint> gpu{{.key = "gpu", .effect = "NoSchedule"}};
-  const std::vector<kube::Taint> soft{{.key = "x", .effect = "PreferNoSchedule"}};
-  const std::vector<NodeSelectorFacts> nodes{
-      {"n1", &fast, &none}, {"n2", &slow, &none}, {"n3", &fast, &gpu}, {"n4", &fast, &soft}};
-  TemplateFacts facts;
-  facts.node_selector = fast;
-  EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2", "n3"}));
-  facts.tolerations = {{.key = "gpu", .op = "Exists"}};
-  EXPECT_EQ(unusable_nodes(facts, nodes), (std::vector<std::string>{"n2"}));
+  const auto node = [](const kube::Labels& labels, std::vector<kube::Taint> taints) {
+    kube::Node made;
+    made.metadata.labels = labels;
+    made.spec.taints = std::move(taints);
+    return made;
+  };
+  const std::vector<kube::Node> nodes{node(fast, {}), node(slow, {}),
+                                      node(fast, {{.key = "gpu", .effect = "NoSchedule"}}),
+                                      node(fast, {{.key = "x", .effect = "PreferNoSchedule"}})};
+  const auto usable = [&](const std::vector<kube::Toleration>& tolerations) {
+    std::vector<bool> can;
+    for (const kube::Node& each : nodes) can.push_back(can_use(fast, tolerations, each));
+    return can;
+  };
+  EXPECT_THAT(usable({}), ElementsAre(true, false, false, true));
+  EXPECT_THAT(usable({{.key = "gpu", .op = "Exists"}}), ElementsAre(true, false, true, true));
 }
 
 // Goal: while a job has nodes exactly the same fields may change for the operator and for the CRD.

@@ -17,7 +17,8 @@ auto shape_part(const JobRequest& request) {
                   request.sockets_per_node, request.cores_per_socket, request.threads_per_core,
                   request.overcommit, request.use_min_nodes, request.memory, request.tmp_disk,
                   request.sharing, request.required_nodes, request.excluded_nodes,
-                  request.contiguous, request.constraint, request.qos, request.pod_per_task);
+                  request.unusable_nodes, request.contiguous, request.constraint, request.qos,
+                  request.pod_per_task);
 }
 
 bool start_alike(const JobRequest& a, const JobRequest& b) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -56,6 +57,9 @@ struct JobRequest {  // what a user asks for (1.5)
   Sharing sharing = Sharing::kAny;
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;
+  // More excluded nodes, in a list that jobs of one kind share; null if there are none. Requests
+  // are equal only if they share the list: comparing thousands of names costs more than it saves.
+  std::shared_ptr<const std::vector<std::string>> unusable_nodes;
   bool contiguous = false;
   std::string constraint;  // Slurm's grammar (4.2.3); validated with Constraint::parse
   std::optional<base::Duration> time_limit;  // nothing = the partition's default

@@ -141,7 +141,14 @@ auto base_part(const JobRequest& request) {
   return std::tie(request.tasks_per_node, request.tasks_per_core, request.cpus_per_task,
                   request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
                   request.threads_per_core, request.overcommit, request.memory, request.tmp_disk,
-                  request.required_nodes, request.excluded_nodes, request.constraint);
+                  request.required_nodes, request.excluded_nodes, request.unusable_nodes,
+                  request.constraint);
+}
+
+NodeSet excluded_by(const JobRequest& request, const Cluster& cluster) {
+  NodeSet excluded = cluster.named(request.excluded_nodes);
+  if (request.unusable_nodes != nullptr) excluded |= cluster.named(*request.unusable_nodes);
+  return excluded;
 }
 
 }  // namespace
@@ -161,7 +168,7 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
                .constraint = {},
                .memory = memory_demand(cluster_.parameters(), cluster_.partition(partition).config,
                                        job.request.memory),
-               .excluded = cluster_.named(job.request.excluded_nodes),
+               .excluded = excluded_by(job.request, cluster_),
                .nodes = {},
                .required = cluster_.named(job.request.required_nodes)};
   // Callers check it before they submit the job; an invalid one filters nothing.

@@ -147,6 +147,11 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
   if (std::find(excluded.begin(), excluded.end(), name) != excluded.end()) {
     find(start.job, name + " is excluded");
   }
+  const auto& unusable = book.request.unusable_nodes;
+  if (unusable != nullptr &&
+      std::find(unusable->begin(), unusable->end(), name) != unusable->end()) {
+    find(start.job, name + " is excluded, in a shared list");
+  }
   if (book.avoids_on(name, now)) find(start.job, name + " has refused it a moment ago");
   if (!CoreSet::first(spec.cores()).contains(use.cores)) find(start.job, name + ": no such cores");
   if (use.cpus < 1 || use.cpus > spec.cpus) find(start.job, name + ": CPUs");
@@ -299,8 +304,8 @@ void Watch::check_resources(JobId id, base::Instant now) {
   // A shape for which counting empty nodes is the whole truth: nothing else can be in its way.
   const bool plain = request.constraint.empty() && !request.contiguous &&
                      request.required_nodes.empty() && request.excluded_nodes.empty() &&
-                     request.partitions.size() == 1 && request.cpus_per_task == 1 &&
-                     !request.tasks_per_node &&
+                     request.unusable_nodes == nullptr && request.partitions.size() == 1 &&
+                     request.cpus_per_task == 1 && !request.tasks_per_node &&
                      std::holds_alternative<std::monostate>(request.memory) &&
                      request.tasks.value_or(0) <= request.min_nodes;
   if (!plain) return;

@@ -107,6 +107,7 @@ class ChangingNodes {
     request.cpus_per_task = 1 + static_cast<int>(prng_.below(4));
     request.tmp_disk = MemoryMiB{100 * static_cast<std::int64_t>(prng_.below(3))};
     if (prng_.below(3) == 0) request.excluded_nodes = {nodes_[prng_.below(kNodes)].name};
+    if (prng_.below(4) == 0) request.unusable_nodes = unusable_[prng_.below(2)];
     if (prng_.below(2) == 0) {
       request.memory = MemoryPerNode{MemoryMiB{1000 * static_cast<std::int64_t>(prng_.below(8))}};
     }
@@ -155,6 +156,11 @@ class ChangingNodes {
   base::Prng prng_;
   Configuration configuration_;
   std::vector<NodeSpec> nodes_;
+  using Names = std::vector<std::string>;
+  // Lists that jobs share, one of them with a node that does not exist.
+  const std::vector<std::shared_ptr<const Names>> unusable_ = {
+      std::make_shared<const Names>(Names{"n0", "n3"}),
+      std::make_shared<const Names>(Names{"n1", "gone"})};
   Scheduler kept_{{.told_timing = true}};
   Scheduler anew_{{.told_timing = true}};
   base::Instant now_{};
