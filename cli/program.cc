@@ -38,6 +38,7 @@ struct Commands {
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   ImportOptions import;
+  bool explain_json = false;
   bool as_yaml = false;  // the JSON that the command writes
   // Uses the session; empty if no cluster is needed.
   std::function<int(const Session&, Output)> on_cluster;
@@ -149,9 +150,10 @@ void add_explain(CLI::App& app, Commands& commands) {
   command.add_option("JOB", commands.jobs, "name or job ID; job/NAME: a Job of the batch group")
       ->required()
       ->expected(1);
+  add_json(command, commands.explain_json, commands.as_yaml);
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
-      return run_explain(session, commands.jobs.front(), output);
+      return run_explain(session, commands.jobs.front(), commands.explain_json, output);
     };
   });
 }

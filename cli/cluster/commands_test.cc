@@ -375,6 +375,51 @@ TEST_F(ClusterCommands, QueueAsJson) {
   EXPECT_EQ(json["jobs"][0]["reason"], nullptr);
 }
 
+// A running job: with whom it takes turns, its part of them and its next one. 40 s after the begin
+// of its turn of 30 s `first` stands still for 20 s more. A user who may read one namespace only
+// learns that the other job is of another.
+TEST_F(ClusterCommands, ExplainSaysWithWhomAJobTakesTurns) {
+  add_two_gangs();
+  clock_.advance(seconds{40});
+  EXPECT_THAT(run({"explain", "-n", "team-a", "first"}).out,
+              HasSubstr("Turns       1 of 2, 30s each; it runs again at " +
+                        kube::format_time(now() + seconds{20}) +
+                        "\nShares with team-b/second (2) on n[12-13]\n"));
+  EXPECT_THAT(run({"explain", "-n", "team-b", "second"}).out,
+              HasSubstr("30s each; it stands still at " + kube::format_time(now() + seconds{20}) +
+                        "\nShares with team-a/first (1) on n[12-13]\n"));
+  const auto json =
+      nlohmann::json::parse(run({"explain", "-n", "team-a", "first", "-o", "json"}).out);
+  EXPECT_EQ(json["state"], "S");
+  EXPECT_EQ(json["runSeconds"], 70.0);
+  const double next = static_cast<double>(base::micros_since_epoch(now() + seconds{20})) / 1e6;
+  EXPECT_EQ(json["turns"],
+            (nlohmann::json{{"sliceSeconds", 30.0}, {"own", 1}, {"all", 2}, {"nextChange", next}}));
+  EXPECT_EQ(json["sharesWith"], nlohmann::json::parse(R"([{"jobID": 2, "name": "second",
+            "namespace": "team-b", "hostlist": "n[12-13]"}])"));
+  EXPECT_EQ(json["lines"][0], (nlohmann::json{{"label", "Job"}, {"text", "team-a/first (1)"}}));
+  EXPECT_THAT(run({"explain", "-n", "team-a", "first", "-o", "yaml"}).out, HasSubstr("state: S\n"));
+  server_.fail_next("list", "jobs", 403);
+  EXPECT_THAT(run({"explain", "-n", "team-a", "first"}).out,
+              HasSubstr("Shares with a job of namespace team-b on n[12-13]\n"));
+}
+
+// Alone on its nodes, or beside a job that runs in the same turns, a job shares none.
+TEST_F(ClusterCommands, ExplainSaysNothingOfTurnsIfThereAreNone) {
+  add_two_gangs();
+  for (const char* name : {"n12", "n13"}) {
+    kube::NodeTimetable timetable = *client_.get<kube::NodeTimetable>({"", name});
+    timetable.spec.timetable.cycle = {{0, 1}};
+    ASSERT_TRUE(client_.update(timetable).ok());
+  }
+  const std::string out = run({"explain", "-n", "team-a", "first"}).out;
+  EXPECT_EQ(out.find("Turns"), std::string::npos) << out;
+  EXPECT_EQ(out.find("Shares"), std::string::npos) << out;
+  EXPECT_EQ(
+      nlohmann::json::parse(run({"explain", "-n", "team-a", "first", "-o", "json"}).out)["turns"],
+      nullptr);
+}
+
 // The first question of most commands is about jobs, and a cluster without our CRDs answers with a
 // page for browsers. What the cluster has, but not this object of it, is told as it was.
 TEST_F(ClusterCommands, AClusterWithoutKubegangIsToldAsOne) {

@@ -1,17 +1,49 @@
 #include "cli/cluster/explain.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <vector>
 
+#include "api/partition.h"
+#include "cli/cluster/job_time.h"
 #include "cli/cluster/outlook.h"
 #include "cli/cluster/read.h"
+#include "kube/api/event.h"
 #include "kube/api/time_format.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 
 namespace cli {
 namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What an explanation is made of. `moment` and `turns` are of the instant `now`, for which all of
+// it holds.
+struct Facts {
+  kube::Job job;
+  std::vector<kube::Partition> partitions;  // those of the job that may be read
+  std::vector<kube::Job> others;            // that it may wait for, or take turns with
+  std::vector<kube::Event> events;          // of the job, the oldest first
+  base::Instant now{};
+  JobMoment moment;
+  std::optional<SharedTurns> turns;
+};
+
+// The job of this UID; null if it may not be read or is gone.
+const kube::Job* find_uid(const std::vector<kube::Job>& jobs, const std::string& uid) {
+  const auto found =
+      std::ranges::find_if(jobs, [&](const kube::Job& job) { return job.metadata.uid == uid; });
+  return found == jobs.end() ? nullptr : &*found;
+}
+
+// "default/big (7)", the number once an operator has given it one.
+std::string name_of(const kube::Job& job) {
+  return job.metadata.ns + "/" + job.metadata.name +
+         (job.status.job_id ? " (" + std::to_string(*job.status.job_id) + ")" : "");
+}
 
 // Returns "Label       text", the text broken at blanks so that no line is longer than the terminal
 // is wide and later lines stand below the text. Without a terminal nothing is broken: a program
@@ -122,24 +154,34 @@ void add_details(Lines& out, const kube::JobStatus& status,
   }
 }
 
-}  // namespace
+// The job's part of the cycle, and the jobs that have the rest of it.
+void add_turns(Lines& out, const Facts& facts) {
+  const SharedTurns& turns = *facts.turns;
+  std::string text = std::to_string(turns.own) + " of " + std::to_string(turns.all) + ", " +
+                     kube::format_duration(turns.slice) + " each";
+  if (turns.next_change) {
+    text += facts.moment.code == "S" ? "; it runs again at " : "; it stands still at ";
+    text += kube::format_time(*turns.next_change);
+  }
+  add(out, "Turns", text);
+  for (const auto& [uid, other] : turns.with) {
+    const kube::Job* job = find_uid(facts.others, uid);
+    add(out, "Shares with",
+        (job == nullptr ? "a job of namespace " + other.ns : name_of(*job)) + " on " +
+            slurm::compress_hostlist(other.nodes));
+  }
+}
 
 // In the order in which a person asks: which job, what does it do, where, why not, since when, and
 // at last the conditions and events for those who look closer. Lines without a value are left out.
-// `now` is the instant for which turns and run time are worked out; the caller reads the clock
-// once, so all lines agree.
 // For example "State  Running, suspended now" is a job whose turn is over at this instant; the
 // status was written during one of its turns.
-std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
-                        const std::vector<kube::Partition>& partitions,
-                        const std::vector<kube::Job>& all, const std::vector<kube::Event>& events,
-                        base::Instant now, std::optional<std::size_t> columns) {
-  const JobMoment moment = job_moment(job, timetable_of, now);
+Lines explanation(const Facts& facts) {
+  const kube::Job& job = facts.job;
+  const JobMoment& moment = facts.moment;
   const kube::JobStatus& status = job.status;
   Lines out;
-  add(out, "Job",
-      job.metadata.ns + "/" + job.metadata.name +
-          (status.job_id ? " (" + std::to_string(*status.job_id) + ")" : "") + of_batch_job(job));
+  add(out, "Job", name_of(job) + of_batch_job(job));
   add(out, "State", state_text(status, moment));
   add(out, "Partition", status.partition);
   if (status.allocation) {
@@ -149,6 +191,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
     const auto limit = status.time_limit ? status.time_limit : job.spec.schedule.time_limit;
     if (limit) add(out, "Time limit", slurm::format_run_time(*limit));
   }
+  if (facts.turns) add_turns(out, facts);
   add(out, "Account", job.spec.schedule.account.value_or(""));
   add(out, "QOS", job.spec.schedule.qos.value_or(""));
   if (const auto progress = progress_of(job)) {
@@ -161,7 +204,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
   const bool has_ended = status.state && kube::is_final(*status.state);
-  for (const kube::Partition& partition : partitions) {
+  for (const kube::Partition& partition : facts.partitions) {
     if (!has_ended) add_unusable(out, job, partition);
   }
   if (status.held) add(out, "Held", status.held->reason + "; kubectl gang release ends that");
@@ -173,7 +216,7 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   if (!status.allocation) {
     add(out, "Eligible", instant(status.eligible_time));
     if (status.retry) add(out, "Not before", instant(status.retry->at));
-    for (const auto& [label, sentence] : outlook(job, all, partitions, now)) {
+    for (const auto& [label, sentence] : outlook(job, facts.others, facts.partitions, facts.now)) {
       add(out, label, sentence);
     }
   }
@@ -186,22 +229,73 @@ std::string explanation(const kube::Job& job, const TimetableOf& timetable_of,
   }
   if (status.ending) add(out, "Ending", ending_text(*status.ending));
   if (status.exit_code) add(out, "Exit code", std::to_string(*status.exit_code));
-  add_details(out, status, events);
-  std::string text;
-  for (const auto& [label, line] : out) text += paragraph(label, line, columns);
-  return text;
+  add_details(out, status, facts.events);
+  return out;
 }
 
-namespace {
+Json word_or_null(const std::string& text) {
+  return text.empty() ? Json(nullptr) : Json(text);
+}
 
-// The jobs that a waiting job may wait for: those of all namespaces, or of its own if the user may
-// not read the others. None for a job that has nodes or has ended, which saves the largest request.
-// An outlook without the jobs of others is better than none, and the sentence says what is missing.
-base::Result<std::vector<kube::Job>> read_others(const Session& session, const kube::Job& job,
-                                                 Output output) {
-  if (job.status.allocation || (job.status.state && kube::is_final(*job.status.state))) {
-    return std::vector<kube::Job>{};
+double in_seconds(base::Duration duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+
+Json instant_or_null(const std::optional<base::Instant>& at) {
+  return at ? Json(in_seconds(at->time_since_epoch())) : Json(nullptr);
+}
+
+// Times and durations are as in `queue -o json`. `lines` is what a person reads, for what has no
+// field of its own.
+std::string explanation_json(const Facts& facts) {
+  const kube::JobStatus& status = facts.job.status;
+  Json turns = nullptr;
+  Json others = Json::array();
+  if (facts.turns) {
+    turns = {{"sliceSeconds", in_seconds(facts.turns->slice)},
+             {"own", facts.turns->own},
+             {"all", facts.turns->all},
+             {"nextChange", instant_or_null(facts.turns->next_change)}};
+    for (const auto& [uid, other] : facts.turns->with) {
+      const kube::Job* job = find_uid(facts.others, uid);
+      const bool has_number = job != nullptr && job->status.job_id.has_value();
+      others.push_back({{"jobID", has_number ? Json(*job->status.job_id) : Json(nullptr)},
+                        {"name", job == nullptr ? Json(nullptr) : Json(job->metadata.name)},
+                        {"namespace", other.ns},
+                        {"hostlist", slurm::compress_hostlist(other.nodes)}});
+    }
   }
+  Json lines = Json::array();
+  for (const auto& [label, text] : explanation(facts)) {
+    lines.push_back({{"label", label}, {"text", text}});
+  }
+  const Json all = {
+      {"asOf", in_seconds(facts.now.time_since_epoch())},
+      {"jobID", status.job_id ? Json(*status.job_id) : Json(nullptr)},
+      {"partition", word_or_null(status.partition)},
+      {"name", facts.job.metadata.name},
+      {"batchJob", word_or_null(batch_job_of(facts.job))},
+      {"namespace", facts.job.metadata.ns},
+      {"state", facts.moment.code},
+      {"runSeconds", in_seconds(facts.moment.run_time)},
+      {"hostlist", status.allocation ? Json(status.allocation->hostlist) : Json(nullptr)},
+      {"reason", word_or_null(status.reason)},
+      {"message", word_or_null(status.message)},
+      {"turns", turns},
+      {"sharesWith", others},
+      {"lines", lines}};
+  return all.dump(2) + "\n";
+}
+
+// The jobs that a waiting job may wait for, or that a running one takes turns with: those of all
+// namespaces, or of its own if the user may not read the others. None for any other job, which
+// saves the largest request. An outlook without the jobs of others is better than none, and the
+// sentence says what is missing.
+base::Result<std::vector<kube::Job>> read_others(const Session& session, const Facts& facts,
+                                                 Output output) {
+  const kube::JobStatus& status = facts.job.status;
+  const bool waits = !status.allocation && !(status.state && kube::is_final(*status.state));
+  if (!waits && !facts.turns) return std::vector<kube::Job>{};
   auto all = list_all<kube::Job>(session, "", output);
   if (all || all.error().code != base::Code::kPermissionDenied) return all;
   output.err << "kubectl-gang explain: jobs of other namespaces may not be read, so they are not "
@@ -233,34 +327,43 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
 
 }  // namespace
 
-// Reads everything about one job: the job, its partitions, its events, other jobs if it waits, and
-// the timetables of its nodes. Whatever the user has no right to is left out with a sentence, or,
-// for partitions, without: the rest is still worth showing. The text is made before the status of
-// the timetables is looked at: only then all of them have been read.
-// Requests: the job, one for each partition, the events, all jobs if it waits, and, if it runs,
-// timetables of its nodes until one lists it.
-int run_explain(const Session& session, const std::string& name, Output output) {
+// Reads everything about one job: the job, its partitions, its events, the timetables of its nodes,
+// and other jobs if it waits or takes turns. Whatever the user has no right to is left out with a
+// sentence, or, for partitions, without: the rest is still worth showing.
+// Requests: the job, one for each partition, the events, all jobs if it waits or takes turns, and,
+// if it runs, timetables of its nodes until one lists it, or of all if it takes turns.
+// The clock is read once, so all lines agree.
+int run_explain(const Session& session, const std::string& name, bool as_json, Output output) {
   const auto fail = [&](const base::Error& error) {
     output.err << "kubectl-gang explain: " << error.message << "\n";
     return kExitFailed;
   };
-  const base::Result<kube::Job> job = find_job(session, name, output);
+  base::Result<kube::Job> job = find_job(session, name, output);
   if (!job) return fail(job.error());
-  std::vector<kube::Partition> partitions;
-  for (const std::string& partition_name : partitions_of(*job)) {
+  Facts facts{.job = std::move(*job)};
+  for (const std::string& partition_name : partitions_of(facts.job)) {
     // Without the right to read it the rest is still worth showing.
     auto partition = session.client.get<kube::Partition>({"", partition_name});
-    if (partition) partitions.push_back(std::move(*partition));
+    if (partition) facts.partitions.push_back(std::move(*partition));
   }
-  const base::Result<std::vector<kube::Event>> events = read_events(session, *job, output);
+  base::Result<std::vector<kube::Event>> events = read_events(session, facts.job, output);
   if (!events) return fail(events.error());
-  const auto all = read_others(session, *job, output);
-  if (!all) return fail(all.error());
+  facts.events = std::move(*events);
   TimetableReader timetables{session, output};
-  const std::string text = explanation(*job, timetables.lookup(), partitions, *all, *events,
-                                       session.clock.wall(), output.columns);
+  facts.now = session.clock.wall();
+  facts.moment = job_moment(facts.job, timetables.lookup(), facts.now);
+  facts.turns = shared_turns(facts.job, timetables.lookup(), facts.now);
   if (!timetables.status()) return fail(timetables.status().error());
-  output.out << text;
+  base::Result<std::vector<kube::Job>> others = read_others(session, facts, output);
+  if (!others) return fail(others.error());
+  facts.others = std::move(*others);
+  if (as_json) {
+    output.out << explanation_json(facts);
+    return kExitOk;
+  }
+  for (const auto& [label, line] : explanation(facts)) {
+    output.out << paragraph(label, line, output.columns);
+  }
   return kExitOk;
 }
 

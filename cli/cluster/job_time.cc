@@ -16,24 +16,48 @@ struct Listed {
   std::uint16_t pod = 0;
 };
 
+// Empty if the job has none, or the list cannot be read.
+std::vector<std::string> nodes_of(const kube::Job& job) {
+  if (!job.status.allocation) return {};
+  const auto nodes = slurm::expand_hostlist(job.status.allocation->hostlist);
+  return nodes ? *nodes : std::vector<std::string>{};
+}
+
+// Returns the job's pod in the node's timetable; nullopt if that does not list it. An invalid
+// timetable lists none, because the agent does not obey it either.
+std::optional<Listed> find_listed_on(const std::string& node, const kube::Job& job,
+                                     const TimetableOf& timetable_of) {
+  const kube::NodeTimetable* found = timetable_of(node);
+  if (found == nullptr || !timetable::validate(found->spec.timetable)) return std::nullopt;
+  const std::vector<kube::TimetablePod>& pods = found->spec.pods;
+  for (std::size_t i = 0; i < pods.size(); ++i) {
+    if (pods[i].job_uid == job.metadata.uid) return Listed{found, static_cast<std::uint16_t>(i)};
+  }
+  return std::nullopt;
+}
+
 // Returns the first of the job's nodes whose timetable lists it; nullopt if none does. One is
-// enough: all pods of a gang have the same turns. An invalid timetable is passed over, because the
-// agent does not obey it either.
+// enough: all pods of a gang have the same turns.
 std::optional<Listed> find_listed(const kube::Job& job, const TimetableOf& timetable_of) {
-  if (!job.status.allocation) return std::nullopt;
-  const base::Result<std::vector<std::string>> nodes =
-      slurm::expand_hostlist(job.status.allocation->hostlist);
-  if (!nodes) return std::nullopt;
-  for (const std::string& node : *nodes) {
-    const kube::NodeTimetable* found = timetable_of(node);
-    if (found == nullptr) continue;
-    const kube::NodeTimetableSpec& spec = found->spec;
-    if (!timetable::validate(spec.timetable)) continue;
-    for (std::size_t i = 0; i < spec.pods.size(); ++i) {
-      if (spec.pods[i].job_uid == job.metadata.uid) {
-        return Listed{found, static_cast<std::uint16_t>(i)};
-      }
-    }
+  for (const std::string& node : nodes_of(job)) {
+    if (const auto listed = find_listed_on(node, job, timetable_of)) return listed;
+  }
+  return std::nullopt;
+}
+
+bool runs_in(const timetable::PodSet& turn, std::uint16_t pod) {
+  return std::binary_search(turn.begin(), turn.end(), pod);
+}
+
+// The next instant at which this pod is switched. Others may be switched before it.
+std::optional<base::Instant> next_switch(const Listed& listed, base::Instant now) {
+  const timetable::Timetable& table = listed.timetable->spec.timetable;
+  const bool runs = timetable::runs_at(table, listed.pod, now);
+  std::optional<base::Instant> at = timetable::next_change(table, now);
+  constexpr std::size_t kChangesMax = timetable::kPlanEntriesMax + timetable::kCycleSlotsMax;
+  for (std::size_t i = 0; at && i < kChangesMax; ++i) {
+    if (timetable::runs_at(table, listed.pod, *at) != runs) return at;
+    at = timetable::next_change(table, *at);
   }
   return std::nullopt;
 }
@@ -90,6 +114,38 @@ JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base
             .run_time = run_time_listed(*listed, now)};
   }
   return {.code = completing ? "CG" : "R", .run_time = run_time_in_status(job, now, !completing)};
+}
+
+// The plan is not counted: it leads into the cycle, which is what goes on.
+std::optional<SharedTurns> shared_turns(const kube::Job& job, const TimetableOf& timetable_of,
+                                        base::Instant now) {
+  if (!kube::is_true(job.status.conditions, "Ready")) return std::nullopt;
+  std::optional<SharedTurns> shared;
+  for (const std::string& node : nodes_of(job)) {
+    const std::optional<Listed> listed = find_listed_on(node, job, timetable_of);
+    if (!listed) continue;
+    const kube::NodeTimetableSpec& spec = listed->timetable->spec;
+    const std::vector<timetable::PodSet>& cycle = spec.timetable.cycle;
+    const auto own = static_cast<std::size_t>(std::ranges::count_if(
+        cycle, [&](const timetable::PodSet& turn) { return runs_in(turn, listed->pod); }));
+    // On all its nodes a gang has the same turns.
+    if (own == 0 || own == cycle.size()) return std::nullopt;
+    if (!shared) {
+      shared = SharedTurns{.slice = spec.timetable.slice,
+                           .own = own,
+                           .all = cycle.size(),
+                           .next_change = next_switch(*listed, now)};
+    }
+    for (const timetable::PodSet& turn : cycle) {
+      if (runs_in(turn, listed->pod)) continue;
+      for (const std::uint16_t pod : turn) {
+        SharedTurns::Other& other = shared->with[spec.pods[pod].job_uid];
+        other.ns = spec.pods[pod].ns;
+        if (other.nodes.empty() || other.nodes.back() != node) other.nodes.push_back(node);
+      }
+    }
+  }
+  return shared;
 }
 
 int node_count(const kube::Job& job) {

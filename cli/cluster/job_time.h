@@ -2,7 +2,10 @@
 // the job's status and the timetables of its nodes (architecture.md 2 and 3).
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +27,24 @@ struct JobMoment {
 };
 
 JobMoment job_moment(const kube::Job& job, const TimetableOf& timetable_of, base::Instant now);
+
+// How a job that runs takes turns with others.
+struct SharedTurns {
+  struct Other {
+    std::string ns;
+    std::vector<std::string> nodes;  // that both have
+  };
+  base::Duration slice{};
+  std::size_t own = 0;  // turns of a cycle in which the job runs
+  std::size_t all = 0;
+  std::optional<base::Instant> next_change{};  // when it stands still, or goes on
+  std::map<std::string, Other> with{};         // jobs that run while it stands still, by UID
+};
+
+// By the timetables of the job's nodes, of which only one is asked for if that lists no other job.
+// nullopt if the job takes turns with none.
+std::optional<SharedTurns> shared_turns(const kube::Job& job, const TimetableOf& timetable_of,
+                                        base::Instant now);
 
 // Returns the nodes that the job has; of a job that waits the fewest that it asks for.
 int node_count(const kube::Job& job);
