@@ -5,12 +5,13 @@
 
 namespace cli {
 
+// Also of a key that does not exist, whose error has a code of its own (slurm::is_unknown_key).
 base::Error at(const Place& place, const base::Error& error) {
-  return error.with_context(place.file + ":" + std::to_string(place.line));
+  return at(place, error.message);
 }
 
 base::Error at(const Place& place, const std::string& message) {
-  return at(place, base::invalid_argument(message));
+  return base::invalid_argument(place.file + ":" + std::to_string(place.line) + ": " + message);
 }
 
 // In the order of the file. `what` names the map in messages: "a node".

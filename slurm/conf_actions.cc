@@ -1,5 +1,6 @@
 #include "slurm/conf_actions.h"
 
+#include <algorithm>
 #include <array>
 
 namespace slurm {
@@ -53,6 +54,18 @@ constexpr std::array<std::string_view, 179> kForeign = {
 // clang-format on
 
 }  // namespace
+
+// By a part of its name, since files of other versions and other programs have keys of their own.
+bool is_secret_key(std::string_view key) {
+  for (const std::string_view part : {"pass", "secret", "token", "credential", "auth"}) {
+    const auto found =
+        std::search(key.begin(), key.end(), part.begin(), part.end(), [](char a, char b) {
+          return same_word({&a, 1}, {&b, 1});
+        });
+    if (found != key.end()) return true;
+  }
+  return false;
+}
 
 // One sentence for all features that Slurm has and kubegang does not, so that users can tell them
 // from mistakes and know what to do.

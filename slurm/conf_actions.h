@@ -51,6 +51,10 @@ inline bool is_unknown_key(const base::Error& error) {
   return error.code == base::Code::kNotFound;
 }
 
+// Returns true if the value may be a password or the place of a key: StoragePass of slurmdbd.conf,
+// JobCompPass, AuthAltParameters. No message repeats it: messages end in logs and bug reports.
+bool is_secret_key(std::string_view key);
+
 // Keys that every slurm.conf has and that do not concern scheduling.
 bool is_foreign_key(std::string_view key);
 

@@ -14,9 +14,9 @@ namespace {
 
 using Line = ConfLine;
 
-// Every message of a file begins with its line.
+// Every message of a file begins with its line. An unknown key is no less wrong than a wrong value.
 base::Error at(std::size_t number, const base::Error& error) {
-  return error.with_context("line " + std::to_string(number));
+  return base::invalid_argument(error.with_context("line " + std::to_string(number)).message);
 }
 
 bool begins_with(const Line& line, std::string_view key) {

@@ -45,13 +45,12 @@ std::string without_escapes(std::string_view text) {
   return plain;
 }
 
-// A value begins after "=" and blanks. It is in double quotes or ends at a blank.
-base::Result<std::string> take_value(std::string_view& line) {
+// A value begins after "=" and blanks. It is in double quotes or ends at a blank. nullopt if the
+// quotes are not closed.
+std::optional<std::string> take_value(std::string_view& line) {
   if (!line.starts_with('"')) return without_escapes(take_word(line, kBlanks));
   const std::size_t end = line.find('"', 1);
-  if (end == std::string_view::npos) {
-    return base::invalid_argument(in_quotes(line) + ": the quote \" is not closed");
-  }
+  if (end == std::string_view::npos) return std::nullopt;
   const std::string_view value = line.substr(1, end - 1);
   line.remove_prefix(end + 1);
   return without_escapes(value);
@@ -62,6 +61,10 @@ base::Result<std::string> take_value(std::string_view& line) {
 // refused, but for "include FILE", which becomes the key Include.
 base::Result<std::vector<KeyValue>> read_keys(std::string_view line) {
   std::vector<KeyValue> keys;
+  std::string_view secret;  // a key before, whose value may go on here: a password with a blank
+  const auto shown = [&](std::string_view text) {
+    return secret.empty() ? in_quotes(text) : "the text behind " + std::string{secret};
+  };
   const auto skip_blanks = [&] {
     line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
   };
@@ -77,12 +80,13 @@ base::Result<std::vector<KeyValue>> read_keys(std::string_view line) {
              c == '_' || c == '.';
     });
     if (!is_key || !line.starts_with('=')) {
-      return base::invalid_argument(in_quotes(key) + ": not key=value");
+      return base::invalid_argument(shown(key) + ": not key=value");
     }
     line.remove_prefix(1);
     skip_blanks();
-    base::Result<std::string> value = take_value(line);
-    if (!value) return value.error();
+    if (is_secret_key(key)) secret = key;
+    std::optional<std::string> value = take_value(line);
+    if (!value) return base::invalid_argument(shown(line) + ": the quote \" is not closed");
     keys.push_back({std::string{key}, std::move(*value)});
   }
   return keys;

@@ -457,6 +457,16 @@ TEST(SlurmConf, AWeightBelowZeroIsRefusedAlsoWithoutAWholePart) {
       "line 2: TRESBillingWeights \"-0.5\": must not be negative");
 }
 
+// Callers know one code for a file that is wrong.
+TEST(SlurmConf, AnUnknownKeyIsAWrongInput) {
+  for (const char* text : {"NoSuchKey=1\n", "NodeName=n1 NoSuchKey=1\n",
+                           "NodeName=n1\nPartitionName=p NoSuchKey=1\n"}) {
+    const auto read = read_slurm_conf(text);
+    ASSERT_FALSE(read.ok()) << text;
+    EXPECT_EQ(read.error().code, base::Code::kInvalidArgument) << read.error().message;
+  }
+}
+
 // Blank lines count. Include cannot be followed, as the text comes without a directory. Without the
 // line a mistake in a file of a thousand lines would have to be searched.
 TEST(SlurmConf, NamesTheLine) {

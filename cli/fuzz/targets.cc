@@ -23,10 +23,9 @@
 namespace cli {
 namespace {
 
-// Every refusal has a sentence and the code of a wrong input, or of a key that does not exist.
+// Every refusal has a sentence and the code of a wrong input.
 void check_message(const base::Error& error) {
-  CHECK(error.code == base::Code::kInvalidArgument || error.code == base::Code::kNotFound,
-        error.message);
+  CHECK(error.code == base::Code::kInvalidArgument, error.message);
   CHECK(!error.message.empty());
 }
 

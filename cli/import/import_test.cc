@@ -104,6 +104,26 @@ Imported import_text(const std::string& name, const std::string& text) {
   return import_slurm({{name, text}}, none);
 }
 
+// A site's files come with passwords in them, and remarks end in logs and bug reports. A password
+// may have a blank, or a quote that is not closed.
+TEST(Import, NoRemarkRepeatsAPassword) {
+  const Imported imported = import_text("slurm.conf",
+                                        "ClusterName=c\n"
+                                        "StoragePass=hidden1\n"
+                                        "storagepass=hidden2 hidden3\n"
+                                        "StoragePass=\"hidden4\n"
+                                        "JobCompPass=hidden5\n"
+                                        "AuthAltParameters=jwt_key=hidden6\n"
+                                        "NodeName=n1 CPUs=1 SecretThing=hidden7\n"
+                                        "NoSuchKey=shown\n");
+  std::string all = imported.yaml;
+  for (const std::string& remark : imported.remarks) all += remark + "\n";
+  EXPECT_EQ(all.find("hidden"), std::string::npos) << all;
+  EXPECT_THAT(all, HasSubstr("slurm.conf:2: StoragePass: kubegang has no such parameter\n"));
+  EXPECT_THAT(all, HasSubstr("slurm.conf:3: the text behind storagepass: not key=value\n"));
+  EXPECT_THAT(all, HasSubstr("slurm.conf:8: NoSuchKey=shown: kubegang has no such parameter\n"));
+}
+
 // Compared after the operator's translation: what the scheduler is told must be what Slurm's is
 // told.
 TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {

@@ -37,8 +37,8 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
     return;
   }
   if (slurm::is_unknown_key(error)) {
-    remarks.add(RemarkKind::kSetting, placed.place,
-                key + "=" + value + ": kubegang has no such parameter");
+    const std::string shown = slurm::is_secret_key(key) ? key : key + "=" + value;
+    remarks.add(RemarkKind::kSetting, placed.place, shown + ": kubegang has no such parameter");
     return;
   }
   // Most messages name the key and the wrong part of its value.
