@@ -212,6 +212,23 @@ constexpr auto names_of(std::type_identity<OpenMode>) {
       {{OpenMode::kAppend, "Append"}, {OpenMode::kTruncate, "Truncate"}});
 }
 
+// Which processes a signal of a batch script reaches: the shell that runs the script alone (sbatch
+// --signal=B:…), or the tasks of its steps.
+enum class SignalTarget { kScript, kSteps };
+constexpr auto names_of(std::type_identity<SignalTarget>) {
+  return std::to_array<EnumName<SignalTarget>>(
+      {{SignalTarget::kScript, "Script"}, {SignalTarget::kSteps, "Steps"}});
+}
+
+// sbatch --signal: a notice before the time limit.
+struct BatchSignal {
+  std::string name{};                        // SIGUSR1
+  std::optional<base::Duration> before{};    // absent = 60 s
+  std::optional<SignalTarget> target{};      // absent = the steps
+
+  friend bool operator==(const BatchSignal&, const BatchSignal&) = default;
+};
+
 struct BatchVariable {
   std::string name{};
   std::string value{};
@@ -232,6 +249,7 @@ struct JobBatch {
   std::string working_directory{};
   std::vector<BatchVariable> environment{};  // of the script, and so of its steps
   std::string comment{};
+  std::optional<BatchSignal> signal{};
 
   friend bool operator==(const JobBatch&, const JobBatch&) = default;
 };

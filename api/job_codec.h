@@ -95,6 +95,13 @@ void visit(Io& io, Like<BatchVariable> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<BatchSignal> auto& s) {
+  io.field("name", s.name);
+  io.field("before", s.before);
+  io.field("target", s.target);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobBatch> auto& s) {
   io.field("script", s.script);
   io.field("name", s.name);
@@ -106,6 +113,7 @@ void visit(Io& io, Like<JobBatch> auto& s) {
   io.field("workingDirectory", s.working_directory);
   io.field("environment", s.environment);
   io.field("comment", s.comment);
+  io.field("signal", s.signal);
 }
 
 template <typename Io>

@@ -6,12 +6,14 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,8 +24,11 @@
 #include "launcher/job_names.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/notice.h"
 #include "launcher/process.h"
+#include "launcher/run_time.h"
 #include "launcher/step_server.h"
+#include "launcher/user.h"
 
 namespace launcher {
 namespace {
@@ -54,6 +59,8 @@ struct BatchOptions {
   std::string input;
   std::string directory;
   bool appends = false;
+  bool is_installed = false;  // by an init container of this pod
+  std::optional<Notice> notice;
   std::vector<std::string> arguments;  // of the script
 };
 
@@ -75,6 +82,8 @@ BatchOptions read_options(std::span<const std::string> words) {
       if (words[i].starts_with(name)) *text = words[i].substr(name.size());
     }
     if (words[i] == "--open-mode=append") options.appends = true;
+    if (words[i] == "--installed") options.is_installed = true;
+    read_notice_option(words[i], options.notice);
   }
   if (i < words.size()) ++i;
   const auto rest = words.subspan(i);
@@ -127,11 +136,7 @@ Environment script_environment(const Environment& given, const std::string& dire
   }
   set(all, "ENVIRONMENT", "BATCH");
   if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
-  const std::string user = value_or(all, "SLURM_JOB_USER", "");
-  for (const char* name : {"USER", "LOGNAME"}) {
-    if (!value_of(all, name) && !user.empty()) set(all, name, user);
-  }
-  if (!value_of(all, "HOME")) set(all, "HOME", "/tmp");
+  set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
   set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
   // Login shells read /etc/profile, which may set PATH anew; bash reads this file after it.
   if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
@@ -233,7 +238,11 @@ class Batch {
     for (const int fd : {input_, output_.end, error_.end}) {
       if (fd >= 0) ::close(fd);
     }
-    while (!status_) loop_.wait(-1);
+    RunTime time{RunTime::Clock::now(), time_before()};
+    while (!status_) {
+      loop_.wait(options_.notice ? static_cast<int>(RunTime::kStep.count()) : -1);
+      if (options_.notice && time.at(RunTime::Clock::now()) >= options_.notice->after) notify();
+    }
     if (is_ending_) wait_for_steps();
     // What the script has left behind in its session ends with it. One that has left the session
     // may still write, so no more than a pipe can hold is read.
@@ -247,6 +256,27 @@ class Batch {
   }
 
  private:
+  // The operator counts the time from the first container, which is the one that has installed this
+  // program. No job is frozen between the two.
+  RunTime::Duration time_before() const {
+    struct stat installed {};
+    const std::string file = own_directory() + "/env.sh";
+    if (!options_.is_installed || ::stat(file.c_str(), &installed) != 0) return {};
+    const auto age = std::chrono::system_clock::now().time_since_epoch() -
+                     std::chrono::seconds{installed.st_mtim.tv_sec};
+    return std::max<RunTime::Duration>(age, {});
+  }
+
+  // The script's shell alone, whose children Slurm leaves alone, or the tasks of all steps. Once.
+  void notify() {
+    const Notice notice = *std::exchange(options_.notice, std::nullopt);
+    if (notice.to_script) {
+      ::kill(pid_, notice.signal);
+    } else {
+      server_.signal_all(notice.signal);
+    }
+  }
+
   // A shell ends by SIGTERM at once; srun, which the signal reaches too, waits for its tasks and
   // shows what they say. The pod's grace period bounds that, if nothing else does.
   void wait_for_steps() {
@@ -356,7 +386,7 @@ class Batch {
     }
   }
 
-  const BatchOptions options_;
+  BatchOptions options_;
   const Environment given_;
   Loop loop_;
   StepServer server_;

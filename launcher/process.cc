@@ -123,6 +123,19 @@ bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
+std::string text_of_file(const std::string& path) {
+  std::string text;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char bytes[4096];
+  ssize_t count = 0;
+  while ((count = ::read(fd, bytes, sizeof bytes)) > 0) {
+    text.append(bytes, static_cast<std::size_t>(count));
+  }
+  ::close(fd);
+  return text;
+}
+
 int shell_code(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }

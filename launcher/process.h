@@ -45,4 +45,7 @@ bool write_all(int fd, std::string_view bytes);
 // A wait status as a shell has it: the exit code, or 128 + signal.
 int shell_code(int wait_status);
 
+// "" if it cannot be read.
+std::string text_of_file(const std::string& path);
+
 }  // namespace launcher

@@ -291,6 +291,45 @@ struct SbatchOptionActions {
     return {};
   }
 
+  // [{R|B}:]SIGNAL[@SECONDS]. SOURCE: Slurm's get_signal_opts(); the numbers are Linux's.
+  static base::Status signal(Self self, Text name, Text value, bool) {
+    constexpr std::array<std::pair<Text, int>, 16> kSignals = {
+        {{"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ABRT", 6},  {"KILL", 9},  {"USR1", 10},
+         {"USR2", 12}, {"ALRM", 14}, {"TERM", 15}, {"CONT", 18}, {"STOP", 19}, {"TSTP", 20},
+         {"TTIN", 21}, {"TTOU", 22}, {"URG", 23},  {"XCPU", 24}}};
+    constexpr std::int64_t kSecondsMax = 65'535;
+    const auto wrong = [&](Text advice) {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) + ": " +
+                                    std::string{advice});
+    };
+    NoticeSignal notice;
+    Text left = value;
+    if (const std::size_t colon = left.find(':'); colon != Text::npos) {
+      const std::string letters = lower_case(left.substr(0, colon));
+      if (letters == "r" || letters == "rb" || letters == "br") {
+        return wrong("R: is about reservations, which are not supported");
+      }
+      if (letters != "b") return wrong("must be like USR1@60 or B:USR1@60");
+      notice.to_script = true;
+      left.remove_prefix(colon + 1);
+    }
+    if (const std::size_t at = left.find('@'); at != Text::npos) {
+      const auto seconds =
+          parse_integer(name, left.substr(at + 1), {.min = 0, .max = kSecondsMax});
+      if (!seconds) return seconds.error();
+      notice.before = std::chrono::seconds{*seconds};
+      left = left.substr(0, at);
+    }
+    const Text word = same_word(left.substr(0, 3), "SIG") ? left.substr(3) : left;
+    const auto found = std::ranges::find_if(kSignals, [&](const auto& each) {
+      return same_word(word, each.first) || left == std::to_string(each.second);
+    });
+    if (found == kSignals.end()) return wrong("no such signal; write it like USR1 or 10");
+    notice.name = "SIG" + std::string{found->first};
+    self.options_.signal = notice;
+    return {};
+  }
+
   static base::Status comment(Self self, Text, Text value, bool) {
     self.options_.comment = std::string{value};
     return {};
@@ -453,7 +492,7 @@ constexpr std::array kOptions = {
     Option{"prefer", 0, Takes::kValue, A::refused},
     Option{"reboot", 0, Takes::kNothing, A::refused},
     Option{"reservation", 0, Takes::kValue, A::refused},
-    Option{"signal", 0, Takes::kValue, A::refused},
+    Option{"signal", 0, Takes::kValue, A::signal},
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},
     Option{"test-only", 0, Takes::kNothing, A::replaced<A::kAskServer>},

@@ -17,6 +17,14 @@ namespace slurm {
 inline constexpr std::size_t kBatchScriptBytesMax = 4U << 20U;  // MaxScriptSize's default
 inline constexpr std::size_t kSbatchArgumentsMax = 4'096;
 
+// --signal: a notice before the time limit.
+struct NoticeSignal {
+  std::string name;  // "SIGUSR1"
+  base::Duration before = std::chrono::seconds{60};
+  bool to_script = false;  // B: the shell of the script, else the tasks of its steps
+  friend bool operator==(const NoticeSignal&, const NoticeSignal&) = default;
+};
+
 // The request of one submission, with the parts of it that concern the caller and not the
 // scheduler.
 struct BatchOptions {
@@ -29,6 +37,7 @@ struct BatchOptions {
   std::optional<bool> appends;         // --open-mode=append
   std::optional<std::string> exports;  // --export
   std::string comment;                 // --comment
+  std::optional<NoticeSignal> signal;  // --signal
   bool is_parsable = false;            // --parsable
   std::vector<std::string> warnings;   // options without effect here, one sentence each
 };

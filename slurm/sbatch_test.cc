@@ -162,6 +162,20 @@ TEST(Sbatch, TakesAbbreviationsAndWhatChangesNothing) {
   }
 }
 
+TEST(Sbatch, ReadsASignal) {
+  const auto signal_of = [](const std::string& line) {
+    return read_sbatch_line(line, kNow)->signal;
+  };
+  const NoticeSignal usr1{.name = "SIGUSR1"};
+  EXPECT_EQ(signal_of("--signal=USR1"), usr1);
+  EXPECT_EQ(signal_of("--signal=sigusr1"), usr1);
+  EXPECT_EQ(signal_of("--signal=10"), usr1);
+  EXPECT_EQ(signal_of("--signal B:TERM@120"),
+            (NoticeSignal{
+                .name = "SIGTERM", .before = std::chrono::seconds{120}, .to_script = true}));
+  EXPECT_EQ(signal_of("-N1"), std::nullopt);
+}
+
 // Each message names the option, the value, and what to do. Options that would
 // change how the job runs and that kubegang lacks are refused, never ignored: a job without its GPU
 // or its dependency would do harm.
@@ -190,8 +204,9 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--gres=gpu:1", "--gres: not supported yet; leave it out"},
       {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
-      {"--signal=USR1", "--signal: not supported yet; leave it out"},
-      {"--sig=USR1", "--signal: not supported yet; leave it out"},
+      {"--signal=USR9", "--signal \"USR9\": no such signal; write it like USR1 or 10"},
+      {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
+      {"--signal=B:USR1@x", "--signal \"x\": not a whole number"},
       {"--reboot", "--reboot: not supported yet; leave it out"},
       {"--test-only",
        "--test-only: not supported; --dry-run=server on the command line checks a job"},

@@ -320,8 +320,11 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   return {};
 }
 
-// A command has no files of its own.
+// A command has no files of its own, and no launcher.
 void warn_of_files(slurm::BatchOptions& options) {
+  if (options.signal) {
+    options.warnings.emplace_back("--signal has no effect: only a batch script gets signals");
+  }
   if (!options.output && !options.error && !options.input) return;
   options.warnings.emplace_back(
       "--output, --error and --input have no effect: a command's output is the log of its pods");
@@ -336,6 +339,13 @@ kube::JobBatch batch_of(const SubmitRequest& request) {
   batch.error = options.error.value_or("");
   batch.input = options.input.value_or("");
   batch.comment = options.comment;
+  if (options.signal) {
+    batch.signal =
+        kube::BatchSignal{.name = options.signal->name,
+                          .before = options.signal->before,
+                          .target = options.signal->to_script ? kube::SignalTarget::kScript
+                                                              : kube::SignalTarget::kSteps};
+  }
   if (options.working_directory) batch.working_directory = *options.working_directory;
   if (options.appends) {
     batch.open_mode = *options.appends ? kube::OpenMode::kAppend : kube::OpenMode::kTruncate;
@@ -639,6 +649,7 @@ Options are sbatch's:
   --nice[=N], --priority N     --requeue, --no-requeue
   -D, --chdir DIRECTORY        -o, -e, -i, --output, --error, --input FILE
   --open-mode append|truncate  --comment TEXT   --export NONE|LIST
+  --signal [B:]SIGNAL[@SECONDS]   before the time limit
 
 and these:
   --image IMAGE                container image (default debian:stable-slim)

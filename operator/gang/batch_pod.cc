@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "kube/api/json_text.h"
+#include "kube/api/quantity.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -15,7 +17,11 @@ using Json = nlohmann::json;
 constexpr std::size_t kPartBytesMax = 98'304;
 constexpr const char* kVolume = "kubegang-launcher";
 constexpr const char* kDirectory = "/kubegang";
+constexpr const char* kSharedMemory = "/dev/shm";
+constexpr const char* kSharedMemoryVolume = "kubegang-shm";
 constexpr const char* kProgram = "/kubegang-launcher";
+// SOURCE: sbatch.1, --signal.
+constexpr base::Duration kNoticeDefault = std::chrono::seconds{60};
 // The user of our images (Dockerfile). The profile `restricted` asks for one that is not root.
 constexpr int kImageUser = 65'532;
 
@@ -62,7 +68,21 @@ std::string lines_of(const std::vector<kube::BatchVariable>& variables) {
   return lines;
 }
 
-Json script_arguments(const kube::JobBatch& batch, bool is_again) {
+// How long after the begin of the job its launcher sends the signal.
+void add_signal(Json& words, const kube::BatchSignal& signal,
+                std::optional<base::Duration> time_limit) {
+  if (!time_limit) return;  // no end, no notice before it
+  const base::Duration after =
+      std::max(*time_limit - signal.before.value_or(kNoticeDefault), base::Duration{0});
+  words.push_back("--signal=" + signal.name);
+  words.push_back(
+      "--signal-after-ms=" +
+      std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(after).count()));
+  if (signal.target == kube::SignalTarget::kScript) words.push_back("--signal-to-script");
+}
+
+Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_installed,
+                      std::optional<base::Duration> time_limit) {
   Json words = Json::array({"batch"});
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) words.push_back(option + "=" + literal(value));
@@ -74,6 +94,8 @@ Json script_arguments(const kube::JobBatch& batch, bool is_again) {
   const auto mode = is_again ? kube::OpenMode::kAppend : kube::OpenMode::kTruncate;
   add("--open-mode",
       batch.open_mode.value_or(mode) == kube::OpenMode::kAppend ? "append" : "truncate");
+  if (is_installed) words.push_back("--installed");
+  if (batch.signal) add_signal(words, *batch.signal, time_limit);
   words.push_back("--");
   for (const std::string& argument : batch.arguments) words.push_back(literal(argument));
   return words;
@@ -107,10 +129,26 @@ void bring_launcher(Json& spec, const std::string& image) {
   mounts.back()["readOnly"] = true;
 }
 
+// A container has 64 MiB of /dev/shm, which ends MPI and data loaders. A volume of memory counts as
+// the job's memory, so it may be as large as that; without a limit of memory the node decides.
+void enlarge_shared_memory(Json& spec, const std::optional<kube::Bytes>& memory) {
+  Json& mounts = spec["containers"][0]["volumeMounts"];
+  const bool has_own = std::ranges::any_of(mounts, [](const Json& mount) {
+    std::string path = kube::text_at(mount, "mountPath");
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    return path == kSharedMemory;
+  });
+  if (has_own) return;
+  Json volume{{"medium", "Memory"}};
+  if (memory) volume["sizeLimit"] = kube::format_bytes(*memory);
+  spec["volumes"].push_back({{"name", kSharedMemoryVolume}, {"emptyDir", volume}});
+  mounts.push_back({{"name", kSharedMemoryVolume}, {"mountPath", kSharedMemory}});
+}
+
 }  // namespace
 
 base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
-                          const PodLauncher& launcher) {
+                          const PodLauncher& launcher, std::optional<base::Duration> time_limit) {
   if (launcher.image.empty() && launcher.directory.empty()) {
     return base::invalid_argument(
         "spec.batch: this cluster has no launcher for batch scripts; the operator's option "
@@ -118,7 +156,11 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   }
   const kube::JobBatch& batch = *job.spec.batch;
   Json& spec = pod["spec"];
-  if (launcher.directory.empty()) bring_launcher(spec, launcher.image);
+  const bool is_installed = launcher.directory.empty();
+  if (is_installed) {
+    bring_launcher(spec, launcher.image);
+    enlarge_shared_memory(spec, slot.memory);
+  }
   Json& container = spec["containers"][0];
   const std::string directory = launcher.directory.empty() ? kDirectory : launcher.directory;
   container["command"] = Json::array({directory + kProgram});
@@ -128,7 +170,8 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
     container["args"] = Json::array({"wait"});
     return {};
   }
-  container["args"] = script_arguments(batch, job.status.restarts.value_or(0) > 0);
+  container["args"] =
+      script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit);
   add_parts(env, "KUBEGANG_SCRIPT", batch.script);
   add_parts(env, "KUBEGANG_ENVIRONMENT", lines_of(batch.environment));
   return {};

@@ -7,12 +7,14 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "api/job.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "operator/gang/pod_slots.h"
 
 namespace control {
@@ -24,10 +26,10 @@ struct PodLauncher {
   friend bool operator==(const PodLauncher&, const PodLauncher&) = default;
 };
 
-// REQUIRES: the job has its batch, `pod` has at least one container. kInvalidArgument: there is no
-// launcher.
+// `time_limit`: when the operator ends the job, for its signal. REQUIRES: the job has its batch,
+// `pod` has at least one container. kInvalidArgument: there is no launcher.
 base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
-                          const PodLauncher& launcher);
+                          const PodLauncher& launcher, std::optional<base::Duration> time_limit);
 
 // The variables of a batch script where they differ from those of a pod that is a task.
 // SOURCE: what sbatch 22.05 gives a script.

@@ -15,6 +15,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 const PodLauncher kOfImage{.image = "registry/launcher:1"};
 
@@ -33,10 +34,11 @@ kube::Job script_job(const json& batch) {
   return job;
 }
 
-json pod_of(const kube::Job& job, std::size_t index, const PodLauncher& launcher = kOfImage) {
+json pod_of(const kube::Job& job, std::size_t index, const PodLauncher& launcher = kOfImage,
+            const PodOptions& options = {}) {
   const auto slots =
       pod_slots({"load", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
-  const auto built = build_pod(job, slots[index], gang_layout(slots), {}, launcher);
+  const auto built = build_pod(job, slots[index], gang_layout(slots), options, launcher);
   EXPECT_TRUE(built.ok()) << built.error().message;
   return built.ok() ? *built : json{};
 }
@@ -58,8 +60,8 @@ TEST(BatchPod, RunsTheScriptInTheFirstPod) {
   const json& container = first["spec"]["containers"][0];
   EXPECT_EQ(container["command"], json::array({"/kubegang/kubegang-launcher"}));
   // kubelet would take $(B) for a reference.
-  EXPECT_EQ(container["args"],
-            json::array({"batch", "--output=%x.out", "--open-mode=truncate", "--", "a", "$$(B)"}));
+  EXPECT_EQ(container["args"], json::array({"batch", "--output=%x.out", "--open-mode=truncate",
+                                            "--installed", "--", "a", "$$(B)"}));
   EXPECT_EQ(variables(first).at("KUBEGANG_SCRIPT_0"), "#!/bin/sh\nsrun hostname\n");
   const json second = pod_of(job, 1);
   EXPECT_EQ(second["spec"]["containers"][0]["args"], json::array({"wait"}));
@@ -113,6 +115,36 @@ TEST(BatchPod, HasTheVariablesOfSbatch) {
   for (const char* name : {"SLURM_MEM_PER_NODE", "SLURM_NTASKS", "SLURM_RESTART_COUNT"}) {
     EXPECT_FALSE(all.contains(name)) << name << ": nobody asked for it";
   }
+}
+
+// SOURCE: sbatch.1, --signal: 60 s before the end unless it says otherwise.
+TEST(BatchPod, TheLauncherIsToldWhenToSendTheSignal) {
+  const auto arguments = [](const json& signal, std::optional<base::Duration> limit) {
+    const kube::Job job = script_job({{"script", "#!/bin/sh\n"}, {"signal", signal}});
+    return pod_of(job, 0, kOfImage, {.time_limit = limit})["spec"]["containers"][0]["args"].dump();
+  };
+  EXPECT_THAT(arguments({{"name", "SIGUSR1"}}, std::chrono::seconds{90}),
+              HasSubstr(R"("--installed","--signal=SIGUSR1","--signal-after-ms=30000","--"])"));
+  EXPECT_THAT(arguments({{"name", "SIGTERM"}, {"before", "2m"}, {"target", "Script"}},
+                        std::chrono::seconds{90}),
+              HasSubstr(R"("--signal=SIGTERM","--signal-after-ms=0","--signal-to-script","--"])"));
+  EXPECT_THAT(arguments({{"name", "SIGUSR1"}}, std::nullopt), Not(HasSubstr("signal")));
+}
+
+// 64 MiB, a container's own, end MPI and data loaders. What stands there counts as memory.
+TEST(BatchPod, SharedMemoryIsAsLargeAsTheMemoryOfTheJob) {
+  kube::Job job = script_job({{"script", "#!/bin/sh\n"}});
+  const json spec = pod_of(job, 1)["spec"];
+  const json volume{{"name", "kubegang-shm"},
+                    {"emptyDir", {{"medium", "Memory"}, {"sizeLimit", "100Mi"}}}};
+  const json mount{{"name", "kubegang-shm"}, {"mountPath", "/dev/shm"}};
+  EXPECT_EQ(spec["volumes"].back(), volume);
+  EXPECT_EQ(spec["containers"][0]["volumeMounts"].back(), mount);
+  json own = job.spec.pod_template.json();
+  own["spec"]["volumes"] = {{{"name", "a"}, {"emptyDir", json::object()}}};
+  own["spec"]["containers"][0]["volumeMounts"] = {{{"name", "a"}, {"mountPath", "/dev/shm/"}}};
+  job.spec.pod_template = kube::RawJson{own};
+  EXPECT_THAT(pod_of(job, 0).dump(), Not(HasSubstr("kubegang-shm")));
 }
 
 // The Pod Security profile `restricted`, whatever the template's own containers are like.

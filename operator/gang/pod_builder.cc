@@ -308,7 +308,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
-  const base::Status added = add_launcher(pod, job, slot, launcher);
+  const base::Status added = add_launcher(pod, job, slot, launcher, options.time_limit);
   if (!added) return added.error();
   if (launcher.directory.empty()) {
     set_resources(spec["initContainers"][0], false, slot, slot.memory);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@ namespace control {
 
 struct PodOptions {
   base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
+  std::optional<base::Duration> time_limit{};  // until the operator ends the job
   std::string cpuset{};  // CPUs that its node's agent binds it to; "" = none
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };

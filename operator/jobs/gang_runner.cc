@@ -95,6 +95,15 @@ void GangRunner::tell_clean_nodes(JobRecord& job) {
   if (!clean.nodes.empty()) scheduler_.tell(std::move(clean));
 }
 
+// The launcher of a batch script counts the time itself, and so is told how much there is.
+void GangRunner::launch(JobRecord& job, const std::vector<int>& missing) {
+  if (job.object->spec.batch) {
+    const auto view = scheduler_.view(job.id);
+    job.start.time_limit = view ? view->time_limit : std::nullopt;
+  }
+  pods_.launch(job, missing);
+}
+
 // Pods that others have made: their owner decides what the end of one of them means, so the gang
 // ends with its last pod. Only a gang that does not start as a whole is ended by us.
 void GangRunner::run_adopted(JobRecord& job) {
@@ -106,7 +115,7 @@ void GangRunner::run_adopted(JobRecord& job) {
     // kube-scheduler may put it on any node.
     if (!job.start.gone.contains(index)) missing.push_back(index);
   }
-  if (!missing.empty()) return pods_.launch(job, missing);
+  if (!missing.empty()) return launch(job, missing);
   const auto is_over = [&](const SlotPod& one) {
     return one.pod == nullptr || one.is_finished ||
            parts_.nodes.is_lost(node_of(*one.pod).value_or(""));
@@ -232,7 +241,7 @@ void GangRunner::run_started(JobRecord& job) {
   }
   if (is_out_of_time(job)) return;
   // 6. pods are made, also those whose creation has failed before
-  if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
+  if (!seen.missing.empty()) return launch(job, seen.missing);
   // 7. all pods run, and have settled
   become_ready_when_settled(job, seen);
 }
@@ -288,7 +297,7 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   // 2.
   if (!is_ready(job)) {
     if (is_out_of_time(job)) return;
-    if (!seen.missing.empty()) return pods_.launch(job, seen.missing);
+    if (!seen.missing.empty()) return launch(job, seen.missing);
     return become_ready_when_settled(job, seen);
   }
   // 3.
@@ -307,7 +316,7 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   const base::Duration slice = parts_.policy.configuration().cluster.time_slice;
   const base::Instant turn = turn_for_next_pod(job);
   if (turn > parts_.now) return parts_.jobs.set_timer(job, std::min(turn, parts_.now + slice));
-  pods_.launch(job, missing);
+  launch(job, missing);
 }
 
 // By what the agents of its nodes obey: the nodes of a gang turn together, so one of them tells. A

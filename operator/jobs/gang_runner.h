@@ -41,6 +41,7 @@ class GangRunner {
   void run_adopted(JobRecord& job);
   void end_adopted(JobRecord& job, const GangObservation& seen);
   bool is_out_of_time(JobRecord& job);
+  void launch(JobRecord& job, const std::vector<int>& missing);
   void list_in_timetables(JobRecord& job);
   void show_what_it_waits_for(JobRecord& job, const GangObservation& seen);
   GangObservation look_at_pods(JobRecord& job);

@@ -55,6 +55,7 @@ struct GangStart {
   // to be read.
   kube::RawJson launch_template;
   std::optional<kube::JobBatch> launch_batch;  // comes and goes with it
+  std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods are told
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   std::optional<PodsToCreate> to_create;

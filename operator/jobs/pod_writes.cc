@@ -173,7 +173,9 @@ Effect PodWrites::take_next(JobRecord& job) {
   return CreatePod{
       source,
       gang,
-      {.kill_wait = parts_.policy.configuration().cluster.kill_wait, .cpuset = cpuset_for(slot)},
+      {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
+       .time_limit = job.start.time_limit,
+       .cpuset = cpuset_for(slot)},
       slot};
 }
 

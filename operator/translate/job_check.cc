@@ -248,6 +248,10 @@ class Checker {
     }
     check_positive("spec.lifecycle.ttlAfterFinished", spec_.lifecycle.ttl_after_finished, true,
                    "give a time of 0s or more");
+    if (spec_.batch && spec_.batch->signal) {
+      check_positive("spec.batch.signal.before", spec_.batch->signal->before, true,
+                     "give a time of 0s or more");
+    }
     // timeMin is how far the scheduler may shorten the job to let it start earlier; it cannot
     // lengthen it.
     if (spec_.schedule.time_min && spec_.schedule.time_limit &&
