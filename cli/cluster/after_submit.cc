@@ -17,7 +17,7 @@ namespace {
 // Polled and not watched: few requests for one job, and no stream that has to be taken up again
 // after an outage.
 constexpr base::Duration kWaitPollEvery = std::chrono::seconds{1};
-constexpr base::Duration kNumberPollEvery = std::chrono::milliseconds{200};
+constexpr base::Duration kNumberPollEvery = std::chrono::milliseconds{100};
 // A new leader takes over within 15 s of the old one's death, and reads all jobs first.
 constexpr base::Duration kNumberWaitMax = std::chrono::seconds{60};
 // The operator writes a job's number before the first pass over the queue has a reason for it.
@@ -81,7 +81,7 @@ base::Status check_there(const Session& session, const std::vector<std::string>&
 // The answer may be several writes: the number first, then why the job waits. An outage of the API
 // server is waited for like a missing operator.
 base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job& submitted,
-                                        Output output) {
+                                        Output output, Speaker speaker) {
   const kube::ObjectKey key = kube::key_of(submitted.metadata);
   const base::Duration begin = session.clock.monotonic();
   std::optional<base::Duration> numbered_at;
@@ -92,7 +92,7 @@ base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job&
     const base::Duration now = session.clock.monotonic();
     if (!job && !is_outage(job.error())) return job;
     if (!job && !std::exchange(outage_told, true)) {
-      output.err << "kubectl-gang submit: " << job.error().message << "; still waiting\n";
+      output.err << speaker << ": " << job.error().message << "; still waiting\n";
     }
     if (job) {
       if (const std::optional<std::string> why = refusal_of(job->status)) {
@@ -113,6 +113,20 @@ base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job&
       return slept.error();
     }
   }
+}
+
+base::Result<kube::Job> number_or_take_back(const Session& session, const kube::Job& submitted,
+                                            Output output, Speaker speaker) {
+  base::Result<kube::Job> numbered = wait_for_number(session, submitted, output, speaker);
+  if (numbered && numbered->status.job_id) return numbered;
+  const bool is_refused = !numbered && numbered.error().code == base::Code::kInvalidArgument;
+  if (is_refused) return numbered;
+  const base::Status taken = take_back(session, submitted);
+  return base::Error{base::Code::kUnavailable,
+                     (numbered ? "no operator has numbered it within 60 s"
+                               : "its number is not known: " + numbered.error().message) +
+                         (taken ? "; the job is deleted again"
+                                : "; it could not be deleted: " + taken.error().message)};
 }
 
 base::Status take_back(const Session& session, const kube::Job& submitted) {

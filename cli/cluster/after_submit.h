@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "api/job.h"
 #include "cli/cluster/session.h"
@@ -9,12 +10,20 @@
 
 namespace cli {
 
+// The program that speaks, before a sentence of these functions: "kubectl-gang submit", "sbatch".
+using Speaker = std::string_view;
+inline constexpr Speaker kSubmitSpeaker = "kubectl-gang submit";
+
 // Waits until the operator has given the job its number and looked for nodes, at most 60 s. Returns
 // the job as it is then; without a number if no operator answered. kInvalidArgument: the operator
 // refused it, or no nodes can ever hold it; the message is the operator's, and the job is deleted.
 // An API server that is away is told once and waited for.
 base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job& submitted,
-                                        Output output);
+                                        Output output, Speaker speaker = kSubmitSpeaker);
+
+// The same for who must have a number: a job that has none by then is deleted (kUnavailable).
+base::Result<kube::Job> number_or_take_back(const Session& session, const kube::Job& submitted,
+                                            Output output, Speaker speaker = kSubmitSpeaker);
 
 // Deletes the job that was submitted, and no other of its name.
 base::Status take_back(const Session& session, const kube::Job& submitted);

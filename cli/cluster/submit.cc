@@ -427,23 +427,17 @@ base::Result<kube::Job> submit_job(const Session& session, const kube::Job& job,
                                    const SubmitArguments& arguments, Output output) {
   base::Result<kube::Job> created = session.client.create<kube::Job>(job);
   if (!created) return created;
-  base::Result<kube::Job> numbered = wait_for_number(session, *created, output);
-  const bool asks_number = arguments.output == SubmitOutput::kNumber;
-  const bool is_seen =
-      numbered && (numbered->status.job_id || (numbered->status.state && !asks_number));
-  if (is_seen) return numbered;
-  const bool is_refused = !numbered && numbered.error().code == base::Code::kInvalidArgument;
-  if (is_refused) return numbered;
-  const std::string why = numbered ? "no operator has numbered it within 60 s"
-                                   : "its number is not known: " + numbered.error().message;
-  if (!asks_number) {
-    output.err << "kubectl-gang submit: warning: " << why << "\n";
-    return numbered ? numbered : created;
+  if (arguments.output == SubmitOutput::kNumber) {
+    return number_or_take_back(session, *created, output);
   }
-  const base::Status taken = take_back(session, *created);
-  return base::Error{base::Code::kUnavailable,
-                     why + (taken ? "; the job is deleted again"
-                                  : "; it could not be deleted: " + taken.error().message)};
+  base::Result<kube::Job> numbered = wait_for_number(session, *created, output);
+  if (numbered && (numbered->status.job_id || numbered->status.state)) return numbered;
+  if (!numbered && numbered.error().code == base::Code::kInvalidArgument) return numbered;
+  output.err << "kubectl-gang submit: warning: "
+             << (numbered ? "no operator has numbered it within 60 s"
+                          : "its number is not known: " + numbered.error().message)
+             << "\n";
+  return numbered ? numbered : created;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "cli/cluster/after_submit.h"
 #include "cli/cluster/submit.h"
 #include "cli/local_zone.h"
 #include "kube/clock.h"
@@ -12,9 +13,6 @@
 namespace cli {
 namespace {
 
-// Until an operator has given the job a number.
-constexpr base::Duration kNumberPollEvery = std::chrono::milliseconds{20};
-constexpr base::Duration kNumberPatience = std::chrono::seconds{60};
 constexpr base::Duration kEndPollEvery = std::chrono::milliseconds{250};
 
 // SOURCE: sbatch(1), "INPUT ENVIRONMENT VARIABLES": they beat the script and are beaten by the
@@ -106,39 +104,8 @@ std::string working_directory(const std::optional<std::string>& given) {
   return given ? (here / *given).lexically_normal().string() : here.string();
 }
 
-// Returns the job as soon as it has a number. kInvalidArgument: the operator refuses it; then it is
-// deleted, since to Slurm there never was one.
-base::Result<kube::Job> numbered(const Session& session, kube::Job job) {
-  const kube::ObjectKey key = kube::key_of(job.metadata);
-  const base::Instant begin = session.clock.wall();
-  for (;;) {
-    const kube::Condition* accepted = kube::find_condition(job.status.conditions, "Accepted");
-    if (accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse) {
-      const std::string why = accepted->message;
-      (void)session.client.remove<kube::Job>(key, {.uid = job.metadata.uid});
-      return base::invalid_argument(why);
-    }
-    // No node can ever run it; Slurm refuses such a job at once.
-    if (job.status.reason == "BadConstraints") {
-      (void)session.client.remove<kube::Job>(key, {.uid = job.metadata.uid});
-      return base::invalid_argument("Requested node configuration is not available");
-    }
-    if (job.status.job_id && accepted != nullptr) return job;
-    if (session.clock.wall() - begin > kNumberPatience) {
-      return base::Error{base::Code::kTimeout, "job " + kube::to_string(key) +
-                                                   " was created, but no operator has numbered it"};
-    }
-    if (const base::Status slept = session.sleeper.sleep(kNumberPollEvery, {}); !slept) {
-      return slept.error();
-    }
-    base::Result<kube::Job> next = session.client.get<kube::Job>(key);
-    if (!next) return next.error();
-    job = std::move(next).value();
-  }
-}
-
 // SOURCE: sbatch(1), --wait: the exit code is the job's; of one that a signal has ended, 128 + it.
-int wait_for_end(const Session& session, const kube::Job& submitted, Output output) {
+int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output output) {
   for (;;) {
     const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
     if (!job) return fail(output, job.error().message);
@@ -155,12 +122,12 @@ int submit(const Session& session, const SubmitRequest& request, const Sbatch& r
   const base::Result<kube::Job> object = job_object(request, session.ns);
   if (!object) return fail(output, object.error().message);
   base::Result<kube::Job> job = session.client.create<kube::Job>(*object);
-  if (job) job = numbered(session, std::move(job).value());
+  if (job) job = number_or_take_back(session, *job, output, "sbatch");
   if (!job) return fail(output, "Batch job submission failed: " + job.error().message);
   const std::string id = std::to_string(*job->status.job_id);
   output.out << (request.options.is_parsable ? id : "Submitted batch job " + id) << "\n";
   output.out.flush();
-  return read.waits ? wait_for_end(session, *job, output) : kExitOk;
+  return read.waits ? wait_as_sbatch(session, *job, output) : kExitOk;
 }
 
 }  // namespace
