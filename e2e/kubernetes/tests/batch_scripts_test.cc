@@ -1,0 +1,194 @@
+// Batch scripts under a real kubelet: the launcher comes by an init container, and the API server
+// enforces a Pod Security profile in the namespace.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "e2e/kubernetes/tests/harness.h"
+
+namespace kubernetes {
+namespace {
+
+constexpr int kUser = 1000;
+
+class BatchScripts : public Cluster {
+ protected:
+  void TearDown() override {
+    Cluster::TearDown();
+    (void)call(kube::Method::kDelete, "/api/v1/persistentvolumes/" + name_of("home"));
+  }
+
+  void enforce(const std::string& profile) {
+    patch("/api/v1/namespaces/" + ns_,
+          {{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", profile}}}}}});
+  }
+
+  // A claim "home" whose files this process sees in stamps_in_. The profiles allow claims, and no
+  // folders of a node.
+  void make_home() {
+    ASSERT_EQ(::chmod(stamps_in_.c_str(), 0777), 0);
+    const json size{{"storage", "1Gi"}};
+    ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
+                                   {"kind", "PersistentVolume"},
+                                   {"metadata", {{"name", name_of("home")}}},
+                                   {"spec",
+                                    {{"capacity", size},
+                                     {"accessModes", {"ReadWriteMany"}},
+                                     {"storageClassName", ""},
+                                     {"claimRef", {{"namespace", ns_}, {"name", "home"}}},
+                                     {"hostPath", {{"path", stamps_in_}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(apply({{"apiVersion", "v1"},
+                                   {"kind", "PersistentVolumeClaim"},
+                                   {"metadata", {{"name", "home"}, {"namespace", ns_}}},
+                                   {"spec",
+                                    {{"storageClassName", ""},
+                                     {"volumeName", name_of("home")},
+                                     {"accessModes", {"ReadWriteMany"}},
+                                     {"resources", {{"requests", size}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_until("the claim is bound", [&] {
+      const json claim = get("/api/v1/namespaces/" + ns_ + "/persistentvolumeclaims/home");
+      return claim["status"].value("phase", "") == "Bound";
+    }));
+  }
+
+  // What `restricted` asks of a template, and the claim at /home/ann.
+  static json restricted_template() {
+    const json container{{"name", "main"},
+                         {"image", kBusyboxImage},
+                         {"volumeMounts", {{{"name", "home"}, {"mountPath", "/home/ann"}}}},
+                         {"securityContext",
+                          {{"allowPrivilegeEscalation", false},
+                           {"capabilities", {{"drop", {"ALL"}}}},
+                           {"runAsNonRoot", true},
+                           {"runAsUser", kUser},
+                           {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+    return {
+        {"spec",
+         {{"automountServiceAccountToken", false},
+          {"containers", json::array({container})},
+          {"volumes", {{{"name", "home"}, {"persistentVolumeClaim", {{"claimName", "home"}}}}}}}}};
+  }
+
+  static json plain_template() {
+    return {{"spec",
+             {{"automountServiceAccountToken", false},
+              {"containers", json::array({{{"name", "main"}, {"image", kBusyboxImage}}})}}}};
+  }
+
+  void submit_script(const std::string& name, const std::string& script, const json& pod_template,
+                     const json& patch = json::object()) {
+    json object{{"apiVersion", "kubegang.io/v1alpha1"},
+                {"kind", "Job"},
+                {"metadata", {{"name", name}, {"namespace", ns_}}},
+                {"spec",
+                 {{"partitions", {own_partition()}},
+                  {"resources", {{"nodes", {{"min", 1}}}}},
+                  {"batch", {{"script", "#!/bin/sh\n" + script}}},
+                  {"template", pod_template}}}};
+    object.merge_patch(patch);
+    ASSERT_NO_FATAL_FAILURE(apply(object));
+  }
+
+  std::string log_of(const std::string& name) {
+    return run_shell(kubectl("logs -c main -n " + ns_ +
+                             " --tail=-1 -l kubegang.io/task=0,kubegang.io/job=" + name))
+        .text;
+  }
+
+  std::string file_in_home(const std::string& name) const {
+    std::ifstream in{stamps_in_ + "/" + name};
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+};
+
+// Goal: the claim's files, the log and the exit code are as in Slurm, although the user is nobody
+// that the image knows. Two nodes: the second pod waits, and ends with the script.
+TEST_F(BatchScripts, RunUnderTheProfileRestricted) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "train", "pwd; id -u; srun -N1 -n1 echo a step; echo last; exit 3\n", restricted_template(),
+      {{"spec",
+        {{"resources", {{"nodes", {{"min", 2}}}}},
+         {"batch", {{"workingDirectory", "/home/ann"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
+  EXPECT_EQ(job("train").status.exit_code, 3);
+  const std::string wanted = "/home/ann\n1000\na step\nlast\n";
+  EXPECT_EQ(log_of("train"), wanted);
+  EXPECT_EQ(file_in_home("slurm-" + std::to_string(*job("train").status.job_id) + ".out"), wanted);
+}
+
+// The default template of `submit`: root in the image, no folder that can be written but the
+// image's own, 64 MiB of shared memory unless the launcher's part makes it larger.
+TEST_F(BatchScripts, RunUnderTheProfileBaseline) {
+  enforce("baseline");
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "train",
+      "id -u; sleep 1; cat slurm-$SLURM_JOB_ID.out >copy; cat copy; echo $HOME $USER\n"
+      "df -k /dev/shm | awk 'END {print $2}'\n",
+      plain_template(), {{"spec", {{"resources", {{"memoryPerNode", "256Mi"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
+  // The image has neither /etc/passwd nor /tmp.
+  EXPECT_EQ(log_of("train"), "0\n0\n/dev/shm " + ns_ + "\n262144\n");
+}
+
+TEST_F(BatchScripts, ARequeuedScriptBeginsAgainAndAppends) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "train", "echo run ${SLURM_RESTART_COUNT:-0}\n[ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600\n",
+      restricted_template(),
+      {{"spec", {{"batch", {{"workingDirectory", "/home/ann"}, {"output", "out"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_until("it has begun", [&] { return file_in_home("out") != ""; }));
+  patch(job_path("train"), {{"spec", {{"control", {{"requeueRequest", 1}}}}}});
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Completed"));
+  EXPECT_EQ(file_in_home("out"), "run 0\nrun 1\n");
+}
+
+// Counted by the launcher, from the init container on, and sent to the script alone.
+TEST_F(BatchScripts, AScriptGetsItsSignalBeforeTheLimit) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "late", "trap 'echo got USR1; exit 0' USR1\nfor i in $(seq 600); do sleep 0.1; done\n",
+      restricted_template(),
+      {{"spec",
+        {{"schedule", {{"timeLimit", "60s"}}},
+         {"batch",
+          {{"workingDirectory", "/home/ann"},
+           {"output", "out"},
+           {"signal", {{"name", "SIGUSR1"}, {"before", "57s"}, {"target", "Script"}}}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("late", "Completed"));
+  EXPECT_EQ(file_in_home("out"), "got USR1\n");
+}
+
+// The script hears SIGTERM, has the kill wait (2 s) to say something, and its word is in the file.
+TEST_F(BatchScripts, AScriptIsEndedAtItsLimit) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  enforce("restricted");
+  ASSERT_NO_FATAL_FAILURE(submit_script(
+      "late", "trap 'echo got TERM; exit 0' TERM\nfor i in $(seq 600); do sleep 0.1; done\n",
+      restricted_template(),
+      {{"spec",
+        {{"schedule", {{"timeLimit", "3s"}}},
+         {"batch", {{"workingDirectory", "/home/ann"}, {"output", "out"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("late", "Timeout"));
+  ASSERT_NO_FATAL_FAILURE(wait_until("its pods are gone", [&] { return pods("late").empty(); }));
+  EXPECT_NE(file_in_home("out").find("got TERM\n"), std::string::npos) << file_in_home("out");
+}
+
+// A name that the user has given and that cannot be opened is a failure with Slurm's number.
+TEST_F(BatchScripts, AFileThatCannotBeOpenedIsAFailure) {
+  enforce("baseline");
+  ASSERT_NO_FATAL_FAILURE(submit_script("train", "echo never\n", plain_template(),
+                                        {{"spec", {{"batch", {{"output", "/nowhere/out"}}}}}}));
+  ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
+  EXPECT_EQ(job("train").status.exit_code, 181);
+  EXPECT_NE(log_of("train").find("/nowhere/out"), std::string::npos) << log_of("train");
+}
+
+}  // namespace
+}  // namespace kubernetes
