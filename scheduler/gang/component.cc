@@ -54,8 +54,8 @@ class Projector {
 
   Projection run(const Need& need) && {
     out_.members = members_of(state_);  // 1
-    find_slots();
     find_blocked();
+    find_slots();
     out_.timeline = timetable::Timeline{
         .slice = grid_.slice, .pods_count = out_.members.size(), .plan = {}, .cycle = {}};
     lists_.take_actions();
@@ -83,7 +83,8 @@ class Projector {
 
   // The lists may have given the units of a dying job to others, which must not run before these
   // are really free. They are blocked for the whole projection, because nothing says when the pods
-  // will be gone; the event that reports it has the component projected anew.
+  // will be gone; the event that reports it has the component projected anew. To be called with
+  // find_slots(): a job that joins later may come over a dying one, too.
   void find_blocked() {
     for (const JobId job : state_.dying) {
       if (!lists_.contains(job)) continue;
@@ -93,7 +94,6 @@ class Projector {
         }
       }
     }
-    if (!blocked_.empty()) find_slots();
   }
 
   // The pods that run in the slot that the lists describe, ascending. A dying job runs whatever the
@@ -146,6 +146,7 @@ class Projector {
       const bool last = pending.empty() || pending.back().at <= at_;
       happen(lists_, pending, grid_, lookup_, at_);
       // A job that has joined has its place in the lists now.
+      find_blocked();
       find_slots();
       note_kills(at_);
       if (last) {

@@ -132,9 +132,10 @@ Components::Closure Components::closure(const Job& seed) const {
   return closure;
 }
 
-// Empty if no two jobs in conflict run at t, by run(t) as it is published and not by the lists.
-// Where CPUs are counted, whether two jobs fit together depends on the others on the node: there
-// the lists alone are checked.
+// Empty if no two jobs in conflict run at t, by run(t) as it is published and not by the lists. Two
+// dying jobs may: each of them runs until its pods are gone (13.10), and neither waits for the end
+// of the other. Where CPUs are counted, whether two jobs fit together depends on the others on the
+// node: there the lists alone are checked.
 std::string Components::check_run(const Component& component, base::Instant t) const {
   if (component.upkeep.stale || t >= component.projection.known_until) return {};
   if (unit_of(cluster_.parameters()) == Unit::kCpuCount) return {};
@@ -149,6 +150,8 @@ std::string Components::check_run(const Component& component, base::Instant t) c
   for (std::size_t i = 0; i < running.size(); ++i) {
     for (std::size_t j = i + 1; j < running.size() && running[j].first == running[i].first; ++j) {
       const Job &a = *running[i].second, &b = *running[j].second;
+      const auto& dying = component.state.dying;
+      if (dying.contains(a.id) && dying.contains(b.id)) continue;
       if (conflicts(a, b))
         return "jobs " + to_string(a.id) + " and " + to_string(b.id) + " run at the same time";
     }
@@ -158,7 +161,7 @@ std::string Components::check_run(const Component& component, base::Instant t) c
 
 // 1. No component is ahead of time, and each member knows its component.
 // 2. No node belongs to two components, and rivals are in one.
-// 3. Jobs in conflict do not run at the same time.
+// 3. Jobs in conflict do not run at the same time, unless both are dying.
 // 4. The lists hold I1 to I5, except between a departure and the boundary that fills its hole: then
 // I3 (no job waits that fits) is broken on purpose.
 std::string Components::check_invariants(base::Instant now) const {

@@ -167,6 +167,39 @@ TEST(Components, ReportAKillAndLetTheVictimRunUntilItIsGone) {
   EXPECT_EQ(gang.draw(2, 3), "2 ###\n");
 }
 
+// 13.10: a second victim does not wait for the end of the first, or it would miss its grace time.
+// So two dying jobs share their units, which is sound, and no other job runs there.
+TEST(Components, TwoVictimsRunAtTheSameTimeUntilTheyAreGone) {
+  TrackedGang gang{"H2 A1!"};
+  gang.start(1, 1, 'A', "a");
+  gang.start(2, 2, 'H', "a");
+  ASSERT_EQ(gang.components.take_kills().size(), 1U);
+  gang.components.set_dying(gang.stage.job(1), at(2));
+  gang.start(3, 3, 'A', "a");
+  EXPECT_EQ(gang.components.take_kills(),
+            (std::vector<Action>{{JobId{3}, ActionKind::kKill, JobId{2}}}));
+  gang.components.set_dying(gang.stage.job(3), at(3));
+  EXPECT_EQ(gang.components.check_invariants(at(3)), "");
+  EXPECT_EQ(gang.draw(0, 3),
+            "1 ###\n"
+            "2 ...\n"
+            "3 ###\n");
+}
+
+// A job that waits for its boundary to join comes over the dying one like any other.
+TEST(Components, AJobThatJoinsLaterDoesNotRunOverAVictim) {
+  TrackedGang gang{"H2 A1!", /*lead=*/20};
+  gang.start(101, 1, 'A', "a");
+  gang.start(102, 2, 'H', "a");
+  ASSERT_EQ(gang.components.take_kills().size(), 1U);
+  gang.components.set_dying(gang.stage.job(1), at(102));
+  gang.start(103, 3, 'H', "a");  // joins at 150
+  EXPECT_EQ(gang.draw(4, 4),
+            "1 ####\n"
+            "2 ....\n"
+            "3 ....\n");
+}
+
 // run(t) is worked out once: playing a component on changes nothing of what it said before.
 TEST(Components, PlayAsProjected) {
   TrackedGang gang{"A1"};
