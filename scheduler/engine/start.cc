@@ -14,6 +14,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   job.time_limit = fits.time_limit ? fits.time_limit : limits_.limit_of(job, partition, now_);
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
   job.plan.reset();
+  job.exit_code = 0;  // that of the start before
   job.clock = JobClock{.as_of = now_};
   job.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);

@@ -122,8 +122,8 @@ bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
   const Holds before = job.held;
   for (const HoldBy hold : holds) job.held.clear(hold);
   if (job.held == before) return false;
-  if (job.held) return true;
-  if (!before.by_someone()) return true;  // it has kept its priority and its age
+  // A job that could merely not run anywhere has kept its priority and its age.
+  if (!before.by_someone() || job.held.by_someone()) return true;
   job.eligible_time = std::max(job.eligible_time, now_);
   job.priority = priorities_.next_basic(job.request);
   priorities_.set(job, now_);

@@ -189,6 +189,20 @@ TEST_F(Admission, R9_1_APriorityReleases) {
   EXPECT_EQ(state(driver, 1), JobState::kRunning);
 }
 
+// 13.2: the resume of a job that its user suspended while it waited gives it a priority anew, also
+// if it cannot run anywhere: that is no wish, and a new leader does not know it yet.
+TEST_F(Admission, R13_2_AResumedJobThatFitsNowhereGoesBehindTheOthers) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  submit(driver, 0, job(1, 2));
+  ASSERT_EQ(driver.view(1).reason, Reason::kBadConstraints);
+  driver.step(at(1), UserSuspend{JobId{1}});
+  submit(driver, 2, job(2, 1));
+  driver.step(at(3), UserResume{JobId{1}});
+  EXPECT_LT(driver.view(1).priority, driver.view(2).priority);
+  EXPECT_EQ(driver.view(1).eligible_time, at(3));
+}
+
 // As recorded, to release a job that is not held gives it a priority anew: under `basic` it goes
 // behind all others, and its nice value is gone. Otherwise nothing happens.
 TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {

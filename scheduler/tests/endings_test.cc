@@ -268,6 +268,26 @@ TEST_F(Endings, R13_3_TheDeadlineWakesTheScheduler) {
   EXPECT_EQ(driver.scheduler().check_invariants(), "");
 }
 
+// T7: the exit code is that of the last start. After a start that was refused there is none.
+TEST_F(Endings, TheExitCodeOfAnEarlierStartIsForgotten) {
+  const auto one = nodes("n", 1, 1);
+  Driver driver{whole_nodes({closed("p", one)}), one};
+  driver.ready_after.reset();
+  submit(driver, 0, job(1, 1));
+  driver.step(at(1), JobEnding{JobId{1}, JobState::kNodeFail, 7});
+  driver.step(at(2), JobGone{JobId{1}});
+  driver.run_until(at(3));
+  ASSERT_NE(driver.view(1).allocation, nullptr);
+  driver.step(at(4), StartRefused{.job = JobId{1}, .hold = true});
+  std::vector<Decision> decisions;
+  driver.on_decisions = [&](const std::vector<Decision>& all) {
+    decisions.insert(decisions.end(), all.begin(), all.end());
+  };
+  driver.step(at(5), Cancel{JobId{1}});
+  ASSERT_EQ(decisions.size(), 1U);
+  EXPECT_EQ(std::get<StateChange>(decisions[0]).exit_code, 0);
+}
+
 // 13.3: neither can a job make it that no nodes can ever hold.
 TEST_F(Endings, R13_3_ADeadlineEndsAJobThatCannotRun) {
   const auto one = nodes("n", 1, 1);
