@@ -56,11 +56,16 @@ TEST(JobRecord, KeepsItsPodsByNameAndBySlotInStep) {
   JobRecord job;
   for (int step = 0; step < 20'000 && !testing::Test::HasFailure(); ++step) {
     // One of the starts 1 to 3, whose pods may be of this start or not.
-    const std::string name = pod_name("job", "uid", 1 + below(3), below(6));
+    // Drawn one after the other: the order of a call's arguments is the compiler's.
+    const int start = 1 + below(3);
+    const int number = below(6);
+    const std::string name = pod_name("job", "uid", start, number);
     switch (below(8)) {
-      case 0:
-        job.take_slots(slots_of_start(1 + below(3), below(6)));
+      case 0: {
+        const int next = 1 + below(3);
+        job.take_slots(slots_of_start(next, below(6)));
         break;
+      }
       case 1:
       case 2:
         job.erase_pod(name);

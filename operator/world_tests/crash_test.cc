@@ -142,7 +142,8 @@ TEST(CrashesAtRandom, WhileTimetablesComeAndGoLoseNothing) {
     }
     for (int i = 0; i < 20; ++i) {
       if (prng.below(3) == 0) share(prng.below(2) == 0);
-      suspend(names[prng.below(names.size())], prng.below(2) == 0);
+      const std::string& name = names[prng.below(names.size())];
+      suspend(name, prng.below(2) == 0);
       world.run_for(seconds{prng.below(5)});
     }
     crashes += world.crashes();

@@ -61,11 +61,12 @@ PartitionConfig random_partition(base::Prng& prng, const RandomWorld& world, int
     if (pick(prng, 4) > 0) some.push_back(spec);
   }
   if (some.empty()) some = world.nodes;
-  PartitionConfig p = partition(
-      "p" + std::to_string(number), some,
+  const OverSubscribe mode =
       any(prng, std::array{OverSubscribe::kForce, OverSubscribe::kForce, OverSubscribe::kForce,
-                           OverSubscribe::kYes, OverSubscribe::kNo, OverSubscribe::kExclusive}),
-      1 + pick(prng, 4), static_cast<std::uint16_t>(1 + pick(prng, 3)));
+                           OverSubscribe::kYes, OverSubscribe::kNo, OverSubscribe::kExclusive});
+  const int share = 1 + pick(prng, 4);
+  const auto tier = static_cast<std::uint16_t>(1 + pick(prng, 3));
+  PartitionConfig p = partition("p" + std::to_string(number), some, mode, share, tier);
   // Requests without a partition go to the first.
   p.is_default = number == 0;
   p.exclusive_user = chance(prng, 10);

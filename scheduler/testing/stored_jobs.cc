@@ -36,6 +36,7 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
     on(*ending);
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
     jobs_.erase(forget->job);
+    impossible_.erase(forget->job);
   }
 }
 
@@ -77,6 +78,9 @@ void StoredJobs::on(const JobEnding& event) {
 void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& decisions) {
   for (const Decision& decision : decisions) {
     const JobId id = std::visit([](const auto& each) { return each.job; }, decision);
+    const auto* reason = std::get_if<Waits>(&decision);
+    if (reason != nullptr && reason->reason == Reason::kBadConstraints) impossible_.insert(id);
+    if (std::holds_alternative<Start>(decision)) impossible_.erase(id);
     const auto at = jobs_.find(id);
     if (at == jobs_.end()) continue;
     RestoredJob& job = at->second;
@@ -113,6 +117,7 @@ void StoredJobs::on(base::Instant now, const StateChange& change) {
   RestoredJob& job = jobs_.at(change.job);
   if (is_terminal(change.state)) {
     jobs_.erase(change.job);
+    impossible_.erase(change.job);
     return;
   }
   RestoredJob waits{.request = std::move(job.request)};
@@ -153,6 +158,15 @@ std::vector<RestoredJob> StoredJobs::restored(
     all.push_back(std::move(job));
   }
   return all;
+}
+
+bool StoredJobs::asks_for_hold(JobId id) const {
+  const auto at = jobs_.find(id);
+  return at != jobs_.end() && at->second.request.hold;
+}
+bool StoredJobs::asks_for_suspend(JobId id) const {
+  const auto at = jobs_.find(id);
+  return at != jobs_.end() && at->second.request.suspend;
 }
 
 std::optional<base::Instant> StoredJobs::allocated_at(JobId id) const {

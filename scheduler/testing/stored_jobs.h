@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "scheduler/scheduler.h"
@@ -22,6 +23,12 @@ class StoredJobs {
   std::vector<RestoredJob> restored(
       const Scheduler& leader, base::Instant now,
       const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
+  // What the spec asks for now.
+  bool asks_for_hold(JobId id) const;
+  bool asks_for_suspend(JobId id) const;
+  // Returns true if a waiting job was found to be impossible on its nodes. That is not stored: a
+  // new leader finds it out again when enough nodes are left for the job.
+  bool has_impossible() const { return !impossible_.empty(); }
   // When the job got its nodes; nullopt if it has none.
   std::optional<base::Instant> allocated_at(JobId id) const;
   // What the new leader is told first: wishes that the old one had not fulfilled.
@@ -33,6 +40,7 @@ class StoredJobs {
   void on(base::Instant now, const StateChange& change);
 
   Configuration configuration_;
+  std::set<JobId> impossible_;
   std::map<JobId, RestoredJob> jobs_;  // without what is asked for; `partition` while allocated
 };
 

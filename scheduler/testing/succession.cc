@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -19,8 +20,15 @@ std::string text(const std::optional<base::Duration>& limit) {
 std::string text(const Allocation& allocation) {
   std::string all;
   for (const NodeAllocation& use : allocation.nodes) {
-    all += " " + to_string(use.node) + ":";
+    all += " " + to_string(use.node) + ":" + std::to_string(use.cpus);
+  }
+  return all;
+}
+std::string text_of_cores(const Allocation& allocation) {
+  std::string all;
+  for (const NodeAllocation& use : allocation.nodes) {
     for (int core = 0; core < 12; ++core) all += use.cores.test(core) ? '1' : '0';
+    all += ' ';
   }
   return all;
 }
@@ -71,6 +79,22 @@ std::string text(const JobView& view) {
   return all;
 }
 
+// For failures: the waiting jobs in the order of their priorities.
+std::string queue_text(const Scheduler& scheduler, base::Instant now) {
+  std::multimap<std::int64_t, std::string> lines;
+  for (const JobId id : scheduler.jobs()) {
+    const JobView view = *scheduler.job(id, now);
+    if (view.state != JobState::kPending) continue;
+    lines.emplace(-std::int64_t{view.priority.value()},
+                  "  job " + to_string(id) + " priority " + std::to_string(view.priority.value()) +
+                      " reason " + std::to_string(static_cast<int>(view.reason)) + " eligible at " +
+                      text(view.eligible_time) + "\n");
+  }
+  std::string all;
+  for (const auto& [order, line] : lines) all += line;
+  return all;
+}
+
 // Whether it has its turn now, and how many it had.
 bool same_turns(const JobView& a, const JobView& b) {
   return a.completing || (a.state == b.state && a.run_time == b.run_time);
@@ -80,6 +104,9 @@ bool same_turns(const JobView& a, const JobView& b) {
 
 void Succession::take(Side& side) const {
   for (const Decision& decision : side.scheduler.take_decisions()) {
+    if (const auto* start = std::get_if<Start>(&decision)) {
+      side.cores.push_back(text_of_cores(start->allocation));
+    }
     const std::string what = std::visit(Text{side.scheduler}, decision);
     if (what.empty()) continue;
     std::visit(
@@ -103,8 +130,8 @@ void Succession::wake_until(Side& side, base::Instant to) {
 }
 
 std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int events) {
-  Side before{old_leader, {}};
-  Side after{new_leader, {}};
+  Side before{old_leader, {}, {}};
+  Side after{new_leader, {}, {}};
   std::string story;
   for (int i = 0; i < events; ++i) {
     // From the same instant up to many slices, and beyond most timers.
@@ -114,7 +141,7 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
     wake_until(after, to);
     now_ = to;
     if (std::string found = difference(before, after); !found.empty()) return story + found;
-    if (turns_differ_) return {};
+    if (turns_differ_ || cores_differ_) return {};
     const Event event = random_event(old_leader);
     story += text(now_) + " event " + std::to_string(event.index());
     std::visit(
@@ -130,6 +157,7 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
       wake_until(*side, now_);
     }
     if (std::string found = difference(before, after); !found.empty()) return story + found;
+    if (turns_differ_ || cores_differ_) return {};
   }
   return {};
 }
@@ -143,8 +171,11 @@ std::string Succession::difference(Side& before, Side& after) {
     return joined;
   };
   if (was != is) {
-    return "the old leader decides:\n" + lines(was) + "the new one:\n" + lines(is);
+    return "the old leader decides:\n" + lines(was) + "and has the queue:\n" +
+           queue_text(before.scheduler, now_) + "the new one:\n" + lines(is) +
+           "and has the queue:\n" + queue_text(after.scheduler, now_);
   }
+  if (std::exchange(before.cores, {}) != std::exchange(after.cores, {})) cores_differ_ = true;
   if (before.scheduler.jobs() != after.scheduler.jobs()) return "they know different jobs";
   for (const JobId id : before.scheduler.jobs()) {
     const JobView was_job = *before.scheduler.job(id, now_);

@@ -9,7 +9,9 @@
 // * expected starts, which it works out anew;
 // * whose turn it is once it differs. The order of jobs that share no node is not published, and a
 //   later job may bring them together: then they take turns in another order, and reach their time
-//   limits at other instants. The play ends there.
+//   limits at other instants. The play ends there;
+// * which cores of a node a job gets once they differ. In which row each running job is depends on
+//   the order of starts and resumes, which is not stored. The play ends there, too.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +36,14 @@ class Succession {
   std::string play(Scheduler& before, Scheduler& after, int events);
   // Returns true if the play has ended because other jobs had their turns.
   bool turns_differ() const { return turns_differ_; }
+  // Likewise because a job got other cores.
+  bool cores_differ() const { return cores_differ_; }
 
  private:
   struct Side {
     Scheduler& scheduler;
     std::vector<std::string> decided;
+    std::vector<std::string> cores;  // of the starts
   };
 
   int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
@@ -56,6 +61,7 @@ class Succession {
   base::Instant now_;
   JobId next_;
   bool turns_differ_ = false;
+  bool cores_differ_ = false;
 };
 
 }  // namespace sched::testing

@@ -266,7 +266,10 @@ class Pair {
     if (!c_.qos.empty()) request.qos = c_.qos[static_cast<std::size_t>(pick(2))].name;
     if (one_in(8)) request.priority = Priority{static_cast<std::uint32_t>(1 + pick(2500))};
     // Many of them between the steps of a period that is still to end.
-    if (one_in(4)) request.begin_time = at(60 * (period_ + pick(2)) + 0.1 * pick(40));
+    if (one_in(4)) {
+      const int minute = 60 * (period_ + pick(2));
+      request.begin_time = at(minute + 0.1 * pick(40));
+    }
     request.hold = one_in(12);
     return request;
   }

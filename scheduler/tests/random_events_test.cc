@@ -39,6 +39,7 @@ struct Looks {
   std::int64_t played = 0;       // what a job does when the core is played
   std::int64_t successions = 0;  // new leaders that were played on beside the old one
   std::int64_t turns_apart = 0;  // those of them that gave the turns to other jobs
+  std::int64_t cores_apart = 0;  // those of them that gave a job other cores
 };
 
 // One run of random events. Beside the scheduler under test, which the driver owns, there are:
@@ -281,6 +282,11 @@ class RandomRun {
     if (ids.empty()) return std::nullopt;
     return ids[static_cast<std::size_t>(pick(static_cast<int>(ids.size())))];
   }
+  // Of the holds that no spec says a single one is stored.
+  bool is_held_by_system(JobId id) const {
+    const Reason reason = driver_.view(id.value()).reason;
+    return reason == Reason::kLaunchFailedRequeuedHeld || reason == Reason::kJobHoldMaxRequeue;
+  }
   bool allocated(JobId id) const { return driver_.view(id.value()).allocation != nullptr; }
 
   void tell(const Event& event) {
@@ -362,7 +368,7 @@ class RandomRun {
         // Only of jobs that wait: with own timing the hold of a job that runs is refused (13.2).
         if (const auto id = any(); id && !allocated(*id)) {
           if (pick(2) == 0) {
-            tell(Hold{*id, pick(2) == 0});
+            tell(Hold{*id, pick(2) == 0 && !is_held_by_system(*id)});
           } else {
             tell(Release{*id});
           }
@@ -401,8 +407,9 @@ class RandomRun {
       case 2:
         if (const auto id = any()) {
           JobRequest changed = random_request(prng_, *id, world_, driver_.now());
-          // The hold stays as it was: holding and releasing are case 14's.
-          changed.hold = watch_.books().at(*id).request.hold;
+          // These stay as the spec has them: they have events of their own.
+          changed.hold = stored_.asks_for_hold(*id);
+          changed.suspend = stored_.asks_for_suspend(*id);
           tell(Update{changed});
         }
         break;
@@ -608,6 +615,8 @@ class RandomRun {
     if (runs_since_before(configured_at_)) return;
     // When a pass of the backfill is due depends on when the last one was, which is not stored.
     if (world_.configuration.cluster.backfill.interval > base::Duration{0}) return;
+    // The old leader does not count jobs that are impossible; the new one does until it finds out.
+    if (stored_.has_impossible()) return;
     Scheduler before{Options{}};
     replay(before);
     Scheduler after{Options{}};
@@ -623,6 +632,7 @@ class RandomRun {
     Succession succession{base::Prng{prng_.next()}, world_, now, JobId{next_id_}};
     EXPECT_EQ(succession.play(before, after, 50), "");
     looks_.turns_apart += succession.turns_differ() ? 1 : 0;
+    looks_.cores_apart += succession.cores_differ() ? 1 : 0;
   }
 
   // Restored from published plans + projection = what was published.
@@ -712,18 +722,19 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   EXPECT_GT(looks.played, events / 10);
   EXPECT_GT(looks.successions, events / 200);
   EXPECT_LT(looks.turns_apart, looks.successions / 5);
+  EXPECT_LT(looks.cores_apart, looks.successions / 20);
 }
 
 // Each found something once; changes of random_world make other runs of them.
 TEST(RandomEvents, SeedsThatFoundSomething) {
   Looks looks;
-  for (const std::uint64_t seed :
-       {1'000'401U, 1'001'102U, 1'001'600U, 1'002'305U, 1'002'546U, 1'008'692U}) {
+  for (const std::uint64_t seed : {1'000'274U, 1'000'401U, 1'001'102U, 1'001'375U, 1'001'389U,
+                                   1'001'600U, 1'002'305U, 1'002'546U, 1'003'033U, 1'008'692U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kLinear, false, looks}.run(100)));
   }
-  for (const std::uint64_t seed : {2'000'499U, 2'000'589U, 2'001'368U, 2'001'997U, 2'002'319U,
-                                   2'002'353U, 2'002'673U, 2'003'932U}) {
+  for (const std::uint64_t seed : {2'000'126U, 2'000'499U, 2'000'589U, 2'001'368U, 2'001'997U,
+                                   2'002'319U, 2'002'353U, 2'002'673U, 2'003'932U}) {
     SCOPED_TRACE("KUBEGANG_SEED=" + std::to_string(seed));
     ASSERT_TRUE((RandomRun{seed, SelectType::kConsTres, false, looks}.run(100)));
   }
