@@ -404,8 +404,8 @@ struct JobStatus {
   std::string succeeded_indexes{};
   std::string member_indexes{};  // "4,7-8": with completions, the pod at each place of the gang
   std::optional<JobObserved> observed{};
-  // Accepted from the first judgement on, Ready and Completing from the first start on; Finished,
-  // and Complete or Failed, at the end. NeverFrozen where it was true once. None of them vanishes.
+  // Accepted and Ready from the first judgement on, Completing from the first start on; Finished,
+  // and Complete or Failed, at the end. NeverFrozen and Stalled where they were true once.
   Conditions conditions{};
 
   friend bool operator==(const JobStatus&, const JobStatus&) = default;

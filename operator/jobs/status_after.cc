@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/kstatus.h"
 #include "api/wellknown.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
@@ -58,7 +59,8 @@ void end_never_frozen(kube::JobStatus& status, const DecisionContext& context) {
 }
 
 // The last status of a job. Its reason is the ending's if the scheduler named none. Both conditions
-// that `kubectl wait` asks for, Finished and one of Complete and Failed, are set together.
+// that `kubectl wait` asks for, Finished and one of Complete and Failed, are set together. Ready
+// goes: tools such as Flux would wait for it forever.
 void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   const std::string name{kube::to_string(*status.state)};
   if (status.ending && status.reason.empty()) status.reason = status.ending->reason;
@@ -69,9 +71,16 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
   status.held.reset();
   status.retry.reset();
   set_gone(status, context, name);
+  std::erase_if(status.conditions, [](const auto& c) { return c.type == kube::kReady; });
   const std::string message =
       context.end_message.empty() ? "the job has ended" : context.end_message;
   const bool complete = status.state == kube::JobState::kCompleted;
+  if (complete) {
+    // A refused change does not matter any more.
+    end_condition(status, context, kube::kStalled, name, message);
+  } else {
+    set_condition(status, context, kube::kStalled, ConditionStatus::kTrue, name, message);
+  }
   set_condition(status, context, kube::kFinished, ConditionStatus::kTrue, name, message);
   set_condition(status, context, complete ? kube::kJobComplete : kube::kJobFailed,
                 ConditionStatus::kTrue, name, message);

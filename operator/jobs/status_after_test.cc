@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "api/kstatus.h"
 #include "api/wellknown.h"
 
 namespace control {
@@ -136,7 +137,7 @@ TEST(StatusAfter, AFinalStateKeepsWhereAndHowLongItRan) {
   expect_status(status, want);
   EXPECT_EQ(all_conditions(status),
             "Accepted True Before, Complete True Completed, Completing False Completed, "
-            "Finished True Completed, NeverFrozen True Before, Ready False Completed");
+            "Finished True Completed, NeverFrozen True Before");
 }
 
 // As after its first submission, but for its number, its starts and what it was told to do. With
@@ -327,6 +328,9 @@ TEST(StatusAfter, AnEndSaysCompleteOrFailed) {
     EXPECT_EQ(status.message, in.end_message);
     EXPECT_EQ(says(status, kube::kJobComplete), complete ? "True Completed" : "");
     EXPECT_EQ(says(status, kube::kJobFailed), complete ? "" : "True Failed");
+    // What kstatus makes of it: current, or failed; with Ready=False it would be neither for ever.
+    EXPECT_EQ(says(status, kube::kReady), "");
+    EXPECT_EQ(says(status, kube::kStalled), complete ? "" : "True Failed");
     EXPECT_TRUE(status.allocation) << "where it ran";
   }
 }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "api/kstatus.h"
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/queue_priorities.h"
@@ -134,6 +135,8 @@ void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
   wanted.observed_generation = job.object->metadata.generation;
+  (void)job.set_condition(kube::kStalled, kube::ConditionStatus::kTrue, "Invalid", message,
+                          parts_.now);
   // An event and a log line once, and not at each look at an unchanged job.
   const bool changed = job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "Invalid",
                                          message, parts_.now);
@@ -169,6 +172,8 @@ void Wishes::end_refused(JobRecord& job) {
 void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
   const std::string message = joined(problems) + "; the job goes on as it was";
   job.wanted().observed_generation = job.object->metadata.generation;
+  (void)job.set_condition(kube::kStalled, kube::ConditionStatus::kTrue, "ChangeRefused", message,
+                          parts_.now);
   if (!job.set_condition(kube::kAccepted, kube::ConditionStatus::kFalse, "ChangeRefused", message,
                          parts_.now)) {
     return;
@@ -191,12 +196,25 @@ void Wishes::show_partitions(JobRecord& job) {
 void Wishes::show_accepted(JobRecord& job) {
   const bool warns = !job.pod_warning.empty();
   job.wanted().observed_generation = job.object->metadata.generation;
+  const kube::Conditions& conditions = job.wanted().conditions;
+  bool changed = false;
+  if (kube::find_condition(conditions, kube::kStalled) != nullptr) {
+    changed = job.set_condition(kube::kStalled, kube::ConditionStatus::kFalse, "Accepted",
+                                "the spec is in force", parts_.now);
+  }
+  // Until its first start; then the start says what it is waited for.
+  if (kube::find_condition(conditions, kube::kReady) == nullptr) {
+    changed = job.set_condition(kube::kReady, kube::ConditionStatus::kFalse, "Queued",
+                                "it has not been started yet", parts_.now) ||
+              changed;
+  }
   if (!job.set_condition(
           kube::kAccepted, kube::ConditionStatus::kTrue, warns ? "AcceptedWithWarning" : "Accepted",
           warns ? "the job is in the queue; the API server would refuse its pods now: " +
                       job.pod_warning
                 : "the job is in the queue",
-          parts_.now)) {
+          parts_.now) &&
+      !changed) {
     return;
   }
   parts_.jobs.mark(job, WriteUrgency::kInforms);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "api/kstatus.h"
 #include "api/wellknown.h"
 #include "operator/testing/job_parts_fixture.h"
 
@@ -43,6 +44,8 @@ TEST_F(WishesTest, AJobWaitsForItsNumberAndIsSubmittedOnce) {
   EXPECT_EQ(job.wanted().state, kube::JobState::kPending);
   EXPECT_EQ(job.wanted().partition, "batch");
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
+  EXPECT_EQ(says(job, kube::kReady), "False Queued");
+  EXPECT_EQ(says(job, kube::kStalled), "") << "it was never refused";
   EXPECT_EQ(scheduler.view(sched::JobId{1})->state, sched::JobState::kPending);
   wishes.heed(job);
   EXPECT_EQ(events(), 0);
@@ -59,6 +62,7 @@ TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   EXPECT_EQ(events(), 0);
   EXPECT_EQ(told(), "Refused");
   EXPECT_EQ(says(job, kube::kAccepted), "False Invalid");
+  EXPECT_EQ(says(job, kube::kStalled), "True Invalid");
   EXPECT_EQ(job.wanted().reason, "NotAccepted");
   EXPECT_NE(job.wanted().message.find("gone"), std::string::npos) << job.wanted().message;
   job.judge_again = true;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "api/kstatus.h"
 #include "api/wellknown.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/sentences.h"
@@ -135,6 +136,15 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
                             before != nullptr && before->status == condition.status &&
                             before->observed_generation == condition.observed_generation &&
                             wanted.accepted == mirror.wanted().accepted;
+  // The same for tools that know no kind: a refused object is not fine.
+  kube::Condition stalled = condition;
+  stalled.type = kube::kStalled;
+  stalled.status =
+      verdict.newest_in_force ? kube::ConditionStatus::kFalse : kube::ConditionStatus::kTrue;
+  if (!verdict.newest_in_force ||
+      kube::find_condition(wanted.conditions, kube::kStalled) != nullptr) {
+    (void)kube::set_condition(wanted.conditions, std::move(stalled), now);
+  }
   const bool changed = kube::set_condition(wanted.conditions, std::move(condition), now);
   if (!changed && wanted == mirror.wanted()) return;
   mirror.wanted() = std::move(wanted);
