@@ -33,6 +33,8 @@ struct GangEnd {
   // The gang lost a member through no fault of its own (evicted, deleted, node gone): it may be
   // requeued.
   bool lost_member = false;
+  // It never ran: its pods could not be made or started, and it may not be queued again.
+  bool launch_failed = false;
   std::string message;
 };
 

@@ -36,6 +36,7 @@ std::string_view reason_of(const GangEnd& end) {
   if (end.state == sched::JobState::kOutOfMemory) return "OutOfMemory";
   // A gang whose pods have all succeeded does not come here: only successPolicy ends one early.
   if (end.state == sched::JobState::kCompleted) return "SuccessPolicy";
+  if (end.launch_failed) return "JobLaunchFailure";  // Slurm's word
   return end.lost_member ? kube::kLostMember : "NonZeroExitCode";
 }
 
@@ -546,7 +547,7 @@ void GangRunner::complete_early(JobRecord& job, const EarlySuccess& success) {
 void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   // A pod without its gate can never be queued again.
   if (job.is_adopted() && !job.pods.empty()) {
-    return end_by_itself(job, {.exit_code = 1, .message = undo.message});
+    return end_by_itself(job, {.exit_code = 1, .launch_failed = true, .message = undo.message});
   }
   // Of a gang that runs, the next pod is refused: it is queued again, with what has succeeded.
   if (is_ready(job) && job.start.members) {
@@ -555,7 +556,7 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   // A hold would leave it waiting for a release, and the release would start it a second time,
   // which its owner has forbidden.
   if (undo.hold && !may_requeue(job)) {
-    return end_by_itself(job, {.exit_code = 1, .message = undo.message});
+    return end_by_itself(job, {.exit_code = 1, .launch_failed = true, .message = undo.message});
   }
   kube::JobEnding ending;
   ending.verdict = kube::EndingVerdict::kRequeue;

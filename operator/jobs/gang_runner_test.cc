@@ -385,6 +385,7 @@ TEST_F(GangRunnerTest, AStartThatNoNodeCanMakeFailsAJobThatIsNotRequeued) {
   JobRecord& job = started(with_requeue(false));
   gangs.undo_start(job, {.hold = true, .message = "bad image"});
   EXPECT_EQ(job.wanted().ending->verdict, kube::EndingVerdict::kFailed);
+  EXPECT_EQ(job.wanted().ending->reason, "JobLaunchFailure") << "no program has exited";
   EXPECT_EQ(job.wanted().message, "bad image");
 }
 
