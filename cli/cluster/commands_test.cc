@@ -804,6 +804,23 @@ TEST_F(ClusterCommands, InfoAndExplainSayWhyNodesTakeNoJobs) {
               HasSubstr("Unusable    n2 has an agent that says Stopped (AgentNotReady)\n"));
 }
 
+// A new partition: its agents report one by one. "drain" would look like an administrator's act.
+TEST_F(ClusterCommands, InfoShowsNodesWhoseAgentHasNotReportedAsUnknown) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n[1-2]";
+  const auto created = client_.create(partition);
+  ASSERT_TRUE(created.ok());
+  kube::Partition said = *created;
+  said.status.unusable = {{"NoAgent", "has no agent yet", 1, "n2"}};
+  ASSERT_TRUE(client_.patch_status_from(*created, said).ok());
+  add_nodes("n[1-2]");
+  EXPECT_EQ(run({"info"}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "batch        up   infinite      1   idle n1\n"
+            "batch        up   infinite      1    unk n2\n");
+}
+
 // For users with the chart's roles alone. The numbers are the operator's. Names are shown if they
 // are all known: those of partition `labels` are not, and of five that take no jobs it names two.
 TEST_F(ClusterCommands, InfoWithoutTheRightToNodesOrJobsShowsWhatThePartitionsSay) {

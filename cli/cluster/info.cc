@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/wellknown.h"
 #include "base/natural_order.h"
 #include "cli/cluster/read.h"
 #include "cli/table.h"
@@ -40,28 +41,33 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
   return cpus;
 }
 
-// The nodes of which the operator says that they take no new jobs.
+// The nodes of which the operator says that they take no new jobs, with the reason.
 // A hostlist that cannot be read is passed over: `info` shows what it can, and the operator has
 // written it.
-std::set<std::string> unusable_nodes(const kube::Partition& partition) {
-  std::set<std::string> all;
+std::map<std::string, std::string> unusable_nodes(const kube::Partition& partition) {
+  std::map<std::string, std::string> all;
   for (const kube::UnusableNodes& group : partition.status.unusable) {
     const base::Result<std::vector<std::string>> names = slurm::expand_hostlist(group.hostlist);
-    if (names) all.insert(names->begin(), names->end());
+    if (!names) continue;
+    for (const std::string& name : *names) all.emplace(name, group.reason);
   }
   return all;
 }
 
 // Returns the state as sinfo shows it:
 // 1. down: kubelet does not report the node as ready
-// 2. drng, drain: it takes no new jobs, and has some, or none any more
-// 3. idle, alloc, mix: none, all or some of its CPUs are held
+// 2. unk: its agent has not reported yet, as a slurmd that has not registered
+// 3. drng, drain: it takes no new jobs, and has some, or none any more
+// 4. idle, alloc, mix: none, all or some of its CPUs are held
 //
 // The order of the tests is the order of importance: a node that is down is not called idle, even
 // if it holds nothing. A node whose CPUs are not known counts as full as soon as a job is on it.
-std::string node_state(const kube::Node& node, bool is_unusable, std::int64_t allocated) {
+// `unusable`: why the operator gives it no new jobs, "" if it does.
+std::string node_state(const kube::Node& node, std::string_view unusable, std::int64_t allocated) {
   if (!kube::is_true(node.status.conditions, "Ready")) return "down";
-  if (node.spec.unschedulable || is_unusable) return allocated > 0 ? "drng" : "drain";
+  const bool is_new = unusable == kube::kNodeNoAgent && allocated == 0;
+  if (is_new && !node.spec.unschedulable) return "unk";
+  if (node.spec.unschedulable || !unusable.empty()) return allocated > 0 ? "drng" : "drain";
   if (allocated == 0) return "idle";
   const auto cpus = node.status.allocatable.find("cpu");
   const bool full = cpus == node.status.allocatable.end() || allocated >= cpus->second.units();
@@ -163,13 +169,14 @@ std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
   for (const kube::Partition* partition : by_name(partitions)) {
     const kube::PartitionSpec& spec = spec_in_force(*partition);
     const std::set<std::string> listed = listed_nodes(spec);
-    const std::set<std::string> unusable = unusable_nodes(*partition);
+    const std::map<std::string, std::string> unusable = unusable_nodes(*partition);
     std::map<std::string, std::vector<std::string>> by_state;
     for (const kube::Node& node : nodes) {
       if (is_refused(*partition) || !has_node(spec, listed, node)) continue;
       const auto cpus = allocated.find(node.metadata.name);
       const std::string& name = node.metadata.name;
-      by_state[node_state(node, unusable.contains(name),
+      const auto why = unusable.find(name);
+      by_state[node_state(node, why == unusable.end() ? "" : why->second,
                           cpus == allocated.end() ? 0 : cpus->second)]
           .push_back(name);
     }
@@ -193,7 +200,8 @@ std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>&
     const InfoLine empty = empty_line(*partition);
     const std::int64_t nodes = is_refused(*partition) ? 0 : partition->status.nodes.value_or(0);
     const std::int64_t unusable = partition->status.unusable_nodes.value_or(0);
-    const std::set<std::string> unusable_names = unusable_nodes(*partition);
+    std::set<std::string> unusable_names;
+    for (const auto& [name, reason] : unusable_nodes(*partition)) unusable_names.insert(name);
     const auto add = [&](const char* state, std::int64_t count, const std::set<std::string>& of) {
       if (count <= 0) return;
       InfoLine line = empty;
