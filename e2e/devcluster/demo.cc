@@ -18,6 +18,7 @@
 #include "kube/api/time_format.h"
 #include "kube/http_transport.h"
 #include "kube/transport_config.h"
+#include "slurm/hostlist.h"
 
 namespace devcluster {
 namespace {
@@ -192,9 +193,10 @@ void Demo::draw(base::Instant now) {
       .jobs = job_rows(view_.jobs, view_.timetables, now),
       .strips = node_strips(nodes, gangs(), now, cell, strip_columns(*terminal_, name_length)),
       .cell_length = cell,
-      .footer = {"Look inside, in another terminal:",
-                 "KUBECONFIG=" + options_.shown_directory +
-                     "/kubeconfig kubectl get partitions,gjobs,nodetimetables"}};
+      // Two commands, because one would be cut at 80 columns.
+      .footer = {kStateLegend, "Look inside, in another terminal:",
+                 "export KUBECONFIG=" + options_.shown_directory + "/kubeconfig",
+                 "kubectl get partitions,gjobs,nodetimetables"}};
   screen_.draw(render(picture, *terminal_));
 }
 
@@ -207,12 +209,13 @@ void Demo::print_changes(base::Instant now) {
   }
   // Only changes, so that a log of the demo stays short.
   if (line == last_line_ || line.empty()) return;
+  if (last_line_.empty()) std::printf("%s\n", kStateLegend);
   last_line_ = line;
   std::printf("%s%s\n", since(now - began_).c_str(), line.c_str());
   std::fflush(stdout);
 }
 
-// The configuration with the demo's slice, and the partition.
+// The configuration with the demo's slice, and a partition of all nodes of this cluster.
 base::Status Demo::prepare() {
   for (const char* file : {"/scheduler-config.yaml", "/partitions.yaml"}) {
     base::Result<std::vector<json>> objects = read_manifests(options_.examples_directory + file);
@@ -220,6 +223,9 @@ base::Status Demo::prepare() {
     for (json& object : *objects) {
       if (object["kind"] == "SchedulerConfig") {
         object["spec"]["timeSlice"] = kube::format_duration(options_.slice);
+      }
+      if (object["kind"] == "Partition") {
+        object["spec"]["nodes"]["hostlist"] = slurm::compress_hostlist(cluster_.node_names());
       }
       if (const auto status = apply_object(user_, object); !status.ok()) return status;
     }
@@ -311,6 +317,10 @@ base::Result<Report> Demo::play() {
   if (!jobs.ok()) return jobs.error();
   if (jobs->size() != 2) {
     return base::invalid_argument("examples/demo/gang-jobs.yaml: want two jobs");
+  }
+  // Both need all nodes, or they would run side by side.
+  for (json& job : *jobs) {
+    job["spec"]["resources"]["nodes"]["min"] = cluster_.config().nodes.size();
   }
   if (const auto status = prepare(); !status.ok()) return status.error();
 

@@ -1,5 +1,5 @@
 // The first example of Slurm's gang scheduling guide, played (slurm-semantics.md 14.1): a partition
-// of five nodes, two jobs of five nodes each, from the files in examples/demo/, and a report of
+// of all nodes, two jobs of as many each, from the files in examples/demo/, and a report of
 // what the processes themselves measured.
 #pragma once
 

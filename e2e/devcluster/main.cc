@@ -258,7 +258,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 1'000'000'000));
   up_command->add_flag("--no-operator", options.no_operator, "you start it yourself");
   up_command->add_flag("--no-agents", options.no_agents, "you start them yourself");
-  CLI::App* demo_command = app.add_subcommand("demo", "two gangs take turns on five nodes");
+  CLI::App* demo_command = app.add_subcommand("demo", "two gangs take turns on the nodes");
   add_cluster_options(*demo_command, options);
   demo_command->add_option("--slice", options.slice, "length of a turn, from 100ms (default 2s)")
       ->check(check_duration);

@@ -11,6 +11,10 @@
 
 namespace devcluster {
 
+// For people who do not know squeue's codes. Fits into 80 columns.
+inline constexpr const char* kStateLegend =
+    "ST: PD waits, CF pods start, R runs, S stands still (frozen), CG pods end";
+
 struct JobRow {
   std::string name;
   std::string partition;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "e2e/devcluster/demo/report.h"
@@ -44,6 +45,7 @@ TEST(Picture, FitsIntoEightyColumns) {
   picture.footer = {std::string(200, 'y')};
   picture.strips[0].cells.assign(strip_columns({.columns = 80}, 3), StripCell{0U});
   for (const std::string& line : render(picture, {.columns = 80})) EXPECT_LE(line.size(), 80U);
+  EXPECT_LE(std::string{kStateLegend}.size(), 80U);
 }
 
 // A report of a good run on an idle machine; each test spoils one figure.
@@ -110,6 +112,20 @@ TEST(Report, OnlyRemarksOnSkewAndLossOfABusyMachine) {
   report.findings.lost_percent = -12.5;
   ASSERT_EQ(complaints(report).size(), 1U);
   EXPECT_FALSE(complaints(report)[0].hard);
+}
+
+// Nobody understands that -5.38 % of some work was lost.
+TEST(Report, ShowsNoLossBelowNothing) {
+  Report report = good_report();
+  const auto line = [&] {
+    const std::vector<std::string> lines = report_lines(report);
+    return *std::ranges::find_if(lines, [](const auto& each) { return each.starts_with("work"); });
+  };
+  EXPECT_EQ(line(), "work lost 0.12 %, API writes per switch 0.00");
+  report.findings.lost_percent = -0.4;
+  EXPECT_EQ(line(), "work lost 0.00 %, API writes per switch 0.00");
+  report.findings.lost_percent = -5.38;
+  EXPECT_EQ(line(), "work lost is not known, API writes per switch 0.00");
 }
 
 }  // namespace

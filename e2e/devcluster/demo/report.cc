@@ -119,8 +119,9 @@ std::vector<Complaint> complaints(const Report& report) {
                         " % of the work was lost: at most 2 % is usual on an idle machine");
   }
   if (found.lost_percent < -kLostPercentMax) {
-    complain(false, "the first gang did less work alone than both did in turns: other programs "
-                    "were busy then, so the work lost cannot be told");
+    complain(false,
+             "the first gang did less work alone than both did in turns: other programs "
+             "were busy then, so the work lost cannot be told");
   }
   return out;
 }
@@ -139,8 +140,13 @@ std::vector<std::string> report_lines(const Report& report) {
                   millis(found.gap_micros.p99) + " (p99)");
   lines.push_back("skew between the nodes " + millis(found.skew_micros.p50) + " (p50), " +
                   millis(found.skew_micros.p99) + " (p99)");
-  lines.push_back("work lost " + number(found.lost_percent, 2) + " %, API writes per switch " +
-                  number(report.api_writes_per_switch, 2));
+  // A little less than nothing is within what can be measured; much less is no measurement, and
+  // complaints() says why.
+  const bool is_lost_known = found.lost_percent >= -kLostPercentMax;
+  lines.push_back((is_lost_known
+                       ? "work lost " + number(std::max(0.0, found.lost_percent), 2) + " %"
+                       : "work lost is not known") +
+                  ", API writes per switch " + number(report.api_writes_per_switch, 2));
   for (const probe::JobShare& job : found.jobs) {
     lines.push_back("job " + job.name + ": ran " + number(job.run_seconds, 2) + " s, suspended " +
                     number(job.suspended_seconds, 2) + " s, " + std::to_string(job.turns) +
