@@ -27,27 +27,6 @@ using namespace sched;  // NOLINT: a program, and everything in it is about the 
 
 // --- told timing: the work that slurmctld was timed with ---
 
-// Jobs are submitted while the partition is down, so that the measured pass finds all of them at
-// once.
-void start_all(benchmark::State& state, const Setup& made, const JobRequest& request) {
-  const auto jobs = static_cast<int>(state.range(0));
-  Stopwatch stopwatch{state};
-  for (auto _ : state) {
-    World world{made, Timing::kTold};
-    world.set_state(PartitionState::kDown);
-    for (int i = 0; i < jobs; ++i) world.submit(request);
-    world.take();
-    world.set_state(PartitionState::kUp);
-    std::size_t decisions = 0;
-    stopwatch.measure([&] {
-      world.pass();
-      decisions = world.take();
-    });
-    if (decisions < static_cast<std::size_t>(jobs)) state.SkipWithError("not all jobs started");
-  }
-  state.SetItemsProcessed(state.iterations() * jobs);
-}
-
 void linear_start(benchmark::State& state) {
   start_all(state, setup(static_cast<int>(state.range(0)), SelectType::kLinear, {partition("p")}),
             nodes_job(1));

@@ -20,24 +20,9 @@ Setup four_deep(int nodes, bool gang) {
   return made;
 }
 
-// Four one-node jobs for each node, submitted while the partition is down: one pass starts all.
+// Four one-node jobs for each node.
 void linear_start_stacked(benchmark::State& state) {
-  const auto jobs = static_cast<int>(state.range(0));
-  Stopwatch stopwatch{state};
-  for (auto _ : state) {
-    World world{four_deep(jobs / 4, false), Timing::kTold};
-    world.set_state(PartitionState::kDown);
-    for (int i = 0; i < jobs; ++i) world.submit(nodes_job(1));
-    world.take();
-    world.set_state(PartitionState::kUp);
-    std::size_t decisions = 0;
-    stopwatch.measure([&] {
-      world.pass();
-      decisions = world.take();
-    });
-    if (decisions < static_cast<std::size_t>(jobs)) state.SkipWithError("not all jobs started");
-  }
-  state.SetItemsProcessed(state.iterations() * jobs);
+  start_all(state, four_deep(static_cast<int>(state.range(0)) / 4, false), nodes_job(1));
 }
 BENCHMARK(linear_start_stacked)
     ->Name("LinearStart/stacked")

@@ -23,7 +23,7 @@ inline constexpr int kCoresPerNode = 16;
 struct Setup {
   int nodes = 0;
   sched::Configuration configuration;
-  bool labelled = false;  // nodes as Kubernetes has them: see labelled_node()
+  bool labelled = false;          // nodes as Kubernetes has them: see labelled_node()
   std::optional<int> pods_max{};  // of each node
 };
 
@@ -212,5 +212,27 @@ class Stopwatch {
   benchmark::State& state_;
   double cpu_seconds_ = 0;
 };
+
+// Measures a pass that starts as many jobs as the first argument says. They are submitted while the
+// partition is down, so that the pass finds all of them at once.
+inline void start_all(benchmark::State& state, const Setup& made,
+                      const sched::JobRequest& request) {
+  const auto jobs = static_cast<int>(state.range(0));
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    World world{made, Timing::kTold};
+    world.set_state(sched::PartitionState::kDown);
+    for (int i = 0; i < jobs; ++i) world.submit(request);
+    world.take();
+    world.set_state(sched::PartitionState::kUp);
+    std::size_t decisions = 0;
+    stopwatch.measure([&] {
+      world.pass();
+      decisions = world.take();
+    });
+    if (decisions < static_cast<std::size_t>(jobs)) state.SkipWithError("not all jobs started");
+  }
+  state.SetItemsProcessed(state.iterations() * jobs);
+}
 
 }  // namespace bench
