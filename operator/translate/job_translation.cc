@@ -71,12 +71,13 @@ const sched::PartitionConfig* default_partition(const sched::Configuration& conf
 }
 
 // For messages: users see at once what they could have written.
-std::string names_of_partitions(const sched::Configuration& configuration) {
+std::string partitions_to_name(const sched::Configuration& configuration) {
   std::string names;
   for (const auto& partition : configuration.partitions) {
     names += (names.empty() ? "" : ", ") + partition.name;
   }
-  return names.empty() ? "none" : names;
+  return names.empty() ? "name one when an administrator has created it; there is none yet"
+                       : "name one of: " + names;
 }
 
 // The partitions that the job may run in; problems for those that do not exist.
@@ -88,16 +89,16 @@ std::vector<const sched::PartitionConfig*> find_partitions(const kube::JobSpec& 
     if (const auto* partition = find_partition(context.configuration, name)) {
       found.push_back(partition);
     } else {
-      problems.push_back("spec.partitions: there is no partition \"" + name +
-                         "\"; name one of: " + names_of_partitions(context.configuration));
+      problems.push_back("spec.partitions: there is no partition \"" + name + "\"; " +
+                         partitions_to_name(context.configuration));
     }
   }
   // A list of which some do not exist is refused as a whole: the job would otherwise wait in the
   // rest without its user having noticed the error.
   if (!spec.partitions.empty()) return found;
   if (const auto* partition = default_partition(context.configuration)) return {partition};
-  problems.push_back("spec.partitions: is absent and no partition is the default; name one of: " +
-                     names_of_partitions(context.configuration));
+  problems.push_back("spec.partitions: is absent and no partition is the default; " +
+                     partitions_to_name(context.configuration));
   return found;
 }
 

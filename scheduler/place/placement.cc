@@ -560,21 +560,63 @@ void Placement::classify(Attempt& attempt) {
     outcome.message = "nodes that it needs are down, drained or kept for jobs ahead of it";
   } else {
     outcome.result = PlacementResult::kNever;
-    outcome.message = "no " + std::to_string(attempt.counts.min) + " nodes of partition " +
-                      attempt.partition.config.name + " can ever hold it";
+    outcome.message = describe_never(attempt);
   }
   outcome.allocation.reset();
   outcome.victims.clear();
+}
+
+namespace {
+
+std::string count_of_nodes(int count) {
+  return std::to_string(count) + (count == 1 ? " node" : " nodes");
+}
+
+}  // namespace
+
+// For users: the first of the things that a job asks of each node which too few nodes have. The
+// order is that of in_base().
+std::string Placement::describe_never(const Attempt& attempt) const {
+  const int wanted = attempt.counts.min;
+  const NodeSet& all = cluster_.partition(base_.partition).nodes;
+  int allowed = 0;
+  int large = 0;
+  int roomy = 0;
+  for (int rank = all.next(0); rank >= 0; rank = all.next(rank + 1)) {
+    const NodeSpec& node = cluster_.spec_at(rank);
+    if (base_.excluded.test(rank)) continue;
+    ++allowed;
+    if (!hardware_fits(node, base_.request, base_.memory)) continue;
+    ++large;
+    if (capacity_fits(node, base_.request, base_.memory)) ++roomy;
+  }
+  const std::string text = "partition " + attempt.partition.config.name +
+                           " can never hold it: it needs " + count_of_nodes(wanted);
+  const auto too_few = [&](int count, const char* what) {
+    return text + ", and " + std::to_string(count) + " of " + std::to_string(all.count()) + " " +
+           what;
+  };
+  if (base_.required_count < static_cast<int>(base_.request.required_nodes.size())) {
+    return text + ", and not all nodes that it names exist";
+  }
+  if (!all.contains(base_.required)) {
+    return text + ", and not all nodes that it names are in this partition";
+  }
+  if (allowed < wanted) return too_few(allowed, "are not excluded");
+  if (large < wanted) return too_few(large, "have the CPUs that it asks for");
+  if (roomy < wanted) return too_few(roomy, "have the memory and the disk that it asks for");
+  if (base_.count < wanted) return too_few(base_.count, "have the features that it asks for");
+  return text + ", and its nodes have no room for all that it asks for";
 }
 
 // For users: how many nodes are wanted, could hold the job and are idle; and what else stands in
 // the way.
 std::string Placement::describe_busy(const Attempt& attempt) {
   const NodeSet& base = attempt.base;
-  std::string text = "needs " + std::to_string(attempt.counts.min) + " nodes; of " +
+  std::string text = "needs " + count_of_nodes(attempt.counts.min) + "; of " +
                      std::to_string(up_of_base().count) + " that could hold it " +
                      std::to_string(idle_of_up().count) + " are idle";
-  if (preempt::enabled(cluster_)) {
+  if (preempt::enabled(cluster_) && !attempt.candidates.empty()) {
     text += ", " + std::to_string(attempt.candidates.size()) +
             " jobs could be preempted and are not enough";
   }

@@ -147,6 +147,7 @@ class Placement {
   NodeSet overfilled(const Attempt& attempt) const;
   void classify(Attempt& attempt);
   std::string describe_busy(const Attempt& attempt);
+  std::string describe_never(const Attempt& attempt) const;
   std::string describe_memory();
 
   const Cluster& cluster_;

@@ -57,8 +57,7 @@ TEST_F(Reasons, ResourcesWhereOthersCouldBePreempted) {
   c.partitions.push_back(partition("high", four, OverSubscribe::kNo, 1, 2));
   JobRequest shielded = job(1, 3, "high");
   EXPECT_EQ(told({shielded, job(2, 1, "p"), job(3, 2, "high")}, 3),
-            "needs 2 nodes; of 4 that could hold it 1 are idle, 0 jobs could be preempted and are "
-            "not enough");
+            "needs 2 nodes; of 4 that could hold it 1 are idle");
 }
 
 // Job 2 has failed high, whose two nodes are withheld from the jobs of p.
@@ -122,18 +121,18 @@ TEST_F(Reasons, ResourcesWhereAJobThatAskedForNoMemoryHasItAll) {
   JobRequest frugal = job(3, 1);
   frugal.memory = MemoryPerNode{MemoryMiB{10}};
   EXPECT_EQ(told({job(1, 2), job(2, 1), frugal}, 3),
-            "needs 1 nodes; of 3 that could hold it 0 are idle; 3 have no memory left: job 1 asked "
+            "needs 1 node; of 3 that could hold it 0 are idle; 3 have no memory left: job 1 asked "
             "for none and so was given all of n1's");
   EXPECT_EQ(reason, Reason::kResources);
   // With a default it is given that, and no sentence says that it asked for none.
   c.cluster.default_memory.per_node = MemoryMiB{7995};  // of 8000
-  EXPECT_EQ(told({job(1, 3), frugal}, 3), "needs 1 nodes; of 3 that could hold it 0 are idle");
+  EXPECT_EQ(told({job(1, 3), frugal}, 3), "needs 1 node; of 3 that could hold it 0 are idle");
 }
 
 // A job that takes only idle nodes would not come to these, whatever memory is left.
 TEST_F(Reasons, MemoryIsNotNamedWhereJobsDoNotShare) {
   c.cluster.memory = true;
-  EXPECT_EQ(told({job(1, 4), job(2, 1)}, 2), "needs 1 nodes; of 4 that could hold it 0 are idle");
+  EXPECT_EQ(told({job(1, 4), job(2, 1)}, 2), "needs 1 node; of 4 that could hold it 0 are idle");
 }
 
 // Three other nodes are idle and do not help a job that names its node.
@@ -157,8 +156,29 @@ TEST_F(Reasons, NodesDown) {
 TEST_F(Reasons, BadConstraints) {
   JobRequest request = job(1, 1);
   request.constraint = "gpu";
-  EXPECT_EQ(told({request}, 1), "no 1 nodes of partition p can ever hold it");
+  EXPECT_EQ(told({request}, 1),
+            "partition p can never hold it: it needs 1 node, and 0 of 4 have the features that it "
+            "asks for");
   EXPECT_EQ(reason, Reason::kBadConstraints);
+}
+
+// The user sees which wish is too much.
+TEST_F(Reasons, BadConstraintsNameWhatNodesLack) {
+  const std::string never = "partition p can never hold it: it needs 2 nodes, and ";
+  JobRequest many = job(1, 2);
+  many.cpus_per_task = 5;  // of 4
+  EXPECT_EQ(told({many}, 1), never + "0 of 4 have the CPUs that it asks for");
+  JobRequest large = job(1, 2);
+  large.tmp_disk = MemoryMiB{1'000'000'000};
+  EXPECT_EQ(told({large}, 1), never + "0 of 4 have the memory and the disk that it asks for");
+  JobRequest picky = job(1, 2);
+  picky.excluded_nodes = {four[0].name, four[1].name};
+  picky.unusable_nodes =
+      std::make_shared<const std::vector<std::string>>(std::vector<std::string>{four[2].name});
+  EXPECT_EQ(told({picky}, 1), never + "1 of 4 are not excluded");
+  JobRequest named = job(1, 2);
+  named.required_nodes = {"gone"};
+  EXPECT_EQ(told({named}, 1), never + "not all nodes that it names exist");
 }
 
 // The time is told in UTC. It is told again when it is another one, and not whenever the job is
