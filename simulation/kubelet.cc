@@ -157,14 +157,12 @@ Time Kubelet::next() {
     }
     if (program.terminated_at) next = std::min(next, *program.terminated_at + program.grace);
     if (!may_act(program)) continue;
-    if (program.in_init) {
-      next = std::min(next, now_ + kLooksForPeer);
-      if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
-      continue;
-    }
-    const base::Duration left = program.work - machine_.kernel.worked(uid);
-    next = std::min(next, now_ + std::max<base::Duration>(left, base::Duration{0}));
     if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
+    if (program.in_init && !program.init_ends) continue;
+    const base::Duration left =
+        (program.in_init ? program.init : program.work) - machine_.kernel.worked(uid);
+    const bool waits = program.in_init && left <= base::Duration{0};
+    next = std::min(next, waits ? program.looks_at : now_ + std::max(left, base::Duration{0}));
   }
   return std::max(next, now_);
 }
@@ -327,6 +325,8 @@ void Kubelet::advance(Program& program) {
     if (init_is_over(program)) {
       end_init(program);
       start(program);
+    } else if (now_ >= program.looks_at) {
+      program.looks_at = now_ + kLooksForPeer;
     }
   } else if (machine_.kernel.worked(program.uid) >= program.work) {
     finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error",

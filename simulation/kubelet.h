@@ -33,6 +33,7 @@ struct Program {
   bool init_ends = true;
   Time starts_at{0};
   bool in_init = false;  // its init container runs
+  Time looks_at{0};      // for its peer, when the work of that one is done
   bool init_is_done = false;
   bool running = false;                       // its main one does
   bool over = false;                          // ended, or never to be started
