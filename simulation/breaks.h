@@ -29,6 +29,11 @@ enum class Break {
   kWriteSwallowed,      // a status that only informs counts as written, and is not
   kTimeoutNotSeen,      // the operator does not see the start timeouts of jobs
   kSelectorNotSeen,     // nor the node selectors of their templates
+  kProxyBelieved,       // a proxy's 404 counts as the API server's
+  kClockBelieved,       // an operator does not compare its clock with the API server's
+  kTimeLost,            // operators count four seconds for five
+  kUncordonNotSeen,     // nor that a node is open to jobs again
+  kDebugExempts,        // a pod with a debug container takes no turns any more
 };
 
 struct BreakInfo {
@@ -37,7 +42,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 18> kBreaks{{
+inline constexpr std::array<BreakInfo, 23> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -56,6 +61,11 @@ inline constexpr std::array<BreakInfo, 18> kBreaks{{
     {Break::kWriteSwallowed, "write-swallowed"},
     {Break::kTimeoutNotSeen, "timeout-not-seen"},
     {Break::kSelectorNotSeen, "selector-not-seen"},
+    {Break::kProxyBelieved, "proxy-believed"},
+    {Break::kClockBelieved, "clock-believed"},
+    {Break::kTimeLost, "time-lost"},
+    {Break::kUncordonNotSeen, "uncordon-not-seen"},
+    {Break::kDebugExempts, "debug-exempts"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

@@ -66,6 +66,16 @@ Checkers checkers_of(Break which) {
       return {"placement"};
     case Break::kChargesForgotten:
       return {"usage"};
+    case Break::kProxyBelieved:
+      return {"commit"};
+    case Break::kClockBelieved:
+      return {"verdict in time"};
+    case Break::kTimeLost:
+      return {"charged"};
+    case Break::kUncordonNotSeen:
+      return {"idle node"};
+    case Break::kDebugExempts:
+      return {"overlap"};
   }
   return {};
 }

@@ -26,6 +26,7 @@ constexpr std::array kCheckers{
     "barrier",
     "batch failure",
     "batch verdict",
+    "charged",
     "comes to rest",
     "commit",
     "deleted",
@@ -35,6 +36,7 @@ constexpr std::array kCheckers{
     "gang agrees",
     "goes back",
     "idle",
+    "idle node",
     "index again",
     "index twice",
     "job numbers",
@@ -61,6 +63,7 @@ constexpr std::array kCheckers{
     "verdict NodeFail",
     "verdict Timeout",
     "verdict at the end",
+    "verdict in time",
     "verdict of a failure",
     "verdict of a loss",
 };

@@ -34,6 +34,7 @@ constexpr Time kRestartTakes = seconds{2};
 constexpr Time kCompares = seconds{10};
 // A waiting init container looks for its peer so often.
 constexpr Time kLooksForPeer = milliseconds{100};
+constexpr std::uint64_t kDebugMillisMax = 3000;
 // On top of 100 ms, and ten times as long on a slow node.
 constexpr std::uint64_t kStartMillisMax = 1500;
 
@@ -157,6 +158,9 @@ Time Kubelet::next() {
     }
     if (program.terminated_at) next = std::min(next, *program.terminated_at + program.grace);
     if (!may_act(program)) continue;
+    for (const Debug& one : program.debugs) {
+      if (!one.started_wall) next = std::min(next, one.starts_at);
+    }
     if (program.terminated_at) next = std::min(next, *program.terminated_at + kHandlesSigterm);
     if (program.in_init && !program.init_ends) continue;
     const base::Duration left =
@@ -225,6 +229,12 @@ void Kubelet::take(const kube::Pod& pod) {
     program.report = std::exchange(program.reported, "");
     program.report_at = now_ + kReportRetry;
   }
+  const auto& told = pod.status.ephemeral_container_statuses;
+  const auto told_running = std::count_if(
+      told.begin(), told.end(), [](const auto& status) { return bool{status.state.running}; });
+  const auto running = std::count_if(program.debugs.begin(), program.debugs.end(),
+                                     [](const Debug& one) { return bool{one.started_wall}; });
+  if (program.report.empty() && program.running && told_running < running) tell_of_debugs(program);
   if (!pod.metadata.deletion_timestamp || program.remove_object) return;
   if (!program.running && !program.in_init) {
     program.over = true;
@@ -312,6 +322,7 @@ void Kubelet::advance(Program& program) {
     }
     return;
   }
+  if (program.running) start_debugs(program);
   if (program.terminated_at) {
     const bool handled = now_ >= *program.terminated_at + kHandlesSigterm && may_act(program);
     if (handled || now_ >= *program.terminated_at + program.grace) {
@@ -360,9 +371,44 @@ void Kubelet::end_init(Program& program) {
   machine_.kernel.stop(program.uid);
 }
 
+void Kubelet::add_debug(const std::string& uid, bool starts) {
+  const Time takes = milliseconds{static_cast<std::int64_t>(prng_.below(kDebugMillisMax))};
+  Program& program = programs_.at(uid);
+  program.debugs.push_back({.starts_at = starts ? now_ + takes : kNoTime});
+  tell_of_debugs(program);
+}
+
+// No container can be started in a frozen pod.
+void Kubelet::start_debugs(Program& program) {
+  if (!may_act(program)) return;
+  for (Debug& one : program.debugs) {
+    if (one.started_wall || now_ < one.starts_at) continue;
+    one.started_wall = machine_.clock.wall();
+    tell_of_debugs(program);
+  }
+}
+
+// Adds to what is reported of the pod how its debug containers are.
+void Kubelet::tell_of_debugs(Program& program) {
+  json statuses = json::array();
+  for (std::size_t i = 0; i < program.debugs.size(); ++i) {
+    const auto& at = program.debugs[i].started_wall;
+    const std::string name = "debugger-" + std::to_string(i);
+    const json one =
+        at ? container("running", {{"startedAt", kube::format_time(*at)}}, name.c_str())
+           : container("waiting", {{"reason", "ImagePullBackOff"}}, name.c_str());
+    statuses.push_back(one.front());
+  }
+  json status = json::parse(program.report.empty() ? program.reported : program.report);
+  status["ephemeralContainerStatuses"] = statuses;
+  program.report = status.dump();
+  program.report_at = now_;
+}
+
 // Pods report the start by the machine's own clock, which may be wrong.
 void Kubelet::start(Program& program) {
   program.running = true;
+  program.started_at = now_;
   program.started_wall = machine_.clock.wall();
   had_started_.insert(program.uid);
   machine_.kernel.start(program.uid);

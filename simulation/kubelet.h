@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "kube/api/pod.h"
 #include "kube/client.h"
@@ -19,6 +20,12 @@
 #include "simulation/machine.h"
 
 namespace simulation {
+
+// A container of `kubectl debug`.
+struct Debug {
+  Time starts_at{};                           // kNoTime: never, there is no such image
+  std::optional<base::Instant> started_wall;  // as reported
+};
 
 // One incarnation of one pod's program, as the node knows it.
 struct Program {
@@ -38,10 +45,12 @@ struct Program {
   bool running = false;                       // its main one does
   bool over = false;                          // ended, or never to be started
   std::optional<base::Instant> started_wall;  // as reported
-  std::optional<Time> terminated_at;          // SIGTERM was sent
-  std::string report;                         // JSON, not yet taken by the API server; "" = none
-  std::string reported;                       // what it took last
-  bool remove_object = false;                 // the pod object is to be deleted for good
+  Time started_at{0};
+  std::vector<Debug> debugs{};        // each takes no time of a processor, and never ends
+  std::optional<Time> terminated_at;  // SIGTERM was sent
+  std::string report;                 // JSON, not yet taken by the API server; "" = none
+  std::string reported;               // what it took last
+  bool remove_object = false;         // the pod object is to be deleted for good
   Time report_at{0};
 };
 
@@ -87,6 +96,8 @@ class Kubelet {
   void know_peers(std::function<base::Duration(const Program&)> worked) {
     peers_worked_ = std::move(worked);
   }
+  // A container of `kubectl debug` is added to that pod. REQUIRES: its program runs.
+  void add_debug(const std::string& uid, bool starts);
   // One of the running programs dies. Returns whether there was one.
   bool kill_one(std::uint64_t which);
 
@@ -105,6 +116,8 @@ class Kubelet {
   void end_init(Program& program);
   bool init_is_over(Program& program);
   void finish(Program& program, int exit_code, const std::string& reason, EndedBy by);
+  void start_debugs(Program& program);
+  void tell_of_debugs(Program& program);
   void report(Program& program);
   bool may_act(const Program& program) const;
 

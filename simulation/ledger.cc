@@ -156,6 +156,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   seen_streaks_.clear();
   operator_is_well_ = operator_is_well;
   for (Node& node : nodes) {
+    sample_debugs(node);
     sample_overlaps(node);
     sample_counted_overlaps(node);
     sample_frozen(node);
@@ -168,6 +169,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
   sample_times(nodes);
   sample_starts(nodes);
   sample_idle();
+  sample_idle_nodes(nodes);
   // A condition that was not looked at is over: its pod or its node is gone.
   std::erase_if(streaks_, [&](const auto& one) { return !seen_streaks_.contains(one.first); });
 }

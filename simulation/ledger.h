@@ -74,6 +74,10 @@ class Ledger final : public ProgramObserver {
   void check_stored(const std::string& uid, const kube::JobStatus& wanted);
   // Others delete the pod, as it is stored.
   void pod_deleted(const nlohmann::json& pod);
+  // From now on jobs may start in their order alone.
+  void builtin_scheduler() { may_be_builtin_ = true; }
+  // A step of an operator's clock that its leader may follow.
+  void operator_clock_stepped(Time by) { clock_steps_ += by; }
   // Somebody deleted the pod by force: before its job is ready it is made again.
   void pod_lost(const Program& program);
   // Something was done to the cluster that is felt for so long: the length of an outage, or by how
@@ -95,8 +99,11 @@ class Ledger final : public ProgramObserver {
   struct JobFacts {
     kube::Job job;
     base::Duration ran{0}, stood{0};  // since its first program began, and since it was ready
-    bool told_late = false;           // since then, that a node of it took turns, or did not
-    Time began_at = kNoTime;          // the first program of its present start
+    // That of `ran` for which nothing but its turns explains that programs ran.
+    base::Duration charged{0};
+    bool began_by_wrong_clock = false;  // of a node
+    bool told_late = false;             // since then, that a node of it took turns, or did not
+    Time began_at = kNoTime;            // the first program of its present start
     Time ready_at = kNoTime;
     Time final_at = kNoTime;           // if it was seen to end
     std::int64_t unsliced_start = -1;  // whose partition was deleted: it takes no turns any more
@@ -129,6 +136,8 @@ class Ledger final : public ProgramObserver {
   };
   struct PodFacts {
     std::string job_uid;
+    std::int64_t start = 0;
+    Time made_at{0};
     bool deleting = false;
     Time deleted_at{0};  // if it is
     bool by_others = false;
@@ -160,6 +169,13 @@ class Ledger final : public ProgramObserver {
     Time away{0};               // the worker was not stepped for so long
     FreezeCounts before, last;  // before the worker began, and at the last look
   };
+  // A pod with containers of `kubectl debug`, in the life of one worker: for how long the worker
+  // has let it run for them, and whether it may do so now.
+  struct Debugged {
+    Time worker_since = kNoTime;
+    Time unsettled{0};
+    bool may_run = false;
+  };
   struct Obeyed {
     std::string uid;
     std::int64_t term = 0, revision = 0;
@@ -177,6 +193,7 @@ class Ledger final : public ProgramObserver {
   void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
   void check_times(const JobFacts& facts);
+  void check_charged(const JobFacts& facts);
   static bool has_failed(const StartFacts& happened, const kube::Job& job);
   void check_failure(const JobFacts& facts);
   void check_timeout(const JobFacts& facts);
@@ -207,8 +224,13 @@ class Ledger final : public ProgramObserver {
   void check_done_again(const JobFacts& facts);
   void sample_starts(std::vector<Node>& nodes);
   void sample_idle();
+  void sample_idle_nodes(const std::vector<Node>& nodes);
+  std::set<std::string> idle_nodes(const std::vector<Node>& nodes) const;
+  bool must_start(const JobFacts& facts, const std::set<std::string>& idle) const;
+  base::Duration least_left() const;
 
   bool is_settled(const Node& node, const Program& program) const;
+  void sample_debugs(const Node& node);
   bool may_await_init(const Node& node, const Program& program) const;
   bool is_ending(const Program& program) const;
   bool is_excused(const Node& node) const;
@@ -251,19 +273,23 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
   std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
   std::map<std::string, Overlaps> overlaps_;             // by node
+  std::map<std::string, Debugged> debugged_;             // by pod's UID
   std::map<std::pair<std::string, bool>, Closed> closed_;  // by node and whether by a taint
   std::map<std::string, Time> cordoned_until_;             // by node; Time::max(): it still is
   std::map<std::string, Time> streaks_;
   std::set<std::string> seen_streaks_;
   bool operator_is_well_ = false;  // at the present sample
+  bool may_be_builtin_ = false;    // schedulerType
   Time last_start_at_{0};          // of any job
   std::set<std::string> ended_by_user_, deleted_by_user_;
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
+  std::set<std::string> ran_;  // pods whose program was started, by UID
   std::vector<Cleaned> cleaned_;
   Time starts_are_unsliced_until_{0};
   Time restored_at_{-std::chrono::hours{1}};
   Time faults_until_{0};
+  Time clock_steps_{0};  // of operators, all together
   Time lease_seen_at_{0};
   std::string lease_renewed_;
 };

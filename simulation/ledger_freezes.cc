@@ -22,6 +22,8 @@ constexpr Time kOverlapMax = milliseconds{300};
 constexpr base::Duration kBarrier = milliseconds{20};
 constexpr base::Duration kSettle = seconds{2};
 constexpr Time kKubeletLag = seconds{5};
+// How long an agent lets a pod run for all of its debug containers together.
+constexpr Time kDebugMax = std::chrono::minutes{2};
 // Of an overlap that is counted, see sample_counted_overlaps().
 constexpr base::Duration kSlowSeenWithin = milliseconds{150};
 constexpr base::Duration kSeenWithin = milliseconds{2};
@@ -52,7 +54,8 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
       if (cgroup->request != agent::FreezeRequest::kThawed || is_ending(on)) continue;
       const bool came_on = cgroup->was_frozen
                                ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                               : is_known(node, on) && is_settled(node, on);
+                               : is_known(node, on);
+      if (!is_settled(node, on)) continue;
       if (came_on) found.insert(uid);
     }
   }
@@ -250,11 +253,40 @@ void Ledger::thawed(Node& node, const std::string& uid) {
 
 // Returns true if the agent may freeze the pod: its container has been running for the settle time,
 // and the agent has had the time to see that. `startedAt` has whole seconds, so the true start may
-// be up to 1 s later than the stored one; 500 ms are left for the watch to bring it.
+// be up to 1 s later than the stored one; 500 ms are left for the watch to bring it. A clock that
+// is set back does not keep the pod out of its turns: the agent waits no longer by its monotonic
+// clock.
 bool Ledger::is_settled(const Node& node, const Program& program) const {
   if (!program.running || !program.started_wall) return false;
+  const auto debugged = debugged_.find(program.uid);
+  if (debugged != debugged_.end() && debugged->second.may_run) return false;
+  const Time takes = seconds{1} + kSettle + milliseconds{500};
   const base::Instant began{std::chrono::floor<seconds>(*program.started_wall)};
-  return node.machine->clock.wall() > began + seconds{1} + kSettle + milliseconds{500};
+  return node.machine->clock.wall() > began + takes ||
+         (program.report.empty() && now_ > program.started_at + takes + kHearsWithin);
+}
+
+// Keeps for each pod with debug containers whether the agent may let it run for them: until each
+// has started and settled, for kDebugMax in its life, as far as the agent knows of them.
+void Ledger::sample_debugs(const Node& node) {
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    if (program.debugs.empty()) continue;
+    Debugged& facts = debugged_[uid];
+    if (facts.worker_since != node.agent->worker_since()) {
+      facts = {.worker_since = node.agent->worker_since()};
+    }
+    const auto is_settled_one = [&](const Debug& one) {
+      return one.started_wall &&
+             node.machine->clock.wall() > std::chrono::floor<seconds>(*one.started_wall) +
+                                              seconds{1} + kSettle + milliseconds{500};
+    };
+    const bool is_known = program.report.empty() && !is_excused(node);
+    const bool waits =
+        !is_known || !std::all_of(program.debugs.begin(), program.debugs.end(), is_settled_one);
+    facts.may_run = waits && facts.unsettled <= kDebugMax + kHearsWithin;
+    if (facts.may_run) ++tally_.looked["pod that runs for a debug container"];
+    if (waits && is_known) facts.unsettled += kSample;
+  }
 }
 
 // Returns true if the gang of the program may have an init container to finish: no pod of such a

@@ -118,14 +118,14 @@ void Ledger::on_start(JobFacts& facts) {
     facts.unsliced_start = facts.job.status.starts.value_or(0);
   }
   facts.ready_at = facts.began_at = kNoTime;
-  facts.ran = facts.stood = base::Duration{0};
-  facts.told_late = false;
+  facts.ran = facts.stood = facts.charged = base::Duration{0};
+  facts.told_late = facts.began_by_wrong_clock = false;
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
 // in is what its programs did.
 //
-// 1. Completed: as many different tasks have ended well in this start as the job has nodes. A job
+// 1. Completed: as many different tasks have ended well in this start as the job has pods. A job
 //    without an allocation any more is judged by its plan, and one whose pods follow one another by
 //    all of its starts.
 // 2. Cancelled: a user asked for it, or preemption cancels its victims.
@@ -136,10 +136,9 @@ void Ledger::on_final(const JobFacts& facts) {
   const std::int64_t start = job.status.starts.value_or(0);
   const JobPlan* planned = plan_of_job(job);
   ++tally_.looked["verdict at the end"];
-  const std::size_t tasks = job.status.allocation
-                                ? static_cast<std::size_t>(job.status.allocation->nodes)
-                            : planned == nullptr ? 1
-                                                 : static_cast<std::size_t>(planned->nodes);
+  const std::size_t tasks = job.status.allocation ? pods_at_once(job, *job.status.allocation)
+                            : planned == nullptr  ? 1
+                                                  : static_cast<std::size_t>(planned->nodes);
   const bool were_completed =
       job.spec.completions
           ? pods_that_ended_well(job) >= static_cast<std::size_t>(*job.spec.completions)
@@ -153,6 +152,7 @@ void Ledger::on_final(const JobFacts& facts) {
     find("verdict", "job " + name + " is Cancelled by no user");
   }
   check_times(facts);
+  check_charged(facts);
 }
 
 // Compares run time and suspended time as accounted with what was sampled, whatever the job ended
@@ -185,6 +185,27 @@ void Ledger::check_times(const JobFacts& facts) {
   if (follows) return;
   if (facts.stood > base::Duration{0}) ++tally_.looked["suspended time"];
   compare("stood", status.suspend_time->elapsed, facts.stood);
+}
+
+// No second of a program is lost: the run time is at least the time for which programs ran in the
+// turns of the job, also where something failed. That of a start that is undone is bounded by the
+// start timeout. An operator whose clock was set back stands still until it has caught up, and what
+// ran while an ending was decided and not stored yet is not compared.
+void Ledger::check_charged(const JobFacts& facts) {
+  const kube::JobStatus& status = facts.job.status;
+  const bool is_bounded =
+      facts.ready_at == kNoTime && facts.job.spec.lifecycle.start_timeout.has_value();
+  const bool ends_in_a_fault = now_ < faults_until_ + seconds{15};
+  if (facts.began_at == kNoTime || is_bounded || ends_in_a_fault || happened_to(facts).lost ||
+      facts.start_at < restored_at_ + kAfterRestore) {
+    return;
+  }
+  ++tally_.looked["charged"];
+  const base::Duration accounted = status.run_time ? status.run_time->elapsed : base::Duration{0};
+  const base::Duration most = plan_.slice + seconds{2} + kToldWithin + clock_steps_;
+  if (accounted + most >= facts.charged) return;
+  find("charged", "job " + name_of(facts.job) + " ran for " + text_of(facts.charged) +
+                      " in its turns, accounted " + text_of(accounted));
 }
 
 // What is clean and not on its way is stored as it is wanted. A difference of the term alone is
@@ -283,7 +304,7 @@ bool Ledger::has_ended(const std::string& batch_uid) const {
 // follows another may start in the turn of another gang, and runs there until it has settled. Until
 // the job is ready, all time since its first program counts as run time.
 void Ledger::sample_times(std::vector<Node>& nodes) {
-  std::set<std::string> going, there, told_late;
+  std::set<std::string> going, there, told_late, unclear, wrong_clock;
   for (Node& node : nodes) {
     Time& unsliced_at = unsliced_at_.try_emplace(node.machine->name, -kToldWithin).first->second;
     if (node.agent->everything_runs()) unsliced_at = now_;
@@ -292,6 +313,10 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
       if (!program.running) continue;
       there.insert(program.job_uid);
       if (is_told_late) told_late.insert(program.job_uid);
+      const auto debugged = debugged_.find(uid);
+      const bool may_run = debugged != debugged_.end() && debugged->second.may_run;
+      if (may_run || is_excused(node) || is_ending(program)) unclear.insert(program.job_uid);
+      if (node.machine->clock.offset() > kSample) wrong_clock.insert(program.job_uid);
       if (node.machine->kernel.stands(uid)) continue;
       const auto job = jobs_.find(program.job_uid);
       const bool follows = job != jobs_.end() && job->second.job.spec.completions;
@@ -302,9 +327,14 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
     if (facts.ready_at == kNoTime) {
       if (facts.began_at == kNoTime && there.contains(uid)) facts.began_at = now_;
       if (facts.began_at != kNoTime) facts.ran += kSample;
+      // By that clock its containers may not have started yet.
+      if (wrong_clock.contains(uid)) facts.began_by_wrong_clock = true;
+      const bool counts = there.contains(uid) && !unclear.contains(uid);
+      if (counts && !facts.began_by_wrong_clock) facts.charged += kSample;
       continue;
     }
     if (!there.contains(uid)) continue;
+    if (going.contains(uid) && !unclear.contains(uid)) facts.charged += kSample;
     (going.contains(uid) ? facts.ran : facts.stood) += kSample;
     if (told_late.contains(uid)) facts.told_late = true;
   }

@@ -42,11 +42,13 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   // nothing to compare with then.
   if (!fresh || !metadata.contains("ownerReferences")) return;
   facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
+  facts.start = label_number(pod, kube::kLabelStart);
+  facts.made_at = now_;
   const auto job = jobs_.find(facts.job_uid);
   if (job == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
   ++tally_.looked["commit"];
   const kube::JobStatus& status = job->second.job.status;
-  const std::int64_t start = label_number(pod, kube::kLabelStart);
+  const std::int64_t start = facts.start;
   // A create that was long on its way may come after the end of its start, but not before it.
   if (status.starts.value_or(0) < start) {
     find("commit", "pod " + metadata.value("name", "") + " of start " + std::to_string(start) +
@@ -113,6 +115,7 @@ void Ledger::on_torn_down(const json& pod, const PodFacts& facts) {
 
 void Ledger::program_started(const Program& program) {
   ++tally_.looked["started twice"];
+  ran_.insert(program.uid);
   // 1. No program runs beside one of another start of its job, or beside the same task of its
   //    start.
   // 2. A task that has ended well in a start does not run again in it.

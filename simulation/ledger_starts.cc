@@ -1,4 +1,5 @@
 // Where jobs start, for how long they may take for it, and that none starts that is done.
+#include <algorithm>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -16,6 +17,12 @@ constexpr Time kUndoneWithin = seconds{10};
 // A node that refused a job is not asked again for 60 s; the rest is for kubelets and agents that
 // come back.
 constexpr Time kIdleMax = seconds{90};
+// A plan is made every 30 s (backfill.interval); the rest is for a pass that comes before a change
+// is heard.
+constexpr Time kPlannedWithin = seconds{40};
+// By how much sooner than others have to go a job has to be gone, for seconds that are cut off and
+// run times that are stored late.
+constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 
 // Returns true if the job is in the queue: it may start as soon as there is a node for it.
 bool waits(const kube::Job& job) {
@@ -82,6 +89,81 @@ void Ledger::sample_idle() {
   }
 }
 
+// Returns the nodes that take jobs, and on which there is none.
+std::set<std::string> Ledger::idle_nodes(const std::vector<Node>& nodes) const {
+  std::set<std::string> idle;
+  for (const Node& node : nodes) {
+    const auto& programs = node.kubelet->programs();
+    const bool runs = std::any_of(programs.begin(), programs.end(), [](const auto& one) {
+      return one.second.running || one.second.in_init;
+    });
+    if (!runs && !is_excused(node)) idle.insert(node.machine->name);
+  }
+  for (const auto& [uid, facts] : jobs_) {
+    if (is_final_state(facts.job)) continue;
+    if (!facts.job.status.allocation && !facts.job.status.ending) continue;
+    for (const std::string& node : nodes_of(facts.allocation)) idle.erase(node);
+  }
+  return idle;
+}
+
+// Returns the least time that a job with nodes may yet run.
+base::Duration Ledger::least_left() const {
+  base::Duration least = base::Duration::max();
+  for (const auto& [uid, facts] : jobs_) {
+    const kube::JobStatus& status = facts.job.status;
+    const auto limit = facts.job.spec.schedule.time_limit;
+    if (is_final_state(facts.job) || !status.allocation || !limit) continue;
+    const base::Duration ran = status.run_time ? status.run_time->elapsed : base::Duration{0};
+    least = std::min(least, *limit - ran);
+  }
+  return least;
+}
+
+// Returns true if enough nodes that the job may have are idle, and none of them is kept for another
+// one: the job is the first of all that wait, or it will be gone before any other job has to go
+// that the ones before it wait for.
+bool Ledger::must_start(const JobFacts& facts, const std::set<std::string>& idle) const {
+  const JobPlan* plan = plan_of_job(facts.job);
+  if (plan == nullptr) return false;
+  const auto may_have = std::count_if(idle.begin(), idle.end(), [&](const std::string& node) {
+    return plan->rack.empty() || plan->rack == rack_of(node);
+  });
+  const auto& asked = facts.job.spec.resources.nodes;
+  if (may_have < (asked ? asked->min : 1)) return false;
+  const auto tier = [](const kube::Job& job) { return job.status.partition == "high" ? 2 : 1; };
+  const auto order = [&](const kube::Job& job) {
+    return std::pair{tier(job), job.status.priority.value_or(0)};
+  };
+  bool is_first = true, is_highest = true;
+  for (const auto& [uid, other] : jobs_) {
+    if (uid == facts.job.metadata.uid || !waits(other.job)) continue;
+    is_first = is_first && order(other.job) < order(facts.job);
+    is_highest = is_highest && tier(other.job) <= tier(facts.job);
+  }
+  const auto limit = facts.job.spec.schedule.time_limit;
+  const bool is_gone_in_time = limit && *limit + kPlanSlack <= least_left();
+  return is_first || (is_highest && is_gone_in_time && !may_be_builtin_);
+}
+
+// No node is idle for long that a waiting job could have.
+void Ledger::sample_idle_nodes(const std::vector<Node>& nodes) {
+  if (!operator_is_well_ || now_ < faults_until_ || !closed_.empty()) return;
+  const std::set<std::string> idle = idle_nodes(nodes);
+  for (const auto& [uid, facts] : jobs_) {
+    if (is_final_state(facts.job) || !waits(facts.job)) continue;
+    const bool must = must_start(facts, idle);
+    if (must) ++tally_.looked["idle node"];
+    // A new start that is undone begins the wait anew, and leaves out nodes that refused it.
+    const std::int64_t starts = facts.job.status.starts.value_or(0);
+    const Time since = streak("kept off " + uid + " " + std::to_string(starts), must);
+    if (since > (starts == 0 ? kPlannedWithin : kIdleMax)) {
+      find("idle node", "job " + facts.job.metadata.name + " waits for " + text_of(since) +
+                            " while nodes that it could have are idle");
+    }
+  }
+}
+
 // 1. What the operator must have heard by now: that nodes are closed, and that jobs are done.
 // 2. A job whose programs run and that is not ready is within its start timeout: that time is
 //    charged to nobody.
@@ -102,7 +184,7 @@ void Ledger::sample_starts(std::vector<Node>& nodes) {
     const bool goes_on = !status.ending && !is_final_state(facts.job);
     const bool all_succeeded =
         status.allocation && !facts.job.spec.completions &&
-        facts.succeeded.size() >= static_cast<std::size_t>(status.allocation->nodes);
+        facts.succeeded.size() >= pods_at_once(facts.job, *status.allocation);
     if (goes_on && all_succeeded && operator_is_well_) facts.is_known_done = true;
     const auto timeout = facts.job.spec.lifecycle.start_timeout;
     if (!timeout) continue;

@@ -58,4 +58,11 @@ inline std::set<std::string> nodes_of(const kube::Allocation& allocation) {
   return nodes;
 }
 
+// Returns how many pods the job has at once with this allocation.
+inline std::size_t pods_at_once(const kube::Job& job, const kube::Allocation& allocation) {
+  const auto slots =
+      control::pod_slots({}, allocation, job.spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
+  return slots.ok() ? slots->size() : static_cast<std::size_t>(allocation.nodes);
+}
+
 }  // namespace simulation

@@ -57,8 +57,8 @@ class LedgerTest : public testing::Test {
           {{"status", {{"state", state}, {"starts", 1}}}});
   }
   // Stores a start of the job, on n1.
-  void runs_on_n1(int start) {
-    const json share{{"hostlist", "n1"}, {"tasks", 1}};
+  void runs_on_n1(int start, int tasks = 1) {
+    const json share{{"hostlist", "n1"}, {"tasks", tasks}};
     write(
         kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
         {{"status",
@@ -192,10 +192,39 @@ TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenItHasRunForThatLong) {
   write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0",
         {{"spec", {{"schedule", {{"timeLimit", "60s"}}}}}});
   becomes("Running");
+  now_ += minutes{1};
   write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
         {{"status", {{"runTime", {{"elapsed", "30s"}, {"asOf", "2026-01-01T00:00:30.000000Z"}}}}}});
   becomes("Timeout");
   EXPECT_EQ(finding(), "job job-0 is Timeout after 30000 ms of 60000 ms");
+}
+
+// Whatever a clock makes of it, a job has not run for longer than there has been time since its
+// start. An operator's clock that was set by a little is followed.
+TEST_F(LedgerTest, AJobIsOverItsTimeOnlyWhenThatHasPassed) {
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0",
+        {{"spec", {{"schedule", {{"timeLimit", "60s"}}}}}});
+  now_ += minutes{10};
+  becomes("Running");
+  now_ += seconds{35};
+  ledger_.operator_clock_stepped(seconds{10});
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status", {{"runTime", {{"elapsed", "60s"}, {"asOf", "2026-01-01T00:10:35.000000Z"}}}}}});
+  becomes("Timeout");
+  EXPECT_EQ(finding(), "job job-0 is Timeout 35000 ms after its start, its limit is 60000 ms");
+}
+
+TEST_F(LedgerTest, AJobIsOverItsTimeByAClockThatMayBeFollowed) {
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0",
+        {{"spec", {{"schedule", {{"timeLimit", "60s"}}}}}});
+  now_ += minutes{10};
+  becomes("Running");
+  now_ += seconds{35};
+  ledger_.operator_clock_stepped(seconds{20});
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0/status",
+        {{"status", {{"runTime", {{"elapsed", "60s"}, {"asOf", "2026-01-01T00:10:35.000000Z"}}}}}});
+  becomes("Timeout");
+  EXPECT_EQ(finding(), "");
 }
 
 // The operator had decided the start before it heard that the partition is gone: the job has no
@@ -227,6 +256,17 @@ TEST_F(LedgerTest, AJobThatIsDoneDoesNotStartAgain) {
   EXPECT_EQ(finding(), "");
   runs_on_n1(2);
   EXPECT_EQ(finding(), "job job-0 starts again, all its pods had succeeded");
+}
+
+// A gang may have more pods than nodes: one of two has succeeded.
+TEST_F(LedgerTest, AJobThatIsDoneHasAllOfItsPodsSucceeded) {
+  write(kube::Method::kPatch, std::string{paths::kJobs} + "/job-0",
+        {{"spec", {{"podPolicy", "PerTask"}}}});
+  runs_on_n1(1, 2);
+  write(kube::Method::kPatch, make_pod() + "/status", {{"status", {{"phase", "Succeeded"}}}});
+  ledger_.sample(nodes_, /*operator_is_well=*/true);
+  runs_on_n1(2, 2);
+  EXPECT_EQ(finding(), "");
 }
 
 // Until the operator has heard of it a requeue may be decided.

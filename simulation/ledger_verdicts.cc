@@ -1,4 +1,5 @@
 // What a job is said to have ended with, against what its programs did.
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -6,6 +7,14 @@
 #include "simulation/ledger_terms.h"
 
 namespace simulation {
+namespace {
+
+// For seconds that are cut off, and the drift of a clock within a round.
+constexpr Time kClockSlack = std::chrono::seconds{5};
+// That a fault makes a write take (plan.cc).
+constexpr Time kSlowWriteMax = std::chrono::seconds{15};
+
+}  // namespace
 
 void Ledger::program_refused(const Program& program) {
   facts_of(program).refused = true;
@@ -37,7 +46,8 @@ Ledger::StartFacts& Ledger::facts_of(const Program& program) {
 // * lost: its machine went off, its pod object was deleted by force or before its program had
 //   ended, or its Node was deleted. A kubelet that is cut off is no loss: Kubernetes gives nothing
 //   up for it (architecture.md 3). So is a gang whose next pods were kept off a cordoned node.
-// * refused: kubelet did not take a pod, or the start took longer than it may
+// * refused: kubelet did not take a pod, or a start took longer than it may: the job's, or that of
+//   a pod that follows another
 Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
   const kube::JobStatus& status = facts.job.status;
   StartFacts happened = starts_[facts.job.metadata.uid][status.starts.value_or(0)];
@@ -50,10 +60,20 @@ Ledger::StartFacts Ledger::happened_to(const JobFacts& facts) {
     if (facts.job.spec.completions && was_cordoned) happened.lost = true;
   }
   const auto timeout = facts.job.spec.lifecycle.start_timeout;
-  // A new leader knows the second in which the job was allocated.
-  const Time over = timeout ? facts.start_at + *timeout - std::chrono::seconds{1} : kNoTime;
-  if (facts.ready_at == kNoTime && now_ + kSample >= over) {
-    happened.refused = true;
+  if (!timeout) return happened;
+  // Counted from the decision, which is stored later if writes are slow, by the operator's clock. A
+  // new leader knows the second in which the job was allocated.
+  const bool was_slow = facts.start_at <= faults_until_;
+  const Time early = (was_slow ? kSlowWriteMax : Time{0}) + clock_steps_ + std::chrono::seconds{1};
+  const auto is_over = [&](Time since) { return now_ + kSample + early >= since + *timeout; };
+  if (facts.ready_at == kNoTime) {
+    happened.refused = happened.refused || is_over(facts.start_at);
+  } else if (facts.job.spec.completions) {
+    happened.refused = happened.refused || std::any_of(pods_.begin(), pods_.end(), [&](auto& one) {
+                         const auto& [uid, pod] = one;
+                         return pod.job_uid == facts.job.metadata.uid && !ran_.contains(uid) &&
+                                pod.start == status.starts.value_or(0) && is_over(pod.made_at);
+                       });
   }
   return happened;
 }
@@ -134,7 +154,8 @@ void Ledger::check_failure(const JobFacts& facts) {
 }
 
 // Compared with the least limit that its user ever gave it: one that was raised a moment ago may
-// not be known yet.
+// not be known yet. A job has not run for longer than there has been time since its start, whatever
+// a clock says; an operator's may be followed as far as it was set, and drifts.
 void Ledger::check_timeout(const JobFacts& facts) {
   const kube::Job& job = facts.job;
   const base::Duration ran = job.status.run_time ? job.status.run_time->elapsed : base::Duration{0};
@@ -143,6 +164,13 @@ void Ledger::check_timeout(const JobFacts& facts) {
   } else if (ran < *facts.least_limit) {
     find("verdict", "job " + job.metadata.name + " is Timeout after " + text_of(ran) + " of " +
                         text_of(*facts.least_limit));
+  }
+  if (!facts.least_limit || is_of_a_restore(facts)) return;
+  ++tally_.looked["verdict in time"];
+  const Time passed = now_ - facts.start_at;
+  if (passed + clock_steps_ + kClockSlack < *facts.least_limit) {
+    find("verdict in time", "job " + job.metadata.name + " is Timeout " + text_of(passed) +
+                                " after its start, its limit is " + text_of(*facts.least_limit));
   }
 }
 

@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "kube/api_error.h"
+#include "kube/clock_watch.h"
 #include "kube/testing/api_server/api_error.h"
+#include "kube/testing/manual_clock.h"
 
 namespace simulation {
 namespace {
@@ -104,7 +106,8 @@ base::Result<kube::Response> Link::send(const kube::Request& request) {
 }
 
 // Draws an answer of a load balancer that fails over, or of an API server that does not serve the
-// group for a moment. None says anything of the object; nothing is carried out.
+// group for a moment. None says anything of the object; nothing is carried out. Of the break the
+// 404 is the API server's own.
 kube::Response Link::answer_of_proxy() {
   struct Answer {
     int status;
@@ -119,6 +122,8 @@ kube::Response Link::answer_of_proxy() {
   };
   const Answer& answer = kAnswers[prng_.below(kAnswers.size())];
   ++tally_.faults["answer " + std::to_string(answer.status) + " of a proxy"];
+  const bool is_believed = breaks_.is(Break::kProxyBelieved) && !name_.starts_with("kubelet");
+  if (is_believed && answer.status == 404) return refusal(404, 0);
   kube::Response response;
   response.status = answer.status;
   response.headers["content-type"] = answer.type;
@@ -180,20 +185,44 @@ base::Result<kube::Response> Link::transmit(kube::Request request) {
   api.user_agent = name_;
   kube::Response response = server.handle(api).response;
   response.body = as_seen(std::move(response.body));
+  // The API server's clock is right. Breaks that hide it from an operator leave its time out.
+  if (!breaks_.is(Break::kClockBelieved)) {
+    response.headers["date"] = kube::http_date(kube::ManualClock::kStart + now_);
+  }
   return response;
 }
 
 // Carries out the breaks that hide a field of a Job from the operator: under another name nobody
 // reads it.
-std::string Link::as_seen(std::string text) const {
-  const bool hides = breaks_.is(Break::kTimeoutNotSeen) || breaks_.is(Break::kSelectorNotSeen);
-  if (!hides || !name_.starts_with("operator")) return text;
-  const std::string_view field =
-      breaks_.is(Break::kTimeoutNotSeen) ? "\"startTimeout\"" : "\"nodeSelector\"";
+std::string Link::as_seen(std::string text) {
+  if (!name_.starts_with("operator")) return text;
+  if (breaks_.is(Break::kUncordonNotSeen)) return still_cordoned(std::move(text));
+  std::string_view field;
+  if (breaks_.is(Break::kTimeoutNotSeen)) field = "\"startTimeout\"";
+  if (breaks_.is(Break::kSelectorNotSeen)) field = "\"nodeSelector\"";
+  if (field.empty()) return text;
   for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + 1)) {
     text[at + 1] = 'x';
   }
   return text;
+}
+
+// A node that was cordoned once stays so, as this process sees it: in a list, and in the event of a
+// watch.
+std::string Link::still_cordoned(std::string text) {
+  json body = json::parse(text, nullptr, false);
+  if (!body.is_object()) return text;
+  const auto look = [this](json& node) {
+    const std::string name = node["metadata"].value("name", "");
+    if (node["spec"].value("unschedulable", false)) cordoned_.insert(name);
+    if (cordoned_.contains(name)) node["spec"]["unschedulable"] = true;
+  };
+  const bool is_event = body.contains("object") && body["object"].value("kind", "") == "Node";
+  if (is_event) look(body["object"]);
+  if (body.value("kind", "") == "NodeList") {
+    for (json& node : body["items"]) look(node);
+  }
+  return body.dump();
 }
 
 // The CEL rules of the Job's status and the NodeTimetable's spec, which this API server does not
@@ -318,6 +347,9 @@ base::Status Link::stream(const kube::Request& request,
     return unreachable();
   }
   if (!feed.stream) {
+    if (now_ < weather.proxy_until && prng_.below(1000) < weather.bad_per_mille) {
+      return kube::error_from_response(answer_of_proxy(), request.path);
+    }
     devcluster::ApiRequest api;
     api.http = request;
     api.user_agent = name_;

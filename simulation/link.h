@@ -6,6 +6,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,7 +94,8 @@ class Link final : public kube::Transport {
   base::Result<kube::Response> go_wrong(const kube::Request& request);
   kube::Response answer_of_proxy();
   bool lowers_term(const kube::Request& request);
-  std::string as_seen(std::string text) const;
+  std::string as_seen(std::string text);
+  std::string still_cordoned(std::string text);
 
   devcluster::ApiServer& server_;
   const Time& now_;
@@ -105,6 +107,7 @@ class Link final : public kube::Transport {
   Feed* feed_ = nullptr;  // being stepped
   std::shared_ptr<devcluster::ApiServer> stale_;
   bool dry_run_ = false;
+  std::set<std::string> cordoned_;  // Break::kUncordonNotSeen: nodes
   bool broke_off_ = false;
 };
 

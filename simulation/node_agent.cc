@@ -378,13 +378,15 @@ void NodeAgent::step_policy() {
 
 // Carries out the breaks that lie in the agent: the policy is told something else than what was
 // read. The policy itself, which is real code, is not touched.
-void NodeAgent::break_inputs(agent::Inputs& inputs) const {
+void NodeAgent::break_inputs(agent::Inputs& inputs) {
   if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
   if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
   if (breaks_.is(Break::kNeverConfirmed)) inputs.confirmed.reset();
   for (auto& [key, facts] : inputs.pods) {
     if (breaks_.is(Break::kFrozenUnsettled)) facts.settled_at = base::Instant{};
     if (breaks_.is(Break::kDeletedStaysFrozen)) facts.ending_within.reset();
+    if (breaks_.is(Break::kDebugExempts) && facts.starting_count > 0) debugged_.insert(facts.uid);
+    if (debugged_.contains(facts.uid)) facts.settled_at.reset();
   }
 }
 

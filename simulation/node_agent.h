@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -80,7 +81,7 @@ class NodeAgent {
   void step_switch();
   bool dies_at_freeze();
   void offer_report();
-  void break_inputs(agent::Inputs& inputs) const;
+  void break_inputs(agent::Inputs& inputs);
   void run_timers();
   std::string boot_id() const { return machine_.name + "-" + std::to_string(machine_.boots); }
 
@@ -107,6 +108,7 @@ class NodeAgent {
   // Break::kJournalAfterFreeze: what the disk gets later.
   std::optional<std::string> journal_late_;
   Time journal_late_at_ = kNoTime;
+  std::set<std::string> debugged_;  // Break::kDebugExempts: pods, by UID
   std::unique_ptr<Worker> worker_;
 };
 

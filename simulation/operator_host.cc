@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "kube/clock_watch.h"
+
 namespace simulation {
 namespace {
 
@@ -13,13 +15,17 @@ using std::chrono::seconds;
 
 // kubelet starts the container again; a replica that lost its Lease exits by itself.
 constexpr Time kComesBackAfter = seconds{1};
-constexpr Time kLongestWait = seconds{10};
+constexpr Time kLongestWait = seconds{5};
+// For so long nobody must have led before a process leads whose clock is off.
+constexpr Time kLeadAnyhowAfter = std::chrono::minutes{1};
 // A write takes up to 10 ms to the server, and its answer as long again. The loop runs up to 5 ms
 // after news has come, so that several pieces of news are sometimes handled together and sometimes
 // one by one.
 constexpr std::uint64_t kWriteMicrosMax = 10'000;
 constexpr std::uint64_t kLoopMicrosMax = 5'000;
-// Of the breaks: how long a commit stays in memory only.
+// Of the breaks: how much time is not counted, in millionths, and how long a commit stays in memory
+// only.
+constexpr std::int64_t kDriftOfTheBreak = -200'000;
 constexpr Time kAnsweredEarly = seconds{2};
 
 // A write of a status or a timetable that was not done.
@@ -87,21 +93,30 @@ class OperatorHost::SlowWriter final : public control::Writer {
   OperatorHost& host_;
 };
 
-// One process of the operator: it stands for election, and leads or does not.
+// One process of the operator: it stands for election, and leads or does not. It compares its clock
+// with the API server's.
 struct OperatorHost::Process {
   // Identities are unique per process (architecture.md 3), so each one has a number of its own.
   explicit Process(OperatorHost& host)
-      : elector{
-            host.lease_client_,
+      : clock_watch{host.clock_},
+        transport{host.link_, host.clock_, clock_watch},
+        client{transport, host.clock_, host.sleeper_, client_options(2)},
+        elector{
+            kube::Client{transport, host.clock_, host.sleeper_, client_options(2)},
             host.clock_,
             {.lease = operator_lease(),
              .identity = host.name_ + "-" + std::to_string(++host.incarnation_),
              .seed = host.prng_.next()},
             {.on_started = [&host](std::int32_t transitions) { host.begin_to_lead(transitions); },
-             .on_lost = [&host] { host.ends_at_ = host.now_; }}} {}
+             .on_lost = [&host] { host.ends_at_ = host.now_; },
+             .may_hold = [&host](base::Duration free_for) { return host.is_fit(free_for); }}} {}
 
+  kube::ClockWatch clock_watch;
+  kube::ClockWatchTransport transport;
+  kube::Client client;
   kube::LeaderElector elector;
   Time elector_at{0};
+  bool distrusts_clock = false;
 };
 
 // The parts of operator/process that exist while it leads, with feeds and writes that take time.
@@ -109,8 +124,8 @@ struct OperatorHost::Leading {
   Leading(OperatorHost& host, std::int32_t transitions)
       : inbox{waker},
         writer{host},
-        actuator{host.client_},
-        informers{host.client_,
+        actuator{host.process_->client},
+        informers{host.process_->client,
                   host.clock_,
                   inbox,
                   templates,
@@ -132,6 +147,7 @@ struct OperatorHost::Leading {
               .ended = [&host](const std::string&) { host.ends_at_ = host.now_; }}} {
     // As operator/process does it: the term first, since the first step needs it.
     loop.lead(transitions);
+    if (host.process_->distrusts_clock) loop.distrust_clock();
     for (auto& [name, step] : informers.steps()) {
       host.link_.add_feed([run = step] { return run({}); });
     }
@@ -157,9 +173,9 @@ OperatorHost::OperatorHost(std::string name, devcluster::ApiServer& server, cons
       prng_{seed},
       clock_{now},
       server_{server},
-      link_{server, now, breaks, tally, name_, seed + 1},
-      client_{link_, clock_, sleeper_, client_options(2)},
-      lease_client_{link_, clock_, sleeper_, client_options(2)} {}
+      link_{server, now, breaks, tally, name_, seed + 1} {
+  if (breaks_.is(Break::kTimeLost)) clock_.drift(kDriftOfTheBreak);
+}
 
 OperatorHost::~OperatorHost() = default;
 
@@ -177,6 +193,22 @@ void OperatorHost::start() {
 void OperatorHost::begin_to_lead(std::int32_t transitions) {
   leading_ = std::make_unique<Leading>(*this, transitions);
   if (log_) log_(name_ + ": leads, transitions " + std::to_string(transitions));
+}
+
+// Returns true if the process may take the Lease, as operator/process decides it.
+bool OperatorHost::is_fit(base::Duration free_for) {
+  if (leading_) return true;
+  process_->distrusts_clock = process_->clock_watch.is_in_doubt();
+  if (!process_->distrusts_clock || free_for >= kLeadAnyhowAfter) return true;
+  ++tally_.faults["does not lead by a wrong clock"];
+  return false;
+}
+
+// Returns true if the leader must end, as operator/process decides it: its clock is off, or it led
+// all the same and the clock is right again.
+bool OperatorHost::clock_is_wrong() {
+  const kube::ClockWatch& watch = process_->clock_watch;
+  return process_->distrusts_clock ? !watch.is_in_doubt() : watch.off().has_value();
 }
 
 // Decisions that it has not sent are lost with it; so is every answer.
@@ -231,6 +263,10 @@ void OperatorHost::slow_writes(Time until, Time delay_max) {
 // before.
 bool OperatorHost::has_writes_under_way() const {
   return leading_ && (!leading_->writer.effects.empty() || !leading_->writer.answers.empty());
+}
+
+bool OperatorHost::distrusts_clock() const {
+  return process_ != nullptr && process_->distrusts_clock;
 }
 
 void OperatorHost::for_each_clean(
@@ -291,6 +327,7 @@ void OperatorHost::step() {
     leading_->loop_at = kNoTime;  // the next feed wakes it
     return;
   }
+  if (clock_is_wrong()) return end(now_ + kComesBackAfter);
   const base::Instant due = leading_->loop.step();
   // The step may have been fenced: a stored object carries a higher term than this leader's.
   if (now_ >= ends_at_) return end(now_ + kComesBackAfter);

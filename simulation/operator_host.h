@@ -59,6 +59,8 @@ class OperatorHost {
     return process_ != nullptr && now_ >= std::max(paused_until_, loop_hangs_until_);
   }
   bool has_writes_under_way() const;
+  // It knows that its clock is wrong, and ends nothing by time.
+  bool distrusts_clock() const;
   // Within so long it has heard of what is written now, and what it decided before is stored; as
   // far as the present faults go.
   Time hears_and_stores_within() const;
@@ -82,6 +84,8 @@ class OperatorHost {
   void start();
   void end(Time back_at);
   void begin_to_lead(std::int32_t transitions);
+  bool is_fit(base::Duration free_for);
+  bool clock_is_wrong();
   void step_writes();
   bool carry_out(control::Effect effect);
   control::Outcome answer_to(const control::Effect& effect);
@@ -99,8 +103,6 @@ class OperatorHost {
   devcluster::ApiServer& server_;
   Link link_;
   NoSleep sleeper_;
-  kube::Client client_;
-  kube::Client lease_client_;
   int incarnation_ = 0;
   Time starts_at_{0};
   Time paused_until_{0};

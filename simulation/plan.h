@@ -34,7 +34,7 @@ enum class Act {
   kCleanPods,  // pods that have succeeded are deleted, for `length`
   kDeletePod,  // in any phase
   kPatchPod,
-  kPatchHazard,  // what would be a hazard in a template is set in a pod
+  kPatchHazard,  // what would be a hazard in a template is set in a pod, or a container is added
   // the operator's replicas
   kKillOperator,
   kKillOperatorAtWrite,

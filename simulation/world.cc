@@ -26,6 +26,8 @@ constexpr Time kQuietLasts = seconds{40};
 constexpr int kStepsAtOnceMax = 20'000;
 // Of users with a job whose init container never ends, after the faults.
 constexpr Time kPatience = minutes{2};
+// A leader follows no step of its clock beyond that.
+constexpr Time kFollowedStepMax = minutes{1};
 constexpr Time kUsagePeriod = seconds{10};  // in a quiet cluster a record of usage each
 
 std::string in_seconds(Time time) {
@@ -371,12 +373,12 @@ void World::step() {
   }
 }
 
-// Returns true if an operator leads, hears and is heard: only then may its promises be expected to
-// hold.
+// Returns true if an operator leads, hears and is heard, and trusts its clock: only then may its
+// promises be expected to hold.
 bool World::operator_is_well() const {
   return std::any_of(operators_.begin(), operators_.end(), [&](const auto& one) {
     return one->leads() && one->is_running() && one->link().was_whole_for(seconds{3}) &&
-           one->link().is_up_to_date() && !one->has_writes_under_way();
+           one->link().is_up_to_date() && !one->has_writes_under_way() && !one->distrusts_clock();
   });
 }
 
@@ -442,8 +444,13 @@ void World::heal() {
   }
   for (auto& one : operators_) {
     one->clock().drift(0);
-    // To set a clock right is a step of it, and is felt like one.
-    ledger_.fault(one->clock().offset());
+    // To set a clock right is a step of it, and is felt like one: but for a far one, by which
+    // nobody leads, or nobody ends anything.
+    const Time offset = one->clock().offset();
+    if (std::chrono::abs(offset) <= kFollowedStepMax) {
+      ledger_.fault(offset);
+      ledger_.operator_clock_stepped(std::chrono::abs(offset));
+    }
     one->clock().step(-one->clock().offset());
   }
   for (auto& one : operators_) one->disarm();
@@ -470,9 +477,8 @@ void World::let_go() {
         job["spec"].value("partitions", json::array()) == json::array({paths::kNoPartition});
     const bool is_hopeless =
         now_ >= plan_.faults_end + kPatience &&
-        std::any_of(plan_.jobs.begin(), plan_.jobs.end(), [&](const JobPlan& one) {
-          return one.name == name && is_endless(one, job);
-        });
+        std::any_of(plan_.jobs.begin(), plan_.jobs.end(),
+                    [&](const JobPlan& one) { return one.name == name && is_endless(one, job); });
     if ((is_refused || is_hopeless) && !before.value("cancel", false)) {
       ledger_.user_ends(name);
       ++tally_.faults[is_refused ? "user: cancel a refused job" : "user: cancel an endless job"];

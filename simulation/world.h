@@ -69,6 +69,9 @@ class World {
   void perform_others(const Event& event);
   void close_node(const std::string& node, bool taint, bool closed);
   void clean_up_pods();
+  void patch_hazard(const Event& event, const std::string& path);
+  void add_debug(std::uint64_t which, bool starts);
+  void step_clock_far(const Event& event, HostClock& clock, bool is_operators);
   base::Duration peers_worked(const Program& program);
   void submit(const JobPlan& job);
   void submit_batch(const JobPlan& job);

@@ -301,15 +301,41 @@ void World::perform_others(const Event& event) {
     call(kube::Method::kDelete, path, nullptr);
     return;
   }
-  ++tally_.faults[event.act == Act::kPatchPod ? "pod patched by others"
-                                              : "patch a hazard into a pod"];
-  json patch{{"metadata", {{"annotations", {{"example.com/seen", "yes"}}}}}};
-  if (event.act == Act::kPatchHazard && event.amount % 2 == 0) {
-    patch["metadata"]["labels"] = {{"sidecar.istio.io/inject", "true"}};
-  } else if (event.act == Act::kPatchHazard) {
-    patch["spec"] = {{"activeDeadlineSeconds", 99'999'999}};
+  if (event.act == Act::kPatchHazard) return patch_hazard(event, path);
+  ++tally_.faults["pod patched by others"];
+  call(kube::Method::kPatch, path,
+       {{"metadata", {{"annotations", {{"example.com/seen", "yes"}}}}}});
+}
+
+// Nothing of this takes a pod out of its turns, but for a container of `kubectl debug` until it has
+// started (docs/operations.md).
+void World::patch_hazard(const Event& event, const std::string& path) {
+  const std::uint64_t kind = event.target % 4;
+  if (kind == 0) {
+    ++tally_.faults["pod labeled by others"];
+    call(kube::Method::kPatch, path,
+         {{"metadata", {{"labels", {{"sidecar.istio.io/inject", "true"}}}}}});
+  } else if (kind == 1) {
+    ++tally_.faults["deadline of a pod"];
+    call(kube::Method::kPatch, path, {{"spec", {{"activeDeadlineSeconds", 99'999'999}}}});
+  } else {
+    add_debug(event.amount, kind == 2);
   }
-  call(kube::Method::kPatch, path, patch);
+}
+
+// A container of `kubectl debug` in one of the pods that run; it may have an image that nobody
+// finds.
+void World::add_debug(std::uint64_t which, bool starts) {
+  std::vector<std::pair<Kubelet*, std::string>> running;
+  for (const Node& node : nodes_) {
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      if (program.running) running.emplace_back(node.kubelet.get(), uid);
+    }
+  }
+  if (running.empty()) return;
+  ++tally_.faults["debug container"];
+  const auto& [kubelet, uid] = running[which % running.size()];
+  kubelet->add_debug(uid, starts);
 }
 
 // As a CronJob that deletes pods with status.phase==Succeeded.
@@ -357,6 +383,7 @@ void World::change_partition(const Event& event) {
 // Changes the scheduler's type and, in every other case, the mode of preemption, under jobs that
 // run and wait.
 void World::change_scheduler(const Event& event) {
+  if (event.amount % 4 < 2) ledger_.builtin_scheduler();
   json spec{{"schedulerType", event.amount % 4 < 2 ? "Builtin" : "Backfill"}};
   if (event.amount % 2 == 0)
     spec["preemptMode"] = event.amount / 4 % 2 == 0 ? "Requeue" : "Suspend";
@@ -579,16 +606,15 @@ void World::perform_machine(const Event& event) {
   Node& node = node_of(event);
   Machine& machine = *node.machine;
   const bool back = event.amount % 2 == 0;
-  const bool operators_clock = event.target % 7 == 0;
+  const bool operators_clock = event.target % (event.act == Act::kStepClockFar ? 2 : 7) == 0;
   HostClock& clock = operators_clock ? operator_of(event).clock() : machine.clock;
   if (event.act == Act::kStepClock) {
-    ++tally_.faults[event.length > milliseconds{100} ? "clock stepped far" : "clock stepped"];
+    ++tally_.faults["clock stepped"];
     clock.step(back ? -event.length : event.length);
     machine.clock_wrong_until = now_ + seconds{3};
+    if (operators_clock) ledger_.operator_clock_stepped(event.length);
   } else if (event.act == Act::kStepClockFar) {
-    ++tally_.faults["step a clock far"];
-    const Time by = std::chrono::minutes{1 + event.amount / 2 % 180};
-    clock.step(back ? -by : by);
+    step_clock_far(event, clock, operators_clock);
     machine.clock_wrong_until = now_ + seconds{3};
   } else if (event.act == Act::kDriftClock) {
     ++tally_.faults["clock drifts"];
@@ -609,6 +635,18 @@ void World::perform_machine(const Event& event) {
   } else {
     power_off(node, event.act == Act::kReplaceNode, event.length);
   }
+}
+
+// By minutes or hours, so that it cannot be taken for time that has passed. What is accounted by
+// such a clock is not judged before it is right again, at the end of the faults.
+void World::step_clock_far(const Event& event, HostClock& clock, bool is_operators) {
+  ++tally_
+        .faults[is_operators ? "clock of an operator stepped far" : "clock of a node stepped far"];
+  ledger_.fault(std::max(plan_.faults_end - now_, Time{0}));
+  const bool is_short = event.amount / 2 % 2 == 0;
+  const std::uint64_t most = is_short ? 10 : 180;
+  const Time by = std::chrono::minutes{2 + event.amount / 4 % most};
+  clock.step(event.amount % 2 == 0 ? -by : by);
 }
 
 // Everything that runs on the machine ends at once. A replaced machine loses its Node object, too,
