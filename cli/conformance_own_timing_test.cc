@@ -368,11 +368,11 @@ void without_backfill(Scenario& scenario) {
 
 // Both decide as in production, where no slurm.conf rules (docs/design/differences.md).
 void as_in_production(Scenario& scenario) {
-  scenario.configuration.cluster.as_recorded = false;
+  scenario.configuration.cluster.quirks = {};
   for (simulate::Input& input : scenario.inputs) {
     if (!input.happening) continue;
     if (auto* const set = std::get_if<simulate::SetConfiguration>(&*input.happening)) {
-      set->configuration.cluster.as_recorded = false;
+      set->configuration.cluster.quirks = {};
     }
   }
 }

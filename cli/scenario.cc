@@ -88,7 +88,8 @@ class Reader {
   YamlFile file_;
   Scenario scenario_;
   std::optional<base::Duration> clock_;
-  bool as_recorded_ = false;
+  bool is_recording_ = false;
+  bool has_quirks_ = false;
   PartitionKeys partition_keys_;
   // Users who may submit; nullopt: the file has no list, and any user may.
   std::optional<std::set<std::string>> users_;
@@ -151,7 +152,8 @@ Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   if (const auto topology = by_key.find("topology"); topology != by_key.end()) {
     return at(topology->second->place, slurm::not_supported("topology"));
   }
-  as_recorded_ = tells_timing(by_key.at("inputs")->value);
+  is_recording_ = tells_timing(by_key.at("inputs")->value);
+  has_quirks_ = is_recording_;
   if (const auto entry = by_key.find("as"); entry != by_key.end()) {
     const base::Result<std::string> whose = word(*entry->second);
     if (!whose) return whose.error();
@@ -160,7 +162,7 @@ Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
                                           ": must be slurm-22.05, or left out: then the scenario "
                                           "is decided as the operator decides");
     }
-    as_recorded_ = true;
+    has_quirks_ = true;
   }
   if (const auto entry = by_key.find("name"); entry != by_key.end()) {
     const base::Result<std::string> name = word(*entry->second);
@@ -289,7 +291,9 @@ Status Reader::read_conf(const YAML::Node& map) {
     return at(file_.place(map), cluster.error());
   }
   scenario_.configuration.cluster = std::move(cluster).value();
-  scenario_.configuration.cluster.as_recorded = as_recorded_;
+  scenario_.configuration.cluster.quirks =
+      has_quirks_ ? sched::Quirks::slurm_22_05() : sched::Quirks{};
+  scenario_.configuration.cluster.is_recording = is_recording_;
   // clock is at the top of the file, not in conf: Slurm has no such key.
   scenario_.configuration.cluster.recorded_clock = clock_;
   if (map.size() > 0) conf_place_ = file_.place(map);

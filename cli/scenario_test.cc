@@ -79,7 +79,7 @@ TEST(ScenarioFile, SaysWhoseDecisionsAreWanted) {
   const auto as_recorded = [](const std::string& text) {
     const base::Result<simulate::Scenario> read = read_scenario(text, "f");
     EXPECT_TRUE(read.ok()) << read.error().message;
-    return read->configuration.cluster.as_recorded;
+    return read->configuration.cluster.quirks.any();
   };
   const std::string plain = file_with("- {t: 0, submit: A, run: 7}\n");
   EXPECT_FALSE(as_recorded(plain));

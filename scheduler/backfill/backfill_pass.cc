@@ -68,7 +68,7 @@ void BackfillPass::begin(base::Instant now) {
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
-  if (cluster_.parameters().as_recorded) fetch();
+  if (cluster_.parameters().quirks.pass_lists_queue_once) fetch();
   if (parameters.running_job_reserve) promise_running_jobs();
 }
 
@@ -104,7 +104,7 @@ void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
 bool BackfillPass::fetch() {
   Plan& plan = *plan_;
   if (plan.has_all) return false;
-  const bool as_recorded = cluster_.parameters().as_recorded;
+  const bool lists_all = cluster_.parameters().quirks.pass_lists_queue_once;
   const bool ends_early = may_end_early();
   // As many as it has passed at least, so that few walks are made over those.
   int left = std::max({1, cluster_.parameters().backfill.max_job_test - plan.tried,
@@ -114,7 +114,7 @@ bool BackfillPass::fetch() {
   plan.has_all = true;
   admission_.queue().walk([&](const QueueRecord& record) {
     if (plan.passed.contains({record.job, record.partition})) return true;
-    plan.has_all = as_recorded || left > 0;
+    plan.has_all = lists_all || left > 0;
     if (!plan.has_all) return false;
     plan.records.push_back({record.job, record.partition});
     const bool counts =
@@ -144,7 +144,7 @@ bool BackfillPass::step(base::Instant now, int records) {
   if (plan.version != books_.version()) {
     plan.complete = plan.complete && plan.next == 0;
     plan.startable.reset();
-    if (!cluster_.parameters().as_recorded) {
+    if (!cluster_.parameters().quirks.pass_lists_queue_once) {
       plan.records.resize(plan.next);
       plan.has_all = false;
     }
@@ -269,7 +269,7 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
     plan_->valid_until = std::min(plan_->valid_until, old);
   }
   set_limits(tried, now);
-  if (!cluster_.parameters().as_recorded) ++plan_->tried;
+  if (!cluster_.parameters().quirks.tests_count_with_nodes) ++plan_->tried;
   if (start_beside_claims(tried, now)) return goes_on();
   return place(tried, now);
 }
@@ -340,11 +340,11 @@ void BackfillPass::set_limits(Try& tried, base::Instant now) const {
 }
 
 // False where two equal requests may differ in whether they can start (preemption by priority), or
-// where time alone may let a job start (exempt times). And as recorded, where a job may find nodes
-// among few and none among more.
+// where time alone may let a job start (exempt times). And with quirks, with which a job may find
+// nodes among few and none among more.
 bool BackfillPass::equal_requests_start_alike() const {
   const ClusterParameters& parameters = cluster_.parameters();
-  if (parameters.as_recorded) return false;
+  if (parameters.quirks.any()) return false;
   if (!preempt::enabled(cluster_)) return true;
   const bool by_priority = parameters.preempt_type != PreemptType::kPartitionPriority ||
                            parameters.preempt_priority ||
@@ -487,8 +487,9 @@ const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
 std::optional<base::Instant> BackfillPass::later_start(const Try& tried, const NodeSet& open,
                                                        base::Instant from) const {
   if (tried.now_only) return std::nullopt;
-  return cluster_.parameters().as_recorded ? plan_->promises.next_gain(open, from, tried.limit)
-                                           : plan_->sweep.next_free();
+  return cluster_.parameters().quirks.gaps_are_sought_near
+             ? plan_->promises.next_gain(open, from, tried.limit)
+             : plan_->sweep.next_free();
 }
 
 void BackfillPass::Failures::go_to(std::uint64_t version, base::Instant now) {
@@ -560,6 +561,7 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
+  const Quirks& quirks = cluster_.parameters().quirks;
   const bool any_required = !tried.job.request.required_nodes.empty();
   const NodeSet required =
       any_required ? cluster_.named(tried.job.request.required_nodes) : NodeSet{};
@@ -572,14 +574,14 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
-  bool counted = !cluster_.parameters().as_recorded, possible = any_required || tried.now_only;
+  bool counted = !quirks.tests_count_with_nodes, possible = any_required || tried.now_only;
   std::optional<base::Instant> from = plan.now;
   if (!possible) from = first_start(failed_until, nodes_min, counted);
   while (from && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
     std::optional<base::Instant> later = later_start(tried, open, *from);
     std::optional<base::Instant> until = later;
-    if (until && !cluster_.parameters().as_recorded)
+    if (until && !quirks.gaps_are_sought_near)
       until = *until + parameters.resolution - base::Duration{1};
     if (sweep.count() < nodes_min || (any_required && !nodes.contains(required))) {
       from = later;
@@ -653,7 +655,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     admission_.withdraw(job);
     lookahead_.started(job);
     // 8.1 q: Slurm puts jobs with whole nodes into its slots.
-    if (cluster_.parameters().as_recorded) promise_running(job);
+    if (cluster_.parameters().quirks.started_jobs_fill_nodes) promise_running(job);
     ++plan_->started;
     plan_->startable.reset();
     plan_->version = books_.version();
@@ -686,7 +688,7 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   auto next = plan_->promises.next_begin(nodes, plan_->now);
   if (tried.claims_begin) next = std::min(*tried.claims_begin, next.value_or(base::kNever));
   base::Duration limit = tried.full_limit;
-  if (cluster_.parameters().as_recorded) {
+  if (cluster_.parameters().quirks.least_limit_is_kept) {
     limit = tried.limit;
   } else if (next) {
     // Slurm's limits are whole minutes.
@@ -700,7 +702,7 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
 // Slurm rounds the end of a promise down, so a job behind may start that is not over by then.
 base::Instant BackfillPass::end_of_promise(base::Instant begin, base::Instant end) const {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  if (!cluster_.parameters().as_recorded) return round_up(end);
+  if (!cluster_.parameters().quirks.promises_end_early) return round_up(end);
   return std::max(round_down(end), begin + parameters.resolution);
 }
 
@@ -712,7 +714,8 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   const base::Instant end = end_of_promise(begin, start + tried.limit);
   // It could start now and did not (its victims have to end, for example): the nodes come out of
   // the sweep, which knows that they are free.
-  const bool is_known_free = start <= plan_->now && cluster_.parameters().as_recorded;
+  const bool is_known_free =
+      start <= plan_->now && cluster_.parameters().quirks.promises_of_now_overlap;
   if (!is_known_free && plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
   ++plan_->promised_in[tried.partition];

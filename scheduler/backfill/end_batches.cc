@@ -33,7 +33,7 @@ EndBatches::EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& 
 
 // Until when a batch reaches whose first end is this.
 base::Instant EndBatches::window_end(base::Instant first) {
-  if (!cluster_.parameters().as_recorded) return first + window_;
+  if (!cluster_.parameters().quirks.ends_come_in_batches) return first + window_;
   if (!windows_begin_) windows_begin_ = half_minute_after(cluster_.parameters(), first);
   return *windows_begin_ + window_;
 }
@@ -43,7 +43,7 @@ base::Instant EndBatches::window_end(base::Instant first) {
 void EndBatches::widen(base::Instant next) {
   const base::Duration step = cluster_.parameters().backfill.window_linear;
   window_ = step.count() > 0 ? window_ + step : window_ * 2;
-  if (!cluster_.parameters().as_recorded) return;
+  if (!cluster_.parameters().quirks.ends_come_in_batches) return;
   const base::Duration missing = next - (*windows_begin_ + window_);
   if (missing.count() <= 0) return;
   if (step.count() > 0) {

@@ -31,8 +31,8 @@ class EndBatches {
   // Of the ends from `from` on, as far as they have nodes among these; without the victims (null =
   // there are none), who are gone from the beginning. The arguments must outlive this object.
   // REQUIRES: the ends are read.
-  EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes,
-             const Victims* victims, std::size_t from);
+  EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes, const Victims* victims,
+             std::size_t from);
 
   // The next batch, or nullopt if no more jobs with nodes in question end. Calls visit(index) for
   // each end in it that matters, in their order.
@@ -49,13 +49,13 @@ class EndBatches {
   const Victims* const victims_;
   std::size_t from_;
   base::Duration window_;                       // of the next batch
-  std::optional<base::Instant> windows_begin_;  // as recorded; set by the first batch
+  std::optional<base::Instant> windows_begin_;  // Slurm's; set by the first batch
 };
 
 template <typename Visit>
 std::optional<EndBatches::Batch> EndBatches::next(const Visit& visit) {
   const bool single = cluster_.parameters().select == SelectType::kLinear;
-  const bool exact = !cluster_.parameters().as_recorded;
+  const bool exact = !cluster_.parameters().quirks.ends_come_in_batches;
   const std::vector<Ends::End>& ends = ends_.all();
   Batch batch{.begin = from_, .end = from_, .first = {}, .next = {}};
   std::optional<base::Instant> limit;

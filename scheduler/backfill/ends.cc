@@ -34,13 +34,14 @@ bool Ends::counts_cores() {
 }
 
 // The turns say when the job will have run for its limit. Four things override that, in this order:
-// as recorded, that a job has no limit; the notice of a victim; a decided ending; and a bound for
+// with a quirk, that a job has no limit; the notice of a victim; a decided ending; and a bound for
 // jobs that never run.
 base::Instant Ends::expected_end(const Job& job) const {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
-  // As recorded: what moves the end of a job that goes on after its suspension is its time limit.
-  if (cluster_.parameters().as_recorded && !job.time_limit && job.start_time) {
+  // In Slurm 22.05 what moves the end of a job that goes on after its suspension is its time limit.
+  if (cluster_.parameters().quirks.unlimited_ends_by_the_clock && !job.time_limit &&
+      job.start_time) {
     at = *job.start_time + kUnlimitedTime;
   }
   if (job.notice) at = std::min(at, job.notice->until);  // 7.8: its end was moved

@@ -104,9 +104,9 @@ Lookahead::Answer Lookahead::try_with(Search& search) {
 
 // --- where nodes ripen ---
 
-// As recorded, the start is the end of a batch and not of a node.
+// With batches, the start is the end of a batch and not of a node.
 bool Lookahead::counts_ripe_nodes() {
-  return !cluster_.parameters().as_recorded && ends_.counts_cores();
+  return !cluster_.parameters().quirks.ends_come_in_batches && ends_.counts_cores();
 }
 
 // With preemption a node is not only ripe when jobs have ended.
@@ -231,7 +231,8 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
     if (!batch) return {};
     const base::Instant start = ends_.guess(ends[batch->end - 1]);
     // Not the end of the batch, which can lie after `until` though a start within it does not.
-    const base::Instant earliest = cluster_.parameters().as_recorded ? start : batch->first;
+    const base::Instant earliest =
+        cluster_.parameters().quirks.ends_come_in_batches ? start : batch->first;
     if (until && earliest > *until) return {.kind = Kind::kLater};
     const bool ends_later = cut(search, *batch);
     if (!possible || *possible <= batch->end) {
@@ -249,7 +250,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
 bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
   const std::vector<Ends::End>& ends = ends_.all();
   const std::optional<base::Instant> until = search.question.until;
-  if (cluster_.parameters().as_recorded || !until) return false;
+  if (cluster_.parameters().quirks.ends_come_in_batches || !until) return false;
   if (ends[batch.begin].at <= ends_.now()) return false;
   const std::size_t whole = batch.end;
   while (batch.end > batch.begin + 1 && ends[batch.end - 1].at > *until) --batch.end;
@@ -261,7 +262,7 @@ bool Lookahead::cut(const Search& search, EndBatches::Batch& batch) const {
 // found by halving.
 Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& batch,
                                     std::optional<std::size_t> possible, Answer found) {
-  if (cluster_.parameters().as_recorded) return found;
+  if (cluster_.parameters().quirks.ends_come_in_batches) return found;
   search.count.reset();  // it counts the whole batch
   // A binary search between the last count that is too few and the first that is enough. It begins
   // with the first count that free cores allow, which is often the answer.
@@ -301,7 +302,7 @@ void Lookahead::bound_by_ends(Search& search) {
 // one more must be gone.
 bool Lookahead::is_in_vain(const Search& search) const {
   const std::optional<base::Instant> until = search.question.until;
-  if (cluster_.parameters().as_recorded || !until) return false;
+  if (cluster_.parameters().quirks.any() || !until) return false;
   std::size_t least = search.least_gone;
   if (search.victims == nullptr && search.refused) least = std::max(least, *search.refused + 1);
   if (least == 0) return false;
@@ -357,15 +358,15 @@ std::optional<Lookahead::Answer> Lookahead::ask_selector(const Search& search, C
   const bool takes_extra_row = search.victims != nullptr && search.victims->takes_extra_row;
   NodeSet usable = nodes;
   for (int round = 0; round < kRoomRoundsMax; ++round) {
-    const std::optional<Allocation> found = placement_.will_run(
-        books, {.job = search.question.job,
-                .partition = search.question.partition,
-                .nodes = usable,
-                .now = ends_.now(),
-                .sharing = search.sharing,
-                .takes_extra_row = takes_extra_row,
-                .on_any_node = search.question.on_any_node,
-                .idle_last = busy_first ? &books_.usage().idle() : nullptr});
+    const std::optional<Allocation> found =
+        placement_.will_run(books, {.job = search.question.job,
+                                    .partition = search.question.partition,
+                                    .nodes = usable,
+                                    .now = ends_.now(),
+                                    .sharing = search.sharing,
+                                    .takes_extra_row = takes_extra_row,
+                                    .on_any_node = search.question.on_any_node,
+                                    .idle_last = busy_first ? &books_.usage().idle() : nullptr});
     if (!found) return std::nullopt;
     Answer answer{.kind = Kind::kStarts, .start = start, .nodes = cluster_.no_nodes()};
     bool fits = true;
@@ -399,8 +400,7 @@ bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
 
 // Returns true if the allocated job has no pods on its nodes any longer when the one in question
 // starts.
-bool Lookahead::is_gone_by(const Search& search, const Job& allocated,
-                           base::Instant start) const {
+bool Lookahead::is_gone_by(const Search& search, const Job& allocated, base::Instant start) const {
   // Its pods leave soon, but not at this instant.
   if (allocated.completing()) return start > ends_.now();
   const std::optional<std::size_t> end = ends_.find(allocated);

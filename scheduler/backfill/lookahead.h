@@ -8,7 +8,7 @@
 //      caller that starts it begins their endings.
 //   3. Take away the other jobs in the order of their ends, in batches of those that end close
 //      together (EndBatches), and ask after each batch. The start is the end of the batch, or,
-//      unless ClusterParameters::as_recorded, the first end in it that is enough.
+//      unless Quirks::ends_come_in_batches, the first end in it that is enough.
 //
 // Where no two jobs share a core, and the job may preempt none, it is simpler: nodes are ripe when
 // they have the cores and the memory that the job needs, so the start is known before the selector
@@ -131,8 +131,8 @@ class Lookahead {
   Answer general(Search& search);
   Answer after_now(Search& search);
   Answer after_ends(Search& search, std::size_t from);
-  Answer narrow(Search& search, const EndBatches::Batch& batch,
-                std::optional<std::size_t> possible, Answer found);
+  Answer narrow(Search& search, const EndBatches::Batch& batch, std::optional<std::size_t> possible,
+                Answer found);
   bool cut(const Search& search, EndBatches::Batch& batch) const;
   void bound_by_room(Search& search);
   void bound_by_ends(Search& search);

@@ -7,7 +7,7 @@ namespace sched {
 
 bool RowRooms::knows() const {
   const ClusterParameters& parameters = cluster_.parameters();
-  return parameters.select == SelectType::kConsTres && !parameters.as_recorded;
+  return parameters.select == SelectType::kConsTres && !parameters.quirks.any();
 }
 
 RowRooms::OfPartition& RowRooms::of(PartitionIndex partition) {

@@ -72,7 +72,7 @@ TEST_F(RowRoomsTest, AVictimCountsIfItHasCoresOrMemoryOfTheRoom) {
 
 TEST(RowRooms, KnowNothingAsRecordedAndOfWholeNodes) {
   Configuration configuration = EndsWorld::of_cores(2);
-  configuration.cluster.as_recorded = true;
+  configuration.cluster.quirks = Quirks::slurm_22_05();
   EndsWorld recorded{configuration}, linear;
   EXPECT_FALSE(RowRooms(recorded.cluster, recorded.books, recorded.ends).knows());
   EXPECT_FALSE(RowRooms(linear.cluster, linear.books, linear.ends).knows());

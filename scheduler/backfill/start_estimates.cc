@@ -16,7 +16,7 @@ constexpr base::Instant kNotTaken = base::Instant::min();
 std::size_t most_records(const ClusterParameters& parameters) {
   const int tested = parameters.backfill.max_job_test;
   const int most = tested == BackfillParameters{}.max_job_test ? kEstimatesMax : tested;
-  return static_cast<std::size_t>(most) + (parameters.as_recorded ? 1 : 0);
+  return static_cast<std::size_t>(most) + (parameters.quirks.estimates_take_one_more ? 1 : 0);
 }
 
 }  // namespace
@@ -44,7 +44,8 @@ void StartEstimates::begin(base::Instant now) {
   plan.configuration = cluster_.configuration_version();
   plan.taken_until.assign(static_cast<std::size_t>(cluster_.node_count()), kNotTaken);
   const std::size_t most = most_records(cluster_.parameters());
-  const bool is_sorted = !cluster_.parameters().as_recorded || !is_fifo(cluster_);
+  const bool is_sorted =
+      !cluster_.parameters().quirks.estimates_go_by_priority || !is_fifo(cluster_);
   std::set<JobId> seen;
   admission_.queue().walk([&](const QueueRecord& record) {
     if (seen.insert(record.job).second) plan.records.push_back({record.job, record.partition});
@@ -129,7 +130,8 @@ void StartEstimates::tell_plans() {
 // recorded all nodes: Slurm's estimates do not ask what the partition has, what the job's features
 // are, or which nodes are up (8.3).
 NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, base::Instant now) {
-  if (cluster_.parameters().as_recorded) return NodeSet::all(cluster_.node_count());
+  if (cluster_.parameters().quirks.estimates_use_all_nodes)
+    return NodeSet::all(cluster_.node_count());
   NodeSet nodes{cluster_.node_count()};
   nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
   if (now < job.avoid_until) {
@@ -159,13 +161,13 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
   const NodeSet nodes = usable_nodes(*job, record.partition, now);
   if (!nodes.has_at_least(node_counts(cluster_, job->request, record.partition).min)) return;
   if (!nodes.contains(cluster_.named(job->request.required_nodes))) return;
-  Lookahead::Answer answer = lookahead_.will_run({.job = *job,
-                                                  .partition = record.partition,
-                                                  .nodes = nodes,
-                                                  .until = std::nullopt,
-                                                  .estimates_only = true,
-                                                  .on_any_node =
-                                                      cluster_.parameters().as_recorded});
+  Lookahead::Answer answer =
+      lookahead_.will_run({.job = *job,
+                           .partition = record.partition,
+                           .nodes = nodes,
+                           .until = std::nullopt,
+                           .estimates_only = true,
+                           .on_any_node = cluster_.parameters().quirks.estimates_use_all_nodes});
   if (answer.kind != Lookahead::Answer::Kind::kStarts) return;
   const base::Instant start = put_off(record.partition, answer);
   const base::Instant end =
@@ -193,7 +195,7 @@ base::Instant StartEstimates::put_off(PartitionIndex partition,
   for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {
     taken_until = std::max(taken_until, plan_->taken_until[static_cast<std::size_t>(rank)]);
   }
-  if (cluster_.parameters().as_recorded) {
+  if (cluster_.parameters().quirks.estimates_follow_the_last) {
     return taken_until == kNotTaken ? answer.start : std::max(answer.start, plan_->previous_end);
   }
   const auto ahead = plan_->last_start.find(partition);

@@ -67,7 +67,7 @@ std::string Engine::check_job(const Job& job) const {
   return {};
 }
 
-// No memory over the node's, but where select/linear suspends for it as recorded (R5.4). (That no
+// No memory over the node's, unless suspensions give it back (P5, R5.4). (That no
 // unit is over its share is a matter of starts: a partition may be given a smaller share while its
 // jobs run.)
 std::string Engine::check_node(NodeIndex node) const {
@@ -80,7 +80,8 @@ std::string Engine::check_node(NodeIndex node) const {
     }
   }
   const ClusterParameters& parameters = cluster_.parameters();
-  const bool may_exceed = parameters.as_recorded && parameters.select == SelectType::kLinear;
+  const bool may_exceed =
+      parameters.quirks.suspension_frees_memory && parameters.select == SelectType::kLinear;
   if (parameters.memory && !may_exceed && memory > spec.memory) {
     return "node " + spec.name + ": memory";
   }

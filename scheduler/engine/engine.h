@@ -93,7 +93,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void change_limit(Job& job);
   void on(const UserSuspend& event);
   void on(const UserResume& event);
-  void resume_as_recorded(Job& job);
+  void resume_over_others(Job& job);
   void on(const Cancel& event);
   void on(const Requeue& event);
   void on(const Forget& event);
@@ -159,7 +159,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void stop_waiting_for_room(Job& job);
 
   // --- replays of recordings ---
-  bool decides_as_recorded() const;
+  // A replay of a recording that has this quirk, and not a what-if of a slurm.conf.
+  bool replays(bool Quirks::*quirk) const;
   // When the thread of sched/builtin that estimates starts runs next.
   base::Instant next_estimates() const;
   // From when on a job that is requeued now may start; not in replays alone.

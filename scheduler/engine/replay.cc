@@ -42,9 +42,8 @@ bool is_limit_check(const Cluster& cluster, base::Instant now) {
 
 }  // namespace
 
-// A replay of a recording, not a what-if of a slurm.conf.
-bool Engine::decides_as_recorded() const {
-  return !timing_.wakes && cluster_.parameters().as_recorded;
+bool Engine::replays(bool Quirks::*quirk) const {
+  return !timing_.wakes && cluster_.parameters().quirks.*quirk;
 }
 
 // When the thread of sched/builtin that estimates starts runs next: on a grid that begins with
@@ -70,7 +69,7 @@ base::Instant Engine::not_before_again() const {
 // check chooses it for the first time, and none is wanted, the pass is the check, and the one that
 // chose it before is not told: it ends now.
 bool Engine::only_gets_notice(const Job& victim) const {
-  if (!decides_as_recorded() || victim.ending) return false;
+  if (!replays(&Quirks::grace_is_a_notice) || victim.ending) return false;
   if (victim.notice) return now_ < victim.notice->until;
   return preempt::grace_time(cluster_, victim).count() > 0 &&
          (pass_wanted_since_ || !is_limit_check(cluster_, now_));
@@ -78,7 +77,7 @@ bool Engine::only_gets_notice(const Job& victim) const {
 
 // The jobs are collected first, since endings change the books that are walked over.
 bool Engine::end_noticed() {
-  if (!decides_as_recorded() || !is_limit_check(cluster_, now_)) return false;
+  if (!replays(&Quirks::grace_is_a_notice) || !is_limit_check(cluster_, now_)) return false;
   std::vector<Job*> over;
   for (const auto& [order, job] : books_.allocated()) {
     if (job->notice && job->notice->until <= now_ && !job->ending) over.push_back(job);
@@ -91,7 +90,7 @@ bool Engine::end_noticed() {
 // kind it was. The backfill rests for bf_interval.
 bool Engine::is_between_backfills() const {
   constexpr base::Duration kNear = std::chrono::milliseconds{50};
-  return decides_as_recorded() && last_backfill_ &&
+  return !timing_.wakes && cluster_.parameters().is_recording && last_backfill_ &&
          now_ + kNear < *last_backfill_ + cluster_.parameters().backfill.interval;
 }
 
@@ -101,7 +100,8 @@ bool Engine::is_between_backfills() const {
 void Engine::make_untold_pass(base::Instant now, const Event& event) {
   constexpr base::Duration kBetween = std::chrono::milliseconds{3020};
   constexpr base::Duration kLate = std::chrono::seconds{1}, kAtOnce = std::chrono::milliseconds{60};
-  if (!pass_wanted_since_ || !decides_as_recorded() || !has_grace_times(cluster_)) return;
+  if (!pass_wanted_since_ || !replays(&Quirks::grace_is_a_notice)) return;
+  if (!has_grace_times(cluster_)) return;
   if (const auto at = std::exchange(victim_gone_at_, std::nullopt)) {
     const bool is_told = std::holds_alternative<Pass>(event) && now - *at < kAtOnce;
     if (!is_told) run_untold_pass(*at);

@@ -68,7 +68,7 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   }
   const ClusterParameters& parameters = cluster_.parameters();
   const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
-  if (decides_as_recorded()) {
+  if (replays(&Quirks::preemptor_claims_nothing)) {
     // Nothing is kept for it (P14); it only chooses no further victims meanwhile.
     preemptor.preempts_until = now_ + at_most;
     if (is_fifo(cluster_)) preemptor.passed_over_until = next_estimates();  // P21

@@ -101,7 +101,7 @@ void Engine::on(const Hold& event) {
 void Engine::on(const Release& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (!job->held) return decides_as_recorded() ? release_unheld(*job) : void();
+  if (!job->held) return release_unheld(*job);
   if (job->pending()) {
     admission_.withdraw(*job);
   } else {
@@ -110,7 +110,7 @@ void Engine::on(const Release& event) {
   job->request.hold = false;
   take_back(*job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
                    HoldBy::kImpossible});
-  if (decides_as_recorded()) {
+  if (replays(&Quirks::release_ends_suspends)) {
     job->request.suspend = false;
     take_back(*job, {HoldBy::kSuspend});
   }
@@ -130,10 +130,11 @@ bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
   return true;
 }
 
-// As recorded: a job that its user suspended while the gang had it suspended (T11) has no mark but
-// its priority 0, and gets its turns again.
+// With quirks alone: a job that its user suspended while the gang had it suspended (T11) has no
+// mark but its priority 0, and gets its turns again.
 void Engine::release_unheld(Job& job) {
-  if (job.pending()) return order_anew(job);
+  if (job.pending()) return replays(&Quirks::release_reorders) ? order_anew(job) : void();
+  if (!replays(&Quirks::release_ends_suspends)) return;
   if (!job.user_suspended || job.cores_released) return;
   turns_->unhold(job);
 }
@@ -250,7 +251,7 @@ void Engine::on(const UserResume& event) {
     take_back(*job, {HoldBy::kSuspend});
     return admission_.admit(*job, now_);
   }
-  if (decides_as_recorded()) return resume_as_recorded(*job);
+  if (replays(&Quirks::resume_runs_over_others)) return resume_over_others(*job);
   if (!job->user_suspended || job->completing()) return;
   if (!job->cores_released) return turns_->unhold(*job);
   // P3: the job runs before the gang hears of it.
@@ -276,7 +277,7 @@ void Engine::stop_waiting_for_room(Job& job) {
 
 // P3: the job runs from now on, also one that the gang has suspended, and over others; the gang
 // takes it for suspended until its turn comes.
-void Engine::resume_as_recorded(Job& job) {
+void Engine::resume_over_others(Job& job) {
   if (!job.suspended() || job.completing()) return;
   turns_->resume_at_once(job, job.user_suspended || static_cast<bool>(job.held));
   job.held = Holds{};

@@ -315,7 +315,7 @@ void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by
 void GangLists::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
-    if (const auto shadow = as_recorded_ ? any_shadow(list) : shadow_over(list, entry)) {
+    if (const auto shadow = any_shadow_kills_ ? any_shadow(list) : shadow_over(list, entry)) {
       // The caller decides the ending, and that takes its time (grace, pods that stop). Until the
       // job is removed no rebuild may choose it again, for example because the shadow leaves first.
       entry.held = true;  // it never runs again
@@ -347,8 +347,8 @@ void GangLists::start(const Newcomer& newcomer, bool refill) {
     if (refill) refill_all();
     return;
   }
-  // As recorded, a job that was stopped before is stopped anew, which may be its end (P17).
-  if (entry.resumed || as_recorded_) stop(list, entry);  // 3
+  // In Slurm 22.05 a job that was stopped before is stopped anew, which may be its end (P17).
+  if (entry.resumed || any_shadow_kills_) stop(list, entry);  // 3
   // A job that was stopped before may fit: that has not been asked yet.
   if (newcomer.suspended && !newcomer.held) list.may_change = true;
 }

@@ -74,9 +74,12 @@ struct Place {
 
 class GangLists {
  public:
-  // `as_recorded`: as Slurm 22.05 does it, with its defects P1 and P17.
-  GangLists(const Cluster& cluster, Unit unit, bool as_recorded = false)
-      : cluster_{&cluster}, unit_{unit}, as_recorded_{as_recorded} {}
+  // `quirks`: of these P1 and P17 count.
+  GangLists(const Cluster& cluster, Unit unit, const Quirks& quirks = {})
+      : cluster_{&cluster},
+        unit_{unit},
+        turns_by_counts_{quirks.turns_by_counts},
+        any_shadow_kills_{quirks.any_shadow_kills} {}
 
   // 6.9. `refill`: step 5, refill_all if it keeps running; false while the lists are being rebuilt,
   // the caller calls refill_all() at the end.
@@ -231,7 +234,8 @@ class GangLists {
 
   const Cluster* cluster_;
   Unit unit_;
-  bool as_recorded_;
+  bool turns_by_counts_;
+  bool any_shadow_kills_;
   std::vector<Entry> entries_;
   std::vector<std::int32_t> vacant_;
   std::vector<std::pair<JobId, std::int32_t>> index_of_;  // by job

@@ -109,7 +109,7 @@ void GangLists::tick() {
       shadows_now = 0;
       for_each_shadow(list, [&](const Entry&) { ++shadows_now; });
     }
-    if (as_recorded_) {  // by the counts alone, and no hole is filled in a tick
+    if (turns_by_counts_) {  // by the counts alone, and no hole is filled in a tick
       if (list.active_count < static_cast<int>(list.entries.size()) + shadows_now) rotate(list);
       continue;
     }

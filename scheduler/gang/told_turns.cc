@@ -18,7 +18,7 @@ Newcomer ToldTurns::newcomer(const Job& job) const {
 // The unit follows from the configuration; after a change of it rebuild() makes the lists anew.
 void ToldTurns::make_lists() {
   const ClusterParameters& parameters = cluster_.parameters();
-  lists_.emplace(cluster_, unit_of(parameters), parameters.as_recorded);
+  lists_.emplace(cluster_, unit_of(parameters), parameters.quirks);
 }
 
 // The lists are made with the first job, when the unit of the configuration is known.

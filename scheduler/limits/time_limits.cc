@@ -8,11 +8,11 @@ namespace sched {
 
 namespace {
 
-// The partition's default. As recorded, that of the partition that the job named first.
+// The partition's default. With the quirk, that of the partition that the job named first.
 std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job,
                                           PartitionIndex partition) {
   const std::vector<std::string>& named = job.request.partitions;
-  if (cluster.parameters().as_recorded && !named.empty()) {
+  if (cluster.parameters().quirks.limit_of_first_partition && !named.empty()) {
     partition = cluster.find_partition(named.front()).value_or(partition);
   }
   return cluster.partition(partition).config.default_time;

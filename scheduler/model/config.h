@@ -13,6 +13,7 @@
 #include "scheduler/model/accounts.h"
 #include "scheduler/model/ids.h"
 #include "scheduler/model/limits.h"
+#include "scheduler/model/quirks.h"
 #include "scheduler/model/tres.h"
 
 namespace sched {
@@ -109,9 +110,10 @@ struct BackfillParameters {
 // Times are real durations, not Slurm's seconds or minutes; slurm.conf's units are resolved where
 // it is read.
 struct ClusterParameters {
-  // Decides as Slurm 22.05 was recorded to also where this scheduler knows better
-  // (docs/design/differences.md): for replays of recordings, and for simulations that ask for it.
-  bool as_recorded = false;
+  Quirks quirks;  // all off, unless Slurm 22.05 is replayed or asked for
+  // A recording is replayed: it tells the passes, but not of which kind those were that started
+  // nothing.
+  bool is_recording = false;
   // What the recorded clock showed at instant 0, within its minute, if that is known: Slurm counts
   // in whole seconds, and its windows begin with half minutes (R8.3).
   std::optional<base::Duration> recorded_clock;

@@ -129,7 +129,7 @@ class Check {
   // slurm.conf only gets a warning.
   void no_suspending_by_qos(const Where& here) {
     if (all_.cluster.select != SelectType::kLinear) return;
-    if (all_.cluster.as_recorded) {
+    if (all_.cluster.quirks.linear_suspends_by_qos) {
       return warn(here, "C9", "PreemptMode",
                   "Slurm does not support SUSPEND by QOS under select/linear");
     }

@@ -422,10 +422,10 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
            select(attempt, wish, usable);
   }
   const bool linear = cluster_.parameters().select == SelectType::kLinear;
-  const bool as_recorded = cluster_.parameters().as_recorded;
+  const bool apart = cluster_.parameters().quirks.kinds_are_tried_apart;
   // Step 4e. cons_tres gets all groups at once and weighs the nodes itself. linear is asked after
   // each weight for which enough nodes have come together, so that nodes of a low weight are tried
-  // alone; the count of the last set need only reach the minimum. As recorded, nodes of another
+  // alone; the count of the last set need only reach the minimum. With the quirk, nodes of another
   // kind and the same weight are a set of their own, too.
   const int wanted = std::max(wish.counts.min, wish.counts.req);
   NodeSet found = cluster_.no_nodes();
@@ -436,7 +436,7 @@ bool Placement::pick_by_weight(Attempt& attempt, const Wish& wish, const NodeSet
     found |= groups[i].nodes & usable;
     // Step 4g: victims are offered on the last set only, never just to use cheap nodes.
     if (!last && (!linear || attempt.offers_victims || attempt.mode != SelectMode::kRunNow ||
-                  (!as_recorded && groups[i].sample.weight == groups[i + 1].sample.weight))) {
+                  (!apart && groups[i].sample.weight == groups[i + 1].sample.weight))) {
       continue;
     }
     const int count = found.count();

@@ -122,7 +122,7 @@ void FairShare::rank(std::vector<AssociationIndex> siblings, bool tied, Rank& ra
     bool is_account;
     AssociationIndex index;
   };
-  const bool merges = !cluster_.parameters().as_recorded;
+  const bool merges = !cluster_.parameters().quirks.tied_accounts_rank_apart;
   std::vector<Placed> order;
   for (const AssociationIndex index : siblings) {
     order.push_back({level(index), !at(index).is_user, index});

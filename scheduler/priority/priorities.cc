@@ -117,8 +117,8 @@ bool Priorities::set_again(Job& job, base::Instant now) {
 // off.
 void Priorities::charge(Job& job) {
   if (!is_multifactor()) return;
-  const bool as_recorded = cluster_.parameters().as_recorded;
-  usage_.charge(job, job.clock.run + (as_recorded ? job.clock.suspended : base::Duration{0}));
+  const bool all_time = cluster_.parameters().quirks.suspended_time_is_charged;
+  usage_.charge(job, job.clock.run + (all_time ? job.clock.suspended : base::Duration{0}));
   if (keeps_ends_) charged_ends_.push_back({job.id, job.charged});
 }
 
@@ -148,7 +148,8 @@ bool Priorities::end_period(base::Instant now) {
   turns_.project();
   for (const auto& [order, job] : books_.allocated()) {
     base::Duration time = turns_.run_time(*job, now);
-    if (cluster_.parameters().as_recorded) time += turns_.suspend_time(*job, now);  // R9.4
+    if (cluster_.parameters().quirks.suspended_time_is_charged)
+      time += turns_.suspend_time(*job, now);  // R9.4
     usage_.charge(*job, time);
   }
   fair_share_.after_charging();

@@ -16,7 +16,7 @@ constexpr CoreSet kNoCores{};
 // Exempt times keep single jobs from being stopped. Slurm 22.05 does not spare these (R6.31,
 // recorded).
 bool spares_exempt_jobs(const Cluster& cluster) {
-  if (cluster.parameters().as_recorded) return false;
+  if (cluster.parameters().quirks.suspended_jobs_are_not_exempt) return false;
   return cluster.parameters().preempt_exempt_time ||
          std::any_of(cluster.qos().begin(), cluster.qos().end(),
                      [](const QosConfig& qos) { return qos.preempt_exempt_time; });
@@ -175,7 +175,8 @@ CoreView Attempt::may_take() const {
     const Partition& partition = cluster_.partition(index);
     // The job's own partition with several rows is left to test 4. Slurm 22.05 makes no exception
     // of it (recorded).
-    if (!parameters.as_recorded && index == shape_.partition && occupancy_.rows_count(index) > 1)
+    if (!parameters.quirks.off_stacks_nothing && index == shape_.partition &&
+        occupancy_.rows_count(index) > 1)
       continue;
     const PreemptMode mode = partition.config.preempt_mode.value_or(parameters.preempt_mode);
     // Without gang nothing stops a lower tier's job under this one: its core is not free (P20).

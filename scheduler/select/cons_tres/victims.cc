@@ -71,7 +71,7 @@ SelectOutcome VictimSearch::search() {
   const bool may_suspend = cluster_.parameters().preempt_type == PreemptType::kQos &&
                            std::any_of(candidates.begin(), candidates.end(), suspends);
   if (!may_suspend) return by_removing();
-  const bool is_final = cluster_.parameters().as_recorded;
+  const bool is_final = cluster_.parameters().quirks.first_candidate_decides;
   if (suspends(candidates.front())) {
     SelectOutcome outcome = by_suspending();
     return outcome.allocation || is_final ? std::move(outcome) : by_removing();

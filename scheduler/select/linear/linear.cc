@@ -88,7 +88,7 @@ NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int ru
 // alternate with. Looks at `tries` jobs at most.
 std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, const NodeSet& nodes,
                                                Others others, int tries) const {
-  const bool only_running = cluster_.parameters().as_recorded;
+  const bool only_running = cluster_.parameters().quirks.mates_run;
   const int cpus_wanted = min_cpus(*request.job);
   const CountedDemand memory = memory_of(*request.job);
   Ranks ranks;
@@ -261,10 +261,10 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
     // On no nodes so few jobs run, in whatever partition.
     if (k < NodeBooks::kRunningMax && books_.count_with_running(k) < request.min_nodes) continue;
     // Suspended jobs that may be there besides: none, then four, and with the last k any number.
-    // As recorded, any number at once with the last k, so that a node whose job its user has
+    // With the quirk, any number at once with the last k, so that a node whose job its user has
     // suspended counts as an idle one does.
     for (const int extra : {0, 4}) {
-      if (last && extra == 0 && cluster_.parameters().as_recorded) continue;
+      if (last && extra == 0 && cluster_.parameters().quirks.suspended_count_as_idle) continue;
       const int total_limit = extra == 0 ? k : last ? kUnlimited : k + extra;
       const Others others{k, total_limit};
       // R4.6: a job that lies exactly on another alternates with that one alone; two that overlap
@@ -328,7 +328,7 @@ SelectOutcome Linear::select(const SelectRequest& request) {
   if (request.mode == SelectMode::kWillRun) {
     // Slurm 22.05 works out MAX(max_share − 1, 1): a node with one running job counts as free also
     // for a job that shares with none (R8.3).
-    const int least = cluster_.parameters().as_recorded ? 1 : 0;
+    const int least = cluster_.parameters().quirks.one_running_job_counts_as_none ? 1 : 0;
     const int others = std::max(share_of(request) - 1, least);
     const NodeSet eligible = count(request, request.nodes, others, kUnlimited);
     if (eligible.count() >= request.min_nodes) chosen = fit(request, eligible);

@@ -81,9 +81,9 @@ void NodeBooks::count_presence(const SelectJob& job, int delta) {
 }
 
 // Slurm's defect: under CR_Memory a suspension gives back all memory of the job's nodes, and not
-// what the job was charged (P5). Copied as recorded only.
+// what the job was charged (P5). A quirk.
 bool NodeBooks::has_p5() const {
-  return cluster_.parameters().as_recorded && cluster_.parameters().memory;
+  return cluster_.parameters().quirks.suspension_frees_memory && cluster_.parameters().memory;
 }
 
 // Down to 0 and not below, so what was given back and what a later resume takes may differ: the
