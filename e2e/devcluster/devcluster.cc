@@ -31,6 +31,7 @@ constexpr seconds kLedPatience{20};
 constexpr seconds kStopPatience{5};
 // How long one step of the kubelet may wait. A stop wakes it, so this is only an upper bound.
 constexpr milliseconds kKubeletWait{1000};
+constexpr int kLauncherPort = 6818;  // the operator's default
 constexpr std::string_view kAgentPrefix = "agent-";
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr const char* kLeasePath =
@@ -204,11 +205,20 @@ base::Status Devcluster::start_servers() {
 
 // The kubelet's threads begin last, when the Nodes exist and the front end listens.
 base::Status Devcluster::start_nodes() {
+  base::Result<NameServer> name_server = NameServer::start(names_);
+  // Port 53 is root's; without it pods have no names, and the rest works.
+  if (name_server.ok()) {
+    name_server_.emplace(std::move(name_server).value());
+  } else {
+    config_.log(name_server.error().message);
+  }
   kubelet_ = std::make_unique<Kubelet>(
       clock_, *transport_,
       KubeletConfig{.nodes = config_.nodes,
                     .cgroup = cgroup_,
                     .log_directory = config_.directory + "/logs/pods",
+                    .view_directory = config_.directory + "/state/pods",
+                    .names = &names_,
                     .environment = {{"PATH", config_.program_directory + ":" + std::string{kPath}},
                                     {"KUBEGANG_STAMP_FILE", stamps_.file_pattern()}},
                     .log = config_.log});
@@ -282,6 +292,12 @@ ComponentSpec Devcluster::operator_spec(const OperatorSpec& spec) const {
                     .log_path = config_.directory + "/logs/" + spec.name + ".log"};
   // Pods are processes of this machine, so all find the launcher in one folder.
   out.argv.insert(out.argv.end(), {"--launcher-directory", launcher_directory()});
+  if (name_server_) {
+    // Pods of several devclusters have the same addresses, so their launchers need ports apart.
+    out.argv.insert(out.argv.end(),
+                    {"--name-servers", name_server_->address(), "--cluster-domain", kClusterDomain,
+                     "--launcher-port", std::to_string(kLauncherPort + name_server_->number())});
+  }
   out.argv.insert(out.argv.end(), spec.arguments.begin(), spec.arguments.end());
   out.environment.insert(out.environment.end(), spec.environment.begin(), spec.environment.end());
   return out;

@@ -108,6 +108,8 @@ class Devcluster {
   std::optional<Guardian> guardian_;
   std::unique_ptr<ApiServer> api_server_;
   std::unique_ptr<InProcessTransport> transport_;
+  PodNames names_;
+  std::optional<NameServer> name_server_;
   std::unique_ptr<Kubelet> kubelet_;
   std::unique_ptr<HttpsFrontEnd> front_end_;
   std::unique_ptr<Components> components_;

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "e2e/devcluster/kubelet/api_calls.h"
+#include "e2e/devcluster/kubelet/pod_view.h"
 #include "kube/api/node.h"
 #include "kube/informer.h"
 
@@ -63,6 +64,12 @@ std::string log_file(const std::string& log_directory, const kube::Pod& pod,
   const kube::ObjectMeta& meta = pod.metadata;
   return log_directory + "/" + meta.ns + "_" + meta.name + "_" + meta.uid + "/" + container +
          ".log";
+}
+
+// REQUIRES: the pod has a subdomain.
+std::string name_in_cluster(const kube::Pod& pod) {
+  return pod.spec.hostname.value_or(pod.metadata.name) + "." + *pod.spec.subdomain + "." +
+         pod.metadata.ns + ".svc." + kClusterDomain;
 }
 
 // Each request once: what fails stays due (flush), and step() must not stand still for long.
@@ -209,11 +216,15 @@ void Kubelet::step(base::Duration wait_max) {
     }
   }
   for (const auto& [uid, pod] : pods_) flush(*pod);
-  std::erase_if(pods_, [](const auto& entry) {
+  std::erase_if(pods_, [this](const auto& entry) {
     // A pod whose object was removed by force may still run. It is kept until its processes have
     // ended, so that their exit codes are taken and its cgroup is removed.
     const Pod& pod = *entry.second;
-    return pod.object_gone && !pod.machine.anything_runs();
+    const bool is_gone = pod.object_gone && !pod.machine.anything_runs();
+    if (is_gone && config_.names != nullptr && pod.object->spec.subdomain) {
+      config_.names->remove(name_in_cluster(*pod.object), pod.facts.pod_ip);
+    }
+    return is_gone;
   });
   collect_garbage();
 }
@@ -302,6 +313,9 @@ void Kubelet::admit(Pod& pod) {
   // Not unique for ever: the number of pods goes round.
   pod.facts.pod_ip = "127." + std::to_string(64 + node.number % 128) + "." +
                      std::to_string(number / 250 % 250) + "." + std::to_string(number % 250 + 1);
+  if (config_.names != nullptr && pod.object->spec.subdomain) {
+    config_.names->set(name_in_cluster(*pod.object), pod.facts.pod_ip);
+  }
   {
     const std::lock_guard lock{mutex_};
     log_owners_[to_string(kube::key_of(pod.object->metadata))] = {pod.object, pod.log_ended};
@@ -425,6 +439,10 @@ base::Result<SpawnSpec> Kubelet::container_command(Pod& pod, ContainerIndex inde
   }
   if (!container.working_dir.empty()) out.working_dir = container.working_dir;
   out.output_path = log_file(config_.log_directory, *pod.object, container.name);
+  if (config_.view_directory.empty()) return out;
+  const base::Status seen =
+      add_view(client_, *pod.object, container, config_.view_directory + "/" + meta.uid, out);
+  if (!seen.ok()) return seen.error();
   return out;
 }
 

@@ -2,7 +2,8 @@
 // cgroup laid out as kubelet's cgroupfs driver lays it out below the node's directory,
 //   <instance>/<node>/kubepods[/burstable|/besteffort]/pod<uid>/<container id>
 // and reports as kubelet does. Images are ignored (an event on each pod says so), there are no
-// namespaces, volumes, probes or restarts: a pod needs a `command` and restartPolicy Never.
+// networks, probes or restarts, and of volumes only Secrets: a pod needs a `command` and
+// restartPolicy Never. Pods with a subdomain have a host name and a resolv.conf (pod_view.h).
 //
 // An image name that begins with "invalid:" cannot be pulled (ErrImagePull). A field that is
 // refused or not supported ends in the pod's status with a sentence.
@@ -27,6 +28,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "e2e/devcluster/kubelet/name_server.h"
 #include "e2e/devcluster/kubelet/pod_machine.h"
 #include "e2e/devcluster/kubelet/pod_status.h"
 #include "e2e/devcluster/kubelet/spawn.h"
@@ -40,8 +42,10 @@ namespace devcluster {
 
 struct KubeletConfig {
   std::vector<NodeSpec> nodes;
-  os::CgroupRoot cgroup;      // of the instance; the nodes' directories are made below it
-  std::string log_directory;  // <namespace>_<pod>_<uid>/<container>.log below it
+  os::CgroupRoot cgroup;         // of the instance; the nodes' directories are made below it
+  std::string log_directory;     // <namespace>_<pod>_<uid>/<container>.log below it
+  std::string view_directory{};  // files that pods see, in <uid> below it; "" = none
+  PodNames* names = nullptr;     // of pods with a subdomain are kept there
   // Of every container; $(NAMESPACE), $(POD) and $(NODE) in the values are expanded.
   std::vector<std::pair<std::string, std::string>> environment;
   std::function<void(std::string_view)> log = [](std::string_view) {};  // one line, any thread

@@ -4,6 +4,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -38,15 +39,19 @@ struct ChildPlan {
   const char* working_dir = nullptr;
   int input_fd = -1;
   int output_fd = -1;
-  int error_fd = -1;              // the step that failed and its errno go there
-  int procs_fd = -1;              // v1: cgroup.procs
+  int error_fd = -1;  // the step that failed and its errno go there
+  int procs_fd = -1;  // v1: cgroup.procs
+  const Mount* mounts = nullptr;
+  std::size_t mounts_count = 0;
+  const char* hostname = nullptr;  // nullptr: the machine's
+  std::size_t hostname_size = 0;
   const int* kept_fds = nullptr;  // ascending
   std::size_t kept_fds_count = 0;
 };
 
 // The steps of the child that may fail, for the message. Both structs go through a pipe within one
 // program, so their layout does not matter beyond it.
-enum class Step : std::int32_t { kCgroup, kWorkingDir, kOutput, kExec };
+enum class Step : std::int32_t { kCgroup, kView, kWorkingDir, kOutput, kExec };
 
 struct Failure {
   Step step = Step::kExec;
@@ -71,7 +76,7 @@ constexpr int kSignalsMax = 64;
 // A system call and nothing else.
 // Arguments are longs, the type of the kernel's interface; unused ones are 0.
 UNSANITIZED long raw(long number, long a = 0, long b = 0, long c = 0, long d = 0) {
-  return ::syscall(number, a, b, c, d);
+  return ::syscall(number, a, b, c, d, 0);
 }
 
 template <typename T>
@@ -97,6 +102,23 @@ UNSANITIZED void mark_close_on_exec(const ChildPlan& plan) {
   }
 }
 
+// The child is in name spaces of its own for mounts and for the host's name.
+UNSANITIZED void enter_view(const ChildPlan& plan) {
+  if (plan.hostname == nullptr) return;
+  // Else what is mounted here would be seen by the whole machine.
+  if (raw(SYS_mount, 0, address("/"), 0, MS_REC | MS_PRIVATE) != 0) child_fail(plan, Step::kView);
+  for (std::size_t i = 0; i < plan.mounts_count; ++i) {
+    const Mount& mount = plan.mounts[i];
+    if (raw(SYS_mount, address(mount.from.c_str()), address(mount.to.c_str()), 0, MS_BIND) != 0) {
+      child_fail(plan, Step::kView);
+    }
+  }
+  if (plan.hostname_size > 0 &&
+      raw(SYS_sethostname, address(plan.hostname), static_cast<long>(plan.hostname_size)) != 0) {
+    child_fail(plan, Step::kView);
+  }
+}
+
 // Everything between clone3 and exec, in this order: the cgroup first, because no instruction of
 // the program may run outside it; signals before the file descriptors, since a handler of ours
 // could touch those; exec last.
@@ -106,6 +128,7 @@ UNSANITIZED void mark_close_on_exec(const ChildPlan& plan) {
   if (plan.procs_fd >= 0 && raw(SYS_write, plan.procs_fd, address("0"), 1) != 1) {
     child_fail(plan, Step::kCgroup);
   }
+  enter_view(plan);
   // A session of its own: a Ctrl-C at the terminal goes to the devcluster alone.
   raw(SYS_setsid);
   const KernelSigaction by_default;
@@ -134,6 +157,8 @@ Error failure_error(const SpawnSpec& spec, const Failure& failure) {
   switch (failure.step) {
     case Step::kCgroup:
       return os::error_from_errno("enter cgroup " + spec.cgroup->path, number);
+    case Step::kView:
+      return os::error_from_errno("mounts and host name of the container", number);
     case Step::kWorkingDir:
       return os::error_from_errno("chdir to \"" + spec.working_dir + "\"", number);
     case Step::kOutput:
@@ -173,6 +198,7 @@ base::Result<Child> clone_child(const SpawnSpec& spec, ChildPlan plan) {
   arguments.flags = CLONE_PIDFD;
   arguments.pidfd = static_cast<__u64>(address(&pidfd));
   arguments.exit_signal = SIGCHLD;
+  if (plan.hostname != nullptr) arguments.flags |= CLONE_NEWNS | CLONE_NEWUTS;
   if (spec.cgroup && spec.cgroup->version == os::CgroupVersion::kV2) {
     cgroup =
         os::FileDescriptor{::open(spec.cgroup->path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)};
@@ -244,15 +270,21 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
   const std::vector<char*> argv = pointers(spec.argv);
   const std::vector<char*> environment = pointers(spec.environment);
 
-  base::Result<Child> child = clone_child(spec, {.program = program->c_str(),
-                                                 .argv = argv.data(),
-                                                 .environment = environment.data(),
-                                                 .working_dir = spec.working_dir.c_str(),
-                                                 .input_fd = input.get(),
-                                                 .output_fd = output.get(),
-                                                 .error_fd = error_writer.get(),
-                                                 .kept_fds = spec.inherited_fds.data(),
-                                                 .kept_fds_count = spec.inherited_fds.size()});
+  const bool has_view = !spec.mounts.empty() || !spec.hostname.empty();
+  base::Result<Child> child =
+      clone_child(spec, {.program = program->c_str(),
+                         .argv = argv.data(),
+                         .environment = environment.data(),
+                         .working_dir = spec.working_dir.c_str(),
+                         .input_fd = input.get(),
+                         .output_fd = output.get(),
+                         .error_fd = error_writer.get(),
+                         .mounts = spec.mounts.data(),
+                         .mounts_count = spec.mounts.size(),
+                         .hostname = has_view ? spec.hostname.c_str() : nullptr,
+                         .hostname_size = spec.hostname.size(),
+                         .kept_fds = spec.inherited_fds.data(),
+                         .kept_fds_count = spec.inherited_fds.size()});
   error_writer.reset();
   if (!child.ok()) return child;
   Failure failure;

@@ -17,6 +17,12 @@
 
 namespace devcluster {
 
+// A file or folder that the process sees at another place.
+struct Mount {
+  std::string from;
+  std::string to;  // exists
+};
+
 struct SpawnSpec {
   std::vector<std::string> argv;         // argv[0] is looked up in the PATH of `environment`
   std::vector<std::string> environment;  // NAME=value; nothing is inherited
@@ -25,6 +31,9 @@ struct SpawnSpec {
       output_path;  // stdout and stderr are appended to it; must be in a directory that exists
   std::optional<os::CgroupRoot> cgroup;  // an existing cgroup; absent: the caller's own
   std::vector<int> inherited_fds;        // kept open under the same number
+  // With one of these the process has mounts and a host name of its own, which only root may make.
+  std::vector<Mount> mounts;
+  std::string hostname;
 };
 
 struct Child {

@@ -58,6 +58,26 @@ TEST_F(Spawn, RunsTheCommandWithItsEnvironmentDirectoryAndOutput) {
   EXPECT_EQ(output(), "value\n" + directory_ + "\nproblem\n");
 }
 
+// What a pod sees at a path, and its host name, are not the machine's, and the machine keeps its
+// own.
+TEST_F(Spawn, HasMountsAndAHostNameOfItsOwn) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root to mount";
+  std::ofstream{directory_ + "/inside"} << "inside\n";
+  std::ofstream{directory_ + "/place"} << "outside\n";
+  SpawnSpec spec = shell("cat place; uname -n");
+  spec.mounts = {{directory_ + "/inside", directory_ + "/place"}};
+  spec.hostname = "n1";
+  const auto child = spawn(spec);
+  ASSERT_TRUE(child.ok()) << child.error().message;
+  (void)wait_for(*child);
+  EXPECT_EQ(output(), "inside\nn1\n");
+  const auto other = spawn(shell("cat place"));
+  (void)wait_for(*other);
+  EXPECT_EQ(output(), "inside\nn1\noutside\n");
+  spec.mounts[0].to = directory_ + "/missing";
+  EXPECT_THAT(spawn(spec).error().message, HasSubstr("mounts and host name"));
+}
+
 // A killed process must not look as if it had exited by itself.
 TEST_F(Spawn, ReportsTheSignalThatEndedTheProcess) {
   const auto child = spawn(shell("kill -TERM $$"));
