@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -24,10 +23,13 @@
 #include "launcher/job_names.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/net.h"
 #include "launcher/notice.h"
 #include "launcher/process.h"
 #include "launcher/run_time.h"
+#include "launcher/step_environment.h"
 #include "launcher/step_server.h"
+#include "launcher/tls.h"
 #include "launcher/user.h"
 
 namespace launcher {
@@ -61,6 +63,8 @@ struct BatchOptions {
   bool appends = false;
   bool is_installed = false;  // by an init container of this pod
   std::optional<Notice> notice;
+  std::string key;                     // file of the key of the job's pods; "": there is one pod
+  std::string port;                    // of the launcher, for those of the other pods
   std::vector<std::string> arguments;  // of the script
 };
 
@@ -72,10 +76,9 @@ int fail(const std::string& message) {
 // The operator alone writes these options (operator/gang/batch_pod.cc).
 BatchOptions read_options(std::span<const std::string> words) {
   BatchOptions options;
-  const std::pair<std::string_view, std::string*> texts[] = {{"--output=", &options.output},
-                                                             {"--error=", &options.error},
-                                                             {"--input=", &options.input},
-                                                             {"--chdir=", &options.directory}};
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"--output=", &options.output},   {"--error=", &options.error}, {"--input=", &options.input},
+      {"--chdir=", &options.directory}, {"--key=", &options.key},     {"--port=", &options.port}};
   std::size_t i = 0;
   for (; i < words.size() && words[i] != "--"; ++i) {
     for (const auto& [name, text] : texts) {
@@ -210,15 +213,12 @@ struct Stream {
 class Batch {
  public:
   Batch(BatchOptions options, Environment given)
-      : options_{std::move(options)},
-        given_{std::move(given)},
-        server_{loop_, value_or(given_, "SLURMD_NODENAME", "localhost"),
-                static_cast<std::uint32_t>(std::strtoul(
-                    value_or(given_, "SLURM_CPUS_ON_NODE", "1").c_str(), nullptr, 10))} {}
+      : options_{std::move(options)}, given_{std::move(given)}, server_{loop_, job_nodes(given_)} {}
 
   int run() {
     const std::string script = joined(given_, "KUBEGANG_SCRIPT");
     if (!script.starts_with("#!")) return fail("there is no script in KUBEGANG_SCRIPT_0");
+    if (const base::Status status = take_launchers(); !status) return fail(status.error().message);
     enter_directory();
     const std::string path = store_script(script);
     if (path.empty()) return fail("the script cannot be stored: " + std::string{strerror(errno)});
@@ -275,6 +275,18 @@ class Batch {
     } else {
       server_.signal_all(notice.signal);
     }
+  }
+
+  // Those of the other pods.
+  base::Status take_launchers() {
+    if (options_.key.empty()) return {};
+    auto tls = Tls::from_file(options_.key);
+    if (!tls) return tls.error();
+    const auto port = static_cast<std::uint16_t>(std::strtoul(options_.port.c_str(), nullptr, 10));
+    const auto listener = listen_on(value_or(given_, "KUBEGANG_POD_IP", ""), port);
+    if (!listener) return listener.error();
+    server_.take_launchers(*listener, std::move(*tls));
+    return {};
   }
 
   // A shell ends by SIGTERM at once; srun, which the signal reaches too, waits for its tasks and
@@ -341,13 +353,7 @@ class Batch {
   }
 
   void watch_signals() {
-    sigset_t all{};
-    ::sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigdelset(&all, fault);
-    ::sigprocmask(SIG_SETMASK, &all, nullptr);
-    // Processes whose parents end become children of this one, in a pod and outside of one.
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signals_ = ::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+    signals_ = launcher::take_signals();
     loop_.watch(signals_, EPOLLIN, [this](std::uint32_t) { take_signals(); });
   }
 
@@ -405,17 +411,6 @@ class Batch {
 
 int run_batch(std::span<const std::string> arguments) {
   return Batch{read_options(arguments), own_environment()}.run();
-}
-
-// SIGTERM has no effect on the first process of a pod unless it asks for it.
-int run_wait() {
-  sigset_t ends{};
-  ::sigemptyset(&ends);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&ends, signal);
-  ::sigprocmask(SIG_BLOCK, &ends, nullptr);
-  int number = 0;
-  ::sigwait(&ends, &number);
-  return 0;
 }
 
 }  // namespace launcher

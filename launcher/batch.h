@@ -10,7 +10,4 @@ namespace launcher {
 // that ended it. It keeps a socket for srun, reaps what the script leaves, and passes signals on.
 int run_batch(std::span<const std::string> arguments);
 
-// In the other pods: waits until it is told to end.
-int run_wait();
-
 }  // namespace launcher

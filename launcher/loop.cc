@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 namespace launcher {
 
@@ -42,6 +43,9 @@ void Loop::wait(int timeout_ms) {
     if (found == watched_.end()) continue;
     const std::shared_ptr<Ready> ready = found->second;
     (*ready)(events[static_cast<std::size_t>(i)].events);
+  }
+  while (!later_.empty()) {
+    for (const auto& done : std::exchange(later_, {})) done();
   }
 }
 

@@ -5,6 +5,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <utility>
+#include <vector>
 
 namespace launcher {
 
@@ -22,12 +24,15 @@ class Loop {
   void change(int fd, std::uint32_t events);
   // Before it is closed; also from within a call.
   void forget(int fd);
+  // After the calls of this round, when nothing of what `done` destroys is at work.
+  void later(std::function<void()> done) { later_.push_back(std::move(done)); }
   // Calls those that are ready; at most `timeout_ms` pass before, -1 is no limit.
   void wait(int timeout_ms);
 
  private:
   int epoll_;
   std::map<int, std::shared_ptr<Ready>> watched_;
+  std::vector<std::function<void()>> later_;
 };
 
 }  // namespace launcher

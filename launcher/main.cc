@@ -9,6 +9,7 @@
 #include "launcher/install.h"
 #include "launcher/names.h"
 #include "launcher/srun.h"
+#include "launcher/wait.h"
 
 namespace {
 
@@ -17,7 +18,7 @@ constexpr int kUsage = 2;
 int usage() {
   std::fputs(
       "usage: kubegang-launcher batch OPTIONS -- ARGUMENTS   run the script of the environment\n"
-      "       kubegang-launcher wait                         wait for the end of the job\n"
+      "       kubegang-launcher wait OPTIONS                 run tasks of the job's steps\n"
       "       kubegang-launcher install DIRECTORY            copy the program and its names\n"
       "       kubegang-launcher srun|scontrol ...            as under these names\n",
       stderr);
@@ -39,7 +40,7 @@ int main(int argc, char** argv) {
   if (name == "srun") return launcher::run_srun(rest);
   if (name == "scontrol") return launcher::run_scontrol(rest);
   if (name == "batch") return launcher::run_batch(rest);
-  if (name == "wait" && rest.empty()) return launcher::run_wait();
+  if (name == "wait") return launcher::run_wait(rest);
   if (name == "install" && rest.size() == 1) return launcher::install(rest.front());
   return usage();
 }

@@ -1,17 +1,18 @@
 #include "launcher/message.h"
 
-#include <cstring>
+#include <algorithm>
+#include <functional>
 
 namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kDone);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kLost);
 
 void put(std::string& out, std::uint32_t number) {
-  char bytes[sizeof number];
-  std::memcpy(bytes, &number, sizeof number);
-  out.append(bytes, sizeof number);
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    out += static_cast<char>((number >> shift) & 0xFFU);
+  }
 }
 
 void put(std::string& out, std::string_view text) {
@@ -22,6 +23,16 @@ void put(std::string& out, std::string_view text) {
 void put(std::string& out, const std::vector<std::string>& words) {
   put(out, static_cast<std::uint32_t>(words.size()));
   for (const std::string& word : words) put(out, std::string_view{word});
+}
+
+void put(std::string& out, const std::vector<std::uint32_t>& numbers) {
+  put(out, static_cast<std::uint32_t>(numbers.size()));
+  for (const std::uint32_t number : numbers) put(out, number);
+}
+
+void put(std::string& out, const std::vector<std::vector<std::string>>& programs) {
+  put(out, static_cast<std::uint32_t>(programs.size()));
+  for (const std::vector<std::string>& program : programs) put(out, program);
 }
 
 // Reads fields in the order in which they were put. After a field that is not there `is_good` is
@@ -37,7 +48,9 @@ struct Fields {
       left = {};
       return 0;
     }
-    std::memcpy(&value, left.data(), sizeof value);
+    for (std::size_t i = 0; i < sizeof value; ++i) {
+      value |= std::uint32_t{static_cast<unsigned char>(left[i])} << (8 * i);
+    }
     left.remove_prefix(sizeof value);
     return value;
   }
@@ -52,6 +65,19 @@ struct Fields {
     left.remove_prefix(size);
     return value;
   }
+  std::vector<std::uint32_t> numbers() {
+    std::vector<std::uint32_t> all;
+    for (std::uint32_t count = number(); count > 0 && is_good; --count) all.push_back(number());
+    return all;
+  }
+  std::vector<std::vector<std::string>> programs() {
+    std::vector<std::vector<std::string>> all;
+    for (std::uint32_t count = number(); count > 0 && is_good; --count) {
+      all.push_back(words());
+      if (all.back().empty()) is_good = false;
+    }
+    return all;
+  }
   std::vector<std::string> words() {
     std::vector<std::string> all;
     // Each word has a length of its own, so a count that is too large ends with the bytes.
@@ -60,22 +86,74 @@ struct Fields {
   }
 };
 
+bool all_below(const std::vector<std::uint32_t>& numbers, std::uint64_t limit) {
+  return std::ranges::all_of(numbers, [&](std::uint32_t number) { return number < limit; });
+}
+
+void put(std::string& out, const StepRequest& step) {
+  put(out, std::string_view{step.secret});
+  for (const std::uint32_t number :
+       {step.tasks, step.nodes, step.cpus_per_task, step.tasks_per_node, step.relative}) {
+    put(out, number);
+  }
+  put(out, step.required);
+  put(out, static_cast<std::uint32_t>(step.distribution));
+  put(out, step.plane);
+  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate}) {
+    put(out, flag ? 1U : 0U);
+  }
+  put(out, std::string_view{step.directory});
+  put(out, step.programs);
+  put(out, step.environment);
+}
+
 StepRequest read_step(Fields& fields) {
   StepRequest step;
   step.secret = fields.text();
-  step.tasks = fields.number();
-  step.cpus = fields.number();
-  step.is_immediate = fields.number() != 0;
-  step.directory = fields.text();
-  for (std::uint32_t count = fields.number(); count > 0 && fields.is_good; --count) {
-    step.programs.push_back(fields.words());
-    if (step.programs.back().empty()) fields.is_good = false;
+  for (std::uint32_t* const number :
+       {&step.tasks, &step.nodes, &step.cpus_per_task, &step.tasks_per_node, &step.relative}) {
+    *number = fields.number();
   }
+  step.required = fields.numbers();
+  const std::uint32_t distribution = fields.number();
+  step.distribution = static_cast<Distribution>(distribution);
+  step.plane = fields.number();
+  for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate}) {
+    *flag = fields.number() != 0;
+  }
+  step.directory = fields.text();
+  step.programs = fields.programs();
   step.environment = fields.words();
-  const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax &&
+  const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
+                    step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
+                    distribution < kDistributionsCount && all_below(step.required, kNodesMax) &&
                     (step.programs.size() == 1 || step.programs.size() == step.tasks);
   if (!fits) fields.is_good = false;
   return step;
+}
+
+TaskSet read_tasks(Fields& fields) {
+  TaskSet set;
+  set.ranks = fields.numbers();
+  set.directory = fields.text();
+  set.programs = fields.programs();
+  set.environment = fields.words();
+  const bool is_ascending =
+      std::ranges::adjacent_find(set.ranks, std::greater_equal<>{}) == set.ranks.end();
+  const bool fits = !set.ranks.empty() && is_ascending && set.ranks.back() < kTasksMax &&
+                    (set.programs.size() == 1 || set.programs.size() == set.ranks.size());
+  if (!fits) fields.is_good = false;
+  return set;
+}
+
+StepLayout read_layout(Fields& fields) {
+  StepLayout layout;
+  layout.nodes = fields.numbers();
+  layout.places = fields.numbers();
+  const bool fits = layout.places.size() <= kTasksMax && all_below(layout.nodes, kNodesMax) &&
+                    all_below(layout.places, layout.nodes.size());
+  if (!fits) fields.is_good = false;
+  return layout;
 }
 
 }  // namespace
@@ -85,16 +163,16 @@ std::string encode(const Message& message) {
   put(body, message.rank);
   put(body, message.number);
   put(body, std::string_view{message.text});
-  if (message.step) {
-    const StepRequest& step = *message.step;
-    put(body, std::string_view{step.secret});
-    put(body, step.tasks);
-    put(body, step.cpus);
-    put(body, std::uint32_t{step.is_immediate});
-    put(body, std::string_view{step.directory});
-    put(body, static_cast<std::uint32_t>(step.programs.size()));
-    for (const std::vector<std::string>& program : step.programs) put(body, program);
-    put(body, step.environment);
+  if (message.step) put(body, *message.step);
+  if (message.tasks) {
+    put(body, message.tasks->ranks);
+    put(body, std::string_view{message.tasks->directory});
+    put(body, message.tasks->programs);
+    put(body, message.tasks->environment);
+  }
+  if (message.layout) {
+    put(body, message.layout->nodes);
+    put(body, message.layout->places);
   }
   std::string out;
   put(out, static_cast<std::uint32_t>(message.kind));
@@ -118,6 +196,8 @@ std::optional<Message> MessageReader::next() {
   message.number = fields.number();
   message.text = fields.text();
   if (message.kind == Kind::kCreate) message.step = read_step(fields);
+  if (message.kind == Kind::kRun) message.tasks = read_tasks(fields);
+  if (message.kind == Kind::kCreated) message.layout = read_layout(fields);
   if (!fields.is_good || !fields.left.empty()) {
     is_broken_ = true;
     return std::nullopt;

@@ -1,9 +1,12 @@
-// What srun and the launcher say to each other over a stream: a type, a length, and fields.
+// What srun, the launcher of the first pod and those of the other pods say to each other over a
+// stream: a type, a length, and fields.
 //
-//   srun      Create, Input, InputEnd, Signal
-//   launcher  Busy, Created, Refused, Output, Exited, Done
+//   srun              Create, Input, InputEnd, Signal
+//   first launcher    to srun: Busy, Created, Refused, Output, Exited, Lost, Done
+//                     to another launcher: Run, Input, InputEnd, Signal
+//   other launcher    Hello, then, once it has been asked to run tasks, Output and Exited
 //
-// Both run on one machine, so numbers are in its own byte order. Pure.
+// Numbers are little-endian, whatever the machine is. Pure.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +21,8 @@ namespace launcher {
 // with --multi-prog has several.
 inline constexpr std::size_t kMessageBytesMax = 64U << 20U;
 inline constexpr std::size_t kChunkBytesMax = 64U << 10U;  // of Input and Output
-inline constexpr std::uint32_t kTasksMax = 65'536;         // of a step on one node
+inline constexpr std::uint32_t kTasksMax = 65'536;         // of a step
+inline constexpr std::uint32_t kNodesMax = 65'536;         // of a job
 inline constexpr std::uint32_t kAllTasks = 0xFFFFFFFFU;    // as the rank of Input
 
 enum class Kind : std::uint32_t {
@@ -32,13 +36,28 @@ enum class Kind : std::uint32_t {
   kOutput,
   kExited,
   kDone,
+  kHello,
+  kRun,
+  kLost,
 };
+
+enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
+inline constexpr std::uint32_t kDistributionsCount = 4;
 
 // A step, as srun asks for it.
 struct StepRequest {
-  std::string secret;  // of the job: who knows it may start tasks
+  std::string secret;  // of the pod: who knows it may start tasks
   std::uint32_t tasks = 1;
-  std::uint32_t cpus = 0;     // that it takes of the node's; 0: none, it overlaps with others
+  std::uint32_t nodes = 1;
+  std::uint32_t cpus_per_task = 1;
+  std::uint32_t tasks_per_node = 0;     // 0: whatever comes out
+  std::uint32_t relative = 0;           // index of the first node that it may be on
+  std::vector<std::uint32_t> required;  // indexes of nodes that it must be on
+  Distribution distribution = Distribution::kDefault;
+  std::uint32_t plane = 1;    // tasks in a row, for kPlane
+  bool is_exact = false;      // takes what its tasks need, not all of its nodes
+  bool overlaps = false;      // takes nothing
+  bool overcommits = false;   // may have more tasks than CPUs
   bool is_immediate = false;  // refused instead of waiting for room
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each
@@ -46,12 +65,31 @@ struct StepRequest {
   friend bool operator==(const StepRequest&, const StepRequest&) = default;
 };
 
+// The tasks of a step on one node.
+struct TaskSet {
+  std::vector<std::uint32_t> ranks;  // of the step, ascending
+  std::string directory;
+  std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each of `ranks`
+  std::vector<std::string> environment;            // NAME=value, but for what is each task's own
+  friend bool operator==(const TaskSet&, const TaskSet&) = default;
+};
+
+// Where the tasks of a step are.
+struct StepLayout {
+  std::vector<std::uint32_t> nodes;   // indexes of nodes of the job
+  std::vector<std::uint32_t> places;  // by rank: index into `nodes`
+  friend bool operator==(const StepLayout&, const StepLayout&) = default;
+};
+
 struct Message {
   Kind kind = Kind::kDone;
   std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited
-  std::uint32_t number = 0;  // Signal: signal; Created: step; Output: 1 or 2; Exited: wait status
+  std::uint32_t number = 0;  // Signal: signal; Created: step; Output: 1 or 2; Exited: wait status;
+                             // Hello, Lost: index of the node
   std::string text{};        // Input, Output, Refused: bytes
-  std::optional<StepRequest> step{};
+  std::optional<StepRequest> step{};   // of Create
+  std::optional<TaskSet> tasks{};      // of Run
+  std::optional<StepLayout> layout{};  // of Created
   friend bool operator==(const Message&, const Message&) = default;
 };
 

@@ -14,7 +14,14 @@ Message example() {
           .text = std::string{"a\0b", 3},
           .step = StepRequest{.secret = "s",
                               .tasks = 2,
-                              .cpus = 4,
+                              .nodes = 2,
+                              .cpus_per_task = 4,
+                              .tasks_per_node = 1,
+                              .relative = 3,
+                              .required = {1, 5},
+                              .distribution = Distribution::kPlane,
+                              .plane = 6,
+                              .overcommits = true,
                               .is_immediate = true,
                               .directory = "/tmp",
                               .programs = {{"echo", ""}, {"true"}},
@@ -24,6 +31,14 @@ Message example() {
 TEST(Message, ComesBackWhateverThePiecesAre) {
   const std::vector<Message> all{example(),
                                  {.kind = Kind::kOutput, .rank = 1, .number = 2, .text = "x\n"},
+                                 {.kind = Kind::kRun,
+                                  .tasks = TaskSet{.ranks = {1, 4},
+                                                   .directory = "/",
+                                                   .programs = {{"a"}, {"b", "c"}},
+                                                   .environment = {"A=1"}}},
+                                 {.kind = Kind::kCreated,
+                                  .number = 3,
+                                  .layout = StepLayout{.nodes = {0, 2}, .places = {0, 1, 1}}},
                                  {.kind = Kind::kDone}};
   std::string stream;
   for (const Message& message : all) stream += encode(message);

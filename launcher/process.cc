@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,6 +36,8 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
 
 [[noreturn]] void become(const Program& program, char* const* argv, char** environment) {
   ::setsid();
+  // A pod ends with its first process anyway, unless its containers share their processes.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   for (int number = 1; number < kSignalsEnd; ++number) ::signal(number, SIG_DFL);
   sigset_t none{};
   ::sigemptyset(&none);
@@ -106,6 +110,15 @@ pid_t start(const Program& program) {
   const pid_t pid = ::fork();
   if (pid == 0) become(program, argv.data(), environment.data());
   return pid;
+}
+
+int take_signals() {
+  sigset_t all{};
+  ::sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) ::sigdelset(&all, fault);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+  return ::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 bool write_all(int fd, std::string_view bytes) {

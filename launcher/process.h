@@ -39,6 +39,10 @@ struct Program {
 // daemon does, and says why on its standard error. Returns the PID, or -1 with errno.
 pid_t start(const Program& program);
 
+// Blocks all signals but those of the program's own faults, and takes in processes whose parents
+// end, inside a pod and outside of one. Returns a descriptor that signals are read from.
+int take_signals();
+
 // Writes all of it, also to a pipe that is full. False: it cannot be written, see errno.
 bool write_all(int fd, std::string_view bytes);
 

@@ -26,6 +26,7 @@
 #include "launcher/process.h"
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
+#include "slurm/hostlist.h"
 
 namespace launcher {
 namespace {
@@ -94,7 +95,11 @@ Environment exported(const std::string& exports) {
 
 class Srun {
  public:
-  Srun(SrunOptions options, StepPlan plan) : options_{std::move(options)}, plan_{std::move(plan)} {}
+  Srun(SrunOptions options, StepRequest request)
+      : options_{std::move(options)}, asked_{std::move(request)} {
+    const auto names = slurm::expand_hostlist(variable("SLURM_JOB_NODELIST").value_or(""));
+    if (names) nodes_ = *names;
+  }
 
   // 1. the step is asked for, and waits for room if it must
   // 2. files
@@ -123,19 +128,17 @@ class Srun {
 
  private:
   base::Result<StepRequest> step_request(const std::string& secret) {
-    StepRequest request{.secret = secret, .tasks = plan_.tasks, .cpus = plan_.cpus};
-    request.is_immediate = options_.is_immediate;
+    StepRequest request = asked_;
+    request.secret = secret;
     request.environment = exported(options_.exports);
     Environment& environment = request.environment;
-    const std::string tasks = std::to_string(plan_.tasks);
-    const std::string node = variable("SLURMD_NODENAME").value_or("");
-    for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS",
-                             "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"}) {
+    const std::string tasks = std::to_string(asked_.tasks);
+    for (const char* name : {"SLURM_NTASKS", "SLURM_NPROCS", "SLURM_STEP_NUM_TASKS"}) {
       set(environment, name, tasks);
     }
-    for (const char* name : {"SLURM_NNODES", "SLURM_STEP_NUM_NODES"}) set(environment, name, "1");
-    set(environment, "SLURM_NODEID", "0");
-    set(environment, "SLURM_STEP_NODELIST", node);
+    if (asked_.distribution == Distribution::kPlane) {
+      set(environment, "SLURM_DIST_PLANESIZE", std::to_string(asked_.plane));
+    }
     for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"}) unset(environment, name);
     if (!options_.job_name.empty()) set(environment, "SLURM_JOB_NAME", options_.job_name);
     if (options_.cpus_per_task) {
@@ -152,7 +155,7 @@ class Srun {
     }
     const auto text = whole_file(options_.command.front());
     if (!text) return text.error();
-    auto programs = read_multi_prog(*text, plan_.tasks, std::span{options_.command}.subspan(1));
+    auto programs = read_multi_prog(*text, asked_.tasks, std::span{options_.command}.subspan(1));
     if (!programs) return programs.error().with_context(options_.command.front());
     request.programs = std::move(programs).value();
     return request;
@@ -215,6 +218,7 @@ class Srun {
         return;
       case Kind::kCreated:
         step_id_ = std::to_string(message.number);
+        layout_ = *message.layout;
         if (was_busy_) inform("Step created for job " + job_id());
         open_files();
         return;
@@ -226,6 +230,8 @@ class Srun {
         return;
       case Kind::kExited:
         return ended(message.rank, static_cast<int>(message.number));
+      case Kind::kLost:
+        return lost(message.number);
       case Kind::kDone:
         is_over_ = true;
         return;
@@ -234,6 +240,9 @@ class Srun {
       case Kind::kInputEnd:
       case Kind::kSignal:
         return;  // srun's own
+      case Kind::kHello:
+      case Kind::kRun:
+        return;  // between launchers
     }
   }
 
@@ -243,13 +252,29 @@ class Srun {
 
   static std::string job_id() { return variable("SLURM_JOB_ID").value_or("0"); }
 
+  // "" if the step has no such task, or no place yet.
+  std::string node_of(std::uint32_t rank) const {
+    if (rank >= layout_.places.size()) return "";
+    return node_name(layout_.nodes[layout_.places[rank]]);
+  }
+  std::string node_name(std::uint32_t node) const {
+    return node < nodes_.size() ? nodes_[node] : "";
+  }
+
+  // Slurm ends the job as well; here the operator does, if the pod is lost.
+  void lost(std::uint32_t node) {
+    say("Node failure on " + node_name(node));
+    if (!is_ending_) end_step();
+  }
+
   NameParts name_parts(std::uint32_t rank) const {
     return {.job_id = job_id(),
             .step_id = step_id_,
             .job_name = options_.job_name.empty() ? variable("SLURM_JOB_NAME").value_or("")
                                                   : options_.job_name,
             .user = variable("SLURM_JOB_USER").value_or(""),
-            .node = variable("SLURMD_NODENAME").value_or(""),
+            .node = node_of(rank),
+            .node_index = rank < layout_.places.size() ? static_cast<int>(layout_.places[rank]) : 0,
             .task = static_cast<int>(rank)};
   }
 
@@ -267,7 +292,7 @@ class Srun {
   // --output without --error is for both. A number is the one task that is heard.
   void open_files() {
     std::vector<std::array<int, 2>> fds;
-    for (std::uint32_t rank = 0; rank < plan_.tasks; ++rank) {
+    for (std::uint32_t rank = 0; rank < asked_.tasks; ++rank) {
       std::array<int, 2> of_task{STDOUT_FILENO, STDERR_FILENO};
       const std::string* const patterns[] = {
           &options_.output, options_.error.empty() ? &options_.output : &options_.error};
@@ -296,7 +321,7 @@ class Srun {
     } else if (is_number(input)) {
       // All other tasks have none.
       input_rank_ = static_cast<std::uint32_t>(std::atoi(input.c_str()));
-      for (std::uint32_t rank = 0; rank < plan_.tasks; ++rank) {
+      for (std::uint32_t rank = 0; rank < asked_.tasks; ++rank) {
         if (rank != input_rank_) send({.kind = Kind::kInputEnd, .rank = rank});
       }
       input_ = STDIN_FILENO;
@@ -357,7 +382,7 @@ class Srun {
     if (output_) output_->end(rank);
     const int code = shell_code(status);
     exit_code_ = std::max(exit_code_, code);
-    if (code != 0) failures_[status].push_back(rank);
+    if (code != 0) failures_[{node_of(rank), status}].push_back(rank);
     if (code != 0 && options_.kills_on_bad_exit && !is_ending_) {
       inform("launch/slurm: _step_signal: Terminating StepId=" + job_id() + "." + step_id_);
       end_step();
@@ -368,8 +393,8 @@ class Srun {
   }
 
   void tell_failures() const {
-    const std::string node = variable("SLURMD_NODENAME").value_or("");
-    for (const auto& [status, ranks] : failures_) {
+    for (const auto& [node_and_status, ranks] : failures_) {
+      const auto& [node, status] = node_and_status;
       std::string line = node + (ranks.size() == 1 ? ": task " : ": tasks ");
       std::vector<std::uint32_t> sorted = ranks;
       std::ranges::sort(sorted);
@@ -388,7 +413,9 @@ class Srun {
   }
 
   const SrunOptions options_;
-  const StepPlan plan_;
+  const StepRequest asked_;
+  std::vector<std::string> nodes_;  // of the job
+  StepLayout layout_;
   int socket_ = -1;
   int signals_ = -1;
   int input_ = -1;  // -1: none, or at its end
@@ -397,7 +424,8 @@ class Srun {
   std::string step_id_;
   std::map<std::string, int> files_;
   std::optional<StepOutput> output_;
-  std::map<int, std::vector<std::uint32_t>> failures_;  // ranks by wait status
+  // Ranks by node and wait status.
+  std::map<std::pair<std::string, int>, std::vector<std::uint32_t>> failures_;
   std::optional<Clock::time_point> deadline_;
   bool was_busy_ = false;
   bool is_ending_ = false;
@@ -410,7 +438,7 @@ void show_help() {
   std::puts(
       "Usage: srun [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
       "Starts a step of the job whose script calls it. Options are Slurm's:\n"
-      "  -n, -N, -c, --ntasks-per-node, -w, -r, --exact, --exclusive, --overlap, -I, -O\n"
+      "  -n, -N, -c, --ntasks-per-node, -w, -r, -m, --exact, --exclusive, --overlap, -I, -O\n"
       "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q");
 }
 
@@ -424,6 +452,11 @@ int run_srun(std::span<const std::string> arguments) {
     return 0;
   }
   const auto address = variable("KUBEGANG_STEPS");
+  if (address && address->empty()) {
+    return say(
+        "called by a task on another node than the script's, which is not there yet: call it from "
+        "the script, or from a task on the job's first node");
+  }
   if (!address || address->find(':') == std::string::npos) {
     return say(
         "not called from a batch script's job (KUBEGANG_STEPS is not set): a job of its own "
@@ -437,7 +470,7 @@ int run_srun(std::span<const std::string> arguments) {
   for (const std::string& warning : plan->warnings) {
     if (!options->is_quiet) std::fprintf(stderr, "srun: Warning: %s\n", warning.c_str());
   }
-  return Srun{*options, *plan}.run(*address);
+  return Srun{*options, plan->request}.run(*address);
 }
 
 }  // namespace launcher

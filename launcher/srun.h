@@ -1,4 +1,4 @@
-// srun within a job of one pod: asks the launcher for a step, feeds it, shows what it writes, and
+// srun within a job: asks the launcher of its pod for a step, feeds it, shows what it writes, and
 // ends as it does.
 #pragma once
 

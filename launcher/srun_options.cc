@@ -16,8 +16,8 @@ using base::invalid_argument;
 
 enum class Takes { kNothing, kValue, kOptional };
 
-// What an option does. kNone: it is read and has no effect on one node of a job, for the reason
-// beside it. kMissing: it is refused by its name.
+// What an option does. kNone: it is read and has no effect, for the reason beside it. kMissing: it
+// is refused by its name.
 enum class Effect { kSet, kNone, kMissing };
 
 struct Option {
@@ -35,6 +35,7 @@ constexpr std::array kOptions = {
     Option{'c', "cpus-per-task", Takes::kValue, Effect::kSet},
     Option{'w', "nodelist", Takes::kValue, Effect::kSet},
     Option{'r', "relative", Takes::kValue, Effect::kSet},
+    Option{'m', "distribution", Takes::kValue, Effect::kSet},
     Option{'\0', "exact", Takes::kNothing, Effect::kSet},
     Option{'\0', "exclusive", Takes::kOptional, Effect::kSet},
     Option{'\0', "overlap", Takes::kNothing, Effect::kSet},
@@ -64,8 +65,7 @@ constexpr std::array kOptions = {
     // Memory is the job's as a whole; a pod has one limit.
     Option{'\0', "mem", Takes::kValue, Effect::kNone},
     Option{'\0', "mem-per-cpu", Takes::kValue, Effect::kNone},
-    // Where tasks are on one node does not depend on it, and CPUs are bound as the allocation is.
-    Option{'m', "distribution", Takes::kValue, Effect::kNone},
+    // CPUs are bound as the allocation is.
     Option{'\0', "cpu-bind", Takes::kValue, Effect::kNone},
     Option{'\0', "cpu_bind", Takes::kValue, Effect::kNone},
     Option{'\0', "mem-bind", Takes::kValue, Effect::kNone},
@@ -118,6 +118,29 @@ base::Status check_mpi(const std::string& value) {
                           ": is not there yet; --mpi=none is, and mpirun of one node works");
 }
 
+// "block", "cyclic:block", "plane=2". What stands behind the colon is about sockets and cores.
+base::Status set_distribution(const std::string& value, SrunOptions& options) {
+  const std::string first = value.substr(0, value.find_first_of(":,"));
+  constexpr std::string_view kPlane = "plane=";
+  if (first.starts_with(kPlane)) {
+    const auto plane = number_of("distribution", first.substr(kPlane.size()), 1);
+    if (!plane) return plane.error();
+    options.plane = *plane;
+    options.distribution = Distribution::kPlane;
+    return {};
+  }
+  const std::pair<std::string_view, Distribution> known[] = {{"block", Distribution::kBlock},
+                                                             {"cyclic", Distribution::kCyclic},
+                                                             {"nopack", Distribution::kDefault}};
+  for (const auto& [name, distribution] : known) {
+    if (first != name) continue;
+    options.distribution = distribution;
+    return {};
+  }
+  return invalid_argument("--distribution=" + value +
+                          ": is not there yet or does not exist; block, cyclic and plane=N are");
+}
+
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
   const std::string_view name = option.name;
   if (option.effect == Effect::kMissing) {
@@ -130,6 +153,7 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   if (name == "cpus-per-task") return set_number(options.cpus_per_task, name, value, 1);
   if (name == "relative") return set_number(options.relative, name, value, 0);
   if (name == "mpi") return check_mpi(value);
+  if (name == "distribution") return set_distribution(value, options);
   if (name == "wait") {
     const auto seconds = number_of(name, value, 0);
     if (!seconds) return seconds.error();
@@ -230,6 +254,12 @@ base::Status read_variables(const Variable& variable, SrunOptions& options) {
     const auto tasks = number_of("SLURM_NTASKS", *value, 1);
     if (!tasks) return tasks.error();
   }
+  if (const auto value = variable("SLURM_DISTRIBUTION")) {
+    const std::string size = variable("SLURM_DIST_PLANESIZE").value_or("1");
+    const base::Status status =
+        set_distribution(*value == "plane" ? "plane=" + size : *value, options);
+    if (!status) return status.error().with_context("SLURM_DISTRIBUTION");
+  }
   if (const auto value = variable("SRUN_CPUS_PER_TASK")) {
     return set_number(options.cpus_per_task, "SRUN_CPUS_PER_TASK", *value, 1);
   }
@@ -243,32 +273,21 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
   return value ? std::optional{*value} : std::nullopt;
 }
 
-// The nodes that the options name, of those that the job has. kInvalidArgument: others.
-base::Result<std::vector<std::string>> nodes_of(const SrunOptions& options,
-                                                const std::vector<std::string>& all,
-                                                std::size_t count) {
-  std::vector<std::string> chosen;
-  if (!options.nodelist.empty()) {
-    const auto named = slurm::expand_hostlist(options.nodelist);
-    if (!named) return invalid_argument("--nodelist: " + named.error().message);
-    for (const std::string& name : *named) {
-      if (std::ranges::find(all, name) == all.end()) {
-        return invalid_argument("--nodelist: node " + name + " is not of this job");
-      }
+// The indexes of the nodes that -w names, of those that the job has. kInvalidArgument: others.
+base::Result<std::vector<std::uint32_t>> required_of(const std::string& nodelist,
+                                                     const std::vector<std::string>& all) {
+  std::vector<std::uint32_t> required;
+  const auto named = slurm::expand_hostlist(nodelist);
+  if (!named) return invalid_argument("--nodelist: " + named.error().message);
+  for (const std::string& name : *named) {
+    const auto found = std::ranges::find(all, name);
+    if (found == all.end()) {
+      return invalid_argument("--nodelist: node " + name + " is not of this job");
     }
-    chosen = *named;
+    const auto index = static_cast<std::uint32_t>(found - all.begin());
+    if (std::ranges::find(required, index) == required.end()) required.push_back(index);
   }
-  const auto first = static_cast<std::size_t>(options.relative.value_or(0));
-  if (first >= all.size()) {
-    return invalid_argument("--relative: the job has " + std::to_string(all.size()) + " nodes");
-  }
-  for (std::size_t i = first; i < all.size() && chosen.size() < count; ++i) {
-    if (std::ranges::find(chosen, all[i]) == chosen.end()) chosen.push_back(all[i]);
-  }
-  if (chosen.size() < count) {
-    return invalid_argument("--nodes: the job does not have " + std::to_string(count) + " nodes");
-  }
-  return chosen;
+  return required;
 }
 
 }  // namespace
@@ -301,49 +320,55 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
   return options;
 }
 
-// 1. how many tasks: -n, else the job's, else one for each node
-// 2. how many nodes: -N, else the job's; never more than tasks
-// 3. which ones: all but the first are other pods
-// 4. CPUs: what the tasks need, or all of the node, as long as the step runs
+// 1. how many nodes: -N, else the job's; at least those that -w names
+// 2. how many tasks: -n, else the job's, else --ntasks-per-node on each node, else one
+// 3. never more nodes than tasks
+// 4. --ntasks-per-node counts only if it goes together with the two, as in Slurm
 base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable) {
   const auto list = slurm::expand_hostlist(variable("SLURM_JOB_NODELIST").value_or(""));
   if (!list || list->empty()) return invalid_argument("SLURM_JOB_NODELIST is not set or invalid");
-  const std::string own = variable("SLURMD_NODENAME").value_or(list->front());
   StepPlan plan;
-  std::size_t nodes = list->size();
-  if (options.nodes) nodes = static_cast<std::size_t>(*options.nodes);
+  StepRequest& request = plan.request;
+  const auto required = required_of(options.nodelist, *list);
+  if (!required) return required.error();
+  request.required = *required;
+  const auto whole = static_cast<int>(list->size());
+  int nodes = std::max(options.nodes.value_or(whole), static_cast<int>(required->size()));
+  if (nodes > whole) {
+    return invalid_argument("Only allocated " + std::to_string(whole) + " nodes asked for " +
+                            std::to_string(nodes));
+  }
   std::optional<int> tasks = options.tasks;
-  if (!tasks && options.tasks_per_node) {
-    tasks = *options.tasks_per_node * static_cast<int>(nodes);
-  }
   if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
-  plan.tasks = static_cast<std::uint32_t>(tasks.value_or(static_cast<int>(nodes)));
-  if (plan.tasks > kTasksMax) return invalid_argument("--ntasks: more than 65536 tasks");
-  if (plan.tasks < nodes) {
-    plan.warnings.push_back("can't run " + std::to_string(plan.tasks) + " processes on " +
-                            std::to_string(nodes) + " nodes, setting nnodes to " +
-                            std::to_string(plan.tasks));
-    nodes = plan.tasks;
+  // 0: not asked for.
+  int per_node =
+      options.tasks_per_node.value_or(number_in(variable, "SLURM_NTASKS_PER_NODE").value_or(0));
+  const std::int64_t count = tasks ? *tasks : std::int64_t{std::max(per_node, 1)} * nodes;
+  if (count > std::int64_t{kTasksMax}) return invalid_argument("--ntasks: more than 65536 tasks");
+  const std::string count_text = std::to_string(count);
+  if (count < nodes) {
+    plan.warnings.push_back("can't run " + count_text + " processes on " + std::to_string(nodes) +
+                            " nodes, setting nnodes to " + count_text);
+    nodes = static_cast<int>(count);
   }
-  const auto chosen = nodes_of(options, *list, nodes);
-  if (!chosen) return chosen.error();
-  std::vector<std::string> others = *chosen;
-  std::erase(others, own);
-  if (!others.empty()) {
-    return base::Error{base::Code::kUnavailable,
-                       "the step needs node " + slurm::compress_hostlist(others) +
-                           ": steps in other pods than the script's are not there yet; use -N1, or "
-                           "a job of one node"};
+  if (per_node > 0 && count > nodes && count / nodes != per_node) {
+    plan.warnings.push_back("can't honor --ntasks-per-node set to " + std::to_string(per_node) +
+                            " which doesn't match the requested tasks " + count_text +
+                            " with the number of requested nodes " + std::to_string(nodes) +
+                            ". Ignoring --ntasks-per-node.");
+    per_node = 0;
   }
-  const int cpus = number_in(variable, "SLURM_CPUS_ON_NODE").value_or(1);
-  const std::uint64_t needed =
-      std::uint64_t{plan.tasks} * static_cast<std::uint64_t>(options.cpus_per_task.value_or(1));
-  if (needed > static_cast<std::uint64_t>(cpus) && !options.overcommits && !options.overlaps) {
-    return invalid_argument("Unable to create step: More processors requested than permitted");
-  }
-  const auto all = static_cast<std::uint32_t>(cpus);
-  plan.cpus = options.is_exact ? std::min(all, static_cast<std::uint32_t>(needed)) : all;
-  if (options.overlaps) plan.cpus = 0;
+  request.tasks = static_cast<std::uint32_t>(count);
+  request.nodes = static_cast<std::uint32_t>(nodes);
+  request.cpus_per_task = static_cast<std::uint32_t>(options.cpus_per_task.value_or(1));
+  request.tasks_per_node = static_cast<std::uint32_t>(per_node);
+  request.relative = static_cast<std::uint32_t>(options.relative.value_or(0));
+  request.distribution = options.distribution;
+  request.plane = static_cast<std::uint32_t>(options.plane);
+  request.is_exact = options.is_exact;
+  request.overlaps = options.overlaps;
+  request.overcommits = options.overcommits;
+  request.is_immediate = options.is_immediate;
   return plan;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "launcher/message.h"
 
 namespace launcher {
 
@@ -18,24 +19,26 @@ struct SrunOptions {
   std::optional<int> nodes;  // -N, its minimum
   std::optional<int> tasks_per_node;
   std::optional<int> cpus_per_task;
-  std::string nodelist;              // -w
-  std::optional<int> relative;       // -r
-  bool is_exact = false;             // --exact, --exclusive, and -c
-  bool overlaps = false;             // --overlap
-  bool is_immediate = false;         // -I
-  bool overcommits = false;          // -O
-  bool has_labels = false;           // -l
-  bool is_unbuffered = false;        // -u
-  bool is_quiet = false;             // -Q
-  bool is_multi_prog = false;        // --multi-prog
-  bool kills_on_bad_exit = false;    // -K
-  int wait_s = 0;                    // -W; 0: for ever
-  bool appends = false;              // --open-mode=append
-  std::string output, error, input;  // -o, -e, -i
-  std::string directory;             // -D
-  std::string job_name;              // -J
-  std::string exports = "ALL";       // --export
-  std::string job_id;                // --jobid
+  std::string nodelist;                                // -w
+  std::optional<int> relative;                         // -r
+  Distribution distribution = Distribution::kDefault;  // -m, its first part
+  int plane = 1;                                       // -m plane=N
+  bool is_exact = false;                               // --exact, --exclusive, and -c
+  bool overlaps = false;                               // --overlap
+  bool is_immediate = false;                           // -I
+  bool overcommits = false;                            // -O
+  bool has_labels = false;                             // -l
+  bool is_unbuffered = false;                          // -u
+  bool is_quiet = false;                               // -Q
+  bool is_multi_prog = false;                          // --multi-prog
+  bool kills_on_bad_exit = false;                      // -K
+  int wait_s = 0;                                      // -W; 0: for ever
+  bool appends = false;                                // --open-mode=append
+  std::string output, error, input;                    // -o, -e, -i
+  std::string directory;                               // -D
+  std::string job_name;                                // -J
+  std::string exports = "ALL";                         // --export
+  std::string job_id;                                  // --jobid
   bool shows_help = false;
   std::vector<std::string> command;
 };
@@ -47,14 +50,13 @@ using Variable = std::function<std::optional<std::string>(const std::string& nam
 base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
                                             const Variable& variable);
 
-// What a step is in the job whose variables these are.
+// What is asked for in the job whose variables these are: all of StepRequest but its secret, its
+// directory, programs and environment.
 struct StepPlan {
-  std::uint32_t tasks = 1;
-  std::uint32_t nodes = 1;
-  std::uint32_t cpus = 0;  // that it takes on its node; 0: it overlaps
+  StepRequest request;
   std::vector<std::string> warnings;
 };
-// kInvalidArgument: not in this job. kUnavailable: it would need other pods.
+// kInvalidArgument: not in this job.
 base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable);
 
 // The programs of --multi-prog by rank. kInvalidArgument names the line or the rank.

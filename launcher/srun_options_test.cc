@@ -64,45 +64,70 @@ TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(refusal({"-n2"}), HasSubstr("No command"));
 }
 
-// A job of two nodes with 4 CPUs on each, whose script is on n1.
+// A job of three nodes, whose script is on n1.
 std::map<std::string, std::string> job() {
-  return {{"SLURM_JOB_NODELIST", "n[1-2]"}, {"SLURMD_NODENAME", "n1"}, {"SLURM_CPUS_ON_NODE", "4"}};
+  return {{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURMD_NODENAME", "n1"}};
 }
 
-TEST(StepPlan, OneNodeOfTheJob) {
-  const auto plan = plan_step(read({"-N1", "-n3", "a"}), of(job()));
-  ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->tasks, 3U);
-  EXPECT_EQ(plan->cpus, 4U) << "without --exact a step has all CPUs of its nodes";
-  EXPECT_EQ(plan_step(read({"-N1", "-n3", "--exact", "a"}), of(job()))->cpus, 3U);
-  EXPECT_EQ(plan_step(read({"-N1", "-n3", "--overlap", "a"}), of(job()))->cpus, 0U);
+StepRequest planned(const std::vector<std::string>& words,
+                    const std::map<std::string, std::string>& variables = job()) {
+  const auto plan = plan_step(read(words), of(variables));
+  EXPECT_TRUE(plan.ok()) << plan.error().message;
+  return plan.ok() ? plan->request : StepRequest{};
+}
+
+TEST(StepPlan, IsOnAllNodesOfTheJobUnlessItSaysOtherwise) {
+  EXPECT_EQ(planned({"a"}), (StepRequest{.tasks = 3, .nodes = 3}));
+  EXPECT_EQ(planned({"-N2", "-n5", "-c2", "a"}),
+            (StepRequest{.tasks = 5, .nodes = 2, .cpus_per_task = 2, .is_exact = true}));
+  EXPECT_EQ(planned({"-N2", "--ntasks-per-node=2", "a"}),
+            (StepRequest{.tasks = 4, .nodes = 2, .tasks_per_node = 2}));
+  EXPECT_EQ(planned({"-n1", "-w", "n3,n2", "a"}).required, (std::vector<std::uint32_t>{2, 1}));
+  EXPECT_EQ(planned({"-N1", "-n1", "-r1", "a"}).relative, 1U);
 }
 
 TEST(StepPlan, FewerTasksThanNodesLowerTheNodes) {
-  const auto plan = plan_step(read({"-n1", "a"}), of(job()));
+  const auto plan = plan_step(read({"-n2", "a"}), of(job()));
   ASSERT_TRUE(plan.ok());
-  EXPECT_THAT(plan->warnings, ElementsAre("can't run 1 processes on 2 nodes, setting nnodes to 1"));
+  EXPECT_EQ(plan->request.nodes, 2U);
+  EXPECT_THAT(plan->warnings, ElementsAre("can't run 2 processes on 3 nodes, setting nnodes to 2"));
 }
 
-TEST(StepPlan, OtherPodsAreRefusedByName) {
-  for (const auto& words : std::vector<std::vector<std::string>>{
-           {"a"}, {"-N2", "-n2", "a"}, {"-n1", "-N1", "-w", "n2", "a"}, {"-n1", "-r1", "a"}}) {
-    const auto plan = plan_step(read(words), of(job()));
-    ASSERT_FALSE(plan.ok());
-    EXPECT_THAT(plan.error().message, HasSubstr("n2"));
-  }
-  EXPECT_FALSE(plan_step(read({"-w", "n9", "a"}), of(job())).ok());
+TEST(StepPlan, NodesOutsideOfTheJobAreRefused) {
+  EXPECT_THAT(plan_step(read({"-w", "n9", "a"}), of(job())).error().message, HasSubstr("n9"));
+  EXPECT_THAT(plan_step(read({"-N4", "a"}), of(job())).error().message,
+              HasSubstr("Only allocated 3 nodes asked for 4"));
 }
 
 TEST(StepPlan, TasksOfTheJobAreTheDefault) {
   auto variables = job();
-  variables["SLURM_JOB_NODELIST"] = "n1";
-  EXPECT_EQ(plan_step(read({"a"}), of(variables))->tasks, 1U);
-  variables["SLURM_NTASKS"] = "4";
-  EXPECT_EQ(plan_step(read({"a"}), of(variables))->tasks, 4U);
-  variables["SLURM_NTASKS"] = "5";
-  EXPECT_THAT(plan_step(read({"a"}), of(variables)).error().message,
-              HasSubstr("More processors requested than permitted"));
+  variables["SLURM_NTASKS"] = "7";
+  EXPECT_EQ(planned({"a"}, variables).tasks, 7U);
+  EXPECT_EQ(planned({"--ntasks-per-node=1", "a"}, variables).tasks, 7U) << "as in Slurm";
+}
+
+// The cases are those that Slurm was asked about.
+TEST(StepPlan, TasksPerNodeCountOnlyIfTheyGoTogetherWithTheRest) {
+  const auto honored = [](const char* tasks, const char* nodes, const char* per_node) {
+    const auto options = read({"-n", tasks, "-N", nodes, "--ntasks-per-node", per_node, "a"});
+    const auto plan = plan_step(options, of(job()));
+    EXPECT_EQ(plan->warnings.empty(), plan->request.tasks_per_node > 0);
+    return plan->warnings.empty();
+  };
+  EXPECT_FALSE(honored("8", "3", "4"));
+  EXPECT_TRUE(honored("2", "2", "2"));
+  EXPECT_FALSE(honored("3", "2", "2"));
+  EXPECT_TRUE(honored("7", "3", "2"));
+  EXPECT_FALSE(honored("7", "3", "1"));
+}
+
+TEST(StepPlan, Distribution) {
+  EXPECT_EQ(planned({"-m", "cyclic:block", "a"}).distribution, Distribution::kCyclic);
+  const StepRequest plane = planned({"-m", "plane=2", "a"});
+  EXPECT_EQ(plane.distribution, Distribution::kPlane);
+  EXPECT_EQ(plane.plane, 2U);
+  EXPECT_THAT(refusal({"-m", "arbitrary", "a"}), HasSubstr("arbitrary"));
+  EXPECT_THAT(refusal({"-m", "plane=0", "a"}), HasSubstr("distribution"));
 }
 
 TEST(MultiProg, GivesEachRankItsProgram) {

@@ -51,7 +51,8 @@ void StepOutput::add(std::uint32_t rank, int stream, std::string_view bytes) {
     bytes.remove_prefix(end + 1);
   }
   begun += bytes;
-  if (begun.size() < kLineBytesMax) return;
+  // As Slurm does it: with labels, a line that comes in pieces is as many lines.
+  if (begun.size() < kLineBytesMax && (!is_unbuffered_ || begun.empty())) return;
   write_line(rank, stream, begun);
   begun.clear();
 }

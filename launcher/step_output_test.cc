@@ -29,7 +29,7 @@ TEST(StepOutput, LinesOfTasksAreNotMixed) {
 TEST(StepOutput, LabelsStandBeforeEachLine) {
   Written written;
   std::vector<std::array<int, 2>> fds(11, {1, 2});
-  StepOutput output{std::move(fds), true, true, written.write()};
+  StepOutput output{std::move(fds), true, false, written.write()};
   output.add(3, 1, "a\nb\nc");
   output.add(10, 1, "x\n");
   output.end(3);
@@ -41,6 +41,14 @@ TEST(StepOutput, UnbufferedIsWrittenAtOnce) {
   StepOutput output{{{1, 1}}, false, true, written.write()};
   output.add(0, 1, "half");
   EXPECT_EQ(written.files[1], "half");
+}
+
+TEST(StepOutput, UnbufferedPiecesHaveLabelsOfTheirOwn) {
+  Written written;
+  StepOutput output{{{1, 1}}, true, true, written.write()};
+  output.add(0, 1, "part");
+  output.add(0, 1, "\nnext\n");
+  EXPECT_EQ(written.files[1], "0: part\n0: \n0: next\n");
 }
 
 TEST(StepOutput, ALineWithoutEndCostsNoMemory) {

@@ -1,6 +1,5 @@
 #include "launcher/step_server.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -8,22 +7,22 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
-#include "launcher/process.h"
+#include "launcher/net.h"
 
 namespace launcher {
 namespace {
 
-constexpr int kBacklog = 128;
+constexpr int kSrunBacklog = 128;
 constexpr std::size_t kSecretBytes = 16;
-// A task that does not read its input, and an srun that does not read its output, are waited for
-// when so much has piled up.
-constexpr std::size_t kPiledUpBytesMax = 1U << 20U;
+// Connections of the job's port that have not shown yet that they know the key.
+constexpr std::ptrdiff_t kStrangersMax = 256;
 
 std::string random_text(std::size_t bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -53,7 +52,7 @@ int listen_at(const std::string& name) {
   std::memcpy(address.sun_path + 1, name.data(), name.size());
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      ::listen(fd, kBacklog) != 0) {
+      ::listen(fd, kSrunBacklog) != 0) {
     if (fd >= 0) ::close(fd);
     return -1;
   }
@@ -62,45 +61,59 @@ int listen_at(const std::string& name) {
 
 }  // namespace
 
-struct StepServer::Task {
-  pid_t pid = -1;
-  int input = -1;
-  std::array<int, 2> outputs{-1, -1};
-  std::string pending_input;
-  bool input_ends = false;
-  bool input_watched = false;
-  bool has_ended = false;
-};
-
 struct StepServer::Step {
   enum class State { kNew, kWaiting, kRunning, kOver };
-  int fd = -1;
+  std::unique_ptr<Channel> srun{};
   State state = State::kNew;
   std::uint32_t id = 0;
-  StepRequest request;
-  std::vector<Task> tasks;
+  StepRequest request{};
+  StepPlacement placement{};
+  std::unique_ptr<TaskGroup> here{};
+  std::vector<PeerPlace> peers{};  // of its other nodes
+  std::vector<bool> has_ended{};   // by rank
   std::uint32_t running = 0;
-  MessageReader reader;
-  std::string to_send;
-  bool is_connected = true;
-  bool outputs_watched = true;
+  bool was_told_busy = false;
 };
 
-StepServer::StepServer(Loop& loop, std::string node, std::uint32_t cpus)
-    : loop_{loop}, node_{std::move(node)}, cpus_{cpus}, secret_{random_text(kSecretBytes)} {
+// A connection of another pod's launcher: unknown, then idle, then of a step.
+struct StepServer::Peer {
+  std::unique_ptr<Channel> channel{};
+  std::optional<std::uint32_t> node{};
+  std::optional<StepPlace> step{};
+  bool is_leaving = false;
+};
+
+StepServer::StepServer(Loop& loop, JobNodes nodes)
+    : loop_{loop},
+      nodes_{std::move(nodes)},
+      idle_(nodes_.names.size()),
+      secret_{random_text(kSecretBytes)} {
+  for (const std::uint32_t cpus : nodes_.cpus) rooms_.push_back({.cpus = cpus});
   const std::string name = "kubegang-" + random_text(kSecretBytes);
   if (secret_.empty()) return;
   listener_ = listen_at(name);
   if (listener_ < 0) return;
   address_ = name + ":" + secret_;
-  loop_.watch(listener_, EPOLLIN, [this](std::uint32_t) { accept_one(); });
+  loop_.watch(listener_, EPOLLIN, [this](std::uint32_t) { accept_srun(); });
 }
 
 StepServer::~StepServer() {
-  for (const auto& [pid, task] : tasks_) ::kill(-pid, SIGKILL);
+  steps_.clear();
+  peers_.clear();
+  for (const int fd : {listener_, launcher_listener_}) {
+    if (fd < 0) continue;
+    loop_.forget(fd);
+    ::close(fd);
+  }
 }
 
-void StepServer::accept_one() {
+void StepServer::take_launchers(int listener, std::unique_ptr<Tls> tls) {
+  tls_ = std::move(tls);
+  launcher_listener_ = listener;
+  loop_.watch(listener, EPOLLIN, [this](std::uint32_t) { accept_launcher(); });
+}
+
+void StepServer::accept_srun() {
   const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
   // A pod may share the network, and so these names, with its node: other users are turned away
@@ -112,284 +125,234 @@ void StepServer::accept_one() {
     return;
   }
   const StepPlace step = steps_.emplace(steps_.end());
-  step->fd = fd;
-  loop_.watch(fd, EPOLLIN, [this, step](std::uint32_t events) {
-    if ((events & EPOLLOUT) != 0) writable(step);
-    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && step->is_connected) readable(step);
-    if (!step->is_connected && step->running == 0) drop(step);
-  });
+  step->srun = std::make_unique<Channel>(
+      loop_, fd, nullptr,
+      Channel::Calls{.message = [this, step](const Message& message) { hear_srun(step, message); },
+                     .closed = [this, step] { lose_srun(step); },
+                     .sent = [this, step] { balance(step); }});
 }
 
-void StepServer::readable(StepPlace step) {
-  std::array<char, kChunkBytesMax> bytes{};
-  const ssize_t count = ::read(step->fd, bytes.data(), bytes.size());
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (count > 0) step->reader.add({bytes.data(), static_cast<std::size_t>(count)});
-  while (const std::optional<Message> message = step->reader.next()) handle(step, *message);
-  if (count > 0 && !step->reader.is_broken()) return;
-  // Its srun is gone, so nobody waits for these tasks.
-  step->is_connected = false;
-  loop_.forget(step->fd);
-  for (const Task& task : step->tasks) {
-    if (!task.has_ended) ::kill(-task.pid, SIGKILL);
+void StepServer::accept_launcher() {
+  const int fd = ::accept4(launcher_listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return;
+  const auto is_stranger = [](const Peer& peer) { return !peer.node && !peer.is_leaving; };
+  if (std::ranges::count_if(peers_, is_stranger) >= kStrangersMax) {
+    dismiss(std::ranges::find_if(peers_, is_stranger));
   }
-  if (step->state == Step::State::kWaiting) step->state = Step::State::kOver;
+  keep_alive(fd);
+  const PeerPlace peer = peers_.emplace(peers_.end());
+  peer->channel = std::make_unique<Channel>(
+      loop_, fd, tls_->for_server(fd),
+      Channel::Calls{
+          .message = [this, peer](const Message& message) { hear_launcher(peer, message); },
+          .closed = [this, peer] { lose_launcher(peer); },
+          .sent =
+              [this, peer] {
+                if (peer->step) balance(*peer->step);
+              }});
 }
 
-void StepServer::handle(StepPlace step, const Message& message) {
+void StepServer::hear_srun(StepPlace step, const Message& message) {
   if (message.kind == Kind::kCreate && step->state == Step::State::kNew) {
     return create(step, *message.step);
   }
   if (step->state != Step::State::kRunning) return;
-  if (message.kind == Kind::kSignal) {
-    for (const Task& task : step->tasks) {
-      if (!task.has_ended) ::kill(-task.pid, static_cast<int>(message.number));
-    }
+  const bool is_for_tasks = message.kind == Kind::kInput || message.kind == Kind::kInputEnd ||
+                            message.kind == Kind::kSignal;
+  if (!is_for_tasks) return;
+  const bool is_for_all = message.kind == Kind::kSignal || message.rank == kAllTasks;
+  if (!is_for_all && message.rank >= step->has_ended.size()) return;
+  const StepLayout& layout = step->placement.layout;
+  const auto concerns = [&](std::uint32_t node) {
+    return is_for_all || layout.nodes[layout.places[message.rank]] == node;
+  };
+  if (step->here && concerns(nodes_.own)) step->here->handle(message);
+  for (const PeerPlace peer : step->peers) {
+    if (concerns(*peer->node)) peer->channel->send(message);
   }
-  const bool is_input = message.kind == Kind::kInput || message.kind == Kind::kInputEnd;
-  for (std::uint32_t rank = 0; is_input && rank < step->tasks.size(); ++rank) {
-    if (message.rank != kAllTasks && message.rank != rank) continue;
-    Task& task = step->tasks[rank];
-    if (task.input < 0) continue;
-    task.pending_input += message.text;
-    if (message.kind == Kind::kInputEnd) task.input_ends = true;
-    feed(task);
-    if (task.pending_input.size() > kPiledUpBytesMax) loop_.change(step->fd, 0);
+  balance(step);
+}
+
+// Only what a launcher may say at this point is heard; anything else ends its connection.
+void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
+  if (peer->is_leaving) return;
+  if (message.kind == Kind::kHello && !peer->node) {
+    const std::uint32_t node = message.number;
+    if (node >= nodes_.names.size() || node == nodes_.own) return dismiss(peer);
+    // A launcher keeps one that is idle, so an earlier one is of a connection that was cut.
+    if (idle_[node]) dismiss(*idle_[node]);
+    peer->node = node;
+    idle_[node] = peer;
+    return start_waiting();
+  }
+  const bool is_of_task = message.kind == Kind::kOutput || message.kind == Kind::kExited;
+  if (!peer->step || !is_of_task) return dismiss(peer);
+  const StepPlace step = *peer->step;
+  const StepLayout& layout = step->placement.layout;
+  if (message.rank >= layout.places.size() ||
+      layout.nodes[layout.places[message.rank]] != *peer->node || step->has_ended[message.rank]) {
+    return dismiss(peer);
+  }
+  hear_task(step, message);
+}
+
+void StepServer::hear_task(StepPlace step, const Message& message) {
+  if (step->state != Step::State::kRunning) return;
+  step->srun->send(message);
+  if (message.kind == Kind::kOutput) return balance(step);
+  step->has_ended[message.rank] = true;
+  if (--step->running > 0) return;
+  step->srun->send({.kind = Kind::kDone});
+  finish(step);
+}
+
+// Its srun is gone, so nobody waits for these tasks.
+void StepServer::lose_srun(StepPlace step) {
+  finish(step);
+  loop_.later([this, step] { steps_.erase(step); });
+}
+
+void StepServer::lose_launcher(PeerPlace peer) {
+  if (peer->is_leaving) return;
+  dismiss(peer);
+}
+
+// Takes it out of what it is in. The tasks that it ran count as killed.
+void StepServer::dismiss(PeerPlace peer) {
+  if (std::exchange(peer->is_leaving, true)) return;
+  loop_.later([this, peer] { peers_.erase(peer); });
+  if (peer->node && idle_[*peer->node] == peer) idle_[*peer->node].reset();
+  if (!peer->step) return;
+  const StepPlace step = *peer->step;
+  std::erase(step->peers, peer);
+  if (step->state != Step::State::kRunning) return;
+  step->srun->send({.kind = Kind::kLost, .number = *peer->node});
+  const StepLayout& layout = step->placement.layout;
+  for (std::uint32_t rank = 0; rank < layout.places.size(); ++rank) {
+    if (layout.nodes[layout.places[rank]] != *peer->node || step->has_ended[rank]) continue;
+    hear_task(step, {.kind = Kind::kExited, .rank = rank, .number = SIGKILL});
   }
 }
 
+void StepServer::refuse(StepPlace step, const std::string& why) {
+  step->srun->send({.kind = Kind::kRefused, .text = why});
+  step->state = Step::State::kOver;
+}
+
 void StepServer::create(StepPlace step, const StepRequest& request) {
-  if (!is_same(request.secret, secret_)) {
-    send(step, {.kind = Kind::kRefused, .text = "Invalid job credential"});
-    step->state = Step::State::kOver;
-    return;
-  }
+  if (!is_same(request.secret, secret_)) return refuse(step, "Invalid job credential");
   step->request = request;
   step->request.secret.clear();
-  if (request.cpus > cpus_) {
-    send(step, {.kind = Kind::kRefused, .text = "More processors requested than permitted"});
-    step->state = Step::State::kOver;
-    return;
-  }
   step->state = Step::State::kWaiting;
-  start_waiting();
-  if (step->state != Step::State::kWaiting) return;
-  if (request.is_immediate) {
-    send(step, {.kind = Kind::kRefused, .text = "Requested nodes are busy"});
-    step->state = Step::State::kOver;
-    return;
-  }
-  send(step, {.kind = Kind::kBusy});
+  (void)try_start(step);
 }
 
 // Those that came first come first; one that fits does not wait behind one that does not.
 void StepServer::start_waiting() {
   for (StepPlace step = steps_.begin(); step != steps_.end(); ++step) {
-    if (step->state != Step::State::kWaiting) continue;
-    if (cpus_used_ + step->request.cpus <= cpus_) start_step(step);
+    if (step->state == Step::State::kWaiting) (void)try_start(step);
   }
 }
 
-void StepServer::start_step(StepPlace step) {
+bool StepServer::try_start(StepPlace step) {
+  for (std::uint32_t node = 0; node < rooms_.size(); ++node) {
+    rooms_[node].is_here = node == nodes_.own || idle_[node].has_value();
+  }
+  StepDecision decision = place_step(step->request, rooms_);
+  if (auto* placement = std::get_if<StepPlacement>(&decision)) {
+    start_step(step, std::move(*placement));
+    return true;
+  }
+  if (const auto* never = std::get_if<StepIsImpossible>(&decision)) {
+    refuse(step, never->message);
+  } else if (!std::get<StepMustWait>(decision).is_for_launchers && !step->was_told_busy) {
+    if (step->request.is_immediate) {
+      refuse(step, "Requested nodes are busy");
+    } else {
+      step->was_told_busy = true;
+      step->srun->send({.kind = Kind::kBusy});
+    }
+  }
+  return false;
+}
+
+void StepServer::start_step(StepPlace step, StepPlacement placement) {
   step->state = Step::State::kRunning;
   step->id = next_step_++;
-  cpus_used_ += step->request.cpus;
-  send(step, {.kind = Kind::kCreated, .number = step->id});
-  const std::string id = std::to_string(step->id);
-  Environment& environment = step->request.environment;
-  set(environment, "SLURM_STEP_ID", id);
-  set(environment, "SLURM_STEPID", id);
-  std::string ranks;
-  for (std::uint32_t rank = 0; rank < step->request.tasks; ++rank) {
-    ranks += (rank == 0 ? "" : ",") + std::to_string(rank);
-  }
-  // Linux takes 131,072 bytes for a variable.
-  if (ranks.size() <= kChunkBytesMax) set(environment, "SLURM_GTIDS", ranks);
-  step->tasks.resize(step->request.tasks);
-  for (std::uint32_t rank = 0; rank < step->request.tasks; ++rank) {
-    if (start_task(step, rank)) continue;
-    const std::string why =
-        std::string{"starting task "} + std::to_string(rank) + ": " + std::strerror(errno);
-    step->tasks[rank].has_ended = true;
-    send(step, {.kind = Kind::kOutput, .rank = rank, .number = 2, .text = why + "\n"});
-    send(step, {.kind = Kind::kExited, .rank = rank, .number = 1U << 8U});
-  }
-  end_if_over(step);
-}
-
-bool StepServer::start_task(StepPlace step, std::uint32_t rank) {
-  std::array<std::array<int, 2>, 3> pipes{};
-  for (std::size_t i = 0; i < pipes.size(); ++i) {
-    if (::pipe2(pipes[i].data(), O_CLOEXEC) == 0) continue;
-    const int why = errno;
-    while (i-- > 0) {
-      for (const int fd : pipes[i]) ::close(fd);
+  step->placement = std::move(placement);
+  const StepLayout& layout = step->placement.layout;
+  step->running = static_cast<std::uint32_t>(layout.places.size());
+  step->has_ended.resize(layout.places.size());
+  step->srun->send({.kind = Kind::kCreated, .number = step->id, .layout = layout});
+  std::optional<TaskSet> here;
+  for (std::size_t place = 0; place < layout.nodes.size(); ++place) {
+    const std::uint32_t node = layout.nodes[place];
+    rooms_[node].used += step->placement.cpus[place];
+    // More nodes than the tasks need, as with --distribution=plane.
+    if (step->placement.tasks[place] == 0) continue;
+    TaskSet set = task_set(step->request, step->placement, place, step->id, nodes_);
+    if (node == nodes_.own) {
+      here = std::move(set);
+      continue;
     }
-    errno = why;
-    return false;
+    const PeerPlace peer = *std::exchange(idle_[node], std::nullopt);
+    peer->step = step;
+    step->peers.push_back(peer);
+    peer->channel->send({.kind = Kind::kRun, .tasks = std::move(set)});
   }
-  const StepRequest& request = step->request;
-  Program program{
-      .argv = request.programs.size() == 1 ? request.programs[0] : request.programs[rank],
-      .environment = request.environment,
-      .directory = request.directory,
-      .input = pipes[0][0],
-      .output = pipes[1][1],
-      .error = pipes[2][1],
-      .speaker = "slurmstepd-" + node_};
-  program.environment.push_back("SLURM_PROCID=" + std::to_string(rank));
-  program.environment.push_back("SLURM_LOCALID=" + std::to_string(rank));
-  Task& task = step->tasks[rank];
-  task.pid = start(program);
-  const int why = errno;
-  for (const int fd : {pipes[0][0], pipes[1][1], pipes[2][1]}) ::close(fd);
-  task.input = pipes[0][1];
-  task.outputs = {pipes[1][0], pipes[2][0]};
-  for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) {
-    ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  }
-  if (task.pid < 0) {
-    for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) ::close(fd);
-    task.input = -1;
-    task.outputs = {-1, -1};
-    errno = why;
-    return false;
-  }
-  ++step->running;
-  tasks_[task.pid] = {step, rank};
-  for (const int stream : {0, 1}) {
-    loop_.watch(task.outputs[static_cast<std::size_t>(stream)], EPOLLIN,
-                [this, step, rank, stream](std::uint32_t) { output(step, rank, stream); });
-  }
-  return true;
-}
-
-// Reads once; when the task has ended, all that is left.
-void StepServer::output(StepPlace step, std::uint32_t rank, int stream) {
-  Task& task = step->tasks[rank];
-  int& fd = task.outputs[static_cast<std::size_t>(stream)];
-  std::array<char, kChunkBytesMax> bytes{};
-  do {
-    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    if (count <= 0) {
-      loop_.forget(fd);
-      ::close(std::exchange(fd, -1));
-      return;
-    }
-    send(step, {.kind = Kind::kOutput,
-                .rank = rank,
-                .number = static_cast<std::uint32_t>(stream + 1),
-                .text = std::string{bytes.data(), static_cast<std::size_t>(count)}});
-  } while (task.has_ended);
-}
-
-// Writes what the pipe takes. A task that has closed its input loses the rest.
-void StepServer::feed(Task& task) {
-  while (!task.pending_input.empty()) {
-    const ssize_t count = ::write(task.input, task.pending_input.data(), task.pending_input.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) break;
-    if (count < 0) {
-      task.pending_input.clear();
-      task.input_ends = true;
-      break;
-    }
-    task.pending_input.erase(0, static_cast<std::size_t>(count));
-  }
-  const bool waits = !task.pending_input.empty();
-  if (waits && !task.input_watched) {
-    task.input_watched = true;
-    const StepPlace step = tasks_.at(task.pid).first;
-    loop_.watch(task.input, EPOLLOUT, [this, &task, step](std::uint32_t) {
-      feed(task);
-      if (!step->is_connected || task.pending_input.size() > kPiledUpBytesMax) return;
-      loop_.change(step->fd, EPOLLIN | (step->to_send.empty() ? 0U : EPOLLOUT));
-    });
-  }
-  if (!waits && task.input_watched) {
-    task.input_watched = false;
-    loop_.forget(task.input);
-  }
-  if (!waits && task.input_ends) ::close(std::exchange(task.input, -1));
+  if (!here) return;
+  step->here = std::make_unique<TaskGroup>(
+      loop_, nodes_.names[nodes_.own], std::move(*here),
+      TaskGroup::Calls{.tell = [this, step](const Message& message) { hear_task(step, message); },
+                       .fed = [this, step] { balance(step); }});
+  step->here->start();
 }
 
 bool StepServer::reaped(pid_t pid, int wait_status) {
-  const auto found = tasks_.find(pid);
-  if (found == tasks_.end()) return false;
-  const auto [step, rank] = found->second;
-  Task& task = step->tasks[rank];
-  task.has_ended = true;
-  // What it left behind in its session would run on without anybody who waits for it.
-  ::kill(-pid, SIGKILL);
-  for (const int stream : {0, 1}) {
-    if (task.outputs[static_cast<std::size_t>(stream)] >= 0) output(step, rank, stream);
+  for (const Step& step : steps_) {
+    if (step.here && step.here->reaped(pid, wait_status)) return true;
   }
-  for (int& fd : task.outputs) {
-    if (fd < 0) continue;
-    loop_.forget(fd);
-    ::close(std::exchange(fd, -1));
-  }
-  if (task.input >= 0) {
-    if (task.input_watched) loop_.forget(task.input);
-    ::close(std::exchange(task.input, -1));
-  }
-  tasks_.erase(found);
-  send(step,
-       {.kind = Kind::kExited, .rank = rank, .number = static_cast<std::uint32_t>(wait_status)});
-  --step->running;
-  end_if_over(step);
-  if (!step->is_connected && step->running == 0) drop(step);
-  return true;
-}
-
-void StepServer::end_if_over(StepPlace step) {
-  if (step->state != Step::State::kRunning || step->running > 0) return;
-  send(step, {.kind = Kind::kDone});
-  step->state = Step::State::kOver;
-  cpus_used_ -= step->request.cpus;
-  start_waiting();
+  return false;
 }
 
 void StepServer::signal_all(int signal) {
-  for (const auto& [pid, task] : tasks_) ::kill(-pid, signal);
-}
-
-void StepServer::send(StepPlace step, const Message& message) {
-  if (!step->is_connected) return;
-  step->to_send += encode(message);
-  writable(step);
-}
-
-void StepServer::writable(StepPlace step) {
-  while (!step->to_send.empty()) {
-    const ssize_t count =
-        ::send(step->fd, step->to_send.data(), step->to_send.size(), MSG_NOSIGNAL);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) break;  // full, or gone: then the end of its stream says so
-    step->to_send.erase(0, static_cast<std::size_t>(count));
-  }
-  if (!step->is_connected) return;
-  const bool waits = !step->to_send.empty();
-  loop_.change(step->fd, EPOLLIN | (waits ? EPOLLOUT : 0U));
-  const bool reads = step->to_send.size() < kPiledUpBytesMax;
-  if (reads != step->outputs_watched) watch_outputs(*step, reads);
-}
-
-void StepServer::watch_outputs(Step& step, bool reads) {
-  step.outputs_watched = reads;
-  for (const Task& task : step.tasks) {
-    for (const int fd : task.outputs) {
-      if (fd >= 0) loop_.change(fd, reads ? EPOLLIN : 0U);
+  for (const Step& step : steps_) {
+    if (step.here) step.here->signal(signal);
+    for (const PeerPlace peer : step.peers) {
+      peer->channel->send({.kind = Kind::kSignal, .number = static_cast<std::uint32_t>(signal)});
     }
   }
 }
 
-void StepServer::drop(StepPlace step) {
-  loop_.forget(step->fd);
-  ::close(step->fd);
-  steps_.erase(step);
+// Where more has piled up than may, the source stands still.
+void StepServer::balance(StepPlace step) {
+  if (step->state != Step::State::kRunning) return;
+  const bool reads_outputs = !step->srun->is_piled_up();
+  bool reads_input = !step->here || !step->here->is_piled_up();
+  if (step->here) step->here->read_outputs(reads_outputs);
+  for (const PeerPlace peer : step->peers) {
+    peer->channel->read(reads_outputs);
+    reads_input = reads_input && !peer->channel->is_piled_up();
+  }
+  step->srun->read(reads_input);
+}
+
+// Ends what still runs of it, and gives its room to those that wait.
+void StepServer::finish(StepPlace step) {
+  if (std::exchange(step->state, Step::State::kOver) != Step::State::kRunning) return;
+  const StepLayout& layout = step->placement.layout;
+  for (std::size_t place = 0; place < layout.nodes.size(); ++place) {
+    rooms_[layout.nodes[place]].used -= step->placement.cpus[place];
+  }
+  for (const PeerPlace peer : std::exchange(step->peers, {})) {
+    peer->step.reset();
+    dismiss(peer);
+  }
+  const auto here = std::make_shared<std::unique_ptr<TaskGroup>>(std::move(step->here));
+  loop_.later([this, here] {
+    here->reset();
+    start_waiting();
+  });
 }
 
 }  // namespace launcher

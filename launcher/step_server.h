@@ -1,66 +1,83 @@
-// The steps of a pod: takes the requests of srun on a Unix socket, starts the tasks, and passes
-// their input, output and ends on. A step ends with its connection: a killed srun leaves no task.
+// The steps of a job, in the launcher of its first pod: takes the requests of srun on a Unix
+// socket, gives each step its nodes, starts the tasks here or asks the launchers of the other pods,
+// and passes input, output and ends on.
+//
+// A step lives on connections: that of its srun, and one to each other pod. If srun's ends, so do
+// all tasks; if one of the others ends, the tasks of that node count as killed, and srun is told
+// that the node is lost.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
 #include <list>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "launcher/channel.h"
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/step_environment.h"
+#include "launcher/step_layout.h"
+#include "launcher/task_group.h"
+#include "launcher/tls.h"
 
 namespace launcher {
 
 class StepServer {
  public:
-  // `cpus`: of the job on this node, which its steps share.
-  StepServer(Loop& loop, std::string node, std::uint32_t cpus);
+  StepServer(Loop& loop, JobNodes nodes);
   // Kills what still runs.
   ~StepServer();
   StepServer(const StepServer&) = delete;
   StepServer& operator=(const StepServer&) = delete;
 
+  // Takes over a socket that listens for the launchers of the other pods, which know the key.
+  void take_launchers(int listener, std::unique_ptr<Tls> tls);
+
   // Empty: the socket could not be made. Else SOCKET:SECRET, for srun.
   const std::string& address() const { return address_; }
   // Returns true if it was one of its tasks.
   bool reaped(pid_t pid, int wait_status);
+  // To the tasks of all steps, on all nodes.
   void signal_all(int signal);
 
  private:
-  struct Task;
   struct Step;
+  struct Peer;
   using StepPlace = std::list<Step>::iterator;
+  using PeerPlace = std::list<Peer>::iterator;
 
-  void accept_one();
-  void readable(StepPlace step);
-  void writable(StepPlace step);
-  void handle(StepPlace step, const Message& message);
+  void accept_srun();
+  void accept_launcher();
+  void hear_srun(StepPlace step, const Message& message);
+  void hear_launcher(PeerPlace peer, const Message& message);
+  void lose_srun(StepPlace step);
+  void lose_launcher(PeerPlace peer);
+  void dismiss(PeerPlace peer);
   void create(StepPlace step, const StepRequest& request);
+  void refuse(StepPlace step, const std::string& why);
   void start_waiting();
-  void start_step(StepPlace step);
-  bool start_task(StepPlace step, std::uint32_t rank);
-  void output(StepPlace step, std::uint32_t rank, int stream);
-  void feed(Task& task);
-  void end_if_over(StepPlace step);
-  void send(StepPlace step, const Message& message);
-  void watch_outputs(Step& step, bool reads);
-  void drop(StepPlace step);
+  void start_step(StepPlace step, StepPlacement placement);
+  bool try_start(StepPlace step);
+  void hear_task(StepPlace step, const Message& message);
+  void balance(StepPlace step);
+  void finish(StepPlace step);
 
   Loop& loop_;
-  const std::string node_;
-  const std::uint32_t cpus_;
-  std::uint32_t cpus_used_ = 0;
+  const JobNodes nodes_;
+  std::vector<NodeRoom> rooms_;                 // as nodes_
+  std::vector<std::optional<PeerPlace>> idle_;  // as nodes_: launchers that can be asked
   std::uint32_t next_step_ = 0;
   int listener_ = -1;
+  int launcher_listener_ = -1;
+  std::unique_ptr<Tls> tls_;
   std::string secret_;
   std::string address_;
-  std::list<Step> steps_;  // in the order in which they came
-  std::map<pid_t, std::pair<StepPlace, std::uint32_t>> tasks_;
+  std::list<Peer> peers_;  // in the order in which they came
+  std::list<Step> steps_;  // the same
 };
 
 }  // namespace launcher

@@ -170,6 +170,11 @@ Outcome InstantServer::carry_out(const CreateService& effect) {
   return ServiceCreated{effect.job_uid, {}};
 }
 
+// No pod reads it.
+Outcome InstantServer::carry_out(const CreateStepSecret& effect) {
+  return StepSecretCreated{effect.job_uid, effect.starts, {}};
+}
+
 // Every pod would be taken.
 Outcome InstantServer::carry_out(const TryPod& effect) {
   return PodTried{effect.uid, {}};

@@ -62,6 +62,7 @@ class InstantServer final : public Writer {
   Outcome carry_out(const PinPod& effect);
   Outcome carry_out(const StopPod& effect);
   Outcome carry_out(const CreateService& effect);
+  Outcome carry_out(const CreateStepSecret& effect);
   Outcome carry_out(const TryPod& effect);
   Outcome carry_out(const ReserveIds& effect);
   Outcome carry_out(const SetTaints& effect);

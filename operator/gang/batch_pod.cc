@@ -7,6 +7,7 @@
 #include "kube/api/json_text.h"
 #include "kube/api/quantity.h"
 #include "operator/translate/units.h"
+#include "slurm/hostlist.h"
 
 namespace control {
 namespace {
@@ -148,11 +149,18 @@ void enlarge_shared_memory(Json& spec, const std::optional<kube::Bytes>& memory)
 }  // namespace
 
 base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
-                          const PodLauncher& launcher, std::optional<base::Duration> time_limit) {
+                          const std::vector<std::string>& hosts, const PodLauncher& launcher,
+                          std::optional<base::Duration> time_limit) {
   if (launcher.image.empty() && launcher.directory.empty()) {
     return base::invalid_argument(
         "spec.batch: this cluster has no launcher for batch scripts; the operator's option "
         "--launcher-image names the image that brings it");
+  }
+  const bool has_others = hosts.size() > 1;
+  if (has_others && job.spec.network == kube::JobNetwork::kNone) {
+    return base::invalid_argument(
+        "spec.network: must not be None for a batch script on several nodes: its pods find each "
+        "other by name");
   }
   const kube::JobBatch& batch = *job.spec.batch;
   Json& spec = pod["spec"];
@@ -168,16 +176,19 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   if (!env.is_array()) env = Json::array();
   if (slot.pod_index != 0) {
     container["args"] = Json::array({"wait"});
+    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts});
     return {};
   }
   container["args"] =
       script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit);
   add_parts(env, "KUBEGANG_SCRIPT", batch.script);
   add_parts(env, "KUBEGANG_ENVIRONMENT", lines_of(batch.environment));
+  if (has_others) join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts});
   return {};
 }
 
-void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot) {
+void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot,
+                         const std::vector<std::string>& hosts) {
   const kube::JobBatch& batch = *job.spec.batch;
   const kube::JobResources& resources = job.spec.resources;
   const bool has_tasks = resources.tasks || resources.tasks_per_node;
@@ -190,6 +201,10 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
   });
   for (auto& [name, value] : variables) {
     if (name == "SLURM_JOB_NAME" && !batch.name.empty()) value = batch.name;
+    if (name == "SLURM_JOB_NODELIST" || name == "SLURM_NODELIST") {
+      value = slurm::compress_hostlist(hosts);
+    }
+    if (name == "SLURMD_NODENAME") value = hosts[static_cast<std::size_t>(slot.node_index)];
   }
   variables.emplace_back("SLURM_GTIDS", std::to_string(slot.first_task));
   if (!batch.working_directory.empty()) {

@@ -16,6 +16,7 @@
 #include "base/result.h"
 #include "base/time.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/gang/step_secret.h"
 
 namespace control {
 
@@ -23,17 +24,23 @@ namespace control {
 struct PodLauncher {
   std::string image{};      // an init container copies the launcher from it into a volume
   std::string directory{};  // a folder of the nodes that has it; wins
+  int port = 6818;          // of the first pod's launcher; Slurm's for the daemons of its nodes
+  ClusterDns dns{};         // of pods of jobs that have several
   friend bool operator==(const PodLauncher&, const PodLauncher&) = default;
 };
 
 // `time_limit`: when the operator ends the job, for its signal. REQUIRES: the job has its batch,
-// `pod` has at least one container. kInvalidArgument: there is no launcher.
+// `pod` has at least one container, `hosts` are host_names of the nodes of the start.
+// kInvalidArgument: there is no launcher, or the pods of a job that has several would have no
+// names.
 base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
-                          const PodLauncher& launcher, std::optional<base::Duration> time_limit);
+                          const std::vector<std::string>& hosts, const PodLauncher& launcher,
+                          std::optional<base::Duration> time_limit);
 
 // The variables of a batch script where they differ from those of a pod that is a task.
 // SOURCE: what sbatch 22.05 gives a script.
 using Variables = std::vector<std::pair<std::string, std::string>>;
-void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot);
+void set_batch_variables(Variables& variables, const kube::Job& job, const PodSlot& slot,
+                         const std::vector<std::string>& hosts);
 
 }  // namespace control

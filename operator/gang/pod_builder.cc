@@ -59,7 +59,7 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
   }
   if (job.spec.schedule.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.schedule.qos);
   if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
-  if (job.spec.batch) set_batch_variables(env, job, slot);
+  if (job.spec.batch) set_batch_variables(env, job, slot, gang.hosts);
   return env;
 }
 
@@ -237,17 +237,20 @@ std::string per_node_list(std::span<const int> values) {
 GangLayout gang_layout(std::span<const PodSlot> slots) {
   GangLayout gang{.pods_count = slots.size()};
   std::vector<int> tasks_per_node;
+  std::vector<std::string> nodes;
   for (const PodSlot& slot : slots) {
     // The slots of a node stand together, so a new index begins the next node.
     if (slot.node_index == static_cast<int>(gang.cpus_per_node.size())) {
       gang.cpus_per_node.push_back(0);
       gang.first_task.push_back(slot.first_task);
       tasks_per_node.push_back(0);
+      nodes.push_back(slot.node);
     }
     gang.cpus_per_node.back() += slot.cpus;
     tasks_per_node.back() += slot.tasks;
     gang.tasks += slot.tasks;
   }
+  gang.hosts = host_names(nodes);
   gang.cpus_list = per_node_list(gang.cpus_per_node);
   gang.tasks_list = per_node_list(tasks_per_node);
   return gang;
@@ -308,7 +311,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
-  const base::Status added = add_launcher(pod, job, slot, launcher, options.time_limit);
+  const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit);
   if (!added) return added.error();
   if (launcher.directory.empty()) {
     set_resources(spec["initContainers"][0], false, slot, slot.memory);

@@ -18,7 +18,7 @@ namespace control {
 
 struct PodOptions {
   base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
-  std::optional<base::Duration> time_limit{};  // until the operator ends the job
+  std::optional<base::Duration> time_limit{};           // until the operator ends the job
   std::string cpuset{};  // CPUs that its node's agent binds it to; "" = none
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
@@ -29,9 +29,10 @@ struct GangLayout {
   int tasks = 0;
   // By PodSlot::node_index:
   std::vector<int> cpus_per_node;
-  std::vector<int> first_task;  // of the node
-  std::string cpus_list;        // SLURM_JOB_CPUS_PER_NODE
-  std::string tasks_list;       // SLURM_TASKS_PER_NODE
+  std::vector<int> first_task;     // of the node
+  std::vector<std::string> hosts;  // host_names of the nodes, for batch scripts
+  std::string cpus_list;           // SLURM_JOB_CPUS_PER_NODE
+  std::string tasks_list;          // SLURM_TASKS_PER_NODE
   friend bool operator==(const GangLayout&, const GangLayout&) = default;
 };
 // Of pod_slots. Cost: O(slots), so once for all pods of a start.

@@ -77,6 +77,8 @@ void PodWrites::launch(JobRecord& job, const std::vector<int>& missing) {
     return parts_.jobs.set_timer(job, job.start.pod_tries.due());
   if (job.is_adopted()) return line_up(job, *job.object, missing);
   if (!job.start.launch_template.empty()) {
+    // Before the first pod, which would wait for it in kubelet's back-off.
+    if (job.start.launch_batch && !has_step_secret(job)) return;
     kube::Job source = *job.object;
     // Given away, not copied: the template is the largest part of a job. If a creation fails later,
     // it is read again.
@@ -170,13 +172,12 @@ Effect PodWrites::take_next(JobRecord& job) {
     const kube::AdoptedPod& pod = source->spec.adopted[index];
     return PinPod{{job.key.ns, pod.name}, pod.uid, source, slot, cpuset_for(slot)};
   }
-  return CreatePod{
-      source,
-      gang,
-      {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
-       .time_limit = job.start.time_limit,
-       .cpuset = cpuset_for(slot)},
-      slot};
+  return CreatePod{source,
+                   gang,
+                   {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
+                    .time_limit = job.start.time_limit,
+                    .cpuset = cpuset_for(slot)},
+                   slot};
 }
 
 void PodWrites::withdraw(JobRecord& job) {
@@ -251,6 +252,39 @@ void PodWrites::answered(ServiceCreated&& outcome) {
   if (std::exchange(start.service_problem, why) == why) return;  // it has been said
   parts_.report.warn("service not made", job_fields(*job, {{"error", why}}));
   tell_event(parts_.report, *job, true, "ServiceNotMade", why);
+}
+
+// Returns true if the start needs none, or if it is there; else it is asked for.
+bool PodWrites::has_step_secret(JobRecord& job) {
+  GangStart& start = job.start;
+  if (start.has_step_secret || start.slots.size() < 2) return true;
+  if (start.secret_tries.is_under_way()) return false;
+  if (!start.secret_tries.may_begin(parts_.now)) {
+    parts_.jobs.set_timer(job, start.secret_tries.due());
+    return false;
+  }
+  start.secret_tries.begin();
+  writer_.submit(CreateStepSecret{job.key, job.uid, job.wanted().starts.value_or(0)});
+  return false;
+}
+
+void PodWrites::answered(StepSecretCreated&& outcome) {
+  JobRecord* job = parts_.jobs.find(outcome.job_uid);
+  // That of an earlier start is no use for this one.
+  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
+  GangStart& start = job->start;
+  parts_.jobs.touch(job->uid);
+  if (outcome.status.ok()) {
+    start.secret_tries.succeeded();
+    start.has_step_secret = true;
+    return;
+  }
+  ++counters_.write_failures;
+  start.secret_tries.failed(parts_.now);
+  const std::string& why = outcome.status.error().message;
+  if (std::exchange(start.secret_problem, why) == why) return;  // it has been said
+  parts_.report.warn("step secret not made", job_fields(*job, {{"error", why}}));
+  tell_event(parts_.report, *job, true, "StepSecretNotMade", why);
 }
 
 // Returns how to undo the start if the pod can never be made as it is; nullopt if it was made, or

@@ -58,10 +58,12 @@ class PodWrites {
   // The same; notes an adopted pod that no longer exists in GangStart::gone.
   std::optional<StartUndo> answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
+  void answered(StepSecretCreated&& outcome);
   void answered(PodDeleted&& outcome);
 
  private:
   bool is_left(const kube::Pod& pod) const;
+  bool has_step_secret(JobRecord& job);
   void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);

@@ -112,6 +112,37 @@ TEST_F(PodWritesTest, PodsAreMadeAfterTheCommitAndOnce) {
   EXPECT_EQ(asked(), "") << "they are under way";
 }
 
+// Pods of a script on several nodes mount the Secret of their start, so it is there before them,
+// and the next start has another one.
+TEST_F(PodWritesTest, PodsOfAScriptWaitForTheirSecret) {
+  const auto read = [this] {
+    kube::Job answer = *job->object;
+    answer.spec.pod_template = kube::RawJson{nlohmann::json{{"spec", {{"containers", {}}}}}};
+    answer.spec.batch.emplace();
+    pods.answered(TemplateRead{"uid", answer});
+  };
+  pods.launch(*job, {0, 1});
+  read();
+  (void)asked();
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "step-secret-create");
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "") << "it is under way";
+  pods.answered(StepSecretCreated{"uid", 1, base::Error{base::Code::kUnavailable, "away"}});
+  EXPECT_EQ(warnings, 1);
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "");
+  now = jobs.next_due();
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "step-secret-create");
+  pods.answered(StepSecretCreated{"uid", 0, {}});
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "") << "that was of an earlier start";
+  pods.answered(StepSecretCreated{"uid", 1, {}});
+  pods.launch(*job, {0, 1});
+  EXPECT_EQ(asked(), "pod-create pod-create");
+}
+
 // `room` is how many writes may be handed over now; the rest waits for the next step. With none
 // nothing is asked for, with one a single pod, and a pod whose creation failed comes back into the
 // same line.

@@ -13,6 +13,7 @@ namespace {
 constexpr int kUsage = 2;
 // Each is a thread.
 constexpr int kWritersMax = 256;
+constexpr int kPortMax = 65'535;
 
 // "0.0.0.0:8080", ":0", "[::1]:9000". Returns the sentence of what is wrong; "" if nothing is. An
 // empty host leaves the default, which is all addresses.
@@ -63,6 +64,18 @@ void add_launcher(CLI::App& app, Options& options) {
                  "Jobs with spec.batch fail)");
   app.add_option("--launcher-directory", options.launcher_directory,
                  "folder of the nodes that has the launcher instead");
+  app.add_option("--launcher-port", options.launcher_port,
+                 "port of the first pod of a batch script on several nodes, for the launchers of "
+                 "its other pods")
+      ->check(CLI::Range(1, kPortMax))
+      ->capture_default_str();
+  app.add_option("--name-servers", options.name_servers,
+                 "addresses of the cluster's name servers, for the pods of those jobs (default: of "
+                 "/etc/resolv.conf)")
+      ->delimiter(',');
+  app.add_option("--cluster-domain", options.cluster_domain,
+                 "domain of the cluster's names, with --name-servers")
+      ->capture_default_str();
 }
 
 }  // namespace

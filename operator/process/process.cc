@@ -10,8 +10,10 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <mutex>
 #include <optional>
+#include <sstream>
 
 #include "api/wellknown.h"
 #include "base/log_fields.h"
@@ -21,6 +23,7 @@
 #include "kube/http_transport.h"
 #include "kube/leader_elector.h"
 #include "kube/run_loop.h"
+#include "operator/gang/batch_pod.h"
 #include "operator/loop/control_loop.h"
 #include "operator/loop/informers.h"
 #include "operator/loop/pace.h"
@@ -57,6 +60,22 @@ void set_up_log(const std::string& level) {
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
+}
+
+// The operator is a pod itself, so names are resolved for it as they are for the pods of jobs.
+PodLauncher pod_launcher(const Options& options) {
+  PodLauncher launcher{.image = options.launcher_image,
+                       .directory = options.launcher_directory,
+                       .port = options.launcher_port};
+  if (options.name_servers.empty()) {
+    std::ifstream file{"/etc/resolv.conf"};
+    std::ostringstream text;
+    text << file.rdbuf();
+    launcher.dns = read_cluster_dns(text.str());
+  } else {
+    launcher.dns = {options.name_servers, options.cluster_domain};
+  }
+  return launcher;
 }
 
 // A host name alone is not unique: the process that restarts on it would take the Lease of its
@@ -111,8 +130,8 @@ class Process {
         inbox_{waker_},
         recorder_{client_, clock_, {.component = std::string{kube::kComponent}}},
         elector_{lease_client_, clock_, election_options(), election_callbacks()},
-        writer_{Actuator{client_, {options.launcher_image, options.launcher_directory}}, inbox_,
-                crash_points_, options.writers, [this] { return leads(); }},
+        writer_{Actuator{client_, pod_launcher(options)}, inbox_, crash_points_, options.writers,
+                [this] { return leads(); }},
         informers_{
             client_,
             clock_,
@@ -154,25 +173,24 @@ class Process {
   }
 
   kube::LeaderElector::Callbacks election_callbacks() {
-    return {
-        .on_started =
-            [this](std::int32_t transitions) {
-              transitions_ = transitions;
-              leading_ = true;
-              waker_.wake();
-            },
-        // Not an orderly end: that would wait for writes under way, and each of them may come after
-        // the next leader has begun.
-        .on_lost = [] { end_now("lost the Lease; ending"); },
-        .may_hold = [this](base::Duration free_for) { return is_fit(free_for); },
-        .on_new_leader =
-            [](const std::string& identity) {
-              spdlog::info("leader identity={}", base::log_value(identity));
-            },
-        .on_error =
-            [](const base::Error& error) {
-              spdlog::warn("lease error={}", base::log_value(error.message));
-            }};
+    return {.on_started =
+                [this](std::int32_t transitions) {
+                  transitions_ = transitions;
+                  leading_ = true;
+                  waker_.wake();
+                },
+            // Not an orderly end: that would wait for writes under way, and each of them may come
+            // after the next leader has begun.
+            .on_lost = [] { end_now("lost the Lease; ending"); },
+            .may_hold = [this](base::Duration free_for) { return is_fit(free_for); },
+            .on_new_leader =
+                [](const std::string& identity) {
+                  spdlog::info("leader identity={}", base::log_value(identity));
+                },
+            .on_error =
+                [](const base::Error& error) {
+                  spdlog::warn("lease error={}", base::log_value(error.message));
+                }};
   }
 
   // The way from the loop to the outside: logs, events, and the end of the process. The loop itself

@@ -1,14 +1,19 @@
 #include "operator/write/actuator.h"
 
+#include <sys/random.h>
+
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "api/wellknown.h"
 #include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
+#include "kube/base64.h"
 #include "kube/resource_path.h"
 #include "operator/gang/ending_time.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_pin.h"
+#include "operator/gang/step_secret.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/loop/kept_fields.h"
 #include "operator/translate/batch_job_translation.h"
@@ -17,6 +22,10 @@ namespace control {
 namespace {
 
 using nlohmann::json;
+
+constexpr kube::ResourceInfo kSecrets{"", "v1", "secrets", "Secret", true};
+// What the launchers of a job read (launcher/tls.h).
+constexpr std::size_t kStepKeyBytes = 32;
 
 // In the form in which the API server stores it, so that a note which is there already compares
 // equal.
@@ -45,6 +54,7 @@ struct PointOf {
   WritePoint operator()(const PinPod&) const { return WritePoint::kPodPin; }
   WritePoint operator()(const StopPod&) const { return WritePoint::kPodStop; }
   WritePoint operator()(const CreateService&) const { return WritePoint::kServiceCreate; }
+  WritePoint operator()(const CreateStepSecret&) const { return WritePoint::kStepSecretCreate; }
   WritePoint operator()(const TryPod&) const { return WritePoint::kPodTry; }
   WritePoint operator()(const ReserveIds&) const { return WritePoint::kJobIds; }
   WritePoint operator()(const SetTaints&) const { return WritePoint::kTaint; }
@@ -238,6 +248,25 @@ class CarryOut {
       }
     }
     return ServiceCreated{effect.job_uid, result.status()};
+  }
+
+  // The key is here, and in the Secret, and nowhere else.
+  Outcome operator()(const CreateStepSecret& effect) const {
+    StepSecretCreated outcome{effect.job_uid, effect.starts, {}};
+    std::array<char, kStepKeyBytes> key{};
+    if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
+      outcome.status = base::Error{base::Code::kUnavailable, "the system has no random numbers"};
+      return outcome;
+    }
+    const json secret =
+        build_step_secret(effect.job.ns, {effect.job.name, effect.job_uid, effect.starts},
+                          kube::encode_base64({key.data(), key.size()}));
+    const auto result = client_.call_json(kube::Method::kPost,
+                                          kube::collection_path(kSecrets, effect.job.ns), &secret);
+    // The operator may not read Secrets, so it does not look whose it is: its name is this start's.
+    const bool exists = !result.ok() && result.error().code == base::Code::kAlreadyExists;
+    if (!exists) outcome.status = result.status();
+    return outcome;
   }
 
   // Asks the API server to check a pod of the job without storing it (dry run), so that a template

@@ -200,6 +200,20 @@ struct ServiceCreated {
   base::Status status;
 };
 
+// The Secret by which the pods of one start of a batch script know each other. One that exists was
+// made by an earlier try, or by the leader before.
+struct CreateStepSecret {
+  kube::ObjectKey job;
+  std::string job_uid;
+  std::int64_t starts = 0;
+  friend bool operator==(const CreateStepSecret&, const CreateStepSecret&) = default;
+};
+struct StepSecretCreated {
+  std::string job_uid;
+  std::int64_t starts = 0;
+  base::Status status;
+};
+
 // --- everything else ---
 
 // A dry run of one pod of a job that waits.
@@ -302,14 +316,16 @@ struct OrphanDeleted {
 using Effect =
     PolicyKinds::Variant<PatchStatus, PatchStatus<kube::Job>, PatchStatus<kube::BatchJob>,
                          PutTimetable, DeleteTimetable, PutUsage, ReadTemplate, CreatePod,
-                         DeletePod, ReadPod, PinPod, StopPod, CreateService, TryPod, ReserveIds,
-                         SetTaints, NotePod, CreateJob, DeleteJob, DeleteOrphan>;
+                         DeletePod, ReadPod, PinPod, StopPod, CreateService, CreateStepSecret,
+                         TryPod, ReserveIds, SetTaints, NotePod, CreateJob, DeleteJob,
+                         DeleteOrphan>;
 
 using Outcome =
     PolicyKinds::Variant<StatusPatched, StatusPatched<kube::Job>, StatusPatched<kube::BatchJob>,
                          TimetablePut, TimetableDeleted, UsagePut, TemplateRead, PodCreated,
-                         PodDeleted, PodRead, PodPinned, ServiceCreated, PodTried, IdsReserved,
-                         TaintsSet, PodNoted, JobCreated, JobDeleted, OrphanDeleted>;
+                         PodDeleted, PodRead, PodPinned, ServiceCreated, StepSecretCreated,
+                         PodTried, IdsReserved, TaintsSet, PodNoted, JobCreated, JobDeleted,
+                         OrphanDeleted>;
 
 WritePoint point_of(const Effect& effect);
 

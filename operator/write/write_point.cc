@@ -12,7 +12,7 @@ namespace {
 // those tests.
 // The names are an interface: KUBEGANG_CRASH_AT and the crash tests use them. to_string() checks
 // that no enumerator was forgotten.
-constexpr std::array<std::pair<WritePoint, std::string_view>, 29> kNames{{
+constexpr std::array<std::pair<WritePoint, std::string_view>, 30> kNames{{
     {WritePoint::kStart, "start"},
     {WritePoint::kReady, "ready"},
     {WritePoint::kClaim, "claim"},
@@ -31,6 +31,7 @@ constexpr std::array<std::pair<WritePoint, std::string_view>, 29> kNames{{
     {WritePoint::kPodStop, "pod-stop"},
     {WritePoint::kPodTry, "pod-try"},
     {WritePoint::kServiceCreate, "service-create"},
+    {WritePoint::kStepSecretCreate, "step-secret-create"},
     {WritePoint::kJobIds, "job-ids"},
     {WritePoint::kJobCreate, "job-create"},
     {WritePoint::kJobDelete, "job-delete"},

@@ -27,6 +27,7 @@ enum class WritePoint {
   kPodStop,  // of an adopted gang
   kPodTry,
   kServiceCreate,
+  kStepSecretCreate,
   kJobIds,
   kJobCreate,
   kJobDelete,

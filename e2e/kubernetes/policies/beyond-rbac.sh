@@ -2,7 +2,7 @@
 
 ours='jobs.kubegang.io,jobs.kubegang.io/status,partitions.kubegang.io/status,qos.kubegang.io/status,accounts.kubegang.io/status,schedulerconfigs.kubegang.io/status'
 ours+=',nodetimetables.kubegang.io,nodetimetables.kubegang.io/status,usagerecords.kubegang.io,jobs.batch,jobs.batch/status'
-k create clusterrole too-much --verb='*' --resource="$ours,pods,services,pods/exec" >/dev/null
+k create clusterrole too-much --verb='*' --resource="$ours,pods,services,secrets,pods/exec" >/dev/null
 for account in operator agent; do
   k create clusterrolebinding too-much-$account --clusterrole=too-much --serviceaccount=kubegang-system:kubegang-$account >/dev/null
 done
@@ -133,6 +133,21 @@ deny "a Service with an address" "only headless Services" with_token "$operator"
 deny "a Service on the nodes" "only headless Services" with_token "$operator" create -f <(service a 'type: NodePort')
 deny "a Service of nobody" "only Services that are controlled" with_token "$operator" create -f <(owners='' service a 'clusterIP: None')
 deny "a Service in kube-system" "no Services in kube-system" with_token "$operator" create -f <(ns=kube-system service a 'clusterIP: None')
+
+# kubegang-operator-secrets
+step_secret() {  # NAME FIELDS
+  echo "{apiVersion: v1, kind: Secret, metadata: {name: $1, namespace: ${ns:-team-a}, ownerReferences: [${owners-$owner}]}, $2}"
+}
+good='type: Opaque, immutable: true, data: {key: AAAA}'
+allow "the key of a start" with_token "$operator" create -f <(step_secret "one-bcdfg-steps" "$good")
+deny "a Secret of another name" "have its name, five characters" with_token "$operator" create -f <(step_secret another-bcdfg-steps "$good")
+deny "a Secret of nobody" "have its name, five characters" with_token "$operator" create -f <(owners='' step_secret "one-bcdfh-steps" "$good")
+deny "a token of a service account" "immutable Secrets of type Opaque" \
+  with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: kubernetes.io/service-account-token, immutable: true, data: {key: AAAA}')
+deny "a Secret that can change" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, data: {key: AAAA}')
+deny "a Secret with more" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, immutable: true, data: {key: AAAA, b: AAAA}')
+deny "a Secret in kube-system" "no Secrets in kube-system" with_token "$operator" create -f <(ns=kube-system step_secret "one-bcdfh-steps" "$good")
+
 deny "the operator deletes a running job" "deletes only finished jobs" with_token "$operator" delete jobs.kubegang.io one -n team-a
 allow "a job with ttlAfterFinished" as anna create -f <(job done 'lifecycle: {ttlAfterFinished: 1s}')
 allow "it ends" with_token "$operator" patch jobs.kubegang.io done -n team-a --subresource=status --type=merge -p '{"status": {"state": "Completed", "term": 4}}'

@@ -1,0 +1,78 @@
+#include "launcher/fuzz/targets.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.h"
+#include "launcher/message.h"
+#include "launcher/step_environment.h"
+#include "launcher/step_layout.h"
+
+namespace launcher {
+namespace {
+
+// Larger steps only take longer.
+constexpr std::uint32_t kTasksTried = 512;
+
+std::vector<Message> read_in_pieces(std::string_view bytes, std::size_t piece, bool& is_broken) {
+  MessageReader reader;
+  std::vector<Message> all;
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    reader.add(bytes.substr(at, piece));
+    while (const auto message = reader.next()) all.push_back(*message);
+  }
+  is_broken = reader.is_broken();
+  return all;
+}
+
+void check_placement(const StepRequest& request, const StepPlacement& placement,
+                     const std::vector<NodeRoom>& rooms) {
+  const StepLayout& layout = placement.layout;
+  CHECK(layout.places.size() == request.tasks);
+  CHECK(layout.nodes.size() >= request.nodes);
+  CHECK(std::ranges::is_sorted(layout.nodes));
+  for (std::size_t i = 0; i < layout.nodes.size(); ++i) {
+    const NodeRoom& room = rooms[layout.nodes[i]];
+    CHECK(placement.cpus[i] + (request.overlaps ? 0 : room.used) <= room.cpus);
+  }
+  for (const std::uint32_t node : request.required) {
+    CHECK(std::ranges::find(layout.nodes, node) != layout.nodes.end());
+  }
+  const JobNodes nodes{.names = {"n1", "n2", "n3"}, .cpus = {4, 2, 1}};
+  std::size_t tasks = 0;
+  for (std::size_t place = 0; place < layout.nodes.size(); ++place) {
+    if (placement.tasks[place] == 0) continue;
+    const TaskSet set = task_set(request, placement, place, 0, nodes);
+    tasks += set.ranks.size();
+    // What one launcher sends, the other must take.
+    MessageReader reader;
+    reader.add(encode({.kind = Kind::kRun, .tasks = set}));
+    const auto message = reader.next();
+    CHECK(message && message->tasks == set);
+  }
+  CHECK(tasks == request.tasks);
+}
+
+}  // namespace
+
+void fuzz_message(std::string_view bytes) {
+  bool is_broken = false;
+  bool is_broken_in_pieces = false;
+  const std::vector<Message> all =
+      read_in_pieces(bytes, std::max<std::size_t>(bytes.size(), 1), is_broken);
+  CHECK(read_in_pieces(bytes, 7, is_broken_in_pieces) == all);
+  CHECK(is_broken == is_broken_in_pieces);
+  for (const Message& message : all) {
+    MessageReader reader;
+    reader.add(encode(message));
+    const auto again = reader.next();
+    CHECK(again && *again == message);
+    if (!message.step || message.step->tasks > kTasksTried) continue;
+    const std::vector<NodeRoom> rooms{{.cpus = 4, .used = 1}, {.cpus = 2}, {.cpus = 1}};
+    const StepDecision decision = place_step(*message.step, rooms);
+    const auto* const placement = std::get_if<StepPlacement>(&decision);
+    if (placement != nullptr) check_placement(*message.step, *placement, rooms);
+  }
+}
+
+}  // namespace launcher

@@ -1,0 +1,132 @@
+#include "launcher/net.h"
+
+#include <arpa/inet.h>
+#include <arpa/nameser.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <resolv.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+namespace launcher {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr int kSilenceS = 60;       // before the first question
+constexpr int kQuestionEachS = 15;  // and how many of them
+constexpr int kQuestions = 4;
+constexpr int kAnswerBytesMax = 4096;
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+base::Error failed(const std::string& what, const std::string& address, std::uint16_t port) {
+  return {base::Code::kUnavailable,
+          what + " " + address + " port " + std::to_string(port) + ": " + std::strerror(errno)};
+}
+
+Address address_of(const std::string& text, std::uint16_t port) {
+  Address address;
+  auto* const four = reinterpret_cast<sockaddr_in*>(&address.storage);
+  auto* const six = reinterpret_cast<sockaddr_in6*>(&address.storage);
+  if (::inet_pton(AF_INET, text.c_str(), &four->sin_addr) == 1) {
+    four->sin_family = AF_INET;
+    four->sin_port = htons(port);
+    address.size = sizeof *four;
+  } else if (::inet_pton(AF_INET6, text.c_str(), &six->sin6_addr) == 1) {
+    six->sin6_family = AF_INET6;
+    six->sin6_port = htons(port);
+    address.size = sizeof *six;
+  }
+  return address;
+}
+
+int stream_socket(const Address& address) {
+  return ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+// The first address of that kind in an answer; "" if there is none.
+std::string first_of(const unsigned char* answer, int size, ns_type type) {
+  ns_msg message;
+  if (ns_initparse(answer, size, &message) != 0) return "";
+  for (int i = 0; i < ns_msg_count(message, ns_s_an); ++i) {
+    ns_rr record;
+    if (ns_parserr(&message, ns_s_an, i, &record) != 0) return "";
+    const std::size_t want = type == ns_t_a ? sizeof(in_addr) : sizeof(in6_addr);
+    if (ns_rr_type(record) != type || ns_rr_rdlen(record) != want) continue;
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    const int family = type == ns_t_a ? AF_INET : AF_INET6;
+    if (::inet_ntop(family, ns_rr_rdata(record), text.data(), text.size()) == nullptr) return "";
+    return text.data();
+  }
+  return "";
+}
+
+}  // namespace
+
+base::Result<int> listen_on(const std::string& address, std::uint16_t port) {
+  const Address own = address_of(address, port);
+  const int fd = own.size == 0 ? -1 : stream_socket(own);
+  const int one = 1;
+  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&own.storage), own.size) != 0 ||
+      ::listen(fd, kBacklog) != 0) {
+    const base::Error error = failed("listening at", address, port);
+    if (fd >= 0) ::close(fd);
+    return error;
+  }
+  return fd;
+}
+
+base::Result<std::string> resolve(const std::string& name) {
+  if (address_of(name, 0).size > 0) return name;
+  struct __res_state state {};
+  if (::res_ninit(&state) != 0) {
+    return base::Error{base::Code::kUnavailable, "/etc/resolv.conf cannot be read"};
+  }
+  state.retrans = 1;
+  state.retry = 2;
+  std::string found;
+  for (const ns_type type : {ns_t_a, ns_t_aaaa}) {
+    std::array<unsigned char, kAnswerBytesMax> answer{};
+    const int size = ::res_nsearch(&state, name.c_str(), ns_c_in, type, answer.data(),
+                                   static_cast<int>(answer.size()));
+    if (size > 0 && size <= static_cast<int>(answer.size())) {
+      found = first_of(answer.data(), size, type);
+    }
+    if (!found.empty()) break;
+  }
+  ::res_nclose(&state);
+  if (!found.empty()) return found;
+  return base::Error{base::Code::kUnavailable, "no name server knows " + name};
+}
+
+base::Result<int> connect_to(const std::string& address, std::uint16_t port) {
+  const Address other = address_of(address, port);
+  const int fd = other.size == 0 ? -1 : stream_socket(other);
+  if (fd < 0) return failed("connecting to", address, port);
+  const int result = ::connect(fd, reinterpret_cast<const sockaddr*>(&other.storage), other.size);
+  if (result == 0 || errno == EINPROGRESS) return fd;
+  const base::Error error = failed("connecting to", address, port);
+  ::close(fd);
+  return error;
+}
+
+void keep_alive(int fd) {
+  const auto put = [&](int level, int option, int value) {
+    ::setsockopt(fd, level, option, &value, sizeof value);
+  };
+  put(SOL_SOCKET, SO_KEEPALIVE, 1);
+  put(IPPROTO_TCP, TCP_KEEPIDLE, kSilenceS);
+  put(IPPROTO_TCP, TCP_KEEPINTVL, kQuestionEachS);
+  put(IPPROTO_TCP, TCP_KEEPCNT, kQuestions);
+  put(IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+}  // namespace launcher

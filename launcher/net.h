@@ -1,0 +1,26 @@
+// TCP between the launchers of a job's pods, and how they find the first of them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace launcher {
+
+// A socket that listens at the pod's own address, and does not block.
+base::Result<int> listen_on(const std::string& address, std::uint16_t port);
+
+// The address of a name, from the name servers and the search list of /etc/resolv.conf; an address
+// is its own. A program without shared libraries cannot ask as others do, because images may name
+// libraries of their own for it. Blocks for 2 s at most for each entry of that list.
+base::Result<std::string> resolve(const std::string& name);
+
+// A socket that is being connected, and does not block.
+base::Result<int> connect_to(const std::string& address, std::uint16_t port);
+
+// Has the kernel find out within two minutes that the other machine is gone. The kernel of a pod
+// that is frozen answers for it.
+void keep_alive(int fd);
+
+}  // namespace launcher

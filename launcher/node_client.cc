@@ -1,0 +1,117 @@
+#include "launcher/node_client.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "launcher/net.h"
+
+namespace launcher {
+namespace {
+
+// Between two tries to find the first pod, which may begin later than this one.
+constexpr int kTryAgainMs = 200;
+
+}  // namespace
+
+// Idle until `tasks` is there.
+struct NodeClient::Link {
+  std::unique_ptr<Channel> channel{};
+  std::unique_ptr<TaskGroup> tasks{};
+  bool is_leaving = false;
+};
+
+NodeClient::NodeClient(Loop& loop, Place place, std::unique_ptr<Tls> tls)
+    : loop_{loop}, place_{std::move(place)}, tls_{std::move(tls)} {}
+
+NodeClient::~NodeClient() = default;
+
+int NodeClient::keep_one_idle() {
+  const bool has_idle =
+      std::ranges::any_of(links_, [](const Link& link) { return !link.tasks && !link.is_leaving; });
+  if (has_idle) return -1;
+  if (std::exchange(must_pause_, false)) return kTryAgainMs;
+  const base::Status status = open_link();
+  const std::string error = status ? "" : status.error().message;
+  // Names of pods become known while they start, so this is said once for each reason.
+  if (!error.empty() && error != last_error_) {
+    std::fprintf(stderr, "kubegang-launcher: waiting for the job's first pod: %s\n", error.c_str());
+  }
+  if (!error.empty()) last_error_ = error;
+  return status ? -1 : kTryAgainMs;
+}
+
+base::Status NodeClient::open_link() {
+  if (address_.empty()) {
+    auto address = resolve(place_.first);
+    if (!address) return address.error();
+    address_ = std::move(*address);
+  }
+  const auto fd = connect_to(address_, place_.port);
+  if (!fd) {
+    address_.clear();
+    return fd.error();
+  }
+  keep_alive(*fd);
+  const LinkPlace link = links_.emplace(links_.end());
+  link->channel = std::make_unique<Channel>(
+      loop_, *fd, tls_->for_client(*fd),
+      Channel::Calls{.message = [this, link](const Message& message) { hear(link, message); },
+                     .closed = [this, link] { lose(link); },
+                     .sent = [this, link] { balance(link); }});
+  link->channel->send({.kind = Kind::kHello, .number = place_.index});
+  return {};
+}
+
+void NodeClient::hear(LinkPlace link, const Message& message) {
+  if (link->is_leaving) return;
+  if (link->tasks) {
+    link->tasks->handle(message);
+    return balance(link);
+  }
+  if (message.kind != Kind::kRun) return lose(link);
+  link->tasks =
+      std::make_unique<TaskGroup>(loop_, place_.node, *message.tasks,
+                                  TaskGroup::Calls{.tell =
+                                                       [this, link](const Message& said) {
+                                                         link->channel->send(said);
+                                                         balance(link);
+                                                       },
+                                                   .fed = [this, link] { balance(link); }});
+  link->tasks->start();
+}
+
+// The step is over, or the first pod cannot be reached: nobody waits for these tasks.
+void NodeClient::lose(LinkPlace link) {
+  if (std::exchange(link->is_leaving, true)) return;
+  // It may have another address when it is there again.
+  if (!link->channel->is_open()) address_.clear();
+  must_pause_ = !link->tasks;
+  loop_.later([this, link] { links_.erase(link); });
+}
+
+void NodeClient::balance(LinkPlace link) {
+  if (!link->tasks) return;
+  link->tasks->read_outputs(!link->channel->is_piled_up());
+  link->channel->read(!link->tasks->is_piled_up());
+}
+
+bool NodeClient::has_tasks() const {
+  return std::ranges::any_of(links_,
+                             [](const Link& link) { return link.tasks && !link.tasks->is_over(); });
+}
+
+bool NodeClient::reaped(pid_t pid, int wait_status) {
+  return std::ranges::any_of(
+      links_, [&](const Link& link) { return link.tasks && link.tasks->reaped(pid, wait_status); });
+}
+
+void NodeClient::signal_all(int signal) {
+  for (const Link& link : links_) {
+    if (link.tasks) link.tasks->signal(signal);
+  }
+}
+
+}  // namespace launcher

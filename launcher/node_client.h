@@ -1,0 +1,60 @@
+// The launcher of a pod that is not the first of its job: keeps one idle connection to the first
+// pod's launcher, runs the tasks that it is asked for on it, and opens the next one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "launcher/channel.h"
+#include "launcher/loop.h"
+#include "launcher/message.h"
+#include "launcher/task_group.h"
+#include "launcher/tls.h"
+
+namespace launcher {
+
+class NodeClient {
+ public:
+  struct Place {
+    std::string first;       // name or address of the first pod
+    std::uint16_t port = 0;  // of its launcher
+    std::string node;        // name of the own node
+    std::uint32_t index = 0;
+  };
+  NodeClient(Loop& loop, Place place, std::unique_ptr<Tls> tls);
+  // Kills what still runs.
+  ~NodeClient();
+  NodeClient(const NodeClient&) = delete;
+  NodeClient& operator=(const NodeClient&) = delete;
+
+  // Opens a connection if none is idle; to be called after each wait of the loop. Returns how many
+  // milliseconds the next one may take, -1: any number.
+  int keep_one_idle();
+  bool has_tasks() const;
+  // Returns true if it was one of its tasks.
+  bool reaped(pid_t pid, int wait_status);
+  void signal_all(int signal);
+
+ private:
+  struct Link;
+  using LinkPlace = std::list<Link>::iterator;
+
+  void hear(LinkPlace link, const Message& message);
+  void lose(LinkPlace link);
+  void balance(LinkPlace link);
+  base::Status open_link();
+
+  Loop& loop_;
+  const Place place_;
+  const std::unique_ptr<Tls> tls_;
+  std::string address_;     // of the first pod; "" = not known
+  std::string last_error_;  // said once
+  bool must_pause_ = false;
+  std::list<Link> links_;
+};
+
+}  // namespace launcher

@@ -1,0 +1,112 @@
+#include "launcher/step_environment.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "slurm/hostlist.h"
+
+namespace launcher {
+namespace {
+
+// "4(x2),1" -> 4, 4, 1. Empty: not such a list.
+std::vector<std::uint32_t> values_of(std::string_view text) {
+  std::vector<std::uint32_t> values;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view entry = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    std::uint32_t value = 0;
+    std::uint32_t count = 1;
+    const char* const end = entry.data() + entry.size();
+    const auto read = std::from_chars(entry.data(), end, value);
+    if (read.ec != std::errc{}) return {};
+    if (read.ptr != end) {
+      constexpr std::string_view kTimes = "(x";
+      const std::string_view rest{read.ptr, static_cast<std::size_t>(end - read.ptr)};
+      if (!rest.starts_with(kTimes) || !rest.ends_with(')')) return {};
+      const char* const from = rest.data() + kTimes.size();
+      const auto times = std::from_chars(from, end - 1, count);
+      if (times.ec != std::errc{} || times.ptr != end - 1 || count > kNodesMax) return {};
+    }
+    values.insert(values.end(), count, value);
+    if (values.size() > kNodesMax) return {};
+  }
+  return values;
+}
+
+std::uint32_t number_of(const std::string& text, std::uint32_t otherwise) {
+  std::uint32_t value = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+JobNodes job_nodes(const Environment& environment) {
+  JobNodes nodes;
+  const auto names = slurm::expand_hostlist(value_or(environment, "SLURM_JOB_NODELIST", ""));
+  nodes.cpus = values_of(value_or(environment, "SLURM_JOB_CPUS_PER_NODE", ""));
+  if (names) nodes.names = *names;
+  nodes.own = number_of(value_or(environment, "SLURM_NODEID", "0"), 0);
+  if (!nodes.names.empty() && nodes.names.size() == nodes.cpus.size() &&
+      nodes.own < nodes.names.size()) {
+    return nodes;
+  }
+  return {.names = {value_or(environment, "SLURMD_NODENAME", "localhost")},
+          .cpus = {number_of(value_or(environment, "SLURM_CPUS_ON_NODE", "1"), 1)}};
+}
+
+std::string per_node_list(const std::vector<std::uint32_t>& values) {
+  std::string list;
+  for (std::size_t first = 0; first < values.size();) {
+    std::size_t last = first;
+    while (last + 1 < values.size() && values[last + 1] == values[first]) ++last;
+    list += (list.empty() ? "" : ",") + std::to_string(values[first]);
+    if (last > first) list += "(x" + std::to_string(last - first + 1) + ")";
+    first = last + 1;
+  }
+  return list;
+}
+
+TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
+                 std::uint32_t step_id, const JobNodes& nodes) {
+  const StepLayout& layout = placement.layout;
+  TaskSet set{.directory = request.directory, .environment = request.environment};
+  std::string ranks;
+  for (std::uint32_t rank = 0; rank < layout.places.size(); ++rank) {
+    if (layout.places[rank] != place) continue;
+    set.ranks.push_back(rank);
+    ranks += (ranks.empty() ? "" : ",") + std::to_string(rank);
+    if (request.programs.size() > 1) set.programs.push_back(request.programs[rank]);
+  }
+  if (request.programs.size() == 1) set.programs = request.programs;
+  std::vector<std::string> names;
+  for (const std::uint32_t node : layout.nodes) names.push_back(nodes.names[node]);
+  Environment& environment = set.environment;
+  const auto put = [&](const char* name, const std::string& value) {
+    launcher::set(environment, name, value);
+  };
+  for (const char* name : {"SLURM_STEP_ID", "SLURM_STEPID"}) put(name, std::to_string(step_id));
+  for (const char* name : {"SLURM_NNODES", "SLURM_STEP_NUM_NODES"}) {
+    put(name, std::to_string(names.size()));
+  }
+  for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"}) {
+    put(name, per_node_list(placement.tasks));
+  }
+  put("SLURM_STEP_NODELIST", slurm::compress_hostlist(names));
+  put("SLURM_NODEID", std::to_string(place));
+  put("SLURMD_NODENAME", names[place]);
+  put("SLURM_CPUS_ON_NODE", std::to_string(nodes.cpus[layout.nodes[place]]));
+  // Linux takes 131,072 bytes for a variable.
+  if (ranks.size() <= kChunkBytesMax) put("SLURM_GTIDS", ranks);
+  const Distribution distribution = effective_distribution(request);
+  const char* const names_of[] = {"block", "block", "cyclic", "plane"};
+  put("SLURM_DISTRIBUTION", names_of[static_cast<std::size_t>(distribution)]);
+  // The socket of the steps is in the first pod.
+  if (layout.nodes[place] != nodes.own) put("KUBEGANG_STEPS", "");
+  // Container runtimes set it, so srun would take that of its own pod along.
+  if (value_of(environment, "HOSTNAME")) put("HOSTNAME", names[place]);
+  return set;
+}
+
+}  // namespace launcher

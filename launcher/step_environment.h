@@ -1,0 +1,32 @@
+// The variables of a step's tasks that depend on where they are. Pure.
+// SOURCE: srun(1) of 22.05, "OUTPUT ENVIRONMENT VARIABLES", as recorded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "launcher/message.h"
+#include "launcher/process.h"
+#include "launcher/step_layout.h"
+
+namespace launcher {
+
+// The nodes of a job, in its order.
+struct JobNodes {
+  std::vector<std::string> names;
+  std::vector<std::uint32_t> cpus;  // of the job on each
+  std::uint32_t own = 0;            // index of the one that this is
+};
+// Of SLURM_JOB_NODELIST, SLURM_JOB_CPUS_PER_NODE and SLURM_NODEID. Without them, or if they do not
+// go together, the job has one node.
+JobNodes job_nodes(const Environment& environment);
+
+// "2(x3),1"
+std::string per_node_list(const std::vector<std::uint32_t>& values);
+
+// What the launcher of layout.nodes[place] runs of a step.
+TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
+                 std::uint32_t step_id, const JobNodes& nodes);
+
+}  // namespace launcher

@@ -1,0 +1,159 @@
+#include "launcher/step_layout.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+namespace launcher {
+namespace {
+
+// Tasks for which the step has CPUs among so many.
+std::uint32_t slots_in(const StepRequest& request, std::uint32_t cpus) {
+  std::uint32_t slots = cpus / request.cpus_per_task;
+  if (request.tasks_per_node > 0) slots = std::min(slots, request.tasks_per_node);
+  return slots;
+}
+
+// The nodes of a step, in the job's order: those that it must be on, then the first of
+// `candidates`. Empty: too few.
+std::vector<std::uint32_t> choose(const StepRequest& request,
+                                  const std::vector<std::uint32_t>& candidates) {
+  std::vector<std::uint32_t> chosen;
+  const auto is_chosen = [&](std::uint32_t node) {
+    return std::ranges::find(chosen, node) != chosen.end();
+  };
+  for (const std::uint32_t node : request.required) {
+    if (std::ranges::find(candidates, node) == candidates.end()) return {};
+    if (!is_chosen(node)) chosen.push_back(node);
+  }
+  const std::size_t count = std::max<std::size_t>(request.nodes, chosen.size());
+  for (const std::uint32_t node : candidates) {
+    if (chosen.size() >= count) break;
+    if (node >= request.relative && !is_chosen(node)) chosen.push_back(node);
+  }
+  if (chosen.size() < count) return {};
+  std::ranges::sort(chosen);
+  return chosen;
+}
+
+// The CPUs of a node that the step may have now.
+std::uint32_t free_cpus(const StepRequest& request, const NodeRoom& room) {
+  if (request.overlaps) return room.cpus;
+  if (request.is_exact) return room.cpus - std::min(room.used, room.cpus);
+  return room.used == 0 ? room.cpus : 0;
+}
+
+// The nodes of a step that hold its tasks now: the first with room, or else those with the most
+// room.
+std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const NodeRoom> rooms) {
+  const bool may_crowd = request.overcommits || request.overlaps;
+  std::vector<std::uint32_t> candidates;
+  for (std::uint32_t node = 0; node < rooms.size(); ++node) {
+    const NodeRoom& room = rooms[node];
+    if (!room.is_here || (!request.is_exact && !request.overlaps && room.used > 0)) continue;
+    if (may_crowd || free_cpus(request, room) >= request.cpus_per_task) candidates.push_back(node);
+  }
+  // As in Slurm, nodes without a step come before those that have room left.
+  std::ranges::stable_partition(candidates,
+                                [&](std::uint32_t node) { return rooms[node].used == 0; });
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::uint32_t> nodes = choose(request, candidates);
+    std::uint64_t capacity = 0;
+    for (const std::uint32_t node : nodes) {
+      capacity += free_cpus(request, rooms[node]) / request.cpus_per_task;
+    }
+    if (!nodes.empty() && (may_crowd || capacity >= request.tasks)) return nodes;
+    std::ranges::stable_sort(candidates, [&](std::uint32_t a, std::uint32_t b) {
+      return free_cpus(request, rooms[a]) > free_cpus(request, rooms[b]);
+    });
+  }
+  return {};
+}
+
+std::optional<StepPlacement> place_now(const StepRequest& request,
+                                       std::span<const NodeRoom> rooms) {
+  StepPlacement placement;
+  placement.layout.nodes = nodes_now(request, rooms);
+  if (placement.layout.nodes.empty()) return std::nullopt;
+  std::vector<std::uint32_t> slots;
+  for (const std::uint32_t node : placement.layout.nodes) {
+    slots.push_back(slots_in(request, free_cpus(request, rooms[node])));
+  }
+  placement.layout.places = distribute(request, slots);
+  placement.tasks.resize(placement.layout.nodes.size());
+  for (const std::uint32_t place : placement.layout.places) ++placement.tasks[place];
+  for (std::size_t i = 0; i < placement.layout.nodes.size(); ++i) {
+    const NodeRoom& room = rooms[placement.layout.nodes[i]];
+    const std::uint64_t needed = std::uint64_t{placement.tasks[i]} * request.cpus_per_task;
+    const std::uint32_t free = free_cpus(request, room);
+    const auto exact = static_cast<std::uint32_t>(std::min<std::uint64_t>(needed, free));
+    placement.cpus.push_back(request.overlaps ? 0 : request.is_exact ? exact : room.cpus);
+  }
+  return placement;
+}
+
+// One task on each node in turn that has CPUs left, and on all when none has.
+std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint32_t>& slots) {
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> counts(slots.size());
+  bool is_full = false;
+  while (order.size() < tasks) {
+    bool has_room = false;
+    for (std::uint32_t place = 0; place < slots.size() && order.size() < tasks; ++place) {
+      if (counts[place] >= slots[place] && !is_full) continue;
+      order.push_back(place);
+      if (++counts[place] < slots[place]) has_room = true;
+    }
+    if (!has_room) is_full = true;
+  }
+  return order;
+}
+
+}  // namespace
+
+Distribution effective_distribution(const StepRequest& request) {
+  if (request.distribution != Distribution::kDefault) return request.distribution;
+  return request.tasks <= request.nodes ? Distribution::kCyclic : Distribution::kBlock;
+}
+
+std::vector<std::uint32_t> distribute(const StepRequest& request,
+                                      const std::vector<std::uint32_t>& slots) {
+  const Distribution distribution = effective_distribution(request);
+  std::vector<std::uint32_t> places;
+  if (distribution == Distribution::kPlane) {
+    // In each turn as many in a row as are asked for, but no more than the node has CPUs.
+    for (std::uint32_t place = 0; places.size() < request.tasks;
+         place = (place + 1) % static_cast<std::uint32_t>(slots.size())) {
+      const std::size_t left = request.tasks - places.size();
+      const std::uint32_t row = std::min(request.plane, std::max(slots[place], 1U));
+      places.insert(places.end(), std::min<std::size_t>(row, left), place);
+    }
+    return places;
+  }
+  places = deal(request.tasks, slots);
+  // Block: as many on each node as in turn, but one node after the other.
+  if (distribution == Distribution::kBlock) std::ranges::sort(places);
+  return places;
+}
+
+// 1. could it ever run: on the job's nodes, all of them here and free
+// 2. does it fit now
+// 3. if not: is it for want of room, or of launchers
+StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> rooms) {
+  std::vector<std::uint32_t> all(rooms.size());
+  std::iota(all.begin(), all.end(), 0U);
+  if (choose(request, all).empty()) {
+    return StepIsImpossible{"Requested node configuration is not available"};
+  }
+  std::vector<NodeRoom> free;
+  for (const NodeRoom& room : rooms) free.push_back({.cpus = room.cpus});
+  if (!place_now(request, free)) {
+    return StepIsImpossible{"More processors requested than permitted"};
+  }
+  if (auto placement = place_now(request, rooms)) return std::move(*placement);
+  std::vector<NodeRoom> here{rooms.begin(), rooms.end()};
+  for (NodeRoom& room : here) room.is_here = true;
+  return StepMustWait{.is_for_launchers = place_now(request, here).has_value()};
+}
+
+}  // namespace launcher

@@ -1,0 +1,275 @@
+// Steps over several pods: the launcher of the first pod and those of the others, in one loop, on
+// loopback, with real connections and real tasks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <map>
+
+#include "launcher/net.h"
+#include "launcher/node_client.h"
+#include "launcher/step_server.h"
+
+namespace launcher {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::chrono::seconds kPatience{20};
+constexpr int kLookMs = 5;
+
+std::string key_of(char c) {
+  return std::string(32, c);
+}
+
+std::uint16_t port_of(int listener) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+
+// A job of three nodes with two CPUs each.
+class StepsOfPods : public testing::Test {
+ protected:
+  StepsOfPods() {
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto listener = listen_on("127.0.0.1", 0);
+    EXPECT_TRUE(listener.ok());
+    port_ = port_of(*listener);
+    hub_ = std::make_unique<StepServer>(
+        loop_, JobNodes{.names = {"n1", "n2", "n3"}, .cpus = {2, 2, 2}, .own = 0});
+    hub_->take_launchers(*listener, std::make_unique<Tls>(key_of('k')));
+  }
+
+  void begin_node(std::uint32_t index, char key = 'k') {
+    nodes_[index] =
+        std::make_unique<NodeClient>(loop_,
+                                     NodeClient::Place{.first = "127.0.0.1",
+                                                       .port = port_,
+                                                       .node = "n" + std::to_string(index + 1),
+                                                       .index = index},
+                                     std::make_unique<Tls>(key_of(key)));
+  }
+
+  // Returns false if it did not come true.
+  bool wait_for(const std::function<bool()>& come_true) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!come_true()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      for (const auto& [index, node] : nodes_) (void)node->keep_one_idle();
+      loop_.wait(kLookMs);
+      int status = 0;
+      pid_t pid = 0;
+      while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+        bool is_known = hub_->reaped(pid, status);
+        for (const auto& [index, node] : nodes_) is_known = is_known || node->reaped(pid, status);
+      }
+    }
+    return true;
+  }
+
+  // srun's end of a step.
+  struct Srun {
+    std::unique_ptr<Channel> channel;
+    std::vector<Message> heard;
+    bool is_closed = false;
+
+    bool has(Kind kind) const {
+      return std::ranges::any_of(heard, [&](const Message& m) { return m.kind == kind; });
+    }
+    std::string output() const {
+      std::map<std::uint32_t, std::string> by_rank;
+      for (const Message& message : heard) {
+        if (message.kind == Kind::kOutput) by_rank[message.rank] += message.text;
+      }
+      std::string all;
+      for (const auto& [rank, text] : by_rank) all += std::to_string(rank) + ":" + text;
+      return all;
+    }
+    std::map<std::uint32_t, std::uint32_t> ends() const {
+      std::map<std::uint32_t, std::uint32_t> statuses;
+      for (const Message& message : heard) {
+        if (message.kind == Kind::kExited) statuses[message.rank] = message.number;
+      }
+      return statuses;
+    }
+  };
+
+  std::unique_ptr<Srun> ask(const StepRequest& request) {
+    const std::string address = hub_->address();
+    const std::string name = address.substr(0, address.find(':'));
+    sockaddr_un at{};
+    at.sun_family = AF_UNIX;
+    std::memcpy(at.sun_path + 1, name.data(), name.size());
+    const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    EXPECT_EQ(::connect(fd, reinterpret_cast<const sockaddr*>(&at), size), 0);
+    auto srun = std::make_unique<Srun>();
+    Srun* const it = srun.get();
+    srun->channel = std::make_unique<Channel>(
+        loop_, fd, nullptr,
+        Channel::Calls{.message = [it](const Message& message) { it->heard.push_back(message); },
+                       .closed = [it] { it->is_closed = true; }});
+    StepRequest whole = request;
+    whole.secret = address.substr(address.find(':') + 1);
+    whole.directory = "/";
+    whole.environment.push_back("PATH=/usr/bin:/bin");
+    srun->channel->send({.kind = Kind::kCreate, .step = whole});
+    return srun;
+  }
+
+  static StepRequest shell(const std::string& text, std::uint32_t tasks, std::uint32_t nodes) {
+    return {.tasks = tasks, .nodes = nodes, .programs = {{"sh", "-c", text}}};
+  }
+
+  Loop loop_;
+  std::uint16_t port_ = 0;
+  std::unique_ptr<StepServer> hub_;
+  std::map<std::uint32_t, std::unique_ptr<NodeClient>> nodes_;
+};
+
+TEST_F(StepsOfPods, RunsTasksOnAllNodesAndPassesOutputAndEndsOn) {
+  begin_node(1);
+  begin_node(2);
+  const auto srun =
+      ask(shell("echo $SLURM_PROCID $SLURM_NODEID $SLURM_LOCALID $SLURMD_NODENAME "
+                "$SLURM_STEP_NODELIST $SLURM_TASKS_PER_NODE; exit $SLURM_PROCID",
+                5, 3));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(),
+            "0:0 0 0 n1 n[1-3] 2(x2),1\n1:1 0 1 n1 n[1-3] 2(x2),1\n2:2 1 0 n2 n[1-3] 2(x2),1\n"
+            "3:3 1 1 n2 n[1-3] 2(x2),1\n4:4 2 0 n3 n[1-3] 2(x2),1\n");
+  const std::map<std::uint32_t, std::uint32_t> ends{
+      {0, 0}, {1, 256}, {2, 512}, {3, 768}, {4, 1024}};
+  EXPECT_EQ(srun->ends(), ends);
+}
+
+// A step of nodes whose launchers are not here yet waits, and nobody says that nodes are busy.
+TEST_F(StepsOfPods, WaitsForLaunchers) {
+  const auto srun = ask(shell("echo here", 2, 2));
+  begin_node(1, 'x');
+  (void)wait_for([&, looks = 0]() mutable { return ++looks > 100; });
+  EXPECT_TRUE(srun->heard.empty()) << "who does not have the key is not of the job";
+  begin_node(1);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:here\n1:here\n");
+  EXPECT_FALSE(srun->has(Kind::kBusy));
+}
+
+// Without TLS, or with a message that a launcher may not say, nothing is heard of a connection.
+TEST_F(StepsOfPods, StrangersAreTurnedAway) {
+  for (const std::string& bytes :
+       {encode({.kind = Kind::kHello, .number = 1}), std::string(100, '\0')}) {
+    const auto fd = connect_to("127.0.0.1", port_);
+    ASSERT_TRUE(fd.ok());
+    (void)wait_for([&] { return ::send(*fd, bytes.data(), bytes.size(), MSG_NOSIGNAL) > 0; });
+    char answer[64];
+    EXPECT_TRUE(wait_for([&] { return ::recv(*fd, answer, sizeof answer, 0) == 0; }))
+        << "the connection is closed";
+    ::close(*fd);
+  }
+  Tls tls{key_of('k')};
+  for (const Message& first :
+       {Message{.kind = Kind::kHello, .number = 9}, Message{.kind = Kind::kHello, .number = 0},
+        Message{.kind = Kind::kExited}}) {
+    const auto fd = connect_to("127.0.0.1", port_);
+    bool is_closed = false;
+    Channel channel{loop_,
+                    *fd,
+                    tls.for_client(*fd),
+                    {.message = [](const Message&) {}, .closed = [&] { is_closed = true; }}};
+    channel.send(first);
+    EXPECT_TRUE(wait_for([&] { return is_closed; }));
+  }
+}
+
+TEST_F(StepsOfPods, PassesInputAndSignalsOn) {
+  begin_node(1);
+  const auto srun = ask(shell("trap 'echo usr1; exit 3' USR1; read a; echo got $a; read b", 2, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kCreated); }));
+  srun->channel->send({.kind = Kind::kInput, .rank = 0, .text = "zero\n"});
+  srun->channel->send({.kind = Kind::kInput, .rank = 1, .text = "one\n"});
+  ASSERT_TRUE(wait_for([&] { return srun->output() == "0:got zero\n1:got one\n"; }));
+  srun->channel->send({.kind = Kind::kSignal, .number = SIGUSR1});
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:got zero\nusr1\n1:got one\nusr1\n");
+}
+
+// More than all buffers hold, both ways.
+TEST_F(StepsOfPods, NothingOfMuchInputAndOutputIsLost) {
+  begin_node(1);
+  StepRequest request = shell("cat", 1, 1);
+  request.required = {1};
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kCreated); }));
+  std::string sent;
+  for (int i = 0; sent.size() < 12U << 20U; ++i) sent += std::to_string(i) + "\n";
+  for (std::size_t at = 0; at < sent.size(); at += kChunkBytesMax) {
+    srun->channel->send(
+        {.kind = Kind::kInput, .rank = kAllTasks, .text = sent.substr(at, kChunkBytesMax)});
+  }
+  srun->channel->send({.kind = Kind::kInputEnd, .rank = kAllTasks});
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:" + sent);
+}
+
+TEST_F(StepsOfPods, ALauncherThatDiesEndsItsTasksAndTheNextStepWaitsForIt) {
+  begin_node(1);
+  const auto srun = ask(shell("echo up; sleep 100", 4, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->output() == "0:up\n1:up\n2:up\n3:up\n"; }));
+  nodes_.erase(1);
+  ASSERT_TRUE(wait_for([&] { return srun->ends().size() == 2; }));
+  EXPECT_EQ(srun->ends(), (std::map<std::uint32_t, std::uint32_t>{{2, SIGKILL}, {3, SIGKILL}}));
+  ASSERT_TRUE(srun->has(Kind::kLost));
+  srun->channel->send({.kind = Kind::kSignal, .number = SIGTERM});
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const auto next = ask(shell("echo next", 2, 2));
+  begin_node(1);
+  ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone); }));
+  EXPECT_EQ(next->output(), "0:next\n1:next\n");
+}
+
+// A killed srun leaves no task, on no node; a second step gets the room.
+TEST_F(StepsOfPods, TheTasksEndWithTheirSrun) {
+  begin_node(1);
+  auto srun = ask(shell("echo up; exec sleep 1000", 2, 2));
+  ASSERT_TRUE(wait_for([&] { return srun->output() == "0:up\n1:up\n"; }));
+  const auto next = ask(shell("echo next", 2, 2));
+  ASSERT_TRUE(wait_for([&] { return next->has(Kind::kBusy); }));
+  srun.reset();
+  ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone) && !nodes_[1]->has_tasks(); }));
+}
+
+TEST_F(StepsOfPods, ManyStepsAtOnceHaveTheirOwnTasks) {
+  begin_node(1);
+  begin_node(2);
+  std::vector<std::unique_ptr<Srun>> all;
+  for (int i = 0; i < 40; ++i) {
+    StepRequest request = shell("echo $SLURM_STEP_ID; sleep 0.02", 2, 2);
+    request.is_exact = true;
+    all.push_back(ask(request));
+  }
+  ASSERT_TRUE(wait_for([&] {
+    return std::ranges::all_of(all, [](const auto& srun) { return srun->has(Kind::kDone); });
+  }));
+  for (const auto& srun : all) {
+    std::uint32_t id = 0;
+    for (const Message& message : srun->heard) {
+      if (message.kind == Kind::kCreated) id = message.number;
+    }
+    const std::string line = std::to_string(id) + "\n";
+    EXPECT_EQ(srun->output(), "0:" + line + "1:" + line);
+  }
+}
+
+}  // namespace
+}  // namespace launcher

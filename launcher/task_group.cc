@@ -1,0 +1,207 @@
+#include "launcher/task_group.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "launcher/channel.h"
+#include "launcher/process.h"
+
+namespace launcher {
+
+struct TaskGroup::Task {
+  std::uint32_t rank = 0;
+  pid_t pid = -1;
+  int input = -1;
+  std::array<int, 2> outputs{-1, -1};
+  std::string pending_input{};
+  bool input_ends = false;
+  bool input_watched = false;
+  bool has_ended = false;
+};
+
+TaskGroup::TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls)
+    : loop_{loop}, node_{std::move(node)}, set_{std::move(set)}, calls_{std::move(calls)} {}
+
+TaskGroup::~TaskGroup() {
+  for (const auto& [pid, place] : running_) ::kill(-pid, SIGKILL);
+  for (Task& task : tasks_) {
+    for (const int fd : {task.outputs[0], task.outputs[1], task.input}) {
+      if (fd < 0) continue;
+      if (fd != task.input || task.input_watched) loop_.forget(fd);
+      ::close(fd);
+    }
+  }
+}
+
+void TaskGroup::start() {
+  // Not moved afterwards: what waits for their files refers to them.
+  tasks_.resize(set_.ranks.size());
+  for (std::size_t place = 0; place < tasks_.size(); ++place) {
+    tasks_[place].rank = set_.ranks[place];
+    if (start_task(place)) continue;
+    const std::uint32_t rank = set_.ranks[place];
+    const std::string why =
+        std::string{"starting task "} + std::to_string(rank) + ": " + std::strerror(errno);
+    tasks_[place].has_ended = true;
+    calls_.tell({.kind = Kind::kOutput, .rank = rank, .number = 2, .text = why + "\n"});
+    calls_.tell({.kind = Kind::kExited, .rank = rank, .number = 1U << 8U});
+  }
+}
+
+bool TaskGroup::start_task(std::size_t place) {
+  std::array<std::array<int, 2>, 3> pipes{};
+  for (std::size_t i = 0; i < pipes.size(); ++i) {
+    if (::pipe2(pipes[i].data(), O_CLOEXEC) == 0) continue;
+    const int why = errno;
+    while (i-- > 0) {
+      for (const int fd : pipes[i]) ::close(fd);
+    }
+    errno = why;
+    return false;
+  }
+  Task& task = tasks_[place];
+  Program program{.argv = set_.programs.size() == 1 ? set_.programs[0] : set_.programs[place],
+                  .environment = set_.environment,
+                  .directory = set_.directory,
+                  .input = pipes[0][0],
+                  .output = pipes[1][1],
+                  .error = pipes[2][1],
+                  .speaker = "slurmstepd-" + node_};
+  program.environment.push_back("SLURM_PROCID=" + std::to_string(task.rank));
+  program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
+  task.pid = launcher::start(program);
+  const int why = errno;
+  for (const int fd : {pipes[0][0], pipes[1][1], pipes[2][1]}) ::close(fd);
+  task.input = pipes[0][1];
+  task.outputs = {pipes[1][0], pipes[2][0]};
+  for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) {
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  }
+  if (task.pid < 0) {
+    for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) ::close(fd);
+    task.input = -1;
+    task.outputs = {-1, -1};
+    errno = why;
+    return false;
+  }
+  running_[task.pid] = place;
+  for (const int stream : {0, 1}) {
+    loop_.watch(task.outputs[static_cast<std::size_t>(stream)], reads_ ? EPOLLIN : 0U,
+                [this, &task, stream](std::uint32_t) { output(task, stream); });
+  }
+  return true;
+}
+
+// Reads once; when the task has ended, all that is left.
+void TaskGroup::output(Task& task, int stream) {
+  int& fd = task.outputs[static_cast<std::size_t>(stream)];
+  std::array<char, kChunkBytesMax> bytes{};
+  do {
+    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    if (count <= 0) {
+      loop_.forget(fd);
+      ::close(std::exchange(fd, -1));
+      return;
+    }
+    calls_.tell({.kind = Kind::kOutput,
+                 .rank = task.rank,
+                 .number = static_cast<std::uint32_t>(stream + 1),
+                 .text = std::string{bytes.data(), static_cast<std::size_t>(count)}});
+  } while (task.has_ended);
+}
+
+void TaskGroup::handle(const Message& message) {
+  if (message.kind == Kind::kSignal) return signal(static_cast<int>(message.number));
+  if (message.kind != Kind::kInput && message.kind != Kind::kInputEnd) return;
+  for (Task& task : tasks_) {
+    if (message.rank != kAllTasks && message.rank != task.rank) continue;
+    if (task.input < 0) continue;
+    task.pending_input += message.text;
+    if (message.kind == Kind::kInputEnd) task.input_ends = true;
+    feed(task);
+  }
+}
+
+void TaskGroup::signal(int number) {
+  for (const auto& [pid, place] : running_) ::kill(-pid, number);
+}
+
+// Writes what the pipe takes. A task that has closed its input loses the rest.
+void TaskGroup::feed(Task& task) {
+  while (!task.pending_input.empty()) {
+    const ssize_t count = ::write(task.input, task.pending_input.data(), task.pending_input.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    if (count < 0) {
+      task.pending_input.clear();
+      task.input_ends = true;
+      break;
+    }
+    task.pending_input.erase(0, static_cast<std::size_t>(count));
+  }
+  const bool waits = !task.pending_input.empty();
+  if (waits && !task.input_watched) {
+    task.input_watched = true;
+    loop_.watch(task.input, EPOLLOUT, [this, &task](std::uint32_t) {
+      feed(task);
+      if (calls_.fed) calls_.fed();
+    });
+  }
+  if (!waits && task.input_watched) {
+    task.input_watched = false;
+    loop_.forget(task.input);
+  }
+  if (!waits && task.input_ends) ::close(std::exchange(task.input, -1));
+}
+
+void TaskGroup::read_outputs(bool reads) {
+  if (reads == std::exchange(reads_, reads)) return;
+  for (const Task& task : tasks_) {
+    for (const int fd : task.outputs) {
+      if (fd >= 0) loop_.change(fd, reads ? EPOLLIN : 0U);
+    }
+  }
+}
+
+bool TaskGroup::is_piled_up() const {
+  return std::ranges::any_of(
+      tasks_, [](const Task& task) { return task.pending_input.size() > kPiledUpBytesMax; });
+}
+
+bool TaskGroup::reaped(pid_t pid, int wait_status) {
+  const auto found = running_.find(pid);
+  if (found == running_.end()) return false;
+  Task& task = tasks_[found->second];
+  running_.erase(found);
+  task.has_ended = true;
+  // What it left behind in its session would run on without anybody who waits for it.
+  ::kill(-pid, SIGKILL);
+  for (const int stream : {0, 1}) {
+    if (task.outputs[static_cast<std::size_t>(stream)] >= 0) output(task, stream);
+  }
+  for (int& fd : task.outputs) {
+    if (fd < 0) continue;
+    loop_.forget(fd);
+    ::close(std::exchange(fd, -1));
+  }
+  if (task.input >= 0) {
+    if (task.input_watched) loop_.forget(task.input);
+    ::close(std::exchange(task.input, -1));
+    task.pending_input.clear();
+  }
+  const auto status = static_cast<std::uint32_t>(wait_status);
+  calls_.tell({.kind = Kind::kExited, .rank = task.rank, .number = status});
+  return true;
+}
+
+}  // namespace launcher

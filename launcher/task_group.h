@@ -1,0 +1,59 @@
+// The tasks of a step on this node: starts them, passes their input, output and ends on.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "launcher/loop.h"
+#include "launcher/message.h"
+
+namespace launcher {
+
+class TaskGroup {
+ public:
+  struct Calls {
+    std::function<void(const Message&)> tell;  // Output and Exited; of each task one Exited
+    std::function<void()> fed{};               // tasks have read input
+  };
+
+  // Nothing is started yet. `node` is in the messages of tasks that cannot be started.
+  TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls);
+  // Kills what still runs. Not from within one of its calls: use Loop::later.
+  ~TaskGroup();
+  TaskGroup(const TaskGroup&) = delete;
+  TaskGroup& operator=(const TaskGroup&) = delete;
+
+  void start();
+  // Input, InputEnd, Signal. Ranks that are not here are not meant.
+  void handle(const Message& message);
+  void signal(int number);
+  // Reads what the tasks write, or lets it wait in their pipes.
+  void read_outputs(bool reads);
+  // Some task has more input than it should wait for.
+  bool is_piled_up() const;
+  bool is_over() const { return running_.empty(); }
+  // Returns true if it was one of its tasks.
+  bool reaped(pid_t pid, int wait_status);
+
+ private:
+  struct Task;
+
+  bool start_task(std::size_t place);
+  void output(Task& task, int stream);
+  void feed(Task& task);
+
+  Loop& loop_;
+  const std::string node_;
+  const TaskSet set_;
+  const Calls calls_;
+  bool reads_ = true;
+  std::vector<Task> tasks_;               // as TaskSet::ranks
+  std::map<pid_t, std::size_t> running_;  // places in tasks_
+};
+
+}  // namespace launcher

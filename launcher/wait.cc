@@ -1,0 +1,95 @@
+#include "launcher/wait.h"
+
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "launcher/loop.h"
+#include "launcher/node_client.h"
+#include "launcher/process.h"
+#include "launcher/step_environment.h"
+#include "launcher/tls.h"
+
+namespace launcher {
+namespace {
+
+// After SIGTERM: 60 s.
+constexpr int kTaskLookMs = 20;
+constexpr int kTaskLooksMax = 3'000;
+
+class Wait {
+ public:
+  Wait(NodeClient::Place place, std::unique_ptr<Tls> tls)
+      : client_{loop_, std::move(place), std::move(tls)}, signals_{take_signals()} {
+    loop_.watch(signals_, EPOLLIN, [this](std::uint32_t) { hear_signals(); });
+  }
+
+  int run() {
+    while (!is_ending_) loop_.wait(client_.keep_one_idle());
+    // Tasks may say something at their end, which the first pod hears if it still is there.
+    for (int i = 0; i < kTaskLooksMax && client_.has_tasks(); ++i) loop_.wait(kTaskLookMs);
+    return 0;
+  }
+
+ private:
+  void hear_signals() {
+    signalfd_siginfo info{};
+    while (::read(signals_, &info, sizeof info) == sizeof info) {
+      const int number = static_cast<int>(info.ssi_signo);
+      if (number == SIGCHLD) {
+        reap();
+      } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
+        is_ending_ = true;
+        client_.signal_all(SIGCONT);
+        client_.signal_all(SIGTERM);
+      } else if (number == SIGUSR1 || number == SIGUSR2) {
+        client_.signal_all(number);
+      }
+    }
+  }
+
+  void reap() {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) (void)client_.reaped(pid, status);
+  }
+
+  Loop loop_;
+  NodeClient client_;
+  const int signals_;
+  bool is_ending_ = false;
+};
+
+}  // namespace
+
+int run_wait(std::span<const std::string> arguments) {
+  NodeClient::Place place;
+  std::string port;
+  std::string key;
+  const std::pair<std::string_view, std::string*> texts[] = {
+      {"--first=", &place.first}, {"--port=", &port}, {"--key=", &key}};
+  for (const std::string& word : arguments) {
+    for (const auto& [name, text] : texts) {
+      if (word.starts_with(name)) *text = word.substr(name.size());
+    }
+  }
+  const JobNodes nodes = job_nodes(own_environment());
+  place.port = static_cast<std::uint16_t>(std::strtoul(port.c_str(), nullptr, 10));
+  place.node = nodes.names[nodes.own];
+  place.index = nodes.own;
+  auto tls = Tls::from_file(key);
+  if (!tls) {
+    std::fprintf(stderr, "kubegang-launcher: %s\n", tls.error().message.c_str());
+    return 1;
+  }
+  return Wait{std::move(place), std::move(*tls)}.run();
+}
+
+}  // namespace launcher

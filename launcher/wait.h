@@ -1,0 +1,13 @@
+// The first process of the pods that do not run the script.
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace launcher {
+
+// Runs tasks of the job's steps until it is told to end. Options: --first=NAME --port=PORT
+// --key=FILE.
+int run_wait(std::span<const std::string> arguments);
+
+}  // namespace launcher
