@@ -7,7 +7,7 @@ namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kLost);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kPmi);
 
 void put(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -99,7 +99,8 @@ void put(std::string& out, const StepRequest& step) {
   put(out, step.required);
   put(out, static_cast<std::uint32_t>(step.distribution));
   put(out, step.plane);
-  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate}) {
+  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
+                          step.has_pmi}) {
     put(out, flag ? 1U : 0U);
   }
   put(out, std::string_view{step.directory});
@@ -118,7 +119,8 @@ StepRequest read_step(Fields& fields) {
   const std::uint32_t distribution = fields.number();
   step.distribution = static_cast<Distribution>(distribution);
   step.plane = fields.number();
-  for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate}) {
+  for (bool* const flag :
+       {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate, &step.has_pmi}) {
     *flag = fields.number() != 0;
   }
   step.directory = fields.text();
@@ -135,6 +137,7 @@ StepRequest read_step(Fields& fields) {
 TaskSet read_tasks(Fields& fields) {
   TaskSet set;
   set.ranks = fields.numbers();
+  set.has_pmi = fields.number() != 0;
   set.directory = fields.text();
   set.programs = fields.programs();
   set.environment = fields.words();
@@ -166,6 +169,7 @@ std::string encode(const Message& message) {
   if (message.step) put(body, *message.step);
   if (message.tasks) {
     put(body, message.tasks->ranks);
+    put(body, message.tasks->has_pmi ? 1U : 0U);
     put(body, std::string_view{message.tasks->directory});
     put(body, message.tasks->programs);
     put(body, message.tasks->environment);

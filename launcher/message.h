@@ -3,8 +3,8 @@
 //
 //   srun              Create, Input, InputEnd, Signal
 //   first launcher    to srun: Busy, Created, Refused, Output, Exited, Lost, Done
-//                     to another launcher: Run, Input, InputEnd, Signal
-//   other launcher    Hello, then, once it has been asked to run tasks, Output and Exited
+//                     to another launcher: Run, Input, InputEnd, Signal, Pmi
+//   other launcher    Hello, then, once it has been asked to run tasks, Output, Exited and Pmi
 //
 // Numbers are little-endian, whatever the machine is. Pure.
 #pragma once
@@ -39,6 +39,7 @@ enum class Kind : std::uint32_t {
   kHello,
   kRun,
   kLost,
+  kPmi,
 };
 
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
@@ -59,6 +60,7 @@ struct StepRequest {
   bool overlaps = false;      // takes nothing
   bool overcommits = false;   // may have more tasks than CPUs
   bool is_immediate = false;  // refused instead of waiting for room
+  bool has_pmi = false;       // its tasks are served as by --mpi=pmi2
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
@@ -68,6 +70,7 @@ struct StepRequest {
 // The tasks of a step on one node.
 struct TaskSet {
   std::vector<std::uint32_t> ranks;  // of the step, ascending
+  bool has_pmi = false;
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each of `ranks`
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
@@ -83,10 +86,11 @@ struct StepLayout {
 
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited
+  std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi
   std::uint32_t number = 0;  // Signal: signal; Created: step; Output: 1 or 2; Exited: wait status;
                              // Hello, Lost: index of the node
-  std::string text{};        // Input, Output, Refused: bytes
+  std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
+                             // end of its connection
   std::optional<StepRequest> step{};   // of Create
   std::optional<TaskSet> tasks{};      // of Run
   std::optional<StepLayout> layout{};  // of Created

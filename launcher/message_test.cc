@@ -23,6 +23,7 @@ Message example() {
                               .plane = 6,
                               .overcommits = true,
                               .is_immediate = true,
+                              .has_pmi = true,
                               .directory = "/tmp",
                               .programs = {{"echo", ""}, {"true"}},
                               .environment = {"A=1", "B="}}};
@@ -33,6 +34,7 @@ TEST(Message, ComesBackWhateverThePiecesAre) {
                                  {.kind = Kind::kOutput, .rank = 1, .number = 2, .text = "x\n"},
                                  {.kind = Kind::kRun,
                                   .tasks = TaskSet{.ranks = {1, 4},
+                                                   .has_pmi = true,
                                                    .directory = "/",
                                                    .programs = {{"a"}, {"b", "c"}},
                                                    .environment = {"A=1"}}},

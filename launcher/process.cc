@@ -42,12 +42,13 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   sigset_t none{};
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  // Above the three that they become, so none overwrites another.
-  const int from[] = {program.input, program.output, program.error};
-  int copies[3];
-  for (int i = 0; i < 3; ++i) copies[i] = ::fcntl(from[i], F_DUPFD, 3);
-  for (int i = 0; i < 3; ++i) ::dup2(copies[i], i);
-  ::close_range(3, ~0U, 0);
+  // Above those that they become, so none overwrites another.
+  const int from[] = {program.input, program.output, program.error, program.extra};
+  const int count = program.extra < 0 ? 3 : 4;
+  int copies[4];
+  for (int i = 0; i < count; ++i) copies[i] = ::fcntl(from[i], F_DUPFD, count);
+  for (int i = 0; i < count; ++i) ::dup2(copies[i], i);
+  ::close_range(static_cast<unsigned>(count), ~0U, 0);
   const auto say = [&](const char* what, const std::string& which) {
     ::dprintf(2, "%s: error: %s%s: %s\n", program.speaker.c_str(), what, which.c_str(),
               std::strerror(errno));

@@ -31,6 +31,7 @@ struct Program {
   int input = 0;          // become 0, 1 and 2 of the program; all others are closed
   int output = 1;
   int error = 2;
+  int extra = -1;  // if there is one, it becomes 3
   std::string speaker;  // begins the message of a program that cannot be started
 };
 

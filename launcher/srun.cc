@@ -242,6 +242,7 @@ class Srun {
         return;  // srun's own
       case Kind::kHello:
       case Kind::kRun:
+      case Kind::kPmi:
         return;  // between launchers
     }
   }
@@ -439,7 +440,8 @@ void show_help() {
       "Usage: srun [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
       "Starts a step of the job whose script calls it. Options are Slurm's:\n"
       "  -n, -N, -c, --ntasks-per-node, -w, -r, -m, --exact, --exclusive, --overlap, -I, -O\n"
-      "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q");
+      "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q\n"
+      "  --mpi=none|pmi2|list");
 }
 
 }  // namespace
@@ -449,6 +451,10 @@ int run_srun(std::span<const std::string> arguments) {
   if (!options) return say(options.error().message);
   if (options->shows_help) {
     show_help();
+    return 0;
+  }
+  if (options->lists_mpi) {
+    std::puts("MPI plugin types are...\n\tnone\n\tpmi2");
     return 0;
   }
   const auto address = variable("KUBEGANG_STEPS");

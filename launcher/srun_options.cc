@@ -111,11 +111,15 @@ base::Status set_number(std::optional<int>& field, std::string_view option, std:
   return {};
 }
 
-// "none" is the only kind of MPI that needs nothing of the launcher.
-base::Status check_mpi(const std::string& value) {
-  if (value == "none") return {};
-  return invalid_argument("--mpi=" + value +
-                          ": is not there yet; --mpi=none is, and mpirun of one node works");
+// "openmpi" is "none" of old.
+base::Status set_mpi(const std::string& value, SrunOptions& options) {
+  options.has_pmi = value == "pmi2";
+  options.lists_mpi = value == "list";
+  if (value == "none" || value == "openmpi" || value == "pmi2" || value == "list") return {};
+  if (value.starts_with("pmix")) {
+    return invalid_argument("--mpi=" + value + ": is not there yet; pmi2 and none are, and mpirun");
+  }
+  return invalid_argument("Invalid MPI type '" + value + "', --mpi=list for acceptable types");
 }
 
 // "block", "cyclic:block", "plane=2". What stands behind the colon is about sockets and cores.
@@ -152,7 +156,7 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   if (name == "ntasks-per-node") return set_number(options.tasks_per_node, name, value, 1);
   if (name == "cpus-per-task") return set_number(options.cpus_per_task, name, value, 1);
   if (name == "relative") return set_number(options.relative, name, value, 0);
-  if (name == "mpi") return check_mpi(value);
+  if (name == "mpi") return set_mpi(value, options);
   if (name == "distribution") return set_distribution(value, options);
   if (name == "wait") {
     const auto seconds = number_of(name, value, 0);
@@ -260,6 +264,10 @@ base::Status read_variables(const Variable& variable, SrunOptions& options) {
         set_distribution(*value == "plane" ? "plane=" + size : *value, options);
     if (!status) return status.error().with_context("SLURM_DISTRIBUTION");
   }
+  if (const auto value = variable("SLURM_MPI_TYPE")) {
+    const base::Status status = set_mpi(*value, options);
+    if (!status) return status.error().with_context("SLURM_MPI_TYPE");
+  }
   if (const auto value = variable("SRUN_CPUS_PER_TASK")) {
     return set_number(options.cpus_per_task, "SRUN_CPUS_PER_TASK", *value, 1);
   }
@@ -314,7 +322,7 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
   if (options.cpus_per_task) options.is_exact = true;
   options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())),
                          words.end());
-  if (options.command.empty() && !options.shows_help) {
+  if (options.command.empty() && !options.shows_help && !options.lists_mpi) {
     return invalid_argument("No command given to execute.");
   }
   return options;
@@ -369,6 +377,7 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   request.overlaps = options.overlaps;
   request.overcommits = options.overcommits;
   request.is_immediate = options.is_immediate;
+  request.has_pmi = options.has_pmi;
   return plan;
 }
 

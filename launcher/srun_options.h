@@ -39,7 +39,9 @@ struct SrunOptions {
   std::string job_name;                                // -J
   std::string exports = "ALL";                         // --export
   std::string job_id;                                  // --jobid
+  bool has_pmi = false;                                // --mpi=pmi2
   bool shows_help = false;
+  bool lists_mpi = false;  // --mpi=list
   std::vector<std::string> command;
 };
 

@@ -68,10 +68,16 @@ std::string per_node_list(const std::vector<std::uint32_t>& values) {
   return list;
 }
 
+std::string pmi_job(const StepRequest& request, std::uint32_t step_id) {
+  return value_or(request.environment, "SLURM_JOB_ID", "0") + "." + std::to_string(step_id);
+}
+
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes) {
   const StepLayout& layout = placement.layout;
-  TaskSet set{.directory = request.directory, .environment = request.environment};
+  TaskSet set{.has_pmi = request.has_pmi,
+              .directory = request.directory,
+              .environment = request.environment};
   std::string ranks;
   for (std::uint32_t rank = 0; rank < layout.places.size(); ++rank) {
     if (layout.places[rank] != place) continue;
@@ -102,6 +108,10 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
   const Distribution distribution = effective_distribution(request);
   const char* const names_of[] = {"block", "block", "cyclic", "plane"};
   put("SLURM_DISTRIBUTION", names_of[static_cast<std::size_t>(distribution)]);
+  if (request.has_pmi) {
+    put("PMI_SIZE", std::to_string(layout.places.size()));
+    put("PMI_JOBID", pmi_job(request, step_id));
+  }
   // The socket of the steps is in the first pod.
   if (layout.nodes[place] != nodes.own) put("KUBEGANG_STEPS", "");
   // Container runtimes set it, so srun would take that of its own pod along.

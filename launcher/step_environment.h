@@ -25,6 +25,9 @@ JobNodes job_nodes(const Environment& environment);
 // "2(x3),1"
 std::string per_node_list(const std::vector<std::uint32_t>& values);
 
+// How a step is named to its tasks by PMI: "1001.0".
+std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
+
 // What the launcher of layout.nodes[place] runs of a step.
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes);

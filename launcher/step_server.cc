@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "launcher/net.h"
+#include "launcher/pmi.h"
 
 namespace launcher {
 namespace {
@@ -69,6 +70,7 @@ struct StepServer::Step {
   StepRequest request{};
   StepPlacement placement{};
   std::unique_ptr<TaskGroup> here{};
+  std::optional<PmiServer> pmi{};
   std::vector<PeerPlace> peers{};  // of its other nodes
   std::vector<bool> has_ended{};   // by rank
   std::uint32_t running = 0;
@@ -162,6 +164,13 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   if (!is_for_tasks) return;
   const bool is_for_all = message.kind == Kind::kSignal || message.rank == kAllTasks;
   if (!is_for_all && message.rank >= step->has_ended.size()) return;
+  send_to_tasks(step, message);
+  balance(step);
+}
+
+// To all nodes of the step, or to that of the one task that is meant.
+void StepServer::send_to_tasks(StepPlace step, const Message& message) {
+  const bool is_for_all = message.kind == Kind::kSignal || message.rank == kAllTasks;
   const StepLayout& layout = step->placement.layout;
   const auto concerns = [&](std::uint32_t node) {
     return is_for_all || layout.nodes[layout.places[message.rank]] == node;
@@ -170,7 +179,6 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   for (const PeerPlace peer : step->peers) {
     if (concerns(*peer->node)) peer->channel->send(message);
   }
-  balance(step);
 }
 
 // Only what a launcher may say at this point is heard; anything else ends its connection.
@@ -185,7 +193,8 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     idle_[node] = peer;
     return start_waiting();
   }
-  const bool is_of_task = message.kind == Kind::kOutput || message.kind == Kind::kExited;
+  const bool is_of_task = message.kind == Kind::kOutput || message.kind == Kind::kExited ||
+                          message.kind == Kind::kPmi;
   if (!peer->step || !is_of_task) return dismiss(peer);
   const StepPlace step = *peer->step;
   const StepLayout& layout = step->placement.layout;
@@ -198,12 +207,25 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
 
 void StepServer::hear_task(StepPlace step, const Message& message) {
   if (step->state != Step::State::kRunning) return;
+  if (message.kind == Kind::kPmi) return hear_pmi(step, message);
   step->srun->send(message);
   if (message.kind == Kind::kOutput) return balance(step);
   step->has_ended[message.rank] = true;
   if (--step->running > 0) return;
   step->srun->send({.kind = Kind::kDone});
   finish(step);
+}
+
+void StepServer::hear_pmi(StepPlace step, const Message& message) {
+  if (!step->pmi) return;
+  std::vector<PmiServer::Reply> replies;
+  // A task that does not speak PMI is cut off.
+  if (!step->pmi->add(message.rank, message.text, replies)) replies.push_back({message.rank, ""});
+  for (PmiServer::Reply& reply : replies) {
+    send_to_tasks(step, {.kind = Kind::kPmi, .rank = reply.rank, .text = std::move(reply.bytes)});
+  }
+  // A task that aborts ends all, as with Slurm.
+  if (step->pmi->abort()) send_to_tasks(step, {.kind = Kind::kSignal, .number = SIGKILL});
 }
 
 // Its srun is gone, so nobody waits for these tasks.
@@ -283,6 +305,7 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
   const StepLayout& layout = step->placement.layout;
   step->running = static_cast<std::uint32_t>(layout.places.size());
   step->has_ended.resize(layout.places.size());
+  if (step->request.has_pmi) step->pmi.emplace(pmi_job(step->request, step->id), layout.places);
   step->srun->send({.kind = Kind::kCreated, .number = step->id, .layout = layout});
   std::optional<TaskSet> here;
   for (std::size_t place = 0; place < layout.nodes.size(); ++place) {

@@ -63,6 +63,8 @@ class StepServer {
   void start_step(StepPlace step, StepPlacement placement);
   bool try_start(StepPlace step);
   void hear_task(StepPlace step, const Message& message);
+  void hear_pmi(StepPlace step, const Message& message);
+  void send_to_tasks(StepPlace step, const Message& message);
   void balance(StepPlace step);
   void finish(StepPlace step);
 

@@ -249,6 +249,55 @@ TEST_F(StepsOfPods, TheTasksEndWithTheirSrun) {
   ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone) && !nodes_[1]->has_tasks(); }));
 }
 
+// A client of PMI-1 in shell: each task puts what it is, and reads what the next one has put.
+constexpr const char* kPmiClient = R"sh(
+ask() { echo "$1" >&3; read -r answer <&3; }
+ask "cmd=init pmi_version=1 pmi_subversion=1"
+ask "cmd=put kvsname=k key=card-$PMI_RANK value=$SLURMD_NODENAME/$PMI_SIZE"
+ask "cmd=barrier_in"
+ask "cmd=get kvsname=k key=card-$(( (PMI_RANK + 1) % PMI_SIZE ))"
+echo "$PMI_JOBID $answer"
+ask "cmd=finalize")sh";
+
+TEST_F(StepsOfPods, TasksMeetByPmi) {
+  begin_node(1);
+  begin_node(2);
+  StepRequest request = shell(kPmiClient, 3, 3);
+  request.has_pmi = true;
+  request.environment = {"SLURM_JOB_ID=1001"};
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const std::string got = "1001.0 cmd=get_result rc=0 msg=success value=";
+  EXPECT_EQ(srun->output(),
+            "0:" + got + "n2/3\n1:" + got + "n3/3\n2:" + got + "n1/3\n");
+}
+
+TEST_F(StepsOfPods, ATaskThatAbortsByPmiEndsTheStep) {
+  begin_node(1);
+  StepRequest request = shell(
+      "echo 'cmd=init pmi_version=1 pmi_subversion=1' >&3; read -r answer <&3; "
+      "[ $PMI_RANK = 0 ] && echo 'cmd=abort exitcode=7' >&3; exec sleep 1000",
+      2, 2);
+  request.has_pmi = true;
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->ends(), (std::map<std::uint32_t, std::uint32_t>{{0, SIGKILL}, {1, SIGKILL}}));
+}
+
+// Without --mpi=pmi2 a task has no such descriptor.
+TEST_F(StepsOfPods, ATaskThatSpeaksSomethingElseIsCutOff) {
+  StepRequest request = shell("echo hello >&3; read -r answer <&3 || echo gone", 1, 1);
+  request.has_pmi = true;
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  EXPECT_EQ(srun->output(), "0:gone\n");
+  request.has_pmi = false;
+  request.programs = {{"sh", "-c", "test -e /proc/self/fd/3 || echo none"}};
+  const auto next = ask(request);
+  ASSERT_TRUE(wait_for([&] { return next->has(Kind::kDone); }));
+  EXPECT_EQ(next->output(), "0:none\n");
+}
+
 TEST_F(StepsOfPods, ManyStepsAtOnceHaveTheirOwnTasks) {
   begin_node(1);
   begin_node(2);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 #include <utility>
 
 #include "launcher/channel.h"
-#include "launcher/process.h"
 
 namespace launcher {
 
@@ -21,6 +21,8 @@ struct TaskGroup::Task {
   pid_t pid = -1;
   int input = -1;
   std::array<int, 2> outputs{-1, -1};
+  int pmi = -1;  // of --mpi=pmi2
+  std::string pending_pmi{};
   std::string pending_input{};
   bool input_ends = false;
   bool input_watched = false;
@@ -38,6 +40,7 @@ TaskGroup::~TaskGroup() {
       if (fd != task.input || task.input_watched) loop_.forget(fd);
       ::close(fd);
     }
+    close_pmi(task);
   }
 }
 
@@ -77,9 +80,12 @@ bool TaskGroup::start_task(std::size_t place) {
                   .speaker = "slurmstepd-" + node_};
   program.environment.push_back("SLURM_PROCID=" + std::to_string(task.rank));
   program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
-  task.pid = launcher::start(program);
+  const bool has_pmi = !set_.has_pmi || open_pmi(task, program);
+  task.pid = has_pmi ? launcher::start(program) : -1;
   const int why = errno;
-  for (const int fd : {pipes[0][0], pipes[1][1], pipes[2][1]}) ::close(fd);
+  for (const int fd : {pipes[0][0], pipes[1][1], pipes[2][1], program.extra}) {
+    if (fd >= 0) ::close(fd);
+  }
   task.input = pipes[0][1];
   task.outputs = {pipes[1][0], pipes[2][0]};
   for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) {
@@ -89,6 +95,7 @@ bool TaskGroup::start_task(std::size_t place) {
     for (const int fd : {task.input, task.outputs[0], task.outputs[1]}) ::close(fd);
     task.input = -1;
     task.outputs = {-1, -1};
+    close_pmi(task);
     errno = why;
     return false;
   }
@@ -122,6 +129,12 @@ void TaskGroup::output(Task& task, int stream) {
 
 void TaskGroup::handle(const Message& message) {
   if (message.kind == Kind::kSignal) return signal(static_cast<int>(message.number));
+  if (message.kind == Kind::kPmi) {
+    for (Task& task : tasks_) {
+      if (task.rank == message.rank) answer_pmi(task, message.text);
+    }
+    return;
+  }
   if (message.kind != Kind::kInput && message.kind != Kind::kInputEnd) return;
   for (Task& task : tasks_) {
     if (message.rank != kAllTasks && message.rank != task.rank) continue;
@@ -164,6 +177,58 @@ void TaskGroup::feed(Task& task) {
   if (!waits && task.input_ends) ::close(std::exchange(task.input, -1));
 }
 
+// A task speaks PMI on its descriptor 3.
+bool TaskGroup::open_pmi(Task& task, Program& program) {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return false;
+  task.pmi = ends[0];
+  ::fcntl(task.pmi, F_SETFL, O_NONBLOCK);
+  program.extra = ends[1];
+  program.environment.push_back("PMI_RANK=" + std::to_string(task.rank));
+  program.environment.push_back("PMI_FD=3");
+  loop_.watch(task.pmi, EPOLLIN, [this, &task](std::uint32_t events) { hear_pmi(task, events); });
+  return true;
+}
+
+void TaskGroup::hear_pmi(Task& task, std::uint32_t events) {
+  if ((events & EPOLLOUT) != 0) flush_pmi(task);
+  if (task.pmi < 0 || (events & ~std::uint32_t{EPOLLOUT}) == 0) return;
+  std::array<char, kChunkBytesMax> bytes{};
+  const ssize_t count = ::read(task.pmi, bytes.data(), bytes.size());
+  if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (count <= 0) return close_pmi(task);
+  calls_.tell({.kind = Kind::kPmi,
+               .rank = task.rank,
+               .text = std::string{bytes.data(), static_cast<std::size_t>(count)}});
+}
+
+void TaskGroup::answer_pmi(Task& task, const std::string& bytes) {
+  if (task.pmi < 0) return;
+  if (bytes.empty()) return close_pmi(task);
+  task.pending_pmi += bytes;
+  flush_pmi(task);
+}
+
+// A task that does not read has asked for nothing, so what waits here is one answer.
+void TaskGroup::flush_pmi(Task& task) {
+  while (!task.pending_pmi.empty()) {
+    const std::string& text = task.pending_pmi;
+    const ssize_t count = ::send(task.pmi, text.data(), text.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EAGAIN) break;
+    if (count < 0) return close_pmi(task);
+    task.pending_pmi.erase(0, static_cast<std::size_t>(count));
+  }
+  loop_.change(task.pmi, EPOLLIN | (task.pending_pmi.empty() ? 0U : EPOLLOUT));
+}
+
+void TaskGroup::close_pmi(Task& task) {
+  if (task.pmi < 0) return;
+  loop_.forget(task.pmi);
+  ::close(std::exchange(task.pmi, -1));
+  task.pending_pmi.clear();
+}
+
 void TaskGroup::read_outputs(bool reads) {
   if (reads == std::exchange(reads_, reads)) return;
   for (const Task& task : tasks_) {
@@ -199,6 +264,7 @@ bool TaskGroup::reaped(pid_t pid, int wait_status) {
     ::close(std::exchange(task.input, -1));
     task.pending_input.clear();
   }
+  close_pmi(task);
   const auto status = static_cast<std::uint32_t>(wait_status);
   calls_.tell({.kind = Kind::kExited, .rank = task.rank, .number = status});
   return true;

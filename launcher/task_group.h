@@ -11,13 +11,14 @@
 
 #include "launcher/loop.h"
 #include "launcher/message.h"
+#include "launcher/process.h"
 
 namespace launcher {
 
 class TaskGroup {
  public:
   struct Calls {
-    std::function<void(const Message&)> tell;  // Output and Exited; of each task one Exited
+    std::function<void(const Message&)> tell;  // Output, Pmi, Exited; of each task one Exited
     std::function<void()> fed{};               // tasks have read input
   };
 
@@ -29,7 +30,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void start();
-  // Input, InputEnd, Signal. Ranks that are not here are not meant.
+  // Input, InputEnd, Signal, Pmi. Ranks that are not here are not meant.
   void handle(const Message& message);
   void signal(int number);
   // Reads what the tasks write, or lets it wait in their pipes.
@@ -44,8 +45,13 @@ class TaskGroup {
   struct Task;
 
   bool start_task(std::size_t place);
+  bool open_pmi(Task& task, Program& program);
   void output(Task& task, int stream);
   void feed(Task& task);
+  void hear_pmi(Task& task, std::uint32_t events);
+  void answer_pmi(Task& task, const std::string& bytes);
+  void flush_pmi(Task& task);
+  void close_pmi(Task& task);
 
   Loop& loop_;
   const std::string node_;
