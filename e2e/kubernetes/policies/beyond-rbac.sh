@@ -142,8 +142,8 @@ good='type: Opaque, immutable: true, data: {key: AAAA}'
 allow "the key of a start" with_token "$operator" create -f <(step_secret "one-bcdfg-steps" "$good")
 deny "a Secret of another name" "have its name, five characters" with_token "$operator" create -f <(step_secret another-bcdfg-steps "$good")
 deny "a Secret of nobody" "have its name, five characters" with_token "$operator" create -f <(owners='' step_secret "one-bcdfh-steps" "$good")
-deny "a token of a service account" "immutable Secrets of type Opaque" \
-  with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: kubernetes.io/service-account-token, immutable: true, data: {key: AAAA}')
+deny "a Secret of another type" "immutable Secrets of type Opaque" \
+  with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: example.org/other, immutable: true, data: {key: AAAA}')
 deny "a Secret that can change" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, data: {key: AAAA}')
 deny "a Secret with more" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, immutable: true, data: {key: AAAA, b: AAAA}')
 deny "a Secret in kube-system" "no Secrets in kube-system" with_token "$operator" create -f <(ns=kube-system step_secret "one-bcdfh-steps" "$good")
