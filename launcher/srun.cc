@@ -265,7 +265,7 @@ class Srun {
   // Slurm ends the job as well; here the operator does, if the pod is lost.
   void lost(std::uint32_t node) {
     say("Node failure on " + node_name(node));
-    if (!is_ending_) end_step();
+    if (!is_ending_ && !options_.survives_nodes) end_step();
   }
 
   NameParts name_parts(std::uint32_t rank) const {

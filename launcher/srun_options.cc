@@ -46,6 +46,7 @@ constexpr std::array kOptions = {
     Option{'Q', "quiet", Takes::kNothing, Effect::kSet},
     Option{'\0', "multi-prog", Takes::kNothing, Effect::kSet},
     Option{'K', "kill-on-bad-exit", Takes::kOptional, Effect::kSet},
+    Option{'k', "no-kill", Takes::kOptional, Effect::kSet},
     Option{'W', "wait", Takes::kValue, Effect::kSet},
     Option{'\0', "open-mode", Takes::kValue, Effect::kSet},
     Option{'o', "output", Takes::kValue, Effect::kSet},
@@ -72,7 +73,6 @@ constexpr std::array kOptions = {
     Option{'\0', "hint", Takes::kValue, Effect::kNone},
     Option{'\0', "threads-per-core", Takes::kValue, Effect::kNone},
     Option{'\0', "propagate", Takes::kOptional, Effect::kNone},
-    Option{'k', "no-kill", Takes::kOptional, Effect::kNone},
     Option{'v', "verbose", Takes::kNothing, Effect::kNone},
     Option{'X', "disable-status", Takes::kNothing, Effect::kNone},
     Option{'\0', "pty", Takes::kOptional, Effect::kMissing},
@@ -187,6 +187,7 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   for (const auto& [flag_name, flag] : flags) {
     if (name == flag_name) *flag = true;
   }
+  if (name == "no-kill") options.survives_nodes = value != "off";
   if (name == "kill-on-bad-exit") options.kills_on_bad_exit = value != "0";
   return {};
 }
@@ -252,6 +253,7 @@ base::Status read_variables(const Variable& variable, SrunOptions& options) {
   options.has_labels = is_set("SLURM_LABELIO");
   options.is_unbuffered = is_set("SLURM_UNBUFFEREDIO");
   options.kills_on_bad_exit = is_set("SLURM_KILL_BAD_EXIT");
+  options.survives_nodes = variable("SLURM_NO_KILL").has_value();
   options.is_exact = variable("SLURM_EXACT").has_value();
   options.overlaps = variable("SLURM_OVERLAP").has_value();
   if (const auto value = variable("SLURM_NTASKS")) {

@@ -31,6 +31,7 @@ struct SrunOptions {
   bool is_unbuffered = false;                          // -u
   bool is_quiet = false;                               // -Q
   bool is_multi_prog = false;                          // --multi-prog
+  bool survives_nodes = false;                         // -k
   bool kills_on_bad_exit = false;                      // -K
   int wait_s = 0;                                      // -W; 0: for ever
   bool appends = false;                                // --open-mode=append

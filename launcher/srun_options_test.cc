@@ -44,6 +44,14 @@ TEST(SrunOptions, AreReadAsGetoptReadsThem) {
   EXPECT_THAT(options.command, ElementsAre("cmd", "-n", "9"));
 }
 
+// SOURCE: srun.1, --no-kill[=off] and SLURM_NO_KILL.
+TEST(SrunOptions, AStepMaySurviveTheLossOfANode) {
+  EXPECT_FALSE(read({"a"}).survives_nodes);
+  EXPECT_TRUE(read({"-k", "a"}).survives_nodes);
+  EXPECT_TRUE(read({"a"}, of({{"SLURM_NO_KILL", "1"}})).survives_nodes);
+  EXPECT_FALSE(read({"--no-kill=off", "a"}, of({{"SLURM_NO_KILL", "1"}})).survives_nodes);
+}
+
 TEST(SrunOptions, DashesEndThem) {
   EXPECT_THAT(read({"-n1", "--", "-x"}).command, ElementsAre("-x"));
 }
