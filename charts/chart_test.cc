@@ -537,7 +537,7 @@ TEST_F(Chart, PoliciesFailClosedAndNameTheUsersOfTheReleasesNamespace) {
     ++policies;
     EXPECT_EQ(object["spec"]["failurePolicy"], "Fail") << id_of(object);
   }
-  EXPECT_EQ(policies, 19);
+  EXPECT_EQ(policies, 20);
 }
 
 // A pod that says it is of a job keeps jobs off its node, or hides its memory from the operator. A
