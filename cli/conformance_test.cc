@@ -246,8 +246,24 @@ sched::Quirks quirks_of(const Names& names) {
   return quirks;
 }
 
+Names all_quirks() {
+  Names names;
+  for (const sched::QuirkEntry& each : sched::kQuirks) names.insert(std::string{each.name});
+  return names;
+}
+
+// Without those that the others make needless.
+Names needed(const RecordingPlay& replay, Names names) {
+  for (const std::string& name : Names{names}) {
+    Names without = names;
+    without.erase(name);
+    if (!replay.first_difference(quirks_of(without))) names = without;
+  }
+  return names;
+}
+
 // The quirks that bring the first difference to the end, one after the other: each time the one
-// that gets furthest, or two if no single one gets further. Empty if that does not lead there.
+// that gets furthest, or two if no single one gets further. If none does, what is needed of all.
 Names explain(const RecordingPlay& replay) {
   Names names;
   auto at = replay.first_difference({});
@@ -272,16 +288,11 @@ Names explain(const RecordingPlay& replay) {
         attempt({std::string{sched::kQuirks[i].name}, std::string{sched::kQuirks[j].name}});
       }
     }
-    if (best == names) return {};
+    if (best == names) return needed(replay, all_quirks());
     names = best;
     at = furthest;
   }
-  for (const std::string& name : Names{names}) {  // what a later one made needless
-    Names without = names;
-    without.erase(name);
-    if (!replay.first_difference(quirks_of(without))) names = without;
-  }
-  return names;
+  return needed(replay, names);
 }
 
 const std::filesystem::path kAttribution = kRecordings / "quirks.txt";
@@ -332,8 +343,7 @@ TEST(Attribution, NoQuirkExplainsTooMuch) {
       {"grace_is_a_notice", "one decision that each recording with a grace time shows"},
       {"preemptor_claims_nothing", "one decision that each job that waits for victims shows"}};
   const std::vector<std::string> recordings = recording_names();
-  Names quirks;
-  for (const auto& each : sched::kQuirks) quirks.insert(std::string{each.name});
+  const Names quirks = all_quirks();
   std::map<std::string, std::size_t> count;
   const auto all = attribution();
   for (const auto& [recording, names] : all) {
