@@ -26,6 +26,18 @@ struct AccountLimits {
   friend bool operator==(const AccountLimits&, const AccountLimits&) = default;
 };
 
+// The user that the pods of a namespace run as, where they get the podDefaults of their partition.
+// Only administrators write accounts, so no user chooses whose files these pods may read.
+struct PodIdentity {
+  std::string user{};  // a name: USER, LOGNAME, SLURM_JOB_USER
+  std::int64_t uid = 0;
+  std::int64_t gid = 0;
+  std::vector<std::int64_t> groups{};  // beside gid
+  std::string home{};                  // HOME
+
+  friend bool operator==(const PodIdentity&, const PodIdentity&) = default;
+};
+
 // A namespace whose jobs may be of the account: Slurm's user in an account.
 struct AccountNamespace {
   std::string name{};
@@ -34,6 +46,7 @@ struct AccountNamespace {
   std::optional<bool> shares_of_account{};  // Fairshare=parent
   std::optional<std::int64_t> priority{};
   std::optional<AccountLimits> limits{};
+  std::optional<PodIdentity> identity{};
 
   friend bool operator==(const AccountNamespace&, const AccountNamespace&) = default;
 };

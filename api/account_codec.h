@@ -15,6 +15,15 @@ void visit(Io& io, Like<AccountLimits> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<PodIdentity> auto& s) {
+  io.field("user", s.user);
+  io.always("uid", s.uid);
+  io.always("gid", s.gid);
+  io.field("groups", s.groups);
+  io.field("home", s.home);
+}
+
+template <typename Io>
 void visit(Io& io, Like<AccountNamespace> auto& s) {
   io.field("name", s.name);
   io.field("default", s.is_default);
@@ -22,6 +31,7 @@ void visit(Io& io, Like<AccountNamespace> auto& s) {
   io.field("sharesOfAccount", s.shares_of_account);
   io.field("priority", s.priority);
   io.field("limits", s.limits);
+  io.field("identity", s.identity);
 }
 
 template <typename Io>

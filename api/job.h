@@ -32,6 +32,13 @@ constexpr auto names_of(std::type_identity<PodPolicy>) {
       {{PodPolicy::kPerNode, "PerNode"}, {PodPolicy::kPerTask, "PerTask"}});
 }
 
+// Whether the pods get the podDefaults of their partition. Absent: those of a batch script do.
+enum class PodDefaultsUse { kUse, kIgnore };
+constexpr auto names_of(std::type_identity<PodDefaultsUse>) {
+  return std::to_array<EnumName<PodDefaultsUse>>(
+      {{PodDefaultsUse::kUse, "Use"}, {PodDefaultsUse::kIgnore, "Ignore"}});
+}
+
 // Whether the pods get names of their own, by a headless Service.
 enum class JobNetwork { kService, kNone };
 constexpr auto names_of(std::type_identity<JobNetwork>) {
@@ -222,9 +229,9 @@ constexpr auto names_of(std::type_identity<SignalTarget>) {
 
 // sbatch --signal: a notice before the time limit.
 struct BatchSignal {
-  std::string name{};                        // SIGUSR1
-  std::optional<base::Duration> before{};    // absent = 60 s
-  std::optional<SignalTarget> target{};      // absent = the steps
+  std::string name{};                      // SIGUSR1
+  std::optional<base::Duration> before{};  // absent = 60 s
+  std::optional<SignalTarget> target{};    // absent = the steps
 
   friend bool operator==(const BatchSignal&, const BatchSignal&) = default;
 };
@@ -264,6 +271,7 @@ struct JobSpec {
   JobControl control{};
   std::optional<PodPolicy> pod_policy{};
   std::optional<JobNetwork> network{};
+  std::optional<PodDefaultsUse> pod_defaults{};
   // How many pods have to succeed in all: when one has, the next takes its place. Absent: the pods
   // of the gang.
   std::optional<std::int32_t> completions{};

@@ -126,6 +126,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("control", s.control);
   io.field("podPolicy", s.pod_policy);
   io.field("network", s.network);
+  io.field("podDefaults", s.pod_defaults);
   io.field("completions", s.completions);
   io.field("completedIndexes", s.completed_indexes);
   io.field("adopted", s.adopted);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/pod_defaults.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
 
@@ -121,6 +122,7 @@ struct PartitionSpec {
   std::optional<AccessList> allow{};
   std::optional<AccessList> deny{};
   std::optional<bool> taint_nodes{};
+  std::optional<PodDefaults> pod_defaults{};
 
   friend bool operator==(const PartitionSpec&, const PartitionSpec&) = default;
 };

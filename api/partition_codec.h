@@ -51,6 +51,17 @@ void visit(Io& io, Like<AccessList> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<PodDefaults> auto& s) {
+  io.field("image", s.image);
+  io.field("imagePullSecrets", s.image_pull_secrets);
+  io.field("volumes", s.volumes);
+  io.field("volumeMounts", s.volume_mounts);
+  io.field("env", s.env);
+  io.field("securityContext", s.security_context);
+  io.field("identity", s.identity);
+}
+
+template <typename Io>
 void visit(Io& io, Like<PartitionSpec> auto& s) {
   io.field("nodes", s.nodes);
   io.field("default", s.is_default);
@@ -71,6 +82,7 @@ void visit(Io& io, Like<PartitionSpec> auto& s) {
   io.field("allow", s.allow);
   io.field("deny", s.deny);
   io.field("taintNodes", s.taint_nodes);
+  io.field("podDefaults", s.pod_defaults);
 }
 
 template <typename Io>

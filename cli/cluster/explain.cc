@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "api/partition.h"
@@ -11,6 +12,7 @@
 #include "cli/cluster/outlook.h"
 #include "cli/cluster/read.h"
 #include "kube/api/event.h"
+#include "kube/api/json_text.h"
 #include "kube/api/time_format.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -138,6 +140,36 @@ std::string state_text(const kube::JobStatus& status, const JobMoment& moment) {
   return state;
 }
 
+// "of partition main: image a; volumes home, software": what the pods get beside
+// what the job says. "" if they get nothing.
+std::string defaults_text(const kube::Job& job, const kube::Partition& partition) {
+  const auto otherwise =
+      job.spec.batch ? kube::PodDefaultsUse::kUse : kube::PodDefaultsUse::kIgnore;
+  const auto& accepted = partition.status.accepted;
+  if (job.spec.pod_defaults.value_or(otherwise) != kube::PodDefaultsUse::kUse || !accepted ||
+      !accepted->pod_defaults) {
+    return "";
+  }
+  const kube::PodDefaults& defaults = *accepted->pod_defaults;
+  std::string text = "of partition " + partition.metadata.name;
+  std::string separator = ": ";
+  const auto say = [&](const std::string& what) { text += std::exchange(separator, "; ") + what; };
+  if (!defaults.image.empty()) say("image " + defaults.image);
+  const std::pair<const char*, const kube::RawJson*> lists[] = {
+      {"pull secrets", &defaults.image_pull_secrets},
+      {"volumes", &defaults.volumes},
+      {"variables", &defaults.env}};
+  for (const auto& [label, list] : lists) {
+    std::string names;
+    for (const nlohmann::json& each : list->json()) {
+      names += (names.empty() ? " " : ", ") + kube::text_at(each, "name");
+    }
+    if (!names.empty()) say(label + names);
+  }
+  if (!defaults.security_context.empty()) say("a security context");
+  return text;
+}
+
 // Conditions and events, for users who look closer. The sentence of the message is not repeated.
 void add_details(Lines& out, const kube::JobStatus& status,
                  const std::vector<kube::Event>& events) {
@@ -205,6 +237,7 @@ Lines explanation(const Facts& facts) {
   add(out, "Message", status.message);
   const bool has_ended = status.state && kube::is_final(*status.state);
   for (const kube::Partition& partition : facts.partitions) {
+    add(out, "Pod defaults", defaults_text(job, partition));
     if (!has_ended) add_unusable(out, job, partition);
   }
   if (status.held) add(out, "Held", status.held->reason + "; kubectl gang release ends that");

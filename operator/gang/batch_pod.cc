@@ -16,6 +16,8 @@ using Json = nlohmann::json;
 
 // Linux takes 131,072 bytes for a variable with its name.
 constexpr std::size_t kPartBytesMax = 98'304;
+// Of a script whose template and partition name no image.
+constexpr const char* kImageOtherwise = "debian:stable-slim";
 constexpr const char* kVolume = "kubegang-launcher";
 constexpr const char* kDirectory = "/kubegang";
 constexpr const char* kSharedMemory = "/dev/shm";
@@ -170,6 +172,7 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
     enlarge_shared_memory(spec, slot.memory);
   }
   Json& container = spec["containers"][0];
+  if (kube::text_at(container, "image").empty()) container["image"] = kImageOtherwise;
   const std::string directory = launcher.directory.empty() ? kDirectory : launcher.directory;
   container["command"] = Json::array({directory + kProgram});
   Json& env = container["env"];

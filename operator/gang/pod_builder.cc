@@ -273,6 +273,9 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   pod["kind"] = "Pod";
   set_metadata(pod, job, slot, options);
   Json& spec = pod["spec"];
+  if (const auto added = apply_pod_defaults(spec, job.spec, options.defaults); !added) {
+    return added.error();
+  }
   if (has_claims(spec)) {
     // Volumes that wait for their first consumer are bound by kube-scheduler alone, so a pod with
     // claims is pinned for it and not bound directly.

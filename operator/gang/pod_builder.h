@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "kube/api/service.h"
 #include "operator/gang/batch_pod.h"
+#include "operator/gang/pod_defaults.h"
 #include "operator/gang/pod_slots.h"
 
 namespace control {
@@ -19,7 +20,8 @@ namespace control {
 struct PodOptions {
   base::Duration kill_wait = std::chrono::seconds{30};  // default termination grace period
   std::optional<base::Duration> time_limit{};           // until the operator ends the job
-  std::string cpuset{};  // CPUs that its node's agent binds it to; "" = none
+  DefaultsInForce defaults{};  // of the partition, and the namespace's identity
+  std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 

@@ -56,6 +56,7 @@ struct GangStart {
   kube::RawJson launch_template;
   std::optional<kube::JobBatch> launch_batch;  // comes and goes with it
   std::optional<base::Duration> time_limit;    // with overTimeLimit; as its pods are told
+  std::optional<DefaultsInForce> defaults;     // as its first pod got them
   // Indexes of slots whose pods' creation (or pinning) is under way, or waits in to_create.
   std::set<int> creating;
   std::optional<PodsToCreate> to_create;

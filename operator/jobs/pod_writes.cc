@@ -168,6 +168,10 @@ Effect PodWrites::take_next(JobRecord& job) {
   const Shared<GangLayout> gang = waiting->gang;
   if (waiting->slots.empty()) waiting.reset();
   const PodSlot& slot = job.start.slots[index];
+  // Those in force at the start count for all its pods.
+  if (!job.start.defaults) {
+    job.start.defaults = parts_.policy.pod_defaults(job.wanted().partition, job.key.ns);
+  }
   if (job.is_adopted()) {
     const kube::AdoptedPod& pod = source->spec.adopted[index];
     return PinPod{{job.key.ns, pod.name}, pod.uid, source, slot, cpuset_for(slot)};
@@ -176,6 +180,7 @@ Effect PodWrites::take_next(JobRecord& job) {
                    gang,
                    {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
                     .time_limit = job.start.time_limit,
+                    .defaults = *job.start.defaults,
                     .cpuset = cpuset_for(slot)},
                    slot};
 }

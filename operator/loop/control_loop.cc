@@ -229,7 +229,11 @@ void ControlLoop::write_due_informing() {
   // All of these draw on one budget, in this order.
   writer_.submit_all(statuses_.due_informing_policies(now_));
   const auto find_job = [this](const std::string& uid) { return jobs_.peek(uid); };
-  writer_.submit_all(trials_.due(budget_, find_job, policy_.configuration()));
+  auto trials = trials_.due(budget_, find_job, policy_.configuration());
+  for (TryPod& trial : trials) {
+    trial.options.defaults = policy_.pod_defaults(trial.partition, trial.job.ns);
+  }
+  writer_.submit_all(std::move(trials));
   const auto pods_of = [this](const std::string& uid) -> const SuspensionNotes::Pods* {
     const JobRecord* job = jobs_.peek(uid);
     return job == nullptr ? nullptr : &job->pods;

@@ -164,4 +164,25 @@ bool PolicyBook::taints_nodes(const std::string& partition) const {
   return accepted && accepted->taint_nodes.value_or(false);
 }
 
+// Accounts that disagree about an identity are not in force together (config_acceptance.cc).
+DefaultsInForce PolicyBook::pod_defaults(const std::string& partition,
+                                         const std::string& ns) const {
+  DefaultsInForce in_force{.partition = partition};
+  const auto found = entries<kube::Partition>().find(partition);
+  if (found != entries<kube::Partition>().end() && found->second.status.wanted().accepted) {
+    in_force.defaults = found->second.status.wanted().accepted->pod_defaults;
+  }
+  for (const auto& [name, entry] : entries<kube::Account>()) {
+    const auto& accepted = entry.status.wanted().accepted;
+    if (!accepted) continue;
+    for (const kube::AccountNamespace& each : accepted->namespaces) {
+      if (each.name != ns || !each.identity) continue;
+      in_force.identity = each.identity;
+      if (in_force.identity->user.empty()) in_force.identity->user = ns;
+      return in_force;
+    }
+  }
+  return in_force;
+}
+
 }  // namespace control

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/log_fields.h"
+#include "operator/gang/pod_defaults.h"
 #include "operator/loop/inbox.h"
 #include "operator/loop/kinds.h"
 #include "operator/policy/policy_kind.h"
@@ -71,6 +72,8 @@ class PolicyBook {
   const OperatorParameters& parameters() const { return parameters_; }
   // Of the partition as accepted.
   bool taints_nodes(const std::string& partition) const;
+  // For pods of the namespace that start in the partition, as accepted.
+  DefaultsInForce pod_defaults(const std::string& partition, const std::string& ns) const;
 
   template <typename T>
   PolicyEntries<T>& entries() {

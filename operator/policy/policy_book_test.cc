@@ -240,6 +240,22 @@ TEST_F(PolicyBookTest, TheModeInForceIsShownWhereItIsInherited) {
   EXPECT_EQ(mode("inherits"), kube::PreemptMode::kRequeue);
 }
 
+TEST_F(PolicyBookTest, PodDefaultsAreThoseOfAcceptedSpecs) {
+  kube::PartitionSpec spec = on("n1");
+  spec.pod_defaults = kube::PodDefaults{.image = "site:1"};
+  see<kube::Partition>("batch", spec);
+  kube::AccountSpec account;
+  account.namespaces = {{.name = "team-a", .identity = kube::PodIdentity{.uid = 1000, .gid = 100}}};
+  see<kube::Account>("physics", account);
+  EXPECT_FALSE(book_.pod_defaults("batch", "team-a").defaults) << "not accepted yet";
+  (void)decide();
+  const DefaultsInForce found = book_.pod_defaults("batch", "team-a");
+  EXPECT_EQ(found.defaults->image, "site:1");
+  EXPECT_EQ(found.identity->uid, 1000);
+  EXPECT_EQ(found.identity->user, "team-a") << "an identity without a name";
+  EXPECT_FALSE(book_.pod_defaults("batch", "team-b").identity);
+}
+
 // A taint acts on pods of others, so it follows only from a spec that is in force.
 TEST_F(PolicyBookTest, TaintsFollowTheAcceptedSpec) {
   kube::PartitionSpec spec = on("n1");

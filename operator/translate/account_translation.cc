@@ -29,6 +29,21 @@ void check_shares(const std::string& field, const std::optional<std::int32_t>& c
   problems.add(field + "shares: excludes " + other + "; remove one of the two");
 }
 
+// Root's numbers would make every file of the volumes theirs.
+void check_identity(const std::string& field, const std::optional<kube::PodIdentity>& identity,
+                    SpecProblems& problems) {
+  constexpr std::int64_t kNumberMax = 2'147'483'647;
+  if (!identity) return;
+  problems.range(field + "uid", std::optional{identity->uid}, 1, kNumberMax);
+  problems.range(field + "gid", std::optional{identity->gid}, 1, kNumberMax);
+  for (const std::int64_t group : identity->groups) {
+    problems.range(field + "groups", std::optional{group}, 1, kNumberMax);
+  }
+  if (!identity->home.empty() && !identity->home.starts_with('/')) {
+    problems.add(field + "home: \"" + identity->home + "\" must begin with /");
+  }
+}
+
 // An object of this name is allowed, for limits that hold for the whole cluster.
 void check_root(const kube::AccountSpec& spec, SpecProblems& problems) {
   if (spec.parent || spec.shares || spec.shares_of_parent || spec.priority) {
@@ -67,6 +82,7 @@ std::vector<std::string> check_account(const kube::Account& account) {
     check_shares(field, each.shares, each.shares_of_account, "sharesOfAccount", problems);
     problems.range(field + "priority", each.priority, 0, kAssociationPriorityMax);
     check_limits(field + "limits", each.limits, problems);
+    check_identity(field + "identity.", each.identity, problems);
   }
   return problems.take();
 }

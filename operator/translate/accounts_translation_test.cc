@@ -185,6 +185,38 @@ TEST(AccountTranslation, TheOlderOfTwoDefaultAccountsOfANamespaceWins) {
               ElementsAre(HasSubstr("account \"b\" is the default of namespace \"team-a\"")));
 }
 
+// Two accounts may list a namespace; whose files its pods may read must not depend on which of them
+// a job names.
+TEST(AccountTranslation, TheOlderOfTwoIdentitiesOfANamespaceWins) {
+  const auto with_uid = [](int uid) {
+    return account_spec(
+        {{"namespaces", {{{"name", "team-a"}, {"identity", {{"uid", uid}, {"gid", 100}}}}}}});
+  };
+  const auto first = with_uid(1000);
+  const auto equal = with_uid(1000);
+  const auto other = with_uid(1001);
+  AcceptanceInput input;
+  input.accounts = {{.name = "b", .created = base::Instant{seconds{1}}, .newest = &first},
+                    {.name = "a", .created = base::Instant{seconds{2}}, .newest = &other},
+                    {.name = "c", .created = base::Instant{seconds{3}}, .newest = &equal}};
+  const Acceptance out = accept(input);
+  EXPECT_TRUE(out.accounts[0].newest_in_force);
+  EXPECT_FALSE(out.accounts[1].any_in_force);
+  EXPECT_TRUE(out.accounts[2].newest_in_force);
+  EXPECT_THAT(out.accounts[1].problems,
+              ElementsAre(HasSubstr("account \"b\" has another identity of namespace")));
+}
+
+TEST(AccountTranslation, AnIdentityIsNeverRoot) {
+  const auto account = object_of<kube::Account>(
+      "a",
+      {{"namespaces",
+        {{{"name", "team-a"}, {"identity", {{"uid", 0}, {"gid", 100}, {"home", "home/ann"}}}}}}});
+  EXPECT_THAT(check_account(account),
+              ElementsAre(HasSubstr("identity.uid: 0 is out of range"),
+                          HasSubstr("identity.home: \"home/ann\" must begin with /")));
+}
+
 // Each number is another one, and no value is the default's, so a field that is left out or mixed
 // up with its neighbor is seen. The flags NoNormal... are the scheduler's normal_... turned round.
 TEST(PriorityTranslation, BasicIsTheDefaultAndEveryFieldReachesTheScheduler) {

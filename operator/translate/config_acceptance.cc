@@ -112,7 +112,9 @@ class Acceptor {
     for (;;) {
       // First what needs no translation. Each `continue` has given up a spec, so it begins with the
       // others as they are now.
-      if (refuse_second_default() || refuse_second_default_account()) continue;
+      if (refuse_second_default() || refuse_second_default_account() || refuse_second_identity()) {
+        continue;
+      }
       build();
       const auto issues = sched::check(out_.configuration);
       const auto error = std::find_if(issues.begin(), issues.end(), [](const auto& issue) {
@@ -229,6 +231,38 @@ class Acceptor {
                trial.retreat("spec.namespaces: account \"" + default_of[name]->name +
                              "\" is the default of namespace \"" + name +
                              "\" already and older; set default to false in one of the two");
+      });
+    });
+  }
+
+  // Two identities of one namespace: the older account wins, ties by name.
+  bool refuse_second_identity() {
+    struct Told {
+      const SpecCandidate<kube::AccountSpec>* account = nullptr;
+      const kube::PodIdentity* identity = nullptr;
+    };
+    std::map<std::string, Told> identity_of;
+    for (const auto& trial : accounts_) {
+      const auto* spec = trial.spec();
+      if (spec == nullptr) continue;
+      const auto* other = trial.candidate;
+      for (const kube::AccountNamespace& each : spec->namespaces) {
+        if (!each.identity) continue;
+        Told& told = identity_of[each.name];
+        if (told.account == nullptr || std::tie(other->created, other->name) <
+                                           std::tie(told.account->created, told.account->name)) {
+          told = {other, &*each.identity};
+        }
+      }
+    }
+    return std::any_of(accounts_.begin(), accounts_.end(), [&](auto& trial) {
+      const auto* spec = trial.spec();
+      if (spec == nullptr) return false;
+      return std::ranges::any_of(spec->namespaces, [&](const kube::AccountNamespace& each) {
+        if (!each.identity || *each.identity == *identity_of[each.name].identity) return false;
+        return trial.retreat("spec.namespaces: account \"" + identity_of[each.name].account->name +
+                             "\" has another identity of namespace \"" + each.name +
+                             "\" and is older; make them equal, or remove one");
       });
     });
   }

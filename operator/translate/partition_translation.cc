@@ -5,6 +5,7 @@
 
 #include "base/natural_order.h"
 #include "kube/api/time_format.h"
+#include "operator/gang/pod_defaults.h"
 #include "operator/translate/policy_values.h"
 #include "operator/translate/spec_problems.h"
 #include "slurm/hostlist.h"
@@ -89,6 +90,27 @@ std::vector<std::string> nodes_of(const kube::PartitionNodes& nodes,
   return names;
 }
 
+// An empty list could mean all of them or none of them.
+void check_access(const kube::PartitionSpec& spec, SpecProblems& problems) {
+  for (const auto& [access, name] :
+       {std::pair{&spec.allow, "spec.allow"}, std::pair{&spec.deny, "spec.deny"}}) {
+    if (!*access) continue;
+    for (const auto& [list, field] :
+         {std::pair{&(*access)->namespaces, ".namespaces"}, std::pair{&(*access)->qos, ".qos"}}) {
+      if (*list && (*list)->empty()) {
+        problems.add(std::string{name} + field + ": is empty; name at least one, or remove it");
+      }
+    }
+  }
+}
+
+void check_pod_defaults(const kube::PartitionSpec& spec, SpecProblems& problems) {
+  if (!spec.pod_defaults) return;
+  for (std::string& sentence : pod_defaults_problems(*spec.pod_defaults)) {
+    problems.add(std::move(sentence));
+  }
+}
+
 }  // namespace
 
 // Checks what the object says by itself, like check_config().
@@ -155,17 +177,8 @@ std::vector<std::string> check_partition(const kube::Partition& partition) {
                    "; lower defaultTime");
     }
   }
-  // An empty list could mean all of them or none of them.
-  for (const auto& [access, name] :
-       {std::pair{&spec.allow, "spec.allow"}, std::pair{&spec.deny, "spec.deny"}}) {
-    if (!*access) continue;
-    for (const auto& [list, field] :
-         {std::pair{&(*access)->namespaces, ".namespaces"}, std::pair{&(*access)->qos, ".qos"}}) {
-      if (*list && (*list)->empty()) {
-        problems.add(std::string{name} + field + ": is empty; name at least one, or remove it");
-      }
-    }
-  }
+  check_pod_defaults(spec, problems);
+  check_access(spec, problems);
   return problems.take();
 }
 
