@@ -18,10 +18,14 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, count>&
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Returns the launcher of that name; empty if it is none.
-std::string_view launcher_named(std::string_view name) {
-  const auto* found = std::find(kLaunchers.begin(), kLaunchers.end(), name);
-  return found == kLaunchers.end() ? std::string_view{} : *found;
+constexpr std::array<std::string_view, 3> kClients = {"sbatch", "squeue", "scancel"};
+
+// Returns the one of that name; empty if it is none.
+template <std::size_t count>
+std::string_view program_of(std::string_view name,
+                            const std::array<std::string_view, count>& programs) {
+  const auto* found = std::find(programs.begin(), programs.end(), name);
+  return found == programs.end() ? std::string_view{} : *found;
 }
 
 // Returns true if the shell takes the next word for a command: after an operator, a keyword, a word
@@ -41,15 +45,17 @@ bool precedes_command(std::string_view word) {
              std::string_view::npos;
 }
 
-// Returns the launcher that a line of a shell script calls; empty if none. It knows words and not
-// the shell's grammar, and may err in two ways: it must not miss the usual ways to call srun, since
-// the job would fail in its first second, and must not refuse a script that only mentions it. For
-// each word:
+// Returns the one of the programs that a line of a shell script calls; empty if none. It knows
+// words and not the shell's grammar, and may err in two ways: it must not miss the usual ways to
+// call srun, since the job would fail in its first second, and must not refuse a script that only
+// mentions it. For each word:
 // 1. a word that begins with # begins a comment: the rest of the line is text
 // 2. what follows the last ( or ` of the word is a command of its own
 // 3. the name ends before an operator, and its folder does not count
-// 4. the name is a launcher in a place where a command stands
-std::string_view launcher_in_line(std::string_view line) {
+// 4. the name is a program's in a place where a command stands
+template <std::size_t count>
+std::string_view program_in_line(std::string_view line,
+                                 const std::array<std::string_view, count>& programs) {
   bool command_follows = true;
   while (!line.empty()) {
     const std::size_t begin = line.find_first_not_of(" \t\r");
@@ -67,7 +73,7 @@ std::string_view launcher_in_line(std::string_view line) {
       command_follows = true;
     }
     name = base_name(name.substr(0, name.find_first_of(";&|)`")));
-    const std::string_view launcher = launcher_named(name);
+    const std::string_view launcher = program_of(name, programs);
     if (command_follows && !launcher.empty()) return launcher;
     command_follows = precedes_command(word);
   }
@@ -90,14 +96,28 @@ bool is_shell(std::string_view program_name) {
   return program_name == "sh" || (program_name.size() > 2 && program_name.ends_with("sh"));
 }
 
-std::optional<LauncherCall> launcher_in_script(std::string_view script) {
+namespace {
+
+template <std::size_t count>
+std::optional<LauncherCall> program_in_script(std::string_view script,
+                                              const std::array<std::string_view, count>& programs) {
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
-    const std::string_view launcher = launcher_in_line(script.substr(0, end));
+    const std::string_view launcher = program_in_line(script.substr(0, end), programs);
     if (!launcher.empty()) return LauncherCall{launcher, number};
     script.remove_prefix(end == std::string_view::npos ? script.size() : end + 1);
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LauncherCall> launcher_in_script(std::string_view script) {
+  return program_in_script(script, kLaunchers);
+}
+
+std::optional<LauncherCall> client_in_script(std::string_view script) {
+  return program_in_script(script, kClients);
 }
 
 // 1. The program stands first, or behind env and its options and assignments.
@@ -111,7 +131,7 @@ std::optional<LauncherCall> launcher_in_command(std::span<const std::string> wor
     });
   }
   if (at == words.end()) return std::nullopt;
-  const std::string_view launcher = launcher_named(base_name(*at));
+  const std::string_view launcher = program_of(base_name(*at), kLaunchers);
   if (!launcher.empty()) return LauncherCall{.launcher = launcher};
   const bool is_option = at->starts_with('-');
   if (!is_option && !is_shell(program_name(*at))) return std::nullopt;

@@ -18,12 +18,16 @@ std::string_view program_name(std::string_view path);
 bool is_shell(std::string_view program_name);
 
 struct LauncherCall {
-  std::string_view launcher{};  // one of the four, for as long as the program lives
+  std::string_view launcher{};  // the program's name, for as long as the program lives
   std::size_t line = 0;         // of the script, from 1; 0 = the words themselves are the call
 };
 // Returns the first call in the text of a shell script. A word in a comment, or as an argument of
 // another program, is none.
 std::optional<LauncherCall> launcher_in_script(std::string_view script);
+
+// Returns the first call of sbatch, squeue or scancel in the text of a shell script: programs that
+// ask the API server.
+std::optional<LauncherCall> client_in_script(std::string_view script);
 
 // Returns the launcher that these words call, which are a container's command and arguments:
 // itself, behind env, or in the text that a shell gets with -c. Nothing else is looked at: other

@@ -8,6 +8,15 @@ namespace slurm {
 namespace {
 
 // Scripts: BatchScript.FindsLaunchersWhereTheyAreCommands has more lines.
+TEST(Launchers, FindsProgramsThatAskTheApiServer) {
+  const auto call = client_in_script("#!/bin/sh\n# sbatch\nid=$(sbatch --parsable x.sh)\n");
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->launcher, "sbatch");
+  EXPECT_EQ(call->line, 3U);
+  EXPECT_TRUE(client_in_script("while squeue -j 1; do :; done"));
+  EXPECT_FALSE(client_in_script("echo scancel"));
+}
+
 TEST(Launchers, AWordThatIsNoCallIsNone) {
   EXPECT_EQ(launcher_in_script("# once: mpirun ./old\necho \"no srun here\"\nsleep 5\n"),
             std::nullopt);

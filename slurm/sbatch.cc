@@ -293,10 +293,22 @@ struct SbatchOptionActions {
 
   // [{R|B}:]SIGNAL[@SECONDS]. SOURCE: Slurm's get_signal_opts(); the numbers are Linux's.
   static base::Status signal(Self self, Text name, Text value, bool) {
-    constexpr std::array<std::pair<Text, int>, 16> kSignals = {
-        {{"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ABRT", 6},  {"KILL", 9},  {"USR1", 10},
-         {"USR2", 12}, {"ALRM", 14}, {"TERM", 15}, {"CONT", 18}, {"STOP", 19}, {"TSTP", 20},
-         {"TTIN", 21}, {"TTOU", 22}, {"URG", 23},  {"XCPU", 24}}};
+    constexpr std::array<std::pair<Text, int>, 16> kSignals = {{{"HUP", 1},
+                                                                {"INT", 2},
+                                                                {"QUIT", 3},
+                                                                {"ABRT", 6},
+                                                                {"KILL", 9},
+                                                                {"USR1", 10},
+                                                                {"USR2", 12},
+                                                                {"ALRM", 14},
+                                                                {"TERM", 15},
+                                                                {"CONT", 18},
+                                                                {"STOP", 19},
+                                                                {"TSTP", 20},
+                                                                {"TTIN", 21},
+                                                                {"TTOU", 22},
+                                                                {"URG", 23},
+                                                                {"XCPU", 24}}};
     constexpr std::int64_t kSecondsMax = 65'535;
     const auto wrong = [&](Text advice) {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) + ": " +
@@ -314,8 +326,7 @@ struct SbatchOptionActions {
       left.remove_prefix(colon + 1);
     }
     if (const std::size_t at = left.find('@'); at != Text::npos) {
-      const auto seconds =
-          parse_integer(name, left.substr(at + 1), {.min = 0, .max = kSecondsMax});
+      const auto seconds = parse_integer(name, left.substr(at + 1), {.min = 0, .max = kSecondsMax});
       if (!seconds) return seconds.error();
       notice.before = std::chrono::seconds{*seconds};
       left = left.substr(0, at);
@@ -492,6 +503,8 @@ constexpr std::array kOptions = {
     Option{"prefer", 0, Takes::kValue, A::refused},
     Option{"reboot", 0, Takes::kNothing, A::refused},
     Option{"reservation", 0, Takes::kValue, A::refused},
+    Option{"container-image", 0, Takes::kValue, A::text_of<&BatchOptions::container_image>},
+    Option{"container-mounts", 0, Takes::kValue, A::text_of<&BatchOptions::container_mounts>},
     Option{"signal", 0, Takes::kValue, A::signal},
     Option{"spread-job", 0, Takes::kNothing, A::refused},
     Option{"switches", 0, Takes::kValue, A::refused},

@@ -34,12 +34,14 @@ struct BatchOptions {
   std::optional<std::string> output;             // --output, --error, --input: files, with patterns
   std::optional<std::string> error;
   std::optional<std::string> input;
-  std::optional<bool> appends;         // --open-mode=append
-  std::optional<std::string> exports;  // --export
-  std::string comment;                 // --comment
-  std::optional<NoticeSignal> signal;  // --signal
-  bool is_parsable = false;            // --parsable
-  std::vector<std::string> warnings;   // options without effect here, one sentence each
+  std::optional<bool> appends;                 // --open-mode=append
+  std::optional<std::string> exports;          // --export
+  std::string comment;                         // --comment
+  std::optional<NoticeSignal> signal;          // --signal
+  std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
+  std::optional<std::string> container_mounts;
+  bool is_parsable = false;           // --parsable
+  std::vector<std::string> warnings;  // options without effect here, one sentence each
 };
 
 struct SbatchOption;  // sbatch.cc

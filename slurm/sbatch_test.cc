@@ -170,9 +170,9 @@ TEST(Sbatch, ReadsASignal) {
   EXPECT_EQ(signal_of("--signal=USR1"), usr1);
   EXPECT_EQ(signal_of("--signal=sigusr1"), usr1);
   EXPECT_EQ(signal_of("--signal=10"), usr1);
-  EXPECT_EQ(signal_of("--signal B:TERM@120"),
-            (NoticeSignal{
-                .name = "SIGTERM", .before = std::chrono::seconds{120}, .to_script = true}));
+  EXPECT_EQ(
+      signal_of("--signal B:TERM@120"),
+      (NoticeSignal{.name = "SIGTERM", .before = std::chrono::seconds{120}, .to_script = true}));
   EXPECT_EQ(signal_of("-N1"), std::nullopt);
 }
 

@@ -16,6 +16,7 @@
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
+#include "slurm/launchers.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -23,12 +24,12 @@ namespace {
 
 // How a command line of sbatch becomes a Job.
 //
-// 1. read_submit_arguments() takes the options apart: ours (--image, --dry-run, -W …), kubectl's,
+// 1. read_submit_arguments() takes the options apart: ours (--volume, --dry-run, -W …), kubectl's,
 //    sbatch's. A mistake here is a wrong command line (exit code 2).
 // 2. read_submit() reads the script, then sbatch's options once more after it: options of the
 //    command line beat #SBATCH lines by being read last. A mistake here is one of the script (exit
 //    code 1).
-// 3. job_object() makes the object: spec from the options, a pod template with one container.
+// 3. job_object() makes the object: spec from the options, a pod template (pod_options.h).
 // 4. run_submit() sends it, waits for the operator's answer, and prints it.
 //
 // sbatch's options are read by slurm/sbatch.h, which knows nothing of Kubernetes.
@@ -63,20 +64,6 @@ std::string base_name(const std::string& path) {
   return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
 }
 
-// Returns the value of a long option, "--image=X" or "--image X", and moves `i` to the last word
-// that it took; nullopt if arguments[i] is another option. kInvalidArgument: the value is missing.
-base::Result<std::optional<std::string>> long_value(std::span<const std::string> arguments,
-                                                    std::size_t& i, const std::string& name) {
-  const std::string& word = arguments[i];
-  const bool joined = word.substr(0, name.size() + 1) == name + "=";
-  if (!joined && word != name) return std::optional<std::string>{};
-  std::string value;
-  if (joined) value = word.substr(name.size() + 1);
-  if (!joined && i + 1 < arguments.size()) value = arguments[++i];
-  if (value.empty()) return base::invalid_argument(name + ": a value is missing");
-  return std::optional<std::string>{value};
-}
-
 // Returns true, and sets the output, if the text is one of kubectl's formats.
 bool read_format(const std::string& text, SubmitOutput& output) {
   if (text == "yaml") output = SubmitOutput::kYaml;
@@ -85,15 +72,14 @@ bool read_format(const std::string& text, SubmitOutput& output) {
   return text == "yaml" || text == "json" || text == "name";
 }
 
-// Reads --image and kubectl's options at arguments[i], in their long forms only, since sbatch has
+// Reads kubectl's options at arguments[i], in their long forms only, since sbatch has
 // its own short ones; false if the word is none of them.
 base::Result<bool> read_connection(std::span<const std::string> arguments, std::size_t& i,
                                    SubmitArguments& own) {
   kube::ConfigOverrides& overrides = own.connect.overrides;
   std::string group;
   std::string timeout;
-  const std::pair<const char*, std::string*> options[] = {{"--image", &own.image},
-                                                          {"--namespace", &own.connect.ns},
+  const std::pair<const char*, std::string*> options[] = {{"--namespace", &own.connect.ns},
                                                           {"--kubeconfig", &own.connect.kubeconfig},
                                                           {"--context", &overrides.context},
                                                           {"--cluster", &overrides.cluster},
@@ -152,6 +138,8 @@ base::Result<bool> read_own(std::span<const std::string> arguments, std::size_t&
   if (word.substr(0, 10) == "--dry-run=") {
     return base::invalid_argument(word + ": must be client or server");
   }
+  const base::Result<bool> of_pod = read_pod_option(arguments, i, own.pod);
+  if (!of_pod || *of_pod) return of_pod;
   const auto ttl = long_value(arguments, i, "--ttl-after-finished");
   if (!ttl) return ttl.error();
   if (*ttl) {
@@ -318,6 +306,17 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   request.batch->environment = std::move(variables).value();
   options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
   return {};
+}
+
+// A script that submits jobs itself needs a token, which it does not get by itself.
+void warn_of_clients(const PodOptions& pod, SubmitRequest& request) {
+  if (!request.batch || !pod.service_account.empty() || !pod.template_file.empty()) return;
+  const auto call = slurm::client_in_script(request.batch->script);
+  if (!call) return;
+  request.options.warnings.push_back(
+      "line " + std::to_string(call->line) + ": calls " + std::string{call->launcher} +
+      ", which asks the API server, and the job's pods get no token; --service-account names an "
+      "account that may");
 }
 
 // A command has no files of its own, and no launcher.
@@ -505,7 +504,6 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
 // 4. the name: --job-name, else that of the script or program
 base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm::Now now) {
   SubmitRequest request;
-  request.image = arguments.image;
   request.ttl_after_finished = arguments.ttl_after_finished;
   slurm::SbatchReader reader{now};
   if (arguments.is_script) {
@@ -531,6 +529,10 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
     request.name = "wrap";
   }
   if (!request.options.request.name.empty()) request.name = request.options.request.name;
+  const auto pod_template =
+      pod_template_of(arguments.pod, request.options, request.batch ? "" : kImageDefault);
+  if (!pod_template) return pod_template.error();
+  request.pod_template = kube::RawJson{*pod_template};
   if (!request.batch) {
     warn_of_files(request.options);
     const base::Status launchers =
@@ -539,10 +541,11 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   } else if (const base::Status taken = take_variables(arguments, request); !taken) {
     return taken.error();
   }
+  warn_of_clients(arguments.pod, request);
   return request;
 }
 
-// The pod template has one container, which runs on each of the job's nodes. It asks for no
+// The first container of the pod template runs on each of the job's nodes. It asks for no
 // resources: the operator puts in the CPUs and the memory of the allocation once it is known.
 // Everything that can be checked without a cluster is checked here, so that --dry-run=client finds
 // it.
@@ -557,7 +560,8 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
   job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
-  nlohmann::json container = {{"name", "main"}, {"image", request.image}};
+  nlohmann::json pod_template = request.pod_template.json();
+  nlohmann::json& container = pod_template["spec"]["containers"][0];
   if (request.batch) {
     job.spec.batch = batch_of(request);
   } else {
@@ -566,10 +570,7 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
       container["workingDir"] = *request.options.working_directory;
     }
   }
-  // A batch program has no business with the API server: its pods get no token. So users
-  // who may not create pods may submit it (the chart's admission policies).
-  job.spec.pod_template = kube::RawJson{nlohmann::json{
-      {"spec", {{"automountServiceAccountToken", false}, {"containers", {container}}}}}};
+  job.spec.pod_template = kube::RawJson{pod_template};
   return job;
 }
 
@@ -646,7 +647,13 @@ Options are sbatch's:
   --signal [B:]SIGNAL[@SECONDS]   before the time limit
 
 and these:
-  --image IMAGE                container image (default debian:stable-slim)
+  --image IMAGE                container image (default: the partition's, else
+                               debian:stable-slim); also --container-image
+  --volume CLAIM:PATH[:ro]     mount a claim, or with /FOLDER:PATH a folder of
+                               the nodes; also --container-mounts
+  --env NAME=VALUE             variable of the containers
+  --service-account NAME       give the pods its token (default: no token)
+  --template FILE              pod template to begin with, in YAML
   --dry-run[=client|server]    send nothing, or only let the server check it
   -o yaml|json|name            print the object in this format
   --parsable                   print the job's number alone

@@ -7,12 +7,15 @@
 #include <vector>
 
 #include "api/job.h"
+#include "cli/cluster/pod_options.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
 #include "slurm/sbatch.h"
 
 namespace cli {
 
+// Of a command; a batch script without an image gets its partition's, or the operator's, which is
+// the same.
 inline constexpr const char* kImageDefault = "debian:stable-slim";
 
 enum class SubmitOutput { kSentence, kName, kNumber, kYaml, kJson };
@@ -24,7 +27,7 @@ struct SubmitArguments {
   std::vector<std::string> command;  // behind `--`; else the script and its arguments
   bool is_script = false;
   bool takes_variables = false;  // of this process, unless --export says otherwise (sbatch)
-  std::string image = kImageDefault;
+  PodOptions pod;
   DryRun dry_run = DryRun::kNone;
   bool wait = false;  // for the job's end, and exit as it did
   std::optional<base::Duration> ttl_after_finished{};
@@ -42,8 +45,8 @@ struct SubmitRequest {
   slurm::BatchOptions options;
   std::vector<std::string> command;  // of the pods' one container; else there is a script
   std::optional<kube::JobBatch> batch{};
-  std::string name;  // the object's name begins with it
-  std::string image = kImageDefault;
+  std::string name;              // the object's name begins with it
+  kube::RawJson pod_template{};  // without the command
   std::optional<base::Duration> ttl_after_finished{};
 };
 

@@ -16,6 +16,7 @@ namespace {
 
 using std::chrono::minutes;
 using testing::HasSubstr;
+using testing::Not;
 using Words = std::vector<std::string>;
 
 // Goal: a command line of sbatch becomes the Job that means the same. Method: `submit` runs against
@@ -70,6 +71,73 @@ TEST_F(Submit, CommandBecomesAJob) {
   const nlohmann::json container = job.spec.pod_template.json()["spec"]["containers"][0];
   EXPECT_EQ(container["image"], "busybox:1");
   EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
+}
+
+// A claim, a folder of the nodes, a variable, and an image: by submit's own options, or as pyxis
+// has them in a script.
+TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {
+  const std::string path =
+      script("p.sh",
+             "#!/bin/sh\n#SBATCH --container-image=docker://nvcr.io#nvidia/pytorch:24.01\n"
+             "#SBATCH --container-mounts=/data:/data:ro,/scratch\n");
+  ASSERT_EQ(
+      run({"submit", "--volume", "home:/home/ann", "--env=A=$(B)", "--service-account=me", path})
+          .code,
+      kExitOk);
+  const nlohmann::json spec = only_job().spec.pod_template.json()["spec"];
+  const nlohmann::json& container = spec["containers"][0];
+  EXPECT_EQ(container["image"], "nvcr.io/nvidia/pytorch:24.01");
+  EXPECT_EQ(container["env"][0]["value"], "$$(B)");
+  EXPECT_EQ(spec["volumes"][0]["persistentVolumeClaim"]["claimName"], "home");
+  EXPECT_EQ(spec["volumes"][1]["hostPath"]["path"], "/data");
+  EXPECT_EQ(container["volumeMounts"][1]["readOnly"], true);
+  EXPECT_EQ(container["volumeMounts"][2]["mountPath"], "/scratch");
+  EXPECT_EQ(spec["serviceAccountName"], "me");
+  EXPECT_EQ(spec["automountServiceAccountToken"], true);
+}
+
+// Its image is the partition's, or the operator's own.
+TEST_F(Submit, AScriptWithoutOptionsHasNoImageAndNoToken) {
+  ASSERT_EQ(run({"submit", "--wrap", "true"}).code, kExitOk);
+  const nlohmann::json spec = only_job().spec.pod_template.json()["spec"];
+  EXPECT_FALSE(spec["containers"][0].contains("image"));
+  EXPECT_EQ(spec["automountServiceAccountToken"], false);
+}
+
+TEST_F(Submit, ATemplateIsTheBeginning) {
+  const std::string file = script("t.yaml",
+                                  "kind: PodTemplate\ntemplate:\n  spec:\n"
+                                  "    containers:\n    - {name: a, image: own:1}\n"
+                                  "    securityContext: {runAsUser: 1000}\n");
+  ASSERT_EQ(run({"submit", "--template", file, "--", "true"}).code, kExitOk);
+  const nlohmann::json spec = only_job().spec.pod_template.json()["spec"];
+  EXPECT_EQ(spec["containers"][0]["image"], "own:1");
+  EXPECT_EQ(spec["containers"][0]["command"], Words{"true"});
+  EXPECT_EQ(spec["securityContext"]["runAsUser"], 1000);
+  const std::string wrong = script("w.yaml", "spec: {}\n");
+  EXPECT_THAT(run({"submit", "--template", wrong, "--", "true"}).err,
+              HasSubstr("must be a pod template with spec.containers"));
+}
+
+TEST_F(Submit, WrongOptionsOfThePodsAreTold) {
+  const auto refusal = [&](const Words& options) {
+    Words words{"submit"};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), {"--wrap", "true"});
+    return run(words).err;
+  };
+  EXPECT_THAT(refusal({"--volume", "home"}), HasSubstr("must be CLAIM:PATH or /FOLDER:PATH"));
+  EXPECT_THAT(refusal({"--volume", "home:/x:rx"}), HasSubstr("unknown flag rx"));
+  EXPECT_THAT(refusal({"--env", "A"}), HasSubstr("must be NAME=VALUE"));
+  EXPECT_THAT(refusal({"--container-image=/x.sqsh"}), HasSubstr("is a file of enroot"));
+}
+
+// It would fail in its pod, minutes later.
+TEST_F(Submit, AScriptThatSubmitsIsWarnedThatItHasNoToken) {
+  const Ran warned = run({"submit", "--wrap", "sbatch next.sh"});
+  EXPECT_THAT(warned.err, HasSubstr("calls sbatch, which asks the API server"));
+  EXPECT_THAT(run({"submit", "--service-account=me", "--wrap", "sbatch next.sh"}).err,
+              Not(HasSubstr("token")));
 }
 
 // The options that filter nodes. An option that is forgotten lets the job start on nodes that it

@@ -66,6 +66,10 @@ base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::N
       read.waits = true;
       continue;
     }
+    // Options of `submit` that sbatch does not have.
+    const base::Result<bool> of_pod = read_pod_option(words, i, read.arguments.pod);
+    if (!of_pod) return of_pod.error();
+    if (*of_pod) continue;
     const std::size_t first = i;
     if (const base::Status status = checked.add_option(words, i); !status) return status.error();
     for (std::size_t at = first; at <= i; ++at) read.arguments.sbatch.push_back(words[at]);
