@@ -11,6 +11,7 @@
 #include "cli/cluster/control.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/info.h"
+#include "cli/cluster/logs.h"
 #include "cli/cluster/prio.h"
 #include "cli/cluster/queue.h"
 #include "cli/cluster/share.h"
@@ -35,6 +36,7 @@ struct Commands {
   InfoOptions info;
   PrioOptions prio;
   ShareOptions share;
+  LogsOptions logs;
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   ImportOptions import;
@@ -154,6 +156,21 @@ void add_explain(CLI::App& app, Commands& commands) {
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_explain(session, commands.jobs.front(), commands.explain_json, output);
+    };
+  });
+}
+
+void add_logs(CLI::App& app, Commands& commands) {
+  CLI::App& command = *app.add_subcommand("logs", "Show what the pods of a job have said.");
+  add_connection(command, commands.connect);
+  command.add_option("JOB", commands.jobs, "name or job ID; job/NAME: a Job of the batch group")
+      ->required()
+      ->expected(1);
+  command.add_flag("-f,--follow", commands.logs.follow, "go on until the pods end");
+  command.add_flag("--previous", commands.logs.previous, "the start before this one");
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
+      return run_logs(session, commands.jobs.front(), commands.logs, output);
     };
   });
 }
@@ -364,6 +381,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   app.add_subcommand("submit", "Submit a batch script or a command, as sbatch does.");
   add_info(app, commands);
   add_explain(app, commands);
+  add_logs(app, commands);
   add_prio(app, commands);
   add_share(app, commands);
   add_control(app, commands);

@@ -388,6 +388,15 @@ base::Status Client::watch_json(
   return ended.ok() ? base::Status{} : base::Status{ended.error().with_context(context)};
 }
 
+base::Status Client::text_lines(const std::string& path, base::Duration idle_timeout,
+                                const std::function<bool(std::string_view)>& on_line,
+                                std::stop_token stop) const {
+  // Past the rate limit and the retries of Core, as a watch is.
+  return core_->transport().stream(
+      {.path = path, .accept = "text/plain, application/json", .timeout = idle_timeout}, on_line,
+      std::move(stop));
+}
+
 // Reads only what is sure to be there: the object is wrong somewhere, and its name may be all that
 // is right.
 Undecodable undecodable_of(const JsonView& object, base::Error error) {

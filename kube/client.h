@@ -174,6 +174,12 @@ class Client {
   base::Result<nlohmann::json> call_json(Method method, const std::string& path,
                                          const nlohmann::json* body = nullptr) const;
 
+  // Each line of an answer that is text, as it comes: the log of a pod. Ends as Transport::stream
+  // does; not retried. `idle_timeout`: nothing arrived for so long.
+  base::Status text_lines(const std::string& path, base::Duration idle_timeout,
+                          const std::function<bool(std::string_view)>& on_line,
+                          std::stop_token stop) const;
+
   // Returns whether the API server serves the kind, by its discovery. The answer to a list does not
   // say it: a kind that is not served and a load balancer that fails over answer with the same
   // text.
@@ -189,10 +195,9 @@ class Client {
   // One watch session with bookmarks, on the calling thread; not retried. Ends as
   // Transport::stream does; an ERROR event ends it with that error (kGone: list again).
   // on_event returns false to end it. A bookmark's object has only metadata.resourceVersion.
-  base::Status watch_json(
-      const ResourceInfo& resource, const WatchOptions& options,
-      const std::function<bool(WatchEventType, const JsonView&)>& on_event,
-      std::stop_token stop) const;
+  base::Status watch_json(const ResourceInfo& resource, const WatchOptions& options,
+                          const std::function<bool(WatchEventType, const JsonView&)>& on_event,
+                          std::stop_token stop) const;
 
  private:
   class Core;

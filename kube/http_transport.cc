@@ -720,8 +720,7 @@ base::Status HttpTransport::stream(const Request& request,
   });
 
   const Clock& clock = connections_->clock();
-  // A stream has no limit on its length; request.timeout is the longest silence, and bookmarks
-  // break it.
+  // A stream may last for ever; request.timeout is the longest silence (bookmarks break it).
   base::Duration last_arrival = clock.monotonic();
   Response head;
   LineSplitter lines{kWatchLineBytesMax};
@@ -761,7 +760,8 @@ base::Status HttpTransport::stream(const Request& request,
       break;
   }
   if (head.status != 0 && head.status != 200) return refused(request, head, *credential, stop);
-  // The server has ended the session, as it was asked to after a time.
+  // The server has ended the session, as it was asked to after a time. A text may end anywhere.
+  if (result && request.accept.starts_with("text/plain")) lines.finish(on_line);
   if (result) return {};
   const bool idle = clock.monotonic() - last_arrival >= request.timeout;
   const Error error = connections_->error_of(client, result.error(), idle);

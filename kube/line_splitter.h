@@ -35,6 +35,12 @@ class LineSplitter {
     return Outcome::kMore;
   }
 
+  // Calls on_line for what stands behind the last newline, if there is anything.
+  template <typename OnLine>
+  void finish(OnLine&& on_line) {
+    if (!partial_.empty()) (void)on_line(std::string_view{partial_});
+  }
+
  private:
   const std::size_t line_bytes_max_;
   std::string partial_;
