@@ -17,6 +17,7 @@ class BatchScripts : public Cluster {
   void TearDown() override {
     Cluster::TearDown();
     (void)call(kube::Method::kDelete, "/api/v1/persistentvolumes/" + name_of("home"));
+    (void)call(kube::Method::kDelete, "/apis/kubegang.io/v1alpha1/accounts/" + name_of("account"));
   }
 
   void enforce(const std::string& profile) {
@@ -188,6 +189,101 @@ TEST_F(BatchScripts, AFileThatCannotBeOpenedIsAFailure) {
   ASSERT_NO_FATAL_FAILURE(wait_state("train", "Failed"));
   EXPECT_EQ(job("train").status.exit_code, 181);
   EXPECT_NE(log_of("train").find("/nowhere/out"), std::string::npos) << log_of("train");
+}
+
+// Goal: a user with nothing but a script. The administrator gives the partition an image and a
+// home, and the namespace an identity; the user's pods are then that user's, whatever they say.
+class PodDefaults : public BatchScripts {
+ protected:
+  void give_home() {
+    ASSERT_NO_FATAL_FAILURE(make_home());
+    enforce("restricted");
+    patch(
+        "/apis/kubegang.io/v1alpha1/partitions/" + own_partition(),
+        {{"spec",
+          {{"podDefaults",
+            {{"image", kBusyboxImage},
+             {"volumes", {{{"name", "home"}, {"persistentVolumeClaim", {{"claimName", "home"}}}}}},
+             {"volumeMounts", {{{"name", "home"}, {"mountPath", "/home/ann"}}}},
+             {"env", {{{"name", "SITE"}, {"value", "here"}}}},
+             {"securityContext", {{"seccompProfile", {{"type", "RuntimeDefault"}}}}}}}}}});
+  }
+  void give_identity() {
+    const json identity{{"user", "ann"}, {"uid", kUser}, {"gid", 100}, {"home", "/home/ann"}};
+    ASSERT_NO_FATAL_FAILURE(
+        apply({{"apiVersion", "kubegang.io/v1alpha1"},
+               {"kind", "Account"},
+               {"metadata", {{"name", name_of("account")}}},
+               {"spec", {{"namespaces", {{{"name", ns_}, {"identity", identity}}}}}}}));
+    ASSERT_NO_FATAL_FAILURE(wait_until("the account is accepted", [&] {
+      return get("/apis/kubegang.io/v1alpha1/accounts/" + name_of("account"))
+          .value("status", json::object())
+          .contains("accepted");
+    }));
+  }
+  // What submit prints; the script runs in the home.
+  Output submit_with(const std::string& options, const std::string& script) {
+    const std::string file = stamps_in_ + "/job.sh";
+    std::ofstream{file} << "#!/bin/sh\n" << script;
+    return run_shell(kubectl_gang("submit --namespace " + ns_ + " -p " + own_partition() +
+                                  " -D /home/ann " + options + " " + file));
+  }
+};
+
+TEST_F(PodDefaults, AScriptAloneIsEnough) {
+  ASSERT_NO_FATAL_FAILURE(give_home());
+  ASSERT_NO_FATAL_FAILURE(give_identity());
+  const Output submitted =
+      submit_with("--wait -o out", "id -u; id -g; echo $USER $HOME $SITE; pwd; echo; exit 4\n");
+  EXPECT_EQ(submitted.exit_code, 4) << submitted.text;
+  const std::string wanted = "1000\n100\nann /home/ann here\n/home/ann\n\n";
+  EXPECT_EQ(file_in_home("out"), wanted);
+  const std::string id = std::to_string(
+      get("/apis/kubegang.io/v1alpha1/namespaces/" + ns_ + "/jobs")["items"][0]["status"]["jobID"]
+          .get<int>());
+  EXPECT_EQ(run_shell(kubectl_gang("logs -n " + ns_ + " " + id)).text, wanted);
+  const Output told = run_shell(kubectl_gang("explain -n " + ns_ + " " + id));
+  EXPECT_NE(told.text.find("image registry.e2e/busybox:1; volumes home; variables SITE"),
+            std::string::npos)
+      << told.text;
+}
+
+// Told while the job waits: it is held out of nobody's way.
+TEST_F(PodDefaults, ATemplateCannotChooseAnotherUser) {
+  ASSERT_NO_FATAL_FAILURE(give_home());
+  ASSERT_NO_FATAL_FAILURE(give_identity());
+  json root = plain_template();
+  root["spec"]["securityContext"] = {{"runAsUser", 0}};
+  ASSERT_NO_FATAL_FAILURE(submit_script("root", "id -u\n", root));
+  wait_until("it is refused", [&] {
+    return status_text("root").find("runAsUser: 1000 is the namespace's identity") !=
+           std::string::npos;
+  });
+  EXPECT_TRUE(pods("root").empty());
+}
+
+TEST_F(PodDefaults, WithoutAnIdentityThereIsNoHome) {
+  ASSERT_NO_FATAL_FAILURE(give_home());
+  ASSERT_NO_FATAL_FAILURE(submit_script("nobody", "id -u\n", plain_template()));
+  wait_until("it is refused", [&] {
+    return status_text("nobody").find("ask your administrator for an identity") !=
+           std::string::npos;
+  });
+  EXPECT_TRUE(pods("nobody").empty());
+}
+
+// A claim of one's own, and a log that is followed while the job runs.
+TEST_F(PodDefaults, SubmitMountsAClaimAndLogsFollowsTheJob) {
+  ASSERT_NO_FATAL_FAILURE(make_home());
+  const Output submitted = submit_with(
+      "--parsable --image registry.e2e/busybox:1 --env A='$B' "
+      "--volume home:/home/ann:ro",
+      "#SBATCH -o /dev/null\necho $A; sleep 2; touch x || echo no\n");
+  ASSERT_EQ(submitted.exit_code, 0) << submitted.text;
+  const std::string id = submitted.text.substr(0, submitted.text.find('\n'));
+  const Output log = run_shell(kubectl_gang("logs -f -n " + ns_ + " " + id));
+  EXPECT_EQ(log.text.find("$B\n"), 0U) << log.text;
+  EXPECT_NE(log.text.find("no\n"), std::string::npos) << log.text;
 }
 
 }  // namespace
