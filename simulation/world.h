@@ -91,6 +91,7 @@ class World {
   void power_off(Node& node, bool replaced, Time length);
   Link& link_of(std::uint64_t target);
   Node& node_of(const Event& event) { return nodes_[event.target % nodes_.size()]; }
+  Node& node_with_turns(const Event& event);
   OperatorHost& operator_of(const Event& event);
   void trace(const std::string& line);
   nlohmann::json call(kube::Method method, const std::string& path, const nlohmann::json& body);

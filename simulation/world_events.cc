@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "simulation/paths.h"
@@ -481,11 +483,26 @@ void World::perform_operator(const Event& event) {
   }
 }
 
+// Returns the event's node, or one that several jobs share, if there is one: where no pod is frozen
+// an agent does not die at a freeze.
+Node& World::node_with_turns(const Event& event) {
+  const auto is_shared = [](const Node& node) {
+    std::set<std::string> jobs;
+    for (const auto& [uid, program] : node.kubelet->programs()) {
+      if (!program.over) jobs.insert(program.job_uid);
+    }
+    return jobs.size() > 1;
+  };
+  if (is_shared(node_of(event))) return node_of(event);
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(), is_shared);
+  return found == nodes_.end() ? node_of(event) : *found;
+}
+
 // A machine that is off has no agent to harm. The container dies before its journal is harmed: a
 // worker that lives would write the whole file anew.
 void World::perform_agent(const Event& event) {
   ledger_.fault(event.length);
-  Node& node = node_of(event);
+  Node& node = event.act == Act::kKillAgentAtFreeze ? node_with_turns(event) : node_of(event);
   if (!node.machine->is_on) return;
   NodeAgent& agent = *node.agent;
   if (event.act == Act::kKillWorker) {
