@@ -54,8 +54,8 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
     if (may_crowd || free_cpus(request, room) >= request.cpus_per_task) candidates.push_back(node);
   }
   // As in Slurm, nodes without a step come before those that have room left.
-  std::ranges::stable_partition(candidates,
-                                [&](std::uint32_t node) { return rooms[node].used == 0; });
+  std::stable_partition(candidates.begin(), candidates.end(),
+                        [&](std::uint32_t node) { return rooms[node].used == 0; });
   for (int round = 0; round < 2; ++round) {
     std::vector<std::uint32_t> nodes = choose(request, candidates);
     std::uint64_t capacity = 0;
