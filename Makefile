@@ -14,6 +14,7 @@ SECOND_TRIES_MAX := 2
 NODES ?= 1000
 ROUNDS ?= 10000
 SEED ?=
+FINDINGS_ALLOWED ?= 0
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
 
@@ -74,7 +75,7 @@ check-long: deps  ## everything under asan-ubsan and tsan, fuzzing, more rounds:
 campaign: deps  ## the whole system in virtual time, with faults (ROUNDS=10000 SEED=N, else other rounds each time)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-simulation
-	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) --threads $(JOBS) --findings 100 --findings-to $(BUILD)/findings
+	@$(BUILD)/bin/kubegang-simulation --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) --threads $(JOBS) --findings 100 --allow $(FINDINGS_ALLOWED) --findings-to $(BUILD)/findings
 
 sessions: build  ## play the sessions that were recorded with Slurm, and compare (NAMES="batch_env srun_steps"; root or sudo)
 	@tools/as-root env KUBEGANG_BUILD=$(abspath $(BUILD)) e2e/sessions/compare $(NAMES)

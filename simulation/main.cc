@@ -29,6 +29,7 @@ struct Asked {
   std::string replay;       // a seed, or the file of a plan; "" = a campaign
   std::string save;         // file for the plan of a replay
   std::string findings_to;  // folder for the plans of findings
+  std::int64_t findings_allowed = 0;
 };
 
 // Returns the seed of the first round of a campaign that was not given one: the time in UTC as
@@ -140,13 +141,14 @@ int play(const Asked& asked) {
       "%lld rounds in %.1f s, %lld without a finding\n",
       static_cast<long long>(result.tally.rounds), took,
       static_cast<long long>(result.tally.rounds) - static_cast<long long>(result.findings.size()));
-  return result.findings.empty() && blind.empty() && unfelt.empty() ? 0 : 1;
+  const auto found = static_cast<std::int64_t>(result.findings.size());
+  return found <= asked.findings_allowed && blind.empty() && unfelt.empty() ? 0 : 1;
 }
 
 }  // namespace
 
-// Exits with 0 if nothing was found; 1 after a finding, or if a checker had nothing to look at or a
-// kind of fault never took effect; with 2 if the command line names an
+// Exits with 0 if no more was found than is allowed; 1 after more findings, or if a checker had
+// nothing to look at or a kind of fault never took effect; with 2 if the command line names an
 // unknown break or a plan that cannot be read or written.
 int main(int argc, char** argv) {
   CLI::App app{"Simulates the whole system, in virtual time and with faults."};
@@ -156,6 +158,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", asked.options.first_seed, "of the first round; else from the time");
   app.add_option("--threads", asked.options.threads, "how many rounds at a time");
   app.add_option("--findings", asked.options.findings_max, "ends after so many findings");
+  app.add_option("--allow", asked.findings_allowed, "how many findings it may have (default 0)");
   app.add_option("--findings-to", asked.findings_to, "folder for the plans of findings");
   app.add_flag("--calm", asked.options.calm, "users only, no faults");
   app.add_option("--break", asked.broken, "breaks a rule on purpose (docs/design/faults.md)");
