@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -358,9 +357,7 @@ class Batch {
   }
 
   void take_signals() {
-    signalfd_siginfo info{};
-    while (::read(signals_, &info, sizeof info) == sizeof info) {
-      const int number = static_cast<int>(info.ssi_signo);
+    while (const std::optional<int> number = next_signal(signals_)) {
       if (number == SIGCHLD) {
         reap();
       } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
@@ -370,7 +367,7 @@ class Batch {
         pass_on(SIGCONT);
         pass_on(SIGTERM);
       } else if (number == SIGUSR1 || number == SIGUSR2) {
-        pass_on(number);
+        pass_on(*number);
       }
     }
   }

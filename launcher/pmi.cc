@@ -145,7 +145,7 @@ bool PmiServer::add(std::uint32_t rank, std::string_view bytes, std::vector<Repl
     if (task.begun.size() < kLengthDigits + length) return true;
     const std::string message = task.begun.substr(kLengthDigits, length);
     task.begun.erase(0, kLengthDigits + length);
-    if (!take_message(rank, message, replies)) return false;
+    if (!answer_2(rank, fields_of_message(message), replies)) return false;
   }
   return true;
 }
@@ -202,18 +202,13 @@ bool PmiServer::answer_1(std::uint32_t rank, const Fields& fields, std::vector<R
     answer({{"cmd", command.substr(0, command.find('_')) + "_result"},
             {"rc", "-1"},
             {"msg", "not_supported"}});
-  } else if (std::string_view{"spawn"} == field_of(fields, "mcmd")) {
+  } else if (field_of(fields, "mcmd") == "spawn") {
     answer({{"cmd", "spawn_result"}, {"rc", "-1"}, {"msg", "not_supported"}});
   } else {
     // The lines of a spawn have no cmd; a command that is not known ends the connection.
     return command.empty() && tasks_[rank].version == 1;
   }
   return true;
-}
-
-bool PmiServer::take_message(std::uint32_t rank, std::string_view message,
-                             std::vector<Reply>& replies) {
-  return answer_2(rank, fields_of_message(message), replies);
 }
 
 bool PmiServer::answer_2(std::uint32_t rank, const Fields& fields, std::vector<Reply>& replies) {

@@ -59,7 +59,6 @@ class PmiServer {
   };
 
   bool take_line(std::uint32_t rank, std::string_view line, std::vector<Reply>& replies);
-  bool take_message(std::uint32_t rank, std::string_view message, std::vector<Reply>& replies);
   bool answer_1(std::uint32_t rank, const Fields& fields, std::vector<Reply>& replies);
   bool answer_2(std::uint32_t rank, const Fields& fields, std::vector<Reply>& replies);
   Fields full_init(std::uint32_t rank) const;

@@ -122,6 +122,12 @@ int take_signals() {
   return ::signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+std::optional<int> next_signal(int fd) {
+  signalfd_siginfo info{};
+  if (::read(fd, &info, sizeof info) != sizeof info) return std::nullopt;
+  return static_cast<int>(info.ssi_signo);
+}
+
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());

@@ -43,6 +43,8 @@ pid_t start(const Program& program);
 // Blocks all signals but those of the program's own faults, and takes in processes whose parents
 // end, inside a pod and outside of one. Returns a descriptor that signals are read from.
 int take_signals();
+// The next signal that has come on that descriptor; nullopt: none is left.
+std::optional<int> next_signal(int fd);
 
 // Writes all of it, also to a pipe that is full. False: it cannot be written, see errno.
 bool write_all(int fd, std::string_view bytes);

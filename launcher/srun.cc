@@ -347,9 +347,9 @@ class Srun {
   }
 
   void take_signal() {
-    signalfd_siginfo info{};
-    if (::read(signals_, &info, sizeof info) != sizeof info) return;
-    const int number = static_cast<int>(info.ssi_signo);
+    const std::optional<int> taken = next_signal(signals_);
+    if (!taken) return;
+    const int number = *taken;
     if (number == SIGCONT || number == SIGUSR1 || number == SIGUSR2) return send_signal(number);
     // A step that has not begun has nothing to end.
     if (step_id_.empty()) {

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "slurm/hostlist.h"
+#include "slurm/per_node_list.h"
 
 namespace launcher {
 namespace {
@@ -56,18 +57,6 @@ JobNodes job_nodes(const Environment& environment) {
           .cpus = {number_of(value_or(environment, "SLURM_CPUS_ON_NODE", "1"), 1)}};
 }
 
-std::string per_node_list(const std::vector<std::uint32_t>& values) {
-  std::string list;
-  for (std::size_t first = 0; first < values.size();) {
-    std::size_t last = first;
-    while (last + 1 < values.size() && values[last + 1] == values[first]) ++last;
-    list += (list.empty() ? "" : ",") + std::to_string(values[first]);
-    if (last > first) list += "(x" + std::to_string(last - first + 1) + ")";
-    first = last + 1;
-  }
-  return list;
-}
-
 std::string pmi_job(const StepRequest& request, std::uint32_t step_id) {
   return value_or(request.environment, "SLURM_JOB_ID", "0") + "." + std::to_string(step_id);
 }
@@ -97,7 +86,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
     put(name, std::to_string(names.size()));
   }
   for (const char* name : {"SLURM_TASKS_PER_NODE", "SLURM_STEP_TASKS_PER_NODE"}) {
-    put(name, per_node_list(placement.tasks));
+    put(name, slurm::per_node_list(placement.tasks));
   }
   put("SLURM_STEP_NODELIST", slurm::compress_hostlist(names));
   put("SLURM_NODEID", std::to_string(place));

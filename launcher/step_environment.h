@@ -22,9 +22,6 @@ struct JobNodes {
 // go together, the job has one node.
 JobNodes job_nodes(const Environment& environment);
 
-// "2(x3),1"
-std::string per_node_list(const std::vector<std::uint32_t>& values);
-
 // How a step is named to its tasks by PMI: "1001.0".
 std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
 

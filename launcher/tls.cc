@@ -94,18 +94,21 @@ void Tls::Free::operator()(ssl_st* connection) const {
 }
 
 Tls::Connection Tls::for_client(int fd) const {
-  Connection connection{SSL_new(context_)};
-  SSL_set_app_data(connection.get(), const_cast<Tls*>(this));
-  SSL_set_fd(connection.get(), fd);
+  Connection connection = over(fd);
   SSL_set_connect_state(connection.get());
   return connection;
 }
 
 Tls::Connection Tls::for_server(int fd) const {
+  Connection connection = over(fd);
+  SSL_set_accept_state(connection.get());
+  return connection;
+}
+
+Tls::Connection Tls::over(int fd) const {
   Connection connection{SSL_new(context_)};
   SSL_set_app_data(connection.get(), const_cast<Tls*>(this));
   SSL_set_fd(connection.get(), fd);
-  SSL_set_accept_state(connection.get());
   return connection;
 }
 

@@ -33,6 +33,8 @@ class Tls {
   const std::string& key() const { return key_; }
 
  private:
+  Connection over(int fd) const;
+
   std::string key_;
   ssl_ctx_st* context_;
 };

@@ -2,13 +2,13 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "launcher/loop.h"
@@ -40,9 +40,7 @@ class Wait {
 
  private:
   void hear_signals() {
-    signalfd_siginfo info{};
-    while (::read(signals_, &info, sizeof info) == sizeof info) {
-      const int number = static_cast<int>(info.ssi_signo);
+    while (const std::optional<int> number = next_signal(signals_)) {
       if (number == SIGCHLD) {
         reap();
       } else if (number == SIGTERM || number == SIGINT || number == SIGHUP) {
@@ -50,7 +48,7 @@ class Wait {
         client_.signal_all(SIGCONT);
         client_.signal_all(SIGTERM);
       } else if (number == SIGUSR1 || number == SIGUSR2) {
-        client_.signal_all(number);
+        client_.signal_all(*number);
       }
     }
   }

@@ -12,6 +12,7 @@
 #include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_pin.h"
 #include "operator/translate/units.h"
+#include "slurm/per_node_list.h"
 
 namespace control {
 namespace {
@@ -220,19 +221,6 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
 
 }  // namespace
 
-// In Slurm's notation: {2, 2, 1} is "2(x2),1".
-std::string per_node_list(std::span<const int> values) {
-  std::string list;
-  for (std::size_t first = 0; first < values.size();) {
-    std::size_t last = first;
-    while (last + 1 < values.size() && values[last + 1] == values[first]) ++last;
-    list += (list.empty() ? "" : ",") + std::to_string(values[first]);
-    if (last > first) list += "(x" + std::to_string(last - first + 1) + ")";
-    first = last + 1;
-  }
-  return list;
-}
-
 // Worked out once for all pods of a start: each of them gets the same lists.
 GangLayout gang_layout(std::span<const PodSlot> slots) {
   GangLayout gang{.pods_count = slots.size()};
@@ -251,8 +239,8 @@ GangLayout gang_layout(std::span<const PodSlot> slots) {
     gang.tasks += slot.tasks;
   }
   gang.hosts = host_names(nodes);
-  gang.cpus_list = per_node_list(gang.cpus_per_node);
-  gang.tasks_list = per_node_list(tasks_per_node);
+  gang.cpus_list = slurm::per_node_list(gang.cpus_per_node);
+  gang.tasks_list = slurm::per_node_list(tasks_per_node);
   return gang;
 }
 

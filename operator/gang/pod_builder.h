@@ -54,7 +54,4 @@ base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot
 bool needs_service(const kube::Job& job, std::size_t pods_count);
 kube::Service build_service(const kube::Job& job);
 
-// "2(x3),1": a value per node, run-length encoded as Slurm does it.
-std::string per_node_list(std::span<const int> values);
-
 }  // namespace control

@@ -250,13 +250,19 @@ void PodWrites::answered(ServiceCreated&& outcome) {
     start.has_service = true;
     return;
   }
-  ++counters_.write_failures;
   start.service_tries.failed(parts_.now);
-  parts_.jobs.touch(job->uid);
-  const std::string& why = outcome.status.error().message;
-  if (std::exchange(start.service_problem, why) == why) return;  // it has been said
-  parts_.report.warn("service not made", job_fields(*job, {{"error", why}}));
-  tell_event(parts_.report, *job, true, "ServiceNotMade", why);
+  not_made(*job, {"service not made", "ServiceNotMade"}, start.service_problem,
+           outcome.status.error().message);
+}
+
+// What the pods need could not be made and is tried again. Says why once for each reason.
+void PodWrites::not_made(JobRecord& job, const Saying& saying, std::string& problem,
+                         const std::string& why) {
+  ++counters_.write_failures;
+  parts_.jobs.touch(job.uid);
+  if (std::exchange(problem, why) == why) return;
+  parts_.report.warn(saying.log, job_fields(job, {{"error", why}}));
+  tell_event(parts_.report, job, true, saying.event, why);
 }
 
 // Returns true if the start needs none, or if it is there; else it is asked for.
@@ -278,18 +284,15 @@ void PodWrites::answered(StepSecretCreated&& outcome) {
   // That of an earlier start is no use for this one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
   GangStart& start = job->start;
-  parts_.jobs.touch(job->uid);
   if (outcome.status.ok()) {
     start.secret_tries.succeeded();
     start.has_step_secret = true;
+    parts_.jobs.touch(job->uid);
     return;
   }
-  ++counters_.write_failures;
   start.secret_tries.failed(parts_.now);
-  const std::string& why = outcome.status.error().message;
-  if (std::exchange(start.secret_problem, why) == why) return;  // it has been said
-  parts_.report.warn("step secret not made", job_fields(*job, {{"error", why}}));
-  tell_event(parts_.report, *job, true, "StepSecretNotMade", why);
+  not_made(*job, {"step secret not made", "StepSecretNotMade"}, start.secret_problem,
+           outcome.status.error().message);
 }
 
 // Returns how to undo the start if the pod can never be made as it is; nullopt if it was made, or

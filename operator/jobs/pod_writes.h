@@ -64,6 +64,11 @@ class PodWrites {
  private:
   bool is_left(const kube::Pod& pod) const;
   bool has_step_secret(JobRecord& job);
+  struct Saying {
+    std::string log;
+    std::string event;
+  };
+  void not_made(JobRecord& job, const Saying& saying, std::string& problem, const std::string& why);
   void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
