@@ -142,10 +142,11 @@ class Ledger final : public ProgramObserver {
     Time deleted_at{0};  // if it is
     bool by_others = false;
   };
-  // A pod that had ended when others deleted it, a moment ago.
+  // A pod that others deleted: a moment ago it had ended, or its object went.
   struct Cleaned {
     std::string name, job_uid;
     std::int64_t start = 0;
+    int task = 0;
     Time at{};
   };
   // Of a node that is closed to jobs: whether the operator has heard.
@@ -214,6 +215,7 @@ class Ledger final : public ProgramObserver {
   bool is_unsliced(const std::string& job_uid, std::int64_t start) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void note_success(const nlohmann::json& pod);
+  void note_cleaned(Cleaned pod);
   void forget_success(const Cleaned& pod);
   void look_at_cleaned();
   void on_torn_down(const nlohmann::json& pod, const PodFacts& facts);

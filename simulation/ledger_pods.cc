@@ -27,7 +27,15 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   const json& metadata = pod["metadata"];
   const std::string uid = metadata.value("uid", "");
   if (type == "DELETED") {
-    pods_.erase(uid);
+    const auto gone = pods_.find(uid);
+    if (gone == pods_.end()) return;
+    // Its kubelet may have told only while it was being deleted what its program had done.
+    if (gone->second.by_others) {
+      const int task = static_cast<int>(label_number(pod, kube::kLabelTask));
+      note_cleaned(
+          {metadata.value("name", ""), gone->second.job_uid, gone->second.start, task, now_});
+    }
+    pods_.erase(gone);
     return;
   }
   // Only two instants of a pod are judged: the one at which it appears, and the one at which its
@@ -79,17 +87,27 @@ void Ledger::pod_deleted(const json& pod) {
   const std::int64_t start = label_number(pod, kube::kLabelStart);
   const std::string phase = pod.value("status", json::object()).value("phase", "");
   if (phase == "Succeeded" || phase == "Failed") {
-    cleaned_.push_back({metadata.value("name", ""), job_uid, start, now_});
-    if (!operator_is_well_ || now_ <= faults_until_) forget_success(cleaned_.back());
+    const int task = static_cast<int>(label_number(pod, kube::kLabelTask));
+    note_cleaned({metadata.value("name", ""), job_uid, start, task, now_});
   } else {
     starts_[job_uid][start].lost = true;
   }
+}
+
+// What no operator sees of a pod before its object is gone nobody knows (faults.md, limit 2).
+void Ledger::note_cleaned(Cleaned pod) {
+  cleaned_.push_back(std::move(pod));
+  if (!operator_is_well_ || now_ <= faults_until_) forget_success(cleaned_.back());
 }
 
 // Nobody may know what the pod had done, so it counts as lost.
 void Ledger::forget_success(const Cleaned& pod) {
   lost_pods_.insert(pod.name);
   starts_[pod.job_uid][pod.start].lost = true;
+  const auto job = jobs_.find(pod.job_uid);
+  if (job == jobs_.end() || job->second.job.status.starts.value_or(0) != pod.start) return;
+  job->second.succeeded.erase(pod.task);
+  job->second.is_known_done = false;
 }
 
 // A fault so soon after a clean-up may keep an operator from seeing it, or from storing what it

@@ -85,6 +85,11 @@ class LedgerTest : public testing::Test {
          {"spec", {{"containers", containers}}}});
     return std::string{paths::kPods} + "/" + program_.name;
   }
+  json stored(const std::string& path) {
+    devcluster::ApiRequest request;
+    request.http.path = path;
+    return json::parse(server_.handle(request).response.body);
+  }
   // The job's only program runs, and ends so.
   void runs_and_ends(EndedBy by) {
     becomes("Running");
@@ -276,6 +281,40 @@ TEST_F(LedgerTest, AJobMayStartAgainIfNobodyKnowsThatItIsDone) {
   ledger_.sample(nodes_, /*operator_is_well=*/false);
   runs_on_n1(2);
   EXPECT_EQ(finding(), "");
+}
+
+// A success whose pod others deleted while nobody led is one that no later leader counts.
+TEST_F(LedgerTest, AJobIsNotDoneByASuccessThatNobodyHeardOf) {
+  runs_on_n1(1);
+  const std::string pod = make_pod();
+  write(kube::Method::kPatch, pod + "/status", {{"status", {{"phase", "Succeeded"}}}});
+  ledger_.sample(nodes_, /*operator_is_well=*/false);
+  ledger_.pod_deleted(stored(pod));
+  write(kube::Method::kDelete, pod, {{"gracePeriodSeconds", 0}});
+  ledger_.sample(nodes_, /*operator_is_well=*/true);
+  runs_on_n1(2);
+  EXPECT_EQ(finding(), "");
+}
+
+// Others delete the pod of a program that has ended well, which is not stored yet: kubelet tells
+// that while the pod is being deleted. If no operator hears it, the program is run again (faults.md,
+// limit 2); an operator that hears it knows it.
+TEST_F(LedgerTest, ASuccessThatNobodyHeardOfBeforeItsPodWentMayRunAgain) {
+  for (const bool is_well : {false, true}) {
+    becomes("Running");
+    const std::string pod = make_pod();
+    ledger_.program_started(program_);
+    ledger_.program_ended(program_, EndedBy::kItself);
+    now_ += seconds{10};
+    ledger_.sample(nodes_, is_well);
+    ledger_.pod_deleted(stored(pod));
+    write(kube::Method::kDelete, pod, {{"gracePeriodSeconds", 0}});
+    ledger_.program_started(program_);
+    ledger_.program_ended(program_, EndedBy::kRequest);
+    EXPECT_EQ(finding(), is_well ? program_.name + " has ended well and starts again" : "");
+    program_.name = "job-0-abcde-1";
+    program_.task = 1;
+  }
 }
 
 // A job that waits while every node is idle has been forgotten. One that is held waits by right.
