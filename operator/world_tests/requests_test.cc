@@ -145,8 +145,8 @@ std::string requests(World& world) {
   return text;
 }
 
-// The table of docs/performance.md; the pods' statuses are their kubelet's. Two writes of the
-// status: the start and the readiness. "create jobs" is the user's own request.
+// The table of docs/design/performance.md; the pods' statuses are their kubelet's. Two writes of
+// the status: the start and the readiness. "create jobs" is the user's own request.
 TEST(Operator, AStartOnNodesWithoutTurnsTakesTwoRequestsAndOneForEachPod) {
   World world{{}};
   world.apply(linear_config());

@@ -17,7 +17,7 @@ namespace sched {
 //   because B, which is gone, is there until 11:00.
 //
 // In BackfillChurn removals take a third of the instructions that new trials would cost them
-// (docs/performance.md).
+// (docs/design/performance.md).
 // 1. The ripe nodes, and whether the trial of the question before will do.
 // 2. What is left to be taken away, in the order of the job table.
 RipeBooks::Then RipeBooks::with(const Ripening::Enough& ripe, Ripening& ripening,

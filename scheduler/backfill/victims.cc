@@ -11,7 +11,7 @@ using Keep = Selector::Trial::Keep;
 // preempt::kind_may_take() does not tell jobs of one partition and QOS apart, so one allocated job
 // of each is asked about: a handful, where 10,000 may be allocated. It pays because most waiting
 // jobs may take none of them: these are planned by counting free cores, as if no PreemptType were
-// set (BackfillChurn/preempt in docs/performance.md).
+// set (BackfillChurn/preempt in docs/design/performance.md).
 bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
   if (!preempt::enabled(cluster_)) return false;
   if (!allocated_kinds_) {
