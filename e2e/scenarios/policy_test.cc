@@ -431,9 +431,7 @@ TEST_F(PolicyScenario, GraceExemptionAndTimeLimit) {
   EXPECT_GE(*exempt.end_time - *exempt.start_time, seconds{4});
   ASSERT_NO_FATAL_FAILURE(wait_ready("over-exempt"));
 
-  for (const char* name : {"one", "other"}) {
-    expect_timeout_after_three_seconds(name, submitted);
-  }
+  for (const char* name : {"one", "other"}) expect_timeout_after_three_seconds(name, submitted);
 }
 
 }  // namespace
