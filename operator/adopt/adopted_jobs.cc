@@ -456,7 +456,7 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const FailedAttempts& 
       .number = failed.attempts, .failures = failed.counted, .plain_name = adopted.plain_name};
   for (const auto& [uid, job] : adopted.jobs) {
     // The batch group's activeDeadlineSeconds is wall time since startTime; here only time in which
-    // the gang ran counts, of all attempts together (docs/foreign-jobs.md), so waiting in the queue
+    // the gang ran counts, of all attempts together (docs/batch-jobs.md), so waiting in the queue
     // costs nothing.
     if (job.status.run_time) attempt.ran += job.status.run_time->elapsed;
     if (job.attempt == failed.attempts - 1 && job.status.end_time) {

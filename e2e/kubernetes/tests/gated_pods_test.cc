@@ -76,9 +76,9 @@ TEST_F(GatedPods, CannotBeGivenToAJobByTheirAuthor) {
   EXPECT_NE(changed.error().message.find("cannot change"), std::string::npos);
 }
 
-// As docs/foreign-jobs.md tells users who give kubegang up.
+// As docs/gated-pods.md tells users who give kubegang up.
 TEST_F(GatedPods, AreReleasedByTheCommandOfTheDocuments) {
-  std::ifstream document{KUBEGANG_SOURCE_DIR "/docs/foreign-jobs.md"};
+  std::ifstream document{KUBEGANG_SOURCE_DIR "/docs/gated-pods.md"};
   std::string command;
   for (std::string line; std::getline(document, line);) {
     const bool begins = line.find("kubectl get pods -A --field-selector") != line.npos;
