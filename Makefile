@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -46,6 +46,15 @@ dev: deps  ## edit, build, test: the quick tests of one part, file by file (PART
 
 demo: build  ## two gangs take turns on five nodes (SLICE=2s DURATION=60s)
 	@tools/as-root $(BUILD)/bin/kubegang-devcluster demo --slice $(SLICE) --duration $(DURATION) --dir $(BUILD)/demo
+
+dashboard:  ## bundle the page after a change in dashboard/web (Debian's nodejs and npm)
+	@command -v npm >/dev/null || tools/install-packages tools/packages-dashboard.txt
+	@dashboard/web/bundle dashboard/bundle
+
+dashboard-test: build  ## is the bundle that of the source; the page in Chromium against the devcluster (root or sudo; SHOTS=folder)
+	@command -v npm chromium >/dev/null || tools/install-packages tools/packages-dashboard.txt
+	@dashboard/web/bundle $(BUILD)/dashboard-bundle && diff -r $(BUILD)/dashboard-bundle dashboard/bundle
+	@tools/as-root dashboard/web/test/run $(BUILD) $(SHOTS)
 
 bench: build  ## measure: files in build/bench
 	@cmake --build --preset release -j $(JOBS) --target benchmarks

@@ -9,6 +9,7 @@
 
 #include "cli/cluster/connect.h"
 #include "cli/cluster/control.h"
+#include "cli/cluster/dashboard.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/info.h"
 #include "cli/cluster/logs.h"
@@ -37,6 +38,7 @@ struct Commands {
   PrioOptions prio;
   ShareOptions share;
   LogsOptions logs;
+  DashboardOptions dashboard;
   SimulateOptions simulate;
   std::vector<std::string> jobs;
   ImportOptions import;
@@ -171,6 +173,21 @@ void add_logs(CLI::App& app, Commands& commands) {
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_logs(session, commands.jobs.front(), commands.logs, output);
+    };
+  });
+}
+
+void add_dashboard(CLI::App& app, Commands& commands) {
+  CLI::App& command =
+      *app.add_subcommand("dashboard", "Serve a page of nodes, jobs and turns to this user.");
+  add_connection(command, commands.connect);
+  command.add_flag("-A,--all-namespaces", commands.dashboard.all_namespaces,
+                   "jobs of all namespaces");
+  command.add_option("--port", commands.dashboard.port, "of 127.0.0.1 (default 0: any free one)")
+      ->check(CLI::Range(0, 65535));
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
+      return run_dashboard(session, commands.dashboard, output);
     };
   });
 }
@@ -382,6 +399,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   add_info(app, commands);
   add_explain(app, commands);
   add_logs(app, commands);
+  add_dashboard(app, commands);
   add_prio(app, commands);
   add_share(app, commands);
   add_control(app, commands);

@@ -127,6 +127,8 @@ void say_how_to_look_inside(const Options& options) {
   std::printf("Look inside: %s kubectl get partitions,gjobs,nodetimetables\n", variable.c_str());
   std::printf("As squeue:   %s %s queue -A\n", variable.c_str(),
               (programs / "kubectl-gang").c_str());
+  std::printf("In a browser: %s %s dashboard -A\n", variable.c_str(),
+              (programs / "kubectl-gang").c_str());
   // Whatever is started next writes to the same terminal.
   std::fflush(stdout);
 }

@@ -1,0 +1,82 @@
+#include "cli/cluster/dashboard.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stop_token>
+
+#include "api/wellknown.h"
+#include "cli/cluster/explain.h"
+#include "cli/cluster/page_feed.h"
+#include "dashboard/board.h"
+#include "dashboard/page_server.h"
+#include "kube/api/pod.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPodsShownMax = 200;
+
+// The pods of the job; none if the user may not read pods.
+Json pods_json(const Session& session, const std::string& name) {
+  Json pods = Json::array();
+  const auto list = session.client.list<kube::Pod>(
+      {.ns = session.ns, .label_selector = std::string{kube::kLabelJob} + "=" + name});
+  if (!list) return pods;
+  for (const kube::Pod& pod : list->items) {
+    if (pods.size() == kPodsShownMax) break;
+    const auto& phase = pod.status.phase;
+    pods.push_back({{"name", pod.metadata.name},
+                    {"node", pod.spec.node_name.value_or("")},
+                    {"phase", phase ? std::string{kube::to_string(*phase)} : ""},
+                    {"reason", pod.status.reason}});
+  }
+  return pods;
+}
+
+}  // namespace
+
+// Requests: those of `explain` and a list of the job's pods, when a user opens a job.
+base::Result<std::string> page_job_details(const Session& session, const std::string& ns,
+                                           const std::string& name) {
+  const Session own{
+      .client = session.client, .clock = session.clock, .sleeper = session.sleeper, .ns = ns};
+  std::ostringstream out;
+  std::ostringstream err;
+  if (run_explain(own, name, true, {.out = out, .err = err}) != kExitOk) {
+    return base::Error{base::Code::kNotFound, err.str()};
+  }
+  Json json = {{"explain", Json::parse(out.str())}, {"pods", pods_json(own, name)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// The server's thread is this one; the feed has its own. They end in the opposite order, since the
+// feed writes on the board and the board wakes the server.
+int run_dashboard(const Session& session, const DashboardOptions& options, Output output) {
+  const std::string ns = options.all_namespaces ? "" : session.ns;
+  dashboard::Board board;
+  dashboard::PageServer::Hooks hooks;
+  hooks.job = [&](const std::string& job_ns, const std::string& name) {
+    return page_job_details(session, job_ns, name);
+  };
+  hooks.on_new_code = [&](const std::string& address) {
+    output.out << "A browser has signed in. For another one: " << address << std::endl;
+  };
+  const auto server = dashboard::PageServer::create({.port = options.port, .reader = ::geteuid()},
+                                                    board, session.clock, std::move(hooks));
+  if (!server) {
+    output.err << "kubectl-gang dashboard: " << server.error().message << "\n";
+    return kExitFailed;
+  }
+  const PageFeed feed{session, ns, board};
+  output.out << "Jobs of " << (ns.empty() ? "all namespaces" : "namespace " + ns)
+             << ", for this user of this machine alone. Ctrl-C ends it. Open in a browser, once:\n"
+             << (*server)->address() << std::endl;
+  (*server)->serve(std::stop_token{});
+  return kExitOk;
+}
+
+}  // namespace cli

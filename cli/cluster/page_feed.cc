@@ -1,0 +1,185 @@
+#include "cli/cluster/page_feed.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace cli {
+namespace {
+
+// What the page keeps of what is over.
+constexpr std::size_t kGoneMax = 1000;    // jobs
+constexpr std::size_t kPastMax = 10'000;  // timetables, of all nodes together
+constexpr std::size_t kStaysMax = 16;     // of one job
+
+kube::InformerOptions feed_options(const std::string& ns) {
+  kube::InformerOptions options;
+  options.ns = ns;
+  options.backoff.max = std::chrono::seconds{5};
+  return options;
+}
+
+// What the page does not draw is not kept.
+void drop_what_is_not_drawn(kube::Job& job) {
+  job.spec.pod_template = {};
+  job.spec.batch.reset();
+  job.spec.adopted.clear();
+  job.metadata.annotations.clear();
+}
+
+// Brings the stays of a job up to date: one begins with an allocation and ends with it, or with the
+// job.
+void follow_stays(std::vector<PageStay>& stays, const kube::Job& job, base::Instant now) {
+  const kube::JobStatus& status = job.status;
+  const bool is_over = status.state && kube::is_final(*status.state);
+  const std::string hostlist = status.allocation && !is_over ? status.allocation->hostlist : "";
+  const bool is_open = !stays.empty() && !stays.back().to;
+  if (is_open && stays.back().hostlist != hostlist) {
+    stays.back().to = is_over ? status.end_time.value_or(now) : now;
+  }
+  if (hostlist.empty() || (!stays.empty() && !stays.back().to)) return;
+  // A job that ran before the page was opened has been there since its start.
+  const bool is_first = stays.empty();
+  stays.push_back({.hostlist = hostlist, .from = is_first ? status.start_time.value_or(now) : now});
+  if (stays.size() > kStaysMax) stays.erase(stays.begin());
+}
+
+}  // namespace
+
+PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Board& board)
+    : clock_{session.clock},
+      ns_{ns},
+      began_{session.clock.wall()},
+      board_{board},
+      jobs_{session.client,
+            session.clock,
+            feed_options(ns),
+            {.on_add = [this](const auto& job) { on_job(job); },
+             .on_update = [this](const auto&, const auto& job) { on_job(job); },
+             .on_delete = [this](const auto& job) { on_job_gone(job); },
+             .on_error = [this](const base::Error& error) { note("jobs", error); }},
+            drop_what_is_not_drawn},
+      timetables_{session.client,
+                  session.clock,
+                  feed_options(""),
+                  {.on_add = [this](const auto& now) { on_timetable(*now); },
+                   .on_update =
+                       [this](const auto& before, const auto& now) {
+                         if (before->spec != now->spec) {
+                           on_timetable_gone(*before, in_force_[before->metadata.name]);
+                         }
+                         on_timetable(*now);
+                       },
+                   .on_delete =
+                       [this](const auto& last) {
+                         on_timetable_gone(*last, in_force_[last->metadata.name]);
+                         board_.remove("nodes", last->metadata.name);
+                       },
+                   .on_error = [this](const base::Error& error) { note("timetables", error); }}},
+      partitions_{
+          session.client,
+          session.clock,
+          feed_options(""),
+          {.on_add =
+               [this](const auto& now) {
+                 board_.set("partitions", now->metadata.name, page_partition(*now));
+               },
+           .on_update =
+               [this](const auto&, const auto& now) {
+                 board_.set("partitions", now->metadata.name, page_partition(*now));
+               },
+           .on_delete =
+               [this](const auto& last) { board_.remove("partitions", last->metadata.name); },
+           .on_error = [this](const base::Error& error) { note("partitions", error); }}} {
+  (void)tell_about();
+  loops_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
+  loops_.start("timetables",
+               [this](std::stop_token stop) { return timetables_.step(std::move(stop)); });
+  loops_.start("partitions",
+               [this](std::stop_token stop) { return partitions_.step(std::move(stop)); });
+  // Until the first lists are there, what is missing is not shown as empty.
+  loops_.start("synced", [this](std::stop_token) -> base::Duration {
+    return tell_about() ? base::Duration{std::chrono::hours{24}} : std::chrono::milliseconds{100};
+  });
+}
+
+PageFeed::~PageFeed() {
+  loops_.request_stop();
+  loops_.join();
+}
+
+bool PageFeed::has_synced() const {
+  const std::lock_guard lock{mu_};
+  const auto is_there = [&](const char* kind, bool has_synced) {
+    return has_synced || refused_.contains(kind);
+  };
+  return is_there("jobs", jobs_.has_synced()) && is_there("timetables", timetables_.has_synced()) &&
+         is_there("partitions", partitions_.has_synced());
+}
+
+// Returns has_synced(), which is what it has told.
+bool PageFeed::tell_about() {
+  const bool synced = has_synced();
+  const nlohmann::ordered_json json = {
+      {"began", base::micros_since_epoch(began_)}, {"ns", ns_}, {"synced", synced}};
+  board_.set("about", "server", json.dump());
+  return synced;
+}
+
+void PageFeed::on_job(const JobPointer& job) {
+  std::vector<PageStay>& stays = stays_[job->metadata.uid];
+  follow_stays(stays, *job, clock_.wall());
+  board_.set("jobs", job->metadata.uid, page_job(job, stays));
+}
+
+// What has run is drawn although its object is gone; what never ran is not.
+void PageFeed::on_job_gone(const JobPointer& job) {
+  const std::string& uid = job->metadata.uid;
+  std::vector<PageStay> stays = std::move(stays_[uid]);
+  stays_.erase(uid);
+  if (stays.empty()) {
+    board_.remove("jobs", uid);
+    return;
+  }
+  if (!stays.back().to) stays.back().to = clock_.wall();
+  nlohmann::ordered_json last = nlohmann::ordered_json::parse(page_job(job, stays));
+  last["gone"] = true;
+  board_.set("jobs", uid, last.dump());
+  gone_.push_back(uid);
+  if (gone_.size() > kGoneMax) {
+    board_.remove("jobs", gone_.front());
+    gone_.pop_front();
+  }
+}
+
+void PageFeed::on_timetable(const kube::NodeTimetable& timetable) {
+  in_force_.try_emplace(timetable.metadata.name, clock_.wall());
+  board_.set("nodes", timetable.metadata.name, page_timetable(timetable));
+}
+
+void PageFeed::on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since) {
+  in_force_.erase(timetable.metadata.name);
+  std::string json = page_past(timetable, since, clock_.wall());
+  if (json.empty() || timetable.spec.pods.empty()) return;
+  past_.push_back(std::to_string(++past_count_));
+  board_.set("past", past_.back(), std::move(json));
+  if (past_.size() > kPastMax) {
+    board_.remove("past", past_.front());
+    past_.pop_front();
+  }
+}
+
+// Called on the thread of a watch. A missing right is not an outage: the page shows what it can,
+// and the watch goes on asking.
+void PageFeed::note(const std::string& kind, const base::Error& error) {
+  const bool is_refused = error.code == base::Code::kPermissionDenied;
+  if (is_refused) {
+    const std::lock_guard lock{mu_};
+    refused_[kind] = true;
+  }
+  const nlohmann::json json = {{"text", error.message},
+                               {"at", base::micros_since_epoch(clock_.wall())},
+                               {"refused", is_refused}};
+  board_.set("notes", kind, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+}  // namespace cli

@@ -1,0 +1,68 @@
+// PageFeed: keeps the page's board up to date from the API server, by one list and watch of each
+// kind, however many browsers read it.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "cli/cluster/page_objects.h"
+#include "cli/cluster/session.h"
+#include "dashboard/board.h"
+#include "kube/informer.h"
+#include "kube/run_loop.h"
+
+namespace cli {
+
+// On the board:
+//   jobs/UID         page_job, also of jobs that have ended or gone, as long as there is room
+//   nodes/NAME       page_timetable
+//   past/NUMBER      page_past, of timetables that others have replaced
+//   partitions/NAME  page_partition
+//   about/server     since when the page watches, whose jobs, and whether the first lists are there
+//   notes/KIND       why a kind is not up to date: {"text", "at", "refused"}
+class PageFeed {
+ public:
+  // Jobs of namespace `ns`, "" = all. Starts four threads; both must live longer.
+  PageFeed(const Session& session, const std::string& ns, dashboard::Board& board);
+  ~PageFeed();
+
+  // Returns true if all lists are complete that the user may read.
+  bool has_synced() const;
+
+ private:
+  using JobPointer = std::shared_ptr<const kube::Job>;
+
+  void on_job(const JobPointer& job);
+  void on_job_gone(const JobPointer& job);
+  void on_timetable(const kube::NodeTimetable& timetable);
+  void on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since);
+  bool tell_about();
+  void note(const std::string& kind, const base::Error& error);
+
+  const kube::Clock& clock_;
+  const std::string ns_;
+  const base::Instant began_;
+  dashboard::Board& board_;
+
+  // Of the jobs' thread.
+  std::map<std::string, std::vector<PageStay>> stays_;  // by UID
+  std::deque<std::string> gone_;                        // UIDs of jobs that are shown nevertheless
+  // Of the timetables' thread.
+  std::map<std::string, base::Instant> in_force_;  // since when, by node
+  std::deque<std::string> past_;
+  std::uint64_t past_count_ = 0;
+
+  mutable std::mutex mu_;
+  std::map<std::string, bool> refused_;  // by kind; guarded by mu_
+
+  kube::Informer<kube::Job> jobs_;
+  kube::Informer<kube::NodeTimetable> timetables_;
+  kube::Informer<kube::Partition> partitions_;
+  kube::RunLoop loops_;  // ends before what it drives
+};
+
+}  // namespace cli

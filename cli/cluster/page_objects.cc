@@ -1,0 +1,159 @@
+#include "cli/cluster/page_objects.h"
+
+#include <nlohmann/json.hpp>
+
+#include "api/wellknown.h"
+#include "cli/cluster/queue.h"
+#include "cli/cluster/read.h"
+#include "slurm/hostlist.h"
+#include "timetable/timetable.h"
+
+namespace cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json page_instant(const std::optional<base::Instant>& at) {
+  return at ? Json(base::micros_since_epoch(*at)) : Json(nullptr);
+}
+
+Json page_duration(const std::optional<base::Duration>& time) {
+  return time ? Json(time->count()) : Json(nullptr);
+}
+
+Json page_elapsed(const std::optional<kube::RunTime>& time) {
+  if (!time) return nullptr;
+  return {{"elapsed", time->elapsed.count()}, {"asOf", page_instant(time->as_of)}};
+}
+
+Json page_names(const std::string& hostlist) {
+  const auto expanded = slurm::expand_hostlist(hostlist);
+  return expanded ? Json(*expanded) : Json::array();
+}
+
+// Objects are written by others: bytes that are not UTF-8 are replaced, as no answer is worse.
+std::string page_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+const kube::NodeTimetable* page_without_turns(const std::string&) {
+  return nullptr;
+}
+
+// The line of `queue`, of a job without timetables; nullopt if it has ended.
+std::optional<QueueLine> page_line(const std::shared_ptr<const kube::Job>& job) {
+  std::vector<QueueLine> lines = queue_lines({job}, page_without_turns, base::Instant{});
+  return lines.empty() ? std::nullopt : std::optional{std::move(lines.front())};
+}
+
+Json page_stays(const std::vector<PageStay>& stays) {
+  Json all = Json::array();
+  for (const PageStay& stay : stays) {
+    all.push_back({{"on", page_names(stay.hostlist)},
+                   {"from", page_instant(stay.from)},
+                   {"to", page_instant(stay.to)}});
+  }
+  return all;
+}
+
+Json page_run(const kube::NodeTimetable& timetable) {
+  const kube::NodeTimetableSpec& spec = timetable.spec;
+  Json pods = Json::array();
+  for (const kube::TimetablePod& pod : spec.pods) {
+    pods.push_back({{"job", pod.job_uid}, {"ns", pod.ns}, {"ran", pod.ran.count()}});
+  }
+  Json plan = Json::array();
+  for (const timetable::PlanEntry& entry : spec.timetable.plan) {
+    plan.push_back({{"until", page_instant(entry.until)}, {"run", entry.run}});
+  }
+  return {{"asOf", page_instant(spec.as_of)},
+          {"slice", spec.timetable.slice.count()},
+          {"pods", pods},
+          {"plan", plan},
+          {"cycle", spec.timetable.cycle}};
+}
+
+}  // namespace
+
+std::string page_job(const std::shared_ptr<const kube::Job>& job,
+                     const std::vector<PageStay>& stays) {
+  const kube::JobStatus& status = job->status;
+  const std::optional<QueueLine> line = page_line(job);
+  const kube::Condition* const accepted = kube::find_condition(status.conditions, kube::kAccepted);
+  return page_text(
+      {{"id", status.job_id ? Json(*status.job_id) : Json(nullptr)},
+       {"ns", job->metadata.ns},
+       {"name", job->metadata.name},
+       {"batchJob", batch_job_of(*job)},
+       {"partition", line ? line->partition : status.partition},
+       {"state",
+        line ? line->moment.code : state_code(status.state.value_or(kube::JobState::kPending))},
+       {"reason", line ? line->reason : status.reason},
+       {"message", status.message},
+       {"nodes", node_count(*job)},
+       {"hostlist", status.allocation ? status.allocation->hostlist : ""},
+       {"priority", status.priority.value_or(0)},
+       {"held", status.held.has_value() || job->spec.control.hold.value_or(false)},
+       {"refused", accepted != nullptr && accepted->status == kube::ConditionStatus::kFalse},
+       {"submit",
+        page_instant(status.submit_time ? *status.submit_time : job->metadata.creation_timestamp)},
+       {"start", page_instant(status.start_time)},
+       {"end", page_instant(status.end_time)},
+       {"expected", line ? page_instant(line->expected_start) : Json(nullptr)},
+       {"plannedNodes", line ? line->planned_nodes : ""},
+       {"planned", line ? page_names(line->planned_nodes) : Json::array()},
+       {"limit",
+        page_duration(status.time_limit ? status.time_limit : job->spec.schedule.time_limit)},
+       {"ran", page_elapsed(status.run_time)},
+       {"suspended", page_elapsed(status.suspend_time)},
+       {"exit", status.exit_code ? Json(*status.exit_code) : Json(nullptr)},
+       {"stays", page_stays(stays)}});
+}
+
+std::string page_timetable(const kube::NodeTimetable& timetable) {
+  if (!timetable::validate(timetable.spec.timetable)) return "";
+  Json json = page_run(timetable);
+  const kube::Condition* const ready =
+      kube::find_condition(timetable.status.conditions, kube::kReady);
+  const bool is_ready = ready != nullptr && ready->status == kube::ConditionStatus::kTrue;
+  json["agent"] = is_ready ? "" : ready == nullptr ? "its agent has not reported" : ready->reason;
+  json["stuck"] = timetable.status.stuck.size();
+  return page_text(json);
+}
+
+std::string page_past(const kube::NodeTimetable& timetable, base::Instant from, base::Instant to) {
+  if (!timetable::validate(timetable.spec.timetable)) return "";
+  Json json = page_run(timetable);
+  json["node"] = timetable.metadata.name;
+  json["from"] = page_instant(from);
+  json["to"] = page_instant(to);
+  return page_text(json);
+}
+
+std::string page_partition(const kube::Partition& partition) {
+  const kube::PartitionSpec& spec =
+      partition.status.accepted ? *partition.status.accepted : partition.spec;
+  Json unusable = Json::array();
+  for (const kube::UnusableNodes& group : partition.status.unusable) {
+    unusable.push_back({{"reason", group.reason},
+                        {"message", group.message},
+                        {"count", group.nodes},
+                        {"on", page_names(group.hostlist)}});
+  }
+  Json counts = nullptr;
+  if (const auto& jobs = partition.status.jobs) {
+    counts = {
+        {"pending", jobs->pending}, {"running", jobs->running}, {"suspended", jobs->suspended}};
+  }
+  return page_text({{"on", page_names(spec.nodes.hostlist.value_or(""))},
+                    {"bySelector", spec.nodes.selector.has_value()},
+                    {"default", spec.is_default.value_or(false)},
+                    {"state", kube::to_string(spec.state.value_or(kube::PartitionState::kUp))},
+                    {"tier", spec.priority_tier.value_or(1)},
+                    {"maxTime", page_duration(spec.limits ? spec.limits->max_time : std::nullopt)},
+                    {"nodes", partition.status.nodes.value_or(0)},
+                    {"jobs", counts},
+                    {"unusable", unusable}});
+}
+
+}  // namespace cli

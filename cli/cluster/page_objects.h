@@ -1,0 +1,38 @@
+// What the page (dashboard/) is told of jobs, nodes and partitions: reduced to what it draws, as
+// JSON. Instants and durations are whole microseconds, so that the browser finds the slots of a
+// timetable as the agents do. Nothing in these texts changes with the turns. Pure.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "base/time.h"
+
+namespace cli {
+
+// A stay of a job on nodes: from its allocation, or from its start if that is known, to its end.
+struct PageStay {
+  std::string hostlist;
+  base::Instant from;
+  std::optional<base::Instant> to{};  // nullopt: it is there
+
+  friend bool operator==(const PageStay&, const PageStay&) = default;
+};
+
+// A job as `queue` shows it, its state without its turns (R for R and S), and where it was.
+std::string page_job(const std::shared_ptr<const kube::Job>& job,
+                     const std::vector<PageStay>& stays);
+
+// run(t) of a node: plan and cycle, and whose pods they name; "" if the timetable is invalid.
+std::string page_timetable(const kube::NodeTimetable& timetable);
+// The same, in force from `from` to `to`.
+std::string page_past(const kube::NodeTimetable& timetable, base::Instant from, base::Instant to);
+
+std::string page_partition(const kube::Partition& partition);
+
+}  // namespace cli

@@ -1,0 +1,150 @@
+// One job: what the page knows, then what `kubectl gang explain` says, its pods, and commands to
+// copy.
+import { jobColor } from "./color.ts";
+import { nextSwitch, share } from "./run.ts";
+import { isWaiting, type Job, type State } from "./state.ts";
+import { clockText, element, reasonText, runTimeText, shellWord, stateText } from "./text.ts";
+
+interface Details {
+  explain: { lines: { label: string; text: string }[] };
+  pods: { name: string; node: string; phase: string; reason: string }[];
+}
+
+const REFRESH_MS = 5000;
+
+export class JobPanel {
+  private shown = "";
+  private details: Details | string = "";
+  private readonly now = element("p", { class: "now", role: "status" });
+  private readonly facts = element("div");
+  private timer = 0;
+  private readBy = 0;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly state: State,
+    private readonly close: () => void,
+  ) {
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !root.hidden) this.close();
+    });
+  }
+
+  /** "ns/name"; "" closes it. */
+  show(name: string): void {
+    if (name === this.shown) return;
+    this.shown = name;
+    this.details = "";
+    window.clearTimeout(this.timer);
+    this.root.hidden = name === "";
+    document.body.classList.toggle("has-panel", name !== "");
+    if (name === "") return;
+    const [ns, own] = [name.slice(0, name.indexOf("/")), name.slice(name.indexOf("/") + 1)];
+    const dot = element("i", { class: "dot" });
+    const found = this.find();
+    if (found) dot.style.background = jobColor(found[0], matchMedia("(prefers-color-scheme: dark)").matches);
+    const close = element("button", { type: "button", class: "close", "aria-label": "Close" }, "×");
+    close.addEventListener("click", () => this.close());
+    const title = element("h2", { tabindex: "-1" }, dot, own);
+    this.root.replaceChildren(close, title, element("p", { class: "faint" }, `namespace ${ns}`),
+      this.now, this.facts);
+    this.facts.replaceChildren(element("p", { class: "loading" }, "Reading the job…"));
+    title.focus();
+    this.update();
+    void this.read(ns, own);
+  }
+
+  private find(): [string, Job] | undefined {
+    for (const [uid, job] of this.state.kinds.jobs) {
+      if (`${job.ns}/${job.name}` === this.shown && !job.gone) return [uid, job];
+    }
+    for (const [uid, job] of this.state.kinds.jobs) {
+      if (`${job.ns}/${job.name}` === this.shown) return [uid, job];
+    }
+    return undefined;
+  }
+
+  private async read(ns: string, name: string): Promise<void> {
+    const turn = ++this.readBy;
+    let details: Details | string;
+    try {
+      const answer = await fetch(`job?${new URLSearchParams({ ns, name })}`);
+      details = answer.ok ? ((await answer.json()) as Details) : (await answer.text()).trim();
+    } catch {
+      details = "the page's server does not answer";
+    }
+    if (turn !== this.readBy || this.shown !== `${ns}/${name}`) return;
+    const isNews = JSON.stringify(details) !== JSON.stringify(this.details);
+    this.details = details;
+    if (isNews) this.showDetails(ns, name);
+    this.timer = window.setTimeout(() => void this.read(ns, name), REFRESH_MS);
+  }
+
+  /** The sentence that changes with the turns. */
+  update(): void {
+    if (this.root.hidden) return;
+    const found = this.find();
+    let text = "not in the queue";
+    if (found) {
+      const [uid, job] = found;
+      const now = this.state.now();
+      const code = this.state.stateAt(uid, job, now);
+      text = `${stateText(code)}, ran ${runTimeText(this.state.ranAt(uid, job, now))}`;
+      const listed = this.state.listedAs(uid);
+      const next = listed && job.state === "R" ? nextSwitch(listed.table, listed.pod, now) : null;
+      if (listed && next !== null) {
+        const part = Math.round(share(listed.table, listed.pod) * 100);
+        text += `; takes turns, ${part} % of the time: ` +
+          (code === "R" ? `until ${clockText(next)}` : `next turn at ${clockText(next)}`);
+      }
+      if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
+    }
+    if (this.now.textContent !== text) this.now.textContent = text;
+  }
+
+  private showDetails(ns: string, name: string): void {
+    if (typeof this.details === "string") {
+      this.facts.replaceChildren(element("p", { class: "warn" }, this.details), ...this.commands(ns, name));
+      return;
+    }
+    const list = element("dl");
+    for (const { label, text } of this.details.explain.lines) {
+      list.append(element("dt", {}, label), element("dd", {}, text));
+    }
+    const pods = this.details.pods.map((pod) =>
+      element("tr", {}, element("td", {}, pod.name), element("td", {}, pod.node),
+        element("td", {}, pod.reason || pod.phase)));
+    this.facts.replaceChildren(list);
+    if (pods.length > 0) {
+      this.facts.append(element("h3", {}, "Pods"), element("div", { class: "tablebox" },
+        element("table", {}, element("thead", {}, element("tr", {},
+          ...["Pod", "Node", "Phase"].map((head) => element("th", { scope: "col" }, head)))),
+          element("tbody", {}, ...pods))));
+    }
+    this.facts.append(...this.commands(ns, name));
+  }
+
+  private commands(ns: string, name: string): HTMLElement[] {
+    const where = `-n ${shellWord(ns)}`;
+    const own = shellWord(name);
+    const lines = [
+      `kubectl gang explain ${where} ${own}`,
+      `kubectl gang logs ${where} -f ${own}`,
+      `kubectl get gjob ${where} ${own} -o yaml`,
+    ];
+    return [
+      element("h3", {}, "Commands"),
+      ...lines.map((line) => {
+        const button = element("button", { type: "button" }, "Copy");
+        button.setAttribute("aria-label", `Copy ${line}`);
+        button.addEventListener("click", () => {
+          void navigator.clipboard.writeText(line).then(() => {
+            button.textContent = "Copied";
+            window.setTimeout(() => (button.textContent = "Copy"), 1500);
+          });
+        });
+        return element("div", { class: "command" }, element("code", {}, line), button);
+      }),
+    ];
+  }
+}

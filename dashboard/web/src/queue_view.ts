@@ -1,0 +1,172 @@
+// The queue as a table: position, reason in words, expected start, waited so far. What is shown
+// stands in the URL, so a view can be kept and sent.
+import { jobColor } from "./color.ts";
+import { isFinal, isWaiting, naturally, type Job, type State } from "./state.ts";
+import { element, instantText, reasonText, runTimeText, spanText, stateText } from "./text.ts";
+
+const ROWS_MAX = 500;
+const RANK = ["PD", "CF", "R", "S", "CG"];
+
+export interface Filter {
+  text: string;
+  partition: string;
+  state: string; // "", "waiting", "running", "ended"
+}
+
+export function readFilter(parameters: URLSearchParams): Filter {
+  return {
+    text: parameters.get("q") ?? "",
+    partition: parameters.get("partition") ?? "",
+    state: parameters.get("state") ?? "",
+  };
+}
+
+function fits(job: Job, filter: Filter): boolean {
+  if (filter.partition && !job.partition.split(",").includes(filter.partition)) return false;
+  if (filter.state === "waiting" && !isWaiting(job)) return false;
+  if (filter.state === "running" && (isWaiting(job) || isFinal(job))) return false;
+  if (filter.state === "ended" ? !isFinal(job) : isFinal(job)) return false;
+  const text = filter.text.toLowerCase();
+  return !text || `${job.id ?? ""} ${job.name} ${job.batchJob} ${job.ns}`.toLowerCase().includes(text);
+}
+
+export class QueueView {
+  readonly root: HTMLElement;
+  private readonly body = element("tbody");
+  private readonly count = element("p", { class: "hint", role: "status" });
+  private readonly empty = element("div", { class: "empty", hidden: "" });
+  private readonly table: HTMLTableElement;
+  private readonly search = element("input", {
+    type: "search", placeholder: "Name, number or namespace", "aria-label": "Find jobs",
+  });
+  private readonly partition = element("select", { "aria-label": "Partition" });
+  private readonly kind = element("select", { "aria-label": "State" });
+  private cells = new Map<string, HTMLTableRowElement>();
+
+  constructor(
+    private readonly state: State,
+    private readonly change: (parameters: Record<string, string>) => void,
+    private readonly open: (ns: string, name: string) => void,
+  ) {
+    const heads = ["", "Job", "Name", "Namespace", "Partition", "State", "Nodes", "Expected start", "Time"];
+    this.table = element("table", {},
+      element("thead", {}, element("tr", {}, ...heads.map((head, i) =>
+        element("th", i === 0 ? { scope: "col", "aria-label": "Position" } : { scope: "col" }, head)))),
+      this.body);
+    for (const [value, label] of [["", "Queue"], ["waiting", "Waiting"], ["running", "Running"], ["ended", "Ended"]]) {
+      this.kind.append(element("option", { value: value! }, label!));
+    }
+    this.search.addEventListener("input", () => this.change({ q: this.search.value }));
+    this.partition.addEventListener("change", () => this.change({ partition: this.partition.value }));
+    this.kind.addEventListener("change", () => this.change({ state: this.kind.value }));
+    this.root = element("section", { class: "queue", "aria-label": "Queue" },
+      element("div", { class: "tools" }, this.search, this.partition, this.kind, this.count),
+      this.empty, element("div", { class: "tablebox" }, this.table));
+  }
+
+  focus(): void {
+    this.search.focus();
+  }
+
+  update(filter: Filter): void {
+    if (document.activeElement !== this.search) this.search.value = filter.text;
+    this.fillPartitions(filter.partition);
+    this.kind.value = filter.state;
+    const now = this.state.now();
+    const shown = [...this.state.kinds.jobs].filter(([, job]) => fits(job, filter));
+    const key = ([uid, job]: [string, Job]) => [
+      job.partition,
+      RANK.indexOf(this.state.stateAt(uid, job, now)),
+      -job.priority,
+      job.id ?? Infinity,
+    ] as const;
+    if (filter.state === "ended") {
+      shown.sort(([, a], [, b]) => (b.end ?? 0) - (a.end ?? 0));
+    } else {
+      // A turn must not move rows: those that have nodes are in one rank.
+      shown.sort((x, y) => {
+        const [a, b] = [key(x), key(y)];
+        const rank = (n: number) => (n > 1 ? 2 : n);
+        return naturally(a[0], b[0]) || rank(a[1]) - rank(b[1]) || a[2] - b[2] || a[3] - b[3];
+      });
+    }
+    this.count.textContent = shown.length > ROWS_MAX
+      ? `${ROWS_MAX} of ${shown.length} jobs; narrow the search to see others`
+      : `${shown.length} ${shown.length === 1 ? "job" : "jobs"}`;
+    const rows = shown.slice(0, ROWS_MAX).map(([uid, job]) => this.row(uid, job, now));
+    const same = rows.length === this.body.children.length &&
+      rows.every((row, i) => this.body.children[i] === row);
+    if (!same) this.body.replaceChildren(...rows);
+    this.teach(shown.length, filter);
+  }
+
+  private fillPartitions(wanted: string): void {
+    const names = new Set([...this.state.kinds.partitions.keys()]);
+    if (wanted) names.add(wanted);
+    const all = ["", ...[...names].sort(naturally)];
+    const has = [...this.partition.options].map((each) => each.value);
+    if (has.join("\n") !== all.join("\n")) {
+      this.partition.replaceChildren(
+        ...all.map((name) => element("option", { value: name }, name || "All partitions")));
+    }
+    this.partition.value = wanted;
+  }
+
+  private teach(count: number, filter: Filter): void {
+    this.empty.hidden = count > 0;
+    this.table.hidden = count === 0;
+    if (count > 0) return;
+    const isFiltered = filter.text || filter.partition || filter.state;
+    this.empty.replaceChildren(
+      element("h2", {}, isFiltered ? "No job fits" : "The queue is empty"),
+      element("p", {}, isFiltered ? "No job has all that the search asks for." : "Submit two gangs and watch them take turns:"),
+      ...(isFiltered ? [] : [element("pre", {}, "kubectl apply -f examples/gang-jobs.yaml")]),
+    );
+  }
+
+  private row(uid: string, job: Job, now: number): HTMLTableRowElement {
+    let row = this.cells.get(uid);
+    if (!row) {
+      row = element("tr", { "data-uid": uid });
+      for (let i = 0; i < 9; ++i) row.append(element("td"));
+      const link = element("a");
+      row.children[2]!.append(link);
+      const dot = element("i", { class: "dot" });
+      dot.style.background = jobColor(uid, matchMedia("(prefers-color-scheme: dark)").matches);
+      row.children[0]!.append(dot, element("span"));
+      row.children[5]!.append(element("b"), element("span", { class: "faint" }));
+      row.addEventListener("click", () => this.open(job.ns, job.name));
+      this.cells.set(uid, row);
+    }
+    const code = this.state.stateAt(uid, job, now);
+    const place = this.state.place(job);
+    const takesTurns = job.state === "R" && this.state.nextSwitch(uid, now) !== null;
+    const why = isWaiting(job) || isFinal(job) ? reasonText(job) : takesTurns ? "takes turns" : "";
+    const put = (i: number, text: string) => {
+      const cell = row.children[i]!;
+      if (cell.textContent !== text) cell.textContent = text;
+    };
+    const position = row.children[0]!.lastChild!;
+    const number = place === null ? "" : `${place}.`;
+    if (position.textContent !== number) position.textContent = number;
+    put(1, job.id === null ? "–" : String(job.id));
+    const link = row.children[2]!.firstElementChild as HTMLAnchorElement;
+    const name = job.batchJob ? `job/${job.batchJob}` : job.name;
+    if (link.textContent !== name) link.textContent = name;
+    link.href = `#/queue?${new URLSearchParams({ job: `${job.ns}/${job.name}` })}`;
+    put(3, job.ns);
+    put(4, job.partition);
+    const state = row.children[5]!;
+    row.dataset["state"] = code;
+    if (state.firstChild!.textContent !== stateText(code)) state.firstChild!.textContent = stateText(code);
+    const reason = why ? ` ${why}` : "";
+    if (state.lastChild!.textContent !== reason) state.lastChild!.textContent = reason;
+    put(6, job.hostlist || `${job.nodes} wanted`);
+    put(7, isWaiting(job) && job.expected !== null
+      ? `${instantText(job.expected, now)}, in ${spanText(Math.max(0, job.expected - now))}` : "");
+    put(8, isWaiting(job)
+      ? job.submit === null ? "" : `waited ${spanText(Math.max(0, now - job.submit))}`
+      : `ran ${runTimeText(this.state.ranAt(uid, job, now))}`);
+    return row;
+  }
+}

@@ -1,0 +1,293 @@
+// What the server sends (cli/cluster/page_objects.h), kept up by its events, and what follows from
+// it at an instant.
+import { giveColor } from "./color.ts";
+import { nextSwitch, runAt, runTime, share, type Timetable } from "./run.ts";
+
+export interface Stay {
+  on: string[];
+  from: number;
+  to: number | null;
+}
+
+export interface Job {
+  id: number | null;
+  ns: string;
+  name: string;
+  batchJob: string;
+  partition: string;
+  state: string;
+  reason: string;
+  message: string;
+  nodes: number;
+  hostlist: string;
+  priority: number;
+  held: boolean;
+  refused: boolean;
+  submit: number | null;
+  start: number | null;
+  end: number | null;
+  expected: number | null;
+  plannedNodes: string;
+  planned: string[];
+  limit: number | null;
+  ran: { elapsed: number; asOf: number } | null;
+  suspended: { elapsed: number; asOf: number } | null;
+  exit: number | null;
+  stays: Stay[];
+  gone?: boolean;
+}
+
+export interface Node extends Timetable {
+  agent: string;
+  stuck: number;
+}
+
+export interface Past extends Timetable {
+  node: string;
+  from: number;
+  to: number;
+}
+
+export interface Partition {
+  on: string[];
+  bySelector: boolean;
+  default: boolean;
+  state: string;
+  tier: number;
+  maxTime: number | null;
+  nodes: number;
+  jobs: { pending: number; running: number; suspended: number } | null;
+  unusable: { reason: string; message: string; count: number; on: string[] }[];
+}
+
+interface Kinds {
+  jobs: Map<string, Job>;
+  nodes: Map<string, Node>;
+  past: Map<string, Past>;
+  partitions: Map<string, Partition>;
+  notes: Map<string, { text: string; at: number; refused: boolean }>;
+  about: Map<string, { began: number; ns: string; synced: boolean }>;
+}
+
+export interface Listed {
+  table: Timetable;
+  pod: number;
+}
+
+export interface OnNode {
+  uid: string;
+  job: Job;
+  from: number;
+  to: number | null;
+}
+
+const FINAL = new Set(["CD", "F", "CA", "TO", "PR", "NF", "OOM", "DL"]);
+export const isFinal = (job: Job) => job.gone === true || FINAL.has(job.state);
+export const isWaiting = (job: Job) => !job.gone && job.state === "PD";
+
+const collator = new Intl.Collator("en", { numeric: true });
+export const naturally = (a: string, b: string) => collator.compare(a, b);
+
+export class State {
+  readonly kinds: Kinds = {
+    jobs: new Map(),
+    nodes: new Map(),
+    past: new Map(),
+    partitions: new Map(),
+    notes: new Map(),
+    about: new Map(),
+  };
+  version = 0;
+  hasData = false;
+  private ahead = 0; // of the server's clock, µs
+  private indexed = -1;
+  private listed = new Map<string, Listed>();
+  private stays = new Map<string, OnNode[]>();
+  private pasts = new Map<string, Past[]>();
+  private places = new Map<Job, number>();
+
+  /** Microseconds since the epoch by the server's clock. */
+  now(): number {
+    return Math.round((performance.timeOrigin + performance.now()) * 1000) + this.ahead;
+  }
+
+  apply(update: {
+    now: number;
+    full: boolean;
+    set: Record<string, Record<string, unknown>>;
+    gone: Record<string, string[]>;
+  }): void {
+    const ahead = update.now - Math.round((performance.timeOrigin + performance.now()) * 1000);
+    // A message can only be late, so the least delay is the truest; a clock that was set is
+    // believed.
+    if (!this.hasData || ahead > this.ahead || this.ahead - ahead > 1e6) this.ahead = ahead;
+    const kinds = this.kinds as unknown as Record<string, Map<string, unknown>>;
+    if (update.full) for (const kind of Object.values(kinds)) kind.clear();
+    for (const [kind, objects] of Object.entries(update.set)) {
+      for (const [name, object] of Object.entries(objects)) kinds[kind]?.set(name, object);
+    }
+    for (const [kind, names] of Object.entries(update.gone)) {
+      for (const name of names) kinds[kind]?.delete(name);
+    }
+    const active = [...this.kinds.jobs].filter(([, job]) => !isFinal(job)).map(([uid]) => uid);
+    const byNumber = Object.entries(update.set["jobs"] ?? {}) as [string, Job][];
+    byNumber.sort(([, a], [, b]) => (a.id ?? Infinity) - (b.id ?? Infinity));
+    for (const [uid] of byNumber) giveColor(uid, active);
+    this.hasData = true;
+    this.version++;
+  }
+
+  get began(): number {
+    return this.kinds.about.get("server")?.began ?? 0;
+  }
+
+  private index(): void {
+    if (this.indexed === this.version) return;
+    this.indexed = this.version;
+    this.listed.clear();
+    this.stays.clear();
+    this.pasts.clear();
+    this.readPlaces();
+    for (const table of this.kinds.nodes.values()) {
+      table.pods.forEach((pod, i) => {
+        if (!this.listed.has(pod.job)) this.listed.set(pod.job, { table, pod: i });
+      });
+    }
+    for (const past of this.kinds.past.values()) {
+      const all = this.pasts.get(past.node) ?? [];
+      all.push(past);
+      this.pasts.set(past.node, all);
+    }
+    for (const all of this.pasts.values()) all.sort((a, b) => a.from - b.from);
+    for (const [uid, job] of this.kinds.jobs) {
+      for (const stay of job.stays) {
+        for (const node of stay.on) {
+          const all = this.stays.get(node) ?? [];
+          all.push({ uid, job, from: stay.from, to: stay.to });
+          this.stays.set(node, all);
+        }
+      }
+    }
+    for (const all of this.stays.values()) {
+      all.sort((a, b) => (a.job.id ?? Infinity) - (b.job.id ?? Infinity) || (a.uid < b.uid ? -1 : 1));
+    }
+  }
+
+  listedAs(uid: string): Listed | undefined {
+    this.index();
+    return this.listed.get(uid);
+  }
+
+  staysOn(node: string): OnNode[] {
+    this.index();
+    return this.stays.get(node) ?? [];
+  }
+
+  pastOf(node: string): Past[] {
+    this.index();
+    return this.pasts.get(node) ?? [];
+  }
+
+  /** squeue's code at an instant; turns follow from the timetables. */
+  stateAt(uid: string, job: Job, t: number): string {
+    if (job.gone || job.state !== "R") return job.state;
+    const listed = this.listedAs(uid);
+    if (!listed) return "R";
+    return runAt(listed.table, t).includes(listed.pod) ? "R" : "S";
+  }
+
+  /** How long it has run, without suspended time: cli/cluster/job_time.cc in the browser. */
+  ranAt(uid: string, job: Job, t: number): number {
+    if (job.state === "CF" || job.state === "PD") return 0;
+    const listed = this.listedAs(uid);
+    if (job.state === "R" && listed) {
+      const { table, pod } = listed;
+      const ran = table.pods[pod]!.ran;
+      if (table.asOf === null) return ran;
+      const sign = table.asOf <= t ? 1 : -1;
+      const between = runTime(table, pod, Math.min(table.asOf, t), Math.max(table.asOf, t));
+      return Math.max(0, ran + sign * between);
+    }
+    const runs = job.state === "R";
+    if (!job.ran) return runs && job.start !== null ? Math.max(0, t - job.start) : 0;
+    return job.ran.elapsed + (runs ? Math.max(0, t - job.ran.asOf) : 0);
+  }
+
+  /** When its time limit ends it, by its share of the turns; null if nothing does. */
+  endByLimit(uid: string, job: Job, now: number): number | null {
+    if (job.limit === null) return null;
+    const left = Math.max(0, job.limit - this.ranAt(uid, job, now));
+    const listed = this.listedAs(uid);
+    const part = listed ? share(listed.table, listed.pod) : 1;
+    return part > 0 ? now + left / part : null;
+  }
+
+  nextSwitch(uid: string, now: number): number | null {
+    const listed = this.listedAs(uid);
+    return listed ? nextSwitch(listed.table, listed.pod, now) : null;
+  }
+
+  /** The node's partitions, by name. */
+  partitionsOf(node: string): string[] {
+    const names = [];
+    for (const [name, partition] of this.kinds.partitions) {
+      if (partition.on.includes(node)) names.push(name);
+    }
+    return names.sort(naturally);
+  }
+
+  /** All nodes that anything speaks of, in groups of partitions. */
+  groups(): { partition: string; nodes: string[] }[] {
+    this.index();
+    const first = new Map<string, string>();
+    const partitions = [...this.kinds.partitions].sort(
+      ([a, x], [b, y]) => Number(y.default) - Number(x.default) || naturally(a, b),
+    );
+    for (const [name, partition] of partitions) {
+      for (const node of partition.on) if (!first.has(node)) first.set(node, name);
+    }
+    for (const node of this.kinds.nodes.keys()) if (!first.has(node)) first.set(node, "");
+    for (const node of this.stays.keys()) if (!first.has(node)) first.set(node, "");
+    const groups = new Map<string, string[]>();
+    for (const [name] of partitions) groups.set(name, []);
+    groups.set("", []);
+    for (const [node, partition] of first) groups.get(partition)!.push(node);
+    return [...groups]
+      .filter(([, nodes]) => nodes.length > 0)
+      .map(([partition, nodes]) => ({ partition, nodes: nodes.sort(naturally) }));
+  }
+
+  /** Why a node takes no new jobs; "" if it does. */
+  trouble(node: string): string {
+    for (const partition of this.kinds.partitions.values()) {
+      for (const group of partition.unusable) {
+        if (group.on.includes(node)) return group.message || group.reason;
+      }
+    }
+    return this.kinds.nodes.get(node)?.agent ?? "";
+  }
+
+  /** Waiting jobs before it that share a partition with it and may start, plus one. */
+  place(job: Job): number | null {
+    this.index();
+    return this.places.get(job) ?? null;
+  }
+
+  /** In the order of the queue, with a count for each set of partitions that jobs ask for. */
+  private readPlaces(): void {
+    this.places.clear();
+    const queue = [...this.kinds.jobs.values()].filter(
+      (job) => isWaiting(job) && !job.held && !job.refused,
+    );
+    queue.sort((a, b) => b.priority - a.priority || (a.id ?? Infinity) - (b.id ?? Infinity));
+    const names = new Map(queue.map((job) => [job.partition, job.partition.split(",")]));
+    const counts = new Map<string, number>();
+    for (const job of queue) {
+      const own = names.get(job.partition)!;
+      this.places.set(job, (counts.get(job.partition) ?? 0) + 1);
+      for (const [key, others] of names) {
+        if (others.some((name) => own.includes(name))) counts.set(key, (counts.get(key) ?? 0) + 1);
+      }
+    }
+  }
+}

@@ -1,0 +1,90 @@
+// run(t) in the browser, by the examples of timetable/timetable_test.cc, and against brute force.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { giveColor, jobColor } from "../src/color.ts";
+import { boundaryAfter, nextSwitch, runAt, runTime, share, type Timetable } from "../src/run.ts";
+import { State } from "../src/state.ts";
+import { runTimeText, shellWord } from "../src/text.ts";
+
+const S = 1e6;
+const pod = (job: string) => ({ job, ns: "a", ran: 0 });
+const two: Timetable = {
+  asOf: null,
+  slice: 2 * S,
+  pods: [pod("a"), pod("b")],
+  plan: [{ until: 5 * S, run: [0, 1] }],
+  cycle: [[0], [1]],
+};
+
+test("a plan comes first, then the cycle on the grid since the epoch", () => {
+  assert.deepEqual(runAt(two, 5 * S - 1), [0, 1]);
+  assert.deepEqual(runAt(two, 5 * S), [0]); // slot 2
+  assert.deepEqual(runAt(two, 6 * S), [1]);
+  assert.equal(boundaryAfter(two, 5 * S), 6 * S);
+  assert.equal(boundaryAfter(two, 0), 5 * S);
+  assert.deepEqual(runAt({ ...two, plan: [] }, -1), [1]); // slots before the epoch
+});
+
+test("slots are exact today, at every slice", () => {
+  for (const slice of [100_000, 999_983, 2 * S, 65533 * S]) {
+    const table = { ...two, plan: [], slice };
+    const slot = Math.floor(1_795_000_000_000_000 / slice);
+    assert.deepEqual(runAt(table, slot * slice), [slot % 2]);
+    assert.deepEqual(runAt(table, slot * slice - 1), [(slot + 1) % 2]);
+    assert.equal(boundaryAfter(table, slot * slice), (slot + 1) * slice);
+  }
+});
+
+test("run time in closed form is that of small steps", () => {
+  let seed = 7;
+  const draw = (n: number) => (seed = (seed * 48271) % 2147483647) % n;
+  for (let round = 0; round < 300; ++round) {
+    const table: Timetable = {
+      asOf: null,
+      slice: 1 + draw(5),
+      pods: [pod("a"), pod("b")],
+      plan: draw(2) ? [{ until: 3 + draw(9), run: draw(2) ? [0] : [] }] : [],
+      cycle: Array.from({ length: 1 + draw(4) }, () => (draw(2) ? [0] : [1])),
+    };
+    const from = draw(30);
+    const to = from + draw(60);
+    let want = 0;
+    for (let t = from; t < to; ++t) want += runAt(table, t).includes(0) ? 1 : 0;
+    assert.equal(runTime(table, 0, from, to), want, JSON.stringify({ table, from, to }));
+  }
+});
+
+test("the next switch is the first instant at which the pod changes", () => {
+  assert.equal(nextSwitch(two, 0, 0), 6 * S); // goes on in slot 2
+  assert.equal(nextSwitch(two, 1, 0), 5 * S);
+  assert.equal(nextSwitch({ ...two, plan: [], cycle: [[0, 1]] }, 0, 0), null);
+  assert.equal(share(two, 0), 0.5);
+});
+
+test("a color is that of the UID, and differs from those of the jobs beside it", () => {
+  const uids = Array.from({ length: 24 }, (_, i) => `beside-${i}`);
+  for (const uid of uids) giveColor(uid, uids);
+  assert.equal(new Set(uids.map((uid) => jobColor(uid, false))).size, 24);
+  giveColor("one more", uids);
+  assert.ok(jobColor("one more", false));
+  assert.equal(jobColor("u1", false), jobColor("u1", false));
+  const colors = new Set(Array.from({ length: 200 }, (_, i) => jobColor(`uid-${i}`, false)));
+  assert.ok(colors.size > 20, `${colors.size} colors of 24`);
+});
+
+test("words of a shell and times are written as elsewhere", () => {
+  assert.equal(shellWord("team-a"), "team-a");
+  assert.equal(shellWord("a'; rm -rf"), "'a'\\''; rm -rf'");
+  assert.equal(runTimeText(9 * S), "0:09");
+  assert.equal(runTimeText((86400 + 3600) * S), "1-01:00:00");
+});
+
+test("a place in the queue counts jobs that share a partition and may start", () => {
+  const state = new State();
+  const job = (id: number, partition: string, priority: number, held = false) =>
+    ({ id, partition, priority, held, refused: false, state: "PD", stays: [] });
+  const jobs = { a: job(1, "x", 5), b: job(2, "x,y", 9), c: job(3, "y", 7), d: job(4, "x", 5), e: job(5, "x", 9, true) };
+  state.apply({ now: 0, full: true, set: { jobs }, gone: {} });
+  const place = (uid: string) => state.place(state.kinds.jobs.get(uid)!);
+  assert.deepEqual(["a", "b", "c", "d", "e"].map(place), [2, 1, 2, 3, null]);
+});
