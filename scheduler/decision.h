@@ -82,7 +82,7 @@ struct StateChange {
   Reason reason;
   int exit_code = 0;
   int restarts = 0;
-  int node_failures = 0;                     // RestoredJob::node_failures
+  int node_failures = 0;                     // JobFacts::node_failures
   std::optional<base::Instant> eligible_at;  // of a requeued job
   std::optional<Retry> retry{};              // of a job that waits again, while it holds
   friend bool operator==(const StateChange&, const StateChange&) = default;

@@ -58,7 +58,7 @@ std::optional<PartitionIndex> Scheduler::find_partition(std::string_view name) c
 std::string Scheduler::check_invariants() const {
   return engine_->check_invariants();
 }
-void Scheduler::restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+void Scheduler::restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
                                        std::vector<NodePlan> published) {
   engine_->restore_from_published(now, std::move(jobs), std::move(published));
 }

@@ -26,6 +26,7 @@
 #include "base/time.h"
 #include "scheduler/decision.h"
 #include "scheduler/event.h"
+#include "scheduler/job_facts.h"
 #include "scheduler/options.h"
 #include "scheduler/plan.h"
 #include "scheduler/priority/priority_views.h"
@@ -33,17 +34,18 @@
 
 namespace sched {
 
-// The part of a job that callers can see.
+// What callers can see of a job: what they store of it, and what is worked out for an instant.
 struct JobView {
-  JobId id;
+  // Valid until the next step. `state` there is the base state, without turns to come, and
+  // `priority` is kept while the job is held.
+  const JobFacts* facts = nullptr;
   JobState state = JobState::kPending;
   Reason reason = Reason::kNone;
   bool completing = false;
   bool ready = false;  // JobReady was told
   std::optional<EndingVerdict> ending;
   Priority priority;  // 0 while it is held; what cannot run anywhere keeps its own
-  std::optional<PartitionIndex> partition;  // where it runs
-  const Allocation* allocation = nullptr;   // valid until the next step
+  const Allocation* allocation = nullptr;  // valid until the next step
   base::Instant eligible_time{};
   std::optional<base::Instant> start_time;
   // Of a pending job that the last pass of the backfill reached: when and on which nodes it is
@@ -54,44 +56,6 @@ struct JobView {
   std::optional<base::Duration> time_limit;  // of a job with nodes, OverTimeLimit included
   base::Duration run_time{};                 // as of the instant asked for
   base::Duration suspend_time{};
-  int restarts = 0;
-};
-
-// A job as the API server holds it, for restore_from_published (architecture.md 3, "A new leader
-// lists"). What is not known stays at its default.
-struct RestoredJob {
-  JobRequest request;  // submit_time as first accepted; hold as the user has it now
-  JobState state = JobState::kPending;         // base state: kPending, kRunning or kSuspended
-  std::optional<Priority> priority;            // as computed before; nothing = compute
-  std::optional<base::Instant> eligible_time;  // of a pending job; later than now after a requeue
-  std::optional<Reason> held_by_system;        // kJobHeldAdmin, kLaunchFailedRequeuedHeld, …
-  int restarts = 0;
-  int node_failures = 0;       // StateChange::node_failures
-  std::optional<Retry> retry;  // StateChange::retry
-  // --- allocated ---
-  std::optional<PartitionIndex> partition;
-  std::optional<Allocation> allocation;
-  base::Instant allocated_at{};
-  bool ready = false;
-  std::optional<base::Instant> start_time;  // when it became ready
-  // Of the last Start or LimitChanged; nothing = what the request is worth now, because nothing is
-  // stored, or because the user has changed the request's limit since.
-  std::optional<base::Duration> time_limit;
-  base::Duration run_time{};  // as of `times_as_of`
-  base::Duration suspend_time{};
-  base::Instant times_as_of{};
-  bool user_suspended = false;
-  // --- an ending that was committed, pods not gone yet ---
-  // Decided by us, or JobEnding's verdict when it ended by itself. Both together: kRequeue after
-  // kNodeFail.
-  std::optional<EndingVerdict> ending;
-  std::optional<JobState> ending_state;
-  std::optional<base::Instant> kill_at;
-  std::optional<JobId> preemptor;
-  int exit_code = 0;
-  // --- a preemptor that waits for its victims ---
-  std::optional<Allocation> claim;
-  base::Instant claim_until{};
 };
 
 class Engine;
@@ -180,7 +144,7 @@ class Scheduler {
   // its list. Published plans stand until now + lead; take_plans() then gives only nodes that have
   // to differ. An allocation that cannot be booked any more (its node is gone, for instance) is
   // kept all the same until the caller ends the job.
-  void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+  void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
                               std::vector<NodePlan> published);
 
  private:

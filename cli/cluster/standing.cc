@@ -85,14 +85,12 @@ base::Status read_jobs(const Session& session, const std::string& ns, Standing& 
 // fields which priorities depend on mean the same here.
 // plain_request() and not the operator's judgement: a job that was accepted keeps its request,
 // whatever a check would say of it today.
-std::vector<sched::RestoredJob> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
-  std::vector<sched::RestoredJob> all;
+std::vector<sched::JobFacts> restored(const std::vector<kube::Job>& waiting, base::Instant now) {
+  std::vector<sched::JobFacts> all;
   for (const kube::Job& job : waiting) {
-    sched::RestoredJob one;
-    one.request = control::plain_request(job, sched::JobId{*job.status.job_id},
-                                         job.status.submit_time.value_or(now));
-    one.eligible_time = job.status.eligible_time;
-    all.push_back(std::move(one));
+    all.push_back(sched::JobFacts::of(control::plain_request(
+        job, sched::JobId{*job.status.job_id}, job.status.submit_time.value_or(now))));
+    all.back().eligible_time = job.status.eligible_time.value_or(base::Instant{});
   }
   return all;
 }

@@ -7,15 +7,15 @@
 #include "api/wellknown.h"
 #include "operator/translate/allocation.h"
 #include "operator/translate/reason_names.h"
+#include "scheduler/model/holds.h"
 #include "slurm/hostlist.h"
 
 namespace control {
 namespace {
 
-// Holds that no spec says: a new leader can only read them from the status.
+// A hold that no spec says: a new leader can only read it from the status.
 bool is_system_hold(sched::Reason reason) {
-  return reason == sched::Reason::kJobHeldAdmin || reason == sched::Reason::kJobHoldMaxRequeue ||
-         reason == sched::Reason::kLaunchFailedRequeuedHeld;
+  return sched::Holds::to_store(reason).has_value();
 }
 
 // The two fields belong together: a time without nodes, or the other way round, would be shown as a

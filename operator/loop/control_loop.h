@@ -179,12 +179,12 @@ class ControlLoop {
 
   // --- restore (loop/restore.cc) ---
   void restore();
-  std::optional<sched::RestoredJob> restored_job(JobRecord& job);
-  void restore_allocated(JobRecord& job, sched::RestoredJob& restored);
-  void restore_ending(JobRecord& job, sched::RestoredJob& restored);
+  std::optional<sched::JobFacts> restored_job(JobRecord& job);
+  void restore_allocated(JobRecord& job, sched::JobFacts& restored);
+  void restore_ending(JobRecord& job, sched::JobFacts& restored);
   void forget_plan(JobRecord& job);
-  void restore_retry(const kube::JobStatus& status, sched::RestoredJob& restored) const;
-  void restore_claim(const JobRecord& job, sched::RestoredJob& restored) const;
+  void restore_retry(const kube::JobStatus& status, sched::JobFacts& restored) const;
+  void restore_claim(const JobRecord& job, sched::JobFacts& restored) const;
   std::vector<sched::NodePlan> published_plans();
   std::optional<sched::JobId> listed_in_rotation(const kube::TimetablePod& pod,
                                                  base::Instant as_of);

@@ -73,7 +73,7 @@ void ControlLoop::restore() {
   // Numbers are given in the order of submission, so this is the order of the job table.
   std::sort(in_order.begin(), in_order.end(),
             [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
-  std::vector<sched::RestoredJob> restored;
+  std::vector<sched::JobFacts> restored;
   for (JobRecord* job : in_order) {
     if (auto one = restored_job(*job)) restored.push_back(std::move(*one));
   }
@@ -122,7 +122,7 @@ NodesByName ControlLoop::nodes_by_name() const {
 // Returns what the scheduler must know of a job to go on as if it had decided all of this itself;
 // nullopt if the job is to be judged like a new one. Everything comes from the stored status: the
 // spec may have changed since.
-std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
+std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job) {
   const kube::JobStatus& status = job.wanted();
   JobVerdict verdict = translate_job(
       *job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
@@ -136,11 +136,13 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
     return std::nullopt;  // judged anew by the loop
   }
 
-  sched::RestoredJob restored;
   // A job that runs goes on, whatever its spec would be worth today.
-  restored.request = verdict.request
-                         ? std::move(*verdict.request)
-                         : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
+  sched::JobRequest request =
+      verdict.request ? std::move(*verdict.request)
+                      : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
+  // The user may have changed the limit while there was no leader: that is told later, by the loop.
+  if (allocated && status.observed) request.time_limit = status.observed->time_limit;
+  sched::JobFacts restored = sched::JobFacts::of(std::move(request));
   // 0 is the priority of a held job, which the hold says by itself.
   if (status.priority && *status.priority > 0) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};
@@ -148,22 +150,25 @@ std::optional<sched::RestoredJob> ControlLoop::restored_job(JobRecord& job) {
   restored.restarts = static_cast<int>(status.restarts.value_or(0));
   restored.node_failures = static_cast<int>(status.node_failures.value_or(0));
   restore_retry(status, restored);
-  // A hold by the system is in no spec (is_system_hold in status_after.cc), so it comes from the
-  // status alone.
+  // A hold by the system is in no spec, so it comes from the status alone.
   if (status.held) {
-    restored.held_by_system =
-        // A reason that this version does not know still holds the job: letting it run would be the
-        // worse error.
-        parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
+    // A reason that this version does not know still holds the job: letting it run would be the
+    // worse error.
+    const auto reason = parse_reason(status.held->reason).value_or(sched::Reason::kJobHeldAdmin);
+    restored.held.set(sched::Holds::to_store(reason).value_or(sched::HoldBy::kAdmin));
   }
   job.submitted = true;
   // What is told now is what later wishes are compared with (Wishes).
-  job.request = restored.request;
+  job.request = *restored.request;
   job.basis = job.object->spec;
   // Its spec may have changed while there was no leader: the loop judges it like any change.
   job.judge_again = true;
   if (!allocated) {
-    restored.eligible_time = status.eligible_time;
+    restored.eligible_time = status.eligible_time.value_or(base::Instant{});
+    // A requeue delay that was running goes on. A begin time is in the request.
+    if (restored.eligible_time > now_ && status.eligible_time != restored.request->begin_time) {
+      restored.not_before = status.eligible_time;
+    }
     restore_claim(job, restored);
     forget_plan(job);
     job.told_suspend = job.request.suspend;
@@ -184,7 +189,7 @@ void ControlLoop::forget_plan(JobRecord& job) {
 
 // Fills in what a job with nodes has: its allocation, its times, whether it is ready, suspended or
 // ending.
-void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored) {
+void ControlLoop::restore_allocated(JobRecord& job, sched::JobFacts& restored) {
   const kube::JobStatus& status = job.wanted();
   auto decoded = decode_allocation(*status.allocation, nodes_by_name());
   if (!decoded.ok()) {
@@ -197,23 +202,21 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
   restored.partition = scheduler_.known_partition(status.partition);
   restored.state = status.state == kube::JobState::kSuspended ? sched::JobState::kSuspended
                                                               : sched::JobState::kRunning;
-  // Unless its user has changed the limit while there was no leader.
-  const auto asked = status.observed ? status.observed->time_limit : std::nullopt;
-  if (asked == job.object->spec.schedule.time_limit) restored.time_limit = status.time_limit;
+  restored.time_limit = status.observed ? status.time_limit : restored.request->time_limit;
   restored.ready = kube::is_true(status.conditions, kube::kReady);
   restored.start_time = restored.ready ? status.start_time : std::nullopt;
   restored.allocated_at =
       (restored.ready ? status.start_time : starting_since(status)).value_or(now_);
   if (status.run_time) {
-    restored.run_time = status.run_time->elapsed;
+    restored.clock.run = status.run_time->elapsed;
     // Run time goes on from that instant by the published timetables, so nothing of the time
     // without a leader is lost.
-    restored.times_as_of = status.run_time->as_of;
+    restored.clock.as_of = status.run_time->as_of;
   } else {
-    restored.times_as_of = restored.start_time.value_or(now_);
+    restored.clock.as_of = restored.start_time.value_or(now_);
   }
   // Only a job that was ready has one.
-  if (status.suspend_time) restored.suspend_time = status.suspend_time->elapsed;
+  if (status.suspend_time) restored.clock.suspended = status.suspend_time->elapsed;
   restored.user_suspended = restored.state == sched::JobState::kSuspended &&
                             status.reason == reason_name(sched::Reason::kUser);
   // Of a suspension that waits for agents no scheduler has heard, whether the job is ready or not.
@@ -229,12 +232,9 @@ void ControlLoop::restore_allocated(JobRecord& job, sched::RestoredJob& restored
 // An ending is stored before the first pod is deleted, so a crash in between leaves pods that run
 // and an ending that says they must not. The scheduler is told the verdict, and the loop deletes
 // them.
-void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
+void ControlLoop::restore_ending(JobRecord& job, sched::JobFacts& restored) {
   const auto& ending = job.wanted().ending;
   if (!ending) return;
-  restored.exit_code = ending->exit_code.value_or(0);
-  // The instant that was promised, even if it has passed: the grace time is not granted twice.
-  restored.kill_at = ending->grace_end;
   job.start.end_message = job.wanted().message;
   if (ending->reason == kube::kStartUndone || ending->reason == kube::kLaunchFailed) {
     // To the scheduler it is a start like any other until its pods are gone.
@@ -242,22 +242,30 @@ void ControlLoop::restore_ending(JobRecord& job, sched::RestoredJob& restored) {
         StartUndo{.hold = ending->reason == kube::kLaunchFailed, .message = job.wanted().message};
     return;
   }
-  restored.ending = decided_verdict(ending->verdict);
-  restored.ending_state = own_verdict(ending->verdict);
-  if (ending->reason == kube::kLostMember && restored.ending == sched::EndingVerdict::kRequeue) {
-    restored.ending_state = sched::JobState::kNodeFail;
+  sched::Ending& restored_ending = restored.ending.emplace();
+  restored_ending.exit_code = restored.exit_code = ending->exit_code.value_or(0);
+  restored_ending.verdict = decided_verdict(ending->verdict);
+  restored_ending.final_state =
+      restored_ending.verdict ? sched::final_state_of(*restored_ending.verdict)
+                              : own_verdict(ending->verdict).value_or(sched::JobState::kCancelled);
+  restored_ending.node_failed = ending->reason == kube::kLostMember &&
+                                restored_ending.verdict == sched::EndingVerdict::kRequeue;
+  // The instant that was promised, even if it has passed: the grace time is not granted twice. The
+  // end of the grace time was stored with the time between SIGTERM and SIGKILL.
+  if (restored_ending.verdict && ending->grace_end) {
+    restored_ending.grace_end = *ending->grace_end - policy_.configuration().cluster.kill_wait;
   }
   // The preemptor; its UID names the Job, its number the job of the scheduler. If it is gone, the
   // victim ends all the same.
   if (!ending->by) return;
   const JobRecord* found = jobs_.find(ending->by->uid);
-  if (found != nullptr && found->id.value() != 0) restored.preemptor = found->id;
+  if (found != nullptr && found->id.value() != 0) restored_ending.preemptor = found->id;
 }
 
 // A node that is gone by now refuses nothing.
-void ControlLoop::restore_retry(const kube::JobStatus& status, sched::RestoredJob& restored) const {
+void ControlLoop::restore_retry(const kube::JobStatus& status, sched::JobFacts& restored) const {
   if (!status.retry) return;
-  sched::Retry retry;
+  sched::Retry& retry = restored.retry;
   retry.at = status.retry->at.value_or(base::Instant{});
   if (const auto names = slurm::expand_hostlist(status.retry->avoid_nodes); names.ok()) {
     for (const std::string& name : *names) {
@@ -265,12 +273,11 @@ void ControlLoop::restore_retry(const kube::JobStatus& status, sched::RestoredJo
     }
   }
   retry.nodes_until = status.retry->avoid_until.value_or(base::Instant{});
-  restored.retry = std::move(retry);
 }
 
 // A claim is stored before its victims end (architecture.md 3, commit point 4). Without it a new
 // leader would give the nodes that they free to whichever job is first in the queue.
-void ControlLoop::restore_claim(const JobRecord& job, sched::RestoredJob& restored) const {
+void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored) const {
   const auto& claim = job.wanted().claim;
   if (!claim) return;
   const auto names = slurm::expand_hostlist(claim->hostlist);

@@ -41,11 +41,12 @@ bool SchedulerDriver::wake() {
   return true;
 }
 
-void SchedulerDriver::restore(std::vector<sched::RestoredJob> jobs,
+void SchedulerDriver::restore(std::vector<sched::JobFacts> jobs,
                               std::vector<sched::NodePlan> published) {
   plans_changed_ = true;
-  for (sched::RestoredJob& job : jobs) {
-    if (!ends_by_time_) job.request.deadline.reset();
+  for (sched::JobFacts& job : jobs) {
+    if (ends_by_time_ || !job.request->deadline) continue;
+    job.change_request([](sched::JobRequest& request) { request.deadline.reset(); });
   }
   scheduler_.restore_from_published(now_, std::move(jobs), std::move(published));
   hand_over(scheduler_.take_decisions());

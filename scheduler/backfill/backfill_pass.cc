@@ -206,7 +206,7 @@ void BackfillPass::tell_plans() {
   }
   for (const auto& [id, plan] : plan_->expected) {
     Job* const job = books_.find(id);
-    if (job == nullptr || !job->pending() || job->queued_in.empty()) continue;
+    if (job == nullptr || !job->pending() || job->queued.in.empty()) continue;
     books_.set_plan(*job, plan);
     planned_.insert(id);
   }
@@ -216,7 +216,7 @@ void BackfillPass::tell_plans() {
 // refuses counts against none.
 bool BackfillPass::count_try(const Job& job, PartitionIndex partition) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  const std::string& user = job.request.user;
+  const std::string& user = job.request->user;
   int& in_partition = plan_->tried_in[partition];
   int& of_user = plan_->tried_of[user];
   int& of_both = plan_->tried_of_in[{user, partition}];
@@ -252,7 +252,7 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   };
   // The records were noted at the beginning. Between steps the job may have started, or left this
   // partition's queue.
-  if (std::none_of(job->queued_in.begin(), job->queued_in.end(), waits_there)) return true;
+  if (std::none_of(job->queued.in.begin(), job->queued.in.end(), waits_there)) return true;
   if (plan_->tried >= cluster_.parameters().backfill.max_job_test) return false;
   // Before it is counted: what a limit holds back uses up nothing of bf_max_job_test (8.1 n).
   if (limits_on_resources_.over_before(*job, record.partition)) return true;
@@ -320,7 +320,7 @@ bool BackfillPass::start_beside_claims(Try tried, base::Instant now) {
 
 // 8.1 step 3d.
 void BackfillPass::set_limits(Try& tried, base::Instant now) const {
-  const JobRequest& asked = tried.job.request;
+  const JobRequest& asked = *tried.job.request;
   tried.full_limit = limits_.limit_of(tried.job, tried.partition, now).value_or(kUnlimitedTime);
   if (const auto& most = cluster_.partition(tried.partition).config.max_time) {
     tried.full_limit = std::min(tried.full_limit, *most);
@@ -367,14 +367,14 @@ bool BackfillPass::may_end_early() const {
 
 // Jobs that see nodes of their own, or that a deadline may end.
 bool BackfillPass::is_special(const Job& job, PartitionIndex partition, base::Instant now) const {
-  return job.request.deadline || job.claim || now < job.avoid_until ||
-         job.request.sharing == Sharing::kUser ||
+  return job.request->deadline || job.claim || now < job.retry.nodes_until ||
+         job.request->sharing == Sharing::kUser ||
          cluster_.partition(partition).config.exclusive_user;
 }
 
 // The kind of the job, for the lookahead; nullopt if others of the kind may find something else.
 std::optional<JobKind> BackfillPass::kind_of(const Try& tried, base::Instant now) {
-  const JobRequest& request = tried.job.request;
+  const JobRequest& request = *tried.job.request;
   const bool counts_cores = cluster_.parameters().select == SelectType::kConsTres;
   if (!counts_cores || !equal_requests_start_alike() ||
       is_special(tried.job, tried.partition, now)) {
@@ -445,7 +445,7 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
   plan.sweep.begin(usable_, limit);
   const NodeSet& nodes = plan.sweep.at(plan.now);
-  if (plan.sweep.count() < node_counts(cluster_, tried.job.request, tried.partition).min) {
+  if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
     return false;
   }
   Lookahead::Answer answer = ask(tried, nodes, {}, now);
@@ -472,11 +472,11 @@ const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
   nodes.assign_and(available.view(tried.job, tried.partition).nodes,
                    cluster_.partition(tried.partition).nodes);
   const bool exclusive_user = cluster_.partition(tried.partition).config.exclusive_user ||
-                              tried.job.request.sharing == Sharing::kUser;
+                              tried.job.request->sharing == Sharing::kUser;
   books_.usage().restrict_to_user(tried.job, exclusive_user, nodes);
-  if (now < tried.job.avoid_until) {
-    plan_->valid_until = std::min(plan_->valid_until, tried.job.avoid_until);
-    for (const NodeIndex node : tried.job.avoid_nodes) {
+  if (now < tried.job.retry.nodes_until) {
+    plan_->valid_until = std::min(plan_->valid_until, tried.job.retry.nodes_until);
+    for (const NodeIndex node : tried.job.retry.nodes) {
       if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
     }
   }
@@ -562,10 +562,10 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   const Quirks& quirks = cluster_.parameters().quirks;
-  const bool any_required = !tried.job.request.required_nodes.empty();
+  const bool any_required = !tried.job.request->required_nodes.empty();
   const NodeSet required =
-      any_required ? cluster_.named(tried.job.request.required_nodes) : NodeSet{};
-  const int nodes_min = node_counts(cluster_, tried.job.request, tried.partition).min;
+      any_required ? cluster_.named(tried.job.request->required_nodes) : NodeSet{};
+  const int nodes_min = node_counts(cluster_, *tried.job.request, tried.partition).min;
   const NodeSet& open = open_nodes(tried, now);
   usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
   Promises::Sweep& sweep = plan.sweep;
@@ -681,7 +681,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
 
 // A job with a least time limit gets as much of its limit as delays no promise, in whole minutes.
 void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
-  if (!tried.job.request.time_min) return;
+  if (!tried.job.request->time_min) return;
   NodeSet nodes = cluster_.no_nodes();
   for_each_rank(cluster_, fits.allocation,
                 [&](int rank, const NodeAllocation&) { nodes.set(rank); });

@@ -246,7 +246,7 @@ TEST_F(BackfillPassTest, APassGoesOnAfterAStartOfAJobOnItsOwnPromisedNodes) {
   begin_and_step_once();
   world_->end(9);
   Job& first = *world_->books.find(JobId{1});
-  const PartitionIndex where = first.queued_in.front().partition;
+  const PartitionIndex where = first.queued.in.front().partition;
   Allocation all{.whole_nodes = true};
   for (const char* name : {"a", "b", "c", "d"}) {
     const NodeIndex node = world_->cluster.find_node(name).value();

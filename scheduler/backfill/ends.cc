@@ -44,7 +44,7 @@ base::Instant Ends::expected_end(const Job& job) const {
       job.start_time) {
     at = *job.start_time + kUnlimitedTime;
   }
-  if (job.notice) at = std::min(at, job.notice->until);  // 7.8: its end was moved
+  if (job.replay.notice) at = std::min(at, job.replay.notice->until);  // 7.8: its end was moved
   // It was told to end: it leaves at the end of its grace time, whatever its limit is.
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others

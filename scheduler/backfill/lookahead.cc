@@ -78,7 +78,7 @@ std::string Lookahead::check_invariants() {
 Lookahead::Answer Lookahead::will_run(const Question& question) {
   const Partition& partition = cluster_.partition(question.partition);
   const SelectType select = cluster_.parameters().select;
-  const SharingStatus own = resolve_sharing(select, partition, question.job.request.sharing);
+  const SharingStatus own = resolve_sharing(select, partition, question.job.request->sharing);
   const Needs needs = needs_.of(question.job, question.partition);
   // A job that may be stacked prefers nodes of its own; FORCE leaves it no choice.
   const bool tries_alone = select == SelectType::kLinear || !partition.force;
@@ -387,12 +387,12 @@ std::optional<Lookahead::Answer> Lookahead::ask_selector(const Search& search, C
 bool Lookahead::has_room(const Search& search, const NodeAllocation& use,
                          base::Instant start) const {
   const std::optional<int> left = books_.usage().pods_left(use.node);
-  int missing = left ? pods_on(search.question.job.request, use) - *left : 0;
+  int missing = left ? pods_on(*search.question.job.request, use) - *left : 0;
   if (missing <= 0) return true;
   for (const Job* const there : books_.usage().jobs_on(use.node)) {
     if (there->has_left(use.node) || !is_gone_by(search, *there, start)) continue;
     for (const NodeAllocation& freed : there->allocation.nodes) {
-      if (freed.node == use.node) missing -= pods_on(there->request, freed);
+      if (freed.node == use.node) missing -= pods_on(*there->request, freed);
     }
   }
   return missing <= 0;

@@ -49,7 +49,7 @@ class LookaheadTest : public ::testing::Test {
     lookahead_.begin(at(now));
     const Lookahead::Answer answer = lookahead_.will_run(
         {.job = *job,
-         .partition = job->queued_in.front().partition,
+         .partition = job->queued.in.front().partition,
          .nodes = all,
          .now_only = asked.now_only,
          .until = asked.until ? std::optional{at(*asked.until)} : std::nullopt});
@@ -229,8 +229,7 @@ Configuration side_by_side() {
 // Random jobs on four nodes, which end one after the other, and questions about random others.
 class RandomLookaheadTest : public LookaheadTest {
  protected:
-  explicit RandomLookaheadTest(const Configuration& configuration)
-      : LookaheadTest{configuration} {}
+  explicit RandomLookaheadTest(const Configuration& configuration) : LookaheadTest{configuration} {}
 
   JobRequest random_request(base::Prng& prng) {
     // One draw in each statement: the order of arguments is the compiler's.
@@ -255,7 +254,7 @@ class RandomLookaheadTest : public LookaheadTest {
     return static_cast<int>(prng.below(bound));
   }
   std::optional<Allocation> fits_now(const Job& job, const NodeSet& nodes) {
-    const PartitionIndex partition = job.queued_in.front().partition;
+    const PartitionIndex partition = job.queued.in.front().partition;
     return placement_.will_run(
         world_.books.selector(),
         {.job = job,
@@ -263,12 +262,12 @@ class RandomLookaheadTest : public LookaheadTest {
          .nodes = nodes,
          .now = at(1),
          .sharing = resolve_sharing(SelectType::kConsTres, world_.cluster.partition(partition),
-                                    job.request.sharing)});
+                                    job.request->sharing)});
   }
   // Runs until 10 s after the one before, if it fits.
   void start(Job& job) {
     const auto found = fits_now(job, NodeSet::all(4));
-    const PartitionIndex partition = job.queued_in.front().partition;
+    const PartitionIndex partition = job.queued.in.front().partition;
     world_.admission.withdraw(job);
     if (!found) return world_.books.finish(job, JobState::kCancelled);
     world_.books.begin(job, partition, *found, {.shares_nodes = true}, at(0));
@@ -289,18 +288,16 @@ class RandomLookaheadTest : public LookaheadTest {
     }
     return first;
   }
-  static PartitionIndex partition_of(const Job& job) { return job.queued_in.front().partition; }
+  static PartitionIndex partition_of(const Job& job) { return job.queued.in.front().partition; }
   // Jobs that differ in size alone are of one kind.
   JobKind kind_of(const Job& job) {
     const auto found = std::ranges::find_if(kinds_, [&](const Job* other) {
       return partition_of(*other) == partition_of(job) &&
-             start_alike_but_for_size(other->request, job.request);
+             start_alike_but_for_size(*other->request, *job.request);
     });
     const auto number = static_cast<int>(found - kinds_.begin());
     if (found == kinds_.end()) kinds_.push_back(&job);
-    return {.number = number,
-            .nodes = job.request.min_nodes,
-            .tasks = *job.request.tasks};
+    return {.number = number, .nodes = job.request->min_nodes, .tasks = *job.request->tasks};
   }
   static std::string text_of_end(const Job& job) {
     return "at " + std::to_string(*job.time_limit / std::chrono::seconds{1});
@@ -334,7 +331,7 @@ RandomLookaheadTest::Compared RandomLookaheadTest::compare_with_one_by_one(std::
       if (below(prng, 2) == 0) nodes.reset(below(prng, 4));
       lookahead_.begin(at(1));
       const Lookahead::Answer answer = lookahead_.will_run(
-          {.job = asks, .partition = asks.queued_in.front().partition, .nodes = nodes});
+          {.job = asks, .partition = asks.queued.in.front().partition, .nodes = nodes});
       lookahead_.end();
       const std::string found = text(answer);
       if (const auto expected = asked_one_by_one(asks, nodes)) {

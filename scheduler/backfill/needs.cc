@@ -45,7 +45,7 @@ const JobNeeds::Hardware& JobNeeds::most_in(PartitionIndex partition) {
 // Two nodes with 4 cores each do not bring 20 together, so here `each_is_enough` is false, and the
 // sum must be watched as well.
 Needs JobNeeds::of(const Job& job, PartitionIndex index) {
-  const JobRequest& asked = job.request;
+  const JobRequest& asked = *job.request;
   const NodeCounts counts = node_counts(cluster_, asked, index);
   const Partition& partition = cluster_.partition(index);
   const Hardware& most = most_in(index);
@@ -64,15 +64,14 @@ Needs JobNeeds::of(const Job& job, PartitionIndex index) {
   const auto cores_of_node = static_cast<int>(in_cores(cpus_of_node));
   const bool whole =
       resolve_sharing(cluster_.parameters().select, partition, asked.sharing).whole_nodes;
-  needs.each = {.cores = whole ? 0 : cores_of_node,
-                .cpus = whole ? 0 : cpus_of_node,
-                .memory = memory_demand(cluster_.parameters(), partition.config, asked.memory)
-                              .memory};  // 3
+  needs.each = {
+      .cores = whole ? 0 : cores_of_node,
+      .cpus = whole ? 0 : cpus_of_node,
+      .memory = memory_demand(cluster_.parameters(), partition.config, asked.memory).memory};  // 3
   const CountedDemand& memory = needs.each.memory;
   if (memory.per == CountedPer::kCpu) needs.memory = memory.charge(clamped(cpus), 0);
-  needs.each_is_enough =
-      needs.cores <= std::int64_t{needs.nodes_min} * cores_of_node &&
-      needs.memory <= needs.nodes_min * memory.charge(needs.each.cpus, 0);
+  needs.each_is_enough = needs.cores <= std::int64_t{needs.nodes_min} * cores_of_node &&
+                         needs.memory <= needs.nodes_min * memory.charge(needs.each.cpus, 0);
   return needs;
 }
 

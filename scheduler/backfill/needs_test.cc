@@ -17,7 +17,7 @@ Configuration of_cores_and_memory() {
 class NeedsTest : public ::testing::Test {
  protected:
   Needs of(const JobRequest& request) {
-    return needs_.of(world_.books.add(request), world_.in("p"));
+    return needs_.of(world_.books.add(JobFacts::of(request)), world_.in("p"));
   }
   // On one node or more, up to `nodes_max`.
   static JobRequest of_tasks(std::int64_t id, int tasks, int nodes_max) {

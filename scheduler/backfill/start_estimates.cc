@@ -64,7 +64,7 @@ void StartEstimates::begin(base::Instant now) {
 // the best before it. O(records²) does not matter, since only replays of recordings come here.
 void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
   const auto qos_of = [&](const Record& record) {
-    return cluster_.find_qos(books_.find(record.job)->request.qos);
+    return cluster_.find_qos(books_.find(record.job)->request->qos);
   };
   const bool by_qos = cluster_.parameters().preempt_type == PreemptType::kQos;
   const auto may_preempt = [&](const Record& a, const Record& b) {
@@ -120,7 +120,7 @@ void StartEstimates::tell_plans() {
   }
   for (auto& [id, expected] : plan_->expected) {
     Job* const job = books_.find(id);
-    if (job == nullptr || !job->pending() || job->queued_in.empty()) continue;
+    if (job == nullptr || !job->pending() || job->queued.in.empty()) continue;
     books_.set_plan(*job, std::move(expected));
     told_.insert(id);
   }
@@ -134,9 +134,9 @@ NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, b
     return NodeSet::all(cluster_.node_count());
   NodeSet nodes{cluster_.node_count()};
   nodes.assign_and(groups_.up(), lookahead_.could_ever_use(job, partition));
-  if (now < job.avoid_until) {
-    plan_->valid_until = std::min(plan_->valid_until, job.avoid_until);
-    for (const NodeIndex node : job.avoid_nodes) {
+  if (now < job.retry.nodes_until) {
+    plan_->valid_until = std::min(plan_->valid_until, job.retry.nodes_until);
+    for (const NodeIndex node : job.retry.nodes) {
       if (cluster_.exists(node)) nodes.reset(cluster_.rank(node));
     }
   }
@@ -155,12 +155,12 @@ NodeSet StartEstimates::usable_nodes(const Job& job, PartitionIndex partition, b
 void StartEstimates::estimate(const Record& record, base::Instant now) {
   Plan& plan = *plan_;
   const Job* const job = books_.find(record.job);
-  if (job == nullptr || !job->pending() || job->held || job->queued_in.empty()) return;
+  if (job == nullptr || !job->pending() || job->held || job->queued.in.empty()) return;
   // Nothing says when a limit lets it start.
   if (limits_on_resources_.over_before(*job, record.partition)) return;
   const NodeSet nodes = usable_nodes(*job, record.partition, now);
-  if (!nodes.has_at_least(node_counts(cluster_, job->request, record.partition).min)) return;
-  if (!nodes.contains(cluster_.named(job->request.required_nodes))) return;
+  if (!nodes.has_at_least(node_counts(cluster_, *job->request, record.partition).min)) return;
+  if (!nodes.contains(cluster_.named(job->request->required_nodes))) return;
   Lookahead::Answer answer =
       lookahead_.will_run({.job = *job,
                            .partition = record.partition,

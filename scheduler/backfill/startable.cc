@@ -46,7 +46,7 @@ bool start_alike_but_for_size(const JobRequest& a, const JobRequest& b) {
 void Startable::add(std::size_t index, Kind kind, base::Duration limit) {
   const auto known = std::ranges::find_if(kinds_, [&](const Kind& other) {
     return !kind.special && !other.special && other.partition == kind.partition &&
-           start_alike(other.job->request, kind.job->request);
+           start_alike(*other.job->request, *kind.job->request);
   });
   if (known == kinds_.end()) {
     kind.records.emplace_back(index, limit);

@@ -17,7 +17,7 @@ bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
   if (!allocated_kinds_) {
     allocated_kinds_.emplace();
     const auto is_like = [](const Job& a, const Job& b) {
-      return a.partition == b.partition && a.request.qos == b.request.qos;
+      return a.partition == b.partition && a.request->qos == b.request->qos;
     };
     for (const auto& each : books_.allocated()) {
       const Job* const allocated = each.second;
@@ -33,8 +33,7 @@ bool VictimFinder::may_be_any(const Job& job, PartitionIndex partition) {
 
 // Jobs without a kind share one entry, which each of them overwrites: nothing says that the next of
 // them may take the same victims.
-const Victims* VictimFinder::of(const Job& job, PartitionIndex partition,
-                                std::optional<int> kind) {
+const Victims* VictimFinder::of(const Job& job, PartitionIndex partition, std::optional<int> kind) {
   if (!preempt::enabled(cluster_)) return nullptr;
   const auto [known, is_new] = found_.try_emplace(kind);
   if (is_new || !kind) known->second = find(job, partition);

@@ -23,7 +23,7 @@ class VictimsTest : public ::testing::Test {
  protected:
   explicit VictimsTest(PreemptMode mode = PreemptMode::kCancel) : world_{tiers(mode)} {}
   const Victims* of(const Job& job, std::optional<int> kind = std::nullopt) {
-    return finder_.of(job, job.queued_in.front().partition, kind);
+    return finder_.of(job, job.queued.in.front().partition, kind);
   }
 
   EndsWorld world_;

@@ -329,21 +329,10 @@ BENCHMARK_CAPTURE(churn, gang, true)
     ->Unit(benchmark::kMicrosecond);
 
 // The jobs of a busy cluster as the API server holds them.
-std::vector<RestoredJob> stored_jobs(const World& world) {
-  std::vector<RestoredJob> stored;
+std::vector<JobFacts> stored_jobs(const World& world) {
+  std::vector<JobFacts> stored;
   for (const JobId id : world.scheduler().jobs()) {
-    const JobView view = *world.scheduler().job(id, world.now());
-    RestoredJob& job = stored.emplace_back();
-    job.request = busy_job(false);
-    job.request.id = id;
-    job.request.submit_time = world.now();
-    job.state = view.state;
-    job.priority = view.priority;
-    job.partition = view.partition;
-    if (view.allocation != nullptr) job.allocation = *view.allocation;
-    job.ready = view.ready;
-    job.start_time = view.start_time;
-    job.times_as_of = world.now();
+    stored.push_back(*world.scheduler().job(id, world.now())->facts);
   }
   return stored;
 }
@@ -352,7 +341,7 @@ std::vector<RestoredJob> stored_jobs(const World& world) {
 void restore(benchmark::State& state) {
   const int waiting = static_cast<int>(state.range(0)) * 2;
   const World world = busy_cluster(waiting, false);
-  const std::vector<RestoredJob> stored = stored_jobs(world);
+  const std::vector<JobFacts> stored = stored_jobs(world);
   Stopwatch stopwatch{state};
   for (auto _ : state) {
     World other{busy_setup(waiting, false), Timing::kOwn};

@@ -41,27 +41,27 @@ std::string Engine::check_job(const Job& job) const {
   if (!job.allocated() && (job.running() || job.suspended())) return name + ": runs nowhere";
   if (job.allocated()) {  // all or nothing
     const int count = static_cast<int>(job.allocation.nodes.size());
-    if (count < job.request.min_nodes) return name + ": fewer nodes than it asked for";
-    if (job.request.nodes_given && job.request.max_nodes && count > *job.request.max_nodes) {
+    if (count < job.request->min_nodes) return name + ": fewer nodes than it asked for";
+    if (job.request->nodes_given && job.request->max_nodes && count > *job.request->max_nodes) {
       return name + ": more nodes than it asked for";
     }
     const bool should = gang::takes_turns(cluster_, job) && job.ready && !job.completing() &&
                         !job.cores_released && !job.user_suspended;
-    if (should && !job.in_gang) return name + ": ready and not in the gang";
-    if (job.in_gang && !job.ready) return name + ": in the gang and not ready";
+    if (should && !job.turn.in_gang) return name + ": ready and not in the gang";
+    if (job.turn.in_gang && !job.ready) return name + ": in the gang and not ready";
   }
   if (job.pending()) {
     const bool timed = admission_.has_timer(job.id);
-    if (job.held && !job.queued_in.empty()) return name + ": held and queued";
+    if (job.held && !job.queued.in.empty()) return name + ": held and queued";
     if (!admission_.knows(job)) return name + ": gets no priority";
     // Outside the queue a job is held, waits for a timer, or says why it is not tried.
-    if (!job.held && !timed && job.queued_in.empty() && job.reason == Reason::kNone) {
+    if (!job.held && !timed && job.queued.in.empty() && job.reason == Reason::kNone) {
       return name + ": waits without a reason";
     }
     // Nothing has changed since the last pass, so each job has been looked at as things are.
     const bool evaluated = books_.version() == pass_.passed_version();
     if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
-  } else if (!job.queued_in.empty()) {
+  } else if (!job.queued.in.empty()) {
     return name + ": queued and not pending";
   }
   return {};

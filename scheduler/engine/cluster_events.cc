@@ -89,7 +89,7 @@ void Engine::remove_empty_nodes() {
 // node is missing is given up as a whole, and its job competes anew.
 void Engine::remove_node(NodeIndex node) {
   for (const auto& [order, job] : books_.table().all()) {
-    std::erase(job->avoid_nodes, node);
+    std::erase(job->retry.nodes, node);
     if (!job->pending()) continue;
     if (job->plan && std::ranges::count(job->plan->nodes, node) > 0) {
       books_.set_plan(*job, std::nullopt);

@@ -11,8 +11,8 @@ namespace sched {
 // Returns true if the user and the administrator allow a requeue (13.5). A job without an existing
 // partition would wait forever.
 bool Engine::may_requeue(const Job& job) const {
-  return job.request.requeue.value_or(cluster_.parameters().requeue_default) &&
-         !partitions_of(cluster_, job.request).empty();
+  return job.request->requeue.value_or(cluster_.parameters().requeue_default) &&
+         !partitions_of(cluster_, *job.request).empty();
 }
 
 // `kill_at` of the decision is when the last process is killed: the grace time, and then the time
@@ -39,7 +39,7 @@ void Engine::decide_ending(Job& job, Ending ending) {
 void Engine::kill(Job& job) {
   turns_->charge(job);
   // Outside the gang the clock stops here: time in which the processes only end is not charged.
-  if (!job.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
+  if (!job.turn.in_gang) turns_->set_phase(job, JobClock::Phase::kIdle);
   stop_waiting_for_room(job);
   books_.release_cores(job);
 }
@@ -99,8 +99,8 @@ void Engine::on(const JobGone& event) {
   if (!job->ending) {
     // Its end was moved to the end of its grace time, so after that it is over its time.
     const ClusterParameters& parameters = cluster_.parameters();
-    const bool is_late = job->notice && whole_second(parameters, job->notice->until) <
-                                            whole_second(parameters, now_);
+    const bool is_late = job->replay.notice && whole_second(parameters, job->replay.notice->until) <
+                                                   whole_second(parameters, now_);
     const bool times_out = is_late && event.verdict == JobState::kCompleted;
     end_by_itself(*job, times_out ? JobState::kTimeout : event.verdict, event.exit_code);
   }
@@ -136,8 +136,8 @@ void Engine::about_to_end(Job& job) {
 // A requeue (T7).
 void Engine::to_pending(Job& job) {
   job.clock = JobClock{.as_of = now_};
-  job.charged = base::Duration{0};
-  job.notice.reset();
+  job.factors.charged = base::Duration{0};
+  job.replay.notice.reset();
   ++job.restarts;
   job.start_time.reset();
   // T7: it counts as submitted now, and waits requeue_delay so that it does not bounce at once
@@ -158,8 +158,8 @@ void Engine::to_pending(Job& job) {
 // The holds that the request says. A user's suspend counts as priority 0, also for a job that has
 // not started yet (T10). Neither a requeue nor a refused start takes them back.
 void Engine::hold_as_asked(Job& job) {
-  if (job.request.hold) job.held.set(HoldBy::kUser);
-  if (job.request.suspend) job.held.set(HoldBy::kSuspend);
+  if (job.request->hold) job.held.set(HoldBy::kUser);
+  if (job.request->suspend) job.held.set(HoldBy::kSuspend);
 }
 
 }  // namespace sched

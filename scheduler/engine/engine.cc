@@ -100,14 +100,13 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   const Job* job = books_.find(id);
   if (job == nullptr) return std::nullopt;
   JobView view;
-  view.id = id;
+  view.facts = job;
   view.state = job->state;
   view.reason = job->reason;
   view.completing = job->completing();
   view.ready = job->ready;
   if (job->ending) view.ending = job->ending->verdict;
   view.priority = job->held.by_someone() ? Priority{0} : job->priority;
-  view.partition = job->partition;
   view.allocation = job->allocated() ? &job->allocation : nullptr;
   view.eligible_time = job->eligible_time;
   view.start_time = job->start_time;
@@ -129,7 +128,6 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
     view.state = turn->runs ? JobState::kRunning : JobState::kSuspended;
     view.reason = turn->why;
   }
-  view.restarts = job->restarts;
   return view;
 }
 
@@ -154,12 +152,12 @@ std::vector<PriorityView> Engine::priorities_of(JobId id, base::Instant now) {
   std::vector<PriorityView> all;
   const Job* job = books_.find(id);
   if (job == nullptr || !job->pending() || !priorities_.is_multifactor()) return all;
-  for (const PartitionIndex partition : partitions_of(cluster_, job->request)) {
+  for (const PartitionIndex partition : partitions_of(cluster_, *job->request)) {
     const PriorityFactors factors = priorities_.factors(*job, partition, now);
     // A priority that was given by hand replaces the sum; its factors are shown all the same.
-    const Priority priority = job->request.priority ? job->priority
-                                                    : weighted_sum(cluster_.parameters().priority,
-                                                                   factors, job->request.nice);
+    const Priority priority = job->request->priority ? job->priority
+                                                     : weighted_sum(cluster_.parameters().priority,
+                                                                    factors, job->request->nice);
     all.push_back({partition, factors, priority});
   }
   return all;

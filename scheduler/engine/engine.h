@@ -68,7 +68,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
-  void restore_from_published(base::Instant now, std::vector<RestoredJob> jobs,
+  void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
                               std::vector<NodePlan> published);
 
  private:
@@ -76,8 +76,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::string check_node(NodeIndex node) const;
 
   // --- restore ---
-  void restore_job(const RestoredJob& from);
-  void restore_ending(Job& job, const RestoredJob& from);
+  void restore_job(JobFacts facts);
+  void restore_ending(Job& job);
   void restore_clock(Job& job, const std::map<JobId, const NodePlan*>& plan_of);
 
   // --- events (one function per event) ---

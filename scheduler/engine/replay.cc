@@ -70,7 +70,7 @@ base::Instant Engine::not_before_again() const {
 // chose it before is not told: it ends now.
 bool Engine::only_gets_notice(const Job& victim) const {
   if (!replays(&Quirks::grace_is_a_notice) || victim.ending) return false;
-  if (victim.notice) return now_ < victim.notice->until;
+  if (victim.replay.notice) return now_ < victim.replay.notice->until;
   return preempt::grace_time(cluster_, victim).count() > 0 &&
          (pass_wanted_since_ || !is_limit_check(cluster_, now_));
 }
@@ -80,9 +80,10 @@ bool Engine::end_noticed() {
   if (!replays(&Quirks::grace_is_a_notice) || !is_limit_check(cluster_, now_)) return false;
   std::vector<Job*> over;
   for (const auto& [order, job] : books_.allocated()) {
-    if (job->notice && job->notice->until <= now_ && !job->ending) over.push_back(job);
+    if (job->replay.notice && job->replay.notice->until <= now_ && !job->ending)
+      over.push_back(job);
   }
-  for (Job* const job : over) must_end(*job, job->notice->preemptor);
+  for (Job* const job : over) must_end(*job, job->replay.notice->preemptor);
   return !over.empty();
 }
 

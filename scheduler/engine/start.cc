@@ -16,7 +16,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   job.plan.reset();
   job.exit_code = 0;  // that of the start before
   job.clock = JobClock{.as_of = now_};
-  job.charged = base::Duration{0};
+  job.factors.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);
 }
 
@@ -57,9 +57,9 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
     if (!candidate.must_end()) continue;
     Job& victim = *books_.allocated().at(candidate.job->table_order);
     if (only_gets_notice(victim)) {
-      if (!victim.notice) {
+      if (!victim.replay.notice) {
         const base::Instant end = now_ + preempt::grace_time(cluster_, victim);
-        victim.notice = Job::Notice{.until = end, .preemptor = preemptor.id};
+        victim.replay.notice = Job::Replay::Notice{.until = end, .preemptor = preemptor.id};
       }
       continue;
     }
@@ -70,8 +70,8 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
   if (replays(&Quirks::preemptor_claims_nothing)) {
     // Nothing is kept for it (P14); it only chooses no further victims meanwhile.
-    preemptor.preempts_until = now_ + at_most;
-    if (is_fifo(cluster_)) preemptor.passed_over_until = next_estimates();  // P21
+    preemptor.replay.preempts_until = now_ + at_most;
+    if (is_fifo(cluster_)) preemptor.replay.passed_over_until = next_estimates();  // P21
   } else {
     // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
     // find nodes coming free and no job for which they do.
@@ -95,15 +95,15 @@ void Engine::resumed(Job& job) {
 void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor) {
   const bool requeue = mode == PreemptMode::kRequeue && may_requeue(victim);
   const base::Duration grace =
-      victim.notice ? base::Duration{0} : preempt::grace_time(cluster_, victim);
+      victim.replay.notice ? base::Duration{0} : preempt::grace_time(cluster_, victim);
   base::Instant grace_end = now_ + grace;
   if (victim.time_limit && grace_end > now_) {  // 7.8 step 2: no later than its own end
     turns_->charge(victim);
     const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);
     grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
   }
-  if (timing_.wakes && victim.request.deadline) {
-    grace_end = std::max(now_, std::min(grace_end, *victim.request.deadline));
+  if (timing_.wakes && victim.request->deadline) {
+    grace_end = std::max(now_, std::min(grace_end, *victim.request->deadline));
   }
   // REQUEUE of a job that may not be requeued ends it instead (7.7 step 2d).
   begin_ending(victim,
@@ -124,17 +124,17 @@ void Engine::on(const StartRefused& event) {
   turns_->leave(*job);
   books_.end(*job, JobState::kPending);
   job->clock = JobClock{.as_of = now_};
-  job->charged = base::Duration{0};
+  job->factors.charged = base::Duration{0};
   remove_empty_nodes();
   // Adds to the nodes that refused this job recently instead of replacing them; otherwise two full
   // nodes would be tried alternately forever.
-  if (job->avoid_until <= now_) job->avoid_nodes.clear();
+  if (job->retry.nodes_until <= now_) job->retry.nodes.clear();
   for (const std::string& name : event.avoid_nodes) {
-    if (const auto node = cluster_.find_node(name)) job->avoid_nodes.push_back(*node);
+    if (const auto node = cluster_.find_node(name)) job->retry.nodes.push_back(*node);
   }
-  job->avoid_until = std::max(job->avoid_until, now_ + event.avoid_for);
+  job->retry.nodes_until = std::max(job->retry.nodes_until, now_ + event.avoid_for);
   if (event.avoid_nodes.empty() && event.avoid_for.count() > 0) {
-    job->retry_at = now_ + event.avoid_for;
+    job->retry.at = now_ + event.avoid_for;
   }
   if (event.hold) job->held.set(HoldBy::kLaunchFailed);
   hold_as_asked(*job);

@@ -175,7 +175,7 @@ void Engine::on(const JobRan& event) {
   }
   if (job->ending) return;
   turns_->charge(*job);
-  if (!job->in_gang) turns_->set_phase(*job, job->clock.phase);
+  if (!job->turn.in_gang) turns_->set_phase(*job, job->clock.phase);
   // No more than it was suspended: run and suspended time together stay the time since the start.
   const base::Duration more = std::clamp(event.more, base::Duration{0}, job->clock.suspended);
   job->clock.run += more;

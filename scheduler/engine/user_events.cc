@@ -21,13 +21,12 @@ void Engine::on(const Submit& event) {
     books_.decide(SubmitRefused{event.request.id, *std::move(refusal)});
     return;
   }
-  Job& job = books_.add(event.request);
-  job.submit_time = event.request.submit_time;
+  Job& job = books_.add(JobFacts::of(event.request));
   job.priority = priority;
   job.eligible_time = job.submit_time;
   hold_as_asked(job);
   // Before the priority, of which fair share is a part.
-  job.association = priorities_.association_of(job.request);
+  job.factors.association = priorities_.association_of(*job.request);
   priorities_.set(job, now_);
   resource_limits_.submitted(job, 1);
   admission_.admit(job, now_);
@@ -38,22 +37,22 @@ void Engine::on(const Submit& event) {
 void Engine::on(const Update& event) {
   Job* job = books_.find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
-  const bool was_held = job->request.hold;
+  const bool was_held = job->request->hold;
   const bool reprioritised =
-      event.request.priority && event.request.priority != job->request.priority;
-  const bool had_priority = job->request.priority.has_value();
-  const int nice_before = job->request.nice;
+      event.request.priority && event.request.priority != job->request->priority;
+  const bool had_priority = job->request->priority.has_value();
+  const int nice_before = job->request->nice;
   if (job->pending()) {
     admission_.withdraw(*job);
     // Submit limits count a job under its account and QOS, which the new request may change.
     resource_limits_.submitted(*job, -1);
     books_.set_request(*job, event.request);
-    job->association = priorities_.association_of(job->request);
+    job->factors.association = priorities_.association_of(*job->request);
     resource_limits_.submitted(*job, 1);
   } else {
-    const auto limit_before = job->request.time_limit;
+    const auto limit_before = job->request->time_limit;
     books_.set_request(*job, event.request);
-    if (job->request.time_limit != limit_before) change_limit(*job);
+    if (job->request->time_limit != limit_before) change_limit(*job);
   }
   // A priority that is given replaces the one that the job has, and one that is taken back leaves
   // the job as if it came now; another nice value shifts it.
@@ -107,11 +106,11 @@ void Engine::on(const Release& event) {
   } else {
     turns_->set_held(*job, false);
   }
-  job->request.hold = false;
+  books_.change_request(*job, [](JobRequest& request) { request.hold = false; });
   take_back(*job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
                    HoldBy::kImpossible});
   if (replays(&Quirks::release_ends_suspends)) {
-    job->request.suspend = false;
+    books_.change_request(*job, [](JobRequest& request) { request.suspend = false; });
     take_back(*job, {HoldBy::kSuspend});
   }
   if (job->pending()) admission_.admit(*job, now_);
@@ -125,7 +124,7 @@ bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
   // A job that could merely not run anywhere has kept its priority and its age.
   if (!before.by_someone() || job.held.by_someone()) return true;
   job.eligible_time = std::max(job.eligible_time, now_);
-  job.priority = priorities_.next_basic(job.request);
+  job.priority = priorities_.next_basic(*job.request);
   priorities_.set(job, now_);
   return true;
 }
@@ -143,9 +142,11 @@ void Engine::release_unheld(Job& job) {
 // so far under `basic`, and takes its nice value and the priority that it was given.
 void Engine::order_anew(Job& job) {
   admission_.withdraw(job);
-  job.request.nice = 0;
-  job.request.priority.reset();
-  job.priority = priorities_.next_basic(job.request);
+  books_.change_request(job, [](JobRequest& request) {
+    request.nice = 0;
+    request.priority.reset();
+  });
+  job.priority = priorities_.next_basic(*job.request);
   priorities_.set(job, now_);
   admission_.admit(job, now_);
 }
@@ -184,7 +185,7 @@ void Engine::on(const Requeue& event) {
     books_.decide(CommandRefused{job->id, "the job is pending already"});
   } else if (!may_requeue(*job)) {
     books_.decide(CommandRefused{
-        job->id, partitions_of(cluster_, job->request).empty()
+        job->id, partitions_of(cluster_, *job->request).empty()
                      ? "the job may not be requeued: its partition does not exist any more"
                      : "the job may not be requeued (requeue: false)"});
   } else {
@@ -216,7 +217,7 @@ void Engine::on(const Forget& event) {
 void Engine::on(const UserSuspend& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  job->request.suspend = true;
+  books_.change_request(*job, [](JobRequest& request) { request.suspend = true; });
   if (job->pending()) {
     admission_.withdraw(*job);
     job->held.set(HoldBy::kSuspend);
@@ -244,7 +245,7 @@ void Engine::on(const UserSuspend& event) {
 void Engine::on(const UserResume& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || is_terminal(job->state)) return;
-  job->request.suspend = false;
+  books_.change_request(*job, [](JobRequest& request) { request.suspend = false; });
   if (job->pending()) {  // a hold is for a release to take back
     if (!job->held.has(HoldBy::kSuspend)) return;
     admission_.withdraw(*job);

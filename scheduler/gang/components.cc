@@ -18,9 +18,9 @@ namespace sched::gang {
 //    and the joins that were waiting come with it.
 // 4. Otherwise it may wait: it joins at a boundary that is at least a lead away.
 void Components::start(Job& job, base::Instant now) {
-  CHECK(!job.in_gang, to_string(job.id));
+  CHECK(!job.turn.in_gang, to_string(job.id));
   const Closure around = closure(job);
-  job.in_gang = true;
+  job.turn.in_gang = true;
   touched_.push_back(job.id);
   mark(job, now);
   if (around.components.empty() && around.loose.empty()) return;  // 1
@@ -79,15 +79,15 @@ base::Instant Components::join_at(Component& component, base::Instant now,
 // 6.8 for a tracked job. The hole is filled at once, unless a boundary is closer than the lead:
 // then a pending op fills it there.
 void Components::leave(Job& job, base::Instant now) {
-  if (!job.in_gang) return;
+  if (!job.turn.in_gang) return;
   settle_(job);
   mark(job, now);
   touched_.push_back(job.id);
-  if (job.component == nullptr) {
-    job.in_gang = false;
+  if (job.turn.component == nullptr) {
+    job.turn.in_gang = false;
     return;
   }
-  Component& component = *job.component;
+  Component& component = *job.turn.component;
   advance_to(component, now);
   settle_clocks(component);
   component.state.base = now;
@@ -111,7 +111,7 @@ void Components::leave(Job& job, base::Instant now) {
   } else {
     component.state.lists = std::move(trial);
   }
-  job.in_gang = false;
+  job.turn.in_gang = false;
   split(component.upkeep.id, now, now);
 }
 
@@ -119,8 +119,8 @@ void Components::leave(Job& job, base::Instant now) {
 // says that it runs until its pods are gone, and that jobs over its units wait (13.10): freezing a
 // job that handles SIGTERM would make it miss its grace time.
 void Components::set_dying(Job& job, base::Instant now) {
-  if (job.component == nullptr) return;
-  Component& component = *job.component;
+  if (job.turn.component == nullptr) return;
+  Component& component = *job.turn.component;
   advance_to(component, now);
   settle_clocks(component);
   component.state.base = now;
@@ -206,7 +206,7 @@ void Components::mark_stale(Component& component, base::Instant now, base::Insta
   update_due(component);
   stale_.insert(component.upkeep.id);
   for (const JobId member : component.projection.members) {
-    jobs_.find(member)->component = &component;
+    jobs_.find(member)->turn.component = &component;
     touched_.push_back(member);
   }
   if (!component.state.dying.empty()) project_stale();

@@ -95,7 +95,7 @@ class Components {
 
   // --- reading; t not before the last event. Nothing below works anything out ---
   // The component of a job with conflicts, or null.
-  const Component* component(const Job& job) const { return job.component; }
+  const Component* component(const Job& job) const { return job.turn.component; }
   // REQUIRES: ensure_known_at(job, t).
   bool runs_at(const Job& job, base::Instant t) const;
   // Whether it runs at some slot to come. REQUIRES: ensure_seen of the job.

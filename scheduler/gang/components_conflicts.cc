@@ -79,7 +79,7 @@ void Components::for_each_rival(const Job& job, const Visit& visit) const {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (!cluster_.exists(use.node)) continue;
     for (const Job* other : usage_.jobs_on(use.node)) {
-      if (other == &job || !other->in_gang || !related(cluster_, job, *other)) continue;
+      if (other == &job || !other->turn.in_gang || !related(cluster_, job, *other)) continue;
       if (share(cluster_, use, *other) && !visit(*other)) return;
     }
   }
@@ -107,12 +107,12 @@ Components::Closure Components::closure(const Job& seed) const {
   std::set<JobId> seen{seed.id};
   std::vector<const Job*> open{&seed};
   const auto reach = [&](const Job& job) {
-    if (job.component == nullptr) {
+    if (job.turn.component == nullptr) {
       if (!seen.insert(job.id).second) return;
       closure.loose.push_back(jobs_.find(job.id));
       open.push_back(&job);
     } else {
-      closure.components.insert(job.component->upkeep.id);
+      closure.components.insert(job.turn.component->upkeep.id);
     }
   };
   while (!open.empty()) {
@@ -125,7 +125,8 @@ Components::Closure Components::closure(const Job& seed) const {
     for (const NodeAllocation& use : job.allocation.nodes) {
       if (!cluster_.exists(use.node)) continue;
       for (const Job* other : usage_.jobs_on(use.node)) {
-        if (other->component != nullptr && other->component != job.component) reach(*other);
+        if (other->turn.component != nullptr && other->turn.component != job.turn.component)
+          reach(*other);
       }
     }
   }
@@ -170,7 +171,7 @@ std::string Components::check_invariants(base::Instant now) const {
     if (component->state.base > now) return "a component is ahead of now";
     for (const JobId member : component->projection.members) {
       const Job* job = jobs_.find(member);
-      if (job == nullptr || job->component != component.get()) {
+      if (job == nullptr || job->turn.component != component.get()) {
         return "job " + to_string(member) + " is lost";
       }
       for (const NodeAllocation& use : job->allocation.nodes) {
@@ -181,7 +182,7 @@ std::string Components::check_invariants(base::Instant now) const {
       }
       bool together = true;
       for_each_rival(*job, [&](const Job& rival) {
-        together = rival.component == job->component;
+        together = rival.turn.component == job->turn.component;
         return together;
       });
       if (!together) return "a rival of job " + to_string(member) + " is not in its component";

@@ -96,22 +96,22 @@ void Components::project_all() {
 }
 
 void Components::ensure_known_at(const Job& job, base::Instant t) const {
-  Component* const part = job.component;
+  Component* const part = job.turn.component;
   if (part == nullptr) return;
   // A stale component's lists say which jobs run now, so it can wait.
   if (!part->upkeep.stale || part->state.base < t) project_for(*part, runs_at_need(t));
 }
 
 Component* Components::ensure_projected(const Job& job, base::Instant until) const {
-  if (job.component != nullptr) project_for(*job.component, {.until = until, .seen = {}});
-  return job.component;
+  if (job.turn.component != nullptr) project_for(*job.turn.component, {.until = until, .seen = {}});
+  return job.turn.component;
 }
 
 // A job that runs in lists that have changed since needs no projection to show that it has a turn.
 void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
   std::map<std::int64_t, std::vector<JobId>> by_component;
   for (const Job* job : jobs) {
-    const Component* const part = job->component;
+    const Component* const part = job->turn.component;
     if (part == nullptr || (part->upkeep.stale && part->state.lists.runs(job->id))) continue;
     by_component[part->upkeep.id].push_back(job->id);
   }
@@ -122,13 +122,13 @@ void Components::ensure_seen(const std::vector<const Job*>& jobs) const {
 
 // A tracked job without a component has no rival, so it runs at all times.
 bool Components::runs_at(const Job& job, base::Instant t) const {
-  return job.component == nullptr || job.component->runs_at(job.id, t);
+  return job.turn.component == nullptr || job.turn.component->runs_at(job.id, t);
 }
 
 // A job never runs if a shadow covers it in every slot (R6.34), if it is held, or if it waits for
 // the units of a dying job.
 bool Components::ever_runs(const Job& job) const {
-  const Component* const part = job.component;
+  const Component* const part = job.turn.component;
   if (part == nullptr) return true;
   if (part->upkeep.stale && part->state.lists.runs(job.id)) return true;
   CHECK(!part->upkeep.stale);
@@ -136,15 +136,15 @@ bool Components::ever_runs(const Job& job) const {
 }
 
 base::Duration Components::run_time(const Job& job, base::Instant from, base::Instant to) const {
-  if (job.component == nullptr || from == to) return to - from;
-  CHECK(!job.component->upkeep.stale);
-  return job.component->projection.run_time(job.id, from, to);
+  if (job.turn.component == nullptr || from == to) return to - from;
+  CHECK(!job.turn.component->upkeep.stale);
+  return job.turn.component->projection.run_time(job.id, from, to);
 }
 
 base::Instant Components::when_has_run(const Job& job, base::Instant from, base::Duration work,
                                        base::Instant until) const {
-  if (job.component == nullptr) return from + work;
-  const Projection& projection = job.component->projection;
+  if (job.turn.component == nullptr) return from + work;
+  const Projection& projection = job.turn.component->projection;
   // Not done by `until`: from then on it needs at least what is left.
   if (until != base::kNever) {
     until = std::max(until, from);

@@ -194,7 +194,7 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
 // 3. Fill the holes, and take the whole apart into components.
 void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (Job* job : tracked) {
-    if (job->component == nullptr) settle_(*job);
+    if (job->turn.component == nullptr) settle_(*job);
   }
   std::vector<std::vector<Place>> lists;
   for (const auto& [id, component] : components_) {
@@ -231,7 +231,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (const JobId id : order) {
     Job* job = jobs_.find(id);
     if (job == nullptr || !wanted.contains(id)) continue;
-    job->in_gang = true;
+    job->turn.in_gang = true;
     Newcomer joining = newcomer(id);
     const auto at = old.find(id);
     // A job that did not run enters without a row: a row would stop a job that runs now, only
@@ -269,7 +269,7 @@ std::unique_ptr<Component> Components::remove(std::int64_t id) {
   due_.clear(id);
   stale_.erase(id);
   for (const JobId member : component->projection.members) {
-    if (Job* job = jobs_.find(member)) job->component = nullptr;
+    if (Job* job = jobs_.find(member)) job->turn.component = nullptr;
   }
   return component;
 }

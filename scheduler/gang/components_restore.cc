@@ -248,7 +248,7 @@ void Components::restore_published(const std::vector<NodePlan>& published, base:
       Job* job = jobs_.find(entry.job);
       if (job == nullptr || !job->allocated() || !job->ready || job->user_suspended) continue;
       if (!cluster_.exists(*job->partition)) continue;  // it runs on outside the gang
-      job->in_gang = true;
+      job->turn.in_gang = true;
       plans_of[entry.job].push_back(&plan);
     }
   }
@@ -306,7 +306,7 @@ void Components::restore_group(const std::set<JobId>& group, std::vector<const N
   }
   Component& added = insert(std::move(component));
   for (const JobId member : added.projection.members) {
-    jobs_.find(member)->component = &added;
+    jobs_.find(member)->turn.component = &added;
     touched_.push_back(member);
   }
   update_due(added);

@@ -209,7 +209,7 @@ TEST(Components, PlayAsProjected) {
   gang.start(4, 4, 'A', "d");
   // A chain: 1 and 2 meet on b, 2 and 3 on c, 3 and 4 on d. 1 and 3 run together, then 2 and 4.
   const std::string before = gang.draw(20, 12);
-  EXPECT_EQ(gang.stage.job(1).component->projection.timeline.cycle.size(), 2U);
+  EXPECT_EQ(gang.stage.job(1).turn.component->projection.timeline.cycle.size(), 2U);
   for (int slot = 1; slot < 20; ++slot) gang.advance(30 * slot + 1);
   EXPECT_EQ(gang.draw(20, 12), before);
   EXPECT_EQ(gang.groups(), "1 2 3 4");
@@ -223,7 +223,7 @@ TEST(Components, LoopTheSlotsThatRepeat) {
             "1 ##..#..#\n"
             "2 ..#..#..\n"
             "3 ...#..#.\n");
-  EXPECT_EQ(gang.stage.job(1).component->projection.timeline.cycle.size(), 3U);
+  EXPECT_EQ(gang.stage.job(1).turn.component->projection.timeline.cycle.size(), 3U);
 }
 
 // Only nodes of jobs that run at other times than before need a new timetable.

@@ -58,7 +58,7 @@ class Wide {
   void start(const Allocation& allocation) {
     JobRequest request;
     request.id = JobId{++last_id_};
-    Job& job = jobs_.add(request);
+    Job& job = jobs_.add(JobFacts::of(request));
     job.state = JobState::kRunning;
     job.partition = *cluster_.find_partition("p");
     job.allocation = allocation;

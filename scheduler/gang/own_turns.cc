@@ -60,7 +60,7 @@ void OwnTurns::start(Job& job) {
 }
 
 void OwnTurns::leave(Job& job) {
-  if (!job.in_gang) return;
+  if (!job.turn.in_gang) return;
   components_.leave(job, now_);
   carry_over();
 }
@@ -92,7 +92,7 @@ void OwnTurns::carry_over() {
   std::vector<Job*> resumed;
   for (const JobId id : components_.take_touched()) {
     Job* job = books_.find(id);
-    if (job == nullptr || !job->in_gang || job->completing()) continue;
+    if (job == nullptr || !job->turn.in_gang || job->completing()) continue;
     events_.times_changed(*job);
     const bool runs = runs_now(*job);
     if (!runs && job->running()) stopped.push_back(job);
@@ -131,7 +131,7 @@ Reason OwnTurns::why_stopped(const Job& job) {
 // time, the rest as suspended time (R6.41). It must precede every change of the projection, which
 // is the only record of the turns.
 void OwnTurns::charge(Job& job) {
-  if (!job.in_gang || now_ <= job.clock.as_of) return;
+  if (!job.turn.in_gang || now_ <= job.clock.as_of) return;
   record_run(job, now_, runs_);
   if (!job.completing()) {  // otherwise its processes are ending or have ended
     const base::Duration since = now_ - job.clock.as_of;
@@ -151,11 +151,11 @@ void OwnTurns::set_phase(Job& job, JobClock::Phase phase) {
 void OwnTurns::record_run(const Job& job, base::Instant until, std::vector<JobRun>& runs) const {
   const base::Instant from = job.clock.as_of;
   if (publishes_ || !job.ready || from >= until) return;
-  const bool on_nodes = job.in_gang || job.clock.phase == JobClock::Phase::kRunning ||
+  const bool on_nodes = job.turn.in_gang || job.clock.phase == JobClock::Phase::kRunning ||
                         (job.completing() && !job.user_suspended);
   if (!on_nodes) return;
   JobRun run{.job = job.id, .from = from, .to = until, .timetable = nullptr, .pod = 0};
-  if (Component* part = job.in_gang ? components_.ensure_projected(job, until) : nullptr) {
+  if (Component* part = job.turn.in_gang ? components_.ensure_projected(job, until) : nullptr) {
     // Shared, not copied: the recipient reads run(t) between `from` and `to` out of it whenever it
     // wants.
     run.timetable = part->projection.shared_timeline();
@@ -183,10 +183,10 @@ void OwnTurns::rebuild() {
   for (const auto& [order, job] : books_.allocated()) {
     const bool sliced = takes_turns(cluster_, *job);
     if (sliced && job->ready && !job->user_suspended) {
-      if (!job->in_gang) set_phase(*job, job->clock.phase);  // its partition is back
+      if (!job->turn.in_gang) set_phase(*job, job->clock.phase);  // its partition is back
       tracked.push_back(job);
     }
-    if (sliced || !job->in_gang) continue;
+    if (sliced || !job->turn.in_gang) continue;
     components_.leave(*job, now_);
     if (job->suspended()) books_.resume(*job);
     events_.resumed(*job);
@@ -203,7 +203,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
   if (is_on(cluster_)) {
     components_.restore_published(published, now_);
     for (const auto& [order, job] : books_.allocated()) {
-      if (!job->ready || job->user_suspended || job->in_gang || !takes_turns(cluster_, *job)) {
+      if (!job->ready || job->user_suspended || job->turn.in_gang || !takes_turns(cluster_, *job)) {
         continue;
       }
       components_.start(*job, now_);
@@ -212,7 +212,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
     // Whether a job runs has been told by the leader before, so it is restored and not decided.
     for (const JobId id : components_.take_touched()) {
       Job* job = books_.find(id);
-      if (job == nullptr || !job->in_gang || job->completing()) continue;
+      if (job == nullptr || !job->turn.in_gang || job->completing()) continue;
       const bool runs = runs_now(*job);
       books_.restore_turn(*job, runs, runs ? Reason::kNone : why_stopped(*job));
     }
@@ -227,7 +227,7 @@ void OwnTurns::restore(const std::vector<NodePlan>& published) {
 
 // The answer for `t` may differ from the job's state, which is as of its last decision.
 std::optional<Turns::Turn> OwnTurns::turn_at(const Job& job, base::Instant t) {
-  if (!job.in_gang || job.completing()) return std::nullopt;
+  if (!job.turn.in_gang || job.completing()) return std::nullopt;
   components_.ensure_known_at(job, t);
   if (components_.runs_at(job, t)) return Turn{true, Reason::kNone};
   return Turn{false, job.user_suspended ? job.reason : why_stopped(job)};
@@ -241,7 +241,7 @@ base::Duration OwnTurns::ran_between(const Job& job, base::Instant from, base::I
 
 base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
   // A plan's as_of may lie before the job joined, or before its clock was charged last.
-  if (!job.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
+  if (!job.turn.in_gang) return std::max(job.clock.run_at(t), base::Duration{0});
   if (job.completing()) return job.clock.run;  // its processes are ending or have ended
   // The clock is charged at `as_of`; later instants add what the projection says, earlier ones take
   // it away.
@@ -252,7 +252,7 @@ base::Duration OwnTurns::run_time(const Job& job, base::Instant t) {
 
 // As run_time(), with the time in which the projection does not run the job.
 base::Duration OwnTurns::suspend_time(const Job& job, base::Instant t) {
-  if (!job.in_gang) return job.clock.suspended_at(t);
+  if (!job.turn.in_gang) return job.clock.suspended_at(t);
   if (job.completing()) return job.clock.suspended;
   if (t >= job.clock.as_of) {
     return job.clock.suspended + (t - job.clock.as_of - ran_between(job, job.clock.as_of, t));
@@ -265,7 +265,7 @@ base::Duration OwnTurns::suspend_time(const Job& job, base::Instant t) {
 // 2. A job outside the gang that runs needs just what is left.
 base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::Instant until) {
   const base::Duration left = work - job.clock.run;
-  if (job.in_gang) {
+  if (job.turn.in_gang) {
     components_.ensure_projected(job, until);
     return components_.when_has_run(job, job.clock.as_of, left, until);
   }
@@ -278,7 +278,7 @@ base::Instant OwnTurns::when_has_run(const Job& job, base::Duration work, base::
 // kNever for a job under a shadow: the end of its preemptor is not part of its rotation. A job that
 // is not ready yet is taken to start now.
 base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base::Instant until) {
-  if (job.component != nullptr) {
+  if (job.turn.component != nullptr) {
     components_.project_stale();
     components_.ensure_seen({&job});
     return components_.ever_runs(job) ? when_has_run(job, limit, until) : base::kNever;
@@ -290,7 +290,7 @@ base::Instant OwnTurns::expected_end(const Job& job, base::Duration limit, base:
 // A job that does not run now gets there in its next turn at the earliest. It is looked at once in
 // a slice, so that only a turn that is near has to be found exactly.
 std::optional<base::Instant> OwnTurns::earliest(const Job& job, base::Duration more) {
-  if (!job.in_gang || runs_now(job)) return now_ + more;
+  if (!job.turn.in_gang || runs_now(job)) return now_ + more;
   components_.project_stale();
   components_.ensure_seen({&job});
   if (!components_.ever_runs(job)) return std::nullopt;

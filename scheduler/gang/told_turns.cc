@@ -26,16 +26,16 @@ void ToldTurns::start(Job& job) {
   if (!takes_turns(cluster_, job)) return;
   catch_up();
   if (!lists_) make_lists();
-  job.in_gang = true;
+  job.turn.in_gang = true;
   lists_->start(newcomer(job));
   apply();
 }
 
 // The lists give the job's place to others at once.
 void ToldTurns::leave(Job& job) {
-  if (!job.in_gang) return;
+  if (!job.turn.in_gang) return;
   catch_up();
-  job.in_gang = false;
+  job.turn.in_gang = false;
   lists_->remove(job.id);
   apply();
 }
@@ -67,15 +67,15 @@ void ToldTurns::unhold(Job& job) {
 void ToldTurns::resume_at_once(Job& job, bool held) {
   catch_up();
   apart_ = true;
-  if (takes_turns(cluster_, job) && (!job.in_gang || held)) {
+  if (takes_turns(cluster_, job) && (!job.turn.in_gang || held)) {
     Newcomer anew = newcomer(job);
     anew.held = false;
-    if (job.in_gang) {  // 2
+    if (job.turn.in_gang) {  // 2
       anew.suspended = false;
       lists_->remove(job.id, false);
     }
     if (!lists_) make_lists();
-    job.in_gang = true;
+    job.turn.in_gang = true;
     lists_->start(anew);
     apply();
   }
@@ -84,14 +84,14 @@ void ToldTurns::resume_at_once(Job& job, bool held) {
 
 // R6.3a: the entry and its place stay.
 bool ToldTurns::set_held(Job& job, bool held) {
-  if (job.in_gang) lists_->set_held(job.id, held);
+  if (job.turn.in_gang) lists_->set_held(job.id, held);
   return true;
 }
 
 // The phase stays the same. Only the part up to now moves from the running interval into the sums.
 void ToldTurns::charge(Job& job) {
   catch_up();
-  if (job.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
+  if (job.turn.in_gang && now_ > job.clock.as_of) job.clock.to(job.clock.phase, now_);
 }
 
 // 1. A job that is on its way out is not told, one that was killed runs on although its list says
@@ -207,7 +207,7 @@ void ToldTurns::rebuild() {
   lists_.reset();
   if (is_on(cluster_)) make_lists();
   // Jobs that are completing stay outside.
-  for (const auto& [order, job] : books_.allocated()) job->in_gang = false;
+  for (const auto& [order, job] : books_.allocated()) job->turn.in_gang = false;
   const auto add = [&](Job& job) {
     if (!job.allocated() || !job.ready || job.completing() || job.cores_released) return;
     if (!takes_turns(cluster_, job)) {
@@ -216,7 +216,7 @@ void ToldTurns::rebuild() {
       books_.resume(job);
       return;
     }
-    job.in_gang = true;
+    job.turn.in_gang = true;
     lists_->start(newcomer(job), false);
   };
   // 6.10 step 2, then step 3: old jobs in their old order, which keeps the fairness of the

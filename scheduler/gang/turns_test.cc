@@ -32,7 +32,7 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
   // The job has started on all of the node, and is ready.
   Job& start(double t, std::int64_t id) {
     turns_->go_to(at(t), false);
-    Job& job = books_.add(testing::job(id, 1, "p"));
+    Job& job = books_.add(JobFacts::of(testing::job(id, 1, "p")));
     Allocation allocation;
     allocation.nodes.push_back(
         {.node = cluster_.find_node("n1").value(), .cores = CoreSet::first(4), .cpus = 4});
@@ -132,7 +132,7 @@ TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
   leave(10, first);
   EXPECT_TRUE(second.running());
   EXPECT_EQ(books_.take_decisions(), (std::vector<Decision>{Resume{JobId{2}}}));
-  EXPECT_FALSE(first.in_gang);
+  EXPECT_FALSE(first.turn.in_gang);
 }
 
 // Only where slices are told a job that waits can be held where it is (T11).

@@ -16,8 +16,8 @@ std::unique_ptr<Selector> make_selector(const Cluster& cluster) {
 
 // What is left of the refusals of its starts.
 std::optional<Retry> retry_of(const Job& job, base::Instant now) {
-  if (job.retry_at <= now && job.avoid_until <= now) return std::nullopt;
-  return Retry{.at = job.retry_at, .nodes = job.avoid_nodes, .nodes_until = job.avoid_until};
+  if (job.retry.at <= now && job.retry.nodes_until <= now) return std::nullopt;
+  return job.retry;
 }
 
 }  // namespace
@@ -28,7 +28,7 @@ JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} 
 
 // A job that is not over yet is told as over first, so that what was counted for it is taken back.
 void JobBooks::erase(Job& job) {
-  CHECK(!job.allocated() && job.queued_in.empty(), to_string(job.id));
+  CHECK(!job.allocated() && job.queued.in.empty(), to_string(job.id));
   if (!is_terminal(job.state)) {
     changed();  // its end would have been a change already
     for (const Listener& listener : over_listeners_) listener(job);
@@ -40,14 +40,13 @@ void JobBooks::erase(Job& job) {
 // is taken over.
 void JobBooks::set_request(Job& job, const JobRequest& request) {
   changed();
-  if (job.pending()) {
-    job.request = request;
-    return;
-  }
-  job.request.hold = request.hold;  // it waits for the next start
-  job.request.time_limit = request.time_limit;
-  job.request.priority = request.priority;
-  job.request.nice = request.nice;
+  if (job.pending()) return change_request(job, [&](JobRequest& own) { own = request; });
+  change_request(job, [&](JobRequest& own) {
+    own.hold = request.hold;  // it waits for the next start
+    own.time_limit = request.time_limit;
+    own.priority = request.priority;
+    own.nice = request.nice;
+  });
   moved(job);
   tell_less(job.allocation);
 }
@@ -324,7 +323,7 @@ void JobBooks::finish(Job& job, JobState state) {
 // changes, and none in the end.
 void JobBooks::set_reason(Job& job, Reason reason, std::string message) {
   if (job.reason == reason && job.message == message) return;
-  if (in_pass_ && job.pending() && job.queued_in.size() > 1) {
+  if (in_pass_ && job.pending() && job.queued.in.size() > 1) {
     said_before_pass_.try_emplace(job.id, Said{job.reason, job.message});
     job.reason = reason;
     job.message = std::move(message);

@@ -67,13 +67,19 @@ class JobBooks {
   void on_less(NodesListener listener) { less_listeners_.push_back(std::move(listener)); }
 
   // --- records ---
-  // A pending job. REQUIRES: no job with this id.
-  Job& add(const JobRequest& request) { return table_.add(request); }
+  // A pending job, or one that is being restored. REQUIRES: no job with this id.
+  Job& add(JobFacts facts) { return table_.add(std::move(facts)); }
   // REQUIRES: the job has no allocation and is in no queue.
   void erase(Job& job);
   // The user changed the request: of a pending job all of it, of a running one its time limit and
   // priority, and whether it is held once it waits again.
   void set_request(Job& job, const JobRequest& request);
+  // Changes a wish in the job's own copy of the request.
+  template <typename Change>
+  void change_request(Job& job, Change change) {
+    job.change_request(change);
+    job.select.request = job.request.get();
+  }
 
   // --- the allocation: begin, then set_ready, set_ending, release_cores, leave_nodes, end ---
   // The job runs on these nodes from now on (T2). Decides Start.

@@ -30,7 +30,7 @@ class JobBooksTest : public ::testing::Test {
   // A job with an allocation that the test chose: the books take what they are given, and placement
   // is not their business.
   Job& started(std::int64_t id) {
-    Job& made = books_.add(job(id, 1, "p"));
+    Job& made = books_.add(JobFacts::of(job(id, 1, "p")));
     books_.begin(made, cluster_.find_partition("p").value(), all_of_n1(), {}, at(10));
     return made;
   }
@@ -123,7 +123,7 @@ TEST_F(JobBooksTest, VersionCountsChangesThatMayLetAnotherJobStart) {
 
 // Each decision is a write to the API server: a reason that a pass repeats must not be one.
 TEST_F(JobBooksTest, AReasonIsDecidedWhenItChanges) {
-  Job& waiting = books_.add(job(1, 1, "p"));
+  Job& waiting = books_.add(JobFacts::of(job(1, 1, "p")));
   books_.set_reason(waiting, Reason::kResources, "waits");
   books_.set_reason(waiting, Reason::kResources, "waits");
   EXPECT_EQ(books_.take_decisions().size(), 1U);
@@ -131,8 +131,8 @@ TEST_F(JobBooksTest, AReasonIsDecidedWhenItChanges) {
 
 // A pass tries a job once for each partition; only what it says at the end is told.
 TEST_F(JobBooksTest, InAPassAJobWithSeveralRecordsSaysOneReason) {
-  Job& waiting = books_.add(job(1, 1, "p"));
-  waiting.queued_in.resize(2);
+  Job& waiting = books_.add(JobFacts::of(job(1, 1, "p")));
+  waiting.queued.in.resize(2);
   books_.set_reason(waiting, Reason::kResources, "waits");
   books_.take_decisions();
   books_.begin_pass();

@@ -1,18 +1,18 @@
 #include "scheduler/jobs/job_table.h"
 
+#include <utility>
+
 namespace sched {
 
 // A record stays where it is until it is erased: selectors, queue and node usage keep pointers to
-// it, and `select.request` points into the record itself. Cost: O(log pages).
-Job& JobTable::add(const JobRequest& request) {
-  CHECK(find(request.id) == nullptr, to_string(request.id));
-  auto job = std::make_unique<Job>();
-  job->id = request.id;
+// it. Cost: O(log pages).
+Job& JobTable::add(JobFacts facts) {
+  CHECK(find(facts.id) == nullptr, to_string(facts.id));
+  auto job = std::make_unique<Job>(std::move(facts));
   job->table_order = next_order_++;
-  job->request = request;
   job->select.id = job->id;
   job->select.table_order = job->table_order;
-  job->select.request = &job->request;
+  job->select.request = job->request.get();
   Job& added = *job;
   by_id_.insert(added.id, added);
   by_order_.emplace_hint(by_order_.end(), added.table_order, std::move(job));

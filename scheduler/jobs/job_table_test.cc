@@ -17,7 +17,7 @@ TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
   JobTable jobs;
   const std::vector<std::int64_t> ids = {
       0, 1, 1023, 1024, 1025, std::int64_t{1} << 40, std::int64_t{1} << 62};
-  for (const std::int64_t id : ids) jobs.add(request(id));
+  for (const std::int64_t id : ids) jobs.add(JobFacts::of(request(id)));
   EXPECT_EQ(jobs.size(), ids.size());
   for (const std::int64_t id : ids) {
     ASSERT_NE(jobs.find(JobId{id}), nullptr) << id;
@@ -32,7 +32,7 @@ TEST(JobTable, FindsByIdHoweverFarApartTheIdsAre) {
 // number that is used again gets a new place in the order of the table, behind all others.
 TEST(JobTable, ForgetsWhatIsErasedAndNothingElse) {
   JobTable jobs;
-  for (const std::int64_t id : {1, 2, 5000}) jobs.add(request(id));
+  for (const std::int64_t id : {1, 2, 5000}) jobs.add(JobFacts::of(request(id)));
   jobs.erase(JobId{2});
   EXPECT_NE(jobs.find(JobId{5000}), nullptr);
   jobs.erase(JobId{5000});  // and with it the page that was looked at last
@@ -41,7 +41,7 @@ TEST(JobTable, ForgetsWhatIsErasedAndNothingElse) {
   EXPECT_NE(jobs.find(JobId{1}), nullptr);
   EXPECT_EQ(jobs.find(JobId{2}), nullptr);
   EXPECT_EQ(jobs.find(JobId{5000}), nullptr);
-  EXPECT_EQ(jobs.add(request(2)).table_order, 4);
+  EXPECT_EQ(jobs.add(JobFacts::of(request(2))).table_order, 4);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void NodeUsage::count_pods(const Job& job, int delta) {
 }
 
 void NodeUsage::count_pods(const Job& job, const NodeAllocation& use, int delta) {
-  nodes_[use.node.index()].pods += delta * pods_on(job.request, use);
+  nodes_[use.node.index()].pods += delta * pods_on(*job.request, use);
   show_full(use.node);
 }
 
@@ -58,7 +58,7 @@ void NodeUsage::count_pods(const Job& job, const NodeAllocation& use, int delta)
 // configuration of the moment decides, not that of the job's start.
 bool NodeUsage::takes_all_memory(const Job& job) const {
   const MemoryDemand demand = memory_demand(
-      cluster_.parameters(), cluster_.partition(*job.partition).config, job.request.memory);
+      cluster_.parameters(), cluster_.partition(*job.partition).config, job.request->memory);
   return demand.memory.per == CountedPer::kWholeNode;
 }
 
@@ -88,7 +88,7 @@ void NodeUsage::show_memory_taken(const Job& job, bool comes) {
 // Returns true if the job keeps other users off its nodes, by its own wish or by its partition's
 // (7.9).
 bool NodeUsage::owns_nodes(const Job& job) const {
-  return job.request.sharing == Sharing::kUser ||
+  return job.request->sharing == Sharing::kUser ||
          cluster_.partition(*job.partition).config.exclusive_user;
 }
 
@@ -181,7 +181,7 @@ bool NodeUsage::open_to_user(const Job& job, bool exclusive_user, NodeIndex node
                              const Job* without) const {
   const std::vector<const Job*>& jobs = jobs_on(node);
   return std::none_of(jobs.begin(), jobs.end(), [&](const Job* other) {
-    return other != without && other->request.user != job.request.user &&
+    return other != without && other->request->user != job.request->user &&
            (exclusive_user || owns_nodes(*other));
   });
 }

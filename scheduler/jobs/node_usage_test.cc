@@ -25,11 +25,15 @@ class NodeUsageTest : public ::testing::Test {
     usage_.reset();
   }
   NodeIndex index(char letter) const { return cluster_.find_node(std::string{letter}).value(); }
+  static JobFacts of_user(const std::string& user) {
+    JobRequest request;
+    request.user = user;
+    return JobFacts::of(std::move(request));
+  }
   // A running job on these nodes, with one pod on each; no part of it besides what NodeUsage reads.
   Job made(const std::string& letters, const std::string& user = "",
            const std::string& partition = "p") const {
-    Job made;
-    made.request.user = user;
+    Job made{of_user(user)};
     made.partition = cluster_.find_partition(partition).value();
     made.state = JobState::kRunning;
     for (const char letter : letters) made.allocation.nodes.push_back({.node = index(letter)});
@@ -44,8 +48,7 @@ class NodeUsageTest : public ::testing::Test {
   }
   // Returns the nodes that a job of this user may have.
   std::string open_to(const std::string& user, bool exclusive_user) const {
-    Job asking;
-    asking.request.user = user;
+    const Job asking{of_user(user)};
     NodeSet nodes = NodeSet::all(4);
     usage_.restrict_to_user(asking, exclusive_user, nodes);
     return letters(nodes);
@@ -59,7 +62,7 @@ class NodeUsageTest : public ::testing::Test {
 // R5.3. For as long as it is there: also suspended, and while others come and go.
 TEST_F(NodeUsageTest, MemoryIsTakenWhereAJobThatAskedForNoneIs) {
   Job asks = made("ab");
-  asks.request.memory = MemoryPerNode{MemoryMiB{10}};
+  asks.change_request([](JobRequest& r) { r.memory = MemoryPerNode{MemoryMiB{10}}; });
   Job all = made("bc");
   usage_.add(asks);
   usage_.add(all);
@@ -208,8 +211,7 @@ TEST_F(NodeUsageTest, UsersThatInsistAreAlone) {
   EXPECT_EQ(open_to("bob", true), "cd");
   EXPECT_EQ(open_to("ann", true), "abcd") << "her own jobs are not in the way";
   // The question about a single node, with the job that is there and as if it were gone.
-  Job asking;
-  asking.request.user = "bob";
+  const Job asking{of_user("bob")};
   EXPECT_FALSE(usage_.open_to_user(asking, false, index('b'), nullptr));
   EXPECT_TRUE(usage_.open_to_user(asking, false, index('b'), &alone)) << "as if it were gone";
   usage_.remove(alone);

@@ -68,7 +68,7 @@ void ResourceLimits::recount() {
 // MaxSubmitJobs).
 void ResourceLimits::submitted(const Job& job, int by) {
   if (!any_) return;
-  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
+  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, *job.request);
   // A job waits in several partitions but is one job: it counts under the QOS of the first of them.
   if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by);
 }
@@ -86,7 +86,7 @@ void ResourceLimits::count(const Job& job, PartitionIndex partition, What what, 
     // Three sums for each QOS: its group's, and those of each user and each account within it.
     OfQos& of = qos_[index_of(*each)];
     count_in(of.all, job, partition, what, by);
-    count_in(of.by_user[job.request.user], job, partition, what, by);
+    count_in(of.by_user[job.request->user], job, partition, what, by);
     if (scope.association) count_in(of.by_account[account_of(scope)], job, partition, what, by);
   }
   if (!scope.association) return;
@@ -122,8 +122,8 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
 // As limit_scope(), with the association that the job has already.
 LimitScope ResourceLimits::scope_of(const Job& job, PartitionIndex partition) const {
   return {.cluster = cluster_,
-          .qos = qos_order(cluster_, job.request.qos, partition),
-          .association = job.association};
+          .qos = qos_order(cluster_, job.request->qos, partition),
+          .association = job.factors.association};
 }
 
 // `qos` is a member of the cluster's list.
@@ -222,7 +222,7 @@ std::optional<LimitHit> ResourceLimits::over_before(const Job& job,
                                                     PartitionIndex partition) const {
   if (!any_) return std::nullopt;
   const LimitScope scope = scope_of(job, partition);
-  if (auto hit = over_jobs(scope, job.request.user)) return hit;
+  if (auto hit = over_jobs(scope, job.request->user)) return hit;
   return over_wall(scope);
 }
 
@@ -232,9 +232,9 @@ std::optional<LimitHit> ResourceLimits::over_as_asked(const Job& job,
                                                       PartitionIndex partition) const {
   if (!any_) return std::nullopt;
   const LimitScope scope = scope_of(job, partition);
-  const TresCounts counts = asked_by(job.request, partition);
+  const TresCounts counts = asked_by(*job.request, partition);
   // No nodes are known yet: all of them count as new to the group.
-  if (auto hit = over_tres(scope, job.request.user, {.counts = counts})) return hit;
+  if (auto hit = over_tres(scope, job.request->user, {.counts = counts})) return hit;
   return over_limits_with_nodes(scope, counts);
 }
 
@@ -246,7 +246,7 @@ std::optional<LimitHit> ResourceLimits::over(const Job& job, PartitionIndex part
   const LimitScope scope = scope_of(job, partition);
   const TresCounts counts = sched::held_by(cluster_, allocation, partition);
   if (auto hit =
-          over_tres(scope, job.request.user, {.counts = counts, .nodes = &allocation.nodes})) {
+          over_tres(scope, job.request->user, {.counts = counts, .nodes = &allocation.nodes})) {
     return hit;
   }
   return over_limits_with_nodes(scope, counts);

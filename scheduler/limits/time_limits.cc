@@ -11,7 +11,7 @@ namespace {
 // The partition's default. With the quirk, that of the partition that the job named first.
 std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job,
                                           PartitionIndex partition) {
-  const std::vector<std::string>& named = job.request.partitions;
+  const std::vector<std::string>& named = job.request->partitions;
   if (cluster.parameters().quirks.limit_of_first_partition && !named.empty()) {
     partition = cluster.find_partition(named.front()).value_or(partition);
   }
@@ -25,12 +25,12 @@ std::optional<base::Duration> usual_limit(const Cluster& cluster, const Job& job
 std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionIndex partition,
                                                    base::Instant now) const {
   const PartitionConfig& config = cluster_.partition(partition).config;
-  std::optional<base::Duration> limit = job.request.time_limit;
+  std::optional<base::Duration> limit = job.request->time_limit;
   if (!limit) {
     // A default is cut to MaxWall of the QOS or account; a request is not.
     const auto usual = usual_limit(cluster_, job, partition);
     limit = usual ? usual : config.max_time;
-    const auto most = max_wall(limit_scope(cluster_, job.request, partition));
+    const auto most = max_wall(limit_scope(cluster_, *job.request, partition));
     if (most) limit = std::min(limit.value_or(*most), *most);
   }
   return until_deadline(job, limit, now);
@@ -40,19 +40,19 @@ std::optional<base::Duration> TimeLimits::limit_of(const Job& job, PartitionInde
 std::optional<base::Duration> TimeLimits::until_deadline(const Job& job,
                                                          std::optional<base::Duration> limit,
                                                          base::Instant now) {
-  if (!job.request.deadline) return limit;
+  if (!job.request->deadline) return limit;
   const base::Duration left = std::max<base::Duration>(
-      *job.request.deadline - job.start_time.value_or(now), base::Duration{0});
+      *job.request->deadline - job.start_time.value_or(now), base::Duration{0});
   return std::min(limit.value_or(left), left);
 }
 
 void TimeLimits::begun(const Job& job) {
-  if (enabled_ && job.request.deadline) deadlines_.emplace(*job.request.deadline, job.id);
+  if (enabled_ && job.request->deadline) deadlines_.emplace(*job.request->deadline, job.id);
 }
 
 void TimeLimits::over(Job& job) {
   disarm(job);
-  if (job.request.deadline) deadlines_.erase({*job.request.deadline, job.id});
+  if (job.request->deadline) deadlines_.erase({*job.request->deadline, job.id});
 }
 
 // The partition's OverTimeLimit counts instead of the cluster's.

@@ -28,7 +28,7 @@ class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
   // It runs since the instant 0.
   Job& running(std::optional<base::Duration> limit) {
     turns_->go_to(at(0), false);
-    Job& made = books_.add(job(1, 1, "p"));
+    Job& made = books_.add(JobFacts::of(job(1, 1, "p")));
     Allocation allocation;
     allocation.nodes.push_back({.node = cluster_.find_node("n1").value()});
     books_.begin(made, p(), std::move(allocation), {}, at(0));
@@ -95,9 +95,9 @@ TEST_F(TimeLimitsTest, OverTimeLimitIsAdded) {
 // 13.3: a limit is cut to what is left until the deadline.
 TEST_F(TimeLimitsTest, ADeadlineCutsTheLimit) {
   Job& job = running(std::nullopt);
-  job.request.time_limit = seconds(60);
+  job.change_request([](JobRequest& request) { request.time_limit = seconds(60); });
   EXPECT_EQ(limits_.limit_of(job, p(), at(0)), seconds(60));
-  job.request.deadline = at(50);
+  job.change_request([](JobRequest& request) { request.deadline = at(50); });
   EXPECT_EQ(limits_.limit_of(job, p(), at(0)), seconds(50));
 }
 

@@ -23,7 +23,7 @@ void Availability::add_claim(const Job& job, NodeSet nodes) {
   // It runs there, and waits for room to go on (T11).
   if (job.allocated()) claim.tier = cluster_.partition(*job.partition).tier();
   // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.
-  for (const QueueRecord& record : job.queued_in) {
+  for (const QueueRecord& record : job.queued.in) {
     claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());
   }
   claims_.push_back(std::move(claim));

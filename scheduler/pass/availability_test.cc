@@ -33,7 +33,7 @@ class AvailabilityTest : public ::testing::Test {
   // A job that waits in the partition, with a claim on these nodes.
   Job claimant(const std::string& partition, const std::string& names) const {
     Job job;
-    job.queued_in.push_back({.partition = in(partition)});
+    job.queued.in.push_back({.partition = in(partition)});
     job.claim.emplace();
     for (const char name : names) {
       job.claim->nodes.push_back({.node = cluster_.find_node(std::string{name}).value()});

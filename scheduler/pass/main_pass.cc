@@ -28,7 +28,7 @@ struct MainPass::State {
   void expect_claimant(const Job& job) {
     available.add_claim(job);
     claimants.insert(job.id);
-    claimants_left += static_cast<int>(job.queued_in.size());
+    claimants_left += static_cast<int>(job.queued.in.size());
   }
   // Counts down what lies ahead of the walk. When `open` and `claimants_left` are 0 no record
   // behind can start a job, and the walk ends: in a full cluster that is after a few records.
@@ -36,7 +36,7 @@ struct MainPass::State {
     --left[record.partition.index()];
     if (claimants.contains(record.job)) --claimants_left;
     if (!failed[record.partition.index()]) --open;
-    if (record.record->queued_in.size() > 1) ++visits[record.job];
+    if (record.record->queued.in.size() > 1) ++visits[record.job];
   }
   // The records of the partition that are still ahead are no longer open.
   void fail(PartitionIndex partition, JobId by) {
@@ -51,7 +51,7 @@ struct MainPass::State {
   bool has_its_reason(const Job& job) const {
     if (!tried.contains(job.id)) return false;
     const auto found = visits.find(job.id);
-    return found == visits.end() || found->second == static_cast<int>(job.queued_in.size());
+    return found == visits.end() || found->second == static_cast<int>(job.queued.in.size());
   }
 
   const base::Instant now;
@@ -128,8 +128,8 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   const PartitionIndex partition = record.partition;
   // 3. It was started through another record, or held, or its victims are on their way out.
   if (!job.pending() || job.held || pass.preempting.contains(job.id)) return;
-  if (pass.now < job.passed_over_until) {
-    pass.valid_until = std::min(pass.valid_until, job.passed_over_until);
+  if (pass.now < job.replay.passed_over_until) {
+    pass.valid_until = std::min(pass.valid_until, job.replay.passed_over_until);
     return;
   }
   // Only records that come so far count for the depth (step 5).
@@ -164,9 +164,9 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
 // A job whose least time limit alone is allowed in the partition waits there for the backfill,
 // which can cut its limit (recorded).
 std::optional<Refusal> MainPass::needs_backfill(const Job& job, PartitionIndex partition) const {
-  if (!job.request.time_min) return std::nullopt;
+  if (!job.request->time_min) return std::nullopt;
   // The gates as if it had asked for its whole limit and nothing less.
-  JobRequest whole = job.request;
+  JobRequest whole = *job.request;
   whole.time_min.reset();
   return refused_by_partition(cluster_, whole, partition);
 }
@@ -220,7 +220,7 @@ void MainPass::on(State&, Job& job, PartitionIndex, NotAvailable verdict) {
 }
 
 void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
-  if (partitions_of(cluster_, job.request).size() > 1) {  // another partition may hold it
+  if (partitions_of(cluster_, *job.request).size() > 1) {  // another partition may hold it
     // A reason from another partition, in which the job can run some day, says more than this one.
     if (job.reason == Reason::kNone || job.reason == Reason::kPriority) {
       books_.set_reason(job, Reason::kBadConstraints, std::move(verdict.message));
@@ -255,10 +255,10 @@ bool MainPass::holds_up_no_other(State& pass, const Job& job) const {
 // 10. Partition failure; a job that names all the nodes that it needs withholds only those (a).
 void MainPass::fail_partition(State& pass, const Job& job, PartitionIndex partition) {
   if (holds_up_no_other(pass, job)) return;
-  const NodeCounts counts = node_counts(cluster_, job.request, partition);
+  const NodeCounts counts = node_counts(cluster_, *job.request, partition);
   // Nodes that it does not name are of no use to it, so jobs behind may have them.
-  if (static_cast<int>(job.request.required_nodes.size()) >= counts.min) {
-    pass.available.withhold(cluster_.named(job.request.required_nodes));
+  if (static_cast<int>(job.request->required_nodes.size()) >= counts.min) {
+    pass.available.withhold(cluster_.named(job.request->required_nodes));
     return;
   }
   pass.fail(partition, job.id);
@@ -277,7 +277,7 @@ void MainPass::wait_for_priority(Job& job) {
 void MainPass::wait_for_priority_behind(const State& pass) {
   admission_.unexplained().forget_if([&](JobId id) {
     Job* const job = books_.find(id);
-    const bool waits = job != nullptr && job->pending() && !job->queued_in.empty() && !job->held;
+    const bool waits = job != nullptr && job->pending() && !job->queued.in.empty() && !job->held;
     if (waits && !pass.preempting.contains(id) && !pass.has_its_reason(*job)) {
       wait_for_priority(*job);
     }

@@ -94,7 +94,7 @@ TEST(MainPass, AJobThatCanNeverRunIsHeldAndLeavesTheQueue) {
   // Five of four nodes. 2 is not behind a blocked job, as nothing is kept for one that never runs.
   EXPECT_EQ(world.after_pass(at(1)), "1 BadConstraints, 2 runs abcd");
   EXPECT_EQ(never.held.shown(), Reason::kBadConstraints);
-  EXPECT_TRUE(never.queued_in.empty());
+  EXPECT_TRUE(never.queued.in.empty());
 }
 
 // R9.8: a limit lets the job wait with its own reason, and those behind it may start.

@@ -9,7 +9,7 @@ namespace sched {
 // because the passes treat them differently (3.4 step 9).
 StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                                        const Availability::View& available, base::Instant now) {
-  const NodeCounts counts = node_counts(cluster_, job.request, partition);
+  const NodeCounts counts = node_counts(cluster_, *job.request, partition);
   const Partition& where = cluster_.partition(partition);
   // A count that needs no placement and that most jobs of a full cluster fail. A partition that
   // never has so many nodes is for the placement to classify: that job can never run.
@@ -29,7 +29,7 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
       {.job = job, .partition = partition, .available = available.nodes, .now = now});
   base::Instant valid_until = outcome.valid_until;
   // Nodes that refused the job are left out until then.
-  if (job.avoid_until > now) valid_until = std::min(valid_until, job.avoid_until);
+  if (job.retry.nodes_until > now) valid_until = std::min(valid_until, job.retry.nodes_until);
   return {verdict_of(job, partition, std::move(outcome)), valid_until};
 }
 

@@ -34,7 +34,7 @@ class StartAttemptTest : public ::testing::Test {
     for (const char letter : nodes) {
       available.set(world_->cluster.rank(world_->cluster.find_node(std::string{letter}).value()));
     }
-    const PartitionIndex partition = job->queued_in.front().partition;
+    const PartitionIndex partition = job->queued.in.front().partition;
     const int count = (available & world_->cluster.partition(partition).nodes).count();
     const auto version = world_->books.version();
     (void)world_->books.take_decisions();
@@ -109,8 +109,8 @@ TEST_F(StartAttemptTest, TellsWhatIsBusyFromWhatIsMissingAndWhatIsImpossible) {
 // A node that has just refused the job is not offered to it again, and the answer says how long.
 TEST_F(StartAttemptTest, AvoidsTheNodesThatRefusedItUntilThen) {
   Job& job = world_->submit(1, 1);
-  job.avoid_nodes = {world_->cluster.find_node("a").value()};
-  job.avoid_until = at(30);
+  job.retry.nodes = {world_->cluster.find_node("a").value()};
+  job.retry.nodes_until = at(30);
   EXPECT_EQ(verdict(1), "Fits b");
   EXPECT_EQ(valid_until_, at(30));
   EXPECT_EQ(verdict(1, "abcd", 30), "Fits a");
@@ -151,7 +151,7 @@ TEST_F(StartAttemptTest, WhatIsKeptChangesNoAnswer) {
     waiting.push_back(&world_->submit(100 + nodes_count, nodes_count));
   }
   const auto answer_of = [&](StartAttempt& of, const Job& job) {
-    const PartitionIndex partition = job.queued_in.front().partition;
+    const PartitionIndex partition = job.queued.in.front().partition;
     const NodeSet& up = world_->groups.up();
     const StartAttempt::Answer answer =
         of.run(job, partition, {.nodes = up, .in_partition = up.count()}, at(1));

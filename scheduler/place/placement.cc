@@ -64,11 +64,11 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
   find_base(job, request.partition);
   Attempt attempt{request, selector, cluster_, base_};
   attempt.outcome.sharing =
-      resolve_sharing(cluster_.parameters().select, attempt.partition, job.request.sharing);
-  attempt.counts = node_counts(cluster_, job.request, request.partition);
+      resolve_sharing(cluster_.parameters().select, attempt.partition, job.request->sharing);
+  attempt.counts = node_counts(cluster_, *job.request, request.partition);
   // Too few nodes have the hardware, or a required one is not among them: no end of another job can
   // help, so nothing is tried.
-  if (static_cast<int>(job.request.required_nodes.size()) > base_.required_count ||
+  if (static_cast<int>(job.request->required_nodes.size()) > base_.required_count ||
       base_.count < attempt.counts.min ||
       (attempt.requires_nodes && !base_.nodes.contains(base_.required))) {
     classify(attempt);
@@ -107,7 +107,7 @@ std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunReque
   if (asked.on_any_node) {
     any = Base{};
     any->nodes = asked.nodes;
-    any->required = cluster_.named(asked.job.request.required_nodes);
+    any->required = cluster_.named(asked.job.request->required_nodes);
     any->required_count = any->required.count();
   } else {
     find_base(asked.job, asked.partition);
@@ -117,7 +117,7 @@ std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunReque
       .job = asked.job, .partition = asked.partition, .available = asked.nodes, .now = asked.now};
   Attempt attempt{request, books, cluster_, base};
   attempt.outcome.sharing = asked.sharing;
-  attempt.counts = node_counts(cluster_, asked.job.request, asked.partition);
+  attempt.counts = node_counts(cluster_, *asked.job.request, asked.partition);
   attempt.mode = SelectMode::kWillRun;
   attempt.will_run = &asked;
   // Nodes of running jobs, and nodes that a job keeps to itself, stay in: the question is about
@@ -125,7 +125,7 @@ std::optional<Allocation> Placement::will_run(Chooser& books, const WillRunReque
   NodeSet& usable = usable_;
   usable.assign_and(base.nodes, asked.nodes);
   const bool all_there =
-      static_cast<int>(asked.job.request.required_nodes.size()) == base.required_count;
+      static_cast<int>(asked.job.request->required_nodes.size()) == base.required_count;
   if (!all_there || !usable.contains(base.required) || usable.count() < attempt.counts.min ||
       !try_all(attempt, usable)) {
     return std::nullopt;
@@ -158,7 +158,7 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
   // Jobs of one shape often stand in the queue one behind the other and share the base of the
   // first.
   if (base_.groups_version == groups_.version() && base_.seen >= groups_.log().begin() &&
-      base_.partition == partition && base_part(base_.request) == base_part(job.request)) {
+      base_.partition == partition && base_part(*base_.request) == base_part(*job.request)) {
     return refresh_base();
   }
   base_ = Base{.groups_version = groups_.version(),
@@ -167,12 +167,12 @@ void Placement::find_base(const Job& job, PartitionIndex partition) {
                .request = job.request,
                .constraint = {},
                .memory = memory_demand(cluster_.parameters(), cluster_.partition(partition).config,
-                                       job.request.memory),
-               .excluded = excluded_by(job.request, cluster_),
+                                       job.request->memory),
+               .excluded = excluded_by(*job.request, cluster_),
                .nodes = {},
-               .required = cluster_.named(job.request.required_nodes)};
+               .required = cluster_.named(job.request->required_nodes)};
   // Callers check it before they submit the job; an invalid one filters nothing.
-  if (auto constraint = Constraint::parse(job.request.constraint); constraint.ok()) {
+  if (auto constraint = Constraint::parse(job.request->constraint); constraint.ok()) {
     base_.constraint = *std::move(constraint);
   }
   base_.nodes = base_nodes();
@@ -264,7 +264,7 @@ bool Placement::has_at_least(const NodeSet& nodes, int wanted) const {
 NodeSet Placement::base_nodes() const {
   NodeSet nodes = cluster_.no_nodes();
   for (const NodeGroup& group : groups_.all()) {  // 1
-    if (hardware_fits(group.sample, base_.request, base_.memory)) nodes |= group.nodes;
+    if (hardware_fits(group.sample, *base_.request, base_.memory)) nodes |= group.nodes;
   }
   nodes &= cluster_.partition(base_.partition).nodes;
   nodes = base_.constraint.matching(nodes, [&](const std::string& feature) -> const NodeSet& {
@@ -272,10 +272,10 @@ NodeSet Placement::base_nodes() const {
   });
   nodes -= base_.excluded;
   const bool all_have_it = base_.memory.mib <= groups_.memory_floor() &&  // 2
-                           base_.request.tmp_disk <= groups_.tmp_disk_floor();
+                           base_.request->tmp_disk <= groups_.tmp_disk_floor();
   if (all_have_it) return nodes;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    if (!capacity_fits(cluster_.spec_at(rank), base_.request, base_.memory)) nodes.reset(rank);
+    if (!capacity_fits(cluster_.spec_at(rank), *base_.request, base_.memory)) nodes.reset(rank);
   }
   return nodes;
 }
@@ -285,8 +285,8 @@ NodeSet Placement::base_nodes() const {
 bool Placement::in_base(int rank) const {
   const NodeSpec& node = cluster_.spec_at(rank);
   return cluster_.partition(base_.partition).nodes.test(rank) && !base_.excluded.test(rank) &&
-         hardware_fits(node, base_.request, base_.memory) &&
-         capacity_fits(node, base_.request, base_.memory) &&
+         hardware_fits(node, *base_.request, base_.memory) &&
+         capacity_fits(node, *base_.request, base_.memory) &&
          base_.constraint.matches(node.features);
 }
 
@@ -339,10 +339,11 @@ bool Placement::takes_only_idle(const Attempt& attempt) const {
 const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   const PlacementRequest& request = attempt.request;
   const bool exclusive_user =
-      attempt.partition.config.exclusive_user || request.job.request.sharing == Sharing::kUser;
+      attempt.partition.config.exclusive_user || request.job.request->sharing == Sharing::kUser;
   const bool only_idle = takes_only_idle(attempt);
   const bool as_usual = sees_all_up(request) && !attempt.offers_victims &&
-                        !usage_.restricts(exclusive_user) && request.now >= request.job.avoid_until;
+                        !usage_.restricts(exclusive_user) &&
+                        request.now >= request.job.retry.nodes_until;
   if (as_usual) return usable_of_up(only_idle).nodes;
   NodeSet& usable = usable_;
   // The first branch builds a set of its own; the other two only intersect kept ones.
@@ -357,8 +358,8 @@ const NodeSet& Placement::usable_nodes(const Attempt& attempt) {
   // 3.6 step 4d: the pods of a job that ends are still there.
   if (usage_.any_completing()) usable -= usage_.completing();
   if (usage_.any_full()) usable -= without_room(attempt);
-  if (request.now < request.job.avoid_until) {
-    for (const NodeIndex node : request.job.avoid_nodes) {
+  if (request.now < request.job.retry.nodes_until) {
+    for (const NodeIndex node : request.job.retry.nodes) {
       if (cluster_.exists(node)) usable.reset(cluster_.rank(node));
     }
   }
@@ -475,17 +476,17 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
       if (!victim.must_end()) continue;
       const Job& job = *allocated_.at(victim.job->table_order);
       for (const NodeAllocation& freed : job.allocation.nodes) {
-        if (freed.node == use.node) *left += pods_on(job.request, freed);
+        if (freed.node == use.node) *left += pods_on(*job.request, freed);
       }
     }
-    if (pods_on(attempt.request.job.request, use) > *left) nodes.set(cluster_.rank(use.node));
+    if (pods_on(*attempt.request.job.request, use) > *left) nodes.set(cluster_.rank(use.node));
   }
   return nodes;
 }
 
 // How many pods a job of a pod per task has on a node is known when the selector has chosen.
 bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
-  if (!attempt.request.job.request.pod_per_task || attempt.mode != SelectMode::kRunNow) {
+  if (!attempt.request.job.request->pod_per_task || attempt.mode != SelectMode::kRunNow) {
     return select_from(attempt, wish, nodes);
   }
   NodeSet left = nodes;
@@ -548,7 +549,7 @@ void Placement::classify(Attempt& attempt) {
   // 3.5 step 3: a required node that does not exist, or is none of the partition's, can never run.
   // As in place(): the same question again, since other answers lead here.
   const bool all_there =
-      static_cast<int>(job.request.required_nodes.size()) == base_.required_count;
+      static_cast<int>(job.request->required_nodes.size()) == base_.required_count;
   const bool all_up = sees_all_up(attempt.request);
   if (!all_up) usable_.assign_and(attempt.base, attempt.request.available);
   const NodeSet& usable = all_up ? up_of_base().nodes : usable_;
@@ -586,9 +587,9 @@ std::string Placement::describe_never(const Attempt& attempt) const {
     const NodeSpec& node = cluster_.spec_at(rank);
     if (base_.excluded.test(rank)) continue;
     ++allowed;
-    if (!hardware_fits(node, base_.request, base_.memory)) continue;
+    if (!hardware_fits(node, *base_.request, base_.memory)) continue;
     ++large;
-    if (capacity_fits(node, base_.request, base_.memory)) ++roomy;
+    if (capacity_fits(node, *base_.request, base_.memory)) ++roomy;
   }
   const std::string text = "partition " + attempt.partition.config.name +
                            " can never hold it: it needs " + count_of_nodes(wanted);
@@ -596,7 +597,7 @@ std::string Placement::describe_never(const Attempt& attempt) const {
     return text + ", and " + std::to_string(count) + " of " + std::to_string(all.count()) + " " +
            what;
   };
-  if (base_.required_count < static_cast<int>(base_.request.required_nodes.size())) {
+  if (base_.required_count < static_cast<int>(base_.request->required_nodes.size())) {
     return text + ", and not all nodes that it names exist";
   }
   if (!all.contains(base_.required)) {

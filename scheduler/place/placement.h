@@ -71,7 +71,7 @@ struct WillRunRequest {
   const NodeSet& nodes;
   base::Instant now;
   SharingStatus sharing;
-  bool takes_extra_row = false;        // SelectRequest
+  bool takes_extra_row = false;  // SelectRequest
   // `nodes` are taken as they are: the job's partition, constraint, exclusions and hardware do not
   // narrow them (sched/builtin's estimates as recorded, 8.3).
   bool on_any_node = false;
@@ -103,7 +103,7 @@ class Placement {
     std::uint64_t groups_version = 0;  // NodeGroups::version(); 0 = nothing yet
     std::size_t seen = 0;              // position in its log
     PartitionIndex partition;
-    JobRequest request;  // of the job that it was worked out for
+    std::shared_ptr<const JobRequest> request;  // of the job that it was worked out for
     Constraint constraint;
     MemoryDemand memory;
     NodeSet excluded;

@@ -28,7 +28,7 @@ bool shares_a_node(const Cluster& cluster, const Job& job, const NodeSet& nodes)
 std::int64_t standing(const Cluster& cluster, const Job& victim) {
   std::int64_t group = 0;
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
-    if (const auto* const qos = qos_named(cluster, victim.request.qos)) group = qos->priority;
+    if (const auto* const qos = qos_named(cluster, victim.request->qos)) group = qos->priority;
   } else {
     group = partition_of(cluster, victim).priority_tier;
   }
@@ -47,7 +47,7 @@ PreemptMode effective_mode(const Cluster& cluster, const Job& victim) {
     case PreemptType::kPartitionPriority:
       return partition_of(cluster, victim).preempt_mode.value_or(parameters.preempt_mode);
     case PreemptType::kQos: {
-      const QosConfig* const qos = qos_named(cluster, victim.request.qos);
+      const QosConfig* const qos = qos_named(cluster, victim.request->qos);
       if (qos == nullptr) return parameters.preempt_mode;
       return qos->preempt_mode.value_or(parameters.preempt_mode);
     }
@@ -88,8 +88,8 @@ bool kind_may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex 
       return its_tier < cluster.partition(partition).tier();
     case PreemptType::kQos: {
       // A job without a QOS neither preempts nor is preempted.
-      const auto mine = cluster.find_qos(preemptor.request.qos);
-      const auto its = cluster.find_qos(victim.request.qos);
+      const auto mine = cluster.find_qos(preemptor.request->qos);
+      const auto its = cluster.find_qos(victim.request->qos);
       if (!mine || !its) return false;
       // The gang cannot suspend a job of a higher tier (C10).
       if (mode == PreemptMode::kSuspend && its_tier > cluster.partition(partition).tier()) {
@@ -114,10 +114,10 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
                              cluster.partition(partition).config.preempt_priority;
     return !by_priority || preemptor.priority >= priority_of(victim);
   }
-  const auto mine = cluster.find_qos(preemptor.request.qos);
+  const auto mine = cluster.find_qos(preemptor.request->qos);
   // Within one QOS only a job of a truly higher priority: otherwise two equal jobs could preempt
   // each other in turn.
-  const bool by_priority = mine == cluster.find_qos(victim.request.qos) ||
+  const bool by_priority = mine == cluster.find_qos(victim.request->qos) ||
                            cluster.parameters().preempt_priority ||
                            cluster.qos(*mine).preempt_priority;
   return !by_priority || preemptor.priority > priority_of(victim);
@@ -126,7 +126,7 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
 // 7.3 step 5: the first QOS that sets one, in the order in which limits count, and else the
 // cluster's.
 base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
-  const QosOrder order = qos_order(cluster, victim.request.qos, *victim.partition);
+  const QosOrder order = qos_order(cluster, victim.request->qos, *victim.partition);
   const QosConfig* const qos = qos_with(order, &QosConfig::preempt_exempt_time);
   if (qos != nullptr) return *qos->preempt_exempt_time;
   return cluster.parameters().preempt_exempt_time.value_or(base::Duration{0});
@@ -135,7 +135,7 @@ base::Duration exempt_time(const Cluster& cluster, const Job& victim) {
 // 7.8 step 1: of the QOS under preempt/qos, of the partition otherwise.
 base::Duration grace_time(const Cluster& cluster, const Job& victim) {
   if (cluster.parameters().preempt_type == PreemptType::kQos) {
-    const QosConfig* const qos = qos_named(cluster, victim.request.qos);
+    const QosConfig* const qos = qos_named(cluster, victim.request->qos);
     return qos != nullptr ? qos->grace_time : base::Duration{0};
   }
   return partition_of(cluster, victim).grace_time;

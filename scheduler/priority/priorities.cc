@@ -15,7 +15,7 @@ void Priorities::configure() {
   usage_.configure();
   fair_share_.configure();
   for (const auto& [order, job] : books_.table().all()) {
-    job->association = association_of(job->request);
+    job->factors.association = association_of(*job->request);
   }
 }
 
@@ -33,8 +33,9 @@ std::optional<AssociationIndex> Priorities::association_of(const JobRequest& req
 // Not asked for if nothing weighs it: under the classic rule the question itself fixes the user's
 // usage for the period (R9.14).
 std::int64_t Priorities::fair_share_of(const Job& job) {
-  const bool counts = cluster_.parameters().priority.weight_fair_share > 0 && job.association;
-  return counts ? fair_share_.factor_ppb(*job.association) : 0;
+  const bool counts =
+      cluster_.parameters().priority.weight_fair_share > 0 && job.factors.association;
+  return counts ? fair_share_.factor_ppb(*job.factors.association) : 0;
 }
 
 // Age counts from when the job could have started, or from its submission (ACCRUE_ALWAYS).
@@ -42,55 +43,55 @@ base::Instant Priorities::waits_since(const Job& job) const {
   const base::Instant since = job.submit_time;
   if (cluster_.parameters().priority.accrue_always) return since;
   // Admission has seen to it that all of these have passed by then.
-  if (!job.queued_in.empty()) return job.eligible_time;
-  return std::max({since, job.eligible_time, job.request.begin_time.value_or(since),
+  if (!job.queued.in.empty()) return job.eligible_time;
+  return std::max({since, job.eligible_time, job.request->begin_time.value_or(since),
                    job.not_before.value_or(since)});
 }
 
 // Users are shown the same numbers that the priority is made of.
 PriorityFactors Priorities::factors(const Job& job, PartitionIndex partition, base::Instant now) {
   const std::uint32_t association_priority =
-      job.association ? cluster_.accounts()[*job.association].priority : 0;
-  return priority_factors(cluster_, totals(), job.request, partition, job.was_tested,
+      job.factors.association ? cluster_.accounts()[*job.factors.association].priority : 0;
+  return priority_factors(cluster_, totals(), *job.request, partition, job.factors.was_tested,
                           now - waits_since(job), fair_share_of(job), association_priority);
 }
 
 // R9.5: one priority for each partition of the job; Job::priority is that of the first. A job of a
 // single partition keeps no list.
 bool Priorities::set(Job& job, base::Instant now) {
-  job.fixed_terms_version = 0;
+  job.factors.fixed_terms_version = 0;
   if (!is_multifactor()) return false;
-  if (job.request.priority) return !std::exchange(job.priority_in, {}).empty();  // R9.1
+  if (job.request->priority) return !std::exchange(job.factors.priority_in, {}).empty();  // R9.1
   const PriorityParameters& parameters = cluster_.parameters().priority;
-  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, job.request);
+  const std::vector<PartitionIndex> partitions = partitions_of(cluster_, *job.request);
   const Priority before = job.priority;
   std::vector<PartitionPriority> each;
   for (const PartitionIndex partition : partitions) {
     const PriorityFactors found = factors(job, partition, now);
-    each.push_back({partition, weighted_sum(parameters, found, job.request.nice)});
+    each.push_back({partition, weighted_sum(parameters, found, job.request->nice)});
     // Of several partitions only the last sum would stay, so it is not used for them (version 0
     // below).
-    job.fixed_terms = other_terms(parameters, found, job.request.nice);
+    job.factors.fixed_terms = other_terms(parameters, found, job.request->nice);
   }
   // Slurm tests a job that is not held after it has given it its first priority.
-  const bool tested_now = !job.held && !job.was_tested;
-  job.was_tested = job.was_tested || tested_now;
+  const bool tested_now = !job.held && !job.factors.was_tested;
+  job.factors.was_tested = job.factors.was_tested || tested_now;
   const bool grows = tested_now && cluster_.parameters().select == SelectType::kLinear;
   const bool stays = each.size() == 1 && !grows;
-  job.fixed_terms_version = stays ? cluster_.configuration_version() : 0;
+  job.factors.fixed_terms_version = stays ? cluster_.configuration_version() : 0;
   // A job whose partitions are all gone waits with the least priority.
   const Priority first = each.empty() ? Priority{1} : each.front().priority;
   job.priority = first;
   if (each.size() < 2) each.clear();
-  const bool changed = first != before || each != job.priority_in;
-  job.priority_in = std::move(each);
+  const bool changed = first != before || each != job.factors.priority_in;
+  job.factors.priority_in = std::move(each);
   return changed;
 }
 
 // Worked out once for each user in a period, however many jobs it has.
 std::int64_t Priorities::term_of(const Job& job) {
-  if (!job.association) return 0;
-  std::optional<std::int64_t>& term = terms_[job.association->index()];
+  if (!job.factors.association) return 0;
+  std::optional<std::int64_t>& term = terms_[job.factors.association->index()];
   if (!term) term = fair_share_term(cluster_.parameters().priority, fair_share_of(job));
   return *term;
 }
@@ -101,14 +102,14 @@ std::int64_t Priorities::term_of(const Job& job) {
 bool Priorities::set_again(Job& job, base::Instant now) {
   const PriorityParameters& parameters = cluster_.parameters().priority;
   const Priority before = job.priority;
-  if (job.fixed_terms_version != cluster_.configuration_version()) {
+  if (job.factors.fixed_terms_version != cluster_.configuration_version()) {
     const bool changed = set(job, now);
     if (!parameters.increase_only || job.priority >= before) return changed;
     job.priority = before;
-    return !job.priority_in.empty();
+    return !job.factors.priority_in.empty();
   }
-  job.priority = priority_of_sum(job.fixed_terms + age_term(parameters, now - waits_since(job)) +
-                                 term_of(job));
+  job.priority = priority_of_sum(job.factors.fixed_terms +
+                                 age_term(parameters, now - waits_since(job)) + term_of(job));
   if (parameters.increase_only) job.priority = std::max(job.priority, before);
   return job.priority != before;
 }
@@ -119,7 +120,7 @@ void Priorities::charge(Job& job) {
   if (!is_multifactor()) return;
   const bool all_time = cluster_.parameters().quirks.suspended_time_is_charged;
   usage_.charge(job, job.clock.run + (all_time ? job.clock.suspended : base::Duration{0}));
-  if (keeps_ends_) charged_ends_.push_back({job.id, job.charged});
+  if (keeps_ends_) charged_ends_.push_back({job.id, job.factors.charged});
 }
 
 std::optional<base::Instant> Priorities::next_due() const {
@@ -179,7 +180,7 @@ void Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
   usage_.restore(state);  // 1
   for (const JobCharged& charged : state.jobs) {
     Job* const job = books_.find(charged.job);
-    if (job != nullptr && job->allocated()) job->charged = charged.run;
+    if (job != nullptr && job->allocated()) job->factors.charged = charged.run;
   }
   fair_share_.configure();
   begin(now);
@@ -187,11 +188,11 @@ void Priorities::restore_usage(const UsageState& state, const std::vector<EndedJ
     // The job is gone; a record of just what a charge needs stands in for it.
     Job job;
     job.id = each.request.id;
-    job.request = each.request;
-    job.association = association_of(each.request);
+    job.request = std::make_shared<const JobRequest>(each.request);
+    job.factors.association = association_of(each.request);
     job.partition = each.partition;
     job.allocation = each.allocation;
-    job.charged = each.charged;
+    job.factors.charged = each.charged;
     usage_.charge(job, each.run);
   }
 }

@@ -108,10 +108,10 @@ std::int64_t UsageLedger::rate_of(const Job& job) const {
 // nothing.
 void UsageLedger::charge(Job& job, base::Duration run) {
   // Whole seconds only (R9.4). What is left over is charged the next time.
-  const auto more = std::chrono::floor<std::chrono::seconds>(run - job.charged);
+  const auto more = std::chrono::floor<std::chrono::seconds>(run - job.factors.charged);
   if (more.count() <= 0) return;
-  job.charged += more;
-  const auto qos = cluster_.find_qos(job.request.qos);
+  job.factors.charged += more;
+  const auto qos = cluster_.find_qos(job.request->qos);
   const std::int64_t factor = qos ? cluster_.qos(*qos).usage_factor_milli : 1000;
   // It decays as if all of it had been used when the period began, like what was charged before.
   const double decay = decay_over(more, cluster_.parameters().priority.decay_half_life);
@@ -119,9 +119,10 @@ void UsageLedger::charge(Job& job, base::Duration run) {
             .wall_milli = more.count() * factor};
   halve(used, decay);
   if (qos) add(qos_[qos->index()], used);
-  if (!job.association) return;
-  cluster_.accounts().upwards(
-      *job.association, [&](AssociationIndex index) { add(associations_[index.index()], used); });
+  if (!job.factors.association) return;
+  cluster_.accounts().upwards(*job.factors.association, [&](AssociationIndex index) {
+    add(associations_[index.index()], used);
+  });
 }
 
 // R9.4: everything decays by the time since the last period; a reset that lies in between forgets
@@ -153,7 +154,7 @@ UsageState UsageLedger::save(const std::vector<const Job*>& jobs) const {
     if (!(qos_[i] == Used{})) state.qos.push_back({qos_names_[i], qos_[i]});
   }
   for (const Job* job : jobs) {
-    state.jobs.push_back({job->id, job->charged});
+    state.jobs.push_back({job->id, job->factors.charged});
   }
   return state;
 }

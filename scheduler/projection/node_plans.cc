@@ -94,7 +94,7 @@ std::vector<NodePlans::Listed> NodePlans::list(NodeIndex node,
                                              });
       entry.always = !entry.never;
       entry.row = Row::kWaiting;
-    } else if (!job->in_gang) {  // 2
+    } else if (!job->turn.in_gang) {  // 2
       entry.never = job->user_suspended;
       entry.always = !entry.never;
       entry.row = entry.never ? Row::kWaiting : Row::kFiller;

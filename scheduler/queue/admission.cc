@@ -15,7 +15,7 @@ namespace {
 // When the job may start at the earliest: its begin time, or the end of its requeue delay. A job
 // that waits for an instant is in no queue, so it blocks none behind it.
 base::Instant eligible_from(const Job& job) {
-  return std::max(job.request.begin_time.value_or(job.submit_time),
+  return std::max(job.request->begin_time.value_or(job.submit_time),
                   job.not_before.value_or(base::Instant::min()));
 }
 
@@ -80,7 +80,7 @@ std::optional<std::string> Admission::refused_at_submit(const JobRequest& reques
 QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
   const Partition& where = cluster_.partition(partition);
   const int order =
-      job.request.partitions.size() < 2 ? 0 : place_in_list(job.request, where.config.name);
+      job.request->partitions.size() < 2 ? 0 : place_in_list(*job.request, where.config.name);
   if (is_fifo(cluster_)) {
     return {.fifo_order = job.table_order,
             .job = job.id,
@@ -99,7 +99,7 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
 
 // A job may have a priority for each of its partitions (R9.5); without one it has its own.
 Priority Admission::priority_in(const Job& job, PartitionIndex partition) {
-  for (const PartitionPriority& each : job.priority_in) {
+  for (const PartitionPriority& each : job.factors.priority_in) {
     if (each.partition == partition) return each.priority;
   }
   return job.priority;
@@ -140,10 +140,10 @@ Priority Admission::new_priority(const QueueRecord& queued) {
   Job& job = *queued.record;
   work_out_(job);
   // Fixed terms are those of a job with one partition, which keeps no list of priorities.
-  const bool has_one = job.fixed_terms_version != 0;
+  const bool has_one = job.factors.fixed_terms_version != 0;
   const Priority priority = has_one ? job.priority : priority_in(job, queued.partition);
-  if (job.queued_in.size() == 1) return job.queued_priority = priority;
-  for (QueueRecord& record : job.queued_in) {
+  if (job.queued.in.size() == 1) return job.queued.priority = priority;
+  for (QueueRecord& record : job.queued.in) {
     if (record.partition == queued.partition) record.priority = priority;
   }
   return priority;
@@ -152,24 +152,24 @@ Priority Admission::new_priority(const QueueRecord& queued) {
 // Takes the job out of the queue in all its partitions. A new priority that the job still waits for
 // is worked out now, as of before whatever is about to happen to it.
 void Admission::withdraw(Job& job) {
-  if (job.queued_in.size() == 1) job.queued_in.front().priority = job.queued_priority;
+  if (job.queued.in.size() == 1) job.queued.in.front().priority = job.queued.priority;
   bool waited = outside_waiting_.erase(job.table_order) > 0;
-  for (const QueueRecord& record : job.queued_in) {
+  for (const QueueRecord& record : job.queued.in) {
     waited = queue_.erase(record, cluster_) || waited;
   }
   if (waited && !job.held) work_out_(job);
-  job.queued_in.clear();
+  job.queued.in.clear();
 }
 
 // The gates of the job itself, in the order in which their reasons count.
 std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
   if (const auto held = job.held.shown()) return Refusal{*held, held_message(job)};
   // Such a job loses neither its place nor its age.
-  if (job.retry_at > now) {
-    const auto whole = std::chrono::ceil<std::chrono::seconds>(job.retry_at);
+  if (job.retry.at > now) {
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(job.retry.at);
     return Refusal{Reason::kBeginTime,
                    "its start was refused; it is tried again at " + base::format_utc(whole),
-                   job.retry_at};
+                   job.retry.at};
   }
   if (const base::Instant from = eligible_from(job); from > now) {
     // When, not how long from now: a reason that did not change is not told again.
@@ -219,24 +219,24 @@ void Admission::admit(Job& job, base::Instant now) {
     books_.set_reason(job, refusal->reason, std::move(refusal->message));
     return;
   }
-  if (const auto latest = latest_start(job.request); latest && wakes_) {
+  if (const auto latest = latest_start(*job.request); latest && wakes_) {
     timers_.emplace(*latest + base::Duration{1}, job.id);  // no pass may come to it then
   }
   std::optional<Refusal> first;
-  for (const PartitionIndex partition : partitions_of(cluster_, job.request)) {
-    if (auto refusal = refused_by_partition(cluster_, job.request, partition)) {
+  for (const PartitionIndex partition : partitions_of(cluster_, *job.request)) {
+    if (auto refusal = refused_by_partition(cluster_, *job.request, partition)) {
       if (!first) first = std::move(refusal);
       continue;
     }
-    queue_.insert(job.queued_in.emplace_back(record_of(job, partition)), cluster_);
-    job.queued_priority = job.queued_in.back().priority;
+    queue_.insert(job.queued.in.emplace_back(record_of(job, partition)), cluster_);
+    job.queued.priority = job.queued.in.back().priority;
     unexplained_.note(job.id, books_.table().size());
   }
-  if (job.queued_in.empty()) {
+  if (job.queued.in.empty()) {
     outside_.insert(job.table_order);
     books_.set_plan(job, std::nullopt);
     if (!first) {  // its partitions were deleted
-      first = Refusal{Reason::kPartitionInactive, job.request.partitions.empty()
+      first = Refusal{Reason::kPartitionInactive, job.request->partitions.empty()
                                                       ? "no partition is the default"
                                                       : "no partition that it names exists"};
     }
@@ -255,14 +255,14 @@ void Admission::admit_all(base::Instant now) {
   CHECK(!work_out_);
   queue_.configure(cluster_);
   for (const auto& [order, job] : books_.table().all()) {
-    job->queued_in.clear();
+    job->queued.in.clear();
     if (job->pending()) admit(*job, now);
   }
 }
 
 // Returns true if the job has ended with state Deadline (13.3).
 bool Admission::end_if_too_late(Job& job, base::Instant now) {
-  const auto latest = latest_start(job.request);
+  const auto latest = latest_start(*job.request);
   if (!latest || now <= *latest) return false;
   books_.clear_claim(job, false, now);
   books_.finish(job, JobState::kDeadline);

@@ -71,7 +71,7 @@ class Admission {
   bool has_timer(JobId id) const;
   // Whether new priorities come to the pending job; for tests.
   bool knows(const Job& job) const {
-    return !job.queued_in.empty() || outside_.contains(job.table_order) ||
+    return !job.queued.in.empty() || outside_.contains(job.table_order) ||
            outside_waiting_.contains(job.table_order);
   }
 
@@ -90,10 +90,10 @@ class Admission {
   const bool wakes_;
   JobQueue queue_;
   Unexplained unexplained_;
-  WorkOut work_out_;                // while new priorities are worked out
-  std::set<std::int64_t> outside_;  // pending and not in the queue, by table order
+  WorkOut work_out_;                        // while new priorities are worked out
+  std::set<std::int64_t> outside_;          // pending and not in the queue, by table order
   std::set<std::int64_t> outside_waiting_;  // likewise; they wait for their new priorities
-  std::set<std::int64_t> unfit_;    // held for kBadConstraints, by table order; some are no more
+  std::set<std::int64_t> unfit_;  // held for kBadConstraints, by table order; some are no more
   std::set<std::pair<base::Instant, JobId>> timers_;  // a job may have several
 };
 

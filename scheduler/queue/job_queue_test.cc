@@ -45,7 +45,9 @@ class QueueOf {
  private:
   QueueRecord record_of(const Waiting& waiting) {
     Job& job = jobs_[waiting.name];
-    job.request.qos = waiting.qos;
+    JobRequest request;
+    request.qos = waiting.qos;
+    job.request = std::make_shared<const JobRequest>(std::move(request));
     return {.tier = waiting.tier,
             .priority = Priority{waiting.priority},
             .submit_time = base::Instant{std::chrono::seconds{waiting.submitted}},

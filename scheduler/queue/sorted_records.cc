@@ -17,6 +17,8 @@ constexpr std::size_t kAhead = 16;
 // Fetches the fields of the job that working out a priority reads and writes.
 void fetch(const Job& job) {
   __builtin_prefetch(&job.priority, 1);
+  __builtin_prefetch(&job.queued, 1);
+  __builtin_prefetch(&job.factors.association, 1);
 }
 
 // A record, and what its place mostly depends on: small, so that it is sorted fast.

@@ -70,14 +70,14 @@ class EndsWorld : public PassWorld {
 
   // The nodes that a pending job would get of these with these books; "-" = it does not fit.
   std::string chosen(Chooser& of_books, const Job& job, const NodeSet& nodes) {
-    const PartitionIndex partition = job.queued_in.front().partition;
+    const PartitionIndex partition = job.queued.in.front().partition;
     const auto found = placement.will_run(
         of_books, {.job = job,
                    .partition = partition,
                    .nodes = nodes,
                    .now = ends.now(),
                    .sharing = resolve_sharing(cluster.parameters().select,
-                                              cluster.partition(partition), job.request.sharing)});
+                                              cluster.partition(partition), job.request->sharing)});
     return found ? letters(*found) : "-";
   }
 

@@ -40,7 +40,7 @@ PassWorld::PassWorld(const Configuration& configuration) {
 }
 
 Job& PassWorld::submit(const JobRequest& request, base::Instant when) {
-  Job& job = books.add(request);
+  Job& job = books.add(JobFacts::of(request));
   job.submit_time = job.eligible_time = when;
   // Without a priority of its own a job comes before those of higher numbers, as with
   // priority/basic.
@@ -55,7 +55,7 @@ Job& PassWorld::submit(const JobRequest& request, base::Instant when) {
 Job& PassWorld::run(std::int64_t id, const std::string& letters, const std::string& partition,
                     base::Instant since) {
   Job& job = submit(id, static_cast<int>(letters.size()), partition);
-  const PartitionIndex where = job.queued_in.front().partition;
+  const PartitionIndex where = job.queued.in.front().partition;
   admission.withdraw(job);
   Allocation allocation;
   allocation.whole_nodes = true;

@@ -6,9 +6,10 @@
 namespace sched::testing {
 namespace {
 
-bool is_system_hold(Reason reason) {
-  return reason == Reason::kJobHeldAdmin || reason == Reason::kJobHoldMaxRequeue ||
-         reason == Reason::kLaunchFailedRequeuedHeld;
+// The caller stores the hold of the system that a reason shows, and no other.
+void store_hold(JobFacts& job, Reason reason) {
+  job.held = Holds{};
+  if (const auto hold = Holds::to_store(reason)) job.held.set(*hold);
 }
 
 }  // namespace
@@ -16,12 +17,12 @@ bool is_system_hold(Reason reason) {
 // A wish is stored as the spec has it, whatever became of it.
 void StoredJobs::on_event(base::Instant now, const Event& event) {
   const auto request = [&](JobId id, auto change) {
-    if (const auto at = jobs_.find(id); at != jobs_.end()) change(at->second.request);
+    if (const auto at = jobs_.find(id); at != jobs_.end()) at->second.change_request(change);
   };
   if (const auto* configure = std::get_if<Configure>(&event)) {
     configuration_ = *configure->configuration;
   } else if (const auto* submit = std::get_if<Submit>(&event)) {
-    jobs_.try_emplace(submit->request.id, RestoredJob{.request = submit->request});
+    jobs_.try_emplace(submit->request.id, JobFacts::of(submit->request));
   } else if (const auto* update = std::get_if<Update>(&event)) {
     on(now, *update);
   } else if (const auto* hold = std::get_if<Hold>(&event)) {
@@ -43,36 +44,41 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
 void StoredJobs::on(base::Instant, const Update& update) {
   const auto at = jobs_.find(update.request.id);
   if (at == jobs_.end()) return;
-  RestoredJob& job = at->second;
-  const JobRequest before = job.request;
-  if (!job.partition) {
-    job.request = update.request;
-    job.request.submit_time = before.submit_time;
-    job.request.suspend = before.suspend;  // a wish of its own
-    return;
-  }
-  job.request.time_limit = update.request.time_limit;
-  job.request.priority = update.request.priority;
-  job.request.nice = update.request.nice;
-  job.request.hold = update.request.hold;
+  JobFacts& job = at->second;
+  job.change_request([&](JobRequest& request) {
+    if (!job.partition) {
+      const bool suspend = request.suspend;  // a wish of its own
+      request = update.request;
+      request.suspend = suspend;
+      return;
+    }
+    request.time_limit = update.request.time_limit;
+    request.priority = update.request.priority;
+    request.nice = update.request.nice;
+    request.hold = update.request.hold;
+  });
 }
 
 // The caller has read it from the pods, and stores what it tells.
 void StoredJobs::on(const JobEnding& event) {
   const auto at = jobs_.find(event.job);
   if (at == jobs_.end()) return;
-  RestoredJob& job = at->second;
-  if (!job.partition || job.ending || job.ending_state) return;
-  job.ending_state = event.verdict;
-  job.exit_code = event.exit_code;
+  JobFacts& job = at->second;
+  if (!job.partition || job.ending) return;
+  job.ending.emplace();
+  job.ending->final_state = event.verdict;
+  job.ending->exit_code = job.exit_code = event.exit_code;
   const auto exists = [&](const std::string& name) {
     return std::ranges::any_of(configuration_.partitions,
                                [&](const PartitionConfig& each) { return each.name == name; });
   };
   const bool requeue = event.verdict == JobState::kNodeFail &&
-                       job.request.requeue.value_or(configuration_.cluster.requeue_default) &&
-                       std::ranges::any_of(job.request.partitions, exists);
-  if (requeue) job.ending = EndingVerdict::kRequeue;
+                       job.request->requeue.value_or(configuration_.cluster.requeue_default) &&
+                       std::ranges::any_of(job.request->partitions, exists);
+  if (!requeue) return;
+  job.ending->verdict = EndingVerdict::kRequeue;
+  job.ending->final_state = JobState::kPending;
+  job.ending->node_failed = true;
 }
 
 void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& decisions) {
@@ -83,7 +89,7 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
     if (std::holds_alternative<Start>(decision)) impossible_.erase(id);
     const auto at = jobs_.find(id);
     if (at == jobs_.end()) continue;
-    RestoredJob& job = at->second;
+    JobFacts& job = at->second;
     if (const auto* start = std::get_if<Start>(&decision)) {
       job.partition = start->partition;
       job.allocated_at = now;
@@ -91,10 +97,11 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
       job.claim.reset();
       job.exit_code = 0;
     } else if (const auto* end = std::get_if<End>(&decision)) {
-      job.ending = end->verdict;
-      job.ending_state.reset();
-      job.kill_at = end->kill_at;
-      job.preemptor = end->preemptor;
+      job.ending = Ending{.final_state = final_state_of(end->verdict),
+                          .verdict = end->verdict,
+                          .grace_end = end->kill_at - configuration_.cluster.kill_wait,
+                          .preemptor = end->preemptor,
+                          .exit_code = job.exit_code};
     } else if (const auto* limit = std::get_if<LimitChanged>(&decision)) {
       job.time_limit = limit->time_limit;
     } else if (const auto* claim = std::get_if<Claim>(&decision)) {
@@ -104,8 +111,7 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
       on(now, *change);
     } else if (const auto* waits = std::get_if<Waits>(&decision)) {
       if (job.partition) continue;
-      job.held_by_system.reset();
-      if (is_system_hold(waits->reason)) job.held_by_system = waits->reason;
+      store_hold(job, waits->reason);
     } else if (std::holds_alternative<SubmitRefused>(decision)) {
       jobs_.erase(at);
     }
@@ -114,30 +120,31 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
 
 // Of the start that is over nothing stays.
 void StoredJobs::on(base::Instant now, const StateChange& change) {
-  RestoredJob& job = jobs_.at(change.job);
+  JobFacts& job = jobs_.at(change.job);
   if (is_terminal(change.state)) {
     jobs_.erase(change.job);
     impossible_.erase(change.job);
     return;
   }
-  RestoredJob waits{.request = std::move(job.request)};
-  if (change.restarts != job.restarts) waits.request.submit_time = now;
+  JobFacts waits = JobFacts::of(*job.request);
+  waits.submit_time = change.restarts != job.restarts ? now : job.submit_time;
   waits.restarts = change.restarts;
   waits.node_failures = change.node_failures;
-  waits.retry = change.retry;
+  waits.retry = change.retry.value_or(Retry{});
   waits.exit_code = change.exit_code;
-  if (is_system_hold(change.reason)) waits.held_by_system = change.reason;
+  waits.not_before = change.eligible_at;
+  store_hold(waits, change.reason);
   job = std::move(waits);
 }
 
-std::vector<RestoredJob> StoredJobs::restored(
+std::vector<JobFacts> StoredJobs::restored(
     const Scheduler& leader, base::Instant now,
     const std::function<PartitionIndex(PartitionIndex)>& partition_of) const {
-  std::vector<RestoredJob> all;
+  std::vector<JobFacts> all;
   for (const auto& [id, stored] : jobs_) {
     const auto view = leader.job(id, now);
     if (!view) continue;
-    RestoredJob job = stored;
+    JobFacts job = stored;
     job.state = view->state;
     // A held job shows priority 0, which the hold says by itself.
     if (view->priority.value() > 0) job.priority = view->priority;
@@ -151,9 +158,9 @@ std::vector<RestoredJob> StoredJobs::restored(
     job.ready = view->ready;
     job.start_time = view->start_time;
     if (view->start_time) job.allocated_at = *view->start_time;
-    job.run_time = view->run_time;
-    job.suspend_time = view->suspend_time;
-    job.times_as_of = now;
+    job.clock.run = view->run_time;
+    job.clock.suspended = view->suspend_time;
+    job.clock.as_of = now;
     job.user_suspended = view->state == JobState::kSuspended && view->reason == Reason::kUser;
     all.push_back(std::move(job));
   }
@@ -162,11 +169,11 @@ std::vector<RestoredJob> StoredJobs::restored(
 
 bool StoredJobs::asks_for_hold(JobId id) const {
   const auto at = jobs_.find(id);
-  return at != jobs_.end() && at->second.request.hold;
+  return at != jobs_.end() && at->second.request->hold;
 }
 bool StoredJobs::asks_for_suspend(JobId id) const {
   const auto at = jobs_.find(id);
-  return at != jobs_.end() && at->second.request.suspend;
+  return at != jobs_.end() && at->second.request->suspend;
 }
 
 std::optional<base::Instant> StoredJobs::allocated_at(JobId id) const {
@@ -175,14 +182,14 @@ std::optional<base::Instant> StoredJobs::allocated_at(JobId id) const {
   return at->second.allocated_at;
 }
 
-std::vector<Event> StoredJobs::wishes(const std::vector<RestoredJob>& jobs) const {
+std::vector<Event> StoredJobs::wishes(const std::vector<JobFacts>& jobs) const {
   std::vector<Event> events;
-  for (const RestoredJob& job : jobs) {
-    if (!job.partition || job.request.suspend == job.user_suspended) continue;
-    if (job.request.suspend) {
-      events.push_back(UserSuspend{job.request.id});
+  for (const JobFacts& job : jobs) {
+    if (!job.partition || job.request->suspend == job.user_suspended) continue;
+    if (job.request->suspend) {
+      events.push_back(UserSuspend{job.id});
     } else {
-      events.push_back(UserResume{job.request.id});
+      events.push_back(UserResume{job.id});
     }
   }
   return events;

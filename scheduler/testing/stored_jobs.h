@@ -20,7 +20,7 @@ class StoredJobs {
 
   // The jobs as a new leader finds them, in job-table order. `partition_of` says what the new
   // leader calls a partition of the old one.
-  std::vector<RestoredJob> restored(
+  std::vector<JobFacts> restored(
       const Scheduler& leader, base::Instant now,
       const std::function<PartitionIndex(PartitionIndex)>& partition_of) const;
   // What the spec asks for now.
@@ -32,7 +32,7 @@ class StoredJobs {
   // When the job got its nodes; nullopt if it has none.
   std::optional<base::Instant> allocated_at(JobId id) const;
   // What the new leader is told first: wishes that the old one had not fulfilled.
-  std::vector<Event> wishes(const std::vector<RestoredJob>& jobs) const;
+  std::vector<Event> wishes(const std::vector<JobFacts>& jobs) const;
 
  private:
   void on(base::Instant now, const Update& update);
@@ -41,7 +41,7 @@ class StoredJobs {
 
   Configuration configuration_;
   std::set<JobId> impossible_;
-  std::map<JobId, RestoredJob> jobs_;  // without what is asked for; `partition` while allocated
+  std::map<JobId, JobFacts> jobs_;  // without what is asked for; `partition` while allocated
 };
 
 }  // namespace sched::testing

@@ -100,7 +100,7 @@ Allocation TrackedJobs::place(std::string_view text) const {
 Job& TrackedJobs::add(std::int64_t id, char partition_name, std::string_view where) {
   JobRequest request;
   request.id = JobId{id};
-  Job& job = jobs.add(request);
+  Job& job = jobs.add(JobFacts::of(request));
   job.state = JobState::kRunning;
   job.partition = partition(partition_name);
   job.allocation = place(where);

@@ -266,7 +266,7 @@ TEST_F(Admission, R13_2_AReleaseEndsNoSuspend) {
 
     Driver next{c, one};
     (resumes_first ? request.suspend : request.hold) = false;
-    next.scheduler().restore_from_published(at(2), {{.request = request}}, {});
+    next.scheduler().restore_from_published(at(2), {JobFacts::of(request)}, {});
     for (Driver* leader : {&driver, &next}) {
       leader->run_until(at(3));
       EXPECT_EQ(state(*leader, 1), JobState::kPending);

@@ -128,14 +128,13 @@ TEST_F(BackfillRules, R8_1_3d_ALimitThatWasCutIsKept) {
   // A new leader, which is told what job 3's object says.
   Driver next{c_, nodes("n", 1, 2)};
   next.ends_at_once = false;
-  RestoredJob running;
-  running.request = request;
+  JobFacts running = JobFacts::of(request);
   running.state = JobState::kRunning;
   running.partition = next.scheduler().find_partition("p");
   running.allocation = *driver_->view(3).allocation;
   running.allocated_at = at(60);
   running.ready = true;
-  running.start_time = running.times_as_of = at(60);
+  running.start_time = running.clock.as_of = at(60);
   running.time_limit = cut[1];
   next.scheduler().restore_from_published(at(60), {running}, {});
   next.run_until(at(599));

@@ -349,19 +349,18 @@ TEST(P2, WhatWasLostIsSaidAgain) {
     Scheduler other{Options{}};
     other.step(at(3), Configure{std::make_shared<const Configuration>(c)});
     other.step(at(3), NodeUpdate{one.front()});
-    std::vector<RestoredJob> jobs;
+    std::vector<JobFacts> jobs;
     for (const std::int64_t id : {1, 2}) {
       const JobView view = driver.view(id);
-      RestoredJob restored;
-      restored.request = job(id, 1);
+      JobFacts restored = JobFacts::of(job(id, 1));
       restored.state = view.state;
       restored.partition = other.find_partition("p");
       restored.allocation = *view.allocation;
       restored.ready = true;
       restored.start_time = view.start_time;
-      restored.run_time = view.run_time;
-      restored.suspend_time = view.suspend_time;
-      restored.times_as_of = driver.now();
+      restored.clock.run = view.run_time;
+      restored.clock.suspended = view.suspend_time;
+      restored.clock.as_of = driver.now();
       jobs.push_back(std::move(restored));
     }
     other.restore_from_published(at(3), jobs, std::move(arrived));

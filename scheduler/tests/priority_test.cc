@@ -303,8 +303,7 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
   ASSERT_EQ(kept.jobs.size(), 1U);
 
   Driver next{c_, two_};
-  RestoredJob running;
-  running.request = of("ada", 1, 1);
+  JobFacts running = JobFacts::of(of("ada", 1, 1));
   running.state = JobState::kRunning;
   running.partition = next.scheduler().find_partition("p");
   running.allocation = *driver().view(1).allocation;
@@ -312,8 +311,8 @@ TEST_F(PriorityTest, UsageThatIsKeptIsGoneOnWith) {
   running.ready = true;
   running.start_time = at(1);
   // From 1 to 75, as its object would say.
-  running.run_time = seconds(74);
-  running.times_as_of = at(75);
+  running.clock.run = seconds(74);
+  running.clock.as_of = at(75);
   next.scheduler().restore_from_published(at(75), {running}, {});
   next.scheduler().restore_usage(kept);
   EXPECT_EQ(next.scheduler().usage(), kept);
@@ -369,10 +368,9 @@ TEST_F(PriorityTest, AJobThatEndedAfterUsageWasSavedIsChargedForTheRest) {
 // Fair share counts in the first pass of a new scheduler: stored priorities are of another period.
 TEST_F(PriorityTest, RestoredUsageDecidesTheOrderOfTheQueueAtOnce) {
   c_.cluster.priority.weight_fair_share = 1000;
-  RestoredJob of_ada, of_bob;
-  of_ada.request = of("ada", 1, 2);
+  JobFacts of_ada = JobFacts::of(of("ada", 1, 2));
   of_ada.priority = Priority{900};
-  of_bob.request = of("bob", 2, 2);
+  JobFacts of_bob = JobFacts::of(of("bob", 2, 2));
   of_bob.priority = Priority{100};
   driver().scheduler().restore_from_published(at(1), {of_ada, of_bob}, {});
   driver().scheduler().restore_usage(

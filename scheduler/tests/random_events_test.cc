@@ -532,7 +532,7 @@ class RandomRun {
 
   // Tells the cluster to a new leader. Returns the jobs as the API server has them; nullopt while
   // jobs are being killed, and lists are in motion.
-  std::optional<std::vector<RestoredJob>> begin_leader(Scheduler& other) const {
+  std::optional<std::vector<JobFacts>> begin_leader(Scheduler& other) const {
     const base::Instant now = driver_.now();
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
@@ -540,14 +540,15 @@ class RandomRun {
       const JobView view = driver_.view(id.value());
       if (view.ending || view.completing) return std::nullopt;
       // A new leader does not know the tier that a deleted partition had.
-      if (view.partition && !other.find_partition(core().partition_name(*view.partition))) {
+      if (view.facts->partition &&
+          !other.find_partition(core().partition_name(*view.facts->partition))) {
         return std::nullopt;
       }
     }
     return stored_for(other);
   }
 
-  std::vector<RestoredJob> stored_for(Scheduler& other) const {
+  std::vector<JobFacts> stored_for(Scheduler& other) const {
     return stored_.restored(core(), driver_.now(), [&](PartitionIndex partition) {
       return other.known_partition(core().partition_name(partition));
     });
@@ -622,7 +623,7 @@ class RandomRun {
     Scheduler after{Options{}};
     after.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) after.step(now, NodeUpdate{spec});
-    const std::vector<RestoredJob> jobs = stored_for(after);
+    const std::vector<JobFacts> jobs = stored_for(after);
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
     after.restore_from_published(now, jobs, plans);
@@ -642,7 +643,7 @@ class RandomRun {
     Scheduler other{Options{}};
     const auto stored = begin_leader(other);
     if (!stored) return;
-    const std::vector<RestoredJob>& jobs = *stored;
+    const std::vector<JobFacts>& jobs = *stored;
     std::vector<NodePlan> plans;
     for (const auto& [node, plan] : driver_.published()) plans.push_back(plan);
     other.restore_from_published(now, jobs, plans);
@@ -653,16 +654,15 @@ class RandomRun {
       ADD_FAILURE() << "differs: " << to_text(plan) << "\npublished: "
                     << (published == driver_.published().end() ? "" : to_text(published->second));
     }
-    const auto is_pending = [](const RestoredJob& job) { return job.state == JobState::kPending; };
+    const auto is_pending = [](const JobFacts& job) { return job.state == JobState::kPending; };
     looks_.leaders += std::all_of(jobs.begin(), jobs.end(), is_pending) ? 0 : 1;
-    for (const RestoredJob& job : jobs) {
+    for (const JobFacts& job : jobs) {
       if (is_pending(job)) continue;
-      EXPECT_EQ(other.job(job.request.id, now)->run_time, job.run_time)
-          << "job " << to_string(job.request.id);
+      EXPECT_EQ(other.job(job.id, now)->run_time, job.clock.run) << "job " << to_string(job.id);
       for (int slot = 0; slot <= 8; ++slot) {
         const base::Instant t = now + seconds(3.5 * slot);
-        EXPECT_EQ(other.job(job.request.id, t)->state, core().job(job.request.id, t)->state)
-            << "job " << to_string(job.request.id) << " after " << 3.5 * slot << " s";
+        EXPECT_EQ(other.job(job.id, t)->state, core().job(job.id, t)->state)
+            << "job " << to_string(job.id) << " after " << 3.5 * slot << " s";
       }
     }
   }

@@ -47,6 +47,15 @@ class Holds {
     return std::nullopt;
   }
 
+  // The hold that this reason shows, if no request says it: the caller stores the reason. nullopt
+  // for all other reasons.
+  static std::optional<HoldBy> to_store(Reason reason) {
+    if (reason == Reason::kJobHeldAdmin) return HoldBy::kAdmin;
+    if (reason == Reason::kLaunchFailedRequeuedHeld) return HoldBy::kLaunchFailed;
+    if (reason == Reason::kJobHoldMaxRequeue) return HoldBy::kMaxRequeue;
+    return std::nullopt;
+  }
+
   friend bool operator==(const Holds&, const Holds&) = default;
 
  private:
