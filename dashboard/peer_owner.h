@@ -20,7 +20,7 @@ struct LoopbackConnection {
 // already: a socket without an inode is shown as root's, whoever opened it.
 std::optional<uid_t> owner_in(std::string_view table, const LoopbackConnection& connection);
 
-// Reads the table; as above.
+// Asks the kernel for this socket, or reads the table; as above.
 std::optional<uid_t> owner_of(const LoopbackConnection& connection);
 
 }  // namespace dashboard
