@@ -10,6 +10,8 @@ namespace {
 constexpr std::size_t kGoneMax = 1000;    // jobs
 constexpr std::size_t kPastMax = 10'000;  // timetables, of all nodes together
 constexpr std::size_t kStaysMax = 16;     // of one job
+// Many changes of nodes come together.
+constexpr base::Duration kPublishWithin = std::chrono::milliseconds{200};
 
 kube::InformerOptions feed_options(const std::string& ns) {
   kube::InformerOptions options;
@@ -24,6 +26,12 @@ void drop_what_is_not_drawn(kube::Job& job) {
   job.spec.batch.reset();
   job.spec.adopted.clear();
   job.metadata.annotations.clear();
+}
+
+void keep_labels(kube::Node& node) {
+  node.status = {};
+  node.spec = {};
+  node.metadata.annotations.clear();
 }
 
 // Brings the stays of a job up to date: one begins with an allocation and ends with it, or with the
@@ -75,31 +83,35 @@ PageFeed::PageFeed(const Session& session, const std::string& ns, dashboard::Boa
                          board_.remove("nodes", last->metadata.name);
                        },
                    .on_error = [this](const base::Error& error) { note("timetables", error); }}},
-      partitions_{
-          session.client,
-          session.clock,
-          feed_options(""),
-          {.on_add =
-               [this](const auto& now) {
-                 board_.set("partitions", now->metadata.name, page_partition(*now));
-               },
-           .on_update =
-               [this](const auto&, const auto& now) {
-                 board_.set("partitions", now->metadata.name, page_partition(*now));
-               },
-           .on_delete =
-               [this](const auto& last) { board_.remove("partitions", last->metadata.name); },
-           .on_error = [this](const base::Error& error) { note("partitions", error); }}} {
-  (void)tell_about();
+      partitions_{session.client,
+                  session.clock,
+                  feed_options(""),
+                  {.on_add = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
+                   .on_update = [this](const auto&,
+                                       const auto&) { publishes_.wake_within(kPublishWithin); },
+                   .on_delete = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
+                   .on_error = [this](const base::Error& error) { note("partitions", error); }}},
+      nodes_{session.client,
+             session.clock,
+             feed_options(""),
+             {.on_add = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
+              .on_update =
+                  [this](const auto& before, const auto& now) {
+                    if (before->metadata.labels == now->metadata.labels) return;
+                    publishes_.wake_within(kPublishWithin);
+                  },
+              .on_delete = [this](const auto&) { publishes_.wake_within(kPublishWithin); },
+              .on_error = [this](const base::Error& error) { note("nodes", error); }},
+             keep_labels} {
+  (void)publish();
   loops_.start("jobs", [this](std::stop_token stop) { return jobs_.step(std::move(stop)); });
   loops_.start("timetables",
                [this](std::stop_token stop) { return timetables_.step(std::move(stop)); });
   loops_.start("partitions",
                [this](std::stop_token stop) { return partitions_.step(std::move(stop)); });
-  // Until the first lists are there, what is missing is not shown as empty.
-  loops_.start("synced", [this](std::stop_token) -> base::Duration {
-    return tell_about() ? base::Duration{std::chrono::hours{24}} : std::chrono::milliseconds{100};
-  });
+  loops_.start("nodes", [this](std::stop_token stop) { return nodes_.step(std::move(stop)); });
+  loops_.start(
+      "publish", [this](std::stop_token) { return publish(); }, &publishes_);
 }
 
 PageFeed::~PageFeed() {
@@ -113,16 +125,32 @@ bool PageFeed::has_synced() const {
     return has_synced || refused_.contains(kind);
   };
   return is_there("jobs", jobs_.has_synced()) && is_there("timetables", timetables_.has_synced()) &&
-         is_there("partitions", partitions_.has_synced());
+         is_there("partitions", partitions_.has_synced()) && is_there("nodes", nodes_.has_synced());
 }
 
-// Returns has_synced(), which is what it has told.
-bool PageFeed::tell_about() {
+// Until the first lists are there, what is missing is not shown as empty; so this comes last, and
+// is looked at again soon.
+base::Duration PageFeed::publish() {
   const bool synced = has_synced();
+  publish_partitions();
   const nlohmann::ordered_json json = {
       {"began", base::micros_since_epoch(began_)}, {"ns", ns_}, {"synced", synced}};
   board_.set("about", "server", json.dump());
-  return synced;
+  return synced ? base::Duration{std::chrono::hours{24}} : std::chrono::milliseconds{100};
+}
+
+// All of them, since a node's labels may lead it into any. Cost: partitions with selectors × nodes.
+void PageFeed::publish_partitions() {
+  const auto nodes = nodes_.snapshot();
+  std::set<std::string> found;
+  for (const auto& partition : partitions_.snapshot()) {
+    found.insert(partition->metadata.name);
+    board_.set("partitions", partition->metadata.name, page_partition(*partition, nodes));
+  }
+  for (const std::string& name : shown_) {
+    if (!found.contains(name)) board_.remove("partitions", name);
+  }
+  shown_ = std::move(found);
 }
 
 void PageFeed::on_job(const JobPointer& job) {
@@ -176,6 +204,8 @@ void PageFeed::note(const std::string& kind, const base::Error& error) {
     const std::lock_guard lock{mu_};
     refused_[kind] = true;
   }
+  // Few users may read nodes; without them, partitions with a selector show no members.
+  if (is_refused && kind == "nodes") return;
   const nlohmann::json json = {{"text", error.message},
                                {"at", base::micros_since_epoch(clock_.wall())},
                                {"refused", is_refused}};

@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/cluster/page_objects.h"
 #include "cli/cluster/session.h"
 #include "dashboard/board.h"
+#include "kube/api/node.h"
 #include "kube/informer.h"
 #include "kube/run_loop.h"
 
@@ -21,12 +23,12 @@ namespace cli {
 //   jobs/UID         page_job, also of jobs that have ended or gone, as long as there is room
 //   nodes/NAME       page_timetable
 //   past/NUMBER      page_past, of timetables that others have replaced
-//   partitions/NAME  page_partition
+//   partitions/NAME  page_partition, with the nodes that its selector finds
 //   about/server     since when the page watches, whose jobs, and whether the first lists are there
 //   notes/KIND       why a kind is not up to date: {"text", "at", "refused"}
 class PageFeed {
  public:
-  // Jobs of namespace `ns`, "" = all. Starts four threads; both must live longer.
+  // Jobs of namespace `ns`, "" = all. Starts five threads; both must live longer.
   PageFeed(const Session& session, const std::string& ns, dashboard::Board& board);
   ~PageFeed();
 
@@ -40,7 +42,8 @@ class PageFeed {
   void on_job_gone(const JobPointer& job);
   void on_timetable(const kube::NodeTimetable& timetable);
   void on_timetable_gone(const kube::NodeTimetable& timetable, base::Instant since);
-  bool tell_about();
+  base::Duration publish();
+  void publish_partitions();
   void note(const std::string& kind, const base::Error& error);
 
   const kube::Clock& clock_;
@@ -56,12 +59,17 @@ class PageFeed {
   std::deque<std::string> past_;
   std::uint64_t past_count_ = 0;
 
+  // Of the publishing thread.
+  std::set<std::string> shown_;  // partitions
+
   mutable std::mutex mu_;
   std::map<std::string, bool> refused_;  // by kind; guarded by mu_
 
   kube::Informer<kube::Job> jobs_;
   kube::Informer<kube::NodeTimetable> timetables_;
   kube::Informer<kube::Partition> partitions_;
+  kube::Informer<kube::Node> nodes_;  // for selectors; a user may lack the right to read them
+  kube::Waker publishes_;
   kube::RunLoop loops_;  // ends before what it drives
 };
 

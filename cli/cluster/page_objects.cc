@@ -73,6 +73,18 @@ Json page_run(const kube::NodeTimetable& timetable) {
           {"cycle", spec.timetable.cycle}};
 }
 
+Json page_members(const kube::PartitionSpec& spec,
+                  const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
+  if (!spec.nodes.selector) return page_names(spec.nodes.hostlist.value_or(""));
+  Json members = Json::array();
+  for (const auto& node : nodes) {
+    if (kube::matches(*spec.nodes.selector, node->metadata.labels)) {
+      members.push_back(node->metadata.name);
+    }
+  }
+  return members;
+}
+
 }  // namespace
 
 std::string page_job(const std::shared_ptr<const kube::Job>& job,
@@ -130,7 +142,8 @@ std::string page_past(const kube::NodeTimetable& timetable, base::Instant from, 
   return page_text(json);
 }
 
-std::string page_partition(const kube::Partition& partition) {
+std::string page_partition(const kube::Partition& partition,
+                           const std::vector<std::shared_ptr<const kube::Node>>& nodes) {
   const kube::PartitionSpec& spec =
       partition.status.accepted ? *partition.status.accepted : partition.spec;
   Json unusable = Json::array();
@@ -145,7 +158,7 @@ std::string page_partition(const kube::Partition& partition) {
     counts = {
         {"pending", jobs->pending}, {"running", jobs->running}, {"suspended", jobs->suspended}};
   }
-  return page_text({{"on", page_names(spec.nodes.hostlist.value_or(""))},
+  return page_text({{"on", page_members(spec, nodes)},
                     {"bySelector", spec.nodes.selector.has_value()},
                     {"default", spec.is_default.value_or(false)},
                     {"state", kube::to_string(spec.state.value_or(kube::PartitionState::kUp))},

@@ -12,6 +12,7 @@
 #include "api/node_timetable.h"
 #include "api/partition.h"
 #include "base/time.h"
+#include "kube/api/node.h"
 
 namespace cli {
 
@@ -33,6 +34,8 @@ std::string page_timetable(const kube::NodeTimetable& timetable);
 // The same, in force from `from` to `to`.
 std::string page_past(const kube::NodeTimetable& timetable, base::Instant from, base::Instant to);
 
-std::string page_partition(const kube::Partition& partition);
+// `nodes`: those that a selector is asked of; its members are unknown without them.
+std::string page_partition(const kube::Partition& partition,
+                           const std::vector<std::shared_ptr<const kube::Node>>& nodes);
 
 }  // namespace cli
