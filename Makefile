@@ -52,7 +52,7 @@ dashboard:  ## bundle the page after a change in dashboard/web (Debian's nodejs 
 	@dashboard/web/bundle dashboard/bundle
 
 dashboard-test: build  ## is the bundle that of the source; the page in Chromium against the devcluster (root or sudo; SHOTS=folder)
-	@command -v npm chromium >/dev/null || tools/install-packages tools/packages-dashboard.txt
+	@command -v npm >/dev/null && command -v chromium >/dev/null || tools/install-packages tools/packages-dashboard.txt
 	@dashboard/web/bundle $(BUILD)/dashboard-bundle && diff -r $(BUILD)/dashboard-bundle dashboard/bundle
 	@tools/as-root dashboard/web/test/run $(BUILD) $(SHOTS)
 

@@ -36,6 +36,6 @@ export function jobColor(uid: string, dark: boolean): string {
   const color = known.get(uid) ?? hash(uid) % COLORS;
   const hue = HUES[color % HUES.length]!;
   const strong = color < HUES.length;
-  const lightness = dark ? (strong ? 62 : 72) : strong ? 66 : 76;
+  const lightness = dark ? (strong ? 66 : 75) : strong ? 69 : 78;
   return `hsl(${hue} ${strong ? 58 : 44}% ${lightness}%)`;
 }

@@ -246,8 +246,13 @@ export class State {
     for (const [name, partition] of partitions) {
       for (const node of partition.on) if (!first.has(node)) first.set(node, name);
     }
-    for (const node of this.kinds.nodes.keys()) if (!first.has(node)) first.set(node, "");
-    for (const node of this.stays.keys()) if (!first.has(node)) first.set(node, "");
+    // Members by a selector are unknown to users who may not read nodes; jobs show some of them.
+    const only = partitions.length === 1 ? partitions[0]![0] : "";
+    for (const node of [...this.kinds.nodes.keys(), ...this.stays.keys()]) {
+      if (first.has(node)) continue;
+      const shown = this.stays.get(node)?.find((stay) => this.kinds.partitions.has(stay.job.partition));
+      first.set(node, shown?.job.partition ?? only);
+    }
     const groups = new Map<string, string[]>();
     for (const [name] of partitions) groups.set(name, []);
     groups.set("", []);

@@ -152,6 +152,27 @@ async function test(browser, kubeconfig) {
   }));
   console.log("ok: the queue is filtered by the address, and says why a job waits");
 
+  // A hostile name stays a name, wherever it is shown.
+  const hostile = "<img src=x onerror=document.title='caught'>";
+  await page.evaluate((name) => {
+    const { state } = window.kubegang;
+    const [, like] = [...state.kinds.jobs][0];
+    const job = { ...like, name, ns: name, partition: name, message: name, state: "PD", stays: [], priority: 9e9 };
+    state.apply({ now: state.now(), full: false, set: { jobs: { hostile: job } }, gone: {} });
+    location.hash = `#/queue?${new URLSearchParams({ job: `${name}/${name}` })}`;
+  }, hostile);
+  await until("the hostile name as text", () => page.evaluate((name) =>
+    document.querySelector(".queue tbody").textContent.includes(name) &&
+    document.querySelector("#panel h2").textContent.includes(name) &&
+    document.querySelector("#panel code")?.textContent.includes(`'${name.replaceAll("'", "'\\''")}'`), hostile));
+  assert.equal(await page.evaluate(() => document.querySelectorAll("main img, #panel img").length), 0);
+  assert.equal(await page.title(), "kubegang");
+  await page.evaluate(() => {
+    const { state } = window.kubegang;
+    state.apply({ now: state.now(), full: false, set: {}, gone: { jobs: ["hostile"] } });
+  });
+  console.log("ok: a hostile name is text");
+
   // A second browser needs its own code.
   const other = await (await browser.createBrowserContext()).newPage();
   await other.goto(address);
@@ -170,6 +191,13 @@ async function test(browser, kubeconfig) {
   server.child.kill();
   await until("a word of the server's end", () => page.evaluate(() => document.querySelector("#live").textContent.includes("does not answer")));
   console.log("ok: the page says when its server is gone");
+  const second = start("kubectl-gang", ["dashboard", "-A", "--port", new URL(address).port], env);
+  const next = await until("a new address", () => second.lines.find((line) => line.startsWith("http://")));
+  await until("a word of the new server", () => page.evaluate(() => document.body.textContent.includes("This page has ended")));
+  await page.goto("about:blank");
+  await page.goto(next);
+  await until("the page again", () => page.evaluate(() => window.kubegang?.state.hasData));
+  console.log("ok: a server that was started again wants its own code");
   assert.deepEqual(failures.filter((text) => !/ERR_CONNECTION|ERR_EMPTY|ERR_INCOMPLETE/.test(text)), []);
 }
 
