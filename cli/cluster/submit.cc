@@ -8,6 +8,7 @@
 #include "cli/cluster/batch_script.h"
 #include "cli/cluster/batch_variables.h"
 #include "cli/cluster/connect.h"
+#include "cli/cluster/user.h"
 #include "cli/files.h"
 #include "cli/hostlist_field.h"
 #include "cli/kube_name.h"
@@ -590,6 +591,7 @@ int run_submit(const Session* session, const std::string& ns, const SubmitArgume
   }
   base::Result<kube::Job> job = job_object(request, ns);
   if (!job) return fail(job.error());
+  if (arguments.dry_run != DryRun::kClient) set_user(*session, *job);
   if (arguments.dry_run == DryRun::kServer) {
     job = session->client.create<kube::Job>(*job, {.dry_run = true});
     if (!job) return fail(job.error());

@@ -7,6 +7,7 @@
 
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/submit.h"
+#include "cli/cluster/user.h"
 #include "cli/local_zone.h"
 #include "kube/clock.h"
 
@@ -123,8 +124,9 @@ int wait_as_sbatch(const Session& session, const kube::Job& submitted, Output ou
 
 int submit(const Session& session, const SubmitRequest& request, const Sbatch& read,
            Output output) {
-  const base::Result<kube::Job> object = job_object(request, session.ns);
+  base::Result<kube::Job> object = job_object(request, session.ns);
   if (!object) return fail(output, object.error().message);
+  set_user(session, *object);
   base::Result<kube::Job> job = session.client.create<kube::Job>(*object);
   if (job) job = number_or_take_back(session, *job, output, "sbatch");
   if (!job) return fail(output, "Batch job submission failed: " + job.error().message);

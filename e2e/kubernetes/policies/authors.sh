@@ -103,3 +103,14 @@ k create rolebinding read-secrets --role=read-secrets --user=ben -n team-a >/dev
 wait_for 10 "ben's further rights" k auth can-i get secrets --as=ben -n team-a
 allow "ben may be the robot" submit ben < <(job a '' 'serviceAccountName: robot')
 allow "ben may read Secrets" submit ben < <(job a '' "$no_token, volumes: [{name: v, secret: {secretName: s}}]")
+# kubegang.io/user
+theirs="the annotation kubegang.io/user is the name of the user who creates the job"
+job_of() { job "$1" '' "$no_token" | sed "s#namespace: team-a#&, annotations: {kubegang.io/user: $2}#"; }
+allow "anna says who she is" as anna create -f <(job_of annas anna)
+deny "anna says that she is ben" "$theirs" submit anna < <(job_of a ben)
+deny "the administrator says that the job is anna's" "$theirs" k create --dry-run=server -f <(job_of a anna)
+named() { as "${by:-anna}" annotate jobs.kubegang.io "$1" -n team-a --dry-run=server --overwrite "$2"; }
+deny "anna gives the job to ben" "$theirs" named annas kubegang.io/user=ben
+deny "anna takes the name away" "$theirs" named annas kubegang.io/user-
+deny "anna says later who has made a job" "$theirs" named one kubegang.io/user=anna
+allow "anna changes another annotation" named annas kubegang.io/comment=hello

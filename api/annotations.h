@@ -1,0 +1,18 @@
+// Annotations that clients write and read; the operator reads none of them.
+#pragma once
+
+#include <string_view>
+
+namespace kube {
+
+// Of a Job: the user who has submitted it, which the chart's policies hold true; its name and
+// comment if they were changed after that (scontrol update).
+inline constexpr std::string_view kAnnotationUser = "kubegang.io/user";
+inline constexpr std::string_view kAnnotationName = "kubegang.io/name";
+inline constexpr std::string_view kAnnotationComment = "kubegang.io/comment";
+// Of a Node that scontrol drained: why, by whom and when.
+inline constexpr std::string_view kAnnotationReason = "kubegang.io/reason";
+inline constexpr std::string_view kAnnotationReasonUser = "kubegang.io/reason-user";
+inline constexpr std::string_view kAnnotationReasonTime = "kubegang.io/reason-time";
+
+}  // namespace kube
