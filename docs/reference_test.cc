@@ -17,6 +17,7 @@
 #include "cli/cluster/connect.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
+#include "cli/slurm/reference.h"
 #include "node-agent/reporting/metrics.h"
 #include "operator/process/metrics.h"
 
@@ -219,6 +220,10 @@ std::map<std::string, Family> families(const std::string& page) {
     }
   }
   return found;
+}
+
+TEST(Reference, SlurmCommandsMdHasWhatTheProgramHas) {
+  check("slurm-commands.md", cli::slurm_commands_markdown());
 }
 
 TEST(Reference, MetricsMdHasEveryMetric) {

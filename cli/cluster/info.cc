@@ -19,12 +19,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Returns the CPUs that running and suspended jobs hold on each node, by its name. Jobs that take
-// turns on the same cores are counted each, so a sum may exceed the node. A pending or ended job
-// has no CPUs, whatever its allocation was.
-// The sums are compared with a node's CPUs and with 0, and are never shown.
-std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>& jobs) {
-  std::map<std::string, std::int64_t> cpus;
+struct Held {
+  std::int64_t cpus = 0;
+  std::int64_t memory_mib = 0;
+};
+
+// Returns what running and suspended jobs hold on each node, by its name. Jobs that take turns on
+// the same cores are counted each, so a sum may exceed the node. A pending or ended job holds
+// nothing, whatever its allocation was.
+std::map<std::string, Held> held_by_node(const std::vector<kube::Job>& jobs) {
+  std::map<std::string, Held> held;
   for (const kube::Job& job : jobs) {
     const bool active = job.status.state == kube::JobState::kRunning ||
                         job.status.state == kube::JobState::kSuspended;
@@ -35,10 +39,14 @@ std::map<std::string, std::int64_t> allocated_cpus(const std::vector<kube::Job>&
       // A share without a count is the whole node. The number stands for that: more than any node
       // has, and small enough that a sum over all jobs does not overflow.
       constexpr std::int64_t kWhole = std::int64_t{1} << 31U;
-      for (const std::string& name : *names) cpus[name] += part.cpus.value_or(kWhole);
+      constexpr std::int64_t kMiB = 1 << 20;
+      for (const std::string& name : *names) {
+        held[name].cpus += part.cpus.value_or(kWhole);
+        if (part.memory) held[name].memory_mib += part.memory->value() / kMiB;
+      }
     }
   }
-  return cpus;
+  return held;
 }
 
 // The nodes of which the operator says that they take no new jobs, with the reason.
@@ -97,11 +105,6 @@ bool has_node(const kube::PartitionSpec& spec, const std::set<std::string>& list
   return listed.count(node.metadata.name) != 0;
 }
 
-// The accepted spec is in force, if anything was accepted yet.
-const kube::PartitionSpec& spec_in_force(const kube::Partition& partition) {
-  return partition.status.accepted ? *partition.status.accepted : partition.spec;
-}
-
 // Returns true if nothing of the partition is in force: it has no nodes, and no job gets it by
 // default.
 bool is_refused(const kube::Partition& partition) {
@@ -110,9 +113,15 @@ bool is_refused(const kube::Partition& partition) {
          accepted->status == kube::ConditionStatus::kFalse;
 }
 
-// Returns a line of the partition without nodes, which is its only one if it has none: a user would
-// look in vain for a partition that is not shown.
-InfoLine empty_line(const kube::Partition& partition) {
+}  // namespace
+
+const kube::PartitionSpec& spec_in_force(const kube::Partition& partition) {
+  return partition.status.accepted ? *partition.status.accepted : partition.spec;
+}
+
+// It is the only line of a partition that has no nodes: a user would look in vain for a partition
+// that is not shown.
+InfoLine partition_line(const kube::Partition& partition) {
   if (is_refused(partition)) {
     return {.partition = partition.metadata.name,
             .available = "inact",
@@ -130,26 +139,82 @@ InfoLine empty_line(const kube::Partition& partition) {
           .hostlist = {}};
 }
 
+namespace {
+
 // The names of a partition's hostlist; none if its nodes are selected by labels.
 std::set<std::string> listed_nodes(const kube::PartitionSpec& spec) {
   const auto names = slurm::expand_hostlist(spec.nodes.hostlist.value_or(""));
   return names ? std::set<std::string>{names->begin(), names->end()} : std::set<std::string>{};
 }
 
-std::vector<const kube::Partition*> by_name(const std::vector<kube::Partition>& partitions) {
-  std::vector<const kube::Partition*> sorted;
-  for (const kube::Partition& partition : partitions) sorted.push_back(&partition);
-  std::sort(sorted.begin(), sorted.end(), [](const kube::Partition* a, const kube::Partition* b) {
-    return a->metadata.name < b->metadata.name;
-  });
-  return sorted;
+void add_nodes(const kube::Partition& partition, const std::vector<kube::Node>& nodes,
+               const std::map<std::string, Held>& held, std::vector<NodeLine>& lines) {
+  const kube::PartitionSpec& spec = spec_in_force(partition);
+  const std::set<std::string> listed = listed_nodes(spec);
+  const std::map<std::string, std::string> unusable = unusable_nodes(partition);
+  for (const kube::Node& node : nodes) {
+    if (!has_node(spec, listed, node)) continue;
+    const std::string& name = node.metadata.name;
+    const auto found = held.find(name);
+    const Held own = found == held.end() ? Held{} : found->second;
+    const auto why = unusable.find(name);
+    NodeLine line{.partition = &partition,
+                  .node = &node,
+                  .names = {name},
+                  .state = {},
+                  .reason = why == unusable.end() ? "" : why->second};
+    line.state = node_state(node, line.reason, own.cpus);
+    const auto cpus = node.status.allocatable.find("cpu");
+    if (cpus != node.status.allocatable.end()) line.cpus = cpus->second.units();
+    line.cpus_allocated = std::min(own.cpus, line.cpus);
+    line.memory_allocated_mib = own.memory_mib;
+    lines.push_back(std::move(line));
+  }
+}
+
+// The status has the number of all nodes, and groups of those that take no new jobs with as many
+// names as fit. The others have names only if the partition lists its nodes, and all of them exist.
+void add_groups(const kube::Partition& partition, std::vector<NodeLine>& lines) {
+  const std::int64_t nodes = partition.status.nodes.value_or(0);
+  const std::int64_t unusable = partition.status.unusable_nodes.value_or(0);
+  const std::int64_t cpus = nodes > 0 ? partition.status.cpus.value_or(0) / nodes : 0;
+  std::set<std::string> unusable_names;
+  for (const auto& [name, reason] : unusable_nodes(partition)) unusable_names.insert(name);
+  const auto add = [&](const char* state, std::int64_t count, const std::set<std::string>& of) {
+    if (count <= 0) return;
+    NodeLine line{.partition = &partition,
+                  .names = {},
+                  .count = count,
+                  .state = state,
+                  .reason = {},
+                  .cpus = cpus};
+    // Some of the names only would look like all of them.
+    if (std::ssize(of) == count) line.names.assign(of.begin(), of.end());
+    lines.push_back(std::move(line));
+  };
+  std::set<std::string> usable_names = listed_nodes(spec_in_force(partition));
+  for (const std::string& name : unusable_names) usable_names.erase(name);
+  add("drain", unusable, unusable_names);
+  add("unk", nodes - unusable, usable_names);
 }
 
 }  // namespace
 
-// 1. the CPUs that jobs hold on each node
-// 2. partitions by name; one that was refused from the beginning has a line without nodes
-// 3. the nodes of each partition, by state; a node may be in several partitions
+// Cost: jobs × nodes of each, and partitions × nodes of the cluster.
+std::vector<NodeLine> node_lines(const ClusterNodes& cluster) {
+  const std::map<std::string, Held> held = held_by_node(cluster.jobs);
+  std::vector<NodeLine> lines;
+  for (const kube::Partition& partition : cluster.partitions) {
+    if (is_refused(partition)) continue;
+    if (cluster.has_nodes) {
+      add_nodes(partition, cluster.nodes, held, lines);
+    } else {
+      add_groups(partition, lines);
+    }
+  }
+  return lines;
+}
+
 // A partition stands in a line for each state that its nodes have, as in sinfo, so the number of
 // lines depends on the states and not on the number of nodes. Nodes of one state become one
 // hostlist, in natural order.
@@ -159,67 +224,28 @@ std::vector<const kube::Partition*> by_name(const std::vector<kube::Partition>& 
 //   batch*       up 2-00:00:00      2  alloc n[1-2]
 //   batch*       up 2-00:00:00      1  drain n3
 //   batch*       up 2-00:00:00      1   idle n4
-//
-// Cost: jobs × nodes of each, and partitions × nodes of the cluster.
-std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
-                                 const std::vector<kube::Node>& nodes,
-                                 const std::vector<kube::Job>& jobs) {
-  const std::map<std::string, std::int64_t> allocated = allocated_cpus(jobs);
-  std::vector<InfoLine> lines;
-  for (const kube::Partition* partition : by_name(partitions)) {
-    const kube::PartitionSpec& spec = spec_in_force(*partition);
-    const std::set<std::string> listed = listed_nodes(spec);
-    const std::map<std::string, std::string> unusable = unusable_nodes(*partition);
-    std::map<std::string, std::vector<std::string>> by_state;
-    for (const kube::Node& node : nodes) {
-      if (is_refused(*partition) || !has_node(spec, listed, node)) continue;
-      const auto cpus = allocated.find(node.metadata.name);
-      const std::string& name = node.metadata.name;
-      const auto why = unusable.find(name);
-      by_state[node_state(node, why == unusable.end() ? "" : why->second,
-                          cpus == allocated.end() ? 0 : cpus->second)]
-          .push_back(name);
-    }
-    if (by_state.empty()) lines.push_back(empty_line(*partition));
-    for (const auto& [state, names] : by_state) {
-      InfoLine line = empty_line(*partition);
-      line.state = state;
-      line.nodes_count = std::ssize(names);
-      line.hostlist = slurm::compress_hostlist(names);
-      lines.push_back(std::move(line));
-    }
+std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
+  struct Group {
+    std::int64_t count = 0;
+    std::vector<std::string> names;
+  };
+  std::map<const kube::Partition*, std::map<std::string, Group>> groups;
+  for (const NodeLine& line : node_lines(cluster)) {
+    Group& group = groups[line.partition][line.state];
+    group.count += line.count;
+    group.names.insert(group.names.end(), line.names.begin(), line.names.end());
   }
-  return lines;
-}
-
-// The status has the number of all nodes, and groups of those that take no new jobs with as many
-// names as fit. The others have names only if the partition lists its nodes, and all of them exist.
-std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>& partitions) {
   std::vector<InfoLine> lines;
-  for (const kube::Partition* partition : by_name(partitions)) {
-    const InfoLine empty = empty_line(*partition);
-    const std::int64_t nodes = is_refused(*partition) ? 0 : partition->status.nodes.value_or(0);
-    const std::int64_t unusable = partition->status.unusable_nodes.value_or(0);
-    std::set<std::string> unusable_names;
-    for (const auto& [name, reason] : unusable_nodes(*partition)) unusable_names.insert(name);
-    const auto add = [&](const char* state, std::int64_t count, const std::set<std::string>& of) {
-      if (count <= 0) return;
-      InfoLine line = empty;
+  for (const kube::Partition& partition : cluster.partitions) {
+    const std::map<std::string, Group>& by_state = groups[&partition];
+    if (by_state.empty()) lines.push_back(partition_line(partition));
+    for (const auto& [state, group] : by_state) {
+      InfoLine line = partition_line(partition);
       line.state = state;
-      line.nodes_count = count;
-      // Some of the names only would look like all of them.
-      const std::vector<std::string> names{of.begin(), of.end()};
-      if (std::ssize(names) == count) line.hostlist = slurm::compress_hostlist(names);
+      line.nodes_count = group.count;
+      line.hostlist = slurm::compress_hostlist(group.names);
       lines.push_back(std::move(line));
-    };
-    if (nodes == 0) {
-      lines.push_back(empty);
-      continue;
     }
-    std::set<std::string> usable_names = listed_nodes(spec_in_force(*partition));
-    for (const std::string& name : unusable_names) usable_names.erase(name);
-    add("drain", unusable, unusable_names);
-    add("unk", nodes - unusable, usable_names);
   }
   return lines;
 }
@@ -274,31 +300,39 @@ void print_reasons(const std::vector<kube::Partition>& partitions, bool as_json,
   output.out << json.dump(2) << "\n";
 }
 
-// Returns what the user's rights allow: with nodes and all jobs the states of nodes, else what the
+}  // namespace
+
+// Reads what the user's rights allow: with nodes and all jobs the states of nodes, else what the
 // partitions say. kubegang's own roles give no right to nodes, so for most users this is the usual
 // case.
-base::Result<std::vector<InfoLine>> read_lines(const Session& session,
-                                               const std::vector<kube::Partition>& partitions,
-                                               Output output) {
+base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::string_view speaker,
+                                              Output output) {
+  ClusterNodes cluster;
+  auto partitions = list_all<kube::Partition>(session, "", output);
+  if (!partitions) return partitions.error();
+  cluster.partitions = std::move(*partitions);
+  std::ranges::sort(cluster.partitions, {},
+                    [](const kube::Partition& partition) { return partition.metadata.name; });
   const auto without = [&](const char* what) {
-    output.err << "kubectl-gang info: " << what
+    output.err << speaker << ": " << what
                << " may not be read, so states of nodes are not shown; they need the rights to "
                   "list nodes and the jobs.kubegang.io of all namespaces\n";
-    return info_lines_of_statuses(partitions);
+    cluster.has_nodes = false;
+    return cluster;
   };
   const auto is_forbidden = [](const auto& list) {
     return !list && list.error().code == base::Code::kPermissionDenied;
   };
-  const auto nodes = list_all<kube::Node>(session, "", output);
+  auto nodes = list_all<kube::Node>(session, "", output);
   if (is_forbidden(nodes)) return without("nodes");
   if (!nodes) return nodes.error();
-  const auto jobs = list_all<kube::Job>(session, "", output);
+  auto jobs = list_all<kube::Job>(session, "", output);
   if (is_forbidden(jobs)) return without("jobs of all namespaces");
   if (!jobs) return jobs.error();
-  return info_lines(partitions, *nodes, *jobs);
+  cluster.nodes = std::move(*nodes);
+  cluster.jobs = std::move(*jobs);
+  return cluster;
 }
-
-}  // namespace
 
 // Three lists, and no watch: the table is one picture. The nodes and jobs are not read if only
 // reasons are asked for, because few users may list nodes.
@@ -308,20 +342,21 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
     output.err << "kubectl-gang info: " << error.message << "\n";
     return kExitFailed;
   };
-  const auto partitions = list_all<kube::Partition>(session, "", output);
-  if (!partitions) return fail(partitions.error());
   if (options.reasons) {
+    const auto partitions = list_all<kube::Partition>(session, "", output);
+    if (!partitions) return fail(partitions.error());
     print_reasons(*partitions, options.json, output);
     return kExitOk;
   }
-  const base::Result<std::vector<InfoLine>> lines = read_lines(session, *partitions, output);
-  if (!lines) return fail(lines.error());
+  const auto cluster = read_cluster_nodes(session, "kubectl-gang info", output);
+  if (!cluster) return fail(cluster.error());
+  const std::vector<InfoLine> lines = info_lines(*cluster);
   if (!options.json) {
-    output.out << format_info(*lines);
+    output.out << format_info(lines);
     return kExitOk;
   }
   Json json = Json::array();
-  for (const InfoLine& line : *lines) {
+  for (const InfoLine& line : lines) {
     json.push_back({{"partition", line.partition},
                     {"available", line.available},
                     {"timeLimit", line.time_limit},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/job.h"
@@ -23,15 +24,48 @@ struct InfoLine {
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
 
-// One line per partition and state of nodes; a partition without nodes has one line too. Partitions
-// in the order of their names. `cpus` of a node are those of its allocatable resources.
-std::vector<InfoLine> info_lines(const std::vector<kube::Partition>& partitions,
-                                 const std::vector<kube::Node>& nodes,
-                                 const std::vector<kube::Job>& jobs);
+// What `info`, sinfo and scontrol say of nodes: one read of the cluster, and of that the lines.
+struct ClusterNodes {
+  std::vector<kube::Partition> partitions;  // by name
+  std::vector<kube::Node> nodes;
+  std::vector<kube::Job> jobs;
+  // The user may read them all; else there are none, and the partitions' statuses are all that is
+  // known.
+  bool has_nodes = true;
+};
 
-// The same for users who may read neither nodes nor all jobs: numbers and names of nodes as the
-// operator has published them. States are drain (takes no new jobs, for whatever reason) and unk.
-std::vector<InfoLine> info_lines_of_statuses(const std::vector<kube::Partition>& partitions);
+// One node in one partition. Of a user who may not read nodes: a group of nodes, whose names may be
+// unknown.
+struct NodeLine {
+  const kube::Partition* partition = nullptr;
+  const kube::Node* node = nullptr;
+  std::vector<std::string> names;
+  std::int64_t count = 1;
+  std::string state;   // as InfoLine has it
+  std::string reason;  // why it takes no new jobs; "" if it does
+  std::int64_t cpus = 0;
+  std::int64_t cpus_allocated = 0;  // at most `cpus`
+  std::int64_t memory_allocated_mib = 0;
+};
+
+// `speaker` begins a sentence about what the user may not read.
+base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::string_view speaker,
+                                              Output output);
+
+// By partition, then in the order of the nodes. Refused partitions have none. The lines point into
+// `cluster`.
+std::vector<NodeLine> node_lines(const ClusterNodes& cluster);
+
+// A partition without nodes.
+InfoLine partition_line(const kube::Partition& partition);
+// The accepted spec, if anything was accepted yet.
+const kube::PartitionSpec& spec_in_force(const kube::Partition& partition);
+
+// One line per partition and state of nodes; a partition without nodes has one line too. Partitions
+// in the order of their names. `cpus` of a node are those of its allocatable resources. Users who
+// may read neither nodes nor all jobs see numbers and names of nodes as the operator has published
+// them; states are then drain (takes no new jobs, for whatever reason) and unk.
+std::vector<InfoLine> info_lines(const ClusterNodes& cluster);
 
 std::string format_info(const std::vector<InfoLine>& lines);
 

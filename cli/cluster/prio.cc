@@ -15,32 +15,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sched::Tres;
 
-// One factor of priority: what it is called, its weight, its value. A factor is in parts per
-// billion, so that it is an integer; 0 to 10^9 unless a NO_NORMAL_… flag is set (R9.3).
-// For example a weight of 1,000 and an age of a quarter of maxAge, 250,000,000 ppb, are 250 points.
-struct Term {
-  const char* title;
-  const char* name;  // in JSON
-  std::int64_t weight = 0;
-  std::int64_t factor_ppb = 0;
+}  // namespace
 
-  // Returns the points that it adds to the priority, rounded down.
-  std::int64_t points() const {
-    constexpr double kBillion = 1e9;
-    // Rounded down term by term, to be shown; the scheduler rounds the sum alone, so the columns
-    // may add up to a few points less than the priority.
-    return static_cast<std::int64_t>(static_cast<double>(weight) * static_cast<double>(factor_ppb) /
-                                     kBillion);
-  }
-};
+std::int64_t PrioTerm::points() const {
+  constexpr double kBillion = 1e9;
+  // Rounded down term by term, to be shown; the scheduler rounds the sum alone, so the columns may
+  // add up to a few points less than the priority.
+  return static_cast<std::int64_t>(static_cast<double>(weight) * static_cast<double>(factor_ppb) /
+                                   kBillion);
+}
 
-// The factors in sprio's order, each with its weight. Factors are in parts per billion, weights are
-// as in the configuration. With factors of zero the result still has the titles and the weights,
-// which is all that --weights needs.
-std::vector<Term> terms_of(const sched::PriorityParameters& parameters,
-                           const sched::PriorityFactors& factors) {
+std::vector<PrioTerm> terms_of(const sched::PriorityParameters& parameters,
+                               const sched::PriorityFactors& factors) {
   const auto tres = [&](const char* title, const char* name, Tres kind) {
-    return Term{title, name, parameters.weight_tres[kind], factors.tres[kind]};
+    return PrioTerm{title, name, parameters.weight_tres[kind], factors.tres[kind]};
   };
   return {{"AGE", "age", parameters.weight_age, factors.age},
           {"ACCOUNT", "account", parameters.weight_assoc, factors.association},
@@ -53,18 +41,9 @@ std::vector<Term> terms_of(const sched::PriorityParameters& parameters,
           tres("NODES", "nodes", Tres::kNode)};
 }
 
-// The job's priority in one of its partitions.
-struct PrioLine {
-  const kube::Job* job = nullptr;
-  std::string partition;
-  std::int64_t priority = 0;
-  std::vector<Term> terms;
-};
-
-// A line for each waiting job and each of its partitions, the highest priority first. The scheduler
-// computes them: `standing` has one that was made from the same objects as the operator's. A job
-// that waits in several partitions has a priority in each (R9.5), hence several lines. Jobs of
-// equal priority keep the order of their numbers.
+// The scheduler computes them: `standing` has one that was made from the same objects as the
+// operator's. A job that waits in several partitions has a priority in each (R9.5), hence several
+// lines. Jobs of equal priority keep the order of their numbers.
 // The scheduler makes no pass for this; it only says what it would sort by.
 std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   std::vector<PrioLine> lines;
@@ -83,21 +62,23 @@ std::vector<PrioLine> prio_lines(const Standing& standing, base::Instant now) {
   return lines;
 }
 
+namespace {
+
 // Columns of what has a weight, as sprio. A term without a weight adds nothing to any job, so its
 // column would be zeros.
 // A job with 10,000 and 250 points and a nice of 100 has the priority 10,150.
 void print_table(const std::vector<PrioLine>& lines, const sched::PriorityParameters& parameters,
                  bool only_weights, Output output) {
   std::vector<Column> columns = {{"JOBID", 8}, {"PARTITION", 9}, {"USER", 8}, {"PRIORITY", 10}};
-  const std::vector<Term> all = terms_of(parameters, {});
-  for (const Term& term : all) {
+  const std::vector<PrioTerm> all = terms_of(parameters, {});
+  for (const PrioTerm& term : all) {
     if (term.weight > 0) columns.push_back({term.title, 10});
   }
   columns.push_back({"NICE", 6});
   std::vector<std::vector<std::string>> rows;
-  const auto add = [&](std::vector<std::string> row, const std::vector<Term>& terms,
+  const auto add = [&](std::vector<std::string> row, const std::vector<PrioTerm>& terms,
                        const std::string& nice) {
-    for (const Term& term : terms) {
+    for (const PrioTerm& term : terms) {
       if (term.weight > 0)
         row.push_back(std::to_string(only_weights ? term.weight : term.points()));
     }
@@ -119,7 +100,7 @@ void print_json(const std::vector<PrioLine>& lines, Output output) {
   Json all = Json::array();
   for (const PrioLine& line : lines) {
     Json factors = Json::object();
-    for (const Term& term : line.terms) {
+    for (const PrioTerm& term : line.terms) {
       if (term.weight > 0) factors[term.name] = term.points();
     }
     all.push_back({{"jobID", *line.job->status.job_id},
@@ -135,7 +116,7 @@ void print_json(const std::vector<PrioLine>& lines, Output output) {
 
 void print_weights_json(const sched::PriorityParameters& parameters, Output output) {
   Json weights = Json::object();
-  for (const Term& term : terms_of(parameters, {})) {
+  for (const PrioTerm& term : terms_of(parameters, {})) {
     if (term.weight > 0) weights[term.name] = term.weight;
   }
   output.out << Json{{"weights", weights}}.dump(2) << "\n";

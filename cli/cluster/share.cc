@@ -15,31 +15,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 using sched::ShareView;
 
-// Parts per billion as a fraction with six digits, as sshare prints it: 0.333333. For display only:
-// the comparison of shares is the scheduler's, in integers.
-std::string fraction(std::int64_t ppb) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.6f", static_cast<double>(ppb) / 1e9);
-  return text.data();
-}
-// Whole billing units × seconds.
-std::int64_t billed_seconds(const ShareView& view) {
-  // Usage is counted in thousandths of billing units.
-  return view.used.billed / 1000;
-}
-
-// A line of the table; `depth` is the number of accounts above it and becomes the indentation.
-struct Row {
-  const ShareView* view = nullptr;
-  std::size_t depth = 0;
-};
-
 // The namespaces of an account come before the accounts below it. Sorted by name within each, so
 // that two calls give the same table. An account that is its own parent is skipped, or the walk
 // would not end.
 // Each level looks through all views, which is nothing for the dozens of accounts that a site has.
 void add_below(const std::vector<ShareView>& shares, const std::string& account, std::size_t depth,
-               std::vector<Row>& rows) {
+               std::vector<ShareRow>& rows) {
   std::vector<const ShareView*> below;
   for (const ShareView& view : shares) {
     if (view.parent != account || (view.user.empty() && view.account == account)) continue;
@@ -55,18 +36,30 @@ void add_below(const std::vector<ShareView>& shares, const std::string& account,
   }
 }
 
+}  // namespace
+
 // Depth first, from the account root on, which is the first view.
 // For example root, its account physics, the namespaces of physics, its accounts below, chemistry.
 // The blanks in front of the names show the tree, as in sshare.
-std::vector<Row> in_tree_order(const std::vector<ShareView>& shares) {
-  std::vector<Row> rows;
+std::vector<ShareRow> share_rows(const std::vector<ShareView>& shares) {
+  std::vector<ShareRow> rows;
   if (shares.empty()) return rows;
   rows.push_back({&shares.front(), 0});
   add_below(shares, shares.front().account, 1, rows);
   return rows;
 }
 
-}  // namespace
+// For display only: the comparison of shares is the scheduler's, in integers.
+std::string share_fraction(std::int64_t ppb) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6f", static_cast<double>(ppb) / 1e9);
+  return text.data();
+}
+
+std::int64_t billed_seconds(const ShareView& view) {
+  // Usage is counted in thousandths of billing units.
+  return view.used.billed / 1000;
+}
 
 // Columns and widths are those of sshare. An account's own line has no FairShare, because only the
 // entries of users have one that counts for jobs.
@@ -79,17 +72,17 @@ std::string format_shares(const std::vector<ShareView>& shares) {
                                          {"EffectvUsage", 13},
                                          {"FairShare", 10}};
   std::vector<std::vector<std::string>> rows;
-  for (const Row& row : in_tree_order(shares)) {
+  for (const ShareRow& row : share_rows(shares)) {
     const ShareView& view = *row.view;
-    // The account root has no siblings: a share of it says nothing.
-    const bool is_root = row.depth == 0;
+    const bool is_root = row.is_root();
     rows.push_back({std::string(row.depth, ' ') + view.account, view.user,
                     is_root                 ? ""
                     : view.shares.of_parent ? "parent"
                                             : std::to_string(view.shares.count),
-                    is_root ? "" : fraction(view.shares_ppb), std::to_string(billed_seconds(view)),
-                    is_root ? "" : fraction(view.effective_usage_ppb),
-                    view.user.empty() ? "" : fraction(view.fair_share_ppb)});
+                    is_root ? "" : share_fraction(view.shares_ppb),
+                    std::to_string(billed_seconds(view)),
+                    is_root ? "" : share_fraction(view.effective_usage_ppb),
+                    view.user.empty() ? "" : share_fraction(view.fair_share_ppb)});
   }
   return format_table(columns, rows);
 }
@@ -112,7 +105,7 @@ int run_share(const Session& session, const ShareOptions& options, Output output
     return kExitOk;
   }
   Json all = Json::array();
-  for (const Row& row : in_tree_order(shares)) {
+  for (const ShareRow& row : share_rows(shares)) {
     const ShareView& view = *row.view;
     Json one = {{"account", view.account}};
     // An entry of a user has its account as `account`, and an account has its parent.

@@ -5,10 +5,12 @@
 #include <cstdio>
 #include <ctime>
 
+#include "api/annotations.h"
 #include "api/partition.h"
 #include "api/scheduler_config.h"
 #include "cli/cluster/job_time.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/user.h"
 #include "cli/local_zone.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -42,7 +44,9 @@ const kube::KnownFields& fields_of_jobs() {
 
 const PartitionDefaults* partition_of(const kube::Job& job,
                                       const std::vector<PartitionDefaults>& partitions) {
-  const std::string name = !job.status.partition.empty()  ? job.status.partition
+  // A job that waits has the names of all that it may run in: "a,b".
+  const std::string& all = job.status.partition;
+  const std::string name = !all.empty()                   ? all.substr(0, all.find(','))
                            : !job.spec.partitions.empty() ? job.spec.partitions.front()
                                                           : "";
   const auto found = std::ranges::find_if(partitions, [&](const PartitionDefaults& partition) {
@@ -55,8 +59,17 @@ const PartitionDefaults* partition_of(const kube::Job& job,
 std::string reason_of(const kube::Job& job, const std::string& state_code, int exit_signal) {
   if (state_code == "F") return exit_signal != 0 ? "JobLaunchFailure" : "NonZeroExitCode";
   if (state_code == "TO") return "TimeLimit";
+  // SOURCE: a job that was canceled while it was held keeps the reason.
+  const bool was_held = state_code == "CA" && !job.status.start_time;
+  if (was_held && job.spec.control.hold.value_or(false)) return "JobHeldUser";
   const bool waits = state_code == "PD" || state_code == "S";
   return waits && !job.status.reason.empty() ? job.status.reason : "None";
+}
+
+std::optional<std::string> annotation_of(const kube::Job& job, std::string_view name) {
+  const auto found = job.metadata.annotations.find(std::string{name});
+  if (found == job.metadata.annotations.end()) return std::nullopt;
+  return found->second;
 }
 
 void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* partition) {
@@ -64,6 +77,8 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
   facts.nodes = node_count(job);
   facts.tasks = asked.tasks.value_or(asked.tasks_per_node.value_or(1) * facts.nodes);
   facts.cpus = facts.tasks * asked.cpus_per_task.value_or(1);
+  facts.min_cpus = std::max({job.spec.placement.min_cpus_per_node.value_or(1),
+                             asked.cpus_per_task.value_or(1) * asked.tasks_per_node.value_or(1)});
   if (job.status.allocation) {
     facts.nodes = job.status.allocation->nodes;
     facts.cpus = job.status.allocation->cpus;
@@ -81,7 +96,10 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
     facts.memory_per_cpu = partition->memory_per_cpu;
     facts.memory_per_node = partition->memory_per_node;
   }
-  facts.limit = job.status.time_limit ? job.status.time_limit : job.spec.schedule.time_limit;
+  const auto& asked_limit = job.spec.schedule.time_limit;
+  const bool is_in_force = job.status.time_limit && job.status.observed &&
+                           job.status.observed->time_limit == asked_limit;
+  facts.limit = is_in_force || !asked_limit ? job.status.time_limit : asked_limit;
   if (!facts.limit && partition != nullptr) facts.limit = partition->time;
 }
 
@@ -133,16 +151,32 @@ base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Sessi
 JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now) {
   const PartitionDefaults* const partition = partition_of(job, partitions);
-  JobFacts facts{.id = job.status.job_id.value_or(0), .user = job.metadata.ns, .job = &job};
+  JobFacts facts{.id = job.status.job_id.value_or(0), .now = now, .job = &job};
+  facts.user = annotation_of(job, kube::kAnnotationUser).value_or(job.metadata.ns);
   const bool has_name = job.spec.batch && !job.spec.batch->name.empty();
-  facts.name = has_name ? job.spec.batch->name : job.metadata.name;
+  facts.name = annotation_of(job, kube::kAnnotationName)
+                   .value_or(has_name ? job.spec.batch->name : job.metadata.name);
+  facts.comment = annotation_of(job, kube::kAnnotationComment)
+                      .value_or(job.spec.batch ? job.spec.batch->comment : "");
   facts.partition = job.status.partition;
+  // What was changed a moment ago counts at once, as in Slurm.
+  const bool waits = job.status.state == kube::JobState::kPending;
+  if (waits && !job.spec.partitions.empty()) {
+    facts.partition.clear();
+    for (const std::string& name : job.spec.partitions) {
+      facts.partition += (facts.partition.empty() ? "" : ",") + name;
+    }
+  }
   if (facts.partition.empty() && partition != nullptr) facts.partition = partition->name;
   // Turns are not shown: to Slurm's users a job that takes turns runs.
   const JobMoment moment = job_moment(
       job, [](const std::string&) { return nullptr; }, now);
   // CF is a node that boots; here it would be a pod that starts.
   facts.state_code = moment.code == "CF" ? "R" : moment.code;
+  // A job that its user has suspended takes no turns.
+  const bool is_suspended =
+      job.status.state == kube::JobState::kSuspended && job.spec.control.suspend.value_or(false);
+  if (facts.state_code == "R" && is_suspended) facts.state_code = "S";
   for (const State& state : kStates) {
     if (facts.state_code == state.code) facts.state = state.name;
   }
@@ -161,6 +195,32 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   return facts;
 }
 
+Caller caller_of(const Session& session) {
+  Caller caller{.user = "", .ns = session.ns};
+  if (const auto user = own_user(session)) caller.user = *user;
+  return caller;
+}
+
+bool is_own(const kube::Job& job, const Caller& caller) {
+  const auto user = annotation_of(job, kube::kAnnotationUser);
+  return user && !caller.user.empty() ? *user == caller.user : job.metadata.ns == caller.ns;
+}
+
+std::string tres_of(const JobFacts& facts) {
+  std::string text = "cpu=" + std::to_string(facts.cpus);
+  std::int64_t bytes = 0;
+  if (facts.memory_per_cpu) bytes = facts.memory_per_cpu->value() * facts.cpus;
+  if (facts.memory_per_node) bytes = facts.memory_per_node->value() * facts.nodes;
+  if (bytes > 0) text += ",mem=" + slurm_memory(kube::Bytes{bytes});
+  return text + ",node=" + std::to_string(facts.nodes) + ",billing=" + std::to_string(facts.cpus);
+}
+
+std::size_t state_rank(const std::string& code) {
+  return static_cast<std::size_t>(
+      std::ranges::find_if(kStates, [&](const State& state) { return code == state.code; }) -
+      kStates.begin());
+}
+
 std::string state_code_of(const std::string& text) {
   for (const State& state : kStates) {
     if (slurm::same_word(text, state.code) || slurm::same_word(text, state.name)) return state.code;
@@ -174,15 +234,35 @@ std::string all_states() {
   return names;
 }
 
-std::string slurm_time(const std::optional<base::Instant>& instant) {
-  if (!instant) return "Unknown";
-  const base::Instant local = *instant + local_time(*instant).zone;
+namespace {
+
+std::string local_text(base::Instant instant, const char* format) {
+  const base::Instant local = instant + local_time(instant).zone;
   const std::time_t seconds = base::micros_since_epoch(local) / 1'000'000;
   std::tm parts{};
   ::gmtime_r(&seconds, &parts);
-  char text[32];
-  const std::size_t size = std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+  char text[64];
+  const std::size_t size = std::strftime(text, sizeof text, format, &parts);
   return {text, size};
+}
+
+}  // namespace
+
+std::string slurm_time(const std::optional<base::Instant>& instant) {
+  return instant ? local_text(*instant, "%Y-%m-%dT%H:%M:%S") : "Unknown";
+}
+
+std::string long_time(base::Duration duration) {
+  const std::int64_t seconds = duration.count() / 1'000'000;
+  const std::int64_t days = seconds / 86'400;
+  char text[64];
+  std::snprintf(text, sizeof text, "%02d:%02d:%02d", static_cast<int>(seconds / 3'600 % 24),
+                static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60));
+  return (days > 0 ? std::to_string(days) + "-" : "") + text;
+}
+
+std::string slurm_date(base::Instant instant) {
+  return local_text(instant, "%a %b %d %H:%M:%S %Y");
 }
 
 std::string slurm_memory(kube::Bytes bytes) {

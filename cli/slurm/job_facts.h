@@ -18,7 +18,8 @@ namespace cli {
 struct JobFacts {
   std::int64_t id = 0;
   std::string name;
-  std::string user;  // the namespace
+  std::string user;  // who has submitted it; the namespace if that is not known
+  std::string comment;
   std::string partition;
   std::string state;       // "PENDING"
   std::string state_code;  // "PD"
@@ -28,6 +29,7 @@ struct JobFacts {
   int nodes = 0;
   int cpus = 0;
   int tasks = 0;
+  int min_cpus = 1;  // of a node
   std::optional<kube::Bytes> memory_per_cpu{};
   std::optional<kube::Bytes> memory_per_node{};
   std::optional<base::Duration> limit{};  // absent: none
@@ -35,6 +37,7 @@ struct JobFacts {
   std::int64_t priority = 0;
   int exit_code = 0;
   int exit_signal = 0;
+  base::Instant now{};  // of which the rest is true
   const kube::Job* job = nullptr;
 };
 
@@ -58,6 +61,23 @@ base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Sessi
 JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now);
 
+// Who calls a command: the name by which the API server knows the user ("" if it does not say) and
+// the namespace.
+struct Caller {
+  std::string user;
+  std::string ns;
+};
+Caller caller_of(const Session& session);
+// Returns true if the caller has submitted the job; a job that does not say who has is the
+// namespace's.
+bool is_own(const kube::Job& job, const Caller& caller);
+
+// "cpu=4,mem=120M,node=2,billing=4"
+std::string tres_of(const JobFacts& facts);
+
+// The place of a state in Slurm's order: PENDING, RUNNING, SUSPENDED, …
+std::size_t state_rank(const std::string& code);
+
 // The name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);
 // All states, as Slurm lists them in an error.
@@ -65,6 +85,10 @@ std::string all_states();
 
 // "2026-01-01T00:00:00" in local time, "Unknown" if absent.
 std::string slurm_time(const std::optional<base::Instant>& instant);
+// "00:00:04", "1-02:00:00", where squeue leaves out what is 0.
+std::string long_time(base::Duration duration);
+// "Sat Nov 28 21:39:05 2026" in local time.
+std::string slurm_date(base::Instant instant);
 // "100M", "2G", "1.50G".
 std::string slurm_memory(kube::Bytes bytes);
 

@@ -18,10 +18,6 @@ constexpr base::Duration kEndPollEvery = std::chrono::milliseconds{250};
 
 // SOURCE: sbatch(1), "INPUT ENVIRONMENT VARIABLES": they beat the script and are beaten by the
 // command line.
-struct InputVariable {
-  const char* name;
-  const char* option;
-};
 constexpr std::array kInputVariables = {
     InputVariable{"SBATCH_ACCOUNT", "--account"},
     InputVariable{"SBATCH_CONSTRAINT", "--constraint"},

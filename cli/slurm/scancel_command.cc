@@ -6,25 +6,46 @@
 #include <set>
 
 #include "cli/slurm/job_facts.h"
+#include "slurm/hostlist.h"
 #include "slurm/text.h"
 
 namespace cli {
 namespace {
 
 constexpr std::array kOptions = {
-    WordOption{'n', "name", WordTakes::kValue},      WordOption{'\0', "jobname", WordTakes::kValue},
-    WordOption{'u', "user", WordTakes::kValue},      WordOption{'t', "state", WordTakes::kValue},
-    WordOption{'p', "partition", WordTakes::kValue}, WordOption{'f', "full", WordTakes::kNothing},
-    WordOption{'\0', "me", WordTakes::kNothing},     WordOption{'Q', "quiet", WordTakes::kNothing},
-    WordOption{'s', "signal", WordTakes::kValue},    WordOption{'b', "batch", WordTakes::kNothing}};
+    WordOption{'n', "name", WordTakes::kValue, "only jobs of these names"},
+    WordOption{'\0', "jobname", WordTakes::kValue, "the same"},
+    WordOption{'u', "user", WordTakes::kValue, "only jobs of these users"},
+    WordOption{'\0', "me", WordTakes::kNothing, "only the caller's jobs"},
+    WordOption{'t', "state", WordTakes::kValue, "PENDING, RUNNING or SUSPENDED"},
+    WordOption{'p', "partition", WordTakes::kValue, "only jobs of these partitions"},
+    WordOption{'A', "account", WordTakes::kValue, "only jobs of these accounts"},
+    WordOption{'q', "qos", WordTakes::kValue, "only jobs of these QOS"},
+    WordOption{'w', "nodelist", WordTakes::kValue, "only jobs that have one of these nodes"},
+    WordOption{'M', "clusters", WordTakes::kValue, "a context of the kubeconfig"},
+    WordOption{'f', "full", WordTakes::kNothing, "accepted; it is so anyway"},
+    WordOption{'Q', "quiet", WordTakes::kNothing, "says no errors of jobs"},
+    WordOption{'v', "verbose", WordTakes::kNothing, "says which jobs"},
+    WordOption{'s', "signal", WordTakes::kValue, "",
+               "sending signals is not there yet; without it the job ends"},
+    WordOption{'b', "batch", WordTakes::kNothing, "",
+               "sending signals is not there yet; without it the job ends"},
+    WordOption{'i', "interactive", WordTakes::kNothing, "", "is not there yet"},
+    WordOption{'H', "hurry", WordTakes::kNothing, "", "kubegang has no burst buffers"},
+    WordOption{'R', "reservation", WordTakes::kValue, "", "kubegang has no reservations"},
+    WordOption{'\0', "sibling", WordTakes::kValue, "", "kubegang has no federations"},
+    WordOption{'\0', "wckey", WordTakes::kValue, "", "kubegang has no workload keys"}};
 
 struct ScancelOptions {
-  std::set<std::string> names, users, states, partitions;
+  std::set<std::string> names, users, states, partitions, accounts, qos, nodes;
   std::vector<std::string> jobs;
   bool is_own = false;
   bool is_quiet = false;
+  bool is_verbose = false;
+  std::string context;
   bool has_filter() const {
-    return is_own || !names.empty() || !users.empty() || !states.empty() || !partitions.empty();
+    return is_own || !names.empty() || !users.empty() || !states.empty() || !partitions.empty() ||
+           !accounts.empty() || !qos.empty() || !nodes.empty();
   }
 };
 
@@ -43,22 +64,32 @@ base::Status apply(const ReadOption& option, ScancelOptions& options) {
   if (name == "partition") add(options.partitions);
   if (name == "me") options.is_own = true;
   if (name == "quiet") options.is_quiet = true;
+  if (name == "verbose") options.is_verbose = true;
+  if (name == "account") add(options.accounts);
+  if (name == "qos") add(options.qos);
+  if (name == "clusters") options.context = option.value;
+  if (name == "nodelist") {
+    const auto nodes = slurm::expand_hostlist(option.value);
+    if (!nodes) return nodes.error();
+    options.nodes.insert(nodes->begin(), nodes->end());
+  }
   if (name == "state") {
     const std::string code = state_code_of(option.value);
     if (code != "PD" && code != "R" && code != "S") {
-      return base::invalid_argument("Invalid job state specified: " + option.value);
+      return base::invalid_argument("Invalid job state specified: " + option.value +
+                                    "\nValid job states are PENDING, RUNNING, and SUSPENDED");
     }
     options.states.insert(code);
-  }
-  // --full asks that the script hears of it too, which it does.
-  if (name == "signal" || name == "batch") {
-    return base::invalid_argument("--" + name +
-                                  ": sending signals is not there yet; without it the job ends");
   }
   return {};
 }
 
-bool is_meant(const JobFacts& facts, const ScancelOptions& options, const std::string& own) {
+bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
+  const auto own = slurm::expand_hostlist(facts.hostlist);
+  return own.ok() && std::ranges::any_of(*own, [&](const auto& n) { return nodes.contains(n); });
+}
+
+bool is_meant(const JobFacts& facts, const ScancelOptions& options, const Caller& caller) {
   const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
     return wanted.empty() || wanted.contains(value);
   };
@@ -67,23 +98,28 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options, const std::s
       std::ranges::find(options.jobs, std::to_string(facts.id)) != options.jobs.end();
   return is_listed && fits(options.names, facts.name) && fits(options.users, facts.user) &&
          fits(options.states, facts.state_code) && fits(options.partitions, facts.partition) &&
-         (!options.is_own || facts.user == own);
+         fits(options.accounts, facts.job->spec.schedule.account.value_or("")) &&
+         fits(options.qos, facts.job->spec.schedule.qos.value_or("")) &&
+         (options.nodes.empty() || is_on(facts, options.nodes)) &&
+         (!options.is_own || is_own(*facts.job, caller));
 }
 
-// Those of a filter that have ended are passed over; one that is named by its number is an error
-// only if it does not exist.
+// Those of a filter that have ended are passed over.
+// SOURCE: a number that does not exist is told, and does not change the exit code.
 int cancel(const Session& session, const ScancelOptions& options, Output output) {
   const auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
+  const Caller caller = options.is_own ? caller_of(session) : Caller{};
   int code = kExitOk;
   std::set<std::string> known;
   for (const kube::Job& job : *jobs) {
     const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
     known.insert(std::to_string(facts.id));
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
-    if (has_ended || !is_meant(facts, options, session.ns)) continue;
+    if (has_ended || !is_meant(facts, options, caller)) continue;
+    if (options.is_verbose) output.err << "scancel: Terminating job " << facts.id << "\n";
     const auto changed = session.client.patch<kube::Job>(
         kube::key_of(job.metadata), nlohmann::json{{"spec", {{"control", {{"cancel", true}}}}}},
         {.uid = job.metadata.uid});
@@ -93,7 +129,7 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
   }
   for (const std::string& id : options.jobs) {
     if (known.contains(id) || options.is_quiet) continue;
-    code = fail(output, "Kill job error on job id " + id + ": Invalid job id specified");
+    (void)fail(output, "Kill job error on job id " + id + ": Invalid job id specified");
   }
   return code;
 }
@@ -102,6 +138,10 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
 
 int run_scancel(std::span<const std::string> arguments, const WithCluster& with_cluster,
                 Output output) {
+  if (const auto answer = answer_about_itself("scancel", kOptions, arguments)) {
+    output.out << *answer;
+    return kExitOk;
+  }
   const auto words = read_words(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
   ScancelOptions options;
@@ -121,7 +161,15 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
   if (options.jobs.empty() && !options.has_filter()) {
     return fail(output, "No job identification provided");
   }
-  return with_cluster([&](const Session& session) { return cancel(session, options, output); });
+  return with_cluster.in(options.context)(
+      [&](const Session& session) { return cancel(session, options, output); });
+}
+
+SlurmReference scancel_reference() {
+  return {.command = "scancel",
+          .options = {kOptions.begin(), kOptions.end()},
+          .fields = {},
+          .words = {}};
 }
 
 }  // namespace cli

@@ -2,77 +2,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <sstream>
 
 #include "cli/cluster/control.h"
-#include "cli/cluster/read.h"
+#include "cli/slurm/job_facts.h"
+#include "cli/slurm/scontrol_show.h"
+#include "cli/slurm/scontrol_update.h"
 #include "slurm/hostlist.h"
-#include "slurm/quantities.h"
+#include "slurm/text.h"
 
 namespace cli {
 namespace {
 
 int fail(Output output, const std::string& message) {
   output.err << "scontrol: error: " << message << "\n";
-  return kExitFailed;
-}
-
-std::string or_null(const std::optional<std::string>& text) {
-  return text && !text->empty() ? *text : "(null)";
-}
-
-// "00:00:04", "1-02:00:00", as scontrol writes times where squeue leaves out what is 0.
-std::string long_time(base::Duration duration) {
-  const std::int64_t seconds = duration.count() / 1'000'000;
-  const std::int64_t days = seconds / 86'400;
-  char text[64];
-  std::snprintf(text, sizeof text, "%02d:%02d:%02d", static_cast<int>(seconds / 3'600 % 24),
-                static_cast<int>(seconds / 60 % 60), static_cast<int>(seconds % 60));
-  return (days > 0 ? std::to_string(days) + "-" : "") + text;
-}
-
-std::string end_time(const JobFacts& facts) {
-  const kube::JobStatus& status = facts.job->status;
-  if (status.end_time) return slurm_time(status.end_time);
-  if (!status.start_time || !facts.limit) return "Unknown";
-  return slurm_time(*status.start_time + *facts.limit);
-}
-
-std::string tres(const JobFacts& facts) {
-  std::string text = "cpu=" + std::to_string(facts.cpus);
-  std::int64_t bytes = 0;
-  if (facts.memory_per_cpu) bytes = facts.memory_per_cpu->value() * facts.cpus;
-  if (facts.memory_per_node) bytes = facts.memory_per_node->value() * facts.nodes;
-  if (bytes > 0) text += ",mem=" + slurm_memory(kube::Bytes{bytes});
-  return text + ",node=" + std::to_string(facts.nodes) + ",billing=" + std::to_string(facts.cpus);
-}
-
-std::string memory_line(const JobFacts& facts) {
-  if (facts.memory_per_cpu) return "MinMemoryCPU=" + slurm_memory(*facts.memory_per_cpu);
-  const auto bytes = facts.memory_per_node.value_or(kube::Bytes{0});
-  return "MinMemoryNode=" + (bytes.value() == 0 ? "0" : slurm_memory(bytes));
-}
-
-int show_job(const Session& session, const std::string& id, Output output) {
-  const auto jobs = list_jobs(session, output);
-  if (!jobs) return fail(output, jobs.error().message);
-  const auto partitions = list_partition_defaults(session, output);
-  if (!partitions) return fail(output, partitions.error().message);
-  bool is_found = false;
-  for (const kube::Job& job : *jobs) {
-    const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
-    if (!id.empty() && std::to_string(facts.id) != id) continue;
-    is_found = true;
-    output.out << job_record(facts) << "\n";
-  }
-  if (is_found) return kExitOk;
-  if (id.empty()) {
-    output.out << "No jobs in the system\n";
-    return kExitOk;
-  }
-  output.err << "slurm_load_jobs error: Invalid job id specified\n";
   return kExitFailed;
 }
 
@@ -87,112 +31,215 @@ int show_hosts(const std::string& what, const std::string& list, Output output) 
   return kExitOk;
 }
 
-// control.cc says on standard output what it has done; scontrol says nothing.
-int change(const Session& session, ControlVerb verb, const std::vector<std::string>& jobs,
-           Output output) {
-  for (const std::string& id : jobs) {
-    if (verb != ControlVerb::kRequeue) break;
-    const auto job = find_job(session, id, output);
-    if (!job) return fail(output, job.error().message);
-    if (job->spec.lifecycle.requeue.value_or(true)) continue;
-    // SOURCE: slurmctld's sentence for a job with --no-requeue.
-    output.err << "Requested operation is presently disabled for job " << id << "\n";
-    return kExitFailed;
-  }
-  std::ostringstream unsaid;
-  return run_control(session, verb, jobs, {.out = unsaid, .err = output.err});
-}
-
 struct Verb {
   std::string_view name;
   ControlVerb verb;
 };
 constexpr std::array kVerbs = {
-    Verb{"hold", ControlVerb::kHold},       Verb{"release", ControlVerb::kRelease},
-    Verb{"requeue", ControlVerb::kRequeue}, Verb{"suspend", ControlVerb::kSuspend},
-    Verb{"resume", ControlVerb::kResume},
+    Verb{"hold", ControlVerb::kHold},       Verb{"uhold", ControlVerb::kHold},
+    Verb{"release", ControlVerb::kRelease}, Verb{"requeue", ControlVerb::kRequeue},
+    Verb{"suspend", ControlVerb::kSuspend}, Verb{"resume", ControlVerb::kResume},
 };
+
+// Why slurmctld would refuse it, in its words; "" if it would not.
+std::string refusal(const kube::Job& job, ControlVerb verb) {
+  const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
+  if (kube::is_final(state)) return "Job has already finished";
+  if (verb == ControlVerb::kRequeue) {
+    // SOURCE: the sentence for a job with --no-requeue.
+    if (!job.spec.lifecycle.requeue.value_or(true)) {
+      return "Requested operation is presently disabled";
+    }
+    if (state == kube::JobState::kPending) return "Job is pending execution";
+  }
+  if (verb == ControlVerb::kSuspend && state == kube::JobState::kPending) {
+    return "Job is pending execution";
+  }
+  if (verb == ControlVerb::kResume && !job.spec.control.suspend.value_or(false)) {
+    return "Job is not suspended";
+  }
+  return "";
+}
+
+// The jobs of a word: a number, or jobname=NAME.
+std::vector<const kube::Job*> jobs_of(const std::string& word, const std::vector<kube::Job>& all,
+                                      base::Instant now) {
+  const std::size_t equals = word.find('=');
+  const bool by_name =
+      equals != std::string::npos && slurm::same_word(word.substr(0, equals), "jobname");
+  std::vector<const kube::Job*> found;
+  for (const kube::Job& job : all) {
+    const bool is_meant = by_name ? facts_of(job, {}, now).name == word.substr(equals + 1)
+                                  : std::to_string(*job.status.job_id) == word;
+    if (is_meant) found.push_back(&job);
+  }
+  return found;
+}
+
+// control.cc says on standard output what it has done; scontrol says nothing.
+int change(const Session& session, ControlVerb verb, const std::vector<std::string>& words,
+           Output output) {
+  const auto all = list_jobs(session, output);
+  if (!all) return fail(output, all.error().message);
+  int code = kExitOk;
+  for (const std::string& word : words) {
+    const std::vector<const kube::Job*> jobs = jobs_of(word, *all, session.clock.wall());
+    if (jobs.empty()) {
+      output.err << "Invalid job id specified for job " << word << "\n";
+      code = kExitFailed;
+    }
+    for (const kube::Job* job : jobs) {
+      if (const std::string why = refusal(*job, verb); !why.empty()) {
+        output.err << why << " for job " << *job->status.job_id << "\n";
+        code = kExitFailed;
+        continue;
+      }
+      std::ostringstream unsaid;
+      const int changed = run_control(session, verb, {job->metadata.ns + "/" + job->metadata.name},
+                                      {.out = unsaid, .err = output.err});
+      code = std::max(code, changed);
+    }
+  }
+  return code;
+}
+
+constexpr std::array kOptions = {
+    WordOption{'o', "oneliner", WordTakes::kNothing, "a line for each record"},
+    WordOption{'Q', "quiet", WordTakes::kNothing, "says no errors"},
+    WordOption{'M', "clusters", WordTakes::kValue, "a context of the kubeconfig"},
+    WordOption{'a', "all", WordTakes::kNothing, "accepted; it is so anyway"},
+    WordOption{'d', "details", WordTakes::kNothing, "accepted without effect"},
+    WordOption{'\0', "hide", WordTakes::kNothing, "accepted; it is so anyway"},
+    WordOption{'\0', "local", WordTakes::kNothing, "accepted; it is so anyway"},
+    WordOption{'v', "verbose", WordTakes::kNothing, "accepted without effect"},
+    WordOption{'F', "future", WordTakes::kNothing, "", "kubegang has no future nodes"},
+    WordOption{'u', "uid", WordTakes::kValue, "", "use kubectl's --as"},
+    WordOption{'\0', "json", WordTakes::kNothing, "", "use kubectl get -o json"},
+    WordOption{'\0', "yaml", WordTakes::kNothing, "", "use kubectl get -o yaml"}};
+
+struct Scontrol {
+  std::vector<std::string> words;
+  ShowOptions show;
+  bool is_quiet = false;
+};
+
+// "job=1001" and "job 1001" are the same.
+int show(const Scontrol& asked, const WithCluster& with_cluster, Output output) {
+  if (asked.words.size() < 2) return fail(output, "too few arguments for keyword:show");
+  std::string what = asked.words[1];
+  std::string which = asked.words.size() > 2 ? asked.words[2] : "";
+  if (const std::size_t equals = what.find('='); equals != std::string::npos) {
+    which = what.substr(equals + 1);
+    what.resize(equals);
+  }
+  if (what == "hostnames" || what == "hostlist" || what == "hostlistsorted") {
+    const char* own = std::getenv("SLURM_JOB_NODELIST");
+    if (which.empty() && what == "hostnames" && own != nullptr) which = own;
+    if (which.empty()) {
+      (void)fail(output, "host list is empty");
+      return kExitOk;
+    }
+    return show_hosts(what, which, output);
+  }
+  const auto is = [&](std::string_view name, std::size_t least) {
+    return what.size() >= least && slurm::same_word(name.substr(0, what.size()), what);
+  };
+  using Show = std::function<int(const Session&)>;
+  Show use;
+  if (is("jobids", 1)) {
+    use = [&](const Session& s) { return show_job(s, which, asked.show, output); };
+  } else if (is("jobs", 1)) {
+    use = [&](const Session& s) { return show_job(s, which, asked.show, output); };
+  } else if (is("nodes", 1)) {
+    use = [&](const Session& s) { return show_node(s, which, asked.show, output); };
+  } else if (is("partitions", 1)) {
+    use = [&](const Session& s) { return show_partition(s, which, asked.show, output); };
+  } else if (is("config", 2)) {
+    use = [&](const Session& s) { return show_config(s, output); };
+  } else {
+    output.err << "invalid entity:" << what << " for keyword:show (here are job, node, partition, "
+               << "config, hostnames, hostlist, hostlistsorted)\n";
+    return kExitFailed;
+  }
+  return with_cluster(use);
+}
+
+int run_verb(const Scontrol& asked, const WithCluster& with_cluster, Output output) {
+  const std::string& name = asked.words[0];
+  const auto verb = std::ranges::find(kVerbs, std::string_view{name}, &Verb::name);
+  if (verb == kVerbs.end()) {
+    output.err << "invalid keyword: " << name << " (here are show, update, ping, hold, uhold, "
+               << "release, requeue, suspend, resume, version)\n";
+    return kExitFailed;
+  }
+  std::vector<std::string> jobs;
+  for (std::size_t i = 1; i < asked.words.size(); ++i) {
+    for (std::string& id : list_of(asked.words[i])) jobs.push_back(std::move(id));
+  }
+  if (jobs.empty()) {
+    output.err << "too few arguments for keyword:" << name << "\n";
+    return kExitFailed;
+  }
+  return with_cluster([&](const Session& s) { return change(s, verb->verb, jobs, output); });
+}
+
+int run(const Scontrol& asked, const WithCluster& with_cluster, Output output) {
+  const std::string& verb = asked.words.front();
+  if (verb == "show") return show(asked, with_cluster, output);
+  if (verb == "ping") return with_cluster([&](const Session& s) { return show_ping(s, output); });
+  if (verb == "update") {
+    return with_cluster(
+        [&](const Session& s) { return run_update(s, std::span{asked.words}.subspan(1), output); });
+  }
+  return run_verb(asked, with_cluster, output);
+}
 
 }  // namespace
 
-// SOURCE: the record of Slurm's own scontrol, in its order. What kubegang lacks is left out.
-std::string job_record(const JobFacts& facts) {
-  const kube::Job& job = *facts.job;
-  const kube::JobStatus& status = job.status;
-  const auto& schedule = job.spec.schedule;
-  const kube::JobBatch batch = job.spec.batch.value_or(kube::JobBatch{});
-  std::ostringstream out;
-  out << "JobId=" << facts.id << " JobName=" << facts.name << "\n"
-      << "   UserId=" << facts.user << " GroupId=" << facts.user << "\n"
-      << "   Priority=" << facts.priority << " Nice=" << schedule.nice.value_or(0)
-      << " Account=" << or_null(schedule.account) << " QOS=" << or_null(schedule.qos) << "\n"
-      << "   JobState=" << facts.state << " Reason=" << facts.reason << " Dependency=(null)\n"
-      << "   Requeue=" << (job.spec.lifecycle.requeue.value_or(true) ? 1 : 0)
-      << " Restarts=" << status.restarts.value_or(0) << " BatchFlag=" << (job.spec.batch ? 1 : 0)
-      << " Reboot=0 ExitCode=" << facts.exit_code << ":" << facts.exit_signal << "\n"
-      << "   RunTime=" << long_time(facts.run_time)
-      << " TimeLimit=" << (facts.limit ? long_time(*facts.limit) : "UNLIMITED")
-      << " TimeMin=" << (schedule.time_min ? long_time(*schedule.time_min) : "N/A") << "\n"
-      << "   SubmitTime=" << slurm_time(status.submit_time)
-      << " EligibleTime=" << slurm_time(status.eligible_time) << "\n"
-      << "   StartTime="
-      << slurm_time(status.start_time ? status.start_time : status.expected_start_time)
-      << " EndTime=" << end_time(facts)
-      << " Deadline=" << (schedule.deadline ? slurm_time(schedule.deadline) : "N/A") << "\n"
-      << "   Partition=" << facts.partition << "\n"
-      << "   ReqNodeList=" << or_null(job.spec.placement.hostlist)
-      << " ExcNodeList=" << or_null(job.spec.placement.exclude_hostlist) << "\n"
-      << "   NodeList=" << facts.hostlist << "\n";
-  if (!facts.batch_host.empty()) out << "   BatchHost=" << facts.batch_host << "\n";
-  out << "   NumNodes=" << facts.nodes << " NumCPUs=" << facts.cpus << " NumTasks=" << facts.tasks
-      << " CPUs/Task=" << job.spec.resources.cpus_per_task.value_or(1) << "\n"
-      << "   TRES=" << tres(facts) << "\n"
-      << "   MinCPUsNode=" << job.spec.placement.min_cpus_per_node.value_or(1) << " "
-      << memory_line(facts) << "\n"
-      << "   Features=" << or_null(job.spec.placement.constraint) << "\n";
-  if (!batch.comment.empty()) out << "   Comment=" << batch.comment << "\n";
-  out << "   WorkDir=" << batch.working_directory << "\n"
-      << "   StdErr=" << (batch.error.empty() ? batch.output : batch.error) << "\n"
-      << "   StdIn=" << (batch.input.empty() ? "/dev/null" : batch.input) << "\n"
-      << "   StdOut=" << batch.output << "\n";
-  return out.str();
-}
-
 int run_scontrol(std::span<const std::string> arguments, const WithCluster& with_cluster,
                  Output output) {
-  std::vector<std::string> words{arguments.begin(), arguments.end()};
-  // Options that change how the same things are shown.
-  std::erase_if(words, [](const std::string& word) { return word == "-d" || word == "-dd"; });
-  if (words.empty()) return fail(output, "say what to do, for example: scontrol show job 1001");
-  if (words[0] == "show" && words.size() >= 2) {
-    const std::string& what = words[1];
-    if (what == "hostnames" || what == "hostlist" || what == "hostlistsorted") {
-      if (words.size() == 3) return show_hosts(what, words[2], output);
-      const char* own = std::getenv("SLURM_JOB_NODELIST");
-      if (what == "hostnames" && own != nullptr) return show_hosts(what, own, output);
-      return fail(output, "show " + what + ": a list is missing");
-    }
-    if (what == "job" || what == "jobs" || what.starts_with("job=")) {
-      const std::string id = what.starts_with("job=") ? what.substr(4)
-                             : words.size() > 2       ? words[2]
-                                                      : "";
-      return with_cluster([&](const Session& s) { return show_job(s, id, output); });
-    }
-    return fail(output,
-                "show " + what + ": is not there yet; show job, hostnames and hostlist are");
+  auto about = answer_about_itself("scontrol", kOptions, arguments);
+  if (!arguments.empty() && arguments[0] == "version") {
+    about = answer_about_itself("scontrol", kOptions, std::vector<std::string>{"--version"});
   }
-  const auto verb = std::ranges::find(kVerbs, std::string_view{words[0]}, &Verb::name);
-  if (verb == kVerbs.end()) {
-    return fail(output, words[0] +
-                            ": is not there yet; show, hold, release, requeue, suspend and "
-                            "resume are");
+  if (about) {
+    output.out << *about;
+    return kExitOk;
   }
-  std::vector<std::string> jobs;
-  for (std::size_t i = 1; i < words.size(); ++i) {
-    for (std::string& id : list_of(words[i])) jobs.push_back(std::move(id));
+  // Options stand before the verb: what follows it may begin with a minus.
+  std::size_t first = 0;
+  while (first < arguments.size() && arguments[first].starts_with('-')) {
+    first += arguments[first] == "-M" || arguments[first] == "--clusters" ? 2U : 1U;
   }
-  if (jobs.empty()) return fail(output, words[0] + ": a job is missing");
-  return with_cluster([&](const Session& s) { return change(s, verb->verb, jobs, output); });
+  first = std::min(first, arguments.size());
+  const auto words = read_words(kOptions, arguments.first(first));
+  if (!words) return fail(output, words.error().message);
+  Scontrol asked;
+  asked.words.assign(arguments.begin() + static_cast<std::ptrdiff_t>(first), arguments.end());
+  std::string context;
+  for (const ReadOption& option : words->options) {
+    if (option.name == "oneliner") asked.show.one_line = true;
+    if (option.name == "quiet") asked.is_quiet = true;
+    if (option.name == "clusters") context = option.value;
+  }
+  if (asked.words.empty()) {
+    return fail(output, "say what to do, for example: scontrol show job 1001");
+  }
+  std::ostringstream unsaid;
+  const Output told{.out = output.out, .err = asked.is_quiet ? unsaid : output.err};
+  return run(asked, with_cluster.in(context), told);
+}
+
+SlurmReference scontrol_reference() {
+  SlurmReference reference{
+      .command = "scontrol",
+      .options = {kOptions.begin(), kOptions.end()},
+      .fields = {},
+      .words = {"show job", "show node", "show partition", "show config", "show hostnames",
+                "show hostlist", "show hostlistsorted", "ping", "version"}};
+  for (const Verb& verb : kVerbs) reference.words.emplace_back(verb.name);
+  for (std::string& update : update_reference()) reference.words.push_back(std::move(update));
+  return reference;
 }
 
 }  // namespace cli

@@ -1,12 +1,11 @@
-// scontrol, as far as scripts call it: show job, show hostnames and hostlists, and what changes
-// jobs: hold, release, requeue, suspend, resume.
+// scontrol: shows jobs, nodes, partitions and hostlists, and changes them.
 #pragma once
 
 #include <span>
 #include <string>
 
 #include "cli/program.h"
-#include "cli/slurm/job_facts.h"
+#include "cli/slurm/reference.h"
 #include "cli/slurm/words.h"
 
 namespace cli {
@@ -14,7 +13,6 @@ namespace cli {
 int run_scontrol(std::span<const std::string> arguments, const WithCluster& with_cluster,
                  Output output);
 
-// The record of `scontrol show job`.
-std::string job_record(const JobFacts& facts);
+SlurmReference scontrol_reference();
 
 }  // namespace cli

@@ -6,10 +6,11 @@
 
 #include "cli/cluster/batch_variables.h"
 #include "cli/slurm/job_facts.h"
-#include "cli/slurm/scontrol_command.h"
+#include "cli/slurm/scontrol_show.h"
 #include "cli/slurm/slurm_program.h"
 #include "cli/slurm/squeue_command.h"
 #include "cli/testing/program_fixture.h"
+#include "kube/clock.h"
 
 namespace cli {
 namespace {
@@ -37,8 +38,7 @@ kube::Job running_job() {
 }
 
 std::string line(const kube::Job& job, const std::string& format) {
-  const auto text = format_line(format, facts_of(job, {}, base::Instant{}));
-  return text.ok() ? *text : text.error().message;
+  return squeue_line(format, facts_of(job, {}, base::Instant{}));
 }
 
 TEST(Squeue, FormatsAsSlurmDoes) {
@@ -47,8 +47,8 @@ TEST(Squeue, FormatsAsSlurmDoes) {
             "1002|main|Train|ann|R|RUNNING|2|4|30M|1:00:00|None|77|hello");
   EXPECT_EQ(line(job, "%.18i %.3j %8u!"), "              1002 Tra ann     !");
   EXPECT_EQ(line(job, "%N %R %B"), "n[1-2] n[1-2] n1");
-  EXPECT_THAT(line(job, "%z"), HasSubstr("\"%z\" does not exist or is not there yet"));
-  EXPECT_EQ(*format_heading("%.18i %.9P %.8j"), "             JOBID PARTITION     NAME");
+  EXPECT_EQ(line(job, "%z %H %y %h %K %w"), "*:*:* * 0 OK N/A (null)");
+  EXPECT_EQ(line(job, "%! %i"), "%! 1002") << "as Slurm does, an unknown letter stays";
 }
 
 // Slurm's state of a job that has its nodes is R; CF would be a node that boots.
@@ -107,7 +107,7 @@ class SlurmCommands : public ProgramTest {
     const WithSession with_session =
         [this](const ConnectOptions&,
                const std::function<int(const Session&)>& use) -> base::Result<int> {
-      return use(Session{client_, clock_, sleeper_, "ann"});
+      return use(Session{client_, clock_, sleeper_, "team-b"});
     };
     const int code = run_slurm_command(name, arguments, with_session, {.out = out, .err = err});
     return {code, out.str(), err.str()};
@@ -117,7 +117,9 @@ class SlurmCommands : public ProgramTest {
 TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(slurm("scancel", {"-s", "USR1", "1"}).err, HasSubstr("--signal"));
   EXPECT_THAT(slurm("scancel", {"1.0"}).err, HasSubstr("1.0"));
-  EXPECT_THAT(slurm("scontrol", {"update", "JobId=1"}).err, HasSubstr("update"));
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=1", "NoSuch=1"}).err, HasSubstr("NoSuch=1"));
+  EXPECT_THAT(slurm("scontrol", {"top", "1"}).err, HasSubstr("top"));
+  EXPECT_THAT(slurm("squeue", {"-L", "x"}).err, HasSubstr("--licenses"));
   EXPECT_THAT(slurm("squeue", {"--nosuch"}).err, HasSubstr("--nosuch"));
   EXPECT_THAT(slurm("squeue", {"-t", "nosuch"}).err, HasSubstr("PENDING,RUNNING"));
   const Ran bad = slurm("sbatch", {"--time=abc", "--wrap", "true"});
@@ -132,8 +134,162 @@ TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
 
 TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {
   EXPECT_EQ(slurm("squeue", {"-j", "99"}).code, kExitFailed);
-  EXPECT_EQ(slurm("scancel", {"99"}).code, kExitFailed);
+  EXPECT_THAT(slurm("scancel", {"99"}).err, HasSubstr("Invalid job id specified"));
   EXPECT_EQ(slurm("scontrol", {"show", "job", "99"}).code, kExitFailed);
+}
+
+// A partition of four nodes: n1 is full, n2 is half full, n3 is drained.
+class SlurmNodes : public SlurmCommands {
+ protected:
+  void SetUp() override {
+    kube::Partition partition;
+    partition.metadata.name = "main";
+    partition.spec.nodes.hostlist = "n[1-4]";
+    partition.spec.is_default = true;
+    ASSERT_TRUE(client_.create(partition).ok());
+    partition = {};
+    partition.metadata.name = "long";
+    partition.spec.nodes.hostlist = "n[1-4]";
+    ASSERT_TRUE(client_.create(partition).ok());
+    add_nodes("n[1-4]");
+    kube::JobStatus status = running_job().status;
+    status.allocation =
+        kube::Allocation{.hostlist = "n[1-2]",
+                         .nodes = 2,
+                         .cpus = 12,
+                         .shares = {{.hostlist = "n1", .cpus = 8}, {.hostlist = "n2", .cpus = 4}}};
+    kube::JobSpec spec = running_job().spec;
+    spec.batch->script = "#!/bin/sh\n";
+    add_job("team-b", "train-x7k2p", spec, status);
+    ASSERT_EQ(
+        slurm("scontrol", {"update", "NodeName=n3", "State=DRAIN", "Reason=disk is full"}).code,
+        kExitOk);
+  }
+};
+
+TEST_F(SlurmNodes, SinfoGroupsNodesThatDoNotDiffer) {
+  EXPECT_EQ(slurm("sinfo", {}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+            "main*        up   infinite      1  drain n3\n"
+            "main*        up   infinite      1    mix n2\n"
+            "main*        up   infinite      1  alloc n1\n"
+            "main*        up   infinite      1   idle n4\n"
+            "long         up   infinite      1  drain n3\n"
+            "long         up   infinite      1    mix n2\n"
+            "long         up   infinite      1  alloc n1\n"
+            "long         up   infinite      1   idle n4\n");
+  EXPECT_EQ(slurm("sinfo", {"-h", "-o", "%D %C %A"}).out, "4 12/12/8/32 2/1\n")
+      << "a node of two partitions counts once";
+  EXPECT_EQ(slurm("sinfo", {"-s", "-h", "-p", "main"}).out,
+            "main*        up   infinite          2/1/1/4 n[1-4]\n");
+  EXPECT_EQ(slurm("sinfo", {"-h", "-R", "-o", "%E|%u|%N"}).out, "disk is full|system:admin|n3\n");
+  EXPECT_EQ(slurm("sinfo", {"-h", "-N", "-p", "long", "-t", "mix,alloc"}).out,
+            "n1             1      long alloc \nn2             1      long mix   \n");
+  EXPECT_EQ(
+      slurm("sinfo", {"-h", "-t", "down"}).out,
+      "main*        up   infinite      0    n/a \nlong         up   infinite      0    n/a \n");
+  EXPECT_THAT(slurm("sinfo", {"-t", "nosuch"}).err, HasSubstr("Bad state string: \"nosuch\""));
+}
+
+TEST_F(SlurmNodes, ScontrolDrainsAndResumes) {
+  EXPECT_THAT(
+      slurm("scontrol", {"show", "node", "n3"}).out,
+      testing::AllOf(HasSubstr("State=IDLE+DRAIN "),
+                     HasSubstr("Reason=disk is full [system:admin@"), HasSubstr("CPUTot=8 ")));
+  EXPECT_EQ(slurm("scontrol", {"update", "NodeName=n3", "State=resume"}).code, kExitOk);
+  EXPECT_EQ(slurm("sinfo", {"-h", "-n", "n3", "-p", "main", "-o", "%t %E"}).out, "idle none\n");
+  EXPECT_EQ(slurm("scontrol", {"update", "NodeName=n4", "State=DRAIN"}).code, kExitFailed);
+  EXPECT_THAT(slurm("scontrol", {"update", "NodeName=n9", "State=RESUME"}).err,
+              HasSubstr("Invalid node name"));
+}
+
+TEST_F(SlurmNodes, ScontrolChangesPartitions) {
+  EXPECT_EQ(slurm("scontrol", {"update", "PartitionName=long", "State=DOWN", "MaxTime=60"}).code,
+            kExitOk);
+  EXPECT_EQ(slurm("sinfo", {"-h", "-s", "-o", "%R %a %l"}).out,
+            "main up infinite\nlong down 1:00:00\n");
+  EXPECT_THAT(slurm("scontrol", {"show", "partition", "long"}).out,
+              testing::AllOf(HasSubstr("MaxTime=01:00:00"), HasSubstr("State=DOWN TotalCPUs=32")));
+  EXPECT_EQ(slurm("scontrol", {"show", "partition", "nosuch"}).code, kExitFailed);
+}
+
+TEST_F(SlurmCommands, ScontrolUpdateChangesWhatTheApiCanChange) {
+  kube::Partition partition;
+  partition.metadata.name = "main";
+  partition.spec.nodes.hostlist = "n[1-4]";
+  ASSERT_TRUE(client_.create(partition).ok());
+  kube::JobSpec spec;
+  spec.schedule.time_limit = std::chrono::minutes{10};
+  add_job("team-b", "waits", spec, {.state = kube::JobState::kPending, .job_id = 7});
+  EXPECT_EQ(slurm("scontrol",
+                  {"update", "JobId=7", "TimeLimit=+5", "jobname=new", "Comment=hi", "Nice=10",
+                   "NumNodes=2-3", "partition=main", "Requeue=0", "MinMemoryCPU=2G"})
+                .err,
+            "");
+  const auto job = client_.get<kube::Job>({.ns = "team-b", .name = "waits"});
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->spec.schedule.time_limit, std::chrono::minutes{15});
+  EXPECT_EQ(job->spec.resources.nodes, (kube::JobNodes{.min = 2, .max = 3}));
+  EXPECT_EQ(job->spec.resources.memory_per_cpu, kube::Bytes{std::int64_t{2} << 30U});
+  EXPECT_EQ(job->spec.lifecycle.requeue, false);
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%j %k %y %P %l"}).out, "new hi 10 main 15:00\n");
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=7", "Partition=nosuch"}).err,
+              HasSubstr("Invalid partition name specified for job 7"));
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=8", "Nice=1"}).err,
+            "Invalid job id specified for job 8\n");
+  add_job("team-b", "runs", spec, {.state = kube::JobState::kRunning, .job_id = 9});
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "NumNodes=2"}).code, kExitFailed);
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=9", "TimeLimit=1"}).code, kExitOk);
+}
+
+// Who has submitted a job says its annotation; without one it is the namespace's.
+TEST_F(SlurmCommands, UsersAreToldApartByTheAnnotation) {
+  add_job("team-a", "a", {}, {.state = kube::JobState::kPending, .job_id = 1},
+          {.annotations = {{"kubegang.io/user", "ann"}}});
+  add_job("team-a", "b", {}, {.state = kube::JobState::kPending, .job_id = 2},
+          {.annotations = {{"kubegang.io/user", "ben"}}});
+  add_job("team-b", "c", {}, {.state = kube::JobState::kPending, .job_id = 3});
+  EXPECT_EQ(slurm("squeue", {"-h", "-S", "i", "-o", "%i %u %g"}).out,
+            "1 ann team-a\n2 ben team-a\n3 team-b team-b\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-u", "ben", "-o", "%i"}).out, "2\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "--me", "-o", "%i"}).out, "3\n")
+      << "the caller is system:admin here, in the namespace team-b";
+}
+
+TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
+  const base::Instant today = kube::SystemClock{}.wall();
+  kube::JobStatus ended{.state = kube::JobState::kFailed, .job_id = 5};
+  ended.submit_time = ended.start_time = ended.end_time = today;
+  ended.exit_code = 4;
+  ended.allocation = on("n1");
+  kube::JobSpec spec;
+  spec.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "bad"};
+  add_job("team-b", "bad-1", spec, ended);
+  const Ran ran = slurm("sacct", {"-P", "-j", "5", "-o", "jobid,jobname%3,state,exitcode,maxrss"});
+  EXPECT_EQ(ran.out,
+            "JobID|JobName|State|ExitCode|MaxRSS\n5|bad|FAILED|4:0|\n5.batch|batch|FAILED|4:0|\n");
+  EXPECT_THAT(ran.err, HasSubstr("only Jobs that have not been deleted"));
+  EXPECT_EQ(slurm("sacct", {"-X", "-j", "5", "-o", "jobid%8,jobname%6,state"}).out,
+            "   JobID JobNam      State \n-------- ------ ---------- \n"
+            "       5    bad     FAILED \n");
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "F", "-S", "now-1hour", "-o", "jobid"}).out, "5\n");
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "CD", "-S", "now-1hour", "-o", "jobid"}).out, "");
+  EXPECT_EQ(slurm("sacct", {"-o", "nosuch"}).code, kExitFailed);
+}
+
+TEST_F(SlurmCommands, OptionsAreReadAsGetoptReadsThem) {
+  add_job("team-b", "a", {}, {.state = kube::JobState::kPending, .job_id = 1});
+  EXPECT_EQ(slurm("squeue", {"--nohead", "-o%i"}).out, "1\n") << "an abbreviation";
+  EXPECT_EQ(slurm("squeue", {"-ho%i", "-Si"}).out, "1\n") << "letters in one word";
+  EXPECT_EQ(slurm("squeue", {"--no"}).code, kExitFailed) << "noheader or noconvert";
+  EXPECT_EQ(slurm("squeue", {"-O", "jobid:4,jobid:.6|,name:3"}).out,
+            "JOBI JOBID|NAM\n1        1|a  \n");
+  EXPECT_EQ(slurm("squeue", {"-h", "--start", "-o", "%i"}).out, "1\n");
+  const Ran bad = slurm("squeue", {"-h", "-S", "!"});
+  EXPECT_EQ(bad.code, kExitFailed);
+  EXPECT_THAT(bad.err, HasSubstr("Invalid sort specification: !"));
+  EXPECT_THAT(slurm("squeue", {"-j", "abc"}).err, HasSubstr("Invalid job id: abc"));
+  EXPECT_EQ(slurm("squeue", {"-V"}).out, "slurm 22.05.8 (kubegang)\n");
 }
 
 }  // namespace

@@ -4,10 +4,14 @@
 #include <array>
 
 #include "cli/cluster/connect.h"
+#include "cli/slurm/sacct_command.h"
 #include "cli/slurm/sbatch_command.h"
 #include "cli/slurm/scancel_command.h"
 #include "cli/slurm/scontrol_command.h"
+#include "cli/slurm/sinfo_command.h"
+#include "cli/slurm/sprio_command.h"
 #include "cli/slurm/squeue_command.h"
+#include "cli/slurm/sshare_command.h"
 
 namespace cli {
 namespace {
@@ -19,8 +23,11 @@ struct Command {
   Run run;
 };
 
-constexpr std::array kCommands = {Command{"sbatch", run_sbatch}, Command{"scancel", run_scancel},
-                                  Command{"scontrol", run_scontrol}, Command{"squeue", run_squeue}};
+constexpr std::array kCommands = {
+    Command{"sacct", run_sacct},     Command{"sbatch", run_sbatch},
+    Command{"scancel", run_scancel}, Command{"scontrol", run_scontrol},
+    Command{"sinfo", run_sinfo},     Command{"sprio", run_sprio},
+    Command{"squeue", run_squeue},   Command{"sshare", run_sshare}};
 
 }  // namespace
 
@@ -28,15 +35,17 @@ bool is_slurm_command(std::string_view name) {
   return std::ranges::find(kCommands, name, &Command::name) != kCommands.end();
 }
 
-// Slurm's commands have no options for the cluster: it is the one of KUBECONFIG, or of the pod.
+// The cluster is the one of KUBECONFIG, or of the pod; --clusters names a context.
 int run_slurm_command(std::string_view name, std::span<const std::string> arguments,
                       const WithSession& with_session, Output output) {
-  const WithCluster with_cluster = [&](const std::function<int(const Session&)>& use) {
-    const base::Result<int> code = with_session(ConnectOptions{}, use);
+  const WithCluster with_cluster{[&](const std::string& context, const WithCluster::Use& use) {
+    ConnectOptions connect;
+    connect.overrides.context = context;
+    const base::Result<int> code = with_session(connect, use);
     if (code) return *code;
     output.err << name << ": error: " << code.error().message << "\n";
     return kExitFailed;
-  };
+  }};
   return std::ranges::find(kCommands, name, &Command::name)->run(arguments, with_cluster, output);
 }
 

@@ -1,5 +1,5 @@
-// Slurm's commands under their own names: one program that is called as sbatch, squeue, scancel or
-// scontrol, or as `kubectl gang squeue …`.
+// Slurm's commands under their own names: one program that is called as sbatch, squeue, sinfo and
+// so on, or as `kubectl gang squeue …`.
 #pragma once
 
 #include <optional>

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
+#include <chrono>
+#include <cstdio>
+#include <ranges>
 #include <set>
 
+#include "cli/slurm/format.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
@@ -12,10 +15,16 @@
 namespace cli {
 namespace {
 
-// SOURCE: squeue(1), the default format.
+// SOURCE: squeue(1): the default format, --long and --start.
 constexpr const char* kFormat = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
-constexpr std::size_t kWidthMax = 4'096;
-constexpr std::size_t kLongWidth = 20;  // of a field of --Format
+constexpr const char* kLongFormat = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+constexpr const char* kStartFormat = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
+// The order is by partition, state, priority.
+constexpr const char* kSort = "P,t,-p";
+constexpr const char* kStartSort = "S";
+
+using Field = SlurmField<JobFacts>;
+using Cell = FormatCell<JobFacts>;
 
 std::string or_null(const std::string& text) {
   return text.empty() ? "(null)" : text;
@@ -47,65 +56,231 @@ std::string time_of(const std::optional<base::Instant>& instant) {
   return instant ? slurm_time(instant) : "N/A";
 }
 
-using Value = std::string (*)(const JobFacts&);
+std::string start_of(const JobFacts& facts) {
+  const kube::JobStatus& status = facts.job->status;
+  return time_of(status.start_time ? status.start_time : status.expected_start_time);
+}
 
-struct Field {
-  char letter;
-  const char* name;  // of --Format
-  const char* heading;
-  Value value;
-};
+// SOURCE: the highest priority is 2^32 - 1.
+std::string priority_fraction(const JobFacts& facts) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.14f", static_cast<double>(facts.priority) / 4294967295.0);
+  return text;
+}
 
-// SOURCE: squeue(1), --format and --Format.
+std::string star_or(const std::optional<std::int32_t>& count) {
+  return count ? std::to_string(*count) : "*";
+}
+
+std::string star_or_none(const std::optional<std::int32_t>& count) {
+  return count ? std::to_string(*count) : "N/A";
+}
+
+std::string sharing_of(const JobFacts& facts) {
+  const auto& sharing = facts.job->spec.placement.sharing;
+  if (!sharing) return "OK";
+  if (*sharing == kube::JobSharing::kUser) return "USER";
+  return *sharing == kube::JobSharing::kNode ? "NO" : "YES";
+}
+
+std::string batch_text(const JobFacts& facts, std::string kube::JobBatch::*text) {
+  return facts.job->spec.batch ? (*facts.job->spec.batch).*text : std::string{};
+}
+
+std::string tmp_disk_of(const JobFacts& facts) {
+  const auto& disk = facts.job->spec.placement.tmp_disk;
+  return disk ? slurm_memory(*disk) : "0";
+}
+
+std::string sockets_cores_threads(const JobFacts& facts) {
+  const kube::JobPlacement& place = facts.job->spec.placement;
+  return star_or(place.sockets_per_node) + ":" + star_or(place.cores_per_socket) + ":" +
+         star_or(place.threads_per_core);
+}
+
+std::string reason_or_nodes(const JobFacts& facts) {
+  const bool waits = facts.state_code == "PD" || facts.state_code == "F" || facts.hostlist.empty();
+  return waits ? "(" + facts.reason + ")" : facts.hostlist;
+}
+
+std::string pending_seconds(const JobFacts& facts) {
+  const kube::JobStatus& status = facts.job->status;
+  if (!status.submit_time) return "0";
+  const base::Instant until = status.start_time ? *status.start_time
+                              : status.end_time ? *status.end_time
+                                                : facts.now;
+  return std::to_string(std::max<std::int64_t>(0, (until - *status.submit_time).count()) /
+                        1'000'000);
+}
+
+// SOURCE: squeue(1), --format and --Format. What stands in a field of a thing that kubegang does
+// not have is what a Slurm prints that does not use it.
 constexpr std::array kFields = {
     Field{'i', "jobid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
     Field{'A', "jobarrayid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
     Field{'F', "arrayjobid", "ARRAY_JOB_ID",
           [](const JobFacts& f) { return std::to_string(f.id); }},
-    Field{'K', "arraytaskid", "ARRAY_TASK_ID", [](const JobFacts&) { return std::string{"N/A"}; }},
+    Field{'K', "arraytaskid", "ARRAY_TASK_ID", nullptr, "N/A"},
     Field{'P', "partition", "PARTITION", [](const JobFacts& f) { return f.partition; }},
     Field{'j', "name", "NAME", [](const JobFacts& f) { return f.name; }},
     Field{'u', "username", "USER", [](const JobFacts& f) { return f.user; }},
+    Field{'g', "groupname", "GROUP", [](const JobFacts& f) { return f.job->metadata.ns; }},
+    Field{'U', "userid", "UID", nullptr, "N/A"},
+    Field{'G', "groupid", "GROUP", nullptr, "N/A"},
     Field{'t', "statecompact", "ST", [](const JobFacts& f) { return f.state_code; }},
     Field{'T', "state", "STATE", [](const JobFacts& f) { return f.state; }},
     Field{'D', "numnodes", "NODES", [](const JobFacts& f) { return std::to_string(f.nodes); }},
+    Field{'\0', "maxnodes", "MAX_NODES",
+          [](const JobFacts& f) {
+            const auto& nodes = f.job->spec.resources.nodes;
+            return std::to_string(nodes ? nodes->max.value_or(nodes->min) : 0);
+          }},
     Field{'C', "numcpus", "CPUS", [](const JobFacts& f) { return std::to_string(f.cpus); }},
+    Field{'\0', "maxcpus", "MAX_CPUS", [](const JobFacts& f) { return std::to_string(f.cpus); }},
+    Field{'\0', "numtasks", "TASKS", [](const JobFacts& f) { return std::to_string(f.tasks); }},
+    Field{'\0', "cpus-per-task", "CPUS_PER_TASK",
+          [](const JobFacts& f) {
+            return std::to_string(f.job->spec.resources.cpus_per_task.value_or(1));
+          }},
+    Field{'\0', "ntpernode", "NTASKS_PER_NODE",
+          [](const JobFacts& f) {
+            return std::to_string(f.job->spec.resources.tasks_per_node.value_or(0));
+          }},
+    Field{'\0', "ntpersocket", "NTASKS_PER_SOCKET",
+          [](const JobFacts& f) { return star_or_none(f.job->spec.resources.tasks_per_socket); }},
+    Field{'\0', "ntpercore", "NTASKS_PER_CORE",
+          [](const JobFacts& f) { return star_or_none(f.job->spec.resources.tasks_per_core); }},
+    Field{'c', "mincpus", "MIN_CPUS", [](const JobFacts& f) { return std::to_string(f.min_cpus); }},
     Field{'m', "minmemory", "MIN_MEMORY", memory_of},
+    Field{'d', "mintmpdisk", "MIN_TMP_DISK", tmp_disk_of},
+    Field{'\0', "tres-alloc", "TRES_ALLOC", tres_of},
     Field{'l', "timelimit", "TIME_LIMIT", limit_of},
     Field{'L', "timeleft", "TIME_LEFT", left_of},
     Field{'M', "timeused", "TIME",
           [](const JobFacts& f) { return slurm::format_run_time(f.run_time); }},
-    Field{'r', "reason", "REASON", [](const JobFacts& f) { return f.reason; }},
-    Field{'R', "reasonlist", "NODELIST(REASON)",
+    Field{'\0', "mintime", "TIME_MIN",
           [](const JobFacts& f) {
-            const bool waits = f.state_code == "PD" || f.state_code == "F" || f.hostlist.empty();
-            return waits ? "(" + f.reason + ")" : f.hostlist;
+            return slurm::format_run_time(f.job->spec.schedule.time_min.value_or(base::Duration{}));
           }},
+    Field{'\0', "pendingtime", "PENDING_TIME", pending_seconds},
+    Field{'r', "reason", "REASON", [](const JobFacts& f) { return f.reason; }},
+    Field{'R', "reasonlist", "NODELIST(REASON)", reason_or_nodes},
     Field{'N', "nodelist", "NODELIST", [](const JobFacts& f) { return f.hostlist; }},
+    Field{'n', "reqnodes", "REQ_NODES",
+          [](const JobFacts& f) { return f.job->spec.placement.hostlist.value_or(""); }},
+    Field{'x', "", "EXC_NODES",
+          [](const JobFacts& f) { return f.job->spec.placement.exclude_hostlist.value_or(""); }},
+    Field{'Y', "schednodes", "SCHEDNODES",
+          [](const JobFacts& f) { return or_null(f.job->status.planned_nodes); }},
     Field{'B', "batchhost", "EXEC_HOST",
           [](const JobFacts& f) { return f.batch_host.empty() ? "n/a" : f.batch_host; }},
-    Field{'Q', "priority", "PRIORITY",
-          [](const JobFacts& f) { return std::to_string(f.priority); }},
-    Field{'k', "comment", "COMMENT",
+    Field{'\0', "batchflag", "BATCH_FLAG",
+          [](const JobFacts& f) { return std::string{f.job->spec.batch ? "1" : "0"}; }},
+    Field{'f', "feature", "FEATURES",
+          [](const JobFacts& f) { return or_null(f.job->spec.placement.constraint.value_or("")); }},
+    Field{'h', "oversubscribe", "OVER_SUBSCRIBE", sharing_of},
+    Field{'O', "contiguous", "CONTIGUOUS",
           [](const JobFacts& f) {
-            return or_null(f.job->spec.batch ? f.job->spec.batch->comment : "");
+            return std::string{f.job->spec.placement.contiguous.value_or(false) ? "1" : "0"};
           }},
+    Field{'H', "sockets", "SOCKETS_PER_NODE",
+          [](const JobFacts& f) { return star_or(f.job->spec.placement.sockets_per_node); }},
+    Field{'I', "cores", "CORES_PER_SOCKET",
+          [](const JobFacts& f) { return star_or(f.job->spec.placement.cores_per_socket); }},
+    Field{'J', "threads", "THREADS_PER_CORE",
+          [](const JobFacts& f) { return star_or(f.job->spec.placement.threads_per_core); }},
+    Field{'z', "sct", "S:C:T", sockets_cores_threads},
+    Field{'p', "priority", "PRIORITY", priority_fraction},
+    Field{'Q', "prioritylong", "PRIORITY",
+          [](const JobFacts& f) { return std::to_string(f.priority); }},
+    Field{'y', "nice", "NICE",
+          [](const JobFacts& f) { return std::to_string(f.job->spec.schedule.nice.value_or(0)); }},
+    Field{'E', "dependency", "DEPENDENCY", nullptr, "(null)"},
+    Field{'k', "comment", "COMMENT", [](const JobFacts& f) { return or_null(f.comment); }},
     Field{'a', "account", "ACCOUNT",
           [](const JobFacts& f) { return or_null(f.job->spec.schedule.account.value_or("")); }},
     Field{'q', "qos", "QOS",
           [](const JobFacts& f) { return or_null(f.job->spec.schedule.qos.value_or("")); }},
     Field{'V', "submittime", "SUBMIT_TIME",
           [](const JobFacts& f) { return time_of(f.job->status.submit_time); }},
-    Field{'S', "starttime", "START_TIME",
-          [](const JobFacts& f) {
-            const kube::JobStatus& status = f.job->status;
-            return time_of(status.start_time ? status.start_time : status.expected_start_time);
-          }},
+    Field{'\0', "eligibletime", "ELIGIBLE_TIME",
+          [](const JobFacts& f) { return time_of(f.job->status.eligible_time); }},
+    Field{'\0', "accruetime", "ACCRUE_TIME",
+          [](const JobFacts& f) { return time_of(f.job->status.eligible_time); }},
+    Field{'S', "starttime", "START_TIME", start_of},
     Field{'e', "endtime", "END_TIME", [](const JobFacts& f) { return time_of(end_of(f)); }},
+    Field{'\0', "deadline", "DEADLINE",
+          [](const JobFacts& f) { return time_of(f.job->spec.schedule.deadline); }},
     Field{'Z', "workdir", "WORK_DIR",
+          [](const JobFacts& f) { return batch_text(f, &kube::JobBatch::working_directory); }},
+    Field{'\0', "stdout", "STDOUT",
+          [](const JobFacts& f) { return batch_text(f, &kube::JobBatch::output); }},
+    Field{'\0', "stderr", "STDERR",
           [](const JobFacts& f) {
-            return f.job->spec.batch ? f.job->spec.batch->working_directory : std::string{};
+            const std::string own = batch_text(f, &kube::JobBatch::error);
+            return own.empty() ? batch_text(f, &kube::JobBatch::output) : own;
           }},
+    Field{'\0', "stdin", "STDIN",
+          [](const JobFacts& f) {
+            const std::string own = batch_text(f, &kube::JobBatch::input);
+            return own.empty() ? "/dev/null" : own;
+          }},
+    Field{'\0', "exit_code", "EXIT_CODE",
+          [](const JobFacts& f) { return std::to_string(f.exit_code); }},
+    Field{'\0', "derivedec", "DERIVED_EC",
+          [](const JobFacts& f) { return std::to_string(f.exit_code); }},
+    Field{'\0', "requeue", "REQUEUE",
+          [](const JobFacts& f) {
+            return std::string{f.job->spec.lifecycle.requeue.value_or(true) ? "1" : "0"};
+          }},
+    Field{'\0', "restartcnt", "RESTART_COUNT",
+          [](const JobFacts& f) { return std::to_string(f.job->status.restarts.value_or(0)); }},
+    Field{'b', "tres-per-node", "TRES_PER_NODE", nullptr, "N/A"},
+    Field{'\0', "tres-per-job", "TRES_PER_JOB", nullptr, "N/A"},
+    Field{'\0', "tres-per-socket", "TRES_PER_SOCKET", nullptr, "N/A"},
+    Field{'\0', "tres-per-step", "TRES_PER_STEP", nullptr, "N/A"},
+    Field{'\0', "tres-per-task", "TRES_PER_TASK", nullptr, "N/A"},
+    Field{'\0', "cpus-per-tres", "CPUS_PER_TRES", nullptr, "N/A"},
+    Field{'\0', "mem-per-tres", "MEM_PER_TRES", nullptr, "N/A"},
+    Field{'o', "command", "COMMAND", nullptr, "(null)"},
+    Field{'s', "", "", nullptr, ""},
+    Field{'v', "reservation", "RESERVATION", nullptr, "(null)"},
+    Field{'w', "wckey", "WCKEY", nullptr, "(null)"},
+    Field{'W', "licenses", "LICENSES", nullptr, "(null)"},
+    Field{'X', "corespec", "CORE_SPEC", nullptr, "N/A"},
+    Field{'\0', "admin_comment", "ADMIN_COMMENT", nullptr, "(null)"},
+    Field{'\0', "system_comment", "SYSTEM_COMMENT", nullptr, "(null)"},
+    Field{'\0', "allocnodes", "ALLOC_NODES", nullptr, "N/A"},
+    Field{'\0', "allocsid", "ALLOC_SID", nullptr, "0"},
+    Field{'\0', "associd", "ASSOC_ID", nullptr, "0"},
+    Field{'\0', "boardspernode", "BOARDS_PER_NODE", nullptr, "0"},
+    Field{'\0', "burstbuffer", "BURST_BUFFER", nullptr, "(null)"},
+    Field{'\0', "burstbufferstate", "BURST_BUFFER_STATE", nullptr, "(null)"},
+    Field{'\0', "cluster", "CLUSTER", nullptr, "kubegang"},
+    Field{'\0', "clusterfeature", "CLUSTER_FEATURES", nullptr, "(null)"},
+    Field{'\0', "container", "CONTAINER", nullptr, "(null)"},
+    Field{'\0', "delayboot", "DELAY_BOOT", nullptr, "0:00"},
+    Field{'\0', "hetjobid", "HET_JOB_ID", nullptr, "N/A"},
+    Field{'\0', "hetjobidset", "HET_JOB_ID_SET", nullptr, "N/A"},
+    Field{'\0', "hetjoboffset", "HET_JOB_OFFSET", nullptr, "N/A"},
+    Field{'\0', "lastschedeval", "LAST_SCHED_EVAL", nullptr, "N/A"},
+    Field{'\0', "mcslabel", "MCSLABEL", nullptr, "(null)"},
+    Field{'\0', "network", "NETWORK", nullptr, "(null)"},
+    Field{'\0', "ntperboard", "NTASKS_PER_BOARD", nullptr, "0"},
+    Field{'\0', "origin", "ORIGIN", nullptr, "NA"},
+    Field{'\0', "originraw", "ORIGIN_RAW", nullptr, "NA"},
+    Field{'\0', "preempttime", "PREEMPT_TIME", nullptr, "N/A"},
+    Field{'\0', "prefer", "PREFER", nullptr, "(null)"},
+    Field{'\0', "profile", "PROFILE", nullptr, "NotSet"},
+    Field{'\0', "reboot", "REBOOT", nullptr, "0"},
+    Field{'\0', "reqswitch", "REQ_SWITCH", nullptr, "0"},
+    Field{'\0', "resizetime", "RESIZE_TIME", nullptr, "N/A"},
+    Field{'\0', "siblingsactive", "ACTIVE_SIBLINGS", nullptr, "NA"},
+    Field{'\0', "siblingsactiveraw", "ACTIVE_SIBLINGS_RAW", nullptr, "NA"},
+    Field{'\0', "siblingsviable", "VIABLE_SIBLINGS", nullptr, "NA"},
+    Field{'\0', "siblingsviableraw", "VIALBLE_SIBLINGS_RAW", nullptr, "NA"},
+    Field{'\0', "sperboard", "SOCKETS_PER_BOARD", nullptr, "0"},
+    Field{'\0', "wait4switch", "WAIT4SWITCH", nullptr, "0:00"},
 };
 
 const Field* field_of(char letter) {
@@ -113,87 +288,69 @@ const Field* field_of(char letter) {
   return found == kFields.end() ? nullptr : &*found;
 }
 
-// "%.8j": at the right of 8 columns; "%8j": at the left; both cut what is longer.
-std::string placed(std::string text, std::size_t width, bool at_right) {
-  if (width == 0) return text;
-  if (text.size() >= width) return text.substr(0, width);
-  const std::string blanks(width - text.size(), ' ');
-  return at_right ? blanks + text : text + blanks;
-}
+constexpr WordTakes kNothing = WordTakes::kNothing;
+constexpr WordTakes kValue = WordTakes::kValue;
+constexpr std::string_view kNoEffect = "accepted; it is so anyway";
+constexpr std::array kOptions = {
+    WordOption{'o', "format", kValue, "letters of fields, with widths"},
+    WordOption{'O', "Format", kValue, "names of fields, with widths"},
+    WordOption{'h', "noheader", kNothing, "no heading"},
+    WordOption{'l', "long", kNothing, "the long format"},
+    WordOption{'\0', "start", kNothing, "expected starts of jobs that wait"},
+    WordOption{'S', "sort", kValue, "letters of fields, with - for the reverse"},
+    WordOption{'i', "iterate", kValue, "again every so many seconds"},
+    WordOption{'j', "jobs", kValue, "only these numbers"},
+    WordOption{'n', "name", kValue, "only jobs of these names"},
+    WordOption{'u', "user", kValue, "only jobs of these users"},
+    WordOption{'\0', "me", kNothing, "only the caller's jobs"},
+    WordOption{'p', "partition", kValue, "only jobs of these partitions"},
+    WordOption{'t', "states", kValue, "only jobs in these states; all"},
+    WordOption{'A', "account", kValue, "only jobs of these accounts"},
+    WordOption{'q', "qos", kValue, "only jobs of these QOS"},
+    WordOption{'w', "nodelist", kValue, "only jobs that have one of these nodes"},
+    WordOption{'M', "clusters", kValue, "a context of the kubeconfig"},
+    WordOption{'a', "all", kNothing, kNoEffect},
+    WordOption{'r', "array", kNothing, kNoEffect},
+    WordOption{'\0', "array-unique", kNothing, kNoEffect},
+    WordOption{'\0', "noconvert", kNothing, kNoEffect},
+    WordOption{'\0', "hide", kNothing, kNoEffect},
+    WordOption{'\0', "local", kNothing, kNoEffect},
+    WordOption{'v', "verbose", kNothing, kNoEffect},
+    WordOption{'s', "steps", WordTakes::kMaybeValue, "",
+               "the API has no record of steps; they are in the pods of a job"},
+    WordOption{'R', "reservation", kValue, "", "kubegang has no reservations"},
+    WordOption{'L', "licenses", kValue, "", "is not there yet"},
+    WordOption{'\0', "federation", kNothing, "", "kubegang has no federations"},
+    WordOption{'\0', "sibling", kNothing, "", "kubegang has no federations"},
+    WordOption{'\0', "json", kNothing, "", "use kubectl gang queue -o json"},
+    WordOption{'\0', "yaml", kNothing, "", "use kubectl gang queue -o yaml"}};
 
-using ValueOf = std::function<std::string(const Field&)>;
-
-base::Result<std::string> fill(const std::string& format, const ValueOf& value) {
-  std::string line;
-  for (std::size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%') {
-      line += format[i];
-      continue;
-    }
-    std::size_t at = i + 1;
-    const bool at_right = at < format.size() && format[at] == '.';
-    if (at_right) ++at;
-    std::size_t width = 0;
-    while (at < format.size() && format[at] >= '0' && format[at] <= '9') {
-      width = std::min(width * 10 + static_cast<std::size_t>(format[at++] - '0'), kWidthMax);
-    }
-    const Field* const field = at < format.size() ? field_of(format[at]) : nullptr;
-    if (field == nullptr) {
-      return base::invalid_argument("format \"" + format.substr(i, at + 1 - i) +
-                                    "\" does not exist or is not there yet");
-    }
-    line += placed(value(*field), width, at_right);
-    i = at;
-  }
-  return line;
-}
-
-// --Format's fields as a format of letters.
-base::Result<std::string> letters_of(const std::string& fields) {
-  std::string format;
-  for (const std::string& word : list_of(fields)) {
-    const std::size_t colon = std::min(word.find(':'), word.size());
-    const std::string name = slurm::lower_case(std::string_view{word}.substr(0, colon));
-    const auto field =
-        std::ranges::find_if(kFields, [&](const Field& f) { return name == f.name; });
-    if (field == kFields.end()) {
-      return base::invalid_argument("field \"" + word + "\" does not exist or is not there yet");
-    }
-    std::string width = word.substr(std::min(colon + 1, word.size()));
-    const bool at_right = width.starts_with('.');
-    if (at_right) width.erase(0, 1);
-    if (width.empty()) width = std::to_string(kLongWidth);
-    format += std::string{"%"} + (at_right ? "." : "") + width + field->letter;
-  }
-  return format;
-}
+// SOURCE: squeue(1), "ENVIRONMENT VARIABLES".
+constexpr std::array kVariables = {
+    InputVariable{"SQUEUE_ACCOUNT", "account"},     InputVariable{"SQUEUE_FORMAT", "format"},
+    InputVariable{"SQUEUE_FORMAT2", "Format"},      InputVariable{"SQUEUE_NAMES", "name"},
+    InputVariable{"SQUEUE_PARTITION", "partition"}, InputVariable{"SQUEUE_QOS", "qos"},
+    InputVariable{"SQUEUE_SORT", "sort"},           InputVariable{"SQUEUE_STATES", "states"},
+    InputVariable{"SQUEUE_USERS", "user"},          InputVariable{"SLURM_CLUSTERS", "clusters"}};
 
 struct SqueueOptions {
-  std::string format = kFormat;
+  std::vector<Cell> cells;
   bool has_heading = true;
-  bool is_own = false;  // --me
+  bool has_date = false;  // above the heading
+  bool is_own = false;    // --me
+  bool only_waiting = false;
   bool all_states = false;
-  std::set<std::string> states, partitions, users, names, nodes;
+  std::set<std::string> states, partitions, users, names, accounts, qos, nodes;
   std::vector<std::string> jobs;
   std::string sort;
+  std::string context;
+  std::optional<std::chrono::seconds> every{};
 };
 
-constexpr std::array kOptions = {WordOption{'h', "noheader", WordTakes::kNothing},
-                                 WordOption{'o', "format", WordTakes::kValue},
-                                 WordOption{'O', "Format", WordTakes::kValue},
-                                 WordOption{'j', "jobs", WordTakes::kValue},
-                                 WordOption{'u', "user", WordTakes::kValue},
-                                 WordOption{'\0', "users", WordTakes::kValue},
-                                 WordOption{'t', "states", WordTakes::kValue},
-                                 WordOption{'\0', "state", WordTakes::kValue},
-                                 WordOption{'p', "partition", WordTakes::kValue},
-                                 WordOption{'n', "name", WordTakes::kValue},
-                                 WordOption{'w', "nodelist", WordTakes::kValue},
-                                 WordOption{'S', "sort", WordTakes::kValue},
-                                 WordOption{'a', "all", WordTakes::kNothing},
-                                 WordOption{'r', "array", WordTakes::kNothing},
-                                 WordOption{'\0', "noconvert", WordTakes::kNothing},
-                                 WordOption{'\0', "me", WordTakes::kNothing}};
+int fail(Output output, const base::Error& error) {
+  output.err << "squeue: error: " << error.message << "\n";
+  return kExitFailed;
+}
 
 base::Status add_states(const std::string& text, SqueueOptions& options) {
   for (const std::string& word : list_of(text)) {
@@ -211,33 +368,65 @@ base::Status add_states(const std::string& text, SqueueOptions& options) {
   return {};
 }
 
+base::Status add_jobs(const std::string& text, SqueueOptions& options) {
+  for (std::string& word : list_of(text)) {
+    if (word.find_first_not_of("0123456789") != std::string::npos) {
+      return base::invalid_argument("Invalid job id: " + word);
+    }
+    options.jobs.push_back(std::move(word));
+  }
+  return {};
+}
+
+base::Status add_nodes(const std::string& text, SqueueOptions& options) {
+  const auto nodes = slurm::expand_hostlist(text);
+  if (!nodes) return nodes.error();
+  options.nodes.insert(nodes->begin(), nodes->end());
+  return {};
+}
+
 base::Status apply(const ReadOption& option, SqueueOptions& options) {
   const auto add = [&](std::set<std::string>& to) {
     for (std::string& word : list_of(option.value)) to.insert(std::move(word));
   };
   const std::string& name = option.name;
   if (name == "noheader") options.has_heading = false;
-  if (name == "format") options.format = option.value;
   if (name == "me") options.is_own = true;
-  if (name == "user" || name == "users") add(options.users);
+  if (name == "start") options.only_waiting = true;
+  if (name == "long") options.has_date = true;
+  if (name == "user") add(options.users);
   if (name == "partition") add(options.partitions);
   if (name == "name") add(options.names);
+  if (name == "account") add(options.accounts);
+  if (name == "qos") add(options.qos);
   if (name == "sort") options.sort = option.value;
-  if (name == "states" || name == "state") return add_states(option.value, options);
-  if (name == "jobs") {
-    for (std::string& word : list_of(option.value)) options.jobs.push_back(std::move(word));
-  }
-  if (name == "nodelist") {
-    const auto nodes = slurm::expand_hostlist(option.value);
-    if (!nodes) return nodes.error();
-    options.nodes.insert(nodes->begin(), nodes->end());
-  }
-  if (name == "Format") {
-    auto format = letters_of(option.value);
-    if (!format) return format.error();
-    options.format = std::move(format).value();
+  if (name == "clusters") options.context = option.value;
+  if (name == "states") return add_states(option.value, options);
+  if (name == "jobs") return add_jobs(option.value, options);
+  if (name == "nodelist") return add_nodes(option.value, options);
+  if (name == "iterate") {
+    const auto seconds = slurm::parse_integer("--iterate", option.value, {.min = 1});
+    if (!seconds) return base::invalid_argument("--iterate=" + option.value);
+    options.every = std::chrono::seconds{*seconds};
   }
   return {};
+}
+
+// The last one of --format, --Format, --long and --start says what is printed.
+// SOURCE: a field that does not exist is told, and the rest is printed.
+void set_cells(const ReadWords& words, SqueueOptions& options, Output output) {
+  std::vector<std::string> unknown;
+  const std::span<const Field> fields{kFields};
+  options.cells = read_letters(fields, kFormat, unknown);
+  for (const ReadOption& option : words.options) {
+    if (option.name == "format") options.cells = read_letters(fields, option.value, unknown);
+    if (option.name == "Format") options.cells = read_fields(fields, option.value, unknown);
+    if (option.name == "long") options.cells = read_letters(fields, kLongFormat, unknown);
+    if (option.name == "start") options.cells = read_letters(fields, kStartFormat, unknown);
+  }
+  for (const std::string& name : unknown) {
+    output.err << "squeue: error: Invalid job format specification: " << name << "\n";
+  }
 }
 
 bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
@@ -245,7 +434,14 @@ bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
   return own.ok() && std::ranges::any_of(*own, [&](const auto& n) { return nodes.contains(n); });
 }
 
-bool is_shown(const JobFacts& facts, const SqueueOptions& options, const std::string& own) {
+// A job that waits is in each of its partitions.
+bool is_in(const JobFacts& facts, const std::set<std::string>& partitions) {
+  return partitions.empty() || std::ranges::any_of(list_of(facts.partition), [&](const auto& name) {
+           return partitions.contains(name);
+         });
+}
+
+bool is_shown(const JobFacts& facts, const SqueueOptions& options, const Caller& caller) {
   const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
     return wanted.empty() || wanted.contains(value);
   };
@@ -256,45 +452,70 @@ bool is_shown(const JobFacts& facts, const SqueueOptions& options, const std::st
   const std::string id = std::to_string(facts.id);
   const bool is_named =
       options.jobs.empty() || std::ranges::find(options.jobs, id) != options.jobs.end();
-  return state_fits && is_named && fits(options.partitions, facts.partition) &&
-         fits(options.users, facts.user) && fits(options.names, facts.name) &&
-         (!options.is_own || facts.user == own) &&
+  const kube::JobSchedule& schedule = facts.job->spec.schedule;
+  return state_fits && is_named && is_in(facts, options.partitions) &&
+         (!options.only_waiting || facts.state_code == "PD") && fits(options.users, facts.user) &&
+         fits(options.names, facts.name) && fits(options.accounts, schedule.account.value_or("")) &&
+         fits(options.qos, schedule.qos.value_or("")) &&
+         (!options.is_own || is_own(*facts.job, caller)) &&
          (options.nodes.empty() || is_on(facts, options.nodes));
 }
 
-// Keys as in --format, each with a minus for the reverse; numbers by their value.
+// Compares by what a field means, not by how it is written.
+bool is_before(const Field& field, const JobFacts& a, const JobFacts& b) {
+  switch (field.letter) {
+    case 'i':
+    case 'A':
+    case 'F':
+      return a.id < b.id;
+    case 'p':
+    case 'Q':
+      return a.priority < b.priority;
+    case 't':
+    case 'T':
+      return state_rank(a.state_code) < state_rank(b.state_code);
+    case 'D':
+      return a.nodes < b.nodes;
+    case 'C':
+      return a.cpus < b.cpus;
+    case 'M':
+      return a.run_time < b.run_time;
+    case 'l':
+      return a.limit.value_or(base::Duration::max()) < b.limit.value_or(base::Duration::max());
+    default:
+      return field.of(a) < field.of(b);
+  }
+}
+
+// SOURCE: letters with + and - before them, commas or none between.
 base::Status sort(std::vector<JobFacts>& all, const std::string& keys) {
-  // SOURCE: squeue(1), the default order is "P,t,-p": partition, state, priority.
-  std::vector<std::string> list = list_of(keys.empty() ? "P,t,-p" : keys);
-  std::ranges::reverse(list);
-  for (const std::string& key : list) {
-    const bool is_reverse = key.starts_with('-');
-    const std::string letter = key.substr(key.find_first_not_of("+-"));
-    const auto compare = [&](const JobFacts& a, const JobFacts& b) {
-      if (letter == "i") return a.id < b.id;
-      if (letter == "p" || letter == "Q") return a.priority < b.priority;
-      if (letter == "t") {
-        const auto rank = [](const JobFacts& f) { return f.state_code == "PD" ? 0 : 1; };
-        return rank(a) < rank(b);
-      }
-      if (letter == "D") return a.nodes < b.nodes;
-      if (letter == "M") return a.run_time < b.run_time;
-      const Field* const field = field_of(letter.front());
-      return field->value(a) < field->value(b);
-    };
-    if (letter != "p" && (letter.size() != 1 || field_of(letter.front()) == nullptr)) {
-      return base::invalid_argument("sort key \"" + key + "\" does not exist or is not there yet");
+  struct Key {
+    const Field* field;
+    bool is_reverse;
+  };
+  std::vector<Key> order;
+  bool is_reverse = false;
+  for (const char letter : keys) {
+    if (letter == '-' || letter == '+') is_reverse = letter == '-';
+    if (letter == '-' || letter == '+' || letter == ',') continue;
+    const Field* const field = field_of(letter);
+    if (field == nullptr) {
+      return base::invalid_argument(std::string{"Invalid sort specification: "} + letter);
     }
+    order.push_back({field, is_reverse});
+    is_reverse = false;
+  }
+  for (const Key& key : order | std::views::reverse) {
     std::ranges::stable_sort(all, [&](const JobFacts& a, const JobFacts& b) {
-      return is_reverse ? compare(b, a) : compare(a, b);
+      return key.is_reverse ? is_before(*key.field, b, a) : is_before(*key.field, a, b);
     });
   }
   return {};
 }
 
-int fail(Output output, const base::Error& error) {
-  output.err << "squeue: error: " << error.message << "\n";
-  return kExitFailed;
+// "Sat Nov 28 21:39:05 2026", above a long or a repeated list.
+std::string date_line(base::Instant now) {
+  return slurm_date(now) + "\n";
 }
 
 int show(const Session& session, const SqueueOptions& options, Output output) {
@@ -302,52 +523,74 @@ int show(const Session& session, const SqueueOptions& options, Output output) {
   if (!jobs) return fail(output, jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error());
+  const Caller caller = options.is_own ? caller_of(session) : Caller{};
+  const base::Instant now = session.clock.wall();
   std::vector<JobFacts> all;
   std::set<std::string> known;
   for (const kube::Job& job : *jobs) {
-    JobFacts facts = facts_of(job, *partitions, session.clock.wall());
+    JobFacts facts = facts_of(job, *partitions, now);
     known.insert(std::to_string(facts.id));
-    if (is_shown(facts, options, session.ns)) all.push_back(std::move(facts));
+    if (is_shown(facts, options, caller)) all.push_back(std::move(facts));
   }
   // SOURCE: one number alone that does not exist is an error, of several it is not.
   if (options.jobs.size() == 1 && !known.contains(options.jobs.front())) {
     output.err << "slurm_load_jobs error: Invalid job id specified\n";
     return kExitFailed;
   }
-  if (const base::Status sorted = sort(all, options.sort); !sorted) {
-    return fail(output, sorted.error());
-  }
-  const auto heading = format_heading(options.format);
-  if (!heading) return fail(output, heading.error());
-  if (options.has_heading) output.out << *heading << "\n";
-  for (const JobFacts& facts : all) output.out << *format_line(options.format, facts) << "\n";
+  const std::string by_default = options.only_waiting ? kStartSort : kSort;
+  const base::Status sorted = sort(all, options.sort.empty() ? by_default : options.sort);
+  const std::span<const Cell> cells{options.cells};
+  if (options.has_date || options.every) output.out << date_line(now);
+  if (options.has_heading) output.out << format_heading(cells) << "\n";
+  if (!sorted) return fail(output, sorted.error());
+  for (const JobFacts& facts : all) output.out << format_line(cells, facts) << "\n";
   return kExitOk;
+}
+
+int show_again_and_again(const Session& session, const SqueueOptions& options, Output output) {
+  for (;;) {
+    if (const int code = show(session, options, output); code != kExitOk) return code;
+    output.out.flush();
+    if (!output.out || !session.sleeper.sleep(*options.every, {})) return kExitOk;
+    output.out << "\n";
+  }
 }
 
 }  // namespace
 
-base::Result<std::string> format_line(const std::string& format, const JobFacts& facts) {
-  return fill(format, [&](const Field& field) { return field.value(facts); });
-}
-
-base::Result<std::string> format_heading(const std::string& format) {
-  return fill(format, [](const Field& field) { return std::string{field.heading}; });
-}
-
 int run_squeue(std::span<const std::string> arguments, const WithCluster& with_cluster,
                Output output) {
-  const auto words = read_words(kOptions, arguments);
+  if (const auto answer = answer_about_itself("squeue", kOptions, arguments)) {
+    output.out << *answer;
+    return kExitOk;
+  }
+  auto words = read_words(kOptions, arguments);
   if (!words) return fail(output, words.error());
   if (!words->rest.empty()) {
     return fail(output, base::invalid_argument("Unrecognized option: " + words->rest.front()));
   }
+  add_variables(kVariables, *words);
   SqueueOptions options;
   for (const ReadOption& option : words->options) {
     if (const base::Status status = apply(option, options); !status) {
       return fail(output, status.error());
     }
   }
-  return with_cluster([&](const Session& session) { return show(session, options, output); });
+  set_cells(*words, options, output);
+  return with_cluster.in(options.context)([&](const Session& session) {
+    return options.every ? show_again_and_again(session, options, output)
+                         : show(session, options, output);
+  });
+}
+
+SlurmReference squeue_reference() {
+  return reference_of<JobFacts>("squeue", kOptions, kFields);
+}
+
+std::string squeue_line(const std::string& format, const JobFacts& facts) {
+  std::vector<std::string> unknown;
+  const auto cells = read_letters(std::span<const Field>{kFields}, format, unknown);
+  return format_line(std::span<const Cell>{cells}, facts);
 }
 
 }  // namespace cli

@@ -13,8 +13,26 @@
 
 namespace cli {
 
-// Calls `use` with a session; tells an error of the connection itself.
-using WithCluster = std::function<int(const std::function<int(const Session&)>& use)>;
+// Calls a function with a session; tells an error of the connection itself.
+class WithCluster {
+ public:
+  using Use = std::function<int(const Session&)>;
+  // `context` is one of the kubeconfig, "" the present one.
+  using Open = std::function<int(const std::string& context, const Use& use)>;
+
+  explicit WithCluster(Open open) : open_{std::move(open)} {}
+  int operator()(const Use& use) const { return open_(context_, use); }
+  // The same on another cluster: --clusters of Slurm's commands names a context.
+  WithCluster in(const std::string& context) const {
+    WithCluster other{open_};
+    other.context_ = context;
+    return other;
+  }
+
+ private:
+  Open open_;
+  std::string context_;
+};
 
 enum class WordTakes { kNothing, kValue, kMaybeValue };
 
@@ -22,6 +40,8 @@ struct WordOption {
   char letter;  // '\0': none
   std::string_view name;
   WordTakes takes;
+  std::string_view what{};     // it does, for --help and docs/reference; "": as `refused`
+  std::string_view refused{};  // why it is, "" if it is not
 };
 
 struct ReadOption {
@@ -34,10 +54,25 @@ struct ReadWords {
   std::vector<std::string> rest;
 };
 
-// Options may stand behind other words, but not behind "--". kInvalidArgument: an option that is
-// not in the table, or a value that is missing.
+// Options may stand behind other words, but not behind "--"; long ones may be abbreviated.
+// kInvalidArgument: an option that is not in the table or that is refused there, or a value that is
+// missing.
 base::Result<ReadWords> read_words(std::span<const WordOption> table,
                                    std::span<const std::string> words);
+
+// An option that an environment variable of Slurm's sets, unless the command line has it.
+struct InputVariable {
+  const char* name;
+  std::string_view option;
+};
+// Adds them to the options; one without a value counts as set.
+void add_variables(std::span<const InputVariable> variables, ReadWords& words);
+
+// Answers --help, --usage and --version, which all of Slurm's commands have, from the table.
+// nullopt if none of them stands there.
+std::optional<std::string> answer_about_itself(std::string_view command,
+                                               std::span<const WordOption> table,
+                                               std::span<const std::string> words);
 
 // "a,b" without empty parts.
 std::vector<std::string> list_of(std::string_view text);

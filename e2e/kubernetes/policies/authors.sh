@@ -109,7 +109,7 @@ job_of() { job "$1" '' "$no_token" | sed "s#namespace: team-a#&, annotations: {k
 allow "anna says who she is" as anna create -f <(job_of annas anna)
 deny "anna says that she is ben" "$theirs" submit anna < <(job_of a ben)
 deny "the administrator says that the job is anna's" "$theirs" k create --dry-run=server -f <(job_of a anna)
-named() { as "${by:-anna}" annotate jobs.kubegang.io "$1" -n team-a --dry-run=server --overwrite "$2"; }
+named() { as anna annotate jobs.kubegang.io "$1" -n team-a --dry-run=server --overwrite "$2"; }
 deny "anna gives the job to ben" "$theirs" named annas kubegang.io/user=ben
 deny "anna takes the name away" "$theirs" named annas kubegang.io/user-
 deny "anna says later who has made a job" "$theirs" named one kubegang.io/user=anna

@@ -1,0 +1,53 @@
+// What sinfo and scontrol say of nodes and partitions, in Slurm's words. Pure, but for the
+// topologies.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/node_timetable.h"
+#include "api/partition.h"
+#include "cli/cluster/info.h"
+#include "cli/cluster/session.h"
+#include "cli/program.h"
+
+namespace cli {
+
+// By the name of the node, as its agent has reported it. Empty if the user may not read timetables.
+using Topologies = std::map<std::string, kube::NodeTopology>;
+base::Result<Topologies> read_topologies(const Session& session, Output output);
+
+// The cores of a node; without a report one socket with a core for each CPU.
+kube::NodeTopology topology_of(const NodeLine& line, const Topologies& topologies);
+
+// "idle" -> "idle", "mix" -> "mixed", "drng" -> "draining".
+std::string long_node_state(const std::string& state);
+// "drain" -> "IDLE+DRAIN", as scontrol writes it.
+std::string full_node_state(const std::string& state);
+
+// Why a node takes no new jobs: the words of scontrol, or the operator's. "" if there are none.
+std::string drain_reason(const NodeLine& line);
+// Who has drained it ("" if that is not known), and when.
+std::string drain_user(const NodeLine& line);
+std::optional<base::Instant> drain_time(const NodeLine& line);
+
+std::string node_address(const NodeLine& line);
+// Labels that are not Kubernetes' own, "(null)" if there are none.
+std::string node_features(const NodeLine& line);
+std::int64_t node_memory_mib(const NodeLine& line);
+std::int64_t node_disk_mib(const NodeLine& line);
+std::int64_t node_weight(const NodeLine& line);
+
+// The default partition first, then by name: slurm.conf's order is not in the API.
+std::vector<const kube::Partition*> partitions_in_order(const ClusterNodes& cluster);
+
+// "NO", "YES:4", "FORCE:4", "EXCLUSIVE".
+std::string over_subscribe(const kube::PartitionSpec& spec);
+// "OFF", "CANCEL", "REQUEUE", "SUSPEND".
+std::string preempt_mode_word(kube::PreemptMode mode);
+// The same of what is in force in a partition.
+std::string preempt_mode(const kube::Partition& partition);
+
+}  // namespace cli

@@ -1,0 +1,488 @@
+#include "cli/slurm/sacct_command.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "cli/local_zone.h"
+#include "cli/slurm/job_facts.h"
+#include "cli/slurm/record_table.h"
+#include "kube/clock.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/text.h"
+
+namespace cli {
+namespace {
+
+// SOURCE: sacct(1), --format, --brief and --long; the last one has what kubegang knows of it.
+constexpr const char* kFormat = "JobID,JobName,Partition,Account,AllocCPUS,State,ExitCode";
+constexpr const char* kBrief = "JobID,State,ExitCode";
+constexpr const char* kLong =
+    "JobID,JobIDRaw,JobName,Partition,NTasks,AllocCPUS,Elapsed,State,ExitCode,ReqMem,AllocTRES";
+
+// A job, or the script of one, which Slurm has as a step.
+struct AcctRow {
+  const JobFacts* facts = nullptr;
+  bool is_script = false;
+
+  const kube::JobStatus& status() const { return facts->job->status; }
+};
+
+using AcctField = RecordField<AcctRow>;
+
+std::string id_of(const AcctRow& row) {
+  return std::to_string(row.facts->id) + (row.is_script ? ".batch" : "");
+}
+
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
+
+std::int64_t seconds_of(const AcctRow& row) {
+  return row.facts->run_time.count() / 1'000'000;
+}
+
+// SOURCE: sacct writes the parts in the order of their names.
+std::string tres_in_order(const AcctRow& row) {
+  std::vector<std::string> parts = list_of(tres_of(*row.facts));
+  std::ranges::sort(parts);
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+std::string allocated_tres(const AcctRow& row) {
+  return row.status().allocation ? tres_in_order(row) : "";
+}
+
+std::string exit_code(const AcctRow& row) {
+  return number(row.facts->exit_code) + ":" + number(row.facts->exit_signal);
+}
+
+std::string limit_of(const AcctRow& row) {
+  if (row.is_script) return "";
+  return row.facts->limit ? long_time(*row.facts->limit) : "UNLIMITED";
+}
+
+std::string memory_of(const AcctRow& row) {
+  const JobFacts& facts = *row.facts;
+  if (row.is_script) return "";
+  if (facts.memory_per_cpu) {
+    return slurm_memory(kube::Bytes{facts.memory_per_cpu->value() * facts.cpus});
+  }
+  if (!facts.memory_per_node) return "0";
+  return slurm_memory(kube::Bytes{facts.memory_per_node->value() * facts.nodes});
+}
+
+std::string nodes_of(const AcctRow& row) {
+  if (row.facts->hostlist.empty()) return "None assigned";
+  return row.is_script ? row.facts->batch_host : row.facts->hostlist;
+}
+
+std::string waited(const AcctRow& row) {
+  const kube::JobStatus& status = row.status();
+  if (row.is_script || !status.eligible_time) return "";
+  const base::Instant until = status.start_time ? *status.start_time
+                              : status.end_time ? *status.end_time
+                                                : row.facts->now;
+  return long_time(std::max(base::Duration{}, until - *status.eligible_time));
+}
+
+std::string of_job(const AcctRow& row, const std::string& text) {
+  return row.is_script ? "" : text;
+}
+
+// SOURCE: sacct(1), "Job Accounting Fields", with sacct's widths.
+constexpr std::array kFields = {
+    AcctField{"JobID", 12, id_of},
+    AcctField{"JobIDRaw", 12, id_of},
+    AcctField{"JobName", 10,
+              [](const AcctRow& r) { return r.is_script ? "batch" : r.facts->name; }},
+    AcctField{"Partition", 10, [](const AcctRow& r) { return of_job(r, r.facts->partition); }},
+    AcctField{"Account", 10,
+              [](const AcctRow& r) { return r.facts->job->spec.schedule.account.value_or(""); }},
+    AcctField{"User", 9, [](const AcctRow& r) { return of_job(r, r.facts->user); }},
+    AcctField{"Group", 9, [](const AcctRow& r) { return of_job(r, r.facts->job->metadata.ns); }},
+    AcctField{
+        "QOS", 10,
+        [](const AcctRow& r) { return of_job(r, r.facts->job->spec.schedule.qos.value_or("")); }},
+    AcctField{"State", 10, [](const AcctRow& r) { return r.facts->state; }},
+    AcctField{"ExitCode", 8, exit_code},
+    AcctField{"DerivedExitCode", 15,
+              [](const AcctRow& r) { return r.is_script ? "" : exit_code(r); }},
+    AcctField{"Reason", 22, [](const AcctRow& r) { return of_job(r, r.facts->reason); }},
+    AcctField{"AllocCPUS", 10, [](const AcctRow& r) { return number(r.facts->cpus); }},
+    AcctField{"NCPUS", 10, [](const AcctRow& r) { return number(r.facts->cpus); }},
+    AcctField{"ReqCPUS", 8, [](const AcctRow& r) { return number(r.facts->cpus); }},
+    AcctField{"AllocNodes", 10,
+              [](const AcctRow& r) { return number(r.is_script ? 1 : r.facts->nodes); }},
+    AcctField{"NNodes", 8,
+              [](const AcctRow& r) { return number(r.is_script ? 1 : r.facts->nodes); }},
+    AcctField{"ReqNodes", 8, [](const AcctRow& r) { return number(r.facts->nodes); }},
+    AcctField{"NTasks", 8, [](const AcctRow& r) { return std::string{r.is_script ? "1" : ""}; }},
+    AcctField{"NodeList", 15, nodes_of},
+    AcctField{"ReqMem", 10, memory_of},
+    AcctField{"AllocTRES", 10, allocated_tres},
+    AcctField{"ReqTRES", 10, [](const AcctRow& r) { return r.is_script ? "" : tres_in_order(r); }},
+    AcctField{"Submit", 19, [](const AcctRow& r) { return slurm_time(r.status().submit_time); }},
+    AcctField{"Eligible", 19,
+              [](const AcctRow& r) { return slurm_time(r.status().eligible_time); }},
+    AcctField{"Start", 19, [](const AcctRow& r) { return slurm_time(r.status().start_time); }},
+    AcctField{"End", 19, [](const AcctRow& r) { return slurm_time(r.status().end_time); }},
+    AcctField{"Elapsed", 10, [](const AcctRow& r) { return long_time(r.facts->run_time); }},
+    AcctField{"ElapsedRaw", 10, [](const AcctRow& r) { return number(seconds_of(r)); }},
+    AcctField{"CPUTime", 10,
+              [](const AcctRow& r) { return long_time(r.facts->run_time * r.facts->cpus); }},
+    AcctField{"CPUTimeRAW", 10,
+              [](const AcctRow& r) { return number(seconds_of(r) * r.facts->cpus); }},
+    AcctField{"Planned", 10, waited},
+    AcctField{"Reserved", 10, waited},
+    AcctField{"Suspended", 10,
+              [](const AcctRow& r) {
+                const auto& time = r.status().suspend_time;
+                return long_time(time ? time->elapsed : base::Duration{});
+              }},
+    AcctField{"Timelimit", 10, limit_of},
+    AcctField{"TimelimitRaw", 12,
+              [](const AcctRow& r) {
+                if (r.is_script || !r.facts->limit) return of_job(r, "UNLIMITED");
+                return number(r.facts->limit->count() / 60'000'000);
+              }},
+    AcctField{"Priority", 10,
+              [](const AcctRow& r) { return of_job(r, number(r.facts->priority)); }},
+    AcctField{"Constraints", 19,
+              [](const AcctRow& r) {
+                return of_job(r, r.facts->job->spec.placement.constraint.value_or(""));
+              }},
+    AcctField{"Comment", 14, [](const AcctRow& r) { return of_job(r, r.facts->comment); }},
+    AcctField{"WorkDir", 20,
+              [](const AcctRow& r) {
+                const auto& batch = r.facts->job->spec.batch;
+                return of_job(r, batch ? batch->working_directory : "");
+              }},
+    AcctField{"Cluster", 10, [](const AcctRow&) { return std::string{"kubegang"}; }},
+    AcctField{"AdminComment", 19, nullptr},
+    AcctField{"AssocID", 7, nullptr},
+    AcctField{"AveCPU", 10, nullptr},
+    AcctField{"AveCPUFreq", 10, nullptr},
+    AcctField{"AveDiskRead", 14, nullptr},
+    AcctField{"AveDiskWrite", 14, nullptr},
+    AcctField{"AvePages", 10, nullptr},
+    AcctField{"AveRSS", 10, nullptr},
+    AcctField{"AveVMSize", 10, nullptr},
+    AcctField{"BlockID", 16, nullptr},
+    AcctField{"ConsumedEnergy", 14, nullptr},
+    AcctField{"ConsumedEnergyRaw", 17, nullptr},
+    AcctField{"Container", 16, nullptr},
+    AcctField{"DBIndex", 10, nullptr},
+    AcctField{"Flags", 15, nullptr},
+    AcctField{"GID", 6, nullptr},
+    AcctField{"Layout", 9, nullptr},
+    AcctField{"MaxDiskRead", 12, nullptr},
+    AcctField{"MaxDiskReadNode", 15, nullptr},
+    AcctField{"MaxDiskReadTask", 15, nullptr},
+    AcctField{"MaxDiskWrite", 12, nullptr},
+    AcctField{"MaxDiskWriteNode", 16, nullptr},
+    AcctField{"MaxDiskWriteTask", 16, nullptr},
+    AcctField{"MaxPages", 8, nullptr},
+    AcctField{"MaxPagesNode", 12, nullptr},
+    AcctField{"MaxPagesTask", 14, nullptr},
+    AcctField{"MaxRSS", 10, nullptr},
+    AcctField{"MaxRSSNode", 10, nullptr},
+    AcctField{"MaxRSSTask", 10, nullptr},
+    AcctField{"MaxVMSize", 10, nullptr},
+    AcctField{"MaxVMSizeNode", 14, nullptr},
+    AcctField{"MaxVMSizeTask", 14, nullptr},
+    AcctField{"McsLabel", 8, nullptr},
+    AcctField{"MinCPU", 10, nullptr},
+    AcctField{"MinCPUNode", 10, nullptr},
+    AcctField{"MinCPUTask", 10, nullptr},
+    AcctField{"PlannedCPU", 10, nullptr},
+    AcctField{"PlannedCPURAW", 13, nullptr},
+    AcctField{"QOSRAW", 10, nullptr},
+    AcctField{"ReqCPUFreq", 10, nullptr},
+    AcctField{"ReqCPUFreqGov", 13, nullptr},
+    AcctField{"ReqCPUFreqMax", 13, nullptr},
+    AcctField{"ReqCPUFreqMin", 13, nullptr},
+    AcctField{"ResvCPU", 10, nullptr},
+    AcctField{"ResvCPURAW", 10, nullptr},
+    AcctField{"Reservation", 20, nullptr},
+    AcctField{"ReservationId", 13, nullptr},
+    AcctField{"SubmitLine", 20, nullptr},
+    AcctField{"SystemCPU", 10, nullptr},
+    AcctField{"SystemComment", 20, nullptr},
+    AcctField{"TotalCPU", 10, nullptr},
+    AcctField{"TRESUsageInAve", 14, nullptr},
+    AcctField{"TRESUsageInMax", 14, nullptr},
+    AcctField{"TRESUsageInTot", 14, nullptr},
+    AcctField{"UID", 6, nullptr},
+    AcctField{"UserCPU", 10, nullptr},
+    AcctField{"WCKey", 10, nullptr},
+    AcctField{"WCKeyID", 10, nullptr},
+};
+
+constexpr WordTakes kNothing = WordTakes::kNothing;
+constexpr WordTakes kValue = WordTakes::kValue;
+constexpr std::string_view kNoEffect = "accepted; it is so anyway";
+constexpr std::array kOptions = {
+    WordOption{'o', "format", kValue, "names of fields, with widths: jobid%20"},
+    WordOption{'b', "brief", kNothing, "JobID, State, ExitCode"},
+    WordOption{'l', "long", kNothing, "a long list of fields"},
+    WordOption{'n', "noheader", kNothing, "no heading"},
+    WordOption{'p', "parsable", kNothing, "values with | behind each"},
+    WordOption{'P', "parsable2", kNothing, "values with | between them"},
+    WordOption{'\0', "delimiter", kValue, "instead of |"},
+    WordOption{'X', "allocations", kNothing, "jobs alone, without their scripts"},
+    WordOption{'j', "jobs", kValue, "only these numbers"},
+    WordOption{'\0', "name", kValue, "only jobs of these names"},
+    WordOption{'u', "user", kValue, "only jobs of these users"},
+    WordOption{'a', "allusers", kNothing, "jobs of all users"},
+    WordOption{'A', "accounts", kValue, "only jobs of these accounts"},
+    WordOption{'q', "qos", kValue, "only jobs of these QOS"},
+    WordOption{'r', "partition", kValue, "only jobs of these partitions"},
+    WordOption{'N', "nodelist", kValue, "only jobs that had one of these nodes"},
+    WordOption{'s', "state", kValue, "only jobs that were in these states"},
+    WordOption{'S', "starttime", kValue, "only jobs after this time (default: today's midnight)"},
+    WordOption{'E', "endtime", kValue, "only jobs before this time"},
+    WordOption{'e', "helpformat", kNothing, "lists the fields"},
+    WordOption{'M', "clusters", kValue, "a context of the kubeconfig"},
+    WordOption{'D', "duplicates", kNothing, kNoEffect},
+    WordOption{'L', "allclusters", kNothing, kNoEffect},
+    WordOption{'\0', "local", kNothing, kNoEffect},
+    WordOption{'\0', "noconvert", kNothing, kNoEffect},
+    WordOption{'v', "verbose", kNothing, kNoEffect},
+    WordOption{'T', "truncate", kNothing, "", "is not there yet"},
+    WordOption{'i', "nnodes", kValue, "", "is not there yet"},
+    WordOption{'I', "ncpus", kValue, "", "is not there yet"},
+    WordOption{'k', "timelimit-min", kValue, "", "is not there yet"},
+    WordOption{'K', "timelimit-max", kValue, "", "is not there yet"},
+    WordOption{'F', "flags", kValue, "", "is not there yet"},
+    WordOption{'R', "reason", kValue, "", "is not there yet"},
+    WordOption{'C', "constraints", kValue, "", "is not there yet"},
+    WordOption{'x', "associations", kValue, "", "kubegang has no numbers of associations"},
+    WordOption{'W', "wckeys", kValue, "", "kubegang has no workload keys"},
+    WordOption{'g', "group", kValue, "", "use --user; a namespace is a group"},
+    WordOption{'G', "gid", kValue, "", "use --user; a namespace is a group"},
+    WordOption{'\0', "uid", kValue, "", "use --user"},
+    WordOption{'f', "file", kValue, "", "there are no files of accounting"},
+    WordOption{'c', "completion", kNothing, "", "there are no files of accounting"},
+    WordOption{'B', "batch-script", kNothing, "", "use kubectl get gjob -o yaml"},
+    WordOption{'\0', "env-vars", kNothing, "", "use kubectl get gjob -o yaml"},
+    WordOption{'U', "federation", kNothing, "", "kubegang has no federations"},
+    WordOption{'\0', "units", kValue, "", "is not there yet"},
+    WordOption{'\0', "json", kNothing, "", "use kubectl get gjobs -o json"},
+    WordOption{'\0', "yaml", kNothing, "", "use kubectl get gjobs -o yaml"}};
+
+constexpr std::array kVariables = {InputVariable{"SACCT_FORMAT", "format"},
+                                   InputVariable{"SLURM_CLUSTERS", "clusters"}};
+
+struct SacctOptions {
+  RecordTable<AcctRow> table;
+  bool has_heading = true;
+  bool only_jobs = false;
+  bool all_users = false;
+  std::set<std::string> jobs, names, users, accounts, qos, partitions, nodes, states;
+  std::optional<base::Instant> from{}, until{};
+  std::string context;
+};
+
+int fail(Output output, const std::string& message) {
+  output.err << "sacct: error: " << message << "\n";
+  return kExitFailed;
+}
+
+base::Status add_jobs(const std::string& text, SacctOptions& options) {
+  for (const std::string& word : list_of(text)) {
+    const std::string id = word.substr(0, word.find('.'));
+    if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
+      return base::invalid_argument("Bad job/step specified: " + word);
+    }
+    options.jobs.insert(id);
+  }
+  return {};
+}
+
+base::Status add_states(const std::string& text, SacctOptions& options) {
+  for (const std::string& word : list_of(text)) {
+    const std::string code = state_code_of(word);
+    if (code.empty()) {
+      return base::invalid_argument("Invalid job state specified: " + word +
+                                    "\nsacct: error: Valid job states include: " + all_states());
+    }
+    options.states.insert(code);
+  }
+  return {};
+}
+
+base::Status set_time(std::optional<base::Instant>& field, const ReadOption& option,
+                      const slurm::Now& now) {
+  const auto instant = slurm::parse_instant("--" + option.name, option.value, now);
+  if (!instant) return instant.error();
+  field = *instant;
+  return {};
+}
+
+base::Status apply(const ReadOption& option, SacctOptions& options) {
+  const auto add = [&](std::set<std::string>& to) {
+    for (std::string& word : list_of(option.value)) to.insert(std::move(word));
+  };
+  const std::string& name = option.name;
+  if (name == "noheader") options.has_heading = false;
+  if (name == "allocations") options.only_jobs = true;
+  if (name == "allusers") options.all_users = true;
+  if (name == "parsable") options.table.form = RecordForm::kEnded;
+  if (name == "parsable2") options.table.form = RecordForm::kBetween;
+  if (name == "delimiter") options.table.delimiter = option.value;
+  if (name == "name") add(options.names);
+  if (name == "user") add(options.users);
+  if (name == "accounts") add(options.accounts);
+  if (name == "qos") add(options.qos);
+  if (name == "partition") add(options.partitions);
+  if (name == "clusters") options.context = option.value;
+  if (name == "format") return options.table.set_columns(kFields, option.value);
+  if (name == "brief") return options.table.set_columns(kFields, kBrief);
+  if (name == "long") return options.table.set_columns(kFields, kLong);
+  if (name == "jobs") return add_jobs(option.value, options);
+  if (name == "state") return add_states(option.value, options);
+  if (name == "nodelist") {
+    const auto nodes = slurm::expand_hostlist(option.value);
+    if (!nodes) return nodes.error();
+    options.nodes.insert(nodes->begin(), nodes->end());
+  }
+  return {};
+}
+
+struct Window {
+  base::Instant from;
+  base::Instant until;
+};
+
+// SOURCE: sacct(1), "DEFAULT TIME WINDOW": of numbers all times, of states alone this moment, else
+// today.
+base::Result<Window> window_of(const SacctOptions& options, const slurm::Now& now) {
+  Window window{.from = base::Instant{}, .until = options.until.value_or(now.instant)};
+  if (options.from) {
+    window.from = *options.from;
+  } else if (options.jobs.empty() && !options.states.empty()) {
+    window.from = window.until;
+  } else if (options.jobs.empty()) {
+    const auto midnight = slurm::parse_instant("midnight", "today", now);
+    if (!midnight) return midnight.error();
+    window.from = *midnight;
+  }
+  if (window.from > window.until) {
+    return base::invalid_argument("Start time requested is after end time.");
+  }
+  return window;
+}
+
+// Returns true if the job was there in the window; with states, in one of them.
+bool is_in(const JobFacts& facts, const Window& window, const std::set<std::string>& states) {
+  const kube::JobStatus& status = facts.job->status;
+  const auto overlaps = [&](const std::optional<base::Instant>& from,
+                            const std::optional<base::Instant>& until) {
+    return from && *from <= window.until && (!until || *until >= window.from);
+  };
+  if (states.empty()) return overlaps(status.submit_time, status.end_time);
+  if (states.contains("PD") &&
+      overlaps(status.submit_time, status.start_time ? status.start_time : status.end_time)) {
+    return true;
+  }
+  if (states.contains("R") && overlaps(status.start_time, status.end_time)) return true;
+  if (!states.contains(facts.state_code)) return false;
+  return status.end_time ? *status.end_time >= window.from && *status.end_time <= window.until
+                         : overlaps(status.submit_time, std::nullopt);
+}
+
+bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& caller) {
+  const auto fits = [](const std::set<std::string>& wanted, const std::string& value) {
+    return wanted.empty() || wanted.contains(value);
+  };
+  const kube::JobSchedule& schedule = facts.job->spec.schedule;
+  const auto nodes = slurm::expand_hostlist(facts.hostlist);
+  const bool was_on =
+      options.nodes.empty() || (nodes.ok() && std::ranges::any_of(*nodes, [&](const auto& node) {
+                                  return options.nodes.contains(node);
+                                }));
+  const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller);
+  return is_user && was_on && fits(options.jobs, std::to_string(facts.id)) &&
+         fits(options.names, facts.name) && fits(options.users, facts.user) &&
+         fits(options.accounts, schedule.account.value_or("")) &&
+         fits(options.qos, schedule.qos.value_or("")) && fits(options.partitions, facts.partition);
+}
+
+// Once on standard error, which no program reads as records.
+void tell_what_is_missing(const std::vector<kube::Job>& jobs, Output output) {
+  std::optional<base::Instant> oldest;
+  for (const kube::Job& job : jobs) {
+    const auto& at = job.status.submit_time;
+    if (at && (!oldest || *at < *oldest)) oldest = at;
+  }
+  output.err << "sacct: only Jobs that have not been deleted are shown, "
+             << (oldest ? "the oldest of " + slurm_time(oldest) : "of which there are none")
+             << "; steps and what they used are not recorded\n";
+}
+
+int show(const Session& session, const SacctOptions& options, const Window& window, Output output) {
+  const auto jobs = list_jobs(session, output);
+  if (!jobs) return fail(output, jobs.error().message);
+  const auto partitions = list_partition_defaults(session, output);
+  if (!partitions) return fail(output, partitions.error().message);
+  const bool needs_caller = !options.all_users && options.users.empty();
+  const Caller caller = needs_caller ? caller_of(session) : Caller{};
+  tell_what_is_missing(*jobs, output);
+  if (options.has_heading) options.table.print_heading(output.out);
+  for (const kube::Job& job : *jobs) {
+    const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
+    if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;
+    options.table.print_row({.facts = &facts}, output.out);
+    const bool has_run = job.spec.batch && job.status.start_time;
+    if (!options.only_jobs && has_run) {
+      options.table.print_row({.facts = &facts, .is_script = true}, output.out);
+    }
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+int run_sacct(std::span<const std::string> arguments, const WithCluster& with_cluster,
+              Output output) {
+  if (const auto answer = answer_about_itself("sacct", kOptions, arguments)) {
+    output.out << *answer;
+    return kExitOk;
+  }
+  auto words = read_words(kOptions, arguments);
+  if (!words) return fail(output, words.error().message);
+  if (!words->rest.empty()) {
+    return fail(output, "Unrecognized option: " + words->rest.front());
+  }
+  add_variables(kVariables, *words);
+  SacctOptions options;
+  const slurm::Now now = local_time(kube::SystemClock{}.wall());
+  base::Status status = options.table.set_columns(kFields, kFormat);
+  for (const ReadOption& option : words->options) {
+    if (option.name == "helpformat") {
+      list_fields(std::span<const AcctField>{kFields}, output.out);
+      return kExitOk;
+    }
+    if (status) status = apply(option, options);
+    if (status && option.name == "starttime") status = set_time(options.from, option, now);
+    if (status && option.name == "endtime") status = set_time(options.until, option, now);
+  }
+  if (!status) return fail(output, status.error().message);
+  const auto window = window_of(options, now);
+  if (!window) return fail(output, window.error().message);
+  return with_cluster.in(options.context)(
+      [&](const Session& session) { return show(session, options, *window, output); });
+}
+
+SlurmReference sacct_reference() {
+  return {.command = "sacct",
+          .options = {kOptions.begin(), kOptions.end()},
+          .fields = references_of(std::span<const AcctField>{kFields}),
+          .words = {}};
+}
+
+}  // namespace cli

@@ -1,0 +1,562 @@
+#include "cli/slurm/scontrol_update.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "api/annotations.h"
+#include "api/qos.h"
+#include "api/wellknown.h"
+#include "cli/cluster/after_submit.h"
+#include "cli/cluster/info.h"
+#include "cli/cluster/read.h"
+#include "cli/cluster/user.h"
+#include "cli/local_zone.h"
+#include "cli/slurm/job_facts.h"
+#include "cli/slurm/words.h"
+#include "kube/api/node.h"
+#include "kube/api/time_format.h"
+#include "slurm/hostlist.h"
+#include "slurm/quantities.h"
+#include "slurm/text.h"
+
+namespace cli {
+namespace {
+
+using slurm::KeyValue;
+using slurm::same_word;
+
+int fail(Output output, const std::string& message) {
+  output.err << message << "\n";
+  return kExitFailed;
+}
+
+// SOURCE: scontrol's own sentence.
+base::Error unsupported(const KeyValue& change) {
+  return base::invalid_argument("Update of this parameter is not supported: " + change.key + "=" +
+                                change.value + "\nRequest aborted");
+}
+
+// The job as it is to be, of which the spec's groups and the annotations are sent.
+struct JobChange {
+  kube::Job job;
+  base::Instant now{};
+};
+
+base::Status set_time_limit(JobChange& change, const std::string& text) {
+  auto& limit = change.job.spec.schedule.time_limit;
+  const bool is_relative = text.starts_with('+') || text.starts_with('-');
+  const bool is_infinite = same_word(text, "unlimited") || same_word(text, "infinite");
+  const auto read = slurm::parse_limit("TimeLimit", is_relative ? text.substr(1) : text);
+  if (!read && !is_infinite) return base::invalid_argument("Invalid TimeLimit value");
+  const base::Duration value = is_infinite ? slurm::kUnlimited : read->value_or(slurm::kUnlimited);
+  if (!is_relative) {
+    limit = value;
+    return {};
+  }
+  const auto now = limit ? limit : change.job.status.time_limit;
+  if (!now) return base::invalid_argument("TimeLimit=" + text + ": the job has no limit to change");
+  limit = text.front() == '+' ? *now + value : *now - value;
+  if (*limit <= base::Duration{0}) return base::invalid_argument("Invalid TimeLimit value");
+  return {};
+}
+
+base::Status set_nodes(JobChange& change, const std::string& text) {
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  const auto least = slurm::parse_integer("NumNodes", text.substr(0, dash), {.min = 1});
+  if (!least) return least.error();
+  kube::JobNodes nodes{.min = static_cast<std::int32_t>(*least)};
+  if (dash < text.size()) {
+    const auto most = slurm::parse_integer("NumNodes", text.substr(dash + 1), {.min = *least});
+    if (!most) return most.error();
+    nodes.max = static_cast<std::int32_t>(*most);
+  }
+  change.job.spec.resources.nodes = nodes;
+  return {};
+}
+
+base::Status set_memory(std::optional<kube::Bytes>& field, std::optional<kube::Bytes>& other,
+                        const std::string& text) {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const auto memory = slurm::parse_memory("MinMemory", text);
+  if (!memory) return memory.error();
+  field = kube::Bytes{memory->value() * kMiB};
+  other.reset();
+  return {};
+}
+
+base::Status set_instant(std::optional<base::Instant>& field, const std::string& text,
+                         const JobChange& change) {
+  const auto instant = slurm::parse_instant("time", text, local_time(change.now));
+  if (!instant) return instant.error();
+  field = *instant;
+  return {};
+}
+
+base::Status set_count(std::optional<std::int32_t>& field, std::string_view name,
+                       const std::string& text, std::int64_t least = 1) {
+  const auto count = slurm::parse_integer(name, text, {.min = least});
+  if (!count) return count.error();
+  field = static_cast<std::int32_t>(*count);
+  return {};
+}
+
+base::Status set_priority(JobChange& change, const std::string& text) {
+  const auto priority =
+      slurm::parse_integer("Priority", text, {.min = 0, .max = std::int64_t{1} << 32U});
+  if (!priority) return priority.error();
+  // SOURCE: the priority 0 is a hold.
+  if (*priority == 0) {
+    change.job.spec.control.hold = true;
+  } else {
+    change.job.spec.schedule.priority = *priority;
+  }
+  return {};
+}
+
+base::Status set_sharing(JobChange& change, const std::string& text) {
+  const auto yes = slurm::parse_boolean("OverSubscribe", text);
+  if (!yes) return yes.error();
+  change.job.spec.placement.sharing =
+      *yes ? kube::JobSharing::kOverSubscribe : kube::JobSharing::kNode;
+  return {};
+}
+
+void annotate(JobChange& change, std::string_view name, const std::string& text) {
+  change.job.metadata.annotations[std::string{name}] = text;
+}
+
+// Which of a job's states a change makes sense in.
+enum class Until { kEnd, kStart };
+
+struct JobField {
+  std::string_view name;
+  Until until;
+  base::Status (*set)(JobChange& change, const std::string& text);
+};
+
+// SOURCE: scontrol(1), "JOBS - SPECIFICATIONS FOR UPDATE COMMAND".
+constexpr std::array kJobFields = {
+    JobField{"TimeLimit", Until::kEnd, set_time_limit},
+    JobField{"TimeMin", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               const auto time = slurm::parse_limit("TimeMin", text);
+               if (!time) return time.error();
+               c.job.spec.schedule.time_min = *time;
+               return {};
+             }},
+    JobField{"JobName", Until::kEnd,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               annotate(c, kube::kAnnotationName, text);
+               return {};
+             }},
+    JobField{"Name", Until::kEnd,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               annotate(c, kube::kAnnotationName, text);
+               return {};
+             }},
+    JobField{"Comment", Until::kEnd,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               annotate(c, kube::kAnnotationComment, text);
+               return {};
+             }},
+    JobField{"Partition", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.partitions = list_of(text);
+               return {};
+             }},
+    JobField{"QOS", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.schedule.qos = text;
+               return {};
+             }},
+    JobField{"Account", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.schedule.account = text;
+               return {};
+             }},
+    JobField{"Nice", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               constexpr std::int64_t kNiceMax = 2'147'483'645;
+               const auto nice =
+                   slurm::parse_integer("Nice", text, {.min = -kNiceMax, .max = kNiceMax});
+               if (!nice) return base::Status{nice.error()};
+               c.job.spec.schedule.nice = static_cast<std::int32_t>(*nice);
+               return base::Status{};
+             }},
+    JobField{"Priority", Until::kStart, set_priority},
+    JobField{"StartTime", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_instant(c.job.spec.schedule.begin_time, text, c);
+             }},
+    JobField{"EligibleTime", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_instant(c.job.spec.schedule.begin_time, text, c);
+             }},
+    JobField{"Deadline", Until::kEnd,
+             [](JobChange& c, const std::string& text) {
+               return set_instant(c.job.spec.schedule.deadline, text, c);
+             }},
+    JobField{"NumNodes", Until::kStart, set_nodes},
+    JobField{"NumTasks", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.resources.tasks, "NumTasks", text);
+             }},
+    JobField{"MinMemoryCPU", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               kube::JobResources& r = c.job.spec.resources;
+               return set_memory(r.memory_per_cpu, r.memory_per_node, text);
+             }},
+    JobField{"MinMemoryNode", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               kube::JobResources& r = c.job.spec.resources;
+               return set_memory(r.memory_per_node, r.memory_per_cpu, text);
+             }},
+    JobField{"MinCPUsNode", Until::kStart,
+             [](JobChange& c, const std::string& text) {
+               return set_count(c.job.spec.placement.min_cpus_per_node, "MinCPUsNode", text);
+             }},
+    JobField{"Features", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.placement.constraint = text;
+               return {};
+             }},
+    JobField{"ReqNodeList", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.placement.hostlist = text;
+               return {};
+             }},
+    JobField{"NodeList", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.placement.hostlist = text;
+               return {};
+             }},
+    JobField{"ExcNodeList", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               c.job.spec.placement.exclude_hostlist = text;
+               return {};
+             }},
+    JobField{"Contiguous", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               const auto yes = slurm::parse_boolean("Contiguous", text);
+               if (!yes) return yes.error();
+               c.job.spec.placement.contiguous = *yes;
+               return {};
+             }},
+    JobField{"OverSubscribe", Until::kStart, set_sharing},
+    JobField{"Shared", Until::kStart, set_sharing},
+    JobField{"Requeue", Until::kEnd,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               const auto yes = slurm::parse_boolean("Requeue", text);
+               if (!yes) return yes.error();
+               c.job.spec.lifecycle.requeue = *yes;
+               return {};
+             }},
+};
+
+// What differs between two JSON objects as a merge patch; null for what is gone.
+nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to) {
+  nlohmann::json patch = nlohmann::json::object();
+  for (const auto& [name, value] : to.items()) {
+    const auto before = from.find(name);
+    if (before != from.end() && *before == value) continue;
+    const bool both_are_objects = before != from.end() && before->is_object() && value.is_object();
+    patch[name] = both_are_objects ? merge_patch(*before, value) : value;
+  }
+  for (const auto& [name, value] : from.items()) {
+    if (!to.contains(name)) patch[name] = nullptr;
+  }
+  return patch;
+}
+
+// SOURCE: slurmctld's sentences, each with the job's number behind it.
+base::Status check_job(const Session& session, const kube::Job& before, const JobChange& change) {
+  const auto partitions = session.client.list<kube::Partition>();
+  for (const std::string& name : change.job.spec.partitions) {
+    if (change.job.spec.partitions == before.spec.partitions || !partitions) break;
+    const bool is_there = std::ranges::any_of(
+        partitions->items, [&](const auto& partition) { return partition.metadata.name == name; });
+    if (!is_there) return base::invalid_argument("Invalid partition name specified");
+  }
+  const kube::JobSchedule& now = change.job.spec.schedule;
+  const bool has_names =
+      now.qos != before.spec.schedule.qos || now.account != before.spec.schedule.account;
+  return has_names ? check_names(session, change.job) : base::Status{};
+}
+
+base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) {
+  const kube::JobState state = change.job.status.state.value_or(kube::JobState::kPending);
+  if (kube::is_final(state)) return base::invalid_argument("Job has already finished");
+  for (const KeyValue& each : changes) {
+    const auto field = std::ranges::find_if(
+        kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });
+    if (field->until == Until::kStart && state != kube::JobState::kPending) {
+      return base::invalid_argument("Requested operation not supported on this system");
+    }
+    if (const base::Status set = field->set(change, each.value); !set) return set;
+  }
+  return {};
+}
+
+int update_jobs(const Session& session, const std::string& ids, std::span<const KeyValue> changes,
+                Output output) {
+  // A name that does not exist is told before any job is changed.
+  for (const KeyValue& each : changes) {
+    const bool is_known = std::ranges::any_of(
+        kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });
+    if (!is_known) return fail(output, unsupported(each).message);
+  }
+  if (changes.empty()) return fail(output, "No changes specified");
+  const auto jobs = list_jobs(session, output);
+  if (!jobs) return fail(output, "scontrol: error: " + jobs.error().message);
+  int code = kExitOk;
+  for (const std::string& id : list_of(ids)) {
+    const auto job = std::ranges::find_if(
+        *jobs, [&](const kube::Job& each) { return std::to_string(*each.status.job_id) == id; });
+    if (job == jobs->end()) {
+      code = fail(output, "Invalid job id specified for job " + id);
+      continue;
+    }
+    JobChange change{.job = *job, .now = session.clock.wall()};
+    base::Status status = apply_to_job(changes, change);
+    if (status) status = check_job(session, *job, change);
+    if (status) {
+      const nlohmann::json patch = merge_patch(kube::encode(*job), kube::encode(change.job));
+      status = session.client
+                   .patch<kube::Job>(kube::key_of(job->metadata), patch, {.uid = job->metadata.uid})
+                   .status();
+    }
+    if (!status) code = fail(output, status.error().message + " for job " + id);
+  }
+  return code;
+}
+
+struct NodeChange {
+  std::optional<bool> is_drained{};
+  std::string reason;
+  std::optional<std::string> weight{};
+};
+
+base::Result<NodeChange> read_node_change(std::span<const KeyValue> changes) {
+  NodeChange change;
+  for (const KeyValue& each : changes) {
+    if (same_word(each.key, "Reason")) {
+      change.reason = each.value;
+    } else if (same_word(each.key, "Weight")) {
+      if (const auto weight = slurm::parse_integer("Weight", each.value, {}); !weight) {
+        return weight.error();
+      }
+      change.weight = each.value;
+    } else if (!same_word(each.key, "State")) {
+      return unsupported(each);
+    } else if (same_word(each.value, "DRAIN")) {
+      change.is_drained = true;
+    } else if (same_word(each.value, "RESUME") || same_word(each.value, "UNDRAIN") ||
+               same_word(each.value, "IDLE")) {
+      change.is_drained = false;
+    } else {
+      return base::invalid_argument(
+          "Invalid input: State=" + each.value +
+          "\nRequest aborted\nValid states are: DRAIN RESUME UNDRAIN. Whether a node is down its "
+          "kubelet says");
+    }
+  }
+  if (change.is_drained.value_or(false) && change.reason.empty()) {
+    return base::invalid_argument(
+        "You must specify a reason when DOWNING or DRAINING a node. Request denied");
+  }
+  return change;
+}
+
+nlohmann::json node_patch(const Session& session, const NodeChange& change) {
+  nlohmann::json patch = nlohmann::json::object();
+  nlohmann::json annotations = nlohmann::json::object();
+  const std::string reason{kube::kAnnotationReason};
+  const std::string user{kube::kAnnotationReasonUser};
+  const std::string time{kube::kAnnotationReasonTime};
+  if (change.is_drained) patch["spec"]["unschedulable"] = *change.is_drained;
+  if (!change.reason.empty()) {
+    annotations = {{reason, change.reason},
+                   {user, own_user(session).value_or(session.ns)},
+                   {time, kube::format_time(session.clock.wall())}};
+  } else if (change.is_drained && !*change.is_drained) {
+    annotations = {{reason, nullptr}, {user, nullptr}, {time, nullptr}};
+  }
+  if (!annotations.empty()) patch["metadata"]["annotations"] = annotations;
+  if (change.weight) {
+    patch["metadata"]["labels"][std::string{kube::kLabelWeight}] = *change.weight;
+  }
+  return patch;
+}
+
+// SOURCE: a drained node keeps the jobs that it has; kubectl cordon and uncordon do the same.
+int update_nodes(const Session& session, const std::string& hostlist,
+                 std::span<const KeyValue> changes, Output output) {
+  const auto change = read_node_change(changes);
+  if (!change) return fail(output, change.error().message);
+  const auto names = slurm::expand_hostlist(hostlist);
+  if (!names) return fail(output, "slurm_update error: Invalid node name specified");
+  const nlohmann::json patch = node_patch(session, *change);
+  if (patch.empty()) return fail(output, "No changes specified");
+  int code = kExitOk;
+  for (const std::string& name : *names) {
+    const auto changed = session.client.patch<kube::Node>({.ns = "", .name = name}, patch);
+    if (changed) continue;
+    const bool is_missing = changed.error().code == base::Code::kNotFound;
+    code = fail(output, "slurm_update error: " +
+                            (is_missing ? "Invalid node name specified" : changed.error().message));
+  }
+  return code;
+}
+
+base::Status set_partition_state(kube::PartitionSpec& spec, const std::string& text) {
+  for (const auto& [state, name] : names_of(std::type_identity<kube::PartitionState>{})) {
+    if (!same_word(name, text)) continue;
+    spec.state = state;
+    return {};
+  }
+  return base::invalid_argument("Invalid input: State=" + text +
+                                "\nAcceptable State values are UP, DOWN, DRAIN, and INACTIVE");
+}
+
+base::Status set_limit(std::optional<base::Duration>& field, std::string_view name,
+                       const std::string& text) {
+  const auto limit = slurm::parse_limit(name, text);
+  if (!limit) return limit.error();
+  field = *limit;
+  return {};
+}
+
+// The limits of a partition, which come into being when one is set.
+kube::PartitionLimits& limits_of(kube::PartitionSpec& spec) {
+  if (!spec.limits) spec.limits.emplace();
+  return *spec.limits;
+}
+
+struct PartitionField {
+  std::string_view name;
+  base::Status (*set)(kube::PartitionSpec& spec, const std::string& text);
+};
+
+// SOURCE: scontrol(1), "PARTITIONS - SPECIFICATIONS FOR UPDATE COMMAND".
+constexpr std::array kPartitionFields = {
+    PartitionField{"State", set_partition_state},
+    PartitionField{"MaxTime",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_limit(limits_of(s).max_time, "MaxTime", text);
+                   }},
+    PartitionField{"DefaultTime",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_limit(limits_of(s).default_time, "DefaultTime", text);
+                   }},
+    PartitionField{"MaxNodes",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_count(limits_of(s).max_nodes, "MaxNodes", text);
+                   }},
+    PartitionField{"MinNodes",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_count(limits_of(s).min_nodes, "MinNodes", text, 0);
+                   }},
+    PartitionField{"MaxCPUsPerNode",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_count(limits_of(s).max_cpus_per_node, "MaxCPUsPerNode", text);
+                   }},
+    PartitionField{"PriorityTier",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_count(s.priority_tier, "PriorityTier", text, 0);
+                   }},
+    PartitionField{"PriorityJobFactor",
+                   [](kube::PartitionSpec& s, const std::string& text) {
+                     return set_count(s.priority_job_factor, "PriorityJobFactor", text, 0);
+                   }},
+    PartitionField{"Default",
+                   [](kube::PartitionSpec& s, const std::string& text) -> base::Status {
+                     const auto yes = slurm::parse_boolean("Default", text);
+                     if (!yes) return yes.error();
+                     s.is_default = *yes;
+                     return {};
+                   }},
+};
+
+int update_partition(const Session& session, const std::string& name,
+                     std::span<const KeyValue> changes, Output output) {
+  if (changes.empty()) return fail(output, "No changes specified");
+  const auto partition = session.client.get<kube::Partition>({.ns = "", .name = name});
+  if (!partition) {
+    const bool is_missing = partition.error().code == base::Code::kNotFound;
+    return fail(output, "slurm_update error: " + (is_missing ? "Invalid partition name specified"
+                                                             : partition.error().message));
+  }
+  kube::Partition changed = *partition;
+  for (const KeyValue& each : changes) {
+    const auto field = std::ranges::find_if(
+        kPartitionFields, [&](const PartitionField& f) { return same_word(f.name, each.key); });
+    if (field == kPartitionFields.end()) return fail(output, unsupported(each).message);
+    if (const base::Status set = field->set(changed.spec, each.value); !set) {
+      return fail(output, set.error().message);
+    }
+  }
+  const auto done = session.client.patch<kube::Partition>(
+      kube::key_of(partition->metadata),
+      merge_patch(kube::encode(*partition), kube::encode(changed)),
+      {.uid = partition->metadata.uid});
+  return done ? kExitOk : fail(output, "slurm_update error: " + done.error().message);
+}
+
+}  // namespace
+
+// 1. words with '=' as they are; "job 1001" is "job=1001"
+// 2. the word that says what is changed; the others are the changes
+int run_update(const Session& session, std::span<const std::string> words, Output output) {
+  std::vector<KeyValue> changes;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::size_t equals = words[i].find('=');
+    if (equals == std::string::npos && i + 1 < words.size()) {
+      changes.push_back({words[i], words[i + 1]});
+      ++i;
+    } else if (equals == std::string::npos) {
+      return fail(output, unsupported({words[i], ""}).message);
+    } else {
+      changes.push_back({words[i].substr(0, equals), words[i].substr(equals + 1)});
+    }
+  }
+  struct Kind {
+    std::string_view name;
+    int (*update)(const Session&, const std::string&, std::span<const KeyValue>, Output);
+  };
+  constexpr std::array kKinds = {Kind{"JobId", update_jobs},
+                                 Kind{"Job", update_jobs},
+                                 Kind{"NodeName", update_nodes},
+                                 Kind{"Node", update_nodes},
+                                 Kind{"PartitionName", update_partition},
+                                 Kind{"Partition", update_partition}};
+  if (changes.empty()) return fail(output, "too few arguments for update keyword");
+  for (const Kind& kind : kKinds) {
+    const auto named = std::ranges::find_if(
+        changes, [&](const KeyValue& each) { return same_word(each.key, kind.name); });
+    if (named == changes.end()) continue;
+    const std::string which = named->value;
+    changes.erase(named);
+    return kind.update(session, which, changes, output);
+  }
+  return fail(output,
+              "scontrol: error: update: name a job, a node or a partition: JobId=1001, "
+              "NodeName=n1, PartitionName=main");
+}
+
+std::vector<std::string> update_reference() {
+  std::vector<std::string> all;
+  for (const JobField& field : kJobFields) {
+    all.push_back("update JobId=… " + std::string{field.name} + "=");
+  }
+  for (const char* name : {"State=DRAIN Reason", "State=RESUME, Weight"}) {
+    all.push_back("update NodeName=… " + std::string{name} + "=");
+  }
+  for (const PartitionField& field : kPartitionFields) {
+    all.push_back("update PartitionName=… " + std::string{field.name} + "=");
+  }
+  return all;
+}
+
+}  // namespace cli

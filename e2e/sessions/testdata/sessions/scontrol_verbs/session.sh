@@ -1,0 +1,7 @@
+# hold, release, suspend, resume, requeue of jobs that may and that may not; scancel by all it takes.
+sbatch -J runs -o /dev/null --wrap 'sleep 60'; sleep 2
+for v in hold release requeue suspend resume; do scontrol $v 99; echo "$v rc $?"; done
+scontrol resume 1001; echo "rc $?"; scontrol suspend 1001; echo "rc $?"; sleep 1; squeue -h -o '%t'; scontrol resume 1001; echo "rc $?"; sleep 1; squeue -h -o '%t'; scontrol nosuch; echo "rc $?"; scontrol show nosuch; echo "rc $?"; scontrol hold; echo "rc $?"; scontrol update; echo "rc $?"; scontrol update JobId=1001; echo "rc $?"; scontrol update JobId=1001 TimeLimit=abc; echo "rc $?"; scontrol show job=1001 | head -1; scontrol show jobid 1001 | head -1; scontrol -o show job 1001 | wc -l; scontrol show jobs 1001 | head -1
+scancel 1001; settle; scontrol update JobId=1001 TimeLimit=5; echo "rc $?"; scontrol suspend 1001; echo "rc $?"
+for i in 1 2 3 4 5 6; do sbatch -H -J "job$i" -o /dev/null --wrap true; done; sbatch -H -p long -J other -o /dev/null --wrap true; scontrol uhold 1002; scontrol release jobname=job6; sleep 2
+scancel abc; echo "rc $?"; scancel; echo "rc $?"; scancel 1002-1003; echo "rc $?"; scancel -t nosuch; echo "rc $?"; scancel -p nosuch; echo "rc $?"; scancel -A acct; echo "rc $?"; scancel --nosuch; echo "rc $?"; scancel -n nosuch; echo "rc $?"; scancel 1002,1003; echo "rc $?"; scancel -n job3 -t PENDING; scancel -p long; scancel -n job1 1005; echo "rc $?"; sleep 1; squeue -h -o '%j %t' -S i; scancel --me; settle; squeue -h -t all -o '%j %t' -S i
