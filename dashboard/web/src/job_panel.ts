@@ -89,13 +89,15 @@ export class JobPanel {
       const [uid, job] = found;
       const now = this.state.now();
       const code = this.state.stateAt(uid, job, now);
-      text = `${stateText(code)}, ran ${runTimeText(this.state.ranAt(uid, job, now))}`;
+      const ran = runTimeText(this.state.ranAt(uid, job, now));
+      text = `${stateText(code)}, ran ${ran}`;
       const listed = this.state.listedAs(uid);
       const next = listed && job.state === "R" ? nextSwitch(listed.table, listed.pod, now) : null;
       if (listed && next !== null) {
         const part = Math.round(share(listed.table, listed.pod) * 100);
-        text += `; takes turns, ${part} % of the time: ` +
-          (code === "R" ? `until ${clockText(next)}` : `next turn at ${clockText(next)}`);
+        text = `takes turns, ${part} % of the time: ` +
+          (code === "R" ? `runs until ${clockText(next)}` : `frozen, next turn at ${clockText(next)}`) +
+          `; ran ${ran}`;
       }
       if (isWaiting(job)) text = `waiting: ${reasonText(job) || job.reason}`;
     }

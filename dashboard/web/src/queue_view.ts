@@ -2,7 +2,7 @@
 // stands in the URL, so a view can be kept and sent.
 import { jobColor } from "./color.ts";
 import { isFinal, isWaiting, naturally, type Job, type State } from "./state.ts";
-import { element, instantText, reasonText, runTimeText, spanText, stateText } from "./text.ts";
+import { clockText, element, instantText, reasonText, runTimeText, spanText, stateText } from "./text.ts";
 
 const ROWS_MAX = 500;
 const RANK = ["PD", "CF", "R", "S", "CG"];
@@ -140,8 +140,11 @@ export class QueueView {
     }
     const code = this.state.stateAt(uid, job, now);
     const place = this.state.place(job);
-    const takesTurns = job.state === "R" && this.state.nextSwitch(uid, now) !== null;
-    const why = isWaiting(job) || isFinal(job) ? reasonText(job) : takesTurns ? "takes turns" : "";
+    // "suspended" of a gang whose turn comes in a second would read as if it were stuck.
+    const next = job.state === "R" ? this.state.nextSwitch(uid, now) : null;
+    const turn = next === null ? "" : code === "R" ? "runs now" : `next turn at ${clockText(next)}`;
+    const what = turn ? "takes turns" : stateText(code);
+    const why = isWaiting(job) || isFinal(job) ? reasonText(job) : turn;
     const put = (i: number, text: string) => {
       const cell = row.children[i]!;
       if (cell.textContent !== text) cell.textContent = text;
@@ -158,7 +161,7 @@ export class QueueView {
     put(4, job.partition);
     const state = row.children[5]!;
     row.dataset["state"] = code;
-    if (state.firstChild!.textContent !== stateText(code)) state.firstChild!.textContent = stateText(code);
+    if (state.firstChild!.textContent !== what) state.firstChild!.textContent = what;
     const reason = why ? ` ${why}` : "";
     if (state.lastChild!.textContent !== reason) state.lastChild!.textContent = reason;
     put(6, job.hostlist || `${job.nodes} wanted`);
