@@ -57,7 +57,7 @@ base::Instant BackfillPass::round_up(base::Instant at) const {
   return base::boundary_at_or_after(at, cluster_.parameters().backfill.resolution);
 }
 
-// As recorded the order of the queue is that of this instant (8.1 step 1).
+// The queue is read as the pass goes on (8.1 step 1).
 void BackfillPass::begin(base::Instant now) {
   const BackfillParameters& parameters = cluster_.parameters().backfill;
   books_.expire_claims(now);
@@ -68,7 +68,6 @@ void BackfillPass::begin(base::Instant now) {
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
-  if (cluster_.parameters().quirks.pass_lists_queue_once) fetch();
   if (parameters.running_job_reserve) promise_running_jobs();
 }
 
@@ -104,7 +103,6 @@ void BackfillPass::taken(const Allocation& nodes, base::Instant until) {
 bool BackfillPass::fetch() {
   Plan& plan = *plan_;
   if (plan.has_all) return false;
-  const bool lists_all = cluster_.parameters().quirks.pass_lists_queue_once;
   const bool ends_early = may_end_early();
   // As many as it has passed at least, so that few walks are made over those.
   int left = std::max({1, cluster_.parameters().backfill.max_job_test - plan.tried,
@@ -114,7 +112,7 @@ bool BackfillPass::fetch() {
   plan.has_all = true;
   admission_.queue().walk([&](const QueueRecord& record) {
     if (plan.passed.contains({record.job, record.partition})) return true;
-    plan.has_all = lists_all || left > 0;
+    plan.has_all = left > 0;
     if (!plan.has_all) return false;
     plan.records.push_back({record.job, record.partition});
     const bool counts =
@@ -144,10 +142,8 @@ bool BackfillPass::step(base::Instant now, int records) {
   if (plan.version != books_.version()) {
     plan.complete = plan.complete && plan.next == 0;
     plan.startable.reset();
-    if (!cluster_.parameters().quirks.pass_lists_queue_once) {
-      plan.records.resize(plan.next);
-      plan.has_all = false;
-    }
+    plan.records.resize(plan.next);
+    plan.has_all = false;
   }
   plan.now = whole_seconds(now);
   plan.version = books_.version();
@@ -442,7 +438,8 @@ bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   const base::Instant end = plan.now + limit + base::Duration{1};
   if (kind.nodes && !plan.promises.overlaps(*kind.nodes, plan.now, end)) return true;
   const Try tried{.job = *kind.job, .partition = kind.partition, .limit = limit, .now_only = true};
-  usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
+  const NodeSet& open = open_nodes(tried, now);
+  usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
   plan.sweep.begin(usable_, limit);
   const NodeSet& nodes = plan.sweep.at(plan.now);
   if (plan.sweep.count() < node_counts(cluster_, *tried.job.request, tried.partition).min) {
@@ -481,15 +478,6 @@ const NodeSet& BackfillPass::open_nodes(const Try& tried, base::Instant now) {
     }
   }
   return nodes;
-}
-
-// From when on the job may find more nodes that are free of promises.
-std::optional<base::Instant> BackfillPass::later_start(const Try& tried, const NodeSet& open,
-                                                       base::Instant from) const {
-  if (tried.now_only) return std::nullopt;
-  return cluster_.parameters().quirks.gaps_are_sought_near
-             ? plan_->promises.next_gain(open, from, tried.limit)
-             : plan_->sweep.next_free();
 }
 
 void BackfillPass::Failures::go_to(std::uint64_t version, base::Instant now) {
@@ -561,28 +549,28 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  const Quirks& quirks = cluster_.parameters().quirks;
   const bool any_required = !tried.job.request->required_nodes.empty();
   const NodeSet required =
       any_required ? cluster_.named(tried.job.request->required_nodes) : NodeSet{};
   const int nodes_min = node_counts(cluster_, *tried.job.request, tried.partition).min;
-  const NodeSet& open = open_nodes(tried, now);
-  usable_.assign_and(open, lookahead_.could_ever_use(tried.job, tried.partition));
+  usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
   Promises::Sweep& sweep = plan.sweep;
   sweep.begin(usable_, tried.limit);
   Ripe ripe{lookahead_.ripening(tried.job, tried.partition)};
   const Failures::Need need{ripe.ripening(), nodes_min, tried.limit, usable_};
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
-  bool counted = !quirks.tests_count_with_nodes, possible = any_required || tried.now_only;
+  bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
+  bool possible = any_required || tried.now_only;
   std::optional<base::Instant> from = plan.now;
   if (!possible) from = first_start(failed_until, nodes_min, counted);
   while (from && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
-    std::optional<base::Instant> later = later_start(tried, open, *from);
+    // From when on the job may find more nodes that are free of promises.
+    std::optional<base::Instant> later;
+    if (!tried.now_only) later = sweep.next_free();
     std::optional<base::Instant> until = later;
-    if (until && !quirks.gaps_are_sought_near)
-      until = *until + parameters.resolution - base::Duration{1};
+    if (until) until = *until + parameters.resolution - base::Duration{1};
     if (sweep.count() < nodes_min || (any_required && !nodes.contains(required))) {
       from = later;
       continue;
@@ -654,8 +642,6 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     actions_.start(job, tried.partition, std::move(*fits));
     admission_.withdraw(job);
     lookahead_.started(job);
-    // 8.1 q: Slurm puts jobs with whole nodes into its slots.
-    if (cluster_.parameters().quirks.started_jobs_fill_nodes) promise_running(job);
     ++plan_->started;
     plan_->startable.reset();
     plan_->version = books_.version();
@@ -699,24 +685,13 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   if (limit < asked_for.value_or(kUnlimitedTime)) fits.time_limit = limit;
 }
 
-// Slurm rounds the end of a promise down, so a job behind may start that is not over by then.
-base::Instant BackfillPass::end_of_promise(base::Instant begin, base::Instant end) const {
-  const BackfillParameters& parameters = cluster_.parameters().backfill;
-  if (!cluster_.parameters().quirks.promises_end_early) return round_up(end);
-  return std::max(round_down(end), begin + parameters.resolution);
-}
-
 // 8.1 step 3k. False if the nodes are promised to others in that time.
 bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant start) {
   // A job that a limit holds back would not use the nodes when they come free.
   if (limits_on_resources_.over_as_asked(tried.job, tried.partition)) return true;
   const base::Instant begin = round_down(start);
-  const base::Instant end = end_of_promise(begin, start + tried.limit);
-  // It could start now and did not (its victims have to end, for example): the nodes come out of
-  // the sweep, which knows that they are free.
-  const bool is_known_free =
-      start <= plan_->now && cluster_.parameters().quirks.promises_of_now_overlap;
-  if (!is_known_free && plan_->promises.overlaps(nodes, begin, end)) return false;
+  const base::Instant end = round_up(start + tried.limit);
+  if (plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
   ++plan_->promised_in[tried.partition];
   // When its time has come the job may start, whether or not anything was told until then.
@@ -748,7 +723,7 @@ void BackfillPass::promise_running(const Job& job) {
   for_each_rank(cluster_, job.allocation,
                 [&](int rank, const NodeAllocation&) { nodes.set(rank); });
   const base::Instant begin = round_down(plan_->now);
-  plan_->promises.add(nodes, begin, end_of_promise(begin, lookahead_.expected_end(job)));
+  plan_->promises.add(nodes, begin, round_up(lookahead_.expected_end(job)));
 }
 
 }  // namespace sched

@@ -194,15 +194,12 @@ class BackfillPass {
   NodeSet with_victims(const Job& claimant) const;
   bool preempt_mode_is_set() const;
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
-  std::optional<base::Instant> later_start(const Try& tried, const NodeSet& open,
-                                           base::Instant from) const;
   std::optional<base::Instant> first_start(base::Instant failed_until, int nodes_min,
                                            bool& counted);
   enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;
   bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
-  base::Instant end_of_promise(base::Instant begin, base::Instant end) const;
   void promise_running_jobs();
   void promise_running(const Job& job);
   int space_size() const;

@@ -99,7 +99,7 @@ TEST(EndBatches, ABatchSaysWhereItIs) {
 // and 25 + 60. An end after the window is taken if the job before it was not.
 TEST(EndBatches, AsRecordedWindowsAreCountedFromTheFirstEnd) {
   Configuration configuration = EndsWorld::of_cores();
-  configuration.cluster.quirks = Quirks::slurm_22_05();
+  configuration.cluster.quirks.ends_come_in_batches = true;
   EXPECT_EQ(Batches({10, 55, 56, 85, 86}, configuration).of(), "12 34 5 ");
   EXPECT_EQ(Batches({10, 20, 90, 95}, configuration).of("acd"), "13 4 ");
 }
@@ -107,7 +107,7 @@ TEST(EndBatches, AsRecordedWindowsAreCountedFromTheFirstEnd) {
 // The half minute of Slurm's clock, which is 20 s ahead: that of 30 s ends at 60 on it, at 40 here.
 TEST(EndBatches, AsRecordedTheyBeginWithAHalfMinuteOfTheClock) {
   Configuration configuration = EndsWorld::of_cores();
-  configuration.cluster.quirks = Quirks::slurm_22_05();
+  configuration.cluster.quirks.ends_come_in_batches = true;
   configuration.cluster.recorded_clock = seconds(20);
   EXPECT_EQ(Batches({10, 70, 71}, configuration).of(), "12 3 ");
 }

@@ -79,65 +79,6 @@ std::optional<base::Instant> Promises::next_end(base::Instant after) const {
   return next->end;
 }
 
-// Returns true if a node of a promise that begins (or ends, by `key`) at the instant fits.
-template <typename Fits>
-bool Promises::any_at(base::Instant at, const std::vector<Promise>& order,
-                      base::Instant Promise::*key, const Fits& fits) const {
-  const auto earlier = [&](const Promise& promise, base::Instant instant) {
-    return promise.*key < instant;
-  };
-  for (auto it = std::lower_bound(order.begin(), order.end(), at, earlier);
-       it != order.end() && (*it).*key == at; ++it) {
-    for (std::size_t i = it->places_begin; i < it->places_end; ++i) {
-      if (fits(nodes_[static_cast<std::size_t>(places_[i])])) return true;
-    }
-  }
-  return false;
-}
-
-// The state of a node on both sides of an instant at which promises change. A promise holds its
-// node from its begin on, and no longer at its end.
-bool Promises::free_just_after(const Promised& node, base::Instant at) {
-  return std::ranges::none_of(node.spans,
-                              [&](const Span& span) { return span.begin <= at && span.end > at; });
-}
-
-bool Promises::free_just_before(const Promised& node, base::Instant at) {
-  return std::ranges::none_of(node.spans,
-                              [&](const Span& span) { return span.begin < at && span.end >= at; });
-}
-
-// The instants at which the promised nodes change cut the time into slots. The end of a slot counts
-// if the slot before it begins while the job would run. An instant at which one promise ends and
-// another of the same nodes begins changes nothing.
-//
-// For example, a job of length 5 is tried at 0, and node a is promised until 20. If a's promise
-// begins at 10, the slot before 20 is [10, 20) and the one before that begins at 0: 20 is found. If
-// node b is promised from 12 on as well, the slot before [12, 20) begins at 10, when the job would
-// be over: nothing is found, and it gets no promise (8.1 p).
-std::optional<base::Instant> Promises::next_gain(const NodeSet& nodes, base::Instant start,
-                                                 base::Duration length) const {
-  base::Instant slot_begin = start;
-  base::Instant begin_before = start;
-  for (auto at = std::ranges::upper_bound(changes_, start); at != changes_.end(); ++at) {
-    if (begin_before > start + length) return std::nullopt;
-    bool freed = false;
-    bool gained = false;
-    any_at(*at, by_end_, &Promise::end, [&](const Promised& node) {
-      if (!free_just_after(node, *at)) return false;
-      freed = true;
-      gained = nodes.test(node.rank);
-      return gained;
-    });
-    // A node that the job may use comes free: it may start then.
-    if (gained) return *at;
-    const bool taken = any_at(*at, by_begin_, &Promise::begin,
-                              [&](const Promised& node) { return free_just_before(node, *at); });
-    if (freed || taken) begin_before = std::exchange(slot_begin, *at);
-  }
-  return std::nullopt;
-}
-
 // Before all instants: the first at() brings in what is in the way at its start.
 void Promises::Sweep::begin(const NodeSet& nodes, base::Duration length) {
   nodes_ = free_ = nodes;

@@ -25,10 +25,6 @@ class Promises {
   bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
   // When the next promise of one of the nodes begins after this instant.
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
-  // When one of these nodes comes free next after `start`, as far as Slurm 22.05 looks for it: up
-  // to the second instant after [start, start + length] at which the promised nodes change.
-  std::optional<base::Instant> next_gain(const NodeSet& nodes, base::Instant start,
-                                         base::Duration length) const;
   // How many nodes are promised; one that is promised several times counts as often.
   int nodes_count() const { return static_cast<int>(places_.size()); }
   // When the next promise ends after this instant, within the window.
@@ -82,11 +78,6 @@ class Promises {
     int rank;
     std::vector<Span> spans;
   };
-  template <typename Fits>
-  bool any_at(base::Instant at, const std::vector<Promise>& order, base::Instant Promise::*key,
-              const Fits& fits) const;
-  static bool free_just_after(const Promised& node, base::Instant at);
-  static bool free_just_before(const Promised& node, base::Instant at);
   // Null if nothing is promised of the node.
   const Promised* promised_at(int rank) const {
     const int place = place_of_[static_cast<std::size_t>(rank)];

@@ -65,36 +65,6 @@ TEST(Promises, NodesComeFreeAtTheEndsOfPromisesWithinTheWindow) {
   EXPECT_EQ(promises.next_begin(set(4, "3"), at(0)), std::nullopt);
 }
 
-// Slots: [0, 100) free, [100, 200) without 0, [200, 300) without 1, then all.
-TEST(Promises, AGainIsLookedForAsFarAsTheJobWouldRun) {
-  Promises promises{4, at(1000)};
-  promises.add(set(4, "0"), at(100), at(200));
-  promises.add(set(4, "1"), at(200), at(300));
-  const NodeSet all = NodeSet::all(4);
-  using std::chrono::seconds;
-  EXPECT_EQ(promises.next_gain(all, at(0), seconds{10}), at(200));
-  // Node 1 comes free at 300, the end of the slot [200, 300). The slot before it begins at 100,
-  // which a job of 99 s does not reach and one of 100 s does.
-  EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), seconds{99}), std::nullopt);
-  EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), seconds{100}), at(300));
-  EXPECT_EQ(promises.next_gain(all, at(200), seconds{10}), at(300));
-  EXPECT_EQ(promises.next_gain(set(4, "23"), at(0), seconds{900}), std::nullopt);
-  EXPECT_EQ(promises.next_gain(all, at(300), seconds{900}), std::nullopt);
-}
-
-// Where a promise ends and another of the same nodes begins no slot ends.
-TEST(Promises, PromisesOneAfterTheOtherAreOneSlot) {
-  Promises promises{4, at(1000)};
-  promises.add(set(4, "01"), at(60), at(120));
-  promises.add(set(4, "01"), at(120), at(300));
-  promises.add(set(4, "2"), at(70), at(400));
-  // The promises change at 60, 70, 300 and 400; 120 is not one of them, as the same nodes go on
-  // being promised. Node 2 comes free at 400, behind the slot [70, 300).
-  EXPECT_EQ(promises.next_gain(set(4, "2"), at(0), std::chrono::seconds{69}), std::nullopt);
-  EXPECT_EQ(promises.next_gain(set(4, "2"), at(0), std::chrono::seconds{70}), at(400));
-  EXPECT_EQ(promises.next_gain(set(4, "1"), at(0), std::chrono::seconds{60}), at(300));
-}
-
 TEST(Promises, OverlapsAreThoseOfTheSameNodesAtTheSameTime) {
   Promises promises{4, at(1000)};
   promises.add(set(4, "01"), at(100), at(200));

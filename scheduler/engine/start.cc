@@ -71,11 +71,13 @@ void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   if (replays(&Quirks::preemptor_claims_nothing)) {
     // Nothing is kept for it (P14); it only chooses no further victims meanwhile.
     preemptor.replay.preempts_until = now_ + at_most;
-    if (is_fifo(cluster_)) preemptor.replay.passed_over_until = next_estimates();  // P21
   } else {
     // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
     // find nodes coming free and no job for which they do.
     books_.set_claim(preemptor, std::move(needs.allocation), until + at_most);
+  }
+  if (replays(&Quirks::fifo_passes_preemptors_over) && is_fifo(cluster_)) {
+    preemptor.replay.passed_over_until = next_estimates();  // P21
   }
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
 }

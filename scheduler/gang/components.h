@@ -54,7 +54,7 @@ class Components {
   void configure(base::Instant now);
   const Grid& grid() const { return grid_; }
 
-  // The job is ready, or its user resumed it: 6.9. Job::in_gang becomes true.
+  // The job is ready, or its user resumed it: 6.9. Job::turn.in_gang becomes true.
   void start(Job& job, base::Instant now);
   // The job is gone, or its user suspended it (6.8). REQUIRES: still on its nodes (NodeUsage).
   void leave(Job& job, base::Instant now);

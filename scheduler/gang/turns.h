@@ -5,7 +5,7 @@
 //              when is worked out ahead, so that it can be published as timetables.
 //   ToldTurns  recordings of Slurm: a slice ends when the caller says so (SliceEnd).
 //
-// Both write Job::clock, Job::in_gang and Job::component, and tell JobBooks when a job stops or
+// Both write Job::clock and Job::turn, and tell JobBooks when a job stops or
 // goes on. Time is the `now` of the last go_to().
 #pragma once
 

@@ -94,7 +94,7 @@ const Case kIllegal[] = {
      }},
     {"C9", S::kWarning,  // Slurm accepts it where its configuration rules
      [](auto& c) {
-       c.cluster.quirks = Quirks::slurm_22_05();
+       c.cluster.quirks.linear_suspends_by_qos = true;
        c.cluster.preempt_type = PreemptType::kQos;
        c.cluster.select = SelectType::kLinear;
      }},

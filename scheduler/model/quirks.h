@@ -37,8 +37,10 @@ struct Quirks {
   bool linear_suspends_by_qos = false;
   // 7.8: a victim with a grace time is given notice, and ended by a later pass or check.
   bool grace_is_a_notice = false;
-  // P14, P21: no nodes are kept for a job that waits for its victims.
+  // P14: no nodes are kept for a job that waits for its victims.
   bool preemptor_claims_nothing = false;
+  // P21: with sched/builtin such a job is passed over until the next estimates.
+  bool fifo_passes_preemptors_over = false;
   // R6.31: PreemptExemptTime does not protect jobs that are suspended.
   bool suspended_jobs_are_not_exempt = false;
   // P12: the mode of the first candidate decides whether victims are suspended or ended by QOS.
@@ -59,18 +61,8 @@ struct Quirks {
   bool one_running_job_counts_as_none = false;
 
   // --- backfill and estimates ---
-  // 8.1 step 2: the records of a pass are those that were in the queue when it began.
-  bool pass_lists_queue_once = false;
   // 8.1 n: bf_max_job_test counts the jobs for which there were nodes enough free of promises.
   bool tests_count_with_nodes = false;
-  // 8.1 p: a job that finds its first gap beyond the next slots gets no promise.
-  bool gaps_are_sought_near = false;
-  // 8.1 p: a promise ends up to one resolution early.
-  bool promises_end_early = false;
-  // 8.1 k: a job that could start now and did not is promised its nodes whoever has them.
-  bool promises_of_now_overlap = false;
-  // 8.1 q: a job that backfill started has its nodes as a whole for the rest of the pass.
-  bool started_jobs_fill_nodes = false;
   // 8.1 m: a job that backfill starts keeps its least time limit.
   bool least_limit_is_kept = false;
   // R8.3: a job is expected at the end of the last of the jobs that end about then.
@@ -111,6 +103,7 @@ inline constexpr auto kQuirks = std::to_array<QuirkEntry>({
     {"linear_suspends_by_qos", &Quirks::linear_suspends_by_qos},
     {"grace_is_a_notice", &Quirks::grace_is_a_notice},
     {"preemptor_claims_nothing", &Quirks::preemptor_claims_nothing},
+    {"fifo_passes_preemptors_over", &Quirks::fifo_passes_preemptors_over},
     {"suspended_jobs_are_not_exempt", &Quirks::suspended_jobs_are_not_exempt},
     {"first_candidate_decides", &Quirks::first_candidate_decides},
     {"off_stacks_nothing", &Quirks::off_stacks_nothing},
@@ -119,12 +112,7 @@ inline constexpr auto kQuirks = std::to_array<QuirkEntry>({
     {"suspension_frees_memory", &Quirks::suspension_frees_memory},
     {"kinds_are_tried_apart", &Quirks::kinds_are_tried_apart},
     {"one_running_job_counts_as_none", &Quirks::one_running_job_counts_as_none},
-    {"pass_lists_queue_once", &Quirks::pass_lists_queue_once},
     {"tests_count_with_nodes", &Quirks::tests_count_with_nodes},
-    {"gaps_are_sought_near", &Quirks::gaps_are_sought_near},
-    {"promises_end_early", &Quirks::promises_end_early},
-    {"promises_of_now_overlap", &Quirks::promises_of_now_overlap},
-    {"started_jobs_fill_nodes", &Quirks::started_jobs_fill_nodes},
     {"least_limit_is_kept", &Quirks::least_limit_is_kept},
     {"ends_come_in_batches", &Quirks::ends_come_in_batches},
     {"unlimited_ends_by_the_clock", &Quirks::unlimited_ends_by_the_clock},

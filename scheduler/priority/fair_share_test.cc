@@ -27,7 +27,7 @@ struct User {
 std::vector<int> factors(const std::vector<Account>& accounts, const std::vector<User>& users,
                          bool fair_tree, int dampening = 1, bool as_recorded = false) {
   Configuration configuration;
-  configuration.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+  configuration.cluster.quirks.tied_accounts_rank_apart = as_recorded;
   configuration.cluster.priority.type = PriorityType::kMultifactor;
   configuration.cluster.priority.fair_tree = fair_tree;
   configuration.cluster.priority.dampening = dampening;

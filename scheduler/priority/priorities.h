@@ -50,8 +50,8 @@ class Priorities {
 
   // Which association the job is of; nullopt = accounts are not configured, or its user is in none.
   std::optional<AssociationIndex> association_of(const JobRequest& request) const;
-  // Works the job's priority out: Job::priority and Job::priority_in. With `basic` it does nothing.
-  // Returns whether it changed.
+  // Works the job's priority out: Job::priority and Factors::priority_in. With `basic` it does
+  // nothing. Returns whether it changed.
   bool set(Job& job, base::Instant now);
   // The factors of the job in that partition.
   PriorityFactors factors(const Job& job, PartitionIndex partition, base::Instant now);

@@ -20,6 +20,13 @@ class RuleTest : public ::testing::Test {
   // --- a test that makes its own drivers ---
   static constexpr Options kToldTiming{.told_timing = true};
 
+  // This quirk and no other; none if it is not wanted.
+  static Quirks only(bool Quirks::*quirk, bool wanted = true) {
+    Quirks quirks;
+    quirks.*quirk = wanted;
+    return quirks;
+  }
+
   // select/linear without gang, one job per node; the partitions are the test's.
   static Configuration whole_nodes(std::vector<PartitionConfig> partitions) {
     Configuration c = gang_linear(std::move(partitions));

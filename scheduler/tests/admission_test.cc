@@ -209,7 +209,7 @@ TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {
   const auto one = nodes("n", 1, 1);
   for (const bool as_recorded : {false, true}) {
     Configuration c = whole_nodes({closed("p", one), closed("q", one, 2)});
-    c.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+    c.cluster.quirks = only(&Quirks::release_reorders, as_recorded);
     Driver driver{c, one, kToldTiming};
     JobRequest nice = job(1, 1, "p");
     nice.nice = 1;

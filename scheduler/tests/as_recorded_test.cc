@@ -14,7 +14,7 @@ using AsRecorded = RuleTest;
 TEST_F(AsRecorded, P16_AMateRuns) {
   const auto three = nodes("n", 1, 3);
   Configuration c = gang_linear({partition("p", three)});
-  c.cluster.quirks = Quirks::slurm_22_05();
+  c.cluster.quirks = only(&Quirks::mates_run);
   Driver driver{c, three, kToldTiming};
   submit_and_pass(driver, 0, job(1, 3));
   submit_and_pass(driver, 1, on(job(2, 2), {"n2", "n3"}));
@@ -28,7 +28,7 @@ TEST_F(AsRecorded, R6_31_SuspendingDoesNotAskForExemptTimes) {
   const auto one = nodes("n", 1, 1);
   for (const bool as_recorded : {false, true}) {
     Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
-    c.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+    c.cluster.quirks = only(&Quirks::suspended_jobs_are_not_exempt, as_recorded);
     c.cluster.preempt_exempt_time = seconds(60);
     Driver driver{c, one, kToldTiming};
     submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
@@ -43,7 +43,7 @@ TEST_F(AsRecorded, P1_ATickGoesByTheCounts) {
   const auto two = nodes("n", 1, 2);
   Configuration c = two_tiers(two, PreemptMode::kSuspend, 4);
   c.cluster.select = SelectType::kLinear;
-  c.cluster.quirks = Quirks::slurm_22_05();
+  c.cluster.quirks = only(&Quirks::turns_by_counts);
   Driver driver{c, two, kToldTiming};
   submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n2"}));
   submit_and_pass(driver, 1, on(job(2, 1, "high"), {"n1"}));
@@ -62,7 +62,7 @@ TEST_F(AsRecorded, P17_AnyShadowMakesATurnTheLast) {
   Configuration c = two_tiers(three, PreemptMode::kCancel, 4);
   c.cluster.select = SelectType::kLinear;
   c.cluster.gang = true;
-  c.cluster.quirks = Quirks::slurm_22_05();
+  c.cluster.quirks = only(&Quirks::any_shadow_kills);
   Driver driver{c, three, kToldTiming};
   submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n1"}));
   submit_and_pass(driver, 1, on(job(2, 1, "low"), {"n1"}));
@@ -79,7 +79,7 @@ TEST_F(AsRecorded, P5_AUsersSuspendAndResumeMoveTheMemoryOfTheNodes) {
   const auto one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one, OverSubscribe::kForce, 4)});
   c.cluster.memory = true;
-  c.cluster.quirks = Quirks::slurm_22_05();
+  c.cluster.quirks = only(&Quirks::suspension_frees_memory);
   Driver driver{c, one, kToldTiming};
   const auto with_memory = [](std::int64_t id, std::int64_t mib) {
     JobRequest request = job(id, 1);
@@ -106,7 +106,7 @@ TEST_F(AsRecorded, P5_AUsersSuspendAndResumeMoveTheMemoryOfTheNodes) {
 TEST_F(AsRecorded, P3_AResumedJobRunsAtOnce) {
   const auto one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one)});
-  c.cluster.quirks = Quirks::slurm_22_05();
+  c.cluster.quirks = only(&Quirks::resume_runs_over_others);
   const auto states = [](const Driver& driver) {
     return std::vector<JobState>{state(driver, 1), state(driver, 2)};
   };

@@ -16,7 +16,7 @@ class GraceAsRecorded : public RuleTest {
   void begin(const std::vector<NodeSpec>& nodes) {
     Configuration c =
         whole_nodes({closed("low", nodes, 1), closed("high", nodes, 2), closed("top", nodes, 3)});
-    c.cluster.quirks = Quirks::slurm_22_05();
+    c.cluster.quirks = only(&Quirks::grace_is_a_notice);
     c.cluster.preempt_type = PreemptType::kPartitionPriority;
     c.cluster.preempt_mode = PreemptMode::kCancel;
     c.partitions[0].grace_time = seconds(5);

@@ -67,7 +67,7 @@ TEST_F(StartEstimateRules, R8_3_AsRecordedTheJobBeforeSaysHowLong) {
     c_ = gang_linear({});
     c_.cluster.gang = false;
     c_.cluster.scheduler = SchedulerType::kBuiltin;
-    c_.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+    c_.cluster.quirks = only(&Quirks::estimates_follow_the_last, as_recorded);
     begin_with(2);
     submit(0, limited(1, 2, 1));
     pass(0);
@@ -86,7 +86,7 @@ TEST_F(StartEstimateRules, R8_3_AsRecordedNodesOfOtherPartitionsCount) {
   for (const bool as_recorded : {false, true}) {
     c_ = whole_nodes({});
     c_.cluster.scheduler = SchedulerType::kBuiltin;
-    c_.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+    c_.cluster.quirks = only(&Quirks::estimates_use_all_nodes, as_recorded);
     auto all = nodes("n", 1, 3);
     all[2].state = NodeState::kDown;
     add("p", {all[0], all[1]});
@@ -107,7 +107,7 @@ TEST_F(StartEstimateRules, R8_3_AsRecordedPrioritiesOrderThem) {
     c_ = with_qos({{"low", ""}, {"high", "low"}});
     c_.cluster.gang = false;
     c_.cluster.scheduler = SchedulerType::kBuiltin;
-    c_.cluster.quirks = as_recorded ? Quirks::slurm_22_05() : Quirks{};
+    c_.cluster.quirks = only(&Quirks::estimates_go_by_priority, as_recorded);
     c_.cluster.preempt_type = PreemptType::kQos;
     c_.cluster.preempt_mode = PreemptMode::kCancel;
     begin_with(1);
@@ -143,7 +143,7 @@ TEST_F(StartEstimateRules, R8_3_AsRecordedWindowsFollowTheClock) {
     c_ = whole_nodes({});
     c_.cluster.select = SelectType::kConsTres;
     c_.cluster.scheduler = SchedulerType::kBuiltin;
-    c_.cluster.quirks = Quirks::slurm_22_05();
+    c_.cluster.quirks = only(&Quirks::ends_come_in_batches);
     c_.cluster.recorded_clock = std::chrono::seconds{clock};
     begin_with(2);
     submit(0, full(1));

@@ -184,7 +184,7 @@ TEST(QosSuspend, P12BothKindsOfVictimsAreTried) {
 TEST(QosSuspend, P12AsRecordedOneKindIsTried) {
   ClusterParameters parameters = by_qos();
   parameters.memory = true;
-  parameters.quirks = Quirks::slurm_22_05();
+  parameters.quirks.first_candidate_decides = true;
   World w{{{}}, {force("p", 1)}, parameters};
   w.modes = {{"A", PreemptMode::kSuspend}, {"B", PreemptMode::kCancel}};
   w.start("A", {.tasks = 2, .mem = 3000});
