@@ -164,6 +164,50 @@ struct JobSchedule {
   friend bool operator==(const JobSchedule&, const JobSchedule&) = default;
 };
 
+// What must become of another job: sbatch --dependency. kSingleton names none: no other job of this
+// namespace and batch.name runs, or waits with a lower number.
+enum class DependencyType { kAfter, kAfterAny, kAfterOk, kAfterNotOk, kSingleton };
+constexpr auto names_of(std::type_identity<DependencyType>) {
+  return std::to_array<EnumName<DependencyType>>({{DependencyType::kAfter, "After"},
+                                                  {DependencyType::kAfterAny, "AfterAny"},
+                                                  {DependencyType::kAfterOk, "AfterOK"},
+                                                  {DependencyType::kAfterNotOk, "AfterNotOK"},
+                                                  {DependencyType::kSingleton, "Singleton"}});
+}
+
+// Whether all terms have to hold, or one is enough.
+enum class DependencyMatch { kAll, kAny };
+constexpr auto names_of(std::type_identity<DependencyMatch>) {
+  return std::to_array<EnumName<DependencyMatch>>(
+      {{DependencyMatch::kAll, "All"}, {DependencyMatch::kAny, "Any"}});
+}
+
+// What becomes of a job whose dependency can never be satisfied.
+enum class NeverSatisfied { kWait, kCancel };
+constexpr auto names_of(std::type_identity<NeverSatisfied>) {
+  return std::to_array<EnumName<NeverSatisfied>>(
+      {{NeverSatisfied::kWait, "Wait"}, {NeverSatisfied::kCancel, "Cancel"}});
+}
+
+// The other job is named by its number or, in the same namespace, by its name.
+struct DependencyTerm {
+  DependencyType type = DependencyType::kAfterOk;
+  std::optional<std::int64_t> job_id{};
+  std::string job_name{};
+  std::optional<base::Duration> delay{};  // with kAfter
+
+  friend bool operator==(const DependencyTerm&, const DependencyTerm&) = default;
+};
+
+// Other jobs that the job waits for.
+struct JobDependency {
+  std::optional<DependencyMatch> match{};              // absent = kAll
+  std::optional<NeverSatisfied> if_never_satisfied{};  // absent = the SchedulerConfig's
+  std::vector<DependencyTerm> terms{};
+
+  friend bool operator==(const JobDependency&, const JobDependency&) = default;
+};
+
 // Met when the pods of `succeeded_indexes` ("0,2-3"; empty: any) have succeeded, or so many of
 // them.
 struct SuccessRule {
@@ -267,6 +311,7 @@ struct JobSpec {
   JobResources resources{};
   JobPlacement placement{};
   JobSchedule schedule{};
+  std::optional<JobDependency> dependency{};
   JobLifecycle lifecycle{};
   JobControl control{};
   std::optional<PodPolicy> pod_policy{};
@@ -278,7 +323,7 @@ struct JobSpec {
   std::string completed_indexes{};  // "0,2-3": of these pods, those that are not run
   // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
   std::vector<AdoptedPod> adopted{};
-  // Its texts are empty in an informer's cache.
+  // Its texts but the name are empty in an informer's cache.
   std::optional<JobBatch> batch{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
 
@@ -368,6 +413,25 @@ struct JobHeld {
   friend bool operator==(const JobHeld&, const JobHeld&) = default;
 };
 
+// What became of a term. What is fulfilled or has failed stays so.
+enum class DependencyState { kUnfulfilled, kFulfilled, kFailed };
+constexpr auto names_of(std::type_identity<DependencyState>) {
+  return std::to_array<EnumName<DependencyState>>({{DependencyState::kUnfulfilled, "Unfulfilled"},
+                                                   {DependencyState::kFulfilled, "Fulfilled"},
+                                                   {DependencyState::kFailed, "Failed"}});
+}
+
+// A term of the dependency as it was accepted. The job that it names may be gone by now.
+struct DependencyStatus {
+  DependencyType type = DependencyType::kAfterOk;
+  std::optional<std::int64_t> job_id{};  // absent: a job of that name does not exist yet
+  std::string job_name{};                // as the spec has it
+  std::optional<base::Duration> delay{};
+  DependencyState state = DependencyState::kUnfulfilled;
+
+  friend bool operator==(const DependencyStatus&, const DependencyStatus&) = default;
+};
+
 // The requests that have been carried out.
 struct JobObserved {
   std::int64_t requeue_request = 0;
@@ -406,6 +470,7 @@ struct JobStatus {
   std::optional<JobEnding> ending{};
   std::optional<JobHeld> held{};
   std::optional<JobRetry> retry{};
+  std::vector<DependencyStatus> dependency{};  // of the terms of the spec, in their order
   std::optional<std::int32_t> exit_code{};
   // "0,2-3": the pods that had succeeded when successPolicy was met; with completions those that
   // have succeeded so far.

@@ -55,6 +55,21 @@ void visit(Io& io, Like<JobSchedule> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<DependencyTerm> auto& s) {
+  io.field("type", s.type);
+  io.field("jobID", s.job_id);
+  io.field("jobName", s.job_name);
+  io.field("delay", s.delay);
+}
+
+template <typename Io>
+void visit(Io& io, Like<JobDependency> auto& s) {
+  io.field("match", s.match);
+  io.field("ifNeverSatisfied", s.if_never_satisfied);
+  io.field("terms", s.terms);
+}
+
+template <typename Io>
 void visit(Io& io, Like<SuccessRule> auto& s) {
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("succeededCount", s.succeeded_count);
@@ -122,6 +137,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("resources", s.resources);
   io.field("placement", s.placement);
   io.field("schedule", s.schedule);
+  io.field("dependency", s.dependency);
   io.field("lifecycle", s.lifecycle);
   io.field("control", s.control);
   io.field("podPolicy", s.pod_policy);
@@ -195,6 +211,15 @@ void visit(Io& io, Like<JobHeld> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<DependencyStatus> auto& s) {
+  io.field("type", s.type);
+  io.field("jobID", s.job_id);
+  io.field("jobName", s.job_name);
+  io.field("delay", s.delay);
+  io.field("state", s.state);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobObserved> auto& s) {
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
@@ -229,6 +254,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("ending", s.ending);
   io.field("held", s.held);
   io.field("retry", s.retry);
+  io.field("dependency", s.dependency);
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("memberIndexes", s.member_indexes);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "api/job.h"
 #include "api/partition.h"
 #include "kube/api/meta.h"
 #include "kube/api/quantity.h"
@@ -128,6 +129,13 @@ struct RequeueConfig {
   std::optional<std::int32_t> max_batch{};
 
   friend bool operator==(const RequeueConfig&, const RequeueConfig&) = default;
+};
+
+// kill_invalid_depend; of jobs that do not say it themselves.
+struct DependencyConfig {
+  std::optional<NeverSatisfied> if_never_satisfied{};
+
+  friend bool operator==(const DependencyConfig&, const DependencyConfig&) = default;
 };
 
 // Memory of each node that jobs do not get, beyond what the node itself keeps back.
@@ -254,6 +262,7 @@ struct SchedulerConfigSpec {
   std::optional<base::Duration> kill_wait{};
   std::optional<base::Duration> start_timeout{};  // ours; of jobs that have none
   std::optional<RequeueConfig> requeue{};
+  std::optional<DependencyConfig> dependency{};
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
   std::optional<MemoryLimits> memory{};

@@ -55,6 +55,11 @@ void visit(Io& io, Like<RequeueConfig> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<DependencyConfig> auto& s) {
+  io.field("ifNeverSatisfied", s.if_never_satisfied);
+}
+
+template <typename Io>
 void visit(Io& io, Like<NodeReserve> auto& s) {
   io.field("memoryPercent", s.memory_percent);
 }
@@ -113,6 +118,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("killWait", s.kill_wait);
   io.field("startTimeout", s.start_timeout);
   io.field("requeue", s.requeue);
+  io.field("dependency", s.dependency);
   io.field("overTimeLimit", s.over_time_limit);
   io.field("enforcePartitionLimits", s.enforce_partition_limits);
   io.field("memory", s.memory);

@@ -29,15 +29,20 @@ const std::filesystem::path kRecordings =
     std::filesystem::path{KUBEGANG_SOURCE_DIR} / "scheduler/testdata/conformance";
 
 // A recording in which Slurm has a defect that is not copied: the steps that differ, and why.
-// Everything else of it must agree. (None so far: no recording here pins a defect.) A step in the
-// list that agrees is an error as well, so the list cannot grow old.
+// Everything else of it must agree. A step in the list that agrees is an error as well, so the list
+// cannot grow old.
 struct KnownDifference {
-  std::string defect;  // number in slurm-semantics.md 15.2
+  std::string defect;  // rule in slurm-semantics.md
   std::string why;
   std::set<std::size_t> steps;
 };
 const std::map<std::string, KnownDifference>& known_differences() {
-  static const std::map<std::string, KnownDifference> kKnown = {};
+  static const std::map<std::string, KnownDifference> kKnown = {
+      {"rnd_depend_104",
+       {.defect = "13.1",
+        .why = "that a job that is held can never start is noticed once a minute alone, so those "
+               "that wait for its end start up to a minute later",
+        .steps = {18, 21}}}};
   return kKnown;
 }
 
@@ -330,6 +335,7 @@ std::map<std::string, Names> attribution() {
 // needed. KUBEGANG_EXPLAIN=1 looks for them and prints the lines of the table.
 TEST_P(Recording, DiffersInProductionByNamedQuirksAlone) {
   static const std::map<std::string, Names> kNamed = attribution();
+  if (known_differences().contains(GetParam())) return;  // compared above
   const RecordingPlay replay{GetParam()};
   if (std::getenv("KUBEGANG_EXPLAIN") != nullptr) {
     if (!replay.first_difference({})) return;

@@ -105,6 +105,14 @@ struct Planned {
   friend bool operator==(const Planned&, const Planned&) = default;
 };
 
+// What became of each term of a waiting job's dependency, in the order of its request: at its
+// submission and whenever that changed. Store it, since the object of the other job may go.
+struct TermsChanged {
+  JobId job;
+  std::vector<TermState> terms;
+  friend bool operator==(const TermsChanged&, const TermsChanged&) = default;
+};
+
 // The new job is turned away: the scheduler does not know it, and it may be submitted again.
 struct SubmitRefused {
   JobId job;
@@ -120,6 +128,6 @@ struct CommandRefused {
 };
 
 using Decision = std::variant<Start, Suspend, Resume, End, LimitChanged, Claim, StateChange, Waits,
-                              Planned, SubmitRefused, CommandRefused>;
+                              Planned, TermsChanged, SubmitRefused, CommandRefused>;
 
 }  // namespace sched

@@ -33,13 +33,24 @@ struct NodeRemove {
 
 // --- the user ---
 
+// What the caller knows of a job that a dependency names and that the scheduler does not know: how
+// it has ended, and when it started last; or (kPending) that it waits to be submitted. Of one that
+// nobody knows nothing is waited for (13.1).
+struct KnownJob {
+  JobId job;
+  JobState state = JobState::kPending;
+  std::optional<base::Instant> started{};
+};
 struct Submit {
   JobRequest request;
+  std::vector<KnownJob> known{};
 };
 // The whole new request. While the job is pending everything may differ; while it is allocated only
-// time_limit, priority and nice are looked at, and `hold` for when it waits again.
+// time_limit, priority and nice are looked at, and `hold` for when it waits again. `known`: of a
+// dependency that differs.
 struct Update {
   JobRequest request;
+  std::vector<KnownJob> known{};
 };
 struct Hold {
   JobId job;
@@ -63,9 +74,11 @@ struct Cancel {
 struct Requeue {
   JobId job;
 };
-// The record is to be forgotten (its object was deleted). REQUIRES: no pods of it are left.
+// The record is to be forgotten (its object was deleted, or it ended before it could be submitted).
+// Jobs that wait for it take it for canceled. REQUIRES: no pods of it are left.
 struct Forget {
   JobId job;
+  bool returns = false;  // it may be submitted again: they go on waiting
 };
 
 // --- what became of our decisions ---

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 #include "scheduler/decision.h"
@@ -105,6 +106,8 @@ struct JobFacts {
   int restarts = 0;
   int node_failures = 0;  // requeues of them since it was last held for that (13.5)
   int exit_code = 0;      // of its last start
+  // [Dependencies] What became of each term of the request's dependency.
+  std::vector<TermState> terms;
 
   // --- [JobBooks] a claim of a preemptor that waits for its victims (P14), or of a job that its
   // user has resumed and that waits for room on its nodes (T11; not stored) ---

@@ -32,6 +32,10 @@ std::vector<JobRun> Scheduler::open_runs() {
 base::Instant Scheduler::when_has_run(JobId job, base::Duration work, base::Instant until) {
   return engine_->when_has_run(job, work, until);
 }
+std::optional<std::string> Scheduler::refused_dependency(const JobRequest& request) const {
+  return engine_->refused_dependency(request);
+}
+
 std::optional<JobView> Scheduler::job(JobId id, base::Instant now) const {
   return engine_->view(id, now);
 }
@@ -59,8 +63,9 @@ std::string Scheduler::check_invariants() const {
   return engine_->check_invariants();
 }
 void Scheduler::restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
-                                       std::vector<NodePlan> published) {
-  engine_->restore_from_published(now, std::move(jobs), std::move(published));
+                                       std::vector<NodePlan> published,
+                                       const std::vector<KnownJob>& known) {
+  engine_->restore_from_published(now, std::move(jobs), std::move(published), known);
 }
 
 bool Scheduler::works_priorities_out() const {

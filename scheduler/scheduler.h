@@ -95,6 +95,9 @@ class Scheduler {
   // before; otherwise an instant after `until` before which it cannot be, whatever happens.
   base::Instant when_has_run(JobId job, base::Duration work, base::Instant until);
 
+  // Returns why the job may not wait for what the request names: it would wait for itself. A
+  // Submit or Update of it is refused. Cost: O(the jobs that are waited for, directly or not).
+  std::optional<std::string> refused_dependency(const JobRequest& request) const;
   std::optional<JobView> job(JobId id, base::Instant now) const;
   std::vector<JobId> jobs() const;  // in job-table order, finished ones not
   // After the end of a period waiting jobs get new priorities in several steps, of which next_due()
@@ -144,8 +147,11 @@ class Scheduler {
   // its list. Published plans stand until now + lead; take_plans() then gives only nodes that have
   // to differ. An allocation that cannot be booked any more (its node is gone, for instance) is
   // kept all the same until the caller ends the job.
+  // `known`: of the jobs that open terms name and that are not in `jobs`, how they have ended. One
+  // that is in neither is gone, and so is that knowledge: it has neither succeeded nor failed.
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
-                              std::vector<NodePlan> published);
+                              std::vector<NodePlan> published,
+                              const std::vector<KnownJob>& known = {});
 
  private:
   std::unique_ptr<Engine> engine_;

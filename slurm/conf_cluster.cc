@@ -113,7 +113,7 @@ constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "b
                                                         "sched_min_interval", "salloc_wait_nodes"};
 
 // Options of slurm.conf(5) that decide which job starts, or how, and are missing here.
-constexpr std::array<std::string_view, 33> kMissing = {"allow_zero_lic",
+constexpr std::array<std::string_view, 32> kMissing = {"allow_zero_lic",
                                                        "assoc_limit_continue",
                                                        "assoc_limit_stop",
                                                        "bb_array_stage_cnt",
@@ -127,7 +127,6 @@ constexpr std::array<std::string_view, 33> kMissing = {"allow_zero_lic",
                                                        "extra_constraints",
                                                        "Ignore_NUMA",
                                                        "ignore_prefer_validation",
-                                                       "kill_invalid_depend",
                                                        "max_array_tasks",
                                                        "max_depend_depth",
                                                        "max_script_size",
@@ -181,12 +180,34 @@ base::Status scheduler_parameter(ClusterParameters& c, std::string_view key,
     return {};
   }
   if (same_word(name, "sched_interval")) return set_seconds(queue.sched_interval, what, value);
+  // Its place before DependencyParameters.
+  if (same_word(name, "kill_invalid_depend")) {
+    return set_flag(c.kill_invalid_depend, key, option, value);
+  }
   if (same_word(name, "requeue_delay")) return set_seconds(queue.requeue_delay, what, value);
   if (same_word(name.substr(0, 3), "bf_")) return read_backfill_option(c.backfill, key, option);
-  return unknown_word(key, name,
-                      {"bf_interval", "default_queue_depth", "defer", "partition_job_depth",
-                       "preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first",
-                       "requeue_delay", "sched_interval", "sched_max_job_start"});
+  return unknown_word(
+      key, name,
+      {"bf_interval", "default_queue_depth", "defer", "partition_job_depth", "kill_invalid_depend",
+       "preempt_reorder_count", "preempt_strict_order", "preempt_youngest_first", "requeue_delay",
+       "sched_interval", "sched_max_job_start"});
+}
+
+base::Status dependency_parameters(ClusterParameters& c, std::string_view key,
+                                   std::string_view value) {
+  for (const std::string& option : split(value, ',')) {
+    const auto [name, given] = split_option(option);
+    for (const std::string_view missing : {"disable_remote_singleton", "max_depend_depth"}) {
+      if (same_word(name, missing))
+        return not_supported(std::string{key} + " " + std::string{name});
+    }
+    if (!same_word(name, "kill_invalid_depend")) {
+      return unknown_word(key, name, {"kill_invalid_depend"});
+    }
+    const base::Status status = set_flag(c.kill_invalid_depend, key, option, given);
+    if (!status) return status;
+  }
+  return {};
 }
 
 // Later options of the list overwrite earlier ones.
@@ -255,6 +276,7 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"PreemptExemptTime", exempt_time},
     ClusterKey{"SchedulerType", scheduler_type},
     ClusterKey{"SchedulerParameters", scheduler_parameters},
+    ClusterKey{"DependencyParameters", dependency_parameters},
     ClusterKey{"SchedulerTimeSlice", time_slice},
     ClusterKey{"TaskPlugin", task_plugin},
     // KillWait lies between SIGTERM and SIGKILL. Together with MessageTimeout it is how long a

@@ -51,6 +51,7 @@ TEST(ClusterKeys, ReadsEachKey) {
       {"KillWait", "3"},
       {"MessageTimeout", "4"},
       {"JobRequeue", "0"},
+      {"DependencyParameters", "kill_invalid_depend"},
       {"MaxBatchRequeue", "2"},
       {"OverTimeLimit", "UNLIMITED"},
       {"EnforcePartLimits", "ALL"},
@@ -89,6 +90,7 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.kill_wait = seconds{3};
   want.message_timeout = seconds{4};
   want.requeue_default = false;
+  want.kill_invalid_depend = true;
   want.over_time_limit = std::nullopt;
   want.enforce_part_limits = sched::EnforcePartLimits::kAll;
   want.default_memory.per_cpu = sched::MemoryMiB{100};

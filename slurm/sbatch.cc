@@ -5,6 +5,7 @@
 
 #include "base/natural_order.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/dependency.h"
 #include "slurm/hostlist.h"
 #include "slurm/text.h"
 
@@ -341,6 +342,25 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status dependency(Self self, Text name, Text value, bool) {
+    sched::Dependency& asked = self.options_.request.dependency;
+    base::Result<sched::Dependency> read = parse_dependency(name, value);
+    if (!read) return read.error();
+    read->kill_invalid = asked.kill_invalid;
+    asked = std::move(*read);
+    self.options_.dependency = std::string{value};
+    return {};
+  }
+
+  static base::Status kill_invalid(Self self, Text name, Text value, bool) {
+    if (value != "yes" && value != "no") {
+      return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
+                                    ": must be yes or no");
+    }
+    self.options_.request.dependency.kill_invalid = value == "yes";
+    return {};
+  }
+
   static base::Status comment(Self self, Text, Text value, bool) {
     self.options_.comment = std::string{value};
     return {};
@@ -432,6 +452,8 @@ constexpr std::array kOptions = {
     Option{"time-min", 0, Takes::kValue, A::limit<&R::time_min>},
     Option{"begin", 'b', Takes::kValue, A::instant<&R::begin_time>},
     Option{"deadline", 0, Takes::kValue, A::instant<&R::deadline>},
+    Option{"dependency", 'd', Takes::kValue, A::dependency},
+    Option{"kill-on-invalid-dep", 0, Takes::kValue, A::kill_invalid},
     Option{"hold", 'H', Takes::kNothing, A::set<&R::hold>},
     Option{"nice", 0, Takes::kMaybeValue, A::nice},
     Option{"priority", 0, Takes::kValue, A::priority},
@@ -477,7 +499,6 @@ constexpr std::array kOptions = {
     Option{"context", 0, Takes::kValue, A::refused},
     Option{"core-spec", 'S', Takes::kValue, A::refused},
     Option{"cpus-per-gpu", 0, Takes::kValue, A::refused},
-    Option{"dependency", 'd', Takes::kValue, A::refused},
     Option{"distribution", 'm', Takes::kValue, A::refused},
     Option{"export-file", 0, Takes::kValue, A::replaced<A::kSetInScript>},
     Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
@@ -491,7 +512,6 @@ constexpr std::array kOptions = {
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
-    Option{"kill-on-invalid-dep", 0, Takes::kValue, A::refused},
     Option{"licenses", 'L', Takes::kValue, A::refused_some},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
     Option{"mem-per-gpu", 0, Takes::kValue, A::refused},

@@ -37,6 +37,7 @@ struct BatchOptions {
   std::optional<bool> appends;                 // --open-mode=append
   std::optional<std::string> exports;          // --export
   std::string comment;                         // --comment
+  std::string dependency;                      // --dependency, as it was written
   std::optional<NoticeSignal> signal;          // --signal
   std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
   std::optional<std::string> container_mounts;

@@ -200,7 +200,8 @@ TEST(Sbatch, RefusesWithASentence) {
       {"script.sh", "\"script.sh\": not an option; options begin with -"},
       // Options of sbatch that kubegang does not support.
       {"--array=0-4", "--array: not supported yet; leave it out"},
-      {"-d afterok:1", "-d: not supported yet; leave it out"},
+      {"-d aftercorr:1", "-d \"aftercorr:1\": aftercorr is not supported; leave it out"},
+      {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
       {"--gres=gpu:1", "--gres: not supported yet; leave it out"},
       {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},

@@ -186,6 +186,36 @@ void add_details(Lines& out, const kube::JobStatus& status,
   }
 }
 
+// What the job waits for, and how far that has come.
+void add_dependency(Lines& out, const Facts& facts) {
+  for (const kube::DependencyStatus& term : facts.job.status.dependency) {
+    if (term.state == kube::DependencyState::kFulfilled) continue;
+    std::string text{to_string(term.type)};
+    const auto other = std::ranges::find_if(facts.others, [&](const kube::Job& job) {
+      return term.job_id && job.status.job_id == term.job_id;
+    });
+    if (other != facts.others.end()) {
+      text += " " + name_of(*other);
+    } else if (term.job_id) {
+      text += " job " + std::to_string(*term.job_id);
+    } else if (!term.job_name.empty()) {
+      text += " " + facts.job.metadata.ns + "/" + term.job_name + ", which does not exist yet";
+    }
+    if (term.state == kube::DependencyState::kFailed) {
+      text += ": can never be";
+    } else if (other != facts.others.end() && other->status.state) {
+      const kube::JobStatus& status = other->status;
+      text += ", which is " + std::string{to_string(*status.state)};
+      const auto& limit = other->spec.schedule.time_limit;
+      if (status.time_limit || limit) {
+        text += " and has a time limit of " +
+                slurm::format_run_time(status.time_limit ? *status.time_limit : *limit);
+      }
+    }
+    add(out, "Waits for", text);
+  }
+}
+
 // The job's part of the cycle, and the jobs that have the rest of it.
 void add_turns(Lines& out, const Facts& facts) {
   const SharedTurns& turns = *facts.turns;
@@ -235,6 +265,7 @@ Lines explanation(const Facts& facts) {
   // this moment.
   if (!status.allocation || moment.code == "S") add(out, "Reason", status.reason);
   add(out, "Message", status.message);
+  if (!status.allocation) add_dependency(out, facts);
   const bool has_ended = status.state && kube::is_final(*status.state);
   for (const kube::Partition& partition : facts.partitions) {
     add(out, "Pod defaults", defaults_text(job, partition));

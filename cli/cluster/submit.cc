@@ -215,6 +215,40 @@ std::string name_here(const std::string& name) {
   return changed.empty() ? name : changed;
 }
 
+kube::DependencyType type_of(sched::DependencyKind kind) {
+  switch (kind) {
+    case sched::DependencyKind::kAfter:
+      return kube::DependencyType::kAfter;
+    case sched::DependencyKind::kAfterAny:
+      return kube::DependencyType::kAfterAny;
+    case sched::DependencyKind::kAfterOk:
+      return kube::DependencyType::kAfterOk;
+    case sched::DependencyKind::kAfterNotOk:
+      return kube::DependencyType::kAfterNotOk;
+    case sched::DependencyKind::kSingleton:
+      break;
+  }
+  return kube::DependencyType::kSingleton;
+}
+
+// Of --dependency; nothing if there is none.
+std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked) {
+  if (asked.terms.empty()) return std::nullopt;
+  kube::JobDependency dependency;
+  if (asked.any) dependency.match = kube::DependencyMatch::kAny;
+  if (asked.kill_invalid) {
+    dependency.if_never_satisfied =
+        *asked.kill_invalid ? kube::NeverSatisfied::kCancel : kube::NeverSatisfied::kWait;
+  }
+  for (const sched::DependencyTerm& term : asked.terms) {
+    kube::DependencyTerm& one = dependency.terms.emplace_back();
+    one.type = type_of(term.kind);
+    if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.value();
+    if (term.delay > base::Duration{0}) one.delay = term.delay;
+  }
+  return dependency;
+}
+
 // The reverse of the operator's translation from a Job to a request: a field that is set here must
 // be read there, or the option is lost without a word.
 kube::JobSpec job_spec(const sched::JobRequest& request) {
@@ -254,6 +288,7 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   spec.schedule.time_min = request.time_min;
   spec.schedule.begin_time = request.begin_time;
   spec.schedule.deadline = request.deadline;
+  spec.dependency = dependency_of(request.dependency);
   switch (request.sharing) {
     case sched::Sharing::kAny:
       break;
@@ -305,6 +340,10 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   auto variables = exported_variables(exports, own_variables(), left_out);
   if (!variables) return variables.error();
   request.batch->environment = std::move(variables).value();
+  // SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES": the option as it was written.
+  if (!options.dependency.empty()) {
+    request.batch->environment.push_back({"SLURM_JOB_DEPENDENCY", options.dependency});
+  }
   options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
   return {};
 }
@@ -636,6 +675,8 @@ Options are sbatch's:
   -c, --cpus-per-task N                         --ntasks-per-node N
   --mem SIZE, --mem-per-cpu SIZE                -p, --partition NAME[,NAME]
   -t, --time LIMIT, --time-min LIMIT            -b, --begin, --deadline INSTANT
+  -d, --dependency KIND:JOB[:JOB][,...]         --kill-on-invalid-dep yes|no
+                               (after, afterany, afterok, afternotok, singleton)
   -w, --nodelist, -x, --exclude HOSTLIST        -C, --constraint EXPRESSION
   -s, --oversubscribe, --exclusive[=user]       --contiguous
   --ntasks-per-socket, --ntasks-per-core N      -O, --overcommit

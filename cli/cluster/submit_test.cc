@@ -73,6 +73,24 @@ TEST_F(Submit, CommandBecomesAJob) {
   EXPECT_EQ(container["command"], (Words{"/bin/sleep", "300"}));
 }
 
+// The script sees the option as it was written.
+TEST_F(Submit, AJobMayWaitForOthers) {
+  ASSERT_EQ(
+      run({"submit", "-d", "afterok:7?after:8+5", "--kill-on-invalid-dep=yes", "--wrap", "true"})
+          .code,
+      kExitOk);
+  const kube::Job job = only_job();
+  using Type = kube::DependencyType;
+  const kube::JobDependency want{
+      .match = kube::DependencyMatch::kAny,
+      .if_never_satisfied = kube::NeverSatisfied::kCancel,
+      .terms = {{.type = Type::kAfterOk, .job_id = 7},
+                {.type = Type::kAfter, .job_id = 8, .delay = minutes{5}}}};
+  EXPECT_EQ(job.spec.dependency, want);
+  EXPECT_EQ(job.spec.batch->environment.back(),
+            (kube::BatchVariable{"SLURM_JOB_DEPENDENCY", "afterok:7?after:8+5"}));
+}
+
 // A claim, a folder of the nodes, a variable, and an image: by submit's own options, or as pyxis
 // has them in a script.
 TEST_F(Submit, WhatThePodsAreLikeIsInTheTemplate) {

@@ -309,6 +309,9 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
   set_unless(requeue.delay, c.queue.requeue_delay, usual.queue.requeue_delay);
   set_unless(requeue.max_batch, c.queue.max_batch_requeue, usual.queue.max_batch_requeue);
   spec.requeue = unless_empty(requeue);
+  if (c.kill_invalid_depend) {
+    spec.dependency = kube::DependencyConfig{.if_never_satisfied = kube::NeverSatisfied::kCancel};
+  }
   // UNLIMITED, which is nothing here, has no value in the API: it does not come back, and the
   // importer tells.
   if (c.over_time_limit) set_unless(spec.over_time_limit, *c.over_time_limit, base::Duration{0});

@@ -62,7 +62,9 @@ std::string reason_of(const kube::Job& job, const std::string& state_code, int e
   // SOURCE: a job that was canceled while it was held keeps the reason.
   const bool was_held = state_code == "CA" && !job.status.start_time;
   if (was_held && job.spec.control.hold.value_or(false)) return "JobHeldUser";
-  const bool waits = state_code == "PD" || state_code == "S";
+  // A job that was canceled for its dependency keeps the reason.
+  const bool waits = state_code == "PD" || state_code == "S" ||
+                     (state_code == "CA" && job.status.reason == "DependencyNeverSatisfied");
   return waits && !job.status.reason.empty() ? job.status.reason : "None";
 }
 
@@ -104,6 +106,29 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
 }
 
 }  // namespace
+
+// What is fulfilled is not shown, as it is not with Slurm.
+std::string dependency_text(const kube::Job& job) {
+  const bool any = job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;
+  std::string text;
+  for (const kube::DependencyStatus& term : job.status.dependency) {
+    if (term.state == kube::DependencyState::kFulfilled) {
+      if (any) return "(null)";
+      continue;
+    }
+    text += text.empty() ? "" : any ? "?" : ",";
+    text += slurm::lower_case(kube::to_string(term.type));
+    if (term.job_id || !term.job_name.empty()) {
+      text += ":" + (term.job_id ? std::to_string(*term.job_id) : term.job_name);
+    }
+    if (term.delay) {
+      const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(*term.delay);
+      text += "+" + std::to_string(minutes.count());
+    }
+    text += term.state == kube::DependencyState::kFailed ? "(failed)" : "(unfulfilled)";
+  }
+  return text.empty() ? "(null)" : text;
+}
 
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output) {
   auto jobs = list_all<kube::Job>(session, "", output, &fields_of_jobs());

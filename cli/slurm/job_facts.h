@@ -78,6 +78,9 @@ std::string tres_of(const JobFacts& facts);
 // The place of a state in Slurm's order: PENDING, RUNNING, SUSPENDED, …
 std::size_t state_rank(const std::string& code);
 
+// squeue's %E: "afterok:12(unfulfilled),after:7+5(failed)"; "(null)" if nothing is waited for.
+std::string dependency_text(const kube::Job& job);
+
 // The name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);
 // All states, as Slurm lists them in an error.

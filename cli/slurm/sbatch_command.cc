@@ -10,6 +10,7 @@
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
 #include "kube/clock.h"
+#include "slurm/dependency.h"
 
 namespace cli {
 namespace {
@@ -140,7 +141,10 @@ int run_sbatch(std::span<const std::string> arguments, const WithCluster& with_c
   const auto read = read_arguments(arguments, now);
   // SOURCE: sbatch ends with 255 if an option's value makes no sense.
   constexpr int kBadOption = 255;
-  if (!read) return fail(output, read.error().message, kBadOption);
+  if (!read) {
+    const bool is_dependency = read.error().code == slurm::kWrongDependency;
+    return fail(output, read.error().message, is_dependency ? kExitFailed : kBadOption);
+  }
   base::Result<SubmitRequest> request = read_submit(read->arguments, now);
   if (!request) return fail(output, request.error().message);
   for (const std::string& warning : request->options.warnings) {

@@ -219,7 +219,8 @@ std::string job_record(const JobFacts& facts) {
       << "   UserId=" << facts.user << " GroupId=" << job.metadata.ns << "\n"
       << "   Priority=" << facts.priority << " Nice=" << schedule.nice.value_or(0)
       << " Account=" << or_null(schedule.account) << " QOS=" << or_null(schedule.qos) << "\n"
-      << "   JobState=" << facts.state << " Reason=" << facts.reason << " Dependency=(null)\n"
+      << "   JobState=" << facts.state << " Reason=" << facts.reason
+      << " Dependency=" << dependency_text(job) << "\n"
       << "   Requeue=" << (job.spec.lifecycle.requeue.value_or(true) ? 1 : 0)
       << " Restarts=" << status.restarts.value_or(0) << " BatchFlag=" << (job.spec.batch ? 1 : 0)
       << " Reboot=0 ExitCode=" << facts.exit_code << ":" << facts.exit_signal << "\n"

@@ -58,6 +58,30 @@ TEST(Squeue, AJobWhosePodsStartRuns) {
   EXPECT_EQ(line(job, "%t %T"), "R RUNNING");
 }
 
+// Of the terms those that hold are not shown, and of terms of which one is enough none then.
+TEST(Squeue, ShowsWhatAJobWaitsFor) {
+  using Type = kube::DependencyType;
+  using State = kube::DependencyState;
+  kube::Job job;
+  EXPECT_EQ(dependency_text(job), "(null)");
+  job.spec.dependency.emplace();
+  job.status.dependency = {{.type = Type::kAfterOk, .job_id = 7, .state = State::kFailed},
+                           {.type = Type::kAfter, .job_id = 8, .delay = std::chrono::minutes{5}},
+                           {.type = Type::kAfterAny, .job_name = "prepare"},
+                           {.type = Type::kSingleton}};
+  const std::string all =
+      "afterok:7(failed),after:8+5(unfulfilled),afterany:prepare(unfulfilled),"
+      "singleton(unfulfilled)";
+  EXPECT_EQ(line(job, "%E"), all);
+  job.status.dependency.push_back(
+      {.type = Type::kAfterAny, .job_id = 9, .state = State::kFulfilled});
+  EXPECT_EQ(line(job, "%E"), all);
+  job.spec.dependency->match = kube::DependencyMatch::kAny;
+  EXPECT_EQ(line(job, "%E"), "(null)");
+  job.status.dependency.pop_back();
+  EXPECT_THAT(line(job, "%E"), HasSubstr("afterok:7(failed)?after:8+5"));
+}
+
 TEST(Scontrol, ShowsTheRecordOfAJob) {
   kube::Job job = running_job();
   EXPECT_THAT(job_record(facts_of(job, {}, base::Instant{})),

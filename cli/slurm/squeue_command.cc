@@ -158,6 +158,8 @@ constexpr std::array kFields = {
     Field{'L', "timeleft", "TIME_LEFT", left_of},
     Field{'M', "timeused", "TIME",
           [](const JobFacts& f) { return slurm::format_run_time(f.run_time); }},
+    Field{'E', "dependency", "DEPENDENCY",
+          [](const JobFacts& f) { return dependency_text(*f.job); }},
     Field{'\0', "mintime", "TIME_MIN",
           [](const JobFacts& f) {
             return slurm::format_run_time(f.job->spec.schedule.time_min.value_or(base::Duration{}));
@@ -195,7 +197,6 @@ constexpr std::array kFields = {
           [](const JobFacts& f) { return std::to_string(f.priority); }},
     Field{'y', "nice", "NICE",
           [](const JobFacts& f) { return std::to_string(f.job->spec.schedule.nice.value_or(0)); }},
-    Field{'E', "dependency", "DEPENDENCY", nullptr, "(null)"},
     Field{'k', "comment", "COMMENT", [](const JobFacts& f) { return or_null(f.comment); }},
     Field{'a', "account", "ACCOUNT",
           [](const JobFacts& f) { return or_null(f.job->spec.schedule.account.value_or("")); }},

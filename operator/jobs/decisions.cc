@@ -11,6 +11,7 @@
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/run_times.h"
 #include "operator/translate/job_translation.h"
+#include "operator/translate/reason_names.h"
 
 namespace control {
 
@@ -181,6 +182,20 @@ void Decisions::on(const sched::Planned& planned, JobRecord& job) {
   DecisionContext context = decision_context(job);
   context.stored = &job.status.stored();
   take(job, status_after(planned, std::move(job.wanted()), context));
+}
+
+// Stored soon, since the object of a job that has ended may be deleted at any time, and a new
+// leader has nothing else to go by.
+void Decisions::on(const sched::TermsChanged& change, JobRecord& job) {
+  std::vector<kube::DependencyStatus>& terms = job.wanted().dependency;
+  bool changed = false;
+  for (std::size_t i = 0; i < std::min(terms.size(), change.terms.size()); ++i) {
+    const kube::DependencyState state = term_state_of(change.terms[i]);
+    if (std::exchange(terms[i].state, state) == state) continue;
+    changed = true;
+    if (terms[i].job_id) job.commit_after_ends.insert(sched::JobId{*terms[i].job_id});
+  }
+  if (changed) parts_.jobs.mark(job, WriteUrgency::kUrgent);
 }
 
 // How far off the last estimate was; before the start ends it.

@@ -38,6 +38,7 @@ class Decisions {
   void on(const sched::StateChange& change, JobRecord& job);
   void on(const sched::Waits& waits, JobRecord& job);
   void on(const sched::Planned& planned, JobRecord& job);
+  void on(const sched::TermsChanged& change, JobRecord& job);
   void on(const sched::SubmitRefused& refused, JobRecord& job);
   void on(const sched::CommandRefused& refused, JobRecord& job);
   DecisionContext decision_context(const JobRecord& job) const;

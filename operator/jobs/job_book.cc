@@ -6,6 +6,7 @@
 #include "base/cut_text.h"
 
 #include "operator/gang/gang_observation.h"
+#include "operator/translate/reason_names.h"
 
 namespace control {
 namespace {
@@ -101,7 +102,8 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
   ++arrivals_;
   // After a restart these are most of the jobs there are.
   if (object->status.state && kube::is_final(*object->status.state)) {
-    finished_[uid] = {object, arrivals_, id};
+    keep_finished(object, arrivals_, id);
+    end_wait_for(kube::key_of(object->metadata));
     seen.ended.push_back(object);
     return;
   }
@@ -198,6 +200,47 @@ std::int64_t JobBook::highest_term() const {
 void JobBook::set_id(JobRecord& job, sched::JobId id) {
   job.id = id;
   uid_by_id_[id] = job.uid;
+  end_wait_for(job.key);
+}
+
+void JobBook::keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+                            sched::JobId id) {
+  Finished& finished = finished_[object->metadata.uid];
+  finished = {object, arrival, id};
+  if (id.value() != 0) finished_by_id_[id] = &finished;
+}
+
+// They look for its number.
+void JobBook::end_wait_for(const kube::ObjectKey& key) {
+  const auto found = awaited_.find(key);
+  if (found == awaited_.end()) return;
+  const std::set<std::string> waiting = std::move(found->second);
+  awaited_.erase(found);
+  for (const std::string& uid : waiting) {
+    JobRecord* job = peek(uid);
+    if (job == nullptr) continue;
+    job->judge_again = true;
+    touch(uid);
+  }
+}
+
+sched::JobId JobBook::number_of(const kube::ObjectKey& key) const {
+  const auto uid = uid_of_.find(key);
+  if (uid == uid_of_.end()) return sched::JobId{0};
+  if (const JobRecord* job = peek(uid->second)) return job->id;
+  const auto finished = finished_.find(uid->second);
+  return finished == finished_.end() ? sched::JobId{0} : finished->second.id;
+}
+
+std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
+  if (const JobRecord* job = peek(id)) {
+    if (!job->is_final()) return Outcome{job->key.ns, sched::JobState::kPending, std::nullopt};
+    return Outcome{job->key.ns, state_of(*job->wanted().state), job->wanted().start_time};
+  }
+  const auto finished = finished_by_id_.find(id);
+  if (finished == finished_by_id_.end()) return std::nullopt;
+  const kube::Job& job = *finished->second->object;
+  return Outcome{job.metadata.ns, state_of(*job.status.state), job.status.start_time};
 }
 
 void JobBook::touch_all() {
@@ -230,7 +273,7 @@ void JobBook::set_timer(JobRecord& job, base::Instant at) {
 bool JobBook::put_away(JobRecord& job) {
   if (!says_it_all(job)) return false;
   const std::string uid = job.uid;
-  finished_[uid] = {job.object, job.arrival, job.id};
+  keep_finished(job.object, job.arrival, job.id);
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, uid});
   marked_.erase(uid);
@@ -242,6 +285,10 @@ bool JobBook::put_away(JobRecord& job) {
 JobRecord* JobBook::take_out(const std::string& uid) {
   const auto found = finished_.find(uid);
   if (found == finished_.end()) return nullptr;
+  const auto by_id = finished_by_id_.find(found->second.id);
+  if (by_id != finished_by_id_.end() && by_id->second == &found->second) {
+    finished_by_id_.erase(by_id);
+  }
   const Finished finished = std::move(found->second);
   finished_.erase(found);
   JobRecord& job = make_record(finished.object, finished.arrival, finished.id);
@@ -264,6 +311,14 @@ void JobBook::forget(JobRecord& job) {
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, uid});
   marked_.erase(uid);
+  if (const auto& dependency = job.object->spec.dependency) {
+    for (const kube::DependencyTerm& term : dependency->terms) {
+      const auto found = awaited_.find({.ns = job.key.ns, .name = term.job_name});
+      if (found == awaited_.end()) continue;
+      found->second.erase(uid);
+      if (found->second.empty()) awaited_.erase(found);
+    }
+  }
   jobs_.erase(uid);
 }
 

@@ -72,6 +72,19 @@ class JobBook {
   std::int64_t size() const { return static_cast<std::int64_t>(jobs_.size() + finished_.size()); }
   std::int64_t put_away_count() const { return static_cast<std::int64_t>(finished_.size()); }
 
+  // --- what other jobs wait for ---
+  // The number of the job of that name; 0 if there is none yet.
+  sched::JobId number_of(const kube::ObjectKey& key) const;
+  struct Outcome {
+    std::string ns;
+    sched::JobState state = sched::JobState::kPending;  // likewise while it has not ended
+    std::optional<base::Instant> started;
+  };
+  // Nothing: no job that exists has the number.
+  std::optional<Outcome> outcome_of(sched::JobId id) const;
+  // The job is judged again when one of that name has a number.
+  void await(const kube::ObjectKey& key, const std::string& uid) { awaited_[key].insert(uid); }
+
   // --- changes ---
   void set_id(JobRecord& job, sched::JobId id);
   // It is looked at again in this step.
@@ -112,6 +125,9 @@ class JobBook {
   JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
                          sched::JobId id);
   JobRecord* take_out(const std::string& uid);
+  void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
+                     sched::JobId id);
+  void end_wait_for(const kube::ObjectKey& key);
 
   const base::Instant& now_;
   const TemplateBook& templates_;
@@ -123,6 +139,8 @@ class JobBook {
   std::map<std::string, Finished> finished_;                // put away, by UID
   std::map<kube::ObjectKey, std::string> uid_of_;           // of the objects that exist
   std::map<sched::JobId, std::string> uid_by_id_;
+  std::map<sched::JobId, const Finished*> finished_by_id_;
+  std::map<kube::ObjectKey, std::set<std::string>> awaited_;  // UIDs of the jobs that wait for it
   std::set<std::string> touched_;
   std::set<std::string> marked_;
   std::set<std::pair<base::Instant, std::string>> timers_;

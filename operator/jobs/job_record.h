@@ -104,6 +104,9 @@ struct JobRecord {
   kube::JobSpec basis;  // the spec that was accepted last, to tell what changed
   bool told_suspend = false;
   bool told_cancel = false;
+  // Jobs that it waits for no more; nothing is written of it before that is stored of them.
+  // Decisions adds to it, StatusPublisher takes away.
+  std::set<sched::JobId> commit_after_ends;
   bool judge_again = true;       // its spec, or what it is judged against, changed
   bool judge_when_free = false;  // what it is judged against changed while it had nodes
   int api_refusals = 0;          // in a row, of its pods, by the API server

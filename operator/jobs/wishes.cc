@@ -1,6 +1,8 @@
 // The wishes of users for their jobs: submission, changes, holds, suspension, cancelling.
 #include "operator/jobs/wishes.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "api/kstatus.h"
@@ -81,18 +83,20 @@ void Wishes::judge(JobRecord& job) {
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     {parts_.policy.configuration(), parts_.nodes.capacity(),
                      parts_.nodes.unusable_for(*job.pod_template)});
+  // What a job that has nodes waited for is over.
+  Predecessors predecessors{.dependency = job.request.dependency, .known = {}, .problems = {}};
+  if (verdict.request) {
+    if (!job.is_allocated()) predecessors = find_predecessors(parts_.jobs, job);
+    verdict.request->dependency = predecessors.dependency;
+  }
   // 2. a change that is not allowed
   if (job.submitted) {
-    auto changes = check_change(job.basis, job.object->spec, job.is_allocated());
-    if (job.is_allocated() && !job.pod_template->problems.empty()) {
-      // The pods of the next start are built from the new template, so a template that has become
-      // illegal is a change that cannot be carried out.
-      changes.push_back(job.pod_template->problems.front());
-    }
-    if (!changes.empty()) return refuse_change(job, changes);
+    const auto problems = problems_of_change(job, verdict, predecessors);
+    if (!problems.empty()) return refuse_change(job, problems);
   }
   if (!job.is_allocated()) show_partitions(job);
   // 3. an illegal job
+  if (!predecessors.problems.empty()) return refuse(job, predecessors.problems);
   if (!verdict.request) {
     // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
     const bool waits_for_partition = job.submitted && verdict.partition_missing;
@@ -103,7 +107,7 @@ void Wishes::judge(JobRecord& job) {
   // 4. what is accepted
   job.basis = job.object->spec;
   // 5. the scheduler
-  if (!job.submitted) return submit(job, std::move(request));
+  if (!job.submitted) return submit(job, std::move(request), predecessors.known);
   show_accepted(job);
   // Most changes (a label, the suspend switch) are none of the request.
   // Compared with what was told last, although the scheduler takes only the time limit and the
@@ -112,9 +116,10 @@ void Wishes::judge(JobRecord& job) {
   if (job.request == request) return;
   // The hold as the scheduler knows it, before the request is replaced.
   const bool held = job.request.hold;
+  if (job.request.dependency != request.dependency) show_terms(job, request.dependency);
   job.request = std::move(request);
   // An Update never takes a hold back, so both directions are told as events of their own.
-  scheduler_.tell(sched::Update{job.request});
+  scheduler_.tell(sched::Update{job.request, predecessors.known});
   if (job.request.hold != held) {
     if (job.request.hold) {
       scheduler_.tell(sched::Hold{.job = job.id});
@@ -124,13 +129,29 @@ void Wishes::judge(JobRecord& job) {
   }
 }
 
+std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const JobVerdict& verdict,
+                                                    const Predecessors& predecessors) const {
+  auto problems = check_change(job.basis, job.object->spec, job.is_allocated());
+  std::ranges::copy(predecessors.problems, std::back_inserter(problems));
+  if (verdict.request && predecessors.dependency != job.request.dependency) {
+    auto circle = scheduler_.names().refused_dependency(*verdict.request);
+    if (circle) problems.push_back("spec.dependency: " + *std::move(circle));
+  }
+  if (job.is_allocated() && !job.pod_template->problems.empty()) {
+    // The pods of the next start are built from the new template, so a template that has become
+    // illegal is a change that cannot be carried out.
+    problems.push_back(job.pod_template->problems.front());
+  }
+  return problems;
+}
+
 void Wishes::refuse(JobRecord& job, const std::vector<std::string>& problems) {
   if (job.submitted) {
     job.submitted = false;
     // It comes back as a new submission if its author mends it, with the same number and submit
     // time.
     // The scheduler must not start a job whose spec cannot be turned into pods.
-    scheduler_.tell(sched::Forget{job.id});
+    scheduler_.tell(sched::Forget{.job = job.id, .returns = true});
   }
   const std::string message = joined(problems);
   kube::JobStatus& wanted = job.wanted();
@@ -162,6 +183,8 @@ void Wishes::end_refused(JobRecord& job) {
                    {.now = parts_.now, .generation = job.object->metadata.generation});
   job.wanted() = std::move(after.status);
   job.basis = job.object->spec;
+  // For those that wait for it.
+  scheduler_.tell(sched::Forget{job.id});
   parts_.jobs.mark(job, after.urgency);
   parts_.jobs.touch(job.uid);
   parts_.report.log("state", job_fields(job, {{"state", "Cancelled"}}));
@@ -220,8 +243,16 @@ void Wishes::show_accepted(JobRecord& job) {
   parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
-void Wishes::submit(JobRecord& job, sched::JobRequest request) {
+// The terms are stored with the number under which others are told of the job, so that a leader
+// that finds the one finds the other.
+void Wishes::show_terms(JobRecord& job, const sched::Dependency& dependency) {
+  job.wanted().dependency = shown_terms(*job.object, dependency, job.wanted().dependency);
+  parts_.jobs.mark(job, WriteUrgency::kUrgent);
+}
+
+void Wishes::submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known) {
   job.submitted = true;
+  show_terms(job, request.dependency);
   job.request = std::move(request);
   // A Submit carries the suspension with it; it is not told as an event of its own.
   job.told_suspend = job.request.suspend;
@@ -240,7 +271,7 @@ void Wishes::submit(JobRecord& job, sched::JobRequest request) {
   // The pods of an adopted gang exist already, so the API server has taken them.
   if (!job.is_adopted()) trials_.add(job.uid);
   parts_.report.log("job submitted", job_fields(job));
-  scheduler_.tell(sched::Submit{job.request});
+  scheduler_.tell(sched::Submit{job.request, std::move(known)});
   show_priority(job, scheduler_);
 }
 

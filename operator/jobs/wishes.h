@@ -10,8 +10,10 @@
 #include "operator/jobs/job_numbers.h"
 #include "operator/jobs/job_parts.h"
 #include "operator/jobs/pod_trials.h"
+#include "operator/jobs/predecessors.h"
 #include "operator/loop/scheduler_driver.h"
 #include "operator/nodes/node_classes.h"
+#include "operator/translate/job_translation.h"
 #include "operator/write/effect.h"
 
 namespace control {
@@ -43,7 +45,10 @@ class Wishes {
  private:
   void judge_later(JobRecord& job);
   void judge(JobRecord& job);
-  void submit(JobRecord& job, sched::JobRequest request);
+  std::vector<std::string> problems_of_change(const JobRecord& job, const JobVerdict& verdict,
+                                              const Predecessors& predecessors) const;
+  void show_terms(JobRecord& job, const sched::Dependency& dependency);
+  void submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known);
   void end_refused(JobRecord& job);
   void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
   void show_partitions(JobRecord& job);

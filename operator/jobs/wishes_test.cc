@@ -73,7 +73,7 @@ TEST_F(WishesTest, AnIllegalJobIsRefusedOnceAndSubmittedWhenItIsMended) {
   EXPECT_EQ(says(job, kube::kAccepted), "True Accepted");
 }
 
-// The scheduler never heard of it.
+// The scheduler never heard of it, and is told that it is gone, since other jobs may wait for it.
 TEST_F(WishesTest, AnIllegalJobThatIsCancelledEnds) {
   reserve_numbers();
   kube::Job wrong = object();
@@ -81,7 +81,7 @@ TEST_F(WishesTest, AnIllegalJobThatIsCancelledEnds) {
   JobRecord& job = see(wrong);
   wishes.heed(job);
   wishes.heed(see_changed(job, [](kube::JobSpec& spec) { spec.control.cancel = true; }));
-  EXPECT_EQ(events(), 0);
+  EXPECT_EQ(events(), 1);
   EXPECT_EQ(job.wanted().state, kube::JobState::kCancelled);
   EXPECT_EQ(job.wanted().end_time, now);
   EXPECT_EQ(says(job, kube::kFinished), "True Cancelled");

@@ -179,7 +179,7 @@ class ControlLoop {
 
   // --- restore (loop/restore.cc) ---
   void restore();
-  std::optional<sched::JobFacts> restored_job(JobRecord& job);
+  std::optional<sched::JobFacts> restored_job(JobRecord& job, std::vector<sched::KnownJob>& known);
   void restore_allocated(JobRecord& job, sched::JobFacts& restored);
   void restore_ending(JobRecord& job, sched::JobFacts& restored);
   void forget_plan(JobRecord& job);

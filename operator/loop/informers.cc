@@ -71,8 +71,8 @@ struct Watch<kube::Job> {
       templates.learn(job.metadata.uid, job.spec.pod_template);
     }
     job.spec.pod_template = {};
-    // Of a script only the fact that there is one; the rest is read again with the template.
-    if (job.spec.batch) job.spec.batch.emplace();
+    // Of a script only its name, which singletons go by; the rest is read again with the template.
+    if (job.spec.batch) *job.spec.batch = kube::JobBatch{.name = std::move(job.spec.batch->name)};
     keep_what_jobs_need(job.metadata);
   }
   static void gone(const kube::Job& job, TemplateBook& templates) {

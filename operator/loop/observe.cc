@@ -195,7 +195,9 @@ void ControlLoop::leave_orphans(const JobRecord& job) {
 // Forgets a deleted job whose pods are gone. `submitted` makes sure that the scheduler is told
 // once.
 void ControlLoop::forget(JobRecord& job) {
-  if (std::exchange(job.submitted, false)) scheduler_.tell(sched::Forget{job.id});
+  // Jobs may wait for one that was never submitted, too.
+  if (job.id.value() != 0) scheduler_.tell(sched::Forget{job.id});
+  job.submitted = false;
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
   time_to_live_.forget(job.uid);
   adopted_.forget_job(job.uid);

@@ -1,10 +1,12 @@
 // A new leader's beginning: everything that it needs is in the API server.
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
+#include "operator/jobs/predecessors.h"
 #include "operator/jobs/status_after.h"
 #include "operator/loop/control_loop.h"
 #include "operator/translate/allocation.h"
@@ -74,8 +76,9 @@ void ControlLoop::restore() {
   std::sort(in_order.begin(), in_order.end(),
             [](const JobRecord* a, const JobRecord* b) { return a->id < b->id; });
   std::vector<sched::JobFacts> restored;
+  std::vector<sched::KnownJob> known;  // what others wait for
   for (JobRecord* job : in_order) {
-    if (auto one = restored_job(*job)) restored.push_back(std::move(*one));
+    if (auto one = restored_job(*job, known)) restored.push_back(std::move(*one));
   }
   const std::size_t jobs_count = restored.size();
   // From here on a higher term is that of a later leader, and note_slicing() looks at agents.
@@ -86,7 +89,7 @@ void ControlLoop::restore() {
   // 4. the rotation goes on where the published timetables are: agents have obeyed them all the
   //    time
   // Its decisions are applied within this call, like those of any event.
-  scheduler_.restore(std::move(restored), published_plans());
+  scheduler_.restore(std::move(restored), published_plans(), known);
   restore_usage();
   restore_unsliced();
   restore_never_frozen();
@@ -122,7 +125,8 @@ NodesByName ControlLoop::nodes_by_name() const {
 // Returns what the scheduler must know of a job to go on as if it had decided all of this itself;
 // nullopt if the job is to be judged like a new one. Everything comes from the stored status: the
 // spec may have changed since.
-std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job) {
+std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
+                                                         std::vector<sched::KnownJob>& known) {
   const kube::JobStatus& status = job.wanted();
   JobVerdict verdict = translate_job(
       *job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
@@ -142,7 +146,12 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job) {
                       : plain_request(*job.object, job.id, status.submit_time.value_or(now_));
   // The user may have changed the limit while there was no leader: that is told later, by the loop.
   if (allocated && status.observed) request.time_limit = status.observed->time_limit;
+  Predecessors predecessors = find_predecessors(jobs_, job);
+  request.dependency = std::move(predecessors.dependency);
+  std::ranges::copy(predecessors.known, std::back_inserter(known));
+  job.wanted().dependency = shown_terms(*job.object, request.dependency, status.dependency);
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
+  restored.terms = stored_terms(job.object->spec, status);
   // 0 is the priority of a held job, which the hold says by itself.
   if (status.priority && *status.priority > 0) {
     restored.priority = sched::Priority{static_cast<std::uint32_t>(*status.priority)};

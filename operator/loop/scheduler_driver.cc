@@ -42,13 +42,14 @@ bool SchedulerDriver::wake() {
 }
 
 void SchedulerDriver::restore(std::vector<sched::JobFacts> jobs,
-                              std::vector<sched::NodePlan> published) {
+                              std::vector<sched::NodePlan> published,
+                              const std::vector<sched::KnownJob>& known) {
   plans_changed_ = true;
   for (sched::JobFacts& job : jobs) {
     if (ends_by_time_ || !job.request->deadline) continue;
     job.change_request([](sched::JobRequest& request) { request.deadline.reset(); });
   }
-  scheduler_.restore_from_published(now_, std::move(jobs), std::move(published));
+  scheduler_.restore_from_published(now_, std::move(jobs), std::move(published), known);
   hand_over(scheduler_.take_decisions());
 }
 

@@ -35,7 +35,8 @@ class SchedulerDriver {
   // A pass, if one is due.
   bool wake();
   // Instead of the first events about jobs (Scheduler::restore_from_published).
-  void restore(std::vector<sched::JobFacts> jobs, std::vector<sched::NodePlan> published);
+  void restore(std::vector<sched::JobFacts> jobs, std::vector<sched::NodePlan> published,
+               const std::vector<sched::KnownJob>& known);
   void restore_usage(const sched::UsageState& usage, const std::vector<sched::EndedJob>& ended) {
     scheduler_.restore_usage(usage, ended);
   }

@@ -15,8 +15,11 @@
 //   4. The ending of a job that is preempted is written only when the claim, or the readiness, of
 //      the job that preempts it is stored. So no job is ended for one that a new leader would then
 //      place elsewhere.
+//   5. That a job waits no longer for another one (its dependency), and so its start, is written
+//      only when the start or the end of that one is stored. So no job starts because of an end
+//      that a new leader may see otherwise.
 //
-// Nothing here is remembered and nothing is a script: the four questions are asked whenever a write
+// Nothing here is remembered and nothing is a script: the five questions are asked whenever a write
 // is due, and what may not be written yet is asked again when an answer has come.
 #pragma once
 
@@ -66,6 +69,9 @@ class CommitGate {
   bool may_write_ending(const std::optional<std::string>& preemptor) const {
     return !preemptor || view_.is_stored(*preemptor);
   }
+
+  // `waited_for`: a job that has started or ended. Rule 5.
+  bool may_end_wait(const std::string& waited_for) const { return view_.is_stored(waited_for); }
 
  private:
   const View view_;

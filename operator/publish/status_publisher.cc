@@ -71,6 +71,12 @@ void StatusPublisher::take_marked() {
 // Returns true if nothing but room keeps the status from being written.
 bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
+  // What became of the jobs that it waited for comes first (rule 5).
+  while (!job.commit_after_ends.empty()) {
+    const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
+    if (other != nullptr && !gate_.may_end_wait(other->uid)) return false;
+    job.commit_after_ends.erase(job.commit_after_ends.begin());
+  }
   // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
   // Once that is stored the question is settled for good, whatever is marked for the preemptor
   // later.
@@ -208,7 +214,7 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
   return effects;
 }
 
-// An ending that waits for another job's commit point is not due at any instant: the answer to that
+// What waits for another job's commit point is not due at any instant: the answer to that
 // write brings the loop back. So does an answer where there was no room.
 base::Instant StatusPublisher::next_due(base::Instant now) const {
   base::Instant due = base::kNever;
@@ -222,7 +228,7 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
       earlier(status.due());
     } else if (status.urgency() == WriteUrgency::kInforms) {
       earlier(now + InformBudget::kLookAgain);
-    } else if (!job->start.commit_after) {
+    } else if (!job->start.commit_after && job->commit_after_ends.empty()) {
       earlier(now);  // it was marked after the statuses had been looked at
     }
   };

@@ -150,6 +150,10 @@ sched::EnforcePartLimits translate(kube::EnforcePartitionLimits limits) {
 // Whether a single job may be requeued is its own field (spec.lifecycle.requeue); `byDefault`
 // counts for jobs that leave it out.
 void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParameters& cluster) {
+  if (spec.dependency) {
+    cluster.kill_invalid_depend =
+        spec.dependency->if_never_satisfied == kube::NeverSatisfied::kCancel;
+  }
   if (spec.requeue) {
     cluster.requeue_default = spec.requeue->by_default.value_or(true);
     cluster.queue.requeue_delay = spec.requeue->delay.value_or(cluster.queue.requeue_delay);

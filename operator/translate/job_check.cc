@@ -20,6 +20,7 @@ namespace {
 constexpr std::size_t kJobNameMax = 52;
 // Bounds of ours. They only keep a single job from costing the scheduler more than it may.
 constexpr std::size_t kPartitionsMax = 32;
+constexpr std::size_t kTermsMax = 1'024;
 constexpr std::int64_t kNodesMax = 1'000'000;
 constexpr std::int64_t kTasksMax = 16'777'216;
 constexpr std::int64_t kPerNodeMax = 65'535;
@@ -51,6 +52,7 @@ class Checker {
     check_completions();
     check_memory();
     check_times();
+    check_dependency();
     check_success_policy();
     check_batch();
     check_node_lists();
@@ -259,6 +261,31 @@ class Checker {
       problem("spec.schedule.timeMin: " + kube::format_duration(*spec_.schedule.time_min) +
               " is longer than timeLimit " + kube::format_duration(*spec_.schedule.time_limit) +
               "; lower timeMin");
+    }
+  }
+
+  void check_dependency() {
+    if (!spec_.dependency) return;
+    const std::vector<kube::DependencyTerm>& terms = spec_.dependency->terms;
+    if (terms.empty() || terms.size() > kTermsMax) {
+      problem("spec.dependency.terms: " + std::to_string(terms.size()) + " terms; use 1 to " +
+              std::to_string(kTermsMax) + ", or leave spec.dependency out");
+    }
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      const kube::DependencyTerm& term = terms[i];
+      const std::string where = "spec.dependency.terms[" + std::to_string(i) + "]: ";
+      const bool names_one = term.job_id.has_value() != !term.job_name.empty();
+      const bool names_any = term.job_id || !term.job_name.empty();
+      if (term.type == kube::DependencyType::kSingleton ? names_any : !names_one) {
+        problem(where +
+                "names another job by jobID or by jobName, or with type Singleton by neither");
+      }
+      if (term.job_id && *term.job_id < 1) {
+        problem(where + "jobID " + std::to_string(*term.job_id) + " must be 1 or more");
+      }
+      if (term.delay && (term.type != kube::DependencyType::kAfter || term.delay->count() < 0)) {
+        problem(where + "delay is a time of 0s or more, with type After alone; remove it");
+      }
     }
   }
 

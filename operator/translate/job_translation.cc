@@ -280,7 +280,8 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   const kube::JobSpec& spec = job.spec;
   sched::JobRequest request;
   request.id = id;
-  request.name = job.metadata.name;
+  const bool has_name = spec.batch && !spec.batch->name.empty();
+  request.name = has_name ? spec.batch->name : job.metadata.name;
   request.user = job.metadata.ns;
   request.submit_time = submit_time;
   request.partitions = spec.partitions;

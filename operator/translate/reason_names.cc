@@ -26,6 +26,20 @@ constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState
     {sched::JobState::kDeadline, kube::JobState::kDeadline},
 });
 
+// In the order of both enumerations, here and below.
+constexpr auto kKinds = std::to_array<std::pair<sched::DependencyKind, kube::DependencyType>>({
+    {sched::DependencyKind::kAfter, kube::DependencyType::kAfter},
+    {sched::DependencyKind::kAfterAny, kube::DependencyType::kAfterAny},
+    {sched::DependencyKind::kAfterOk, kube::DependencyType::kAfterOk},
+    {sched::DependencyKind::kAfterNotOk, kube::DependencyType::kAfterNotOk},
+    {sched::DependencyKind::kSingleton, kube::DependencyType::kSingleton},
+});
+constexpr auto kTermStates = std::to_array<std::pair<sched::TermState, kube::DependencyState>>({
+    {sched::TermState::kOpen, kube::DependencyState::kUnfulfilled},
+    {sched::TermState::kMet, kube::DependencyState::kFulfilled},
+    {sched::TermState::kFailed, kube::DependencyState::kFailed},
+});
+
 }  // namespace
 
 // "" stands for no reason, so that a status without one has an empty field.
@@ -53,6 +67,22 @@ sched::JobState state_of(kube::JobState state) {
     if (theirs == state) return ours;
   }
   CHECK(false);
+}
+
+sched::DependencyKind kind_of(kube::DependencyType type) {
+  return kKinds.at(static_cast<std::size_t>(type)).first;
+}
+
+kube::DependencyType type_of(sched::DependencyKind kind) {
+  return kKinds.at(static_cast<std::size_t>(kind)).second;
+}
+
+sched::TermState term_state_of(kube::DependencyState state) {
+  return kTermStates.at(static_cast<std::size_t>(state)).first;
+}
+
+kube::DependencyState term_state_of(sched::TermState state) {
+  return kTermStates.at(static_cast<std::size_t>(state)).second;
 }
 
 // The scheduler decides five ways to end a job before its time. Each becomes status.ending, which

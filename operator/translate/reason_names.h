@@ -17,6 +17,11 @@ std::optional<sched::Reason> parse_reason(std::string_view name);
 kube::JobState state_of(sched::JobState state);
 sched::JobState state_of(kube::JobState state);
 
+sched::DependencyKind kind_of(kube::DependencyType type);
+kube::DependencyType type_of(sched::DependencyKind kind);
+sched::TermState term_state_of(kube::DependencyState state);
+kube::DependencyState term_state_of(sched::TermState state);
+
 kube::EndingVerdict verdict_of(sched::EndingVerdict verdict);
 // The verdict of a job that ended by itself. REQUIRES: state is final.
 kube::EndingVerdict verdict_of(sched::JobState state);

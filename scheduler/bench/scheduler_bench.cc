@@ -328,6 +328,44 @@ BENCHMARK_CAPTURE(churn, gang, true)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// A graph of so many waiting jobs, each of which waits for the one before it: one ends, and the
+// next one starts.
+void pipeline(benchmark::State& state) {
+  const auto waiting = static_cast<int>(state.range(0));
+  World world{busy_setup(waiting, false), Timing::kOwn};
+  const auto link = [&](std::int64_t before) {
+    JobRequest request = busy_job(false);
+    request.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = JobId{before}}};
+    return request;
+  };
+  world.submit(busy_job(false));
+  std::int64_t last = 1;
+  for (int i = 0; i < waiting; ++i) last = world.submit(link(last)).value();
+  world.settle();
+  Stopwatch stopwatch{state};
+  std::int64_t next = 1;
+  for (auto _ : state) {
+    world.advance(std::chrono::milliseconds{10});
+    std::size_t started = 0;
+    stopwatch.measure([&] {
+      world.step(JobGone{JobId{next}});
+      started = world.settle();
+    });
+    if (started != 1) state.SkipWithError("the next job did not start");
+    world.step(Forget{JobId{next}});
+    ++next;
+    last = world.submit(link(last)).value();
+    world.settle();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(pipeline)
+    ->Name("Pipeline")
+    ->Arg(1000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+
 // The jobs of a busy cluster as the API server holds them.
 std::vector<JobFacts> stored_jobs(const World& world) {
   std::vector<JobFacts> stored;

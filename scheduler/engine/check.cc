@@ -22,6 +22,7 @@ std::string Engine::check_invariants() {
   for (int rank = 0; rank < cluster_.node_count(); ++rank) {
     if (std::string broken = check_node(cluster_.node_at(rank)); !broken.empty()) return broken;
   }
+  if (std::string broken = dependencies_.check_invariants(); !broken.empty()) return broken;
   if (std::string broken = backfill_.check_invariants(); !broken.empty()) return broken;
   return turns_->check_invariants();
 }

@@ -34,7 +34,7 @@ Engine::Engine(Options options)
 // 1. Bring the gang to `now`: what ran until here follows from the state before the event.
 // 2. Settle nodes that were told before, unless more of them may come.
 // 3. Fire timers that are due, so that the event meets the state of this instant.
-// 4. The event itself.
+// 4. The event itself, and what follows for jobs that waited for others.
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
   if (!timing_.wakes) make_untold_pass(now, event);
@@ -59,15 +59,18 @@ void Engine::step(base::Instant now, const Event& event) {
     settle();
     if (!timing_.wakes) end_told_periods();
     fire_timers();
+    settle_dependencies();
   }
   std::visit([this](const auto& each) { on(each); }, event);
+  settle_dependencies();
   if (!timing_.wakes) note_for_passes(event);
 }
 
 // Told timing: neither timers nor a period of the priorities.
 bool Engine::nothing_is_due() const {
   const auto is_due = [this](const std::optional<base::Instant>& at) { return at && *at <= now_; };
-  return !is_due(admission_.next_due()) && !is_due(priorities_.next_due()) &&
+  return !is_due(admission_.next_due()) && !is_due(dependencies_.next_due()) &&
+         !is_due(priorities_.next_due()) &&
          (grace_timers_.empty() || grace_timers_.begin()->first > now_);
 }
 
@@ -131,10 +134,11 @@ std::optional<JobView> Engine::view(JobId id, base::Instant now) {
   return view;
 }
 
-// Timers of waiting jobs first (begin times, requeue delays, deadlines), then grace times that are
-// over.
+// Timers of waiting jobs first (begin times, requeue delays, deadlines, delays of dependencies),
+// then grace times that are over.
 void Engine::fire_timers() {
   admission_.fire_timers(now_);
+  dependencies_.fire_timers();
   while (!grace_timers_.empty() && grace_timers_.begin()->first <= now_) {
     const JobId id = grace_timers_.begin()->second;
     grace_timers_.erase(grace_timers_.begin());

@@ -36,6 +36,7 @@
 #include "scheduler/place/node_groups.h"
 #include "scheduler/priority/priorities.h"
 #include "scheduler/queue/admission.h"
+#include "scheduler/queue/dependencies.h"
 #include "scheduler/queue/job_queue.h"
 #include "scheduler/scheduler.h"
 
@@ -50,6 +51,9 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void step(base::Instant now, const Event& event);
   bool works_priorities_out() const { return admission_.works_priorities_out(); }
   std::vector<Decision> take_decisions() { return books_.take_decisions(); }
+  std::optional<std::string> refused_dependency(const JobRequest& request) const {
+    return dependencies_.refused(request);
+  }
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
   std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
@@ -69,7 +73,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
-                              std::vector<NodePlan> published);
+                              std::vector<NodePlan> published,
+                              const std::vector<KnownJob>& known);
 
  private:
   std::string check_job(const Job& job) const;
@@ -157,6 +162,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // counts from now on (R9.3). The job is in no queue. Returns whether that hold was set.
   bool take_back(Job& job, std::initializer_list<HoldBy> holds);
   void stop_waiting_for_room(Job& job);
+  // Jobs whose dependencies the event has changed wait in other queues now, or are canceled.
+  void settle_dependencies();
 
   // --- replays of recordings ---
   // A replay of a recording that has this quirk, and not a what-if of a slurm.conf.
@@ -204,6 +211,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   Priorities priorities_;
   ResourceLimits resource_limits_;
   Admission admission_;
+  Dependencies dependencies_{books_, now_};
   MainPass pass_;
   PassSchedule pass_schedule_;
   BackfillPass backfill_;

@@ -16,6 +16,9 @@ void Engine::restore_job(JobFacts facts) {
   Job& job = books_.add(std::move(facts));
   job.held.clear(HoldBy::kImpossible);  // that is found out again
   if (!job.allocated()) hold_as_asked(job);
+  // What has started once waits for nobody any more.
+  job.terms.resize(job.request->dependency.terms.size(),
+                   job.allocated() ? TermState::kMet : TermState::kOpen);
   job.factors.was_tested = !job.held;
   if (job.priority == Priority{}) job.priority = priorities_.next_basic(*job.request);
   priorities_.restore_basic(*job.request, job.priority);
@@ -50,15 +53,22 @@ void Engine::restore_ending(Job& job) {
 // 2. Each job's run time up to now, from the plan of any of its nodes: all of them were rewritten
 //    together.
 // 3. The gang takes up the lists and the rotation that were published.
-// 4. Timers. No decision is made before the next event.
+// 4. Timers, and what the ends of others that came meanwhile are to waiting jobs. No other decision
+//    is made before the next event.
 void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
-                                    std::vector<NodePlan> published) {
+                                    std::vector<NodePlan> published,
+                                    const std::vector<KnownJob>& known) {
   CHECK(books_.table().size() == 0);
   now_ = std::max(now_, now);
   turns_->go_to(now_, false);
   settle();
   turns_->configure();
   for (JobFacts& job : jobs) restore_job(std::move(job));
+  std::map<JobId, KnownJob> known_by_id;
+  for (const KnownJob& each : known) known_by_id.emplace(each.job, each);
+  for (const auto& [order, job] : books_.table().all()) {
+    if (job->pending()) dependencies_.restore(*job, known_by_id);
+  }
   std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
   for (NodePlan& plan : published) {
     // A node that is gone tells nothing; the job's other nodes have the same turns.
@@ -71,6 +81,7 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
     turns_->mark_nodes(*job);
     limits_.arm(*job, now_);
   }
+  settle_dependencies();
   books_.changed();
 }
 

@@ -106,6 +106,12 @@ void Engine::on(const Pass& event) {
       !event.main && cluster_.parameters().scheduler == SchedulerType::kBuiltin;
   if (!only_estimates && end_noticed() && !pass_wanted_since_) return;
   if (event.main) pass_.run(now_, std::nullopt);
+  // Slurm's FIFO asks each job about its dependency when it comes to it (3.3), so one that waits
+  // for a job that has just started may start in the same pass.
+  while (event.main && is_fifo(cluster_) && dependencies_.has_changed()) {
+    settle_dependencies();
+    pass_.run(now_, std::nullopt);
+  }
   if (!event.backfill || (event.main && is_between_backfills())) return;
   last_backfill_ = now_;
   // In a recording a pass is one input, so all its steps are made at once.
@@ -148,6 +154,7 @@ std::optional<base::Instant> Engine::next_due() {
   const bool nodes_changed =
       cluster_.has_changes() || topology_version_ != cluster_.topology_version();
   if (nodes_changed && admission_.has_bad_constraints()) take(now_);
+  if (const auto at = dependencies_.next_due()) take(*at);
   if (const auto at = period_due()) take(*at);
   if (!grace_timers_.empty()) take(grace_timers_.begin()->first);
   if (const auto at = limits_.next_due()) take(*at);

@@ -8,7 +8,8 @@ namespace sched {
 
 // 1. The priority is taken before the job is refused: under priority/basic a refused job uses a
 // number up, too.
-// 2. What the partitions, and then the limits, never accept is turned away (R9.8).
+// 2. What the partitions, and then the limits, never accept is turned away (R9.8), and a circle of
+//    dependencies.
 // 3. The job enters the table, is counted as submitted, and is admitted to its queues.
 void Engine::on(const Submit& event) {
   if (books_.find(event.request.id) != nullptr) return;
@@ -17,6 +18,7 @@ void Engine::on(const Submit& event) {
   const Priority priority = held ? Priority{} : priorities_.next_basic(event.request);
   auto refusal = admission_.refused_at_submit(event.request);
   if (!refusal) refusal = resource_limits_.refused_at_submit(event.request);
+  if (!refusal) refusal = dependencies_.refused(event.request);
   if (refusal) {
     books_.decide(SubmitRefused{event.request.id, *std::move(refusal)});
     return;
@@ -29,7 +31,35 @@ void Engine::on(const Submit& event) {
   job.factors.association = priorities_.association_of(*job.request);
   priorities_.set(job, now_);
   resource_limits_.submitted(job, 1);
+  dependencies_.add(job, event.known);
   admission_.admit(job, now_);
+}
+
+// 1. A job that can never start is canceled if it, or the cluster, says so (13.1), held or not; who
+//    waits for it hears of that in the next round.
+// 2. The age of a job counts from the instant on at which it could have started (R9.3).
+void Engine::settle_dependencies() {
+  while (dependencies_.has_changed()) {
+    for (const JobId id : dependencies_.take_changed()) {
+      Job* job = books_.find(id);
+      if (job == nullptr || !job->pending()) continue;
+      books_.decide(TermsChanged{id, job->terms});
+      const Dependency& asked = job->request->dependency;
+      const TermState state = state_of(job->terms, asked.any);
+      admission_.withdraw(*job);
+      if (state == TermState::kFailed &&
+          asked.kill_invalid.value_or(cluster_.parameters().kill_invalid_depend)) {
+        books_.clear_claim(*job, false, now_);
+        books_.finish(*job, JobState::kCancelled, Reason::kDependencyNeverSatisfied);
+        continue;
+      }
+      if (state == TermState::kMet && !asked.terms.empty()) {
+        job->eligible_time = std::max(job->eligible_time, now_);
+        priorities_.set(*job, now_);
+      }
+      admission_.admit(*job, now_);
+    }
+  }
 }
 
 // A waiting job leaves queue and counters with its old request and comes back with the new one. Of
@@ -37,6 +67,11 @@ void Engine::on(const Submit& event) {
 void Engine::on(const Update& event) {
   Job* job = books_.find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
+  if (job->pending() && event.request.dependency != job->request->dependency) {
+    if (auto refusal = dependencies_.refused(event.request)) {
+      return books_.decide(CommandRefused{job->id, *std::move(refusal)});
+    }
+  }
   const bool was_held = job->request->hold;
   const bool reprioritised =
       event.request.priority && event.request.priority != job->request->priority;
@@ -46,7 +81,7 @@ void Engine::on(const Update& event) {
     admission_.withdraw(*job);
     // Submit limits count a job under its account and QOS, which the new request may change.
     resource_limits_.submitted(*job, -1);
-    books_.set_request(*job, event.request);
+    dependencies_.change(*job, event.request, event.known);
     job->factors.association = priorities_.association_of(*job->request);
     resource_limits_.submitted(*job, 1);
   } else {
@@ -199,7 +234,11 @@ void Engine::on(const Requeue& event) {
 // The caller deleted the object: whatever the job is doing, it leaves all books without a decision.
 void Engine::on(const Forget& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr) return;
+  if (job == nullptr) {
+    if (!event.returns) dependencies_.over_elsewhere(event.job, JobState::kCancelled);
+    return;
+  }
+  if (event.returns) dependencies_.keep_waiting_for(job->id);
   if (job->pending()) {
     admission_.withdraw(*job);
     books_.clear_claim(*job, false, now_);

@@ -300,12 +300,12 @@ void JobBooks::return_to_queue(Job& job, Reason why, int exit_code, base::Instan
 }
 
 // The listeners see the terminal state and the old reason.
-void JobBooks::finish(Job& job, JobState state) {
+void JobBooks::finish(Job& job, JobState state, Reason why) {
   CHECK(!job.allocated(), to_string(job.id));
   changed();
   set_state(job, state);
   for (const Listener& listener : over_listeners_) listener(job);
-  job.reason = state == JobState::kDeadline ? Reason::kDeadline : Reason::kNone;
+  job.reason = state == JobState::kDeadline ? Reason::kDeadline : why;
   job.message.clear();
   decide(StateChange{.job = job.id,
                      .state = state,

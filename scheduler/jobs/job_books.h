@@ -137,7 +137,7 @@ class JobBooks {
   // before Job::not_before. Decides StateChange.
   void return_to_queue(Job& job, Reason why, int exit_code, base::Instant now);
   // A terminal state. Decides StateChange. REQUIRES: no allocation.
-  void finish(Job& job, JobState state);
+  void finish(Job& job, JobState state, Reason why = Reason::kNone);
   // Why it waits. Decides Waits if that changed.
   void set_reason(Job& job, Reason reason, std::string message = {});
   // Between these two, set_reason() of a job with several queue records decides nothing; then what

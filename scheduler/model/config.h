@@ -139,6 +139,7 @@ struct ClusterParameters {
   base::Duration message_timeout = std::chrono::seconds{10};          // part of 7.7 step 2's window
   bool requeue_default = true;                                        // JobRequeue
   std::optional<base::Duration> over_time_limit = base::Duration{0};  // nothing = UNLIMITED
+  bool kill_invalid_depend = false;  // DependencyParameters: jobs that can never start are canceled
   EnforcePartLimits enforce_part_limits = EnforcePartLimits::kNone;
   SchedulerType scheduler = SchedulerType::kBackfill;
   PriorityParameters priority;

@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "scheduler/model/asked_product.h"
 #include "scheduler/model/core_set.h"
+#include "scheduler/model/dependency.h"
 #include "scheduler/model/ids.h"
 
 namespace sched {
@@ -36,7 +37,7 @@ using MemoryRequest =
 
 struct JobRequest {  // what a user asks for (1.5)
   JobId id{};
-  std::string name;     // for people
+  std::string name;     // for people, and for singletons
   std::string user;     // Slurm's user; the namespace in Kubernetes
   std::string account;  // empty = the user's default
   base::Instant submit_time{};
@@ -66,6 +67,7 @@ struct JobRequest {  // what a user asks for (1.5)
   std::optional<base::Duration> time_min;
   std::optional<base::Instant> begin_time;
   std::optional<base::Instant> deadline;
+  Dependency dependency;
   std::string qos;                   // empty = none
   std::optional<Priority> priority;  // given by a privileged user; nothing = computed
   std::int32_t nice = 0;
@@ -130,6 +132,8 @@ enum class Reason {
   kNone,
   kPriority,
   kResources,
+  kDependency,
+  kDependencyNeverSatisfied,
   kBeginTime,
   kJobHeldUser,
   kJobHeldAdmin,

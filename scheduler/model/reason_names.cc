@@ -12,6 +12,8 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kNone, "None"},
     {Reason::kPriority, "Priority"},
     {Reason::kResources, "Resources"},
+    {Reason::kDependency, "Dependency"},
+    {Reason::kDependencyNeverSatisfied, "DependencyNeverSatisfied"},
     {Reason::kBeginTime, "BeginTime"},
     {Reason::kJobHeldUser, "JobHeldUser"},
     {Reason::kJobHeldAdmin, "JobHeldAdmin"},

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/utc.h"
+#include "scheduler/queue/dependencies.h"
 
 namespace sched {
 namespace {
@@ -164,6 +165,12 @@ void Admission::withdraw(Job& job) {
 // The gates of the job itself, in the order in which their reasons count.
 std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
   if (const auto held = job.held.shown()) return Refusal{*held, held_message(job)};
+  const TermState terms = state_of(job.terms, job.request->dependency.any);
+  if (terms != TermState::kMet) {
+    return Refusal{terms == TermState::kOpen ? Reason::kDependency
+                                             : Reason::kDependencyNeverSatisfied,
+                   dependency_message(job)};
+  }
   // Such a job loses neither its place nor its age.
   if (job.retry.at > now) {
     const auto whole = std::chrono::ceil<std::chrono::seconds>(job.retry.at);

@@ -1,7 +1,7 @@
 // Admission: which pending jobs are in the queue, and for which partitions (3.2 steps 3 to 6). A
 // job that may not wait yet gets the reason of the first gate that refuses it. Gates of the job
-// (held, begin time) come before those of each partition (partition_gates.h). A new condition, for
-// example a dependency, is one more gate.
+// (held, dependency, begin time) come before those of each partition (partition_gates.h). A new
+// condition is one more gate.
 //
 // Cost: admit and withdraw O(partitions of the job × log queue).
 #pragma once

@@ -140,6 +140,7 @@ class ToldRun {
   void note(const sched::Planned& planned) {
     report_.steps.back().expected.push_back({.job = planned.job, .at = planned.start});
   }
+  void note(const sched::TermsChanged&) {}
   void note(const sched::SubmitRefused&) {}
   void note(const sched::CommandRefused&) {}
 

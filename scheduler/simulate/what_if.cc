@@ -286,6 +286,7 @@ class WhatIfRun {
     job.refusal = refused.message;
     --active_;
   }
+  void note(const sched::TermsChanged&, Events&) {}
   void note(const sched::CommandRefused&, Events&) {}
   void note(const sched::Planned&, Events&) {}
   void note(const sched::Waits& waits, Events&) {

@@ -104,6 +104,8 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
                           .exit_code = job.exit_code};
     } else if (const auto* limit = std::get_if<LimitChanged>(&decision)) {
       job.time_limit = limit->time_limit;
+    } else if (const auto* terms = std::get_if<TermsChanged>(&decision)) {
+      job.terms = terms->terms;
     } else if (const auto* claim = std::get_if<Claim>(&decision)) {
       job.claim = claim->claim;
       job.claim_until = claim->until;
@@ -132,6 +134,7 @@ void StoredJobs::on(base::Instant now, const StateChange& change) {
   waits.node_failures = change.node_failures;
   waits.retry = change.retry.value_or(Retry{});
   waits.exit_code = change.exit_code;
+  waits.terms = job.terms;
   waits.not_before = change.eligible_at;
   store_hold(waits, change.reason);
   job = std::move(waits);

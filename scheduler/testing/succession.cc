@@ -57,6 +57,11 @@ struct Text {
   }
   std::string operator()(const SubmitRefused&) const { return "refused"; }
   std::string operator()(const CommandRefused& d) const { return "refused: " + d.message; }
+  std::string operator()(const TermsChanged& d) const {
+    std::string all = "terms ";
+    for (const TermState each : d.terms) all += std::to_string(static_cast<int>(each));
+    return all;
+  }
   std::string operator()(const Suspend&) const { return {}; }
   std::string operator()(const Resume&) const { return {}; }
   std::string operator()(const Waits&) const { return {}; }

@@ -39,7 +39,11 @@ void Watch::on_event(base::Instant now, const Event& event) {
   } else if (const auto* node = std::get_if<NodeUpdate>(&event)) {
     nodes_[node->node.name] = node->node;
   } else if (const auto* submit = std::get_if<Submit>(&event)) {
-    books_[submit->request.id] = {.request = submit->request};
+    Book& book = books_[submit->request.id];
+    book = {.request = submit->request};
+    for (const DependencyTerm& term : submit->request.dependency.terms) {
+      if (!books_.contains(term.job) && !ended_.contains(term.job)) book.unknown.insert(term.job);
+    }
   } else if (const auto* update = std::get_if<Update>(&event)) {
     const auto book = books_.find(update->request.id);
     if (book != books_.end() && !book->second.allocation) book->second.request = update->request;
@@ -59,8 +63,55 @@ void Watch::on_event(base::Instant now, const Event& event) {
       book->second.avoids_until = std::max(book->second.avoids_until, now + refused->avoid_for);
     }
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
-    books_.erase(forget->job);
+    if (books_.erase(forget->job) > 0) ended_.emplace(forget->job, JobState::kCancelled);
   }
+}
+
+std::vector<KnownJob> Watch::known_of(const JobRequest& request) const {
+  std::vector<KnownJob> known;
+  for (const DependencyTerm& term : request.dependency.terms) {
+    const auto at = ended_.find(term.job);
+    if (at != ended_.end()) known.push_back({.job = term.job, .state = at->second});
+  }
+  return known;
+}
+
+// A job starts for the first time only when its terms hold (13.1): all of them, or one. What has
+// been so once counts, whatever became of the other job afterwards.
+void Watch::check_dependency(const Start& start, const Book& book, base::Instant now) {
+  const Dependency& asked = book.request.dependency;
+  if (asked.terms.empty() || book.has_started) return;
+  const auto holds = [&](const DependencyTerm& term) {
+    if (book.unknown.contains(term.job)) return true;
+    const auto end = ended_.find(term.job);
+    const bool has_ended = end != ended_.end();
+    const auto first = first_starts_.find(term.job);
+    switch (term.kind) {
+      case DependencyKind::kAfter:
+        return first == first_starts_.end() ? has_ended : first->second + term.delay <= now;
+      case DependencyKind::kAfterAny:
+        return has_ended;
+      case DependencyKind::kAfterOk:
+        return has_ended && end->second == JobState::kCompleted;
+      case DependencyKind::kAfterNotOk:
+        return has_ended && end->second != JobState::kCompleted;
+      case DependencyKind::kSingleton:
+        // One that is no singleton may have started since.
+        return std::ranges::none_of(books_, [&](const auto& other) {
+          const JobRequest& request = other.second.request;
+          const bool is_same = request.user == book.request.user &&
+                               request.name == book.request.name && other.first != start.job;
+          const bool is_singleton =
+              std::ranges::count(request.dependency.terms, DependencyKind::kSingleton,
+                                 &DependencyTerm::kind) > 0;
+          return is_same && is_singleton && !request.dependency.any && other.second.allocation;
+        });
+    }
+    return false;
+  };
+  const bool may =
+      asked.any ? std::ranges::any_of(asked.terms, holds) : std::ranges::all_of(asked.terms, holds);
+  if (!may) find(start.job, "starts before what it waits for");
 }
 
 // Decisions of a job must fit together: one Start, at most one End for it, and none after its
@@ -81,11 +132,14 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       if (book == books_.end()) {
         find(change->job, "changes after its end");
       } else if (is_terminal(change->state)) {
+        ended_.emplace(change->job, change->state);
         books_.erase(book);
       } else {
         book->second = {.request = book->second.request,
                         .avoids = book->second.avoids,
-                        .avoids_until = book->second.avoids_until};
+                        .avoids_until = book->second.avoids_until,
+                        .unknown = book->second.unknown,
+                        .has_started = book->second.has_started};
       }
     } else if (const auto* stop = std::get_if<Suspend>(&decision)) {
       // Only its user's suspend makes a job give its cores back (T10).
@@ -107,6 +161,9 @@ void Watch::check_start(const Start& start, base::Instant now) {
   const auto found = books_.find(start.job);
   if (found == books_.end() || found->second.allocation) return find(start.job, "starts twice");
   Book& book = found->second;
+  check_dependency(start, book, now);
+  book.has_started = true;
+  first_starts_.emplace(start.job, now);
   const PartitionConfig* where = partition(scheduler_.partition_name(start.partition));
   if (where == nullptr) return find(start.job, "starts in no partition");
   // 1.2.1: a partition that drains starts what is queued in it.

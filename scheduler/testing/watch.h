@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class Watch {
     std::string partition;
     std::vector<std::string> avoids;  // nodes, until then (StartRefused)
     base::Instant avoids_until{};
+    std::set<JobId> unknown;  // to all, when it began to wait for them
+    bool has_started = false;
     bool avoids_on(const std::string& node, base::Instant now) const;
   };
 
@@ -37,6 +40,9 @@ class Watch {
   // Checks that all that is to be seen now agrees: jobs, and reasons when no pass is due.
   void check_jobs(base::Instant now, bool passed);
 
+  // Of the jobs that the request waits for: how those have ended that have.
+  std::vector<KnownJob> known_of(const JobRequest& request) const;
+
   // Of jobs that have not ended.
   const std::map<JobId, Book>& books() const { return books_; }
   const std::map<std::string, NodeSpec>& nodes() const { return nodes_; }
@@ -44,6 +50,7 @@ class Watch {
  private:
   void find(JobId job, const std::string& what);
   void check_start(const Start& start, base::Instant now);
+  void check_dependency(const Start& start, const Book& book, base::Instant now);
   void check_node(const Start& start, const Book& book, const PartitionConfig& partition,
                   const NodeAllocation& use, base::Instant now);
   void check_reason(JobId job, const JobView& view, base::Instant now);
@@ -56,6 +63,8 @@ class Watch {
   Configuration configuration_;
   std::map<std::string, NodeSpec> nodes_;
   std::map<JobId, Book> books_;
+  std::map<JobId, base::Instant> first_starts_;
+  std::map<JobId, JobState> ended_;
   std::string findings_;
 };
 

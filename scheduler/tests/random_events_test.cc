@@ -326,7 +326,7 @@ class RandomRun {
       case 1:
       case 2:
         if (core().jobs().size() < kJobsMax)
-          tell(Submit{random_request(prng_, JobId{next_id_++}, world_, driver_.now())});
+          submit_one();
         break;
       case 3:
       case 4:
@@ -389,6 +389,24 @@ class RandomRun {
     }
   }
 
+  // Every third job waits for some of those before it, known or not.
+  void submit_one() {
+    const JobId id{next_id_++};
+    JobRequest request = random_request(prng_, id, world_, driver_.now());
+    const bool waits = pick(3) == 0 && id.value() > 1;
+    request.dependency.any = pick(3) == 0;
+    if (pick(3) > 0) request.dependency.kill_invalid = pick(2) == 0;
+    for (int i = waits ? 1 + pick(3) : 0; i > 0; --i) {
+      DependencyTerm& term = request.dependency.terms.emplace_back();
+      term.kind = static_cast<DependencyKind>(pick(5));
+      if (term.kind == DependencyKind::kSingleton) continue;
+      term.job = JobId{std::max<std::int64_t>(1, id.value() - 1 - pick(8))};
+      // How long one has waited is stored with no job that has ended.
+      if (told_ && term.kind == DependencyKind::kAfter && pick(2) == 0) term.delay = seconds(60);
+    }
+    tell(Submit{request, watch_.known_of(request)});
+  }
+
   // Events that change much at once: one in fifteen, or worlds would never settle.
   void rare_event() {
     switch (pick(6)) {
@@ -410,6 +428,9 @@ class RandomRun {
           // These stay as the spec has them: they have events of their own.
           changed.hold = stored_.asks_for_hold(*id);
           changed.suspend = stored_.asks_for_suspend(*id);
+          const JobRequest& now = watch_.books().at(*id).request;
+          changed.user = now.user;
+          changed.dependency = now.dependency;
           tell(Update{changed});
         }
         break;

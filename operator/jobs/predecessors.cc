@@ -1,0 +1,92 @@
+#include "operator/jobs/predecessors.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "operator/translate/reason_names.h"
+
+namespace control {
+namespace {
+
+const kube::DependencyStatus* status_of(const kube::DependencyTerm& term,
+                                        const std::vector<kube::DependencyStatus>& all) {
+  const auto found = std::ranges::find_if(all, [&](const kube::DependencyStatus& each) {
+    const bool same_job = term.job_name.empty()
+                              ? each.job_name.empty() && each.job_id == term.job_id
+                              : each.job_name == term.job_name;
+    return each.type == term.type && each.delay == term.delay && same_job;
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
+  Predecessors found;
+  const auto& asked = job.object->spec.dependency;
+  if (!asked) return found;
+  found.dependency.any = asked->match == kube::DependencyMatch::kAny;
+  if (asked->if_never_satisfied) {
+    found.dependency.kill_invalid = asked->if_never_satisfied == kube::NeverSatisfied::kCancel;
+  }
+  for (std::size_t i = 0; i < asked->terms.size(); ++i) {
+    const kube::DependencyTerm& term = asked->terms[i];
+    sched::DependencyTerm& one = found.dependency.terms.emplace_back();
+    one.kind = kind_of(term.type);
+    one.delay = term.delay.value_or(base::Duration{0});
+    if (term.type == kube::DependencyType::kSingleton) continue;
+    const kube::DependencyStatus* before = status_of(term, job.wanted().dependency);
+    if (before != nullptr && before->job_id) {
+      one.job = sched::JobId{*before->job_id};
+    } else if (term.job_id) {
+      one.job = sched::JobId{*term.job_id};
+    } else {
+      one.job = jobs.number_of({.ns = job.key.ns, .name = term.job_name});
+      if (one.job.value() == 0) {
+        jobs.await({.ns = job.key.ns, .name = term.job_name}, job.uid);
+        continue;
+      }
+    }
+    const std::optional<JobBook::Outcome> outcome = jobs.outcome_of(one.job);
+    if (!outcome) continue;
+    // Nobody learns how jobs of others have ended.
+    if (outcome->ns != job.key.ns) {
+      found.problems.push_back("spec.dependency.terms[" + std::to_string(i) + "].jobID: job " +
+                               std::to_string(one.job.value()) +
+                               " is of another namespace; a job can wait for jobs of its own");
+      continue;
+    }
+    found.known.push_back({one.job, outcome->state, outcome->started});
+  }
+  return found;
+}
+
+std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
+                                                const sched::Dependency& dependency,
+                                                const std::vector<kube::DependencyStatus>& before) {
+  std::vector<kube::DependencyStatus> all;
+  for (std::size_t i = 0; i < dependency.terms.size(); ++i) {
+    const kube::DependencyTerm& term = job.spec.dependency->terms[i];
+    kube::DependencyStatus& one = all.emplace_back();
+    one.type = term.type;
+    one.job_name = term.job_name;
+    one.delay = term.delay;
+    if (const std::int64_t id = dependency.terms[i].job.value(); id != 0) one.job_id = id;
+    if (const auto* was = status_of(term, before)) one.state = was->state;
+  }
+  return all;
+}
+
+std::vector<sched::TermState> stored_terms(const kube::JobSpec& spec,
+                                           const kube::JobStatus& status) {
+  std::vector<sched::TermState> states;
+  if (!spec.dependency) return states;
+  for (const kube::DependencyTerm& term : spec.dependency->terms) {
+    const kube::DependencyStatus* one = status_of(term, status.dependency);
+    states.push_back(one == nullptr ? sched::TermState::kOpen : term_state_of(one->state));
+  }
+  return states;
+}
+
+}  // namespace control

@@ -1,0 +1,28 @@
+// Slurm's spelling of a dependency (13.1): "afterok:12:13,after:7+5", "afterany:3?singleton".
+// SOURCE: sbatch(1). Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "scheduler/model/dependency.h"
+
+namespace slurm {
+
+inline constexpr std::size_t kDependencyTermsMax = 1'024;  // the CRD's bound
+// Of a text that is no dependency. With Slurm it is slurmctld that reads it, and not sbatch, so the
+// exit code of sbatch is another one than for a wrong option.
+inline constexpr base::Code kWrongDependency = base::Code::kNotFound;
+
+// "" is no dependency. The order of terms is that of the text, repetitions are left out. Kinds of
+// Slurm that are not there (aftercorr, afterburstbuffer, expand), and tasks of arrays, are errors
+// that name them.
+base::Result<sched::Dependency> parse_dependency(std::string_view what, std::string_view text);
+
+// "afterok", without the job.
+std::string_view name_of(sched::DependencyKind kind);
+// "afterok:12", "after:7+5", "singleton".
+std::string format_term(const sched::DependencyTerm& term);
+
+}  // namespace slurm
