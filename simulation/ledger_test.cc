@@ -296,9 +296,9 @@ TEST_F(LedgerTest, AJobIsNotDoneByASuccessThatNobodyHeardOf) {
   EXPECT_EQ(finding(), "");
 }
 
-// Others delete the pod of a program that has ended well, which is not stored yet: kubelet tells
-// that while the pod is being deleted. If no operator hears it, the program is run again (faults.md,
-// limit 2); an operator that hears it knows it.
+// Others delete the pod of a program that has ended well, which is not stored yet: kubelet says so
+// while the pod is being deleted. If no operator hears it, the program is run again (faults.md,
+// limit 2).
 TEST_F(LedgerTest, ASuccessThatNobodyHeardOfBeforeItsPodWentMayRunAgain) {
   for (const bool is_well : {false, true}) {
     becomes("Running");
