@@ -42,12 +42,25 @@ void Wishes::heed(JobRecord& job) {
 }
 
 void Wishes::heed_finished(JobRecord& job) {
-  if (!std::exchange(job.judge_again, false)) return;
+  const std::int64_t generation = job.object->metadata.generation;
+  const bool is_observed = job.wanted().observed_generation == generation;
+  if (!std::exchange(job.judge_again, false) && is_observed) return;
   // A job that has ended can still be edited. The only changes that make sense are those of its
   // housekeeping (ttlAfterFinished); a command that is taken back is refused as before the end.
   const auto changes = check_change(job.basis, job.object->spec, false);
   if (!changes.empty()) return refuse_change(job, changes);
   job.basis = job.object->spec;
+  if (is_observed) return;
+  job.wanted().observed_generation = generation;
+  // Tools such as kstatus take a job for finished only when its newest spec has been judged.
+  if (kube::is_true(job.wanted().conditions, kube::kStalled)) {
+    const std::string message = "the change is in force";
+    job.set_condition(kube::kStalled, kube::ConditionStatus::kFalse, "Accepted", message,
+                      parts_.now);
+    job.set_condition(kube::kAccepted, kube::ConditionStatus::kTrue, "Accepted", message,
+                      parts_.now);
+  }
+  parts_.jobs.mark(job, WriteUrgency::kInforms);
 }
 
 // Judges whether the job is legal, and what of it changed. REQUIRES: the job is not final.

@@ -277,6 +277,7 @@ TEST_F(WishesTest, AFinishedJobMayLiveLonger) {
   wishes.heed_finished(again);
   EXPECT_EQ(again.basis.lifecycle.ttl_after_finished, std::chrono::hours{1});
   EXPECT_EQ(says(again, kube::kAccepted), "True Accepted");
+  EXPECT_EQ(again.wanted().observed_generation, 2) << "else kstatus takes it for unfinished";
 }
 
 // Nothing would come of it, and an edit that is accepted without effect is worse than a refusal.
@@ -287,7 +288,12 @@ TEST_F(WishesTest, AChangeThatNoJobCanMakeIsRefusedAlsoAfterItsEnd) {
       see_changed(job, [](kube::JobSpec& spec) { spec.pod_policy = kube::PodPolicy::kPerTask; });
   wishes.heed_finished(again);
   EXPECT_EQ(says(again, kube::kAccepted), "False ChangeRefused");
+  EXPECT_EQ(says(again, kube::kStalled), "True ChangeRefused");
   EXPECT_EQ(events(), 0);
+  JobRecord& back = see_changed(again, [](kube::JobSpec& spec) { spec.pod_policy.reset(); });
+  wishes.heed_finished(back);
+  EXPECT_EQ(says(back, kube::kAccepted), "True Accepted") << "taken back";
+  EXPECT_EQ(says(back, kube::kStalled), "False Accepted");
 }
 
 // Where jobs take no turns a node may have no agent.

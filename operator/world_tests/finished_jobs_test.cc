@@ -78,6 +78,8 @@ TEST_P(FinishedJobTest, GetsATimeToLiveThatIsSetLater) {
   world_.run_for(seconds{30});
   EXPECT_EQ(world_.state("short"), "Completed");
   EXPECT_EQ(finished_count(), 1);
+  const kube::Job edited = world_.job("short");
+  EXPECT_EQ(edited.status.observed_generation, edited.metadata.generation);
   if (GetParam()) world_.restart_operator();
   world_.run_for(seconds{40});
   EXPECT_EQ(world_.state("short"), "");
