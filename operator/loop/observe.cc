@@ -301,7 +301,10 @@ void ControlLoop::count_unsliced(const JobRecord& job) {
 // Hands what the scheduler has planned since the last call to the part that writes timetables.
 // Nothing is written here: CommitGate may hold a timetable back until a status is stored.
 void ControlLoop::take_plans() {
-  for (const sched::NodePlan& plan : scheduler_.take_plans()) {
+  for (sched::NodePlan& plan : scheduler_.take_plans()) {
+    // The instants of a clock that is off may be hours away for the agents, which would let the
+    // gang of the plan's first entry run until then. Slots are counted by each clock alike.
+    if (!ends_by_time_) plan.timetable.plan.clear();
     timetables_.want(plan, scheduler_.names().node_name(plan.node),
                      [this](sched::JobId id) { return listed_job(jobs_.find(id)); });
   }

@@ -15,6 +15,7 @@ namespace control {
 namespace {
 
 using nlohmann::json;
+using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::HasSubstr;
@@ -341,6 +342,43 @@ TEST(TwoOperators, AClockThatWasSetAheadEndsNoJob) {
   EXPECT_EQ(trust(), "");
   EXPECT_TRUE(world.run_until([&] { return world.state("first") == "Timeout"; }, minutes{61}))
       << world.log_tail();
+  expect_no_violations(world);
+}
+
+// The leader's clock may be hours ahead of the agents': an entry of a plan would be in force there
+// until then, and the other gangs would stand for so long. So it tells the turns alone.
+TEST(TwoOperators, ALeaderThatDistrustsItsClockTellsNoInstants) {
+  World world{{}};
+  world.apply(linear_config("4s"));
+  world.apply(partition("batch", force()));
+  int plans = 0;
+  int turns = 0;
+  const auto count = [&] {
+    for (int i = 0; i < 20; ++i) {
+      world.run_for(milliseconds{500});
+      const auto tables = world.client().list<kube::NodeTimetable>();
+      ASSERT_TRUE(tables.ok());
+      for (const kube::NodeTimetable& table : tables->items) {
+        plans += static_cast<int>(table.spec.timetable.plan.size());
+        if (table.spec.timetable.cycle.size() > 1) ++turns;
+      }
+    }
+  };
+  for (const bool trusts : {true, false}) {
+    if (!trusts) {
+      world.restart_operator();
+      world.process().loop().distrust_clock();
+    }
+    plans = turns = 0;
+    for (const char* name : {"a", "b", "c"}) {
+      world.apply(gang_job(std::string{name} + (trusts ? "-before" : "-after"), 5, "6s"));
+    }
+    count();
+    EXPECT_EQ(plans > 0, trusts);
+    EXPECT_GT(turns, 0);
+    world.run_for(minutes{3});
+  }
+  EXPECT_EQ(world.state("c-after"), "Completed") << world.log_tail();
   expect_no_violations(world);
 }
 
