@@ -258,7 +258,8 @@ class Observer {
       add_failure(at, {.state = sched::JobState::kFailed,
                        .exit_code = exit_code,
                        .message = pod_text(pod) + " on node " + slot.node +
-                                  " failed with exit code " + std::to_string(exit_code)});
+                                  " failed with exit code " + std::to_string(exit_code) +
+                                  (pod.status.reason.empty() ? "" : ": " + kubelets_words(pod))});
     }
   }
 

@@ -108,6 +108,18 @@ TEST_F(GangObservationTest, TheFirstFailureCounts) {
   EXPECT_TRUE(seen.all_finished);
 }
 
+// The exit code alone (137) would not tell that a deadline was set, and by whom it was reached.
+TEST_F(GangObservationTest, AFailureQuotesWhyKubeletEndedThePod) {
+  running("a", kSeen - seconds{100});
+  ended("b", 137);
+  EXPECT_EQ(observe(true).failure->message, "pod b on node n2 failed with exit code 137");
+  pod("b").status.reason = "DeadlineExceeded";
+  pod("b").status.message = "Pod was active on the node longer than the specified deadline";
+  EXPECT_EQ(observe(true).failure->message,
+            "pod b on node n2 failed with exit code 137: DeadlineExceeded: Pod was active on the "
+            "node longer than the specified deadline");
+}
+
 // The driver ends well, and its worker fails because of that; or the worker fails before.
 TEST_F(GangObservationTest, ItsSuccessPolicyIsMetBeforeWhatFailsLater) {
   success_policy_ = kube::SuccessPolicy{{{"0", {}}}};
