@@ -71,7 +71,6 @@ struct GangStart {
   std::string service_problem;  // as told last
   bool has_step_secret = false;
   Attempts secret_tries{{.first = std::chrono::milliseconds{200}, .max = std::chrono::minutes{1}}};
-  std::string secret_problem;  // as told last
   std::map<std::string, base::Instant> failing_since;
   // Since when its readiness is to be written, where it may be late: nothing but its own end waits
   // for it.

@@ -221,7 +221,7 @@ std::optional<StartUndo> PodWrites::answered(const PodPinned& outcome) {
     return std::nullopt;
   }
   if (job->wanted().ending) return std::nullopt;
-  std::optional<StartUndo> undo = note_failure(*job, outcome.result.error());
+  std::optional<StartUndo> undo = note_failure(*job, job->start.pod_tries, outcome.result.error());
   if (!undo) return std::nullopt;
   // How a start fails depends on whether a pod has lost its gate by it, so pins that are under way
   // are waited for. None is asked for meanwhile.
@@ -251,18 +251,13 @@ void PodWrites::answered(ServiceCreated&& outcome) {
     return;
   }
   start.service_tries.failed(parts_.now);
-  not_made(*job, {"service not made", "ServiceNotMade"}, start.service_problem,
-           outcome.status.error().message);
-}
-
-// What the pods need could not be made and is tried again. Says why once for each reason.
-void PodWrites::not_made(JobRecord& job, const Saying& saying, std::string& problem,
-                         const std::string& why) {
   ++counters_.write_failures;
-  parts_.jobs.touch(job.uid);
-  if (std::exchange(problem, why) == why) return;
-  parts_.report.warn(saying.log, job_fields(job, {{"error", why}}));
-  tell_event(parts_.report, job, true, saying.event, why);
+  parts_.jobs.touch(job->uid);
+  // Once for each reason.
+  const std::string& why = outcome.status.error().message;
+  if (std::exchange(start.service_problem, why) == why) return;
+  parts_.report.warn("service not made", job_fields(*job, {{"error", why}}));
+  tell_event(parts_.report, *job, true, "ServiceNotMade", why);
 }
 
 // Returns true if the start needs none, or if it is there; else it is asked for.
@@ -279,20 +274,23 @@ bool PodWrites::has_step_secret(JobRecord& job) {
   return false;
 }
 
-void PodWrites::answered(StepSecretCreated&& outcome) {
+// Without it no pod of the start can be made, so a failure counts as one of theirs.
+std::optional<StartUndo> PodWrites::answered(const StepSecretCreated& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   // That of an earlier start is no use for this one.
-  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return;
+  if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   GangStart& start = job->start;
+  parts_.jobs.touch(job->uid);
   if (outcome.status.ok()) {
     start.secret_tries.succeeded();
     start.has_step_secret = true;
-    parts_.jobs.touch(job->uid);
-    return;
+    note_made(*job);
+    return std::nullopt;
   }
-  start.secret_tries.failed(parts_.now);
-  not_made(*job, {"step secret not made", "StepSecretNotMade"}, start.secret_problem,
-           outcome.status.error().message);
+  if (job->wanted().ending) return std::nullopt;
+  base::Error error = outcome.status.error();
+  error.message = "the Secret for its steps: " + error.message;
+  return note_failure(*job, start.secret_tries, error);
 }
 
 // Returns how to undo the start if the pod can never be made as it is; nullopt if it was made, or
@@ -320,14 +318,15 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
         .hold = true,
         .message = "a pod named " + outcome.slot.name + " exists and is not this job's; delete it"};
   }
-  return note_failure(*job, result.error());
+  return note_failure(*job, job->start.pod_tries, result.error());
 }
 
 // Of a creation or a pin. Returns how to undo the start if it was refused, or if nothing else has
 // happened for long. Otherwise it is tried again with a back-off.
-std::optional<StartUndo> PodWrites::note_failure(JobRecord& job, const base::Error& error) {
+std::optional<StartUndo> PodWrites::note_failure(JobRecord& job, Attempts& tries,
+                                                 const base::Error& error) {
   ++counters_.write_failures;
-  job.start.pod_tries.failed(parts_.now);
+  tries.failed(parts_.now);
   const bool is_final = is_refusal(error.code) && !lacks_account_still(job, error, parts_.now);
   if (!is_final && !have_failed_for_long(job, error.message)) return std::nullopt;
   return StartUndo{.api_refused = true, .message = error.message};

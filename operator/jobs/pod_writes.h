@@ -58,22 +58,18 @@ class PodWrites {
   // The same; notes an adopted pod that no longer exists in GangStart::gone.
   std::optional<StartUndo> answered(const PodPinned& outcome);
   void answered(ServiceCreated&& outcome);
-  void answered(StepSecretCreated&& outcome);
+  // The same.
+  std::optional<StartUndo> answered(const StepSecretCreated& outcome);
   void answered(PodDeleted&& outcome);
 
  private:
   bool is_left(const kube::Pod& pod) const;
   bool has_step_secret(JobRecord& job);
-  struct Saying {
-    std::string log;
-    std::string event;
-  };
-  void not_made(JobRecord& job, const Saying& saying, std::string& problem, const std::string& why);
   void line_up(JobRecord& job, kube::Job source, const std::vector<int>& missing);
   Effect take_next(JobRecord& job);
   static void withdraw(JobRecord& job);
   void note_made(JobRecord& job);
-  std::optional<StartUndo> note_failure(JobRecord& job, const base::Error& error);
+  std::optional<StartUndo> note_failure(JobRecord& job, Attempts& tries, const base::Error& error);
   bool have_failed_for_long(JobRecord& job, const std::string& why);
   void show_starting(JobRecord& job, const std::string& reason, const std::string& message);
   // The CPUs that the slot's pod is bound to; "" = none.

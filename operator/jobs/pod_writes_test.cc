@@ -128,19 +128,39 @@ TEST_F(PodWritesTest, PodsOfAScriptWaitForTheirSecret) {
   EXPECT_EQ(asked(), "step-secret-create");
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "") << "it is under way";
-  pods.answered(StepSecretCreated{"uid", 1, base::Error{base::Code::kUnavailable, "away"}});
-  EXPECT_EQ(warnings, 1);
+  EXPECT_FALSE(
+      pods.answered(StepSecretCreated{"uid", 1, base::Error{base::Code::kUnavailable, "away"}}));
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "");
   now = jobs.next_due();
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "step-secret-create");
-  pods.answered(StepSecretCreated{"uid", 0, {}});
+  EXPECT_FALSE(pods.answered(StepSecretCreated{"uid", 0, {}}));
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "") << "that was of an earlier start";
-  pods.answered(StepSecretCreated{"uid", 1, {}});
+  EXPECT_FALSE(pods.answered(StepSecretCreated{"uid", 1, {}}));
   pods.launch(*job, {0, 1});
   EXPECT_EQ(asked(), "pod-create pod-create");
+}
+
+// A right or a quota that is missing is given by people: the job gives its nodes back, as if its
+// pods had been refused, and says why. An API server that is away is waited for, for five minutes.
+TEST_F(PodWritesTest, ASecretThatIsRefusedUndoesTheStart) {
+  const auto answer = [this](base::Code code) {
+    return pods.answered(StepSecretCreated{"uid", 1, base::Error{code, "no"}});
+  };
+  const auto refused = answer(base::Code::kPermissionDenied);
+  ASSERT_TRUE(refused);
+  EXPECT_TRUE(refused->api_refused);
+  EXPECT_EQ(refused->message, "the Secret for its steps: no");
+  EXPECT_FALSE(answer(base::Code::kUnavailable));
+  now += seconds{20};
+  EXPECT_FALSE(answer(base::Code::kUnavailable));
+  EXPECT_EQ(warnings, 1) << "it says why after a while";
+  now += std::chrono::minutes{5};
+  EXPECT_TRUE(answer(base::Code::kUnavailable));
+  job->wanted().ending.emplace();
+  EXPECT_FALSE(answer(base::Code::kPermissionDenied)) << "it ends already";
 }
 
 // `room` is how many writes may be handed over now; the rest waits for the next step. With none

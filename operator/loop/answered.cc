@@ -179,6 +179,12 @@ void ControlLoop::answered(PodDeleted&& outcome) {
   pod_writes_.answered(std::move(outcome));
 }
 
+void ControlLoop::answered(StepSecretCreated&& outcome) {
+  if (auto undo = pod_writes_.answered(outcome)) {
+    gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
+  }
+}
+
 void ControlLoop::answered(PodCreated&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));
