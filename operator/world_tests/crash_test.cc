@@ -9,7 +9,9 @@
 #include <set>
 
 #include "kube/api/time_format.h"
+#include "operator/gang/step_secret.h"
 #include "operator/testing/world.h"
+#include "operator/write/actuator.h"
 
 namespace control {
 namespace {
@@ -380,6 +382,24 @@ TEST(TwoOperators, ALeaderThatDistrustsItsClockTellsNoInstants) {
   }
   EXPECT_EQ(world.state("c-after"), "Completed") << world.log_tail();
   expect_no_violations(world);
+}
+
+// Nobody has the key of an earlier start any more. A leader that dies before the answer leaves a
+// Secret that the next one tries to make again.
+TEST(TwoOperators, OfTheStepSecretsOfAJobTheLastOneIsKept) {
+  World world{{}};
+  world.apply(gang_job("script", 2, ""));
+  const std::string uid = world.job("script").metadata.uid;
+  const Actuator actuator{world.client()};
+  for (const std::int64_t starts : {1, 2, 2, 3}) {
+    const Outcome outcome = actuator.carry_out(CreateStepSecret{{"team-a", "script"}, uid, starts});
+    EXPECT_TRUE(std::get<StepSecretCreated>(outcome).status.ok());
+    const auto list =
+        world.client().call_json(kube::Method::kGet, "/api/v1/namespaces/team-a/secrets");
+    ASSERT_TRUE(list.ok());
+    ASSERT_EQ((*list)["items"].size(), 1U) << starts;
+    EXPECT_EQ((*list)["items"][0]["metadata"]["name"], step_secret_name({"script", uid, starts}));
+  }
 }
 
 // ResetAfter is the hardest fault: the write has taken effect and its answer is lost. Afterwards

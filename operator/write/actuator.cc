@@ -266,7 +266,16 @@ class CarryOut {
     // The operator may not read Secrets, so it does not look whose it is: its name is this start's.
     const bool exists = !result.ok() && result.error().code == base::Code::kAlreadyExists;
     if (!exists) outcome.status = result.status();
+    if (outcome.status.ok() && effect.starts > 1) delete_step_secret(effect, effect.starts - 1);
     return outcome;
+  }
+
+  // That start's pods are gone, and nobody has its key any more. If this fails the Secret stays
+  // until the Job goes, which nothing waits for.
+  void delete_step_secret(const CreateStepSecret& effect, std::int64_t starts) const {
+    const std::string name = step_secret_name({effect.job.name, effect.job_uid, starts});
+    (void)client_.call_json(kube::Method::kDelete,
+                            kube::object_path(kSecrets, {effect.job.ns, name}));
   }
 
   // Asks the API server to check a pod of the job without storing it (dry run), so that a template

@@ -147,6 +147,9 @@ deny "a Secret of another type" "immutable Secrets of type Opaque" \
 deny "a Secret that can change" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, data: {key: AAAA}')
 deny "a Secret with more" "immutable Secrets of type Opaque" with_token "$operator" create -f <(step_secret "one-bcdfh-steps" 'type: Opaque, immutable: true, data: {key: AAAA, b: AAAA}')
 deny "a Secret in kube-system" "no Secrets in kube-system" with_token "$operator" create -f <(ns=kube-system step_secret "one-bcdfh-steps" "$good")
+allow "the key of an earlier start goes" with_token "$operator" delete secret one-bcdfg-steps -n team-a
+k create secret generic passwords --from-literal=key=AAAA -n team-a >/dev/null
+deny "the operator deletes a Secret of others" "have its name, five characters" with_token "$operator" delete secret passwords -n team-a
 
 deny "the operator deletes a running job" "deletes only finished jobs" with_token "$operator" delete jobs.kubegang.io one -n team-a
 allow "a job with ttlAfterFinished" as anna create -f <(job done 'lifecycle: {ttlAfterFinished: 1s}')
