@@ -212,9 +212,9 @@ class RandomRun {
   // For failures and traces: what was decided about which job, and of a start the cores on each
   // node.
   static std::string text_of(const std::vector<Decision>& decisions) {
-    static const char* const kNames[] = {"start",   "suspend", "resume",        "end",
-                                         "limit",   "claim",   "change",        "waits",
-                                         "planned", "refuse",  "refuse-command"};
+    static const char* const kNames[] = {"start",   "suspend", "resume", "end",
+                                         "limit",   "claim",   "change", "waits",
+                                         "planned", "terms",   "refuse", "refuse-command"};
     static_assert(std::size(kNames) == std::variant_size_v<Decision>);
     std::string text;
     for (const Decision& decision : decisions) {
@@ -325,8 +325,7 @@ class RandomRun {
       case 0:
       case 1:
       case 2:
-        if (core().jobs().size() < kJobsMax)
-          submit_one();
+        if (core().jobs().size() < kJobsMax) submit_one();
         break;
       case 3:
       case 4:
