@@ -298,7 +298,7 @@ constexpr std::array kClusterKeys = {
     // or license would let jobs start that Slurm would keep waiting.
     ClusterKey{"TopologyPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"Licenses", absent_feature<ClusterParameters>},
-    ClusterKey{"GresTypes", absent_feature<ClusterParameters>},
+    ClusterKey{"GresTypes", ignored<ClusterParameters>},  // what nodes have says it all
     ClusterKey{"MCSPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"MCSParameters", absent_feature<ClusterParameters>},
     ClusterKey{"CompleteWait", absent_feature<ClusterParameters>},

@@ -6,6 +6,7 @@
 
 #include "scheduler/model/core_set.h"
 #include "slurm/conf_actions.h"
+#include "slurm/gres.h"
 #include "slurm/hostlist.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
@@ -44,9 +45,17 @@ base::Status node_count(NodeSpec& n, std::string_view key, std::string_view valu
   return set_integer(n.*field, key, value, {.min = 1, .max = 65'533});
 }
 
+// What gres.conf says beyond that (files, cores) is not read.
+base::Status gres(NodeSpec& n, std::string_view key, std::string_view value) {
+  base::Result<sched::Devices> read = parse_gres(key, value);
+  if (!read) return read.error();
+  n.devices = std::move(read).value();
+  return {};
+}
+
 // Keys that concern the network are ignored. Features that would make fewer cores usable than there
-// are (core specialization, boards, GRES) are refused unless they are off: a job would get cores
-// that Slurm keeps back.
+// are (core specialization, boards) are refused unless they are off: a job would get cores that
+// Slurm keeps back.
 using NodeKey = ConfKey<NodeSpec>;
 constexpr std::array kNodeKeys = {
     NodeKey{"NodeName", string_key<&NodeSpec::name>},
@@ -71,7 +80,7 @@ constexpr std::array kNodeKeys = {
     NodeKey{"NodeAddr", ignored<NodeSpec>},
     NodeKey{"NodeHostname", ignored<NodeSpec>},
     NodeKey{"Port", ignored<NodeSpec>},
-    NodeKey{"Gres", absent_feature<NodeSpec>},
+    NodeKey{"Gres", gres},
     NodeKey{"CoreSpecCount", absent_feature<NodeSpec>},
     NodeKey{"CpuSpecList", absent_feature<NodeSpec>},
     NodeKey{"Boards",

@@ -122,6 +122,7 @@ struct SbatchOptionActions {
     std::optional<int> read;
     base::Status status = count<1>(read, name, value);
     if (status) self.options_.request.cpus_per_task = *read;
+    self.cpus_given_ = true;
     return status;
   }
 
@@ -146,6 +147,26 @@ struct SbatchOptionActions {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
     self.options_.request.tmp_disk = *read;
+    return {};
+  }
+
+  // --gres, and --gpus and its kind: what they come to on each node is settled in finish().
+  template <std::optional<sched::Devices> DeviceOptions::*field, auto parse>
+  static base::Status devices(Self self, Text name, Text value, bool) {
+    base::Result<sched::Devices> read = parse(name, value);
+    if (!read) return read.error();
+    // None, whatever an earlier option asked for.
+    self.devices_.*field = read->empty() ? std::optional<sched::Devices>{} : *std::move(read);
+    return {};
+  }
+  template <std::optional<int> DeviceOptions::*field>
+  static base::Status per_gpu(Self self, Text name, Text value, bool) {
+    return count<1>(self.devices_.*field, name, value);
+  }
+  static base::Status memory_per_gpu(Self self, Text name, Text value, bool) {
+    const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
+    if (!read) return read.error();
+    self.devices_.memory_per_gpu = *read;
     return {};
   }
 
@@ -498,27 +519,29 @@ constexpr std::array kOptions = {
     Option{"container", 0, Takes::kValue, A::replaced<A::kImage>},
     Option{"context", 0, Takes::kValue, A::refused},
     Option{"core-spec", 'S', Takes::kValue, A::refused},
-    Option{"cpus-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"cpus-per-gpu", 0, Takes::kValue, A::per_gpu<&DeviceOptions::cpus_per_gpu>},
     Option{"distribution", 'm', Takes::kValue, A::refused},
     Option{"export-file", 0, Takes::kValue, A::replaced<A::kSetInScript>},
     Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
     Option{"gpu-bind", 0, Takes::kValue, A::refused},
     Option{"gpu-freq", 0, Takes::kValue, A::refused},
-    Option{"gpus", 'G', Takes::kValue, A::refused_some},
-    Option{"gpus-per-node", 0, Takes::kValue, A::refused_some},
+    Option{"gpus", 'G', Takes::kValue, A::devices<&DeviceOptions::gpus, parse_gpus>},
+    Option{"gpus-per-node", 0, Takes::kValue,
+           A::devices<&DeviceOptions::gpus_per_node, parse_gpus>},
     Option{"gpus-per-socket", 0, Takes::kValue, A::refused_some},
-    Option{"gpus-per-task", 0, Takes::kValue, A::refused_some},
-    Option{"gres", 0, Takes::kValue, A::refused_some},
+    Option{"gpus-per-task", 0, Takes::kValue,
+           A::devices<&DeviceOptions::gpus_per_task, parse_gpus>},
+    Option{"gres", 0, Takes::kValue, A::devices<&DeviceOptions::gres, parse_gres>},
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
     Option{"licenses", 'L', Takes::kValue, A::refused_some},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
-    Option{"mem-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"mem-per-gpu", 0, Takes::kValue, A::memory_per_gpu},
     Option{"network", 0, Takes::kValue, A::refused},
     Option{"no-kill", 'k', Takes::kMaybeValue, A::refused},
     Option{"nodefile", 'F', Takes::kValue, A::replaced<A::kNameNodes>},
-    Option{"ntasks-per-gpu", 0, Takes::kValue, A::refused},
+    Option{"ntasks-per-gpu", 0, Takes::kValue, A::per_gpu<&DeviceOptions::tasks_per_gpu>},
     Option{"ntasks-per-tres", 0, Takes::kValue, A::refused},
     Option{"prefer", 0, Takes::kValue, A::refused},
     Option{"reboot", 0, Takes::kNothing, A::refused},
@@ -711,7 +734,8 @@ base::Status SbatchReader::add_directives(std::string_view script) {
 // 1. Tasks follow from tasks per node.
 // 2. Tasks bound the number of nodes: a task does not span nodes.
 // 3. Required nodes raise the minimum, and must not be more than the maximum.
-// 4. The least time limit is not above the limit.
+// 4. Devices are counted by node, however they are asked for.
+// 5. The least time limit is not above the limit.
 // Numbers that Slurm takes although they contradict each other lead to a warning, not to an error:
 // the script runs there, so it must run here.
 base::Result<BatchOptions> SbatchReader::finish() const {
@@ -756,7 +780,13 @@ base::Result<BatchOptions> SbatchReader::finish() const {
                                   " are asked for");
   }
   request.min_nodes = std::max(request.min_nodes, required);
-  // 4. Times.
+  // 4. Devices of each node.
+  if (base::Status status =
+          apply_devices(devices_, cpus_given_, memory_place_.has_value(), request);
+      !status) {
+    return status.error();
+  }
+  // 5. Times.
   if (request.time_min && request.time_limit && *request.time_min > *request.time_limit) {
     return base::invalid_argument("--time-min: longer than --time");
   }

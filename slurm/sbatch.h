@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "scheduler/model/job.h"
+#include "slurm/gres.h"
 #include "slurm/quantities.h"
 
 namespace slurm {
@@ -86,6 +87,8 @@ class SbatchReader {
   std::optional<int> max_nodes_;
   int place_ = 0;                    // the script, or the command line: what is read now
   std::optional<int> memory_place_;  // where --mem or --mem-per-cpu was given last
+  bool cpus_given_ = false;          // --cpus-per-task
+  DeviceOptions devices_;
 };
 
 // One line of arguments as a user would type them: "-N2 -p hi --exclusive".

@@ -202,7 +202,8 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--array=0-4", "--array: not supported yet; leave it out"},
       {"-d aftercorr:1", "-d \"aftercorr:1\": aftercorr is not supported; leave it out"},
       {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
-      {"--gres=gpu:1", "--gres: not supported yet; leave it out"},
+      {"--gpus-per-socket=1", "--gpus-per-socket: not supported yet; leave it out"},
+      {"--gres-flags=enforce-binding", "--gres-flags: not supported yet; leave it out"},
       {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR9", "--signal \"USR9\": no such signal; write it like USR1 or 10"},
@@ -279,13 +280,64 @@ TEST(SbatchScript, NamesTheLine) {
 // A script is mended in one go. What stands behind the first mistake of a line is not read.
 TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
   const base::Status status = SbatchReader{kNow}.add_script(
-      "#!/bin/sh\n#SBATCH --gres=gpu:1 --bogus\n#SBATCH -N2\n"
+      "#!/bin/sh\n#SBATCH --gpu-bind=map --bogus\n#SBATCH -N2\n"
       "#SBATCH -J 'a\n#SBATCH --array=1-9\nhostname\n#SBATCH -N0\n");
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
-            "line 2: --gres: not supported yet; leave it out\n"
+            "line 2: --gpu-bind: not supported yet; leave it out\n"
             "  line 4: \" -J 'a\": the quote ' is not closed\n"
             "  line 5: --array: not supported yet; leave it out");
+}
+
+// All forms come to devices of each node; those that count over the job or its tasks need one
+// number of nodes, which is one if the job does not say any.
+TEST(Sbatch, ReadsDevices) {
+  const auto devices = [](const char* line) { return to_string(read(line).devices); };
+  EXPECT_EQ(devices("--gres=gpu"), "gpu:1");
+  EXPECT_EQ(devices("--gres=gpu:2"), "gpu:2");
+  EXPECT_EQ(devices("--gres=gpu:a100"), "gpu:a100:1");
+  EXPECT_EQ(devices("--gres=gpu:a100:4,nic:1"), "gpu:a100:4,nic:1");
+  EXPECT_EQ(devices("--gres=gres:gpu:a:1,gpu:b:2"), "gpu:a:1,gpu:b:2");
+  EXPECT_EQ(devices("--gres=gpu:0"), "");
+  EXPECT_EQ(devices("--gpus-per-node=v100:2"), "gpu:v100:2");
+  EXPECT_EQ(devices("-G2"), "gpu:2");
+  EXPECT_EQ(devices("-N2 --gpus=4"), "gpu:2");
+  EXPECT_EQ(devices("-n3 --gpus-per-task=1"), "gpu:3");
+  EXPECT_EQ(devices("-N2 --ntasks-per-node=4 --gpus-per-task=a100:1"), "gpu:a100:4");
+  EXPECT_EQ(devices("--gres=nic:1 --gpus-per-node=1"), "nic:1,gpu:1");
+  EXPECT_EQ(read("-n2 --gpus=2").max_nodes, 1);
+  EXPECT_EQ(read("-N2 -n8 --gpus-per-task=1").tasks_per_node, 4);
+  const sched::JobRequest per_gpu =
+      read("-N2 --gpus-per-node=4 --ntasks-per-gpu=1 --cpus-per-gpu=8 --mem-per-gpu=10G");
+  EXPECT_EQ(per_gpu.tasks, 8);
+  EXPECT_EQ(per_gpu.tasks_per_node, 4);
+  EXPECT_EQ(per_gpu.cpus_per_task, 8);
+  EXPECT_EQ(per_gpu.memory, sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{40960}}});
+}
+
+TEST(Sbatch, RefusesDevicesThatContradict) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"--gres=gpu:1:2:3", "--gres \"gpu:1:2:3\": write name[:type][:count]"},
+      {"--gres=gpu:a:1,gpu:1",
+       "--gres \"gpu:a:1,gpu:1\": names gpu with a type and without; name a type each time or "
+       "never"},
+      {"--gres=gpu:x:-1", "--gres \"-1\": must be from 0 to 65535"},
+      {"-N1-2 --gpus=2",
+       "--gpus: needs one number of nodes; write --nodes with one number, or --gpus-per-node"},
+      {"-N2 --gpus=3", "--gpus 3: cannot be shared evenly by 2 nodes; write --gpus-per-node"},
+      {"--gpus=2 --gpus-per-node=1",
+       "--gpus: comes to other GPUs on each node than another option; leave one of them out"},
+      {"--gres=gpu:1 --gpus=2",
+       "--gres and --gpus, --gpus-per-node or --gpus-per-task: ask for GPUs twice; leave one of "
+       "them out"},
+      {"--cpus-per-gpu=2", "--cpus-per-gpu: the job asks for no GPUs; write --gpus-per-node, too"},
+      {"-G1 -c2 --cpus-per-gpu=2", "--cpus-per-gpu and --cpus-per-task exclude each other"},
+      {"-G1 --mem=1G --mem-per-gpu=2G",
+       "--mem, --mem-per-cpu and --mem-per-gpu exclude each other"},
+      {"-n3 -G2 --ntasks-per-gpu=1",
+       "--ntasks-per-gpu: comes to 2 tasks, and not to 3; leave one of the two out"},
+  };
+  for (const auto& [line, want] : cases) EXPECT_EQ(refusal(line), want) << line;
 }
 
 // Slurm's own spellings of "none" ask for nothing, and a size may have a suffix.

@@ -194,6 +194,10 @@ base::Status check_fields(const sched::JobRequest& request) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
   }
+  if (!request.devices.empty()) {
+    return base::invalid_argument("--gres " + to_string(request.devices) +
+                                  ": pods with devices are not supported yet; leave it out");
+  }
   const std::pair<const char*, const std::vector<std::string>&> nodes[] = {
       {"--nodelist", request.required_nodes}, {"--exclude", request.excluded_nodes}};
   for (const auto& [name, names] : nodes) {

@@ -185,11 +185,10 @@ TEST(Import, TellsWhatItCannotTranslateWorstFirst) {
                   "slurm.conf:10: SchedulerParameters=default_queue_depth=50: has no counterpart; "
                   "Slurm's default holds",
                   "slurm.conf:19: PriorityFlags DEPTH_OBLIVIOUS: not supported yet; leave it out",
-                  "slurm.conf:20: GresTypes=gpu: not supported yet; leave it out",
-                  "slurm.conf:22: Gres=gpu:4: not supported yet: devices of nodes are not counted",
+                  HasSubstr("slurm.conf:22: Gres=gpu:4: the node's GPUs are what its device"),
                   HasSubstr("slurm.conf:26: \"Debug_Q\": is named \"debug-q\" here"),
                   "slurm.conf: 2 parameters are not about scheduling",
-                  "slurm.conf: 2 of 3 partitions are imported; 2 left out; 1 about access; 4 "
+                  "slurm.conf: 2 of 3 partitions are imported; 2 left out; 1 about access; 3 "
                   "parameters without effect"));
   EXPECT_TRUE(imported.object_lost && imported.setting_lost);
 }
@@ -298,7 +297,7 @@ TEST(Import, SaysWhatNodeLinesBecome) {
                         "# kubectl cordon m1 n5\n"));
   EXPECT_THAT(imported.remarks,
               ElementsAre(StartsWith("s:2: CoreSpecCount=2: set kubelet's systemReserved"),
-                          StartsWith("s:2: Gres=gpu:a100:4: not supported yet"),
+                          StartsWith("s:2: Gres=gpu:a100:4: the node's GPUs"),
                           StartsWith("s:2: MemSpecLimit=1024: set kubelet's systemReserved"),
                           StartsWith("s:4: Feature=a=b: is not a label of Kubernetes"),
                           StartsWith("s:4: State=CLOUD: nodes that come and go"),

@@ -53,7 +53,7 @@ struct LostKey {
   std::string_view advice;
 };
 constexpr std::array<LostKey, 4> kLost = {
-    {{"Gres", "not supported yet: devices of nodes are not counted"},
+    {{"Gres", "the node's GPUs are what its device plugin reports; install that of their maker"},
      {"MemSpecLimit", "set kubelet's systemReserved; what it keeps back jobs do not get"},
      {"CoreSpecCount", "set kubelet's systemReserved; what it keeps back jobs do not get"},
      {"CpuSpecList", "set kubelet's reservedSystemCPUs"}}};

@@ -24,12 +24,17 @@ Json step_json(const simulate::Scenario& scenario, const simulate::Step& step) {
   const auto label = [&](sched::JobId id) { return scenario.job(id).label; };
   Json out = {{"t", seconds_of(step.at)}};
   for (const simulate::StartedJob& start : step.started) {
-    Json nodes = Json::object();
+    Json nodes = Json::object(), devices = Json::object();
     for (const simulate::PlacedNode& node : start.nodes) {
       nodes[node.name] = {{"cpus", node.cpus}, {"memory", node.memory.value()}};
+      for (const sched::DeviceCount& held : node.devices) {
+        const std::string type = held.kind.type.empty() ? "" : ":" + held.kind.type;
+        devices[node.name][held.kind.name + type] = held.count;
+      }
     }
-    out["start"].push_back(
-        {{"job", label(start.job)}, {"partition", start.partition}, {"nodes", nodes}});
+    Json started = {{"job", label(start.job)}, {"partition", start.partition}, {"nodes", nodes}};
+    if (!devices.empty()) started["gres"] = devices;
+    out["start"].push_back(std::move(started));
   }
   for (const simulate::Victim& victim : step.victims) {
     out["preempt"].push_back(

@@ -16,7 +16,7 @@ auto shape_part(const JobRequest& request) {
                   request.tasks_per_core, request.cpus_per_task, request.min_cpus_per_node,
                   request.sockets_per_node, request.cores_per_socket, request.threads_per_core,
                   request.overcommit, request.use_min_nodes, request.memory, request.tmp_disk,
-                  request.sharing, request.required_nodes, request.excluded_nodes,
+                  request.devices, request.sharing, request.required_nodes, request.excluded_nodes,
                   request.unusable_nodes, request.contiguous, request.constraint, request.qos,
                   request.pod_per_task);
 }

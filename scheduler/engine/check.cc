@@ -68,16 +68,20 @@ std::string Engine::check_job(const Job& job) const {
   return {};
 }
 
-// No memory over the node's, unless suspensions give it back (P5, R5.4). (That no
-// unit is over its share is a matter of starts: a partition may be given a smaller share while its
-// jobs run.)
+// No memory over the node's, unless suspensions give it back (P5, R5.4), and no device twice
+// (R11.2). (That no unit is over its share is a matter of starts: a partition may be given a
+// smaller share while its jobs run.)
 std::string Engine::check_node(NodeIndex node) const {
   const NodeSpec& spec = cluster_.node(node);
   MemoryMiB memory{0};
+  Devices devices;
   for (const Job* job : books_.usage().jobs_on(node)) {
     if (job->completing()) continue;
     for (const NodeAllocation& use : job->allocation.nodes) {
       if (use.node == node) memory += use.memory;
+    }
+    for (const DevicesOnNode& use : job->allocation.devices) {
+      if (use.node == node) add_devices(devices, use.kind, use.count);
     }
   }
   const ClusterParameters& parameters = cluster_.parameters();
@@ -86,6 +90,7 @@ std::string Engine::check_node(NodeIndex node) const {
   if (parameters.memory && !may_exceed && memory > spec.memory) {
     return "node " + spec.name + ": memory";
   }
+  if (!have_devices(spec.devices, devices)) return "node " + spec.name + ": devices";
   return {};
 }
 

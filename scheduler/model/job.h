@@ -14,6 +14,7 @@
 #include "scheduler/model/asked_product.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/dependency.h"
+#include "scheduler/model/devices.h"
 #include "scheduler/model/ids.h"
 
 namespace sched {
@@ -55,6 +56,7 @@ struct JobRequest {  // what a user asks for (1.5)
       false;  // --use-min-nodes: a range of node counts aims at its lower end (4.1)
   MemoryRequest memory;
   MemoryMiB tmp_disk{0};  // --tmp
+  Devices devices;        // on each node: --gres, --gpus-per-node
   Sharing sharing = Sharing::kAny;
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;
@@ -102,10 +104,20 @@ constexpr int pods_on(const JobRequest& request, const NodeAllocation& use) {
 }
 
 struct Allocation {
-  std::vector<NodeAllocation> nodes;  // in node order (natural sort of the names)
+  std::vector<NodeAllocation> nodes;   // in node order (natural sort of the names)
+  std::vector<DevicesOnNode> devices;  // in the same order; mostly none
   bool whole_nodes = false;
   friend bool operator==(const Allocation&, const Allocation&) = default;
 };
+
+// The devices that the job holds there.
+inline Devices devices_on(const Allocation& allocation, NodeIndex node) {
+  Devices devices;
+  for (const DevicesOnNode& use : allocation.devices) {
+    if (use.node == node) devices.push_back({use.kind, use.count});
+  }
+  return devices;
+}
 
 // Base states (2.1). Terminal from kCompleted on: is_terminal() compares, so a new state that can
 // be left again goes before it.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scheduler/model/devices.h"
 #include "scheduler/model/ids.h"
 
 namespace sched {
@@ -29,14 +30,15 @@ struct NodeSpec {
   std::optional<int> pods_max;
   std::uint32_t weight = 1;  // lower is used first
   std::vector<std::string> features;
+  Devices devices;  // in the order in which jobs that name no type get them
   NodeState state = NodeState::kUp;
 
   int cores() const { return sockets * cores_per_socket; }
   friend bool operator==(const NodeSpec&, const NodeSpec&) = default;
 };
 
-// The hardware decides ranks, groups and the selectors' books. Memory, labels and states are not
-// part of it: they change all the time.
+// The hardware decides ranks, groups and the selectors' books. Memory, devices, labels and states
+// are not part of it: they change all the time.
 inline bool same_hardware(const NodeSpec& a, const NodeSpec& b) {
   return a.sockets == b.sockets && a.cores_per_socket == b.cores_per_socket &&
          a.threads_per_core == b.threads_per_core && a.cpus == b.cpus && a.weight == b.weight;

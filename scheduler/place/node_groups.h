@@ -17,6 +17,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
 #include "scheduler/place/feature_index.h"
+#include "scheduler/select/device_books.h"
 #include "scheduler/select/memory_demand.h"
 
 namespace sched {
@@ -69,10 +70,12 @@ class NodeGroups {
 // what the job asks for in its partition.
 bool hardware_fits(const NodeSpec& node, const JobRequest& request, const MemoryDemand& memory);
 
-// Returns true if the node has the memory and the disk that the job asks of each node (4.2.2).
+// Returns true if the node has the memory, the disk and the devices that the job asks of each node
+// (4.2.2).
 inline bool capacity_fits(const NodeSpec& node, const JobRequest& request,
                           const MemoryDemand& memory) {
-  return request.tmp_disk <= node.tmp_disk && memory.mib <= node.memory.value();
+  return request.tmp_disk <= node.tmp_disk && memory.mib <= node.memory.value() &&
+         has_devices(node, request.devices);
 }
 
 }  // namespace sched

@@ -141,8 +141,8 @@ auto base_part(const JobRequest& request) {
   return std::tie(request.tasks_per_node, request.tasks_per_core, request.cpus_per_task,
                   request.min_cpus_per_node, request.sockets_per_node, request.cores_per_socket,
                   request.threads_per_core, request.overcommit, request.memory, request.tmp_disk,
-                  request.required_nodes, request.excluded_nodes, request.unusable_nodes,
-                  request.constraint);
+                  request.devices, request.required_nodes, request.excluded_nodes,
+                  request.unusable_nodes, request.constraint);
 }
 
 NodeSet excluded_by(const JobRequest& request, const Cluster& cluster) {
@@ -260,7 +260,7 @@ bool Placement::has_at_least(const NodeSet& nodes, int wanted) const {
 }
 
 // 1. Hardware by groups, features by their index: sets of nodes.
-// 2. Memory and disk node by node, unless every node has as much as is asked for.
+// 2. Memory, disk and devices node by node, unless every node has as much as is asked for.
 NodeSet Placement::base_nodes() const {
   NodeSet nodes = cluster_.no_nodes();
   for (const NodeGroup& group : groups_.all()) {  // 1
@@ -272,7 +272,8 @@ NodeSet Placement::base_nodes() const {
   });
   nodes -= base_.excluded;
   const bool all_have_it = base_.memory.mib <= groups_.memory_floor() &&  // 2
-                           base_.request->tmp_disk <= groups_.tmp_disk_floor();
+                           base_.request->tmp_disk <= groups_.tmp_disk_floor() &&
+                           base_.request->devices.empty();
   if (all_have_it) return nodes;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
     if (!capacity_fits(cluster_.spec_at(rank), *base_.request, base_.memory)) nodes.reset(rank);
@@ -582,6 +583,7 @@ std::string Placement::describe_never(const Attempt& attempt) const {
   const NodeSet& all = cluster_.partition(base_.partition).nodes;
   int allowed = 0;
   int large = 0;
+  int equipped = 0;
   int roomy = 0;
   for (int rank = all.next(0); rank >= 0; rank = all.next(rank + 1)) {
     const NodeSpec& node = cluster_.spec_at(rank);
@@ -589,6 +591,8 @@ std::string Placement::describe_never(const Attempt& attempt) const {
     ++allowed;
     if (!hardware_fits(node, *base_.request, base_.memory)) continue;
     ++large;
+    if (!has_devices(node, base_.request->devices)) continue;
+    ++equipped;
     if (capacity_fits(node, *base_.request, base_.memory)) ++roomy;
   }
   const std::string text = "partition " + attempt.partition.config.name +
@@ -605,6 +609,10 @@ std::string Placement::describe_never(const Attempt& attempt) const {
   }
   if (allowed < wanted) return too_few(allowed, "are not excluded");
   if (large < wanted) return too_few(large, "have the CPUs that it asks for");
+  if (equipped < wanted) {
+    return too_few(equipped, "have ") + to_string(base_.request->devices) +
+           ", which it asks for on each";
+  }
   if (roomy < wanted) return too_few(roomy, "have the memory and the disk that it asks for");
   if (base_.count < wanted) return too_few(base_.count, "have the features that it asks for");
   return text + ", and its nodes have no room for all that it asks for";
@@ -626,8 +634,28 @@ std::string Placement::describe_busy(const Attempt& attempt) {
     text += ", " + std::to_string(full) + " have no room for another pod";
   }
   // A job that takes idle nodes only would not come to one that is in use, whatever memory is left.
-  if (!takes_only_idle(attempt)) text += describe_memory();
+  if (!takes_only_idle(attempt)) text += describe_devices() + describe_memory();
   return text;
+}
+
+// How many nodes have the devices free that the job asks of each.
+std::string Placement::describe_devices() {
+  if (base_.request->devices.empty()) return "";
+  int free = 0;
+  const NodeSet& up = up_of_base().nodes;
+  for (int rank = up.next(0); rank >= 0; rank = up.next(rank + 1)) {
+    const NodeIndex node = cluster_.node_at(rank);
+    Devices held;
+    for (const Job* const job : usage_.jobs_on(node)) {
+      if (job->completing()) continue;  // its devices are given back
+      for (const DeviceCount& use : devices_on(job->allocation, node)) {
+        add_devices(held, use.kind, use.count);
+      }
+    }
+    if (have_devices(devices_left(cluster_.node(node).devices, held), base_.request->devices))
+      ++free;
+  }
+  return "; " + std::to_string(free) + " have " + to_string(base_.request->devices) + " free";
 }
 
 // Names one job: they have mostly the same cause, which its user or an administrator can remove.

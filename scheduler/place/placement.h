@@ -149,6 +149,7 @@ class Placement {
   std::string describe_busy(const Attempt& attempt);
   std::string describe_never(const Attempt& attempt) const;
   std::string describe_memory();
+  std::string describe_devices();
 
   const Cluster& cluster_;
   const NodeGroups& groups_;

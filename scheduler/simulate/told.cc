@@ -84,15 +84,17 @@ class ToldRun {
     CHECK(false, "a step of the scenario does not settle");
   }
 
-  // Compared with a recording are partition, nodes, CPUs and memory of each start.
+  // Compared with a recording are partition, nodes, CPUs, memory and devices of each start.
   void note(const sched::Start& start) {
     StartedJob started{.job = start.job,
                        .partition = driver_.scheduler().partition_name(start.partition),
                        .nodes = {}};
     for (const sched::NodeAllocation& part : start.allocation.nodes) {
       const std::string& name = driver_.scheduler().node_name(part.node);
-      started.nodes.push_back(
-          {.name = name, .cpus = cpu_ids(driver_.node(name), part.cores), .memory = part.memory});
+      started.nodes.push_back({.name = name,
+                               .cpus = cpu_ids(driver_.node(name), part.cores),
+                               .memory = part.memory,
+                               .devices = devices_on(start.allocation, part.node)});
     }
     report_.steps.back().started.push_back(std::move(started));
     outcome(start.job).state = sched::JobState::kRunning;

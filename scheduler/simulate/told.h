@@ -16,6 +16,7 @@ struct PlacedNode {
   std::string name;
   std::string cpus;  // Slurm's CPU ids
   sched::MemoryMiB memory{0};
+  sched::Devices devices{};
   friend bool operator==(const PlacedNode&, const PlacedNode&) = default;
 };
 

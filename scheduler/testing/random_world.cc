@@ -169,6 +169,7 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
   const int cores = 2 + pick(prng, 2);
   const int threads = select == SelectType::kConsTres && chance(prng, 4) ? 2 : 1;
   const bool weights = chance(prng, 4);
+  const bool devices = chance(prng, 3);
   for (NodeSpec& spec : world.nodes = nodes("n", 1, 2 + pick(prng, 4))) {
     spec.sockets = sockets;
     spec.cores_per_socket = cores;
@@ -177,6 +178,8 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
     spec.memory = MemoryMiB{4000};
     if (weights) spec.weight = static_cast<std::uint32_t>(1 + pick(prng, 3));
     if (chance(prng, 3)) spec.features = {"fast"};
+    if (devices) add_devices(spec.devices, {"gpu", "a"}, pick(prng, 3));
+    if (devices) add_devices(spec.devices, {"gpu", "b"}, pick(prng, 2));
   }
   ClusterParameters& cluster = world.configuration.cluster;
   cluster.select = select;
@@ -221,6 +224,11 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   if (chance(prng, 4)) request.memory = MemoryPerCpu{MemoryMiB{300}};
   // 0 asks for all memory of a node, which must be free of others (1.8 step 1).
   if (chance(prng, 8)) request.memory = MemoryPerNode{MemoryMiB{chance(prng, 2) ? 1500 : 0}};
+  const bool devices = std::any_of(world.nodes.begin(), world.nodes.end(),
+                                   [](const NodeSpec& node) { return !node.devices.empty(); });
+  if (devices && chance(prng, 2)) {
+    add_devices(request.devices, {"gpu", chance(prng, 2) ? "" : "a"}, 1 + pick(prng, 2));
+  }
   if (chance(prng, 10)) request.constraint = "fast";
   if (chance(prng, 16)) request.contiguous = true;
   if (chance(prng, 10))

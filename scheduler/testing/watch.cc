@@ -364,7 +364,7 @@ void Watch::check_resources(JobId id, base::Instant now) {
                      request.unusable_nodes == nullptr && request.partitions.size() == 1 &&
                      request.cpus_per_task == 1 && !request.tasks_per_node &&
                      std::holds_alternative<std::monostate>(request.memory) &&
-                     request.tasks.value_or(0) <= request.min_nodes;
+                     request.devices.empty() && request.tasks.value_or(0) <= request.min_nodes;
   if (!plain) return;
   const PartitionConfig* where = partition(request.partitions.front());
   if (where == nullptr || where->max_cpus_per_node) return;

@@ -41,10 +41,11 @@ bool Attempt::others_stack_here(int rank) const {
   });
 }
 
-// Returns true if the node has the memory and the job may be beside those that hold cores there
-// (R4.14 to R4.16).
+// Returns true if the node has the memory and the devices, and the job may be beside those that
+// hold cores there (R4.14 to R4.16).
 bool Attempt::compatible(int rank) const {
   if (!occupancy_.memory().fits(shape_.memory, shape_.node_cpus, rank)) return false;
+  if (!occupancy_.devices().fit(shape_.devices, rank)) return false;
   // A node without jobs, or with user-suspended ones alone, which hold memory and no cores: no
   // class is in the way.
   if (!occupancy_.holds_cores(rank)) return true;
@@ -313,6 +314,7 @@ std::optional<Allocation> Attempt::place(const Found& found) const {
     const auto use = allocate_node(shape_, facts, found.view.free(rank), tasks[i], memory);
     if (!use) return std::nullopt;  // the memory is short: the whole attempt fails (R4.22)
     allocation.nodes.push_back(*use);
+    occupancy_.devices().give(shape_.devices, rank, ignores_others_, allocation);
   }
   return allocation;
 }

@@ -249,6 +249,22 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
   return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
 }
 
+// A job with devices that has one node picks among as many cores as it needs. The last core of the
+// socket that has the most is given up until so many are left, of equals the first socket's
+// (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and three get 0, 4
+// and 5).
+CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
+  while (free.count() > cores) {
+    CoreSet fullest;
+    for (int socket = 0; socket < node.sockets; ++socket) {
+      const CoreSet here = free & socket_cores(node, socket);
+      if (here.count() > fullest.count()) fullest = here;
+    }
+    free -= fullest - lowest(fullest, fullest.count() - 1);
+  }
+  return free;
+}
+
 }  // namespace
 
 // 4.11 steps 1 and 2. `chosen` says how many CPUs a node may give at most; the result, in the same
@@ -292,8 +308,13 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
                      .tasks = tasks.tasks,
                      .memory = MemoryMiB{0}};
   if (!shape.whole_nodes) {
-    const auto cores =
-        pick_cores(shape, node, usable_cores(shape, node, free), occupied_cpus(shape, node, tasks));
+    const int cpus = occupied_cpus(shape, node, tasks);
+    CoreSet usable = usable_cores(shape, node, free);
+    if (!shape.devices.asked.empty() && (shape.one_node || shape.tasks == 1)) {
+      const int per_core = cpus_per_core(shape, node);
+      usable = evened_out(node, usable, (cpus + per_core - 1) / per_core);
+    }
+    const auto cores = pick_cores(shape, node, usable, cpus);
     if (!cores) return std::nullopt;
     use.cores = *cores;
     // Core and socket modes charge whole cores, CPU mode the CPUs of the tasks (4.11 step 4).

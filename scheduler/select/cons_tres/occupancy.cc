@@ -35,6 +35,7 @@ Occupancy::Occupancy(const Cluster& cluster)
       facts_{all_facts(cluster)},
       nodes_(facts_.size()),
       memory_{memory_of(facts_)},
+      devices_{cluster},
       weight_changes_{cluster.no_nodes()},
       rows_(static_cast<std::size_t>(cluster.partition_slots())) {
   for (int rank = 0; rank < node_count(); ++rank) {
@@ -49,6 +50,7 @@ Occupancy::Occupancy(CopyOf copy)
       facts_{copy.books.facts_},
       nodes_{copy.books.nodes_},
       memory_{copy.books.memory_},
+      devices_{copy.books.devices_},
       weight_changes_{copy.books.weight_changes_},
       is_of_one_weight_{copy.books.is_of_one_weight_},
       rows_(copy.books.rows_.size()) {
@@ -102,8 +104,12 @@ std::vector<RankCores> Occupancy::cores_of(const SelectJob& job) const {
   return nodes;
 }
 
-// A job whose memory is not counted touches no node.
-void Occupancy::charge_memory(const SelectJob& job, std::int64_t sign) {
+// Memory and devices. A job that is charged neither touches no node.
+void Occupancy::charge(const SelectJob& job, int sign) {
+  devices_.hold(*job.allocation, sign);
+  for (const DevicesOnNode& use : job.allocation->devices) {
+    if (cluster_.exists(use.node)) touch(cluster_.rank(use.node));
+  }
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     if (use.memory.value() == 0) return;
     // The memory that the job was given, and not that which its request would come to now.
@@ -149,8 +155,8 @@ void Occupancy::touch(int rank) {
   log_.push_back(rank);
 }
 
-// The hardware is the same, or the books would be made anew. Of what counts here only memory can
-// differ.
+// The hardware is the same, or the books would be made anew. Of what counts here only memory and
+// devices can differ.
 void Occupancy::node_changed(int rank) {
   NodeFacts& node = facts_[index(rank)];
   node.memory_mib = cluster_.spec_at(rank).memory.value();
@@ -164,7 +170,7 @@ void Occupancy::add(const SelectJob& job) {
   const auto [added, is_new] = jobs_.emplace(job.id, Held{.job = &job, .cores = std::nullopt});
   CHECK(is_new, to_string(job.id));
   by_id_.insert(job.id, added->second);
-  charge_memory(job, +1);
+  charge(job, +1);
   // R5.2: memory stays charged to a suspended job, cores do not.
   if (!job.user_suspended) take_cores(added->second);
 }
@@ -176,7 +182,7 @@ void Occupancy::remove(const SelectJob& job) {
   release_cores(found->second);
   by_id_.erase(job.id);
   jobs_.erase(found);
-  charge_memory(job, -1);
+  charge(job, -1);
 }
 
 // Puts the job into a row of its partition, and counts it on its nodes.
@@ -293,8 +299,7 @@ void Occupancy::begin_trial() {
 void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep keep) {
   CHECK(in_trial_);
   const Held* const held = find(job.id);
-  TrialStep step{&job, std::nullopt,
-                 keep == Selector::Trial::Keep::kNothing && held != nullptr};
+  TrialStep step{&job, std::nullopt, keep == Selector::Trial::Keep::kNothing && held != nullptr};
   if (held != nullptr && held->cores) {
     step.cores = held->cores;
     step.alone = is_alone(job);
@@ -302,7 +307,7 @@ void Occupancy::remove_for_trial(const SelectJob& job, Selector::Trial::Keep kee
     if (step.alone) show_cores(job, false);
   }
   // Noted in the step, since what was not taken away must not be put back.
-  if (step.memory) charge_memory(job, -1);
+  if (step.memory) charge(job, -1);
   trial_.push_back(step);
   if (step.cores && !step.alone) flush_rows();
 }
@@ -365,7 +370,7 @@ bool Occupancy::put_back_in_trial() {
 
 // The reverse of remove_for_trial(), except for the rows, which the caller has restored.
 void Occupancy::restore(const TrialStep& step) {
-  if (step.memory) charge_memory(*step.job, +1);
+  if (step.memory) charge(*step.job, +1);
   if (!step.cores) return;
   count_class(*step.job, *step.cores, +1);
   if (step.alone) return show_cores(*step.job, true);

@@ -1,8 +1,8 @@
-// Occupancy: which cores and how much memory jobs hold (4.5, 5): rows per partition, sharing
-// classes and memory per node. Everything is indexed by rank.
+// Occupancy: which cores, how much memory and how many devices jobs hold (4.5, 5, 11): rows per
+// partition, sharing classes, memory and devices per node. Everything is indexed by rank.
 //
-// Memory is charged to every allocated job, running or suspended, gang or user (R5.2); cores to all
-// but user-suspended ones (T10). Gang suspension changes nothing here (R4.13).
+// Memory and devices are charged to every allocated job, running or suspended, gang or user (R5.2,
+// R11.3); cores to all but user-suspended ones (T10). Gang suspension changes nothing here (R4.13).
 //
 // A trial takes jobs out of the counters of their nodes at once, and out of the rows only when rows
 // are looked at (flush_rows()): a job that shares its cores with none is placed by the counters.
@@ -26,6 +26,7 @@
 #include "scheduler/select/cons_tres/node_facts.h"
 #include "scheduler/select/cons_tres/partition_rows.h"
 #include "scheduler/select/cons_tres/shape.h"
+#include "scheduler/select/device_books.h"
 
 namespace sched::cons_tres {
 
@@ -60,6 +61,7 @@ class Occupancy {
   const CoreSet& busy(int rank) const { return nodes_[index(rank)].busy; }  // any row of any job
   int idle_cores(int rank) const { return nodes_[index(rank)].idle_count; }
   const CountedBook& memory() const { return memory_; }  // in MiB
+  const DeviceBooks& devices() const { return devices_; }
   bool holds_reserved(int rank) const { return nodes_[index(rank)].reserved_count > 0; }
   bool holds_one_row(int rank) const { return nodes_[index(rank)].one_row_count > 0; }
   bool holds_cores(int rank) const { return nodes_[index(rank)].jobs_count > 0; }
@@ -114,7 +116,7 @@ class Occupancy {
   struct TrialStep {
     const SelectJob* job;
     std::optional<NodeClass> cores;  // it held some, as a job of this class
-    bool memory;
+    bool memory;                     // and devices
     bool in_row = false;
     bool alone = false;  // no other job held one of its cores
   };
@@ -130,7 +132,7 @@ class Occupancy {
   void take_cores(Held& held);
   void release_cores(Held& held);
   bool may_return(const SelectJob& job);
-  void charge_memory(const SelectJob& job, std::int64_t sign);
+  void charge(const SelectJob& job, int sign);
   void count_class(const SelectJob& job, NodeClass node_class, int delta);
   void refresh(int rank);
   void touch(int rank);
@@ -139,6 +141,7 @@ class Occupancy {
   std::vector<NodeFacts> facts_;
   std::vector<Node> nodes_;
   CountedBook memory_;
+  DeviceBooks devices_;
   NodeSet weight_changes_;
   bool is_of_one_weight_ = true;
   std::vector<std::unique_ptr<PartitionRows>> rows_;  // by PartitionIndex

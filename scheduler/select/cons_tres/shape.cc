@@ -104,6 +104,7 @@ Shape make_shape(const Cluster& cluster, const SelectRequest& request) {
   }
   shape.unit = parameters.unit;
   shape.whole_nodes = request.whole_nodes || shape.node_class == NodeClass::kReserved;
+  shape.devices = {.asked = asked.devices, .all = shape.whole_nodes};
   shape.contiguous = asked.contiguous;
   shape.overcommit = asked.overcommit;
   shape.least_loaded = parameters.least_loaded || partition.config.least_loaded;

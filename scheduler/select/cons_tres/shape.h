@@ -8,6 +8,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/job.h"
 #include "scheduler/select/cons_tres/node_facts.h"
+#include "scheduler/select/device_books.h"
 #include "scheduler/select/memory_demand.h"
 #include "scheduler/select/selector.h"
 
@@ -33,7 +34,7 @@ struct Shape {
   int min_cpus = 1;       // over all nodes
   int tasks = 0;          // as asked; 0 = not said
   int cpus_per_task = 1;
-  int node_cpus = 1;  // free on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
+  int node_cpus = 1;   // free on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
   int given_cpus = 1;  // of these the job gets so many at least; fewer only with --overcommit
   int tasks_per_node = kNoLimit, tasks_per_socket = kNoLimit;
   int cpus_per_core_max = kNoLimit;     // from --ntasks-per-core, --threads-per-core
@@ -42,6 +43,7 @@ struct Shape {
   int sockets_per_node = 1, cores_per_socket = 1;
   int max_cpus_per_node = kNoLimit;  // of the partition, over all its jobs
   CountedDemand memory;              // in MiB
+  DeviceDemand devices;              // on each node
 
   // No rule of this shape looks at single sockets or at other jobs' cores: a node's offer follows
   // from its number of free cores.

@@ -59,12 +59,17 @@ NodeSet Linear::with_jobs(const NodeSet& nodes, int run_limit, int total_limit) 
   return open;
 }
 
-// Takes the nodes out that have too little memory for the job.
+// Takes the nodes out that have too little memory or too few devices for the job. (Empty nodes have
+// all their devices, and those that never have enough are left out before: capacity_fits.)
 void Linear::leave_out_full(const SelectRequest& request, NodeSet& nodes) const {
   const CountedDemand memory = memory_of(*request.job);
-  if (memory.per == CountedPer::kNothing) return;
+  const DeviceDemand devices = devices_of(*request.job);
+  if (memory.per == CountedPer::kNothing && devices.asked.empty()) return;
   for (int rank = nodes.next(0); rank >= 0; rank = nodes.next(rank + 1)) {
-    if (!books_.memory().fits(memory, cpus_.cpus(rank), rank)) nodes.reset(rank);
+    if (!books_.memory().fits(memory, cpus_.cpus(rank), rank) ||
+        !books_.devices().fit(devices, rank)) {
+      nodes.reset(rank);
+    }
   }
 }
 
@@ -91,6 +96,7 @@ std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, con
   const bool only_running = cluster_.parameters().quirks.mates_run;
   const int cpus_wanted = min_cpus(*request.job);
   const CountedDemand memory = memory_of(*request.job);
+  const DeviceDemand devices = devices_of(*request.job);
   Ranks ranks;
   const auto takes = [&](const SelectJob& mate) {
     if (only_running && mate.state != JobState::kRunning) return false;
@@ -100,7 +106,8 @@ std::optional<Linear::Ranks> Linear::find_mate(const SelectRequest& request, con
       if (!cluster_.exists(use.node)) return false;
       const int rank = cluster_.rank(use.node);
       if (!nodes.test(rank) || !books_.admits(rank, others.running, others.total) ||
-          !books_.memory().fits(memory, cpus_.cpus(rank), rank)) {
+          !books_.memory().fits(memory, cpus_.cpus(rank), rank) ||
+          !books_.devices().fit(devices, rank)) {
         return false;
       }
       ranks.push_back(rank);
@@ -298,6 +305,7 @@ Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) c
   const auto nodes_count = static_cast<int>(chosen.size());
   allocation.nodes.reserve(chosen.size());
   const CountedDemand memory = memory_of(*request.job);
+  const DeviceDemand devices = devices_of(*request.job);
   const int tasks = tasks_of(*request.job->request, nodes_count);
   int index = 0;
   for (const int rank : chosen) {
@@ -309,6 +317,7 @@ Allocation Linear::allocate(const SelectRequest& request, const Ranks& chosen) c
     use.tasks = tasks / nodes_count + (index++ < tasks % nodes_count ? 1 : 0);
     use.memory = MemoryMiB{memory.charge(node.cpus, node.memory.value())};
     allocation.nodes.push_back(use);
+    books_.devices().give(devices, rank, request.mode == SelectMode::kTestOnly, allocation);
   }
   return allocation;
 }

@@ -25,6 +25,7 @@ NodeBooks::NodeBooks(const Cluster& cluster)
     : cluster_{cluster},
       nodes_(static_cast<std::size_t>(cluster.node_count())),
       memory_{memory_of(cluster)},
+      devices_{cluster},
       empty_{NodeSet::all(cluster.node_count())} {}
 
 // A job refuses to be stacked if it was started so (SelectJob::may_stack), so that a changed
@@ -64,9 +65,10 @@ void NodeBooks::change_levels(int rank, std::size_t before, std::size_t now) {
   }
 }
 
-// A job is present while it runs or is suspended, by gang or by its user: it keeps its memory, and
-// counts against the total limit of 4.4.2. The run limit is count_running()'s.
+// A job is present while it runs or is suspended, by gang or by its user: it keeps its memory and
+// its devices, and counts against the total limit of 4.4.2. The run limit is count_running()'s.
 void NodeBooks::count_presence(const SelectJob& job, int delta) {
+  devices_.hold(*job.allocation, delta);
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     Node& node = nodes_[index(rank)];
     node.total += delta;

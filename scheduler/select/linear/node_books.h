@@ -1,5 +1,6 @@
 // NodeBooks: what select/linear has to know of each node (4.4.1): how many jobs are on it, and how
-// much of its memory they hold. Counted over all partitions (R4.5); indexed by rank.
+// much of its memory and how many of its devices they hold. Counted over all partitions (R4.5);
+// indexed by rank.
 //
 // Cost: a change O(nodes of the job), times the numbers of with_running() that were asked about if
 // a job that refuses to be stacked comes or goes.
@@ -12,6 +13,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/node_set.h"
 #include "scheduler/select/counted.h"
+#include "scheduler/select/device_books.h"
 #include "scheduler/select/selector.h"
 
 namespace sched::linear {
@@ -59,6 +61,7 @@ class NodeBooks {
     return node.exclusive == 0 && node.running <= run_limit && node.total <= total_limit;
   }
   const CountedBook& memory() const { return memory_; }  // in MiB
+  const DeviceBooks& devices() const { return devices_; }
 
   // Selector::Trial.
   class Trial final : public Selector::Trial {
@@ -109,6 +112,7 @@ class NodeBooks {
   const Cluster& cluster_;
   std::vector<Node> nodes_;
   CountedBook memory_;
+  DeviceBooks devices_;
   NodeSet empty_;
   int first_empty_ = 0;
   std::int64_t stopped_ = 0;           // over all nodes: jobs that are there and do not run

@@ -31,6 +31,7 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
   // So many jobs may run there besides this one; victims count until they are removed.
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
+  const DeviceDemand devices = devices_of(*request.job);
   // All removals are undone at the end of this function.
   NodeBooks::Trial trial{books_};
   NodeSet eligible = count(request, request.nodes, run_limit, kUnlimited);
@@ -44,7 +45,8 @@ std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& requ
       if (!request.nodes.test(rank)) return;
       // Only nodes of the removed job can have become eligible; the others are as before.
       if (!eligible.test(rank) && books_.admits(rank, run_limit, kUnlimited) &&
-          books_.memory().fits(memory, cpus_.cpus(rank), rank)) {
+          books_.memory().fits(memory, cpus_.cpus(rank), rank) &&
+          books_.devices().fit(devices, rank)) {
         eligible.set(rank);
         ++found;
       }

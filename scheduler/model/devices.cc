@@ -1,0 +1,106 @@
+#include "scheduler/model/devices.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+namespace sched {
+namespace {
+
+bool is_separator(char c) {
+  return c == '-' || c == '_' || c == ' ' || c == '.';
+}
+
+// Reads past separators. '\0' at the end.
+char next_character(std::string_view& text) {
+  while (!text.empty() && is_separator(text.front())) text.remove_prefix(1);
+  if (text.empty()) return '\0';
+  const char c = text.front();
+  text.remove_prefix(1);
+  return c;
+}
+
+// Returns true if the product's name from here on begins with all that is asked, and a word ends
+// there.
+bool begins_with(std::string_view product, std::string_view asked) {
+  while (const char wanted = next_character(asked)) {
+    if (next_character(product) != wanted) return false;
+  }
+  return product.empty() || is_separator(product.front());
+}
+
+// Nodes name a product ("nvidia-a100-sxm4-80gb"), scripts a word of it or some that stand together
+// ("a100", "rtx8000" of "quadro-rtx-8000").
+bool is_of_type(std::string_view product, std::string_view asked) {
+  if (product == asked) return true;
+  for (std::size_t at = 0; at < product.size(); ++at) {
+    const bool begins_word = at == 0 || is_separator(product[at - 1]);
+    if (begins_word && !is_separator(product[at]) && begins_with(product.substr(at), asked)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool meets(const DeviceKind& kind, const DeviceKind& asked) {
+  return kind.name == asked.name && (asked.type.empty() || is_of_type(kind.type, asked.type));
+}
+
+}  // namespace
+
+void add_devices(Devices& to, const DeviceKind& kind, int count) {
+  const auto known = std::ranges::find(to, kind, &DeviceCount::kind);
+  if (known == to.end()) {
+    if (count != 0) to.push_back({kind, count});
+  } else if ((known->count += count) == 0) {
+    to.erase(known);
+  }
+}
+
+Devices devices_left(const Devices& all, const Devices& held) {
+  Devices left;
+  for (const DeviceCount& there : all) {
+    const auto taken = std::ranges::find(held, there.kind, &DeviceCount::kind);
+    const int count = there.count - (taken == held.end() ? 0 : taken->count);
+    if (count > 0) left.push_back({there.kind, count});
+  }
+  return left;
+}
+
+bool have_devices(const Devices& there, const Devices& asked) {
+  return std::ranges::all_of(asked, [&](const DeviceCount& wanted) {
+    int count = 0;
+    for (const DeviceCount& here : there) {
+      if (meets(here.kind, wanted.kind)) count += here.count;
+    }
+    return count >= wanted.count;
+  });
+}
+
+Devices devices_given(const Devices& there, const Devices& asked) {
+  Devices given;
+  for (const DeviceCount& wanted : asked) {
+    int missing = wanted.count;
+    for (const DeviceCount& here : there) {
+      if (missing == 0) break;
+      if (!meets(here.kind, wanted.kind)) continue;
+      const int taken = std::min(missing, here.count);
+      given.push_back({here.kind, taken});
+      missing -= taken;
+    }
+  }
+  return given;
+}
+
+std::string to_string(const DeviceCount& devices) {
+  const std::string type = devices.kind.type.empty() ? "" : ":" + devices.kind.type;
+  return devices.kind.name + type + ":" + std::to_string(devices.count);
+}
+
+std::string to_string(const Devices& devices) {
+  std::string text;
+  for (const DeviceCount& each : devices) text += (text.empty() ? "" : ",") + to_string(each);
+  return text;
+}
+
+}  // namespace sched

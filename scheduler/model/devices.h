@@ -1,0 +1,58 @@
+// Devices: what a node has some of and a job gets whole, such as GPUs (Slurm's GRES; chapter 11).
+// They are counted by kind. Which of them a job gets is not the scheduler's matter. Pure.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <vector>
+
+#include "scheduler/model/ids.h"
+
+namespace sched {
+
+struct DeviceKind {
+  std::string name;  // of the GRES: "gpu"
+  // "a100"; empty: of no type, and in a request of any. A request is met by a type of which it is a
+  // word, or some words that stand together.
+  std::string type;
+  friend auto operator<=>(const DeviceKind&, const DeviceKind&) = default;
+};
+
+struct DeviceCount {
+  DeviceKind kind;
+  int count = 0;
+  friend bool operator==(const DeviceCount&, const DeviceCount&) = default;
+};
+
+// Of a node, or asked of each node of a job. Each kind is named once, and none with 0; a request
+// has a name with types or without, not both (recorded: Slurm refuses gpu:a:1,gpu:1).
+using Devices = std::vector<DeviceCount>;
+
+// Devices of one kind that a job holds on one of its nodes.
+struct DevicesOnNode {
+  NodeIndex node;
+  DeviceKind kind;
+  int count = 0;
+  friend bool operator==(const DevicesOnNode&, const DevicesOnNode&) = default;
+};
+
+// Adds so many of the kind; a negative count takes away. A kind of which none is left is named no
+// more.
+void add_devices(Devices& to, const DeviceKind& kind, int count);
+
+// Returns what is left of these devices. A node of which devices have gone may hold more than it
+// has: then nothing is left of that kind.
+Devices devices_left(const Devices& all, const Devices& held);
+
+// Returns true if all that is asked is there at the same time.
+bool have_devices(const Devices& there, const Devices& asked);
+
+// Returns what a job gets that asks so, without a type in the order of the node (recorded:
+// con_gres_mix). REQUIRES: have_devices(there, asked).
+Devices devices_given(const Devices& there, const Devices& asked);
+
+// "gpu:a100:4", as Slurm writes it; several with commas.
+std::string to_string(const DeviceCount& devices);
+std::string to_string(const Devices& devices);
+
+}  // namespace sched

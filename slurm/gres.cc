@@ -1,0 +1,272 @@
+#include "slurm/gres.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "slurm/quantities.h"
+#include "slurm/text.h"
+
+namespace slurm {
+namespace {
+
+constexpr int kDevicesMax = 65'535;  // of one kind, on one node
+
+base::Error wrong(std::string_view what, std::string_view text, std::string_view advice) {
+  return base::invalid_argument(std::string{what} + " " + in_quotes(text) + ": " +
+                                std::string{advice});
+}
+
+bool is_number(std::string_view word) {
+  return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Slurm's names and types have no blanks and no signs of its own.
+bool is_word(std::string_view word) {
+  return !word.empty() && std::ranges::all_of(word, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           c == '-' || c == '.';
+  });
+}
+
+// "[type][:count]" behind the name. Slurm's own rule: a word of digits is the count.
+base::Result<sched::DeviceCount> parse_count(std::string_view what, std::string_view text,
+                                             std::string name,
+                                             const std::vector<std::string>& words) {
+  sched::DeviceCount devices{.kind = {.name = std::move(name), .type = {}}, .count = 1};
+  std::string_view count;
+  if (words.size() == 2 || (words.size() == 1 && is_number(words[0]))) count = words.back();
+  if (words.size() == 2 || (words.size() == 1 && !is_number(words[0]))) {
+    devices.kind.type = words.front();
+    if (devices.kind.type.empty()) return wrong(what, text, "an empty type");
+  }
+  if (words.size() > 2) return wrong(what, text, "write name[:type][:count]");
+  if (!is_word(devices.kind.name) || (!devices.kind.type.empty() && !is_word(devices.kind.type))) {
+    return wrong(what, text, "write name[:type][:count], such as gpu:2 or gpu:a100:2");
+  }
+  if (count.empty()) return devices;
+  const auto read = parse_integer(what, count, {.min = 0, .max = kDevicesMax});
+  if (!read) return read.error();
+  devices.count = static_cast<int>(*read);
+  return devices;
+}
+
+// Of one name there are types or none. SOURCE: Slurm 22.05 refuses gpu:a:1,gpu:1 (recorded).
+base::Status add(std::string_view what, std::string_view text, const sched::DeviceCount& more,
+                 sched::Devices& to) {
+  for (const sched::DeviceCount& other : to) {
+    if (other.kind.name != more.kind.name) continue;
+    if (other.kind.type.empty() != more.kind.type.empty()) {
+      return wrong(what, text,
+                   "names " + more.kind.name +
+                       " with a type and without; name a type "
+                       "each time or never");
+    }
+  }
+  sched::add_devices(to, more.kind, more.count);
+  return {};
+}
+
+int total(const sched::Devices& devices) {
+  int count = 0;
+  for (const sched::DeviceCount& each : devices) {
+    if (each.kind.name == kGpu) count += each.count;
+  }
+  return count;
+}
+
+sched::Devices times(sched::Devices devices, int factor) {
+  for (sched::DeviceCount& each : devices) each.count = sched::asked_product(each.count, factor);
+  return devices;
+}
+
+// The nodes that the job will have: one, unless it says otherwise.
+base::Result<int> nodes_of(std::string_view what, const sched::JobRequest& request) {
+  if (!request.nodes_given && request.min_nodes == 1) return 1;
+  if (request.max_nodes == request.min_nodes) return request.min_nodes;
+  return base::invalid_argument(std::string{what} +
+                                ": needs one number of nodes; write --nodes with one number, or "
+                                "--gpus-per-node");
+}
+
+void fix_nodes(int nodes, sched::JobRequest& request) {
+  request.nodes_given = true;
+  request.max_nodes = request.min_nodes = nodes;
+}
+
+// The GPUs on each node, from the one option that was given. Without a number of nodes the job gets
+// one.
+class GpusPerNode {
+ public:
+  GpusPerNode(const DeviceOptions& options, sched::JobRequest& request)
+      : options_{options}, request_{request} {}
+
+  base::Result<sched::Devices> read() {
+    std::optional<sched::Devices> found;
+    for (const auto& [name, devices] : {std::pair{"--gpus-per-node", of_node()},
+                                        {"--gpus", of_job()},
+                                        {"--gpus-per-task", of_tasks()}}) {
+      if (!devices) continue;
+      if (!devices->ok()) return devices->error();
+      if (found && !(*found == **devices)) {
+        return base::invalid_argument(
+            std::string{name} +
+            ": comes to other GPUs on each node than another option; leave one of them out");
+      }
+      found = **devices;
+    }
+    return found.value_or(sched::Devices{});
+  }
+
+ private:
+  using Found = std::optional<base::Result<sched::Devices>>;
+
+  Found of_node() const {
+    if (!options_.gpus_per_node) return {};
+    return *options_.gpus_per_node;
+  }
+  // Evenly: the scheduler counts devices by node.
+  Found of_job() {
+    if (!options_.gpus) return {};
+    const base::Result<int> nodes = take_nodes("--gpus");
+    if (!nodes) return nodes.error();
+    sched::Devices devices = *options_.gpus;
+    for (sched::DeviceCount& each : devices) {
+      if (each.count % *nodes != 0) {
+        return base::invalid_argument("--gpus " + std::to_string(each.count) +
+                                      ": cannot be shared "
+                                      "evenly by " +
+                                      std::to_string(*nodes) + " nodes; write --gpus-per-node");
+      }
+      each.count /= *nodes;
+    }
+    return devices;
+  }
+  Found of_tasks() {
+    if (!options_.gpus_per_task) return {};
+    if (request_.tasks_per_node) return times(*options_.gpus_per_task, *request_.tasks_per_node);
+    const base::Result<int> nodes = take_nodes("--gpus-per-task");
+    if (!nodes) return nodes.error();
+    const int tasks = request_.tasks.value_or(*nodes);
+    if (tasks % *nodes != 0) {
+      return base::invalid_argument("--gpus-per-task: " + std::to_string(tasks) +
+                                    " tasks cannot be shared evenly by " + std::to_string(*nodes) +
+                                    " nodes; write --ntasks-per-node");
+    }
+    if (*nodes > 1) request_.tasks_per_node = tasks / *nodes;
+    return times(*options_.gpus_per_task, tasks / *nodes);
+  }
+  base::Result<int> take_nodes(std::string_view what) {
+    const base::Result<int> nodes = nodes_of(what, request_);
+    if (nodes) fix_nodes(*nodes, request_);
+    return nodes;
+  }
+
+  const DeviceOptions& options_;
+  sched::JobRequest& request_;
+};
+
+// --cpus-per-gpu, --mem-per-gpu and --ntasks-per-gpu, from the GPUs on each node.
+base::Status apply_per_gpu(const DeviceOptions& options, bool cpus_given, bool memory_given,
+                           int gpus, sched::JobRequest& request) {
+  const auto first = options.cpus_per_gpu     ? "--cpus-per-gpu"
+                     : options.memory_per_gpu ? "--mem-per-gpu"
+                                              : "--ntasks-per-gpu";
+  if (gpus == 0) {
+    return base::invalid_argument(std::string{first} +
+                                  ": the job asks for no GPUs; write --gpus-per-node, too");
+  }
+  if (options.tasks_per_gpu) {
+    const int tasks = sched::asked_product(gpus, *options.tasks_per_gpu);
+    const base::Result<int> nodes = nodes_of("--ntasks-per-gpu", request);
+    if (!nodes) return nodes.error();
+    const int all = sched::asked_product(tasks, *nodes);
+    if (request.tasks && *request.tasks != all) {
+      return base::invalid_argument("--ntasks-per-gpu: comes to " + std::to_string(all) +
+                                    " tasks, and not to " + std::to_string(*request.tasks) +
+                                    "; leave one of the two out");
+    }
+    fix_nodes(*nodes, request);
+    request.tasks_per_node = tasks;
+    request.tasks = all;
+  }
+  if (options.cpus_per_gpu) {
+    if (cpus_given)
+      return base::invalid_argument(
+          "--cpus-per-gpu and --cpus-per-task exclude each "
+          "other");
+    const base::Result<int> nodes = nodes_of("--cpus-per-gpu", request);
+    if (!nodes) return nodes.error();
+    const int tasks =
+        request.tasks_per_node.value_or((request.tasks.value_or(*nodes) + *nodes - 1) / *nodes);
+    const int cpus = sched::asked_product(gpus, *options.cpus_per_gpu);
+    if (cpus % tasks != 0) {
+      return base::invalid_argument("--cpus-per-gpu: " + std::to_string(cpus) +
+                                    " CPUs cannot be shared evenly by the " +
+                                    std::to_string(tasks) +
+                                    " tasks on a node; write "
+                                    "--cpus-per-task");
+    }
+    request.cpus_per_task = cpus / tasks;
+  }
+  if (options.memory_per_gpu) {
+    if (memory_given) {
+      return base::invalid_argument("--mem, --mem-per-cpu and --mem-per-gpu exclude each other");
+    }
+    request.memory = sched::MemoryPerNode{sched::MemoryMiB{options.memory_per_gpu->value() * gpus}};
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view text) {
+  sched::Devices devices;
+  if (text == "0" || same_word(text, "none")) return devices;
+  for (const std::string& item : split(text, ',')) {
+    std::vector<std::string> words = split(item, ':');
+    // "gres:gpu:2" and "gres/gpu:2" are other spellings of the same.
+    if (words.size() > 1 && same_word(words[0], "gres")) words.erase(words.begin());
+    if (words.empty()) return wrong(what, text, "an empty name");
+    std::string name = words.front();
+    if (name.starts_with("gres/")) name.erase(0, 5);
+    words.erase(words.begin());
+    const auto read = parse_count(what, text, std::move(name), words);
+    if (!read) return read.error();
+    if (const base::Status status = add(what, text, *read, devices); !status) return status.error();
+  }
+  return devices;
+}
+
+base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view text) {
+  sched::Devices devices;
+  if (text == "0" || same_word(text, "none")) return devices;
+  for (const std::string& item : split(text, ',')) {
+    const auto read = parse_count(what, text, std::string{kGpu}, split(item, ':'));
+    if (!read) return read.error();
+    if (const base::Status status = add(what, text, *read, devices); !status) return status.error();
+  }
+  return devices;
+}
+
+base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
+                           sched::JobRequest& request) {
+  request.devices = options.gres.value_or(sched::Devices{});
+  if (options.asks_for_gpus()) {
+    base::Result<sched::Devices> gpus = GpusPerNode{options, request}.read();
+    if (!gpus) return gpus.error();
+    if (total(request.devices) > 0 && !(request.devices == *gpus)) {
+      return base::invalid_argument(
+          "--gres and --gpus, --gpus-per-node or --gpus-per-task: ask for "
+          "GPUs twice; leave one of them out");
+    }
+    if (total(request.devices) == 0) {
+      for (const sched::DeviceCount& each : *gpus) request.devices.push_back(each);
+    }
+  }
+  if (!options.cpus_per_gpu && !options.memory_per_gpu && !options.tasks_per_gpu) return {};
+  return apply_per_gpu(options, cpus_given, memory_given, total(request.devices), request);
+}
+
+}  // namespace slurm

@@ -1,0 +1,36 @@
+// Slurm's spelling of devices (sbatch(1), slurm.conf(5)): --gres, --gpus and its kind, and Gres of
+// a node. Pure.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+#include "scheduler/model/job.h"
+
+namespace slurm {
+
+inline constexpr std::string_view kGpu = "gpu";
+
+// "gpu:a100:2,nic", as --gres and Gres have it; "gpu" and "gpu:a100" ask for one. Empty for "none",
+// "0" and counts of 0. `what` begins the message.
+base::Result<sched::Devices> parse_gres(std::string_view what, std::string_view text);
+
+// "2" or "a100:2", as --gpus, --gpus-per-node and --gpus-per-task have it: of GPUs alone.
+base::Result<sched::Devices> parse_gpus(std::string_view what, std::string_view text);
+
+// What was said about GPUs and other devices, in the words of sbatch.
+struct DeviceOptions {
+  std::optional<sched::Devices> gres, gpus, gpus_per_node, gpus_per_task;
+  std::optional<int> cpus_per_gpu, tasks_per_gpu;
+  std::optional<sched::MemoryMiB> memory_per_gpu;
+
+  bool asks_for_gpus() const { return gpus || gpus_per_node || gpus_per_task; }
+};
+
+// Puts it into the request as devices, tasks, CPUs and memory of each node. `cpus_given`,
+// `memory_given`: by options of their own. REQUIRES: the request's nodes and tasks are settled.
+base::Status apply_devices(const DeviceOptions& options, bool cpus_given, bool memory_given,
+                           sched::JobRequest& request);
+
+}  // namespace slurm
