@@ -112,9 +112,18 @@ struct JobNodes {
   friend bool operator==(const JobNodes&, const JobNodes&) = default;
 };
 
+// Devices of one kind on a node, as sbatch --gres=name:type:count has them.
+struct JobDevice {
+  std::string name{};  // gpu
+  std::string type{};  // a100; "" = any, and of what a job has: none
+  std::int32_t count = 0;
+
+  friend bool operator==(const JobDevice&, const JobDevice&) = default;
+};
+
 // The size of the job, wherever it runs: sbatch --nodes, --ntasks, --ntasks-per-node,
 // --ntasks-per-socket, --ntasks-per-core, --cpus-per-task, --mem-per-cpu, --mem (0: all_memory),
-// --overcommit and --use-min-nodes.
+// --gres, --overcommit and --use-min-nodes.
 struct JobResources {
   std::optional<JobNodes> nodes{};
   std::optional<std::int32_t> tasks{};
@@ -125,6 +134,7 @@ struct JobResources {
   std::optional<Bytes> memory_per_cpu{};
   std::optional<Bytes> memory_per_node{};
   std::optional<bool> all_memory{};  // of each node
+  std::vector<JobDevice> devices{};  // on each node
   std::optional<bool> overcommit{};
   std::optional<bool> use_min_nodes{};
 
@@ -341,6 +351,7 @@ struct NodeShare {
   std::optional<std::int32_t> cpus{};  // charged
   std::optional<std::int32_t> tasks{};
   std::optional<Bytes> memory{};
+  std::vector<JobDevice> devices{};
 
   friend bool operator==(const NodeShare&, const NodeShare&) = default;
 };

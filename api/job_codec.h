@@ -14,6 +14,13 @@ void visit(Io& io, Like<JobNodes> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<JobDevice> auto& s) {
+  io.field("name", s.name);
+  io.field("type", s.type);
+  io.field("count", s.count);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobResources> auto& s) {
   io.field("nodes", s.nodes);
   io.field("tasks", s.tasks);
@@ -24,6 +31,7 @@ void visit(Io& io, Like<JobResources> auto& s) {
   io.field("memoryPerCPU", s.memory_per_cpu);
   io.field("memoryPerNode", s.memory_per_node);
   io.field("allMemory", s.all_memory);
+  io.field("devices", s.devices);
   io.field("overcommit", s.overcommit);
   io.field("useMinNodes", s.use_min_nodes);
 }
@@ -157,6 +165,7 @@ void visit(Io& io, Like<NodeShare> auto& s) {
   io.field("cpus", s.cpus);
   io.field("tasks", s.tasks);
   io.field("memory", s.memory);
+  io.field("devices", s.devices);
 }
 
 template <typename Io>

@@ -148,7 +148,8 @@ json full_job() {
       "resources": {
         "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2, "tasksPerSocket": 2,
         "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "512Mi", "memoryPerNode": "1Gi",
-        "allMemory": false, "overcommit": false, "useMinNodes": true},
+        "allMemory": false,
+        "devices": [{"name": "gpu", "type": "a100", "count": 2}], "overcommit": false, "useMinNodes": true},
       "placement": {
         "hostlist": "n12", "excludeHostlist": "n13", "contiguous": true, "constraint": "gpu&fast",
         "sharing": "OverSubscribe", "minCPUsPerNode": 4, "socketsPerNode": 2, "coresPerSocket": 4,
@@ -169,7 +170,8 @@ json full_job() {
       "priority": 4294901759, "term": 3, "starts": 1, "restarts": 3, "nodeFailures": 1,
       "allocation": {"hostlist": "n[12-14]", "nodes": 3, "cpus": 6,
                      "shares": [{"hostlist": "n[12-14]", "cores": "0-1", "cpus": 2, "tasks": 2,
-                                 "memory": "1Gi"}]},
+                                 "memory": "1Gi",
+                                 "devices": [{"name": "gpu", "type": "a100", "count": 2}]}]},
       "partition": "batch",
       "submitTime": "2026-01-01T00:00:00.000001Z", "eligibleTime": "2026-01-01T00:00:00.000001Z",
       "startTime": "2026-01-01T00:00:01.000000Z", "endTime": "2026-01-01T00:10:00.000000Z",

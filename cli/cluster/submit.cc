@@ -194,10 +194,6 @@ base::Status check_fields(const sched::JobRequest& request) {
     return base::invalid_argument("--constraint \"" + request.constraint +
                                   "\": " + parsed.error().message + "; write it like gpu&fast");
   }
-  if (!request.devices.empty()) {
-    return base::invalid_argument("--gres " + to_string(request.devices) +
-                                  ": pods with devices are not supported yet; leave it out");
-  }
   const std::pair<const char*, const std::vector<std::string>&> nodes[] = {
       {"--nodelist", request.required_nodes}, {"--exclude", request.excluded_nodes}};
   for (const auto& [name, names] : nodes) {
@@ -286,6 +282,9 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
     } else {
       spec.resources.memory_per_node = bytes(per_node->amount);
     }
+  }
+  for (const sched::DeviceCount& each : request.devices) {
+    spec.resources.devices.push_back({each.kind.name, each.kind.type, each.count});
   }
   // Absent: the partition's default, or its largest.
   spec.schedule.time_limit = request.time_limit;

@@ -64,6 +64,36 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
   return env;
 }
 
+// Within the pod its devices have the numbers from 0 on, whichever of the node they are: kubelet's
+// device plugin shows it no others.
+void set_device_variables(Variables& env, const DeviceResources& devices) {
+  int nvidia = 0, amd = 0;
+  for (const auto& [resource, count] : devices) {
+    (resource.starts_with("amd.com/") ? amd : nvidia) += count;
+  }
+  const auto numbers = [](int count) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += (i == 0 ? "" : ",") + text(i);
+    return list;
+  };
+  env.emplace_back("SLURM_JOB_GPUS", numbers(nvidia + amd));
+  env.emplace_back("SLURM_GPUS_ON_NODE", text(nvidia + amd));
+  if (nvidia > 0) env.emplace_back("CUDA_VISIBLE_DEVICES", numbers(nvidia));
+  if (amd > 0) env.emplace_back("ROCR_VISIBLE_DEVICES", numbers(amd));
+}
+
+// The first container gets them all: kubelet gives devices to containers, and a second one could
+// not have the same. The tolerations are those that a taint of GPU nodes needs, which is named
+// after the resource.
+void set_devices(Json& spec, const DeviceResources& devices) {
+  Json& resources = spec["containers"][0]["resources"];
+  for (const auto& [resource, count] : devices) {
+    resources["requests"][resource] = text(count);
+    resources["limits"][resource] = text(count);
+    spec["tolerations"].push_back({{"key", resource}, {"operator", "Exists"}});
+  }
+}
+
 // Not by an initializer list, in which the library copies each text several times: a pod has twenty
 // of these, which were half of what it costs to build one.
 Json variable_of(const std::string& name, const std::string& value) {
@@ -264,9 +294,10 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   if (const auto added = apply_pod_defaults(spec, job.spec, options.defaults); !added) {
     return added.error();
   }
-  if (has_claims(spec)) {
+  if (has_claims(spec) || !options.devices.empty()) {
     // Volumes that wait for their first consumer are bound by kube-scheduler alone, so a pod with
-    // claims is pinned for it and not bound directly.
+    // claims is pinned for it and not bound directly. So is a pod with devices: kubelet drops
+    // requests of resources that its node does not have at that moment, and kube-scheduler waits.
     spec["affinity"] = affinity_to_node(slot.node);
   } else {
     // Bound at creation: kube-scheduler never sees the pod and cannot put it anywhere else.
@@ -291,7 +322,8 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   // The taint that keeps foreign pods off nodes of partitions.
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
-  const auto environment = slurm_environment(job, slot, gang);
+  auto environment = slurm_environment(job, slot, gang);
+  if (!options.devices.empty()) set_device_variables(environment, options.devices);
   for (const auto& [list, limits] :
        {std::pair{"initContainers", &*init_memory}, {"containers", &*memory}}) {
     if (!spec.contains(list)) continue;
@@ -300,6 +332,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
       set_resources(spec[list][i], i == 0, slot, (*limits)[i]);
     }
   }
+  set_devices(spec, options.devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
   const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit);

@@ -14,6 +14,7 @@
 #include "operator/gang/batch_pod.h"
 #include "operator/gang/pod_defaults.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/translate/devices.h"
 
 namespace control {
 
@@ -22,6 +23,7 @@ struct PodOptions {
   std::optional<base::Duration> time_limit{};           // until the operator ends the job
   DefaultsInForce defaults{};  // of the partition, and the namespace's identity
   std::string cpuset{};        // CPUs that its node's agent binds it to; "" = none
+  DeviceResources devices{};   // extended resources that it asks for
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 

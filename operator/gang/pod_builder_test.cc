@@ -102,6 +102,42 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
 }
 
+// kubelet starts a pod without the devices that its node does not have at that moment, so its pods
+// are bound by kube-scheduler, which counts them, too.
+TEST(Pods, WithDevicesArePinnedAndAskForThem) {
+  kube::Job job =
+      job_of_spec({{"resources", {{"devices", json::array({{{"name", "gpu"}, {"count", 2}}})}}},
+                   {"template",
+                    {{"spec",
+                      {{"containers", json::array({{{"name", "main"}}, {{"name", "logs"}}})},
+                       {"tolerations", json::array({{{"key", "mine"}}})}}}}}});
+  job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};
+  job.status.allocation->shares = {
+      {.hostlist = "n1", .cpus = 2, .tasks = 2, .devices = {{"gpu", "nvidia", 2}}}};
+  const auto slots =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  EXPECT_EQ(slots[0].devices, (std::vector<kube::JobDevice>{{"gpu", "nvidia", 2}}));
+  const auto halves =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerTask).value();
+  EXPECT_EQ(halves[1].devices, (std::vector<kube::JobDevice>{{"gpu", "nvidia", 1}}));
+  const auto built =
+      build_pod(job, slots[0], gang_layout(slots), {.devices = {{"nvidia.com/gpu", 2}}});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const json& spec = (*built)["spec"];
+  EXPECT_FALSE(spec.contains("nodeName"));
+  EXPECT_TRUE(spec["affinity"].contains("nodeAffinity"));
+  EXPECT_EQ(spec["tolerations"].back(), (json{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}));
+  EXPECT_EQ(spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"], "2");
+  EXPECT_EQ(spec["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], "2");
+  EXPECT_FALSE(spec["containers"][1]["resources"]["limits"].contains("nvidia.com/gpu"));
+  std::map<std::string, std::string> env;
+  for (const json& one : spec["containers"][0]["env"]) env[one["name"]] = one["value"];
+  EXPECT_EQ(env["SLURM_JOB_GPUS"], "0,1");
+  EXPECT_EQ(env["SLURM_GPUS_ON_NODE"], "2");
+  EXPECT_EQ(env["CUDA_VISIBLE_DEVICES"], "0,1");
+  EXPECT_FALSE(env.contains("ROCR_VISIBLE_DEVICES"));
+}
+
 // kubelet refuses a pod that it has no room for, so a pod's requests never say what its gang needs.
 // Limits are the author's where there are some: the init container keeps its 2 GiB of the pod's 4,
 // and the one without a limit has all of them.

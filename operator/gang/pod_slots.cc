@@ -75,6 +75,8 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
         slot.cpus = cpus == 0 ? 0 : std::max(cpus / pods, 1);
         slot.cores = share.cores;
         if (share.memory) slot.memory = kube::Bytes{share.memory->value() / pods};
+        slot.devices = share.devices;
+        for (kube::JobDevice& each : slot.devices) each.count /= pods;
       }
       first_task += tasks;
       ++node_index;

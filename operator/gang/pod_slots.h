@@ -25,6 +25,7 @@ struct PodSlot {
   int cpus = 0;        // 0: not limited
   std::string cores;   // core numbers on its node; "" = all
   std::optional<kube::Bytes> memory;
+  std::vector<kube::JobDevice> devices{};
 
   bool has_pod() const { return !name.empty(); }
   friend bool operator==(const PodSlot&, const PodSlot&) = default;

@@ -181,7 +181,8 @@ Effect PodWrites::take_next(JobRecord& job) {
                    {.kill_wait = parts_.policy.configuration().cluster.kill_wait,
                     .time_limit = job.start.time_limit,
                     .defaults = *job.start.defaults,
-                    .cpuset = cpuset_for(slot)},
+                    .cpuset = cpuset_for(slot),
+                    .devices = devices_for(job, slot)},
                    slot};
 }
 
@@ -191,6 +192,12 @@ void PodWrites::withdraw(JobRecord& job) {
   // waits for that (run_ending).
   for (const int slot : job.start.to_create->slots) job.start.creating.erase(slot);
   job.start.to_create.reset();
+}
+
+// A job that asks for no devices gets none, also if it keeps others off those of its whole nodes.
+DeviceResources PodWrites::devices_for(const JobRecord& job, const PodSlot& slot) const {
+  if (job.object->spec.resources.devices.empty()) return {};
+  return resources_of(slot.devices, parts_.nodes.object(slot.node));
 }
 
 std::string PodWrites::cpuset_for(const PodSlot& slot) const {

@@ -15,6 +15,7 @@
 #include "operator/loop/counters.h"
 #include "operator/publish/commit_gate.h"
 #include "operator/publish/waiting_line.h"
+#include "operator/translate/devices.h"
 #include "operator/write/writer.h"
 
 namespace control {
@@ -74,6 +75,7 @@ class PodWrites {
   void show_starting(JobRecord& job, const std::string& reason, const std::string& message);
   // The CPUs that the slot's pod is bound to; "" = none.
   std::string cpuset_for(const PodSlot& slot) const;
+  DeviceResources devices_for(const JobRecord& job, const PodSlot& slot) const;
   void stop_pod(JobRecord& job, const kube::Pod& pod);
 
   const JobParts parts_;

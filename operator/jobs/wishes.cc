@@ -95,7 +95,7 @@ void Wishes::judge(JobRecord& job) {
   JobVerdict verdict =
       translate_job(*job.object, *job.pod_template, job.id, *job.wanted().submit_time,
                     {parts_.policy.configuration(), parts_.nodes.capacity(),
-                     parts_.nodes.unusable_for(*job.pod_template)});
+                     parts_.nodes.unusable_for(*job.pod_template, job.object->spec)});
   // What a job that has nodes waited for is over.
   Predecessors predecessors{.dependency = job.request.dependency, .known = {}, .problems = {}};
   if (verdict.request) {

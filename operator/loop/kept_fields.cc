@@ -15,6 +15,7 @@
 #include "operator/gang/pod_pin.h"
 #include "operator/jobs/pod_index.h"
 #include "operator/nodes/agent_pods.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/judged_spec.h"
 #include "operator/translate/kept_text.h"
 #include "operator/translate/node_translation.h"
@@ -164,8 +165,8 @@ std::vector<kube::Container> only_hazards(const std::vector<kube::Container>& al
 // Pods behind our gate: everything that makes them a gang and that is judged (judged_spec()).
 // The pod waits, so its status says nothing but our own note.
 void keep_gated(kube::Pod& pod, kube::Pod& kept) {
-  kept.metadata.labels = only(pod.metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup,
-                                                    kube::kLabelPodGroupBefore});
+  kept.metadata.labels = only(pod.metadata.labels,
+                              {kube::kLabelGang, kube::kLabelPodGroup, kube::kLabelPodGroupBefore});
   kept.metadata.annotations =
       only_short(pod.metadata.annotations,
                  {kube::kAnnotationPartition, kube::kAnnotationQos, kube::kAnnotationNodes,
@@ -179,8 +180,8 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
 
 // Pods of jobs: the states of their containers decide about the gang, and their messages are told.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
-  kept.metadata.labels = only(
-      pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang, kube::kBatchControllerUid});
+  kept.metadata.labels =
+      only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang, kube::kBatchControllerUid});
   kept.metadata.owner_references = only_controller(pod.metadata);
   // The node that a pod is pinned to and not bound to yet.
   // Affinity in general may be large; what node_of() reads of it is one name, from which the same
@@ -208,12 +209,15 @@ void keep_ours(kube::Pod& pod, kube::Pod& kept) {
 void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelName, kube::kLabelComponent, kube::kLabelGang});
-  // The sum stands in for the containers: nothing else of them is read.
+  // The sums stand in for the containers: nothing else of them is read.
+  kube::Container all;
   if (const kube::Bytes memory = memory_request(pod); memory.value() > 0) {
-    kube::Container all;
     all.resources.requests.emplace("memory", kube::Quantity::from_units(memory.value()));
-    kept.spec.containers.push_back(std::move(all));
   }
+  for (const auto& [resource, count] : device_requests(pod)) {
+    all.resources.requests.emplace(resource, kube::Quantity::from_units(count));
+  }
+  if (!all.resources.requests.empty()) kept.spec.containers.push_back(std::move(all));
   kept.status.conditions = only(pod.status.conditions, {kube::kReady, kube::kPodWaiting});
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
     // Whether the agent's container runs tells whether the node can switch.

@@ -9,6 +9,7 @@
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
 #include "operator/loop/control_loop.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/node_translation.h"
 
 namespace control {
@@ -168,7 +169,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   // A finished pod takes nothing of its node, whatever its owner.
   if (is_finished(*pod)) return;
   if (is_foreign) {
-    nodes_.put_foreign(after->node, key, memory_request(*pod));
+    nodes_.put_foreign(after->node, key, memory_request(*pod), device_requests(*pod));
   } else {
     nodes_.put_orphan(after->node, key);
     orphans_.add(key);

@@ -128,9 +128,10 @@ NodesByName ControlLoop::nodes_by_name() const {
 std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
                                                          std::vector<sched::KnownJob>& known) {
   const kube::JobStatus& status = job.wanted();
-  JobVerdict verdict = translate_job(
-      *job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
-      {policy_.configuration(), nodes_.capacity(), nodes_.unusable_for(*job.pod_template)});
+  JobVerdict verdict =
+      translate_job(*job.object, *job.pod_template, job.id, status.submit_time.value_or(now_),
+                    {policy_.configuration(), nodes_.capacity(),
+                     nodes_.unusable_for(*job.pod_template, job.object->spec)});
   const bool allocated = status.allocation.has_value();
   // A job that was accepted keeps its place in the queue while its partition is away, since an
   // administrator may only be about to create it again.

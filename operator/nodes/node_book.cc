@@ -61,9 +61,9 @@ void NodeBook::observe_agent_pod(const std::string& name) {
   if (nodes_.contains(name)) changed_.insert(name);
 }
 
-void NodeBook::put_foreign(const std::string& name, const kube::ObjectKey& pod,
-                           kube::Bytes memory) {
-  nodes_[name].foreign[pod] = memory;
+void NodeBook::put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory,
+                           DeviceResources devices) {
+  nodes_[name].foreign[pod] = {memory, std::move(devices)};
   changed_.insert(name);
 }
 
@@ -170,7 +170,10 @@ NodeFacts NodeBook::facts_of(const std::string& name, const Record& record) cons
 sched::NodeSpec NodeBook::judge(const std::string& name, Record& record,
                                 const OperatorParameters& parameters) {
   NodeFacts facts = facts_of(name, record);
-  for (const auto& [key, memory] : record.foreign) facts.foreign_memory += memory;
+  for (const auto& [key, pod] : record.foreign) {
+    facts.foreign_memory += pod.memory;
+    for (const auto& [resource, count] : pod.devices) facts.foreign_devices[resource] += count;
+  }
   facts.foreign_pods = static_cast<int>(record.foreign.size());
   facts.has_orphans = !record.orphans.empty();
   facts.memory_reserve_percent = parameters.memory_reserve_percent;

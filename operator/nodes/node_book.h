@@ -24,6 +24,7 @@
 #include "operator/nodes/turns.h"
 #include "operator/nodes/unusable_nodes.h"
 #include "operator/translate/config_acceptance.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/job_translation.h"
 #include "operator/translate/node_translation.h"
 #include "scheduler/event.h"
@@ -51,8 +52,10 @@ class NodeBook {
   void observe_agent(const std::string& name, std::shared_ptr<const kube::NodeTimetable> table);
   // AgentPods may say something else of it than before.
   void observe_agent_pod(const std::string& name);
-  // A pod that is none of ours and has not finished, with the memory that it requests.
-  void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory);
+  // A pod that is none of ours and has not finished, with the memory and the devices that it
+  // requests.
+  void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory,
+                   DeviceResources devices = {});
   // A pod of ours whose job is gone or has ended.
   void put_orphan(const std::string& name, const kube::ObjectKey& pod);
   // Of either kind, if there was one.
@@ -107,8 +110,13 @@ class NodeBook {
   const std::set<std::string>& asked_on(const std::string& name) const;
 
   // --- as seen last ---
-  NodeClasses::Names unusable_for(const TemplateFacts& pod_template) {
-    return classes_.unusable_for(pod_template);
+  // Pods with devices tolerate the taints of nodes that have some.
+  NodeClasses::Names unusable_for(const TemplateFacts& pod_template, const kube::JobSpec& spec) {
+    if (spec.resources.devices.empty()) return classes_.unusable_for(pod_template);
+    TemplateFacts with_devices;
+    with_devices.node_selector = pod_template.node_selector;
+    with_devices.tolerations = with_device_tolerations(pod_template.tolerations);
+    return classes_.unusable_for(with_devices);
   }
   std::set<NodeClasses::Names> take_outdated() { return classes_.take_outdated(); }
   std::int64_t size() const { return static_cast<std::int64_t>(nodes_.size()); }
@@ -137,6 +145,10 @@ class NodeBook {
     std::map<NodeProblem, std::set<std::uint32_t>> places;
     std::vector<kube::UnusableNodes> groups;
   };
+  struct ForeignPod {
+    kube::Bytes memory;
+    DeviceResources devices;
+  };
   struct Record {
     std::shared_ptr<const kube::Node> node;            // null: gone
     std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
@@ -144,7 +156,7 @@ class NodeBook {
     std::optional<NodeProblem> problem;                // why it takes no new jobs
     std::optional<NodeProblem> counted_problem;        // as unusable_ has it
     std::vector<Place> places;                         // as of the last count()
-    std::map<kube::ObjectKey, kube::Bytes> foreign;
+    std::map<kube::ObjectKey, ForeignPod> foreign;
     std::set<kube::ObjectKey> orphans;
     std::set<std::string> jobs;
     std::set<std::string> asked;  // of them, to stop

@@ -3,19 +3,22 @@
 #include <algorithm>
 
 #include "base/number_list.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/units.h"
 #include "slurm/hostlist.h"
 
 namespace control {
 namespace {
 
-// Returns true if the two differ in nothing but the node.
-bool same_share(const sched::NodeAllocation& a, const sched::NodeAllocation& b) {
-  return a.cores == b.cores && a.cpus == b.cpus && a.tasks == b.tasks && a.memory == b.memory;
+// Returns true if the two nodes differ in nothing but the node.
+bool same_share(const sched::Allocation& of, const sched::NodeAllocation& a,
+                const sched::NodeAllocation& b) {
+  return a.cores == b.cores && a.cpus == b.cpus && a.tasks == b.tasks && a.memory == b.memory &&
+         (of.devices.empty() || devices_on(of, a.node) == devices_on(of, b.node));
 }
 
 // The memory is 0 if the cluster does not manage memory; the field is absent then.
-kube::NodeShare encode_share(const sched::NodeAllocation& share,
+kube::NodeShare encode_share(const sched::Allocation& of, const sched::NodeAllocation& share,
                              const std::vector<std::string>& names) {
   kube::NodeShare encoded;
   encoded.hostlist = slurm::compress_hostlist(names);
@@ -23,6 +26,7 @@ kube::NodeShare encode_share(const sched::NodeAllocation& share,
   encoded.cpus = share.cpus;
   encoded.tasks = share.tasks;
   if (share.memory.value() > 0) encoded.memory = bytes_of(share.memory);
+  encoded.devices = devices_to(devices_on(of, share.node));
   return encoded;
 }
 
@@ -67,8 +71,8 @@ kube::Allocation encode_allocation(const sched::Allocation& allocation, const No
     const bool last = i + 1 == allocation.nodes.size();
     // Neighbors with equal shares are one entry: a job over a thousand equal nodes has a short
     // status. The order of the nodes is kept, since the numbers of tasks follow from it.
-    if (!last && same_share(share, allocation.nodes[i + 1])) continue;
-    encoded.shares.push_back(encode_share(share, group));
+    if (!last && same_share(allocation, share, allocation.nodes[i + 1])) continue;
+    encoded.shares.push_back(encode_share(allocation, share, group));
     group.clear();
   }
   encoded.nodes = static_cast<std::int32_t>(all.size());
@@ -107,6 +111,9 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
       out.cpus = share.cpus.value_or(node->cpus);
       out.tasks = share.tasks.value_or(1);
       out.memory = share.memory ? mib_of(*share.memory) : sched::MemoryMiB{0};
+      for (const sched::DeviceCount& held : devices_from(share.devices)) {
+        decoded.allocation.devices.push_back({node->index, held.kind, held.count});
+      }
       decoded.allocation.whole_nodes = decoded.allocation.whole_nodes && out.cores == all;
     }
   }

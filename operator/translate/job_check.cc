@@ -5,10 +5,12 @@
 #include <optional>
 #include <set>
 
+#include "api/job_size.h"
 #include "base/number_list.h"
 #include "kube/api/time_format.h"
 #include "operator/gang/members.h"
 #include "operator/gang/success_policy.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/units.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
@@ -51,6 +53,7 @@ class Checker {
     check_adopted();
     check_completions();
     check_memory();
+    check_devices();
     check_times();
     check_dependency();
     check_success_policy();
@@ -226,6 +229,28 @@ class Checker {
     check_amount("spec.resources.memoryPerNode", spec_.resources.memory_per_node, 1,
                  "use more than 0, or allMemory: true for all memory of the node");
     check_amount("spec.placement.tmpDisk", spec_.placement.tmp_disk, 0, "use 0 or more");
+  }
+
+  // Devices are counted by node; of a job with a pod for each task a pod gets its part.
+  void check_devices() {
+    const std::vector<kube::JobDevice>& devices = spec_.resources.devices;
+    if (devices.empty()) return;
+    for (std::string& sentence : device_problems(devices, "spec.resources.devices")) {
+      problem(std::move(sentence));
+    }
+    if (!spec_.adopted.empty()) {
+      problem(
+          "spec.resources.devices: pods that others have made cannot get devices yet; leave it "
+          "out");
+    }
+    if (spec_.pod_policy != kube::PodPolicy::kPerTask || kube::has_one_pod(spec_)) return;
+    const std::int32_t tasks = spec_.resources.tasks_per_node.value_or(0);
+    for (const kube::JobDevice& each : devices) {
+      if (tasks > 0 && each.count % tasks == 0) continue;
+      problem("spec.resources.devices: " + std::to_string(each.count) +
+              " cannot be shared out to the pods of a node; with podPolicy PerTask set "
+              "spec.resources.tasksPerNode to a number that divides it");
+    }
   }
 
   // A limit of 0 would end the job at once; the other times may be 0.

@@ -6,6 +6,7 @@
 #include "api/job_size.h"
 #include "api/wellknown.h"
 #include "base/natural_order.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/job_check.h"
 #include "operator/translate/units.h"
 #include "scheduler/model/cluster.h"
@@ -158,6 +159,14 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
   for (const auto* partition : partitions) grace = std::max(grace, partition->grace_time);
   for (const auto& qos : context.configuration.qos) {
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
+  }
+  // Its pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
+  if (!spec.resources.devices.empty() && facts.may_evict) {
+    problems.push_back(
+        "spec.template.spec.priorityClassName: kube-scheduler would evict other pods from the "
+        "gang's "
+        "nodes for it, because the job asks for devices; use a class with preemptionPolicy: Never "
+        "and say so in the template, or none");
   }
   const base::Duration longest = context.configuration.cluster.kill_wait + grace;
   // Compared in seconds: those of a batch Job or a pod of others may be more than a duration holds.
@@ -312,6 +321,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   if (spec.resources.all_memory.value_or(false)) {
     request.memory = sched::MemoryPerNode{sched::MemoryMiB{0}};
   }
+  request.devices = devices_from(spec.resources.devices);
   request.sharing = translate(spec.placement.sharing.value_or(kube::JobSharing::kAny));
   request.required_nodes = names_of(spec.placement.hostlist);
   request.excluded_nodes = names_of(spec.placement.exclude_hostlist);

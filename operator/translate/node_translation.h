@@ -9,6 +9,7 @@
 #include "api/scheduler_config.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
+#include "operator/translate/devices.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/node.h"
 
@@ -37,6 +38,7 @@ struct NodeFacts {
   std::optional<AgentPod> agent_pod{};               // nullopt: agents are no pods here
   kube::Bytes foreign_memory{0};                     // of all foreign pods on it
   int foreign_pods = 0;                              // of them those that are not finished
+  DeviceResources foreign_devices{};                 // of all of them
   // Pods of ours are on it whose job does not exist any more: nothing new until they are gone.
   bool has_orphans = false;
   int memory_reserve_percent = 5;  // SchedulerConfig.spec.nodeReserve

@@ -1,0 +1,158 @@
+#include "operator/translate/devices.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace control {
+namespace {
+
+constexpr std::string_view kMig = "nvidia.com/mig-";
+constexpr int kDevicesMax = 65'535;
+
+// A resource that every cluster has for its GPUs, and the label by which its nodes name the
+// product. SOURCE: NVIDIA's gpu-feature-discovery, AMD's node labeller.
+struct KnownResource {
+  std::string_view resource;
+  std::string_view product;
+  std::string_view maker;
+};
+constexpr KnownResource kKnown[] = {
+    {"nvidia.com/gpu", "nvidia.com/gpu.product", "nvidia"},
+    {"amd.com/gpu", "amd.com/gpu.product-name", "amd"},
+};
+
+std::string lower_case(std::string_view text) {
+  std::string lower{text};
+  std::ranges::transform(lower, lower.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c; });
+  return lower;
+}
+
+// nullopt: nobody knows what the resource is.
+std::optional<sched::DeviceKind> kind_of(std::string_view resource, const kube::Node& node) {
+  if (resource.starts_with(kMig)) {
+    return sched::DeviceKind{"gpu", lower_case(resource.substr(kMig.size()))};
+  }
+  const auto known = std::ranges::find(kKnown, resource, &KnownResource::resource);
+  if (known == std::end(kKnown)) return std::nullopt;
+  const auto label = node.metadata.labels.find(std::string{known->product});
+  const bool has_label = label != node.metadata.labels.end() && !label->second.empty();
+  return sched::DeviceKind{"gpu", lower_case(has_label ? label->second : known->maker)};
+}
+
+int count_of(const kube::Quantity& quantity) {
+  return static_cast<int>(std::clamp<std::int64_t>(quantity.milli() / 1000, 0, kDevicesMax));
+}
+
+// Of an extended resource limit and request are equal, and a pod may name either.
+DeviceResources requests_of(const kube::ResourceRequirements& resources) {
+  DeviceResources all;
+  for (const auto* list : {&resources.requests, &resources.limits}) {
+    for (const auto& [name, quantity] : *list) {
+      if (is_device(name)) all[name] = std::max(all[name], count_of(quantity));
+    }
+  }
+  return all;
+}
+
+void keep_larger(DeviceResources& to, const DeviceResources& from) {
+  for (const auto& [name, count] : from) to[name] = std::max(to[name], count);
+}
+
+}  // namespace
+
+bool is_device(std::string_view resource) {
+  return resource.starts_with(kMig) ||
+         std::ranges::find(kKnown, resource, &KnownResource::resource) != std::end(kKnown);
+}
+
+// They are named after the resource.
+std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations) {
+  for (const KnownResource& known : kKnown) {
+    tolerations.push_back({.key = std::string{known.resource}, .op = "Exists"});
+  }
+  return tolerations;
+}
+
+DeviceResources device_requests(const kube::Pod& pod) {
+  DeviceResources containers, init;
+  for (const kube::Container& container : pod.spec.containers) {
+    for (const auto& [name, count] : requests_of(container.resources)) {
+      containers[name] = std::min(containers[name] + count, kDevicesMax);
+    }
+  }
+  for (const kube::Container& container : pod.spec.init_containers) {
+    keep_larger(init, requests_of(container.resources));
+  }
+  keep_larger(containers, init);
+  std::erase_if(containers, [](const auto& each) { return each.second == 0; });
+  return containers;
+}
+
+sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign) {
+  sched::Devices devices;
+  for (const auto& [resource, quantity] : node.status.allocatable) {
+    const auto kind = kind_of(resource, node);
+    if (!kind) continue;
+    const auto taken = foreign.find(resource);
+    const int left = count_of(quantity) - (taken == foreign.end() ? 0 : taken->second);
+    if (left > 0) sched::add_devices(devices, *kind, left);
+  }
+  return devices;
+}
+
+DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node) {
+  DeviceResources all;
+  for (const kube::JobDevice& each : devices) {
+    std::string found{kKnown[0].resource};
+    const kube::ResourceList none;
+    for (const auto& [resource, quantity] : node == nullptr ? none : node->status.allocatable) {
+      const auto kind = kind_of(resource, *node);
+      if (kind && each.name == kind->name && each.type == kind->type) found = resource;
+    }
+    all[found] += each.count;
+  }
+  return all;
+}
+
+sched::Devices devices_from(const std::vector<kube::JobDevice>& devices) {
+  sched::Devices all;
+  for (const kube::JobDevice& each : devices) {
+    sched::add_devices(all, {each.name, lower_case(each.type)}, each.count);
+  }
+  return all;
+}
+
+std::vector<kube::JobDevice> devices_to(const sched::Devices& devices) {
+  std::vector<kube::JobDevice> all;
+  for (const sched::DeviceCount& each : devices) {
+    all.push_back({each.kind.name, each.kind.type, each.count});
+  }
+  return all;
+}
+
+std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& devices,
+                                         std::string_view field) {
+  std::vector<std::string> problems;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const kube::JobDevice& each = devices[i];
+    const std::string where = std::string{field} + "[" + std::to_string(i) + "]";
+    if (each.name.empty()) problems.push_back(where + ".name: is missing; write gpu");
+    if (each.count < 1 || each.count > kDevicesMax) {
+      problems.push_back(where + ".count: " + std::to_string(each.count) +
+                         " is not possible; use 1 to " + std::to_string(kDevicesMax));
+    }
+    for (std::size_t j = 0; j < i; ++j) {
+      const kube::JobDevice& other = devices[j];
+      if (other.name != each.name) continue;
+      if (other.type.empty() || each.type.empty() ||
+          lower_case(other.type) == lower_case(each.type)) {
+        problems.push_back(where + ": \"" + each.name +
+                           "\" stands twice; give each entry another type, or make one of them");
+      }
+    }
+  }
+  return problems;
+}
+
+}  // namespace control

@@ -1,0 +1,46 @@
+// Devices between Kubernetes and the scheduler: a node's extended resources are devices of a name
+// and a type (Slurm's GRES), and what a job gets of them its pods ask for by these resources. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/job.h"
+#include "kube/api/node.h"
+#include "kube/api/pod.h"
+#include "scheduler/model/devices.h"
+
+namespace control {
+
+// How many of each extended resource, by its name.
+using DeviceResources = std::map<std::string, int>;
+
+// Returns true if the resource is one whose devices are counted: nvidia.com/gpu, nvidia.com/mig-…
+// and amd.com/gpu.
+bool is_device(std::string_view resource);
+
+// What a pod that is not ours has of its node, as kubelet counts it.
+DeviceResources device_requests(const kube::Pod& pod);
+
+// The devices of the node that `foreign` leaves. A GPU has the words of its product's label as its
+// type, in lower case, or its maker's name; a MIG profile has that.
+sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign);
+
+// The resources by which a pod on that node asks for these devices. Null, or a node that has lost
+// some of them meanwhile: it asks for them all the same, so that kube-scheduler does not bind it.
+DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node);
+
+// Tolerations of the taints that nodes with devices have by custom.
+std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations);
+
+// As the scheduler counts them, and back.
+sched::Devices devices_from(const std::vector<kube::JobDevice>& devices);
+std::vector<kube::JobDevice> devices_to(const sched::Devices& devices);
+
+// Whole sentences that begin with `field`.
+std::vector<std::string> device_problems(const std::vector<kube::JobDevice>& devices,
+                                         std::string_view field);
+
+}  // namespace control

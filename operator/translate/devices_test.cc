@@ -1,0 +1,130 @@
+// Devices: what nodes have, what jobs may ask for, and what their pods ask for.
+#include "operator/translate/devices.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "operator/translate/allocation.h"
+#include "operator/translate/job_translation.h"
+#include "operator/translate/node_translation.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+kube::Node node_with(const json& allocatable, const json& labels) {
+  return kube::decode<kube::Node>({{"metadata", {{"name", "g1"}, {"labels", labels}}},
+                                   {"status", {{"allocatable", allocatable}}}})
+      .value();
+}
+
+kube::Node a100() {
+  return node_with({{"cpu", "8"}, {"nvidia.com/gpu", "4"}, {"example.com/other", "3"}},
+                   {{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-80GB"}});
+}
+
+TEST(Devices, AreTheExtendedResourcesOfANode) {
+  EXPECT_EQ(to_string(devices_of(a100(), {})), "gpu:nvidia-a100-sxm4-80gb:4");
+  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 3}})), "gpu:nvidia-a100-sxm4-80gb:1");
+  EXPECT_EQ(to_string(devices_of(a100(), {{"nvidia.com/gpu", 4}})), "");
+  EXPECT_EQ(to_string(devices_of(node_with({{"nvidia.com/gpu", "2"}}, json::object()), {})),
+            "gpu:nvidia:2");
+  EXPECT_EQ(to_string(devices_of(node_with({{"amd.com/gpu", "8"}},
+                                           {{"amd.com/gpu.product-name", "AMD_Instinct_MI250X"}}),
+                                 {})),
+            "gpu:amd_instinct_mi250x:8");
+  EXPECT_EQ(
+      to_string(devices_of(node_with({{"nvidia.com/mig-1g.5gb", "7"}, {"nvidia.com/gpu", "1"}},
+                                     {{"nvidia.com/gpu.product", "NVIDIA-A100-PCIE-40GB"}}),
+                           {})),
+      "gpu:nvidia-a100-pcie-40gb:1,gpu:1g.5gb:7");
+}
+
+// kube-scheduler gave them away; a job of ours would wait for ever in Pending.
+TEST(Devices, OfForeignPodsAreNotForJobs) {
+  const auto pod =
+      kube::decode<kube::Pod>(
+          {{"metadata", {{"name", "p"}}},
+           {"spec",
+            {{"initContainers",
+              json::array(
+                  {{{"name", "i"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}})},
+             {"containers",
+              json::array(
+                  {{{"name", "a"},
+                    {"resources",
+                     {{"requests", {{"nvidia.com/gpu", "2"}}},
+                      {"limits", {{"nvidia.com/gpu", "2"}}}}}},
+                   {{"name", "b"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}})}}}})
+          .value();
+  EXPECT_THAT(device_requests(pod), ElementsAre(Pair("nvidia.com/gpu", 3)));
+  kube::Node node = a100();
+  const NodeVerdict verdict =
+      translate_node({.node = &node, .foreign_devices = device_requests(pod)});
+  EXPECT_EQ(to_string(verdict.spec.devices), "gpu:nvidia-a100-sxm4-80gb:1");
+}
+
+TEST(Devices, OfAPodAreResourcesOfItsNode) {
+  const kube::Node node = a100();
+  EXPECT_THAT(resources_of({{"gpu", "nvidia-a100-sxm4-80gb", 2}}, &node),
+              ElementsAre(Pair("nvidia.com/gpu", 2)));
+  const kube::Node amd = node_with({{"amd.com/gpu", "8"}}, json::object());
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &amd), ElementsAre(Pair("amd.com/gpu", 1)));
+  // The node has lost them: the pod must not run without.
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &node), ElementsAre(Pair("nvidia.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, nullptr), ElementsAre(Pair("nvidia.com/gpu", 1)));
+}
+
+// A new leader must not give a device away that a running job has.
+TEST(Devices, OfAnAllocationComeBackExactly) {
+  sched::Allocation allocation;
+  for (const int node : {0, 1, 2}) {
+    allocation.nodes.push_back(
+        {.node = sched::NodeIndex{node}, .cores = sched::CoreSet::first(2), .cpus = 2, .tasks = 1});
+  }
+  allocation.devices = {{sched::NodeIndex{0}, {"gpu", "a"}, 2},
+                        {sched::NodeIndex{1}, {"gpu", "a"}, 2},
+                        {sched::NodeIndex{2}, {"gpu", "a"}, 1},
+                        {sched::NodeIndex{2}, {"gpu", "b"}, 1}};
+  const std::vector<std::string> names{"n1", "n2", "n3"};
+  const kube::Allocation encoded = encode_allocation(
+      allocation, [&](sched::NodeIndex n) -> const std::string& { return names[n.index()]; });
+  ASSERT_EQ(encoded.shares.size(), 2U);
+  EXPECT_EQ(encoded.shares[0].hostlist, "n[1-2]");
+  EXPECT_EQ(encoded.shares[0].devices, (std::vector<kube::JobDevice>{{"gpu", "a", 2}}));
+  const auto decoded = decode_allocation(encoded, [&](const std::string& name) {
+    return std::optional{KnownNode{sched::NodeIndex{name.back() - '1'}, 8, 8}};
+  });
+  ASSERT_TRUE(decoded.ok());
+  EXPECT_EQ(decoded->allocation, allocation);
+}
+
+TEST(Devices, OfAJobAreCheckedOneByOne) {
+  EXPECT_THAT(device_problems({{"gpu", "A100", 2}, {"gpu", "v100", 1}, {"nic", "", 1}}, "d"),
+              ElementsAre());
+  EXPECT_THAT(device_problems({{"", "", 1}}, "d"), ElementsAre("d[0].name: is missing; write gpu"));
+  EXPECT_THAT(device_problems({{"gpu", "", 0}}, "d"),
+              ElementsAre("d[0].count: 0 is not possible; use 1 to 65535"));
+  EXPECT_THAT(device_problems({{"gpu", "a", 1}, {"gpu", "", 1}}, "d"),
+              ElementsAre(HasSubstr("d[1]: \"gpu\" stands twice")));
+  EXPECT_EQ(to_string(devices_from({{"gpu", "A100", 2}})), "gpu:a100:2");
+}
+
+// The taint that keeps others off nodes with GPUs is named after the resource.
+TEST(Devices, TolerateTheTaintOfTheirNodes) {
+  kube::Node node = a100();
+  node.spec.taints = {{.key = "nvidia.com/gpu", .value = "present", .effect = "NoSchedule"}};
+  EXPECT_FALSE(can_use({}, {}, node));
+  EXPECT_TRUE(can_use({}, with_device_tolerations({}), node));
+}
+
+}  // namespace
+}  // namespace control
