@@ -299,6 +299,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
     // claims is pinned for it and not bound directly. So is a pod with devices: kubelet drops
     // requests of resources that its node does not have at that moment, and kube-scheduler waits.
     spec["affinity"] = affinity_to_node(slot.node);
+    spec.erase("schedulerName");  // a template may name us, and we bind no pods
   } else {
     // Bound at creation: kube-scheduler never sees the pod and cannot put it anywhere else.
     spec["nodeName"] = slot.node;

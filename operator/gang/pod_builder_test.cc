@@ -110,6 +110,7 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
                    {"template",
                     {{"spec",
                       {{"containers", json::array({{{"name", "main"}}, {{"name", "logs"}}})},
+                       {"schedulerName", "kubegang"},
                        {"tolerations", json::array({{{"key", "mine"}}})}}}}}});
   job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};
   job.status.allocation->shares = {
@@ -125,6 +126,7 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   ASSERT_TRUE(built.ok()) << built.error().message;
   const json& spec = (*built)["spec"];
   EXPECT_FALSE(spec.contains("nodeName"));
+  EXPECT_FALSE(spec.contains("schedulerName")) << "kube-scheduler binds it";
   EXPECT_TRUE(spec["affinity"].contains("nodeAffinity"));
   EXPECT_EQ(spec["tolerations"].back(), (json{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}));
   EXPECT_EQ(spec["containers"][0]["resources"]["requests"]["nvidia.com/gpu"], "2");
