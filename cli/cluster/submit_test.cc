@@ -163,7 +163,8 @@ TEST_F(Submit, AScriptThatSubmitsIsWarnedThatItHasNoToken) {
 TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   const Ran ran =
       run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
-           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G", "--", "x"});
+           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G", "--gpus-per-node=a100:2", "--",
+           "x"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::JobSpec spec = only_job().spec;
   EXPECT_EQ(spec.resources.use_min_nodes, true);
@@ -175,6 +176,7 @@ TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   EXPECT_EQ(spec.resources.tasks_per_socket, 2);
   EXPECT_EQ(spec.resources.tasks_per_core, 1);
   EXPECT_EQ(spec.placement.tmp_disk, kube::Bytes{std::int64_t{1} << 30U});
+  EXPECT_EQ(spec.resources.devices, (std::vector<kube::JobDevice>{{"gpu", "a100", 2}}));
 }
 
 // sbatch's --mem=0 means all memory of each node. For --mem-per-cpu it has no such meaning, so the
