@@ -163,8 +163,8 @@ TEST_F(Submit, AScriptThatSubmitsIsWarnedThatItHasNoToken) {
 TEST_F(Submit, WhatTheNodesMustBeLikeIsPassedOn) {
   const Ran ran =
       run({"submit", "-N1-3", "--use-min-nodes", "-B", "2:4:1", "--mincpus=3",
-           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G", "--gpus-per-node=a100:2", "--",
-           "x"});
+           "--ntasks-per-socket=2", "--ntasks-per-core=1", "-O", "--tmp=1G",
+           "--gpus-per-node=a100:2", "--", "x"});
   ASSERT_EQ(ran.code, kExitOk) << ran.err;
   const kube::JobSpec spec = only_job().spec;
   EXPECT_EQ(spec.resources.use_min_nodes, true);
