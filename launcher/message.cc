@@ -7,7 +7,7 @@ namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kPmi);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kRelease);
 
 void put(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -97,10 +97,11 @@ void put(std::string& out, const StepRequest& step) {
     put(out, number);
   }
   put(out, step.required);
+  put(out, step.excluded);
   put(out, static_cast<std::uint32_t>(step.distribution));
   put(out, step.plane);
-  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
-                          step.has_pmi}) {
+  for (const bool flag :
+       {step.is_exact, step.overlaps, step.overcommits, step.is_immediate, step.has_pmi}) {
     put(out, flag ? 1U : 0U);
   }
   put(out, std::string_view{step.directory});
@@ -116,6 +117,7 @@ StepRequest read_step(Fields& fields) {
     *number = fields.number();
   }
   step.required = fields.numbers();
+  step.excluded = fields.numbers();
   const std::uint32_t distribution = fields.number();
   step.distribution = static_cast<Distribution>(distribution);
   step.plane = fields.number();
@@ -129,6 +131,7 @@ StepRequest read_step(Fields& fields) {
   const bool fits = step.tasks >= 1 && step.tasks <= kTasksMax && step.nodes >= 1 &&
                     step.nodes <= step.tasks && step.cpus_per_task >= 1 && step.plane >= 1 &&
                     distribution < kDistributionsCount && all_below(step.required, kNodesMax) &&
+                    all_below(step.excluded, kNodesMax) &&
                     (step.programs.size() == 1 || step.programs.size() == step.tasks);
   if (!fits) fields.is_good = false;
   return step;

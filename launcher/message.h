@@ -2,6 +2,7 @@
 // stream: a type, a length, and fields.
 //
 //   srun              Create, Input, InputEnd, Signal
+//   from outside      SignalJob, Release, which are answered by Done or Refused
 //   first launcher    to srun: Busy, Created, Refused, Output, Exited, Lost, Done
 //                     to another launcher: Run, Input, InputEnd, Signal, Pmi
 //   other launcher    Hello, then, once it has been asked to run tasks, Output, Exited and Pmi
@@ -24,6 +25,10 @@ inline constexpr std::size_t kChunkBytesMax = 64U << 10U;  // of Input and Outpu
 inline constexpr std::uint32_t kTasksMax = 65'536;         // of a step
 inline constexpr std::uint32_t kNodesMax = 65'536;         // of a job
 inline constexpr std::uint32_t kAllTasks = 0xFFFFFFFFU;    // as the rank of Input
+// As the rank of SignalJob, which is the number of a step otherwise.
+inline constexpr std::uint32_t kAllSteps = 0xFFFFFFFFU;
+inline constexpr std::uint32_t kScriptAlone = 0xFFFFFFFEU;  // its shell
+inline constexpr std::uint32_t kWholeJob = 0xFFFFFFFDU;  // all steps, and all that the script runs
 
 enum class Kind : std::uint32_t {
   kCreate = 1,
@@ -40,6 +45,8 @@ enum class Kind : std::uint32_t {
   kRun,
   kLost,
   kPmi,
+  kSignalJob,
+  kRelease,
 };
 
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
@@ -54,6 +61,7 @@ struct StepRequest {
   std::uint32_t tasks_per_node = 0;     // 0: whatever comes out
   std::uint32_t relative = 0;           // index of the first node that it may be on
   std::vector<std::uint32_t> required;  // indexes of nodes that it must be on
+  std::vector<std::uint32_t> excluded;  // and of those that it must not be on
   Distribution distribution = Distribution::kDefault;
   std::uint32_t plane = 1;    // tasks in a row, for kPlane
   bool is_exact = false;      // takes what its tasks need, not all of its nodes
@@ -86,11 +94,11 @@ struct StepLayout {
 
 struct Message {
   Kind kind = Kind::kDone;
-  std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi
-  std::uint32_t number = 0;  // Signal: signal; Created: step; Output: 1 or 2; Exited: wait status;
-                             // Hello, Lost: index of the node
+  std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi; SignalJob: who hears it
+  std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
+                             // wait status; Hello, Lost: index of the node; Release: exit code
   std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
-                             // end of its connection
+                             // end of its connection. SignalJob, Release: the secret of the pod
   std::optional<StepRequest> step{};   // of Create
   std::optional<TaskSet> tasks{};      // of Run
   std::optional<StepLayout> layout{};  // of Created

@@ -19,6 +19,7 @@ Message example() {
                               .tasks_per_node = 1,
                               .relative = 3,
                               .required = {1, 5},
+                              .excluded = {2},
                               .distribution = Distribution::kPlane,
                               .plane = 6,
                               .overcommits = true,

@@ -6,10 +6,12 @@
 #include <netinet/tcp.h>
 #include <resolv.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 namespace launcher {
@@ -127,6 +129,23 @@ void keep_alive(int fd) {
   put(IPPROTO_TCP, TCP_KEEPINTVL, kQuestionEachS);
   put(IPPROTO_TCP, TCP_KEEPCNT, kQuestions);
   put(IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+int connect_locally(const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() + 1 >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return -1;
+  }
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd >= 0 && ::connect(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return fd;
+  const int why = errno;
+  if (fd >= 0) ::close(fd);
+  errno = why;
+  return -1;
 }
 
 }  // namespace launcher

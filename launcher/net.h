@@ -1,4 +1,5 @@
-// TCP between the launchers of a job's pods, and how they find the first of them.
+// TCP between the launchers of a job's pods, and how they find the first of them; the first one's
+// Unix socket.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ base::Result<std::string> resolve(const std::string& name);
 
 // A socket that is being connected, and does not block.
 base::Result<int> connect_to(const std::string& address, std::uint16_t port);
+
+// A connection to a Unix socket of the abstract name space, which blocks; -1 and errno.
+int connect_locally(const std::string& name);
 
 // Has the kernel find out within two minutes that the other machine is gone. The kernel of a pod
 // that is frozen answers for it.

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 extern char** environ;
@@ -21,6 +23,7 @@ namespace {
 
 constexpr const char* kDirectoryOtherwise = "/tmp";  // Slurm's, for a folder that is missing
 constexpr int kSignalsEnd = 65;
+constexpr int kOctal = 8;
 
 bool has_name(const std::string& entry, std::string_view name) {
   return entry.size() > name.size() && entry[name.size()] == '=' &&
@@ -49,6 +52,9 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   for (int i = 0; i < count; ++i) copies[i] = ::fcntl(from[i], F_DUPFD, count);
   for (int i = 0; i < count; ++i) ::dup2(copies[i], i);
   ::close_range(static_cast<unsigned>(count), ~0U, 0);
+  if (program.umask) {
+    ::umask(static_cast<mode_t>(std::strtoul(program.umask->c_str(), nullptr, kOctal)));
+  }
   const auto say = [&](const char* what, const std::string& which) {
     ::dprintf(2, "%s: error: %s%s: %s\n", program.speaker.c_str(), what, which.c_str(),
               std::strerror(errno));

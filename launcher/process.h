@@ -31,8 +31,9 @@ struct Program {
   int input = 0;          // become 0, 1 and 2 of the program; all others are closed
   int output = 1;
   int error = 2;
-  int extra = -1;  // if there is one, it becomes 3
-  std::string speaker;  // begins the message of a program that cannot be started
+  int extra = -1;                      // if there is one, it becomes 3
+  std::string speaker;                 // begins the message of a program that cannot be started
+  std::optional<std::string> umask{};  // in octal digits; none: ours
 };
 
 // Starts it as the leader of a session of its own, with default signal handlers and nothing

@@ -5,7 +5,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/un.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +13,6 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +22,9 @@
 
 #include "launcher/job_names.h"
 #include "launcher/message.h"
+#include "launcher/net.h"
 #include "launcher/process.h"
+#include "launcher/run_time.h"
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
 #include "slurm/hostlist.h"
@@ -36,6 +37,8 @@ using Clock = std::chrono::steady_clock;
 constexpr int kFailed = 1;
 // From SIGTERM to SIGKILL: Slurm's KillWait.
 constexpr std::chrono::seconds kKillPatience{30};
+// Of input that the launcher has not taken: above it no more is read.
+constexpr std::size_t kUnsentBytesMax = 1U << 20U;
 
 int say(const std::string& message) {
   std::fprintf(stderr, "srun: error: %s\n", message.c_str());
@@ -88,6 +91,8 @@ Environment exported(const std::string& exports) {
   }
   for (const std::string& entry : named) {
     const std::size_t equals = entry.find('=');
+    // SOURCE: recorded: beside ALL a value is for a variable that is not there yet.
+    if (has_all && value_of(own, entry.substr(0, equals))) continue;
     set(all, entry.substr(0, equals), entry.substr(equals + 1));
   }
   return all;
@@ -107,7 +112,8 @@ class Srun {
   int run(const std::string& address) {
     const auto request = step_request(address.substr(address.find(':') + 1));
     if (!request) return say(request.error().message);
-    if (!connect_to(address.substr(0, address.find(':')))) {
+    socket_ = connect_locally(address.substr(0, address.find(':')));
+    if (socket_ < 0) {
       return say("the job's launcher does not answer: " + std::string{std::strerror(errno)});
     }
     sigset_t taken{};
@@ -141,6 +147,15 @@ class Srun {
     }
     for (const char* name : {"SLURM_PROCID", "SLURM_LOCALID"}) unset(environment, name);
     if (!options_.job_name.empty()) set(environment, "SLURM_JOB_NAME", options_.job_name);
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    std::array<char, 8> octal{};
+    std::snprintf(octal.data(), octal.size(), "%04o", mask);
+    set(environment, "SLURM_UMASK", octal.data());
+    if (!options_.threads_per_core.empty()) {
+      set(environment, "SLURM_THREADS_PER_CORE", options_.threads_per_core);
+    }
+    if (options_.overcommits) set(environment, "SLURM_OVERCOMMIT", "1");
     if (options_.cpus_per_task) {
       set(environment, "SLURM_CPUS_PER_TASK", std::to_string(*options_.cpus_per_task));
     }
@@ -161,42 +176,49 @@ class Srun {
     return request;
   }
 
-  bool connect_to(const std::string& name) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    if (name.size() + 1 >= sizeof address.sun_path) return false;
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-    socket_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    return socket_ >= 0 &&
-           ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), size) == 0;
+  // Never waits: the launcher reads no input while its output is not taken, so a srun that waited
+  // here would wait for ever.
+  void send(const Message& message) {
+    to_send_ += encode(message);
+    flush();
   }
 
   // A launcher that is gone is seen by the end of its stream.
-  void send(const Message& message) {
-    std::string bytes = encode(message);
-    while (!bytes.empty()) {
-      const ssize_t count = ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (count < 0 && errno != EINTR) return;
-      if (count > 0) bytes.erase(0, static_cast<std::size_t>(count));
+  void flush() {
+    while (!to_send_.empty()) {
+      const ssize_t count =
+          ::send(socket_, to_send_.data(), to_send_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0 && errno != EAGAIN) to_send_.clear();
+      if (count < 0) return;
+      to_send_.erase(0, static_cast<std::size_t>(count));
     }
   }
 
   void wait() {
-    std::array<pollfd, 3> ready{{{.fd = socket_, .events = POLLIN, .revents = 0},
-                                 {.fd = signals_, .events = POLLIN, .revents = 0},
-                                 {.fd = input_, .events = POLLIN, .revents = 0}}};
+    const bool takes_input = to_send_.size() < kUnsentBytesMax;
+    const auto events = static_cast<short>(to_send_.empty() ? POLLIN : POLLIN | POLLOUT);
+    std::array<pollfd, 3> ready{
+        {{.fd = socket_, .events = events, .revents = 0},
+         {.fd = signals_, .events = POLLIN, .revents = 0},
+         {.fd = takes_input ? input_ : -1, .events = POLLIN, .revents = 0}}};
     int timeout_ms = -1;
     if (deadline_) {
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
       timeout_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
     }
+    if (run_time_) {
+      const auto step = static_cast<int>(RunTime::kStep.count());
+      timeout_ms = timeout_ms < 0 ? step : std::min(timeout_ms, step);
+    }
     const int count = ::poll(ready.data(), ready.size(), timeout_ms);
+    if (run_time_ && run_time_->at(Clock::now()) >= *options_.time_limit) pass_time_limit();
     if (deadline_ && Clock::now() >= *deadline_) pass_deadline();
     if (count <= 0) return;
     if (ready[1].revents != 0) take_signal();
     if (ready[2].revents != 0) read_input();
-    if (ready[0].revents != 0) read_socket();
+    if ((ready[0].revents & POLLOUT) != 0) flush();
+    if ((ready[0].revents & ~POLLOUT) != 0) read_socket();
   }
 
   void read_socket() {
@@ -219,6 +241,7 @@ class Srun {
       case Kind::kCreated:
         step_id_ = std::to_string(message.number);
         layout_ = *message.layout;
+        if (options_.time_limit) run_time_.emplace(Clock::now(), Clock::duration{});
         if (was_busy_) inform("Step created for job " + job_id());
         open_files();
         return;
@@ -244,6 +267,9 @@ class Srun {
       case Kind::kRun:
       case Kind::kPmi:
         return;  // between launchers
+      case Kind::kSignalJob:
+      case Kind::kRelease:
+        return;  // from outside of the job
     }
   }
 
@@ -372,6 +398,12 @@ class Srun {
     deadline_ = Clock::now() + kKillPatience;
   }
 
+  void pass_time_limit() {
+    run_time_.reset();
+    inform("Job step aborted: the step's time limit is over");
+    if (!is_ending_) end_step();
+  }
+
   // KillWait after SIGTERM, or --wait after the first task's end.
   void pass_deadline() {
     deadline_.reset();
@@ -418,6 +450,7 @@ class Srun {
   std::vector<std::string> nodes_;  // of the job
   StepLayout layout_;
   int socket_ = -1;
+  std::string to_send_;
   int signals_ = -1;
   int input_ = -1;  // -1: none, or at its end
   std::uint32_t input_rank_ = kAllTasks;
@@ -428,6 +461,7 @@ class Srun {
   // Ranks by node and wait status.
   std::map<std::pair<std::string, int>, std::vector<std::uint32_t>> failures_;
   std::optional<Clock::time_point> deadline_;
+  std::optional<RunTime> run_time_;  // with -t; the time in which a turn is off does not count
   bool was_busy_ = false;
   bool is_ending_ = false;
   bool is_over_ = false;
@@ -474,7 +508,7 @@ int run_srun(std::span<const std::string> arguments) {
   auto plan = plan_step(*options, variable);
   if (!plan) return say(plan.error().message);
   for (const std::string& warning : plan->warnings) {
-    if (!options->is_quiet) std::fprintf(stderr, "srun: Warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "srun: Warning: %s\n", warning.c_str());
   }
   return Srun{*options, plan->request}.run(*address);
 }

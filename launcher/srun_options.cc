@@ -34,6 +34,7 @@ constexpr std::array kOptions = {
     Option{'\0', "ntasks-per-node", Takes::kValue, Effect::kSet},
     Option{'c', "cpus-per-task", Takes::kValue, Effect::kSet},
     Option{'w', "nodelist", Takes::kValue, Effect::kSet},
+    Option{'x', "exclude", Takes::kValue, Effect::kSet},
     Option{'r', "relative", Takes::kValue, Effect::kSet},
     Option{'m', "distribution", Takes::kValue, Effect::kSet},
     Option{'\0', "exact", Takes::kNothing, Effect::kSet},
@@ -48,6 +49,10 @@ constexpr std::array kOptions = {
     Option{'K', "kill-on-bad-exit", Takes::kOptional, Effect::kSet},
     Option{'k', "no-kill", Takes::kOptional, Effect::kSet},
     Option{'W', "wait", Takes::kValue, Effect::kSet},
+    Option{'t', "time", Takes::kValue, Effect::kSet},
+    Option{'\0', "tasks-per-node", Takes::kValue, Effect::kSet},
+    // Only told to the tasks: CPUs are bound as the allocation is.
+    Option{'\0', "threads-per-core", Takes::kValue, Effect::kSet},
     Option{'\0', "open-mode", Takes::kValue, Effect::kSet},
     Option{'o', "output", Takes::kValue, Effect::kSet},
     Option{'e', "error", Takes::kValue, Effect::kSet},
@@ -71,13 +76,26 @@ constexpr std::array kOptions = {
     Option{'\0', "cpu_bind", Takes::kValue, Effect::kNone},
     Option{'\0', "mem-bind", Takes::kValue, Effect::kNone},
     Option{'\0', "hint", Takes::kValue, Effect::kNone},
-    Option{'\0', "threads-per-core", Takes::kValue, Effect::kNone},
     Option{'\0', "propagate", Takes::kOptional, Effect::kNone},
     Option{'v', "verbose", Takes::kNothing, Effect::kNone},
     Option{'X', "disable-status", Takes::kNothing, Effect::kNone},
+    // Slurm takes these for a step, too, and nothing comes of it that a script could see.
+    Option{'E', "preserve-env", Takes::kNothing, Effect::kNone},
+    Option{'\0', "quit-on-interrupt", Takes::kNothing, Effect::kNone},
+    Option{'\0', "msg-timeout", Takes::kValue, Effect::kNone},
+    Option{'\0', "profile", Takes::kValue, Effect::kNone},
+    Option{'\0', "acctg-freq", Takes::kValue, Effect::kNone},
+    Option{'\0', "cpu-freq", Takes::kValue, Effect::kNone},
+    Option{'\0', "ntasks-per-core", Takes::kValue, Effect::kNone},
+    Option{'\0', "nice", Takes::kOptional, Effect::kNone},
+    Option{'\0', "wckey", Takes::kValue, Effect::kNone},
+    Option{'\0', "mail-type", Takes::kValue, Effect::kNone},
+    Option{'\0', "mail-user", Takes::kValue, Effect::kNone},
+    Option{'\0', "contiguous", Takes::kNothing, Effect::kNone},
+    Option{'\0', "mincpus", Takes::kValue, Effect::kNone},
+    Option{'\0', "use-min-nodes", Takes::kNothing, Effect::kNone},
+    Option{'\0', "spread-job", Takes::kNothing, Effect::kNone},
     Option{'\0', "pty", Takes::kOptional, Effect::kMissing},
-    Option{'t', "time", Takes::kValue, Effect::kMissing},
-    Option{'x', "exclude", Takes::kValue, Effect::kMissing},
     Option{'C', "constraint", Takes::kValue, Effect::kMissing},
     Option{'G', "gpus", Takes::kValue, Effect::kMissing},
     Option{'\0', "gres", Takes::kValue, Effect::kMissing},
@@ -111,6 +129,41 @@ base::Status set_number(std::optional<int>& field, std::string_view option, std:
   return {};
 }
 
+// "minutes", "minutes:seconds", "hours:minutes:seconds", "days-hours", "days-hours:minutes" and so
+// on. SOURCE: srun(1), --time; 0 is no limit.
+base::Status set_time(const std::string& value, SrunOptions& options) {
+  constexpr std::int64_t kHours = 24;
+  constexpr std::int64_t kSixty = 60;
+  options.time_limit.reset();
+  if (value == "UNLIMITED" || value == "INFINITE" || value == "-1") return {};
+  const auto wrong = [] { return invalid_argument("Invalid --time specification"); };
+  std::string_view left = value;
+  const std::size_t dash = left.find('-');
+  const bool has_days = dash != std::string_view::npos;
+  std::vector<std::int64_t> parts;
+  for (std::size_t end = 0; end != std::string_view::npos && parts.size() <= 4;) {
+    end = left.find_first_of(":-");
+    const auto part = number_of("time", left.substr(0, end), 0);
+    if (!part) return wrong();
+    parts.push_back(*part);
+    if (end != std::string_view::npos) left.remove_prefix(end + 1);
+  }
+  const std::size_t days = has_days ? 1 : 0;
+  if (parts.size() > 3 + days || (has_days && parts.size() < 2)) return wrong();
+  std::int64_t seconds = 0;
+  if (has_days) {
+    parts.resize(4);
+    seconds = ((parts[0] * kHours + parts[1]) * kSixty + parts[2]) * kSixty + parts[3];
+  } else if (parts.size() == 3) {
+    seconds = (parts[0] * kSixty + parts[1]) * kSixty + parts[2];
+  } else {
+    parts.resize(2);
+    seconds = parts[0] * kSixty + parts[1];
+  }
+  if (seconds > 0) options.time_limit = std::chrono::seconds{seconds};
+  return {};
+}
+
 // "openmpi" is "none" of old.
 base::Status set_mpi(const std::string& value, SrunOptions& options) {
   options.has_pmi = value == "pmi2";
@@ -133,7 +186,9 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
     options.distribution = Distribution::kPlane;
     return {};
   }
+  // "*" is the default, for each of the parts.
   const std::pair<std::string_view, Distribution> known[] = {{"block", Distribution::kBlock},
+                                                             {"*", Distribution::kDefault},
                                                              {"cyclic", Distribution::kCyclic},
                                                              {"nopack", Distribution::kDefault}};
   for (const auto& [name, distribution] : known) {
@@ -147,13 +202,16 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
 
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
   const std::string_view name = option.name;
-  if (option.effect == Effect::kMissing) {
+  const bool asks_for_nothing = name == "gres" && value == "none";
+  if (option.effect == Effect::kMissing && !asks_for_nothing) {
     return invalid_argument("--" + std::string{name} + ": is not there yet; leave it out");
   }
   if (name == "ntasks") return set_number(options.tasks, name, value, 1);
   // Of a range the least: the job has its nodes already.
   if (name == "nodes") return set_number(options.nodes, name, value.substr(0, value.find('-')), 1);
-  if (name == "ntasks-per-node") return set_number(options.tasks_per_node, name, value, 1);
+  if (name == "time") return set_time(value, options);
+  if (name == "ntasks-per-node" || name == "tasks-per-node")
+    return set_number(options.tasks_per_node, name, value, 1);
   if (name == "cpus-per-task") return set_number(options.cpus_per_task, name, value, 1);
   if (name == "relative") return set_number(options.relative, name, value, 0);
   if (name == "mpi") return set_mpi(value, options);
@@ -171,10 +229,16 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
     options.appends = first == 'a';
   }
   const std::pair<std::string_view, std::string*> texts[] = {
-      {"nodelist", &options.nodelist}, {"output", &options.output},
-      {"error", &options.error},       {"input", &options.input},
-      {"chdir", &options.directory},   {"job-name", &options.job_name},
-      {"export", &options.exports},    {"jobid", &options.job_id}};
+      {"nodelist", &options.nodelist},
+      {"exclude", &options.exclude},
+      {"output", &options.output},
+      {"error", &options.error},
+      {"input", &options.input},
+      {"chdir", &options.directory},
+      {"job-name", &options.job_name},
+      {"export", &options.exports},
+      {"threads-per-core", &options.threads_per_core},
+      {"jobid", &options.job_id}};
   for (const auto& [text_name, text] : texts) {
     if (name == text_name) *text = value;
   }
@@ -270,6 +334,12 @@ base::Status read_variables(const Variable& variable, SrunOptions& options) {
     const base::Status status = set_mpi(*value, options);
     if (!status) return status.error().with_context("SLURM_MPI_TYPE");
   }
+  if (const auto value = variable("SLURM_EXPORT_ENV")) options.exports = *value;
+  if (const auto value = variable("SLURM_WAIT")) {
+    const auto seconds = number_of("SLURM_WAIT", *value, 0);
+    if (!seconds) return seconds.error();
+    options.wait_s = *seconds;
+  }
   if (const auto value = variable("SRUN_CPUS_PER_TASK")) {
     return set_number(options.cpus_per_task, "SRUN_CPUS_PER_TASK", *value, 1);
   }
@@ -281,6 +351,18 @@ std::optional<int> number_in(const Variable& variable, const char* name) {
   if (!text) return std::nullopt;
   const auto value = number_of(name, *text, 1);
   return value ? std::optional{*value} : std::nullopt;
+}
+
+// The indexes of the nodes that -x names; those that the job does not have do not matter.
+base::Result<std::vector<std::uint32_t>> excluded_of(const std::string& nodelist,
+                                                     const std::vector<std::string>& all) {
+  std::vector<std::uint32_t> excluded;
+  const auto named = slurm::expand_hostlist(nodelist);
+  if (!named) return invalid_argument("--exclude: " + named.error().message);
+  for (std::uint32_t node = 0; node < all.size(); ++node) {
+    if (std::ranges::find(*named, all[node]) != named->end()) excluded.push_back(node);
+  }
+  return excluded;
 }
 
 // The indexes of the nodes that -w names, of those that the job has. kInvalidArgument: others.
@@ -342,12 +424,11 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   const auto required = required_of(options.nodelist, *list);
   if (!required) return required.error();
   request.required = *required;
-  const auto whole = static_cast<int>(list->size());
+  const auto excluded = excluded_of(options.exclude, *list);
+  if (!excluded) return excluded.error();
+  request.excluded = *excluded;
+  const auto whole = static_cast<int>(list->size() - excluded->size());
   int nodes = std::max(options.nodes.value_or(whole), static_cast<int>(required->size()));
-  if (nodes > whole) {
-    return invalid_argument("Only allocated " + std::to_string(whole) + " nodes asked for " +
-                            std::to_string(nodes));
-  }
   std::optional<int> tasks = options.tasks;
   if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
   // 0: not asked for.
@@ -360,6 +441,10 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
     plan.warnings.push_back("can't run " + count_text + " processes on " + std::to_string(nodes) +
                             " nodes, setting nnodes to " + count_text);
     nodes = static_cast<int>(count);
+  }
+  if (nodes > whole) {
+    return invalid_argument("Only allocated " + std::to_string(whole) + " nodes asked for " +
+                            std::to_string(nodes));
   }
   if (per_node > 0 && count > nodes && count / nodes != per_node) {
     plan.warnings.push_back("can't honor --ntasks-per-node set to " + std::to_string(per_node) +
@@ -385,26 +470,22 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
 
 namespace {
 
-// Splits a line at blanks; quotes keep words together, a backslash keeps the next character.
+// Splits a line at blanks; single quotes keep words together (double ones do not, in Slurm), a
+// backslash keeps the next character.
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;
   std::string word;
   bool has_word = false;
-  char quote = '\0';
+  bool is_quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (c == '\\' && i + 1 < line.size()) {
       word += line[++i];
       has_word = true;
-    } else if (quote != '\0') {
-      if (c == quote)
-        quote = '\0';
-      else
-        word += c;
-    } else if (c == '"' || c == '\'') {
-      quote = c;
+    } else if (c == '\'') {
+      is_quoted = !is_quoted;
       has_word = true;
-    } else if (c == ' ' || c == '\t') {
+    } else if (!is_quoted && (c == ' ' || c == '\t')) {
       if (has_word) words.push_back(std::exchange(word, {}));
       has_word = false;
     } else {
@@ -416,7 +497,7 @@ std::vector<std::string> words_of(std::string_view line) {
   return words;
 }
 
-// %t is the task's rank, %o its place within the ranks of the line.
+// %t is the task's rank, %o its place within the ranks of the line, which are all of them for "*".
 std::string with_rank(const std::string& word, std::uint32_t rank, std::size_t offset) {
   std::string out;
   for (std::size_t i = 0; i < word.size(); ++i) {
@@ -459,10 +540,15 @@ base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
     std::size_t offset = 0;
     for (const int rank : ranks) {
       const auto place = static_cast<std::uint32_t>(rank);
-      if (place < tasks && programs[place].empty()) {
-        for (const std::string& word : words) {
-          programs[place].push_back(with_rank(word, place, offset));
-        }
+      if (place >= tasks) {
+        return invalid_argument(line + "rank " + std::to_string(rank) + ", but the step has " +
+                                std::to_string(tasks) + " tasks");
+      }
+      if (!programs[place].empty()) {
+        return invalid_argument(line + "Duplicate record for task " + std::to_string(rank));
+      }
+      for (const std::string& word : words) {
+        programs[place].push_back(with_rank(word, place, is_rest ? place : offset));
       }
       ++offset;
     }

@@ -1,6 +1,7 @@
 // The command line of srun within a job, and what follows from it and from the job. Pure.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -20,6 +21,7 @@ struct SrunOptions {
   std::optional<int> tasks_per_node;
   std::optional<int> cpus_per_task;
   std::string nodelist;                                // -w
+  std::string exclude;                                 // -x
   std::optional<int> relative;                         // -r
   Distribution distribution = Distribution::kDefault;  // -m, its first part
   int plane = 1;                                       // -m plane=N
@@ -34,11 +36,13 @@ struct SrunOptions {
   bool survives_nodes = false;                         // -k
   bool kills_on_bad_exit = false;                      // -K
   int wait_s = 0;                                      // -W; 0: for ever
+  std::optional<std::chrono::seconds> time_limit;      // -t, of the step
   bool appends = false;                                // --open-mode=append
   std::string output, error, input;                    // -o, -e, -i
   std::string directory;                               // -D
   std::string job_name;                                // -J
   std::string exports = "ALL";                         // --export
+  std::string threads_per_core;                        // --threads-per-core
   std::string job_id;                                  // --jobid
   bool has_pmi = false;                                // --mpi=pmi2
   bool shows_help = false;

@@ -144,7 +144,48 @@ TEST(MultiProg, GivesEachRankItsProgram) {
   ASSERT_TRUE(programs.ok()) << programs.error().message;
   EXPECT_THAT((*programs)[0], ElementsAre("echo", "zero", "of", "0", "offset", "0"));
   EXPECT_THAT((*programs)[2], ElementsAre("printenv", "A B"));
-  EXPECT_THAT((*programs)[4], ElementsAre("echo", "rest", "4", "1"));
+  EXPECT_THAT((*programs)[4], ElementsAre("echo", "rest", "4", "4"));
+}
+
+// The cases are those that Slurm was asked about.
+TEST(MultiProg, DoubleQuotesAreNoQuotes) {
+  const auto programs = read_multi_prog("0 a 'b c' \"d e\"\n", 1, {});
+  ASSERT_TRUE(programs.ok()) << programs.error().message;
+  EXPECT_THAT((*programs)[0], ElementsAre("a", "b c", "\"d", "e\""));
+}
+
+TEST(MultiProg, ARankOutsideOfTheStepAndOneThatComesTwiceAreRefused) {
+  EXPECT_THAT(read_multi_prog("0-2 a\n", 2, {}).error().message, HasSubstr("rank 2"));
+  EXPECT_THAT(read_multi_prog("0,0 a\n1 b\n", 2, {}).error().message,
+              HasSubstr("Duplicate record for task 0"));
+}
+
+TEST(StepPlan, ExcludedNodesAreLeftOut) {
+  const StepRequest request = planned({"-x", "n1,n7", "-N2", "-n2", "a"});
+  EXPECT_EQ(request.excluded, (std::vector<std::uint32_t>{0}));
+  EXPECT_FALSE(plan_step(read({"-x", "n1", "-N3", "a"}), of(job())).ok());
+}
+
+TEST(SrunOptions, TimeIsReadAsSlurmReadsIt) {
+  const auto seconds_of = [](const std::string& text) {
+    return read({"-t", text, "a"}).time_limit.value_or(std::chrono::seconds{0}).count();
+  };
+  EXPECT_EQ(seconds_of("2"), 120);
+  EXPECT_EQ(seconds_of("2:30"), 150);
+  EXPECT_EQ(seconds_of("1:00:05"), 3605);
+  EXPECT_EQ(seconds_of("1-2"), 26 * 3600);
+  EXPECT_EQ(seconds_of("1-2:3:4"), 26 * 3600 + 184);
+  EXPECT_EQ(seconds_of("UNLIMITED"), 0);
+  for (const char* text : {"abc", "", "1:2:3:4", "1-", "1-2:3:4:5", "-5"}) {
+    EXPECT_THAT(refusal({"--time=" + std::string{text}, "a"}), HasSubstr("--time")) << text;
+  }
+}
+
+TEST(SrunOptions, TheVariablesOfExportAndWaitAreRead) {
+  const Variable variable = of({{"SLURM_EXPORT_ENV", "NONE"}, {"SLURM_WAIT", "7"}});
+  EXPECT_EQ(read({"a"}, variable).exports, "NONE");
+  EXPECT_EQ(read({"--export=ALL", "a"}, variable).exports, "ALL");
+  EXPECT_EQ(read({"a"}, variable).wait_s, 7);
 }
 
 TEST(MultiProg, ARankWithoutAProgramIsNamed) {

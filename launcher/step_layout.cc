@@ -29,6 +29,7 @@ std::vector<std::uint32_t> choose(const StepRequest& request,
   const std::size_t count = std::max<std::size_t>(request.nodes, chosen.size());
   for (const std::uint32_t node : candidates) {
     if (chosen.size() >= count) break;
+    if (std::ranges::find(request.excluded, node) != request.excluded.end()) continue;
     if (node >= request.relative && !is_chosen(node)) chosen.push_back(node);
   }
   if (chosen.size() < count) return {};
@@ -109,6 +110,27 @@ std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint
   return order;
 }
 
+// In each turn as many in a row as are asked for, as long as the node has CPUs, and on all when
+// none has. Planes of one task are dealt as if there were CPUs for all.
+std::vector<std::uint32_t> deal_planes(const StepRequest& request,
+                                       const std::vector<std::uint32_t>& slots) {
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> counts(slots.size());
+  bool is_full = request.plane == 1;
+  while (order.size() < request.tasks) {
+    const std::size_t before = order.size();
+    for (std::uint32_t place = 0; place < slots.size(); ++place) {
+      for (std::uint32_t i = 0; i < request.plane && order.size() < request.tasks; ++i) {
+        if (!is_full && counts[place] >= slots[place]) break;
+        order.push_back(place);
+        ++counts[place];
+      }
+    }
+    if (order.size() == before) is_full = true;
+  }
+  return order;
+}
+
 }  // namespace
 
 Distribution effective_distribution(const StepRequest& request) {
@@ -121,14 +143,7 @@ std::vector<std::uint32_t> distribute(const StepRequest& request,
   const Distribution distribution = effective_distribution(request);
   std::vector<std::uint32_t> places;
   if (distribution == Distribution::kPlane) {
-    // In each turn as many in a row as are asked for, but no more than the node has CPUs.
-    for (std::uint32_t place = 0; places.size() < request.tasks;
-         place = (place + 1) % static_cast<std::uint32_t>(slots.size())) {
-      const std::size_t left = request.tasks - places.size();
-      const std::uint32_t row = std::min(request.plane, std::max(slots[place], 1U));
-      places.insert(places.end(), std::min<std::size_t>(row, left), place);
-    }
-    return places;
+    return deal_planes(request, slots);
   }
   places = deal(request.tasks, slots);
   // Block: as many on each node as in turn, but one node after the other.

@@ -77,7 +77,8 @@ bool TaskGroup::start_task(std::size_t place) {
                   .input = pipes[0][0],
                   .output = pipes[1][1],
                   .error = pipes[2][1],
-                  .speaker = "slurmstepd-" + node_};
+                  .speaker = "slurmstepd-" + node_,
+                  .umask = value_of(set_.environment, "SLURM_UMASK")};
   program.environment.push_back("SLURM_PROCID=" + std::to_string(task.rank));
   program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
   const bool has_pmi = !set_.has_pmi || open_pmi(task, program);

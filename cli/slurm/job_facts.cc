@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <ctime>
 
@@ -209,6 +210,9 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   const int code = job.status.exit_code.value_or(0);
   facts.exit_signal = code > 128 ? code - 128 : 0;
   facts.exit_code = code > 128 ? 0 : code;
+  // A job that ran when it was canceled has got SIGTERM; what its script made of it is not kept.
+  const bool is_canceled = facts.state_code == "CA" && facts.run_time > base::Duration{0};
+  if (is_canceled && code == 0) facts.exit_signal = SIGTERM;
   facts.reason = reason_of(job, facts.state_code, facts.exit_signal);
   if (job.status.allocation) {
     facts.hostlist = job.status.allocation->hostlist;

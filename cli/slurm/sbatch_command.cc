@@ -43,6 +43,7 @@ int fail(Output output, const std::string& message, int code = kExitFailed) {
 struct Sbatch {
   SubmitArguments arguments;
   bool waits = false;
+  bool is_quiet = false;
 };
 
 // 1. options up to the first word that is none; the rest is the script and its arguments
@@ -62,6 +63,10 @@ base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::N
     if (word.size() < 2 || word.front() != '-' || word == "--") break;
     if (word == "-W" || word == "--wait") {
       read.waits = true;
+      continue;
+    }
+    if (word == "-Q" || word == "--quiet") {
+      read.is_quiet = true;
       continue;
     }
     // Options of `submit` that sbatch does not have.
@@ -128,7 +133,11 @@ int submit(const Session& session, const SubmitRequest& request, const Sbatch& r
   if (job) job = number_or_take_back(session, *job, output, "sbatch");
   if (!job) return fail(output, "Batch job submission failed: " + job.error().message);
   const std::string id = std::to_string(*job->status.job_id);
-  output.out << (request.options.is_parsable ? id : "Submitted batch job " + id) << "\n";
+  if (request.options.is_parsable) {
+    output.out << id << "\n";
+  } else if (!read.is_quiet) {
+    output.out << "Submitted batch job " << id << "\n";
+  }
   output.out.flush();
   return read.waits ? wait_as_sbatch(session, *job, output) : kExitOk;
 }
