@@ -149,7 +149,8 @@ json full_job() {
         "nodes": {"min": 3, "max": 4}, "tasks": 6, "tasksPerNode": 2, "tasksPerSocket": 2,
         "tasksPerCore": 1, "cpusPerTask": 1, "memoryPerCPU": "512Mi", "memoryPerNode": "1Gi",
         "allMemory": false,
-        "devices": [{"name": "gpu", "type": "a100", "count": 2}], "overcommit": false, "useMinNodes": true},
+        "devices": [{"name": "gpu", "type": "a100", "count": 2}], "overcommit": false,
+        "useMinNodes": true},
       "placement": {
         "hostlist": "n12", "excludeHostlist": "n13", "contiguous": true, "constraint": "gpu&fast",
         "sharing": "OverSubscribe", "minCPUsPerNode": 4, "socketsPerNode": 2, "coresPerSocket": 4,
