@@ -485,9 +485,12 @@ NodeSet Placement::overfilled(const Attempt& attempt) const {
   return nodes;
 }
 
-// How many pods a job of a pod per task has on a node is known when the selector has chosen.
+// How many pods a job of a pod per task has on a node is known when the selector has chosen; and
+// whether the victims whose pods would make room are among those that it takes.
 bool Placement::select(Attempt& attempt, const Wish& wish, const NodeSet& nodes) const {
-  if (!attempt.request.job.request->pod_per_task || attempt.mode != SelectMode::kRunNow) {
+  const bool counts_pods =
+      attempt.request.job.request->pod_per_task || (attempt.offers_victims && usage_.any_full());
+  if (!counts_pods || attempt.mode != SelectMode::kRunNow) {
     return select_from(attempt, wish, nodes);
   }
   NodeSet left = nodes;

@@ -41,6 +41,25 @@ TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
   EXPECT_EQ(driver.nodes_of(3), Names{"n1"});
 }
 
+// A job of a higher tier may end job 1, whose pod would make room. It does not need job 1's cores,
+// so job 1 stays, and with it its pod.
+TEST(PodsLimit, AVictimThatIsNotTakenMakesNoRoom) {
+  const auto one = nodes("n", 1, 1);
+  Configuration c = gang_linear({partition("low", one, OverSubscribe::kNo, 1, 1),
+                                 partition("high", one, OverSubscribe::kNo, 1, 2)});
+  c.cluster.gang = false;
+  c.cluster.select = SelectType::kConsTres;
+  c.cluster.preempt_type = PreemptType::kPartitionPriority;
+  c.cluster.preempt_mode = PreemptMode::kCancel;
+  Driver driver{c, {with_room(one[0], 1)}, kTimingIsTold};
+  JobRequest low = job(1, 1, "low"), high = job(2, 1, "high");
+  low.tasks = high.tasks = 1;
+  submit_at(driver, 0, low);
+  submit_at(driver, 1, high);
+  EXPECT_EQ(driver.view(1).state, JobState::kRunning);
+  EXPECT_EQ(driver.view(2).state, JobState::kPending);
+}
+
 // Pods of others have left the node, so it takes more pods of jobs. Nothing else happens that would
 // let a pass look again.
 TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
