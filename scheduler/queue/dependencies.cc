@@ -302,6 +302,7 @@ void Dependencies::left(const Name& name) {
   }
   if (at->second.allocated > 0) return;
   Job& first = *books_.find(*at->second.jobs.begin());
+  if (needs_no_more(first)) return;
   for (std::uint32_t i = 0; i < first.terms.size(); ++i) {
     const bool waits_alone = first.terms[i] == TermState::kOpen &&
                              first.request->dependency.terms[i].kind == DependencyKind::kSingleton;

@@ -243,5 +243,22 @@ TEST_F(Dependencies, AreTakenUpByANewLeader) {
   EXPECT_TRUE(runs(7));
 }
 
+// What was not needed for its start does not matter later: nothing is stored for it.
+TEST_F(Dependencies, ATermThatWasNotNeededIsNotSettledByARequeue) {
+  JobRequest other = waiting(3, {term(DependencyKind::kSingleton)});
+  other.name = "other";
+  submit(other);
+  submit(job(1, 1));
+  submit(waiting(2, {term(DependencyKind::kAfter, 1), term(DependencyKind::kSingleton)}, true));
+  ASSERT_TRUE(runs(2));
+  end(1);
+  driver.take_log();
+  driver.step(driver.now(), Requeue{JobId{2}});
+  driver.step(driver.now(), JobGone{JobId{2}});
+  for (const Decision& decision : driver.take_log()) {
+    EXPECT_FALSE(std::holds_alternative<TermsChanged>(decision));
+  }
+}
+
 }  // namespace
 }  // namespace sched::testing
