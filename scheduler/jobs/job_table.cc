@@ -8,7 +8,8 @@ namespace sched {
 // it. Cost: O(log pages).
 Job& JobTable::add(JobFacts facts) {
   CHECK(find(facts.id) == nullptr, to_string(facts.id));
-  auto job = std::make_unique<Job>(std::move(facts));
+  auto job = std::make_unique<Job>();
+  static_cast<JobFacts&>(*job) = std::move(facts);
   job->table_order = next_order_++;
   job->select.id = job->id;
   job->select.table_order = job->table_order;
