@@ -16,6 +16,7 @@
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/legality.h"
 #include "slurm/conf.h"
+#include "slurm/dependency.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/sbatch.h"
@@ -23,9 +24,11 @@
 namespace cli {
 namespace {
 
-// Every refusal has a sentence and the code of a wrong input.
+// Every refusal has a sentence and the code of a wrong input. That of a dependency has one of its
+// own, since sbatch says it in other words.
 void check_message(const base::Error& error) {
-  CHECK(error.code == base::Code::kInvalidArgument, error.message);
+  CHECK(error.code == base::Code::kInvalidArgument || error.code == slurm::kWrongDependency,
+        error.message);
   CHECK(!error.message.empty());
 }
 
