@@ -453,11 +453,8 @@ int run_sacct(std::span<const std::string> arguments, const WithCluster& with_cl
     output.out << *answer;
     return kExitOk;
   }
-  auto words = read_words(kOptions, arguments);
+  auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
-  if (!words->rest.empty()) {
-    return fail(output, "Unrecognized option: " + words->rest.front());
-  }
   add_variables(kVariables, *words);
   SacctOptions options;
   const slurm::Now now = local_time(kube::SystemClock{}.wall());

@@ -554,11 +554,8 @@ int run_sinfo(std::span<const std::string> arguments, const WithCluster& with_cl
     output.out << *answer;
     return kExitOk;
   }
-  auto words = read_words(kOptions, arguments);
+  auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
-  if (!words->rest.empty()) {
-    return fail(output, "Unrecognized option: " + words->rest.front());
-  }
   add_variables(kVariables, *words);
   SinfoOptions options;
   for (const ReadOption& option : words->options) {

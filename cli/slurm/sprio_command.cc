@@ -230,9 +230,8 @@ int run_sprio(std::span<const std::string> arguments, const WithCluster& with_cl
     output.out << *answer;
     return kExitOk;
   }
-  const auto words = read_words(kOptions, arguments);
+  const auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
-  if (!words->rest.empty()) return fail(output, "Unrecognized option: " + words->rest.front());
   SprioOptions options;
   for (const ReadOption& option : words->options) apply(option, options);
   return with_cluster.in(options.context)(

@@ -565,11 +565,8 @@ int run_squeue(std::span<const std::string> arguments, const WithCluster& with_c
     output.out << *answer;
     return kExitOk;
   }
-  auto words = read_words(kOptions, arguments);
+  auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error());
-  if (!words->rest.empty()) {
-    return fail(output, base::invalid_argument("Unrecognized option: " + words->rest.front()));
-  }
   add_variables(kVariables, *words);
   SqueueOptions options;
   for (const ReadOption& option : words->options) {

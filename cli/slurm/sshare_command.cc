@@ -130,9 +130,8 @@ int run_sshare(std::span<const std::string> arguments, const WithCluster& with_c
     output.out << *answer;
     return kExitOk;
   }
-  const auto words = read_words(kOptions, arguments);
+  const auto words = read_options(kOptions, arguments);
   if (!words) return fail(output, words.error().message);
-  if (!words->rest.empty()) return fail(output, "Unrecognized option: " + words->rest.front());
   SshareOptions options;
   base::Status status = options.table.set_columns(kFields, kFormat);
   for (const ReadOption& option : words->options) {

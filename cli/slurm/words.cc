@@ -105,6 +105,15 @@ base::Result<ReadWords> read_words(std::span<const WordOption> table,
   return read;
 }
 
+base::Result<ReadWords> read_options(std::span<const WordOption> table,
+                                     std::span<const std::string> words) {
+  auto read = read_words(table, words);
+  if (read && !read->rest.empty()) {
+    return base::invalid_argument("Unrecognized option: " + read->rest.front());
+  }
+  return read;
+}
+
 void add_variables(std::span<const InputVariable> variables, ReadWords& words) {
   for (const InputVariable& variable : variables) {
     const char* value = std::getenv(variable.name);

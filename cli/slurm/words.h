@@ -60,6 +60,10 @@ struct ReadWords {
 base::Result<ReadWords> read_words(std::span<const WordOption> table,
                                    std::span<const std::string> words);
 
+// As read_words(), for a command that takes options alone: a word that is no option's is an error.
+base::Result<ReadWords> read_options(std::span<const WordOption> table,
+                                     std::span<const std::string> words);
+
 // An option that an environment variable of Slurm's sets, unless the command line has it.
 struct InputVariable {
   const char* name;
