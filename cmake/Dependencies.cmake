@@ -11,6 +11,8 @@ find_package(benchmark 1.7 REQUIRED)
 # Debian's cpp-httplib is a shared library without a CMake config; its flags must match it.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
+# WebSocket for pods/exec.
+find_library(WSLAY_LIBRARY wslay REQUIRED)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 find_program(CCACHE_PROGRAM ccache)

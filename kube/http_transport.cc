@@ -57,6 +57,8 @@ constexpr base::Duration kConnectTimeoutMax = std::chrono::seconds{10};
 // Below the idle time-outs of API servers (Go's 90 s and more), so that we close an idle connection
 // before the server does.
 constexpr base::Duration kIdleMax = std::chrono::seconds{30};
+// For the rest of a record of TLS that has begun to arrive, or to be sent.
+constexpr base::Duration kPieceTimeout = std::chrono::seconds{60};
 // Of the body of an error that answers a stream. A Status is well below this; an HTML page of a
 // proxy may not be.
 constexpr std::size_t kErrorBytesMax = 64U << 10U;
@@ -211,6 +213,8 @@ class TlsClient final : public httplib::ClientImpl {
 
   // Why there is no connection, if this class knows it.
   const std::optional<Error>& failure() const { return failure_; }
+  // REQUIRES: within a request, whose answer switches protocols.
+  TlsConnection& connection() { return *tls_; }
   // What is wrong with the server's certificate; X509_V_OK: nothing.
   long verify_result() const { return verify_result_; }
 
@@ -292,6 +296,29 @@ class TlsClient final : public httplib::ClientImpl {
   std::unique_ptr<TlsConnection> tls_;
   std::optional<Error> failure_;
   long verify_result_ = X509_V_OK;
+};
+
+// The same once the server has switched protocols.
+class TlsDuplex final : public Duplex {
+ public:
+  explicit TlsDuplex(TlsConnection& connection) : connection_{connection} {
+    connection_.set_timeouts(kPieceTimeout, kPieceTimeout);
+  }
+
+  int descriptor() const override { return connection_.descriptor(); }
+  bool has_more() const override { return connection_.has_more_than_poll(); }
+  ssize_t read(char* out, std::size_t size) override {
+    pollfd look{.fd = descriptor(), .events = POLLIN, .revents = 0};
+    if (!has_more() && ::poll(&look, 1, 0) == 0) return 0;
+    const ssize_t count = connection_.read(out, size);
+    return count > 0 ? count : -1;
+  }
+  bool write(std::string_view bytes) override {
+    return connection_.write(bytes) && connection_.flush();
+  }
+
+ private:
+  TlsConnection& connection_;
 };
 
 }  // namespace
@@ -768,6 +795,47 @@ base::Status HttpTransport::stream(const Request& request,
   // The next session has the new authorities.
   if (error.code == Code::kUnauthenticated) (void)connections_->reload_authorities();
   return error;
+}
+
+// As stream(), with the head of the answer for the beginning of something else: the library calls
+// response_handler when it has read the head, and from within it the connection is ours.
+base::Status HttpTransport::upgrade(
+    const Request& request, const std::vector<std::pair<std::string, std::string>>& headers,
+    const std::function<void(const Response& head, Duplex& connection)>& use) {
+  const auto credential = connections_->credentials().get();
+  if (!credential.ok()) return credential.error();
+  auto library_request = connections_->library_request(request, *credential);
+  if (!library_request.ok()) return library_request.error();
+  for (const auto& [name, value] : headers) library_request->set_header(name, value);
+  auto made = connections_->make(*credential, {});
+  if (!made.ok()) return made.error();
+  auto* const client = dynamic_cast<TlsClient*>(made->client.get());
+  if (client == nullptr) {
+    return base::invalid_argument("the server " + connections_->url().text() +
+                                  " is not https, which programs in pods need");
+  }
+  set_timeouts(*client, request.timeout);
+  Response head;
+  bool is_used = false;
+  library_request->response_handler = [&](const httplib::Response& response) {
+    head.status = response.status;
+    for (const auto& [name, value] : response.headers) head.headers[lower_case(name)] = value;
+    is_used = head.status == 101;
+    if (!is_used) return true;
+    TlsDuplex connection{client->connection()};
+    use(head, connection);
+    return false;
+  };
+  library_request->content_receiver = [&](const char* data, std::size_t size, std::uint64_t,
+                                          std::uint64_t) {
+    head.body.append(data, std::min(size, kErrorBytesMax - head.body.size()));
+    return true;
+  };
+  ERR_clear_error();
+  const httplib::Result result = client->send(*library_request);
+  if (is_used) return {};
+  if (head.status != 0) return refused(request, head, *credential, {});
+  return connections_->error_of(*client, result.error(), false);
 }
 
 }  // namespace kube

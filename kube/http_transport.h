@@ -11,10 +11,11 @@
 #include "kube/credentials.h"
 #include "kube/transport.h"
 #include "kube/transport_config.h"
+#include "kube/upgrade.h"
 
 namespace kube {
 
-class HttpTransport final : public Transport {
+class HttpTransport final : public Transport, public Upgrader {
  public:
   static constexpr std::size_t kIdleConnectionsMax = 16;
   // Far more than a page of a list usually has. A program holds an answer as text, with a table of
@@ -32,6 +33,10 @@ class HttpTransport final : public Transport {
   base::Result<Response> send(const Request& request) override;
   base::Status stream(const Request& request, const std::function<bool(std::string_view)>& on_line,
                       std::stop_token stop) override;
+  // Over https alone. Each takes a connection of its own.
+  base::Status upgrade(
+      const Request& request, const std::vector<std::pair<std::string, std::string>>& headers,
+      const std::function<void(const Response& head, Duplex& connection)>& use) override;
 
  private:
   class Connections;

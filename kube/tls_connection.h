@@ -3,13 +3,13 @@
 
 #include <openssl/ssl.h>
 
+#include <sys/types.h>
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <sys/types.h>
 #include <vector>
 
 #include "base/result.h"
@@ -90,6 +90,8 @@ class TlsConnection {
   bool flush();
   // More arrived than was asked for.
   bool has_more() const { return at_ < end_; }
+  // Also what OpenSSL has read and not yet given out, both of which poll() does not see.
+  bool has_more_than_poll() const { return has_more() || SSL_has_pending(connection_.get()) == 1; }
   // Without a goodbye, which could block on a connection that is broken.
   void drop();
 

@@ -15,6 +15,7 @@
 #include <system_error>
 
 #include "e2e/devcluster/apply.h"
+#include "e2e/devcluster/pod_exec.h"
 #include "e2e/devcluster/pod_log.h"
 
 namespace devcluster {
@@ -224,6 +225,7 @@ base::Status Devcluster::start_nodes() {
                     .log = config_.log});
   // kubectl logs asks the API server, which asks the kubelet's node.
   api_server_->set_pod_log_hook(pod_log_hook(*kubelet_));
+  api_server_->set_pod_exec_hook(pod_exec_hook(*kubelet_));
   if (const base::Status status = kubelet_->register_nodes(); !status.ok()) return status;
   base::Result<std::unique_ptr<HttpsFrontEnd>> front_end =
       HttpsFrontEnd::start(*api_server_, clock_, {.port = config_.port});

@@ -42,6 +42,7 @@ constexpr milliseconds kRetryPause{50};  // after an API call or an rmdir that f
 constexpr seconds kForcedGrace{2};       // the least that kubelet gives, also when forced
 constexpr seconds kTearDownPatience{5};
 constexpr std::string_view kHostIp = "127.0.0.1";
+constexpr const char* kEnter = "/usr/bin/nsenter";  // of util-linux
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // Lets a test make a pod that waits for its image for ever.
 constexpr std::string_view kUnpullableImage = "invalid:";
@@ -481,6 +482,10 @@ Actions Kubelet::start_container(Pod& pod, ContainerIndex index) {
   if (!child.ok()) {
     return pod.machine.start_failed(index, "StartError", child.error().message, now());
   }
+  {
+    const std::lock_guard lock{mutex_};
+    running_[running_key(pod, index)] = {*command, child->pid};
+  }
   // The machine is told afterwards, so a signal that it asks for finds the child.
   pod.children[index] = std::move(child).value();
   return pod.machine.started(index, id, now());
@@ -500,6 +505,10 @@ void Kubelet::reap_children() {
       }
       const ContainerIndex index = it->first;
       it = pod->children.erase(it);
+      {
+        const std::lock_guard lock{mutex_};
+        running_.erase(running_key(*pod, index));
+      }
       // Whatever the container's first process leaves behind ends with it.
       const std::string directory =
           pod_directory(*pod->object) + "/" + container_id(*pod->object, index);
@@ -617,6 +626,42 @@ void Kubelet::fail_node(const std::string& node, NodeFault fault) {
 
 void Kubelet::restore_node(const std::string& node) {
   post(NodeRestored{node});
+}
+
+std::string Kubelet::running_key(const Pod& pod, ContainerIndex index) const {
+  return to_string(kube::key_of(pod.object->metadata)) + "/" + pod.machine.container(index).name;
+}
+
+// The mounts and the host name are those of the container's first process.
+base::Result<Child> Kubelet::exec(const std::string& namespace_name, const std::string& pod,
+                                  const std::string& container,
+                                  const std::vector<std::string>& command,
+                                  const std::array<int, 3>& streams) const {
+  Running running;
+  {
+    const std::lock_guard lock{mutex_};
+    const auto found = running_.find(namespace_name + "/" + pod + "/" + container);
+    if (found == running_.end()) {
+      return Error{Code::kNotFound, "container not found (\"" + container + "\")"};
+    }
+    running = found->second;
+  }
+  SpawnSpec& spec = running.spec;
+  spec.streams = streams;
+  spec.argv = command;
+  const bool has_view = !spec.mounts.empty() || !spec.hostname.empty();
+  if (has_view) {
+    const std::vector<std::string> enter{kEnter,
+                                         "--target=" + std::to_string(running.pid),
+                                         "--mount",
+                                         "--uts",
+                                         "--wd=" + spec.working_dir,
+                                         "--"};
+    spec.argv.insert(spec.argv.begin(), enter.begin(), enter.end());
+    spec.mounts.clear();
+    spec.hostname.clear();
+  }
+  return spawn(spec);
 }
 
 base::Result<LogFile> Kubelet::find_log(const std::string& namespace_name, const std::string& pod,

@@ -13,6 +13,7 @@
 // costs about 1 ms on v2.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <functional>
@@ -95,6 +96,12 @@ class Kubelet {
   void fail_node(const std::string& node, NodeFault fault);
   void restore_node(const std::string& node);
 
+  // Starts a program in a container that runs, with what the container has: cgroup, variables,
+  // mounts, host name. Blocks while the container is frozen. The child is the caller's to reap.
+  base::Result<Child> exec(const std::string& namespace_name, const std::string& pod,
+                           const std::string& container, const std::vector<std::string>& command,
+                           const std::array<int, 3>& streams) const;
+
   // Where the container writes to. Empty name = the pod's first container. kNotFound: no such pod
   // or container here.
   base::Result<LogFile> find_log(const std::string& namespace_name, const std::string& pod,
@@ -124,6 +131,10 @@ class Kubelet {
     std::shared_ptr<const kube::Pod> pod;
     std::shared_ptr<std::atomic<bool>> ended;
   };
+  struct Running {
+    SpawnSpec spec;
+    pid_t pid = 0;
+  };
   using Event = std::variant<PodSeen, PodGone, NodeFails, NodeRestored>;
   struct Node;
 
@@ -146,6 +157,7 @@ class Kubelet {
   void write_image_event(const Pod& pod);
   void write_node_ready(const std::string& node, bool ready);
   std::string pod_directory(const kube::Pod& pod) const;
+  std::string running_key(const Pod& pod, ContainerIndex index) const;
 
   const kube::Clock& clock_;
   kube::ThreadSleeper sleeper_;
@@ -162,6 +174,7 @@ class Kubelet {
   mutable std::mutex mutex_;
   std::deque<Event> events_;                    // GUARDED_BY(mutex_)
   std::map<std::string, LogOwner> log_owners_;  // by namespace/name, GUARDED_BY(mutex_)
+  std::map<std::string, Running> running_;      // by namespace/name/container, GUARDED_BY(mutex_)
 };
 
 }  // namespace devcluster

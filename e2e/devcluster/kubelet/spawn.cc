@@ -39,6 +39,7 @@ struct ChildPlan {
   const char* working_dir = nullptr;
   int input_fd = -1;
   int output_fd = -1;
+  int error_output_fd = -1;
   int error_fd = -1;  // the step that failed and its errno go there
   int procs_fd = -1;  // v1: cgroup.procs
   const Mount* mounts = nullptr;
@@ -141,7 +142,7 @@ UNSANITIZED void enter_view(const ChildPlan& plan) {
   raw(SYS_rt_sigprocmask, SIG_SETMASK, address(&nothing_blocked), 0, sizeof nothing_blocked);
   if (raw(SYS_chdir, address(plan.working_dir)) != 0) child_fail(plan, Step::kWorkingDir);
   if (raw(SYS_dup3, plan.input_fd, 0, 0) < 0 || raw(SYS_dup3, plan.output_fd, 1, 0) < 0 ||
-      raw(SYS_dup3, plan.output_fd, 2, 0) < 0) {
+      raw(SYS_dup3, plan.error_output_fd, 2, 0) < 0) {
     child_fail(plan, Step::kOutput);
   }
   // Descriptors that other threads of this process open at the same time must not reach the
@@ -258,9 +259,12 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
   if (!program.ok()) return program.error();
 
   const os::FileDescriptor input{::open("/dev/null", O_RDONLY | O_CLOEXEC)};
+  const char* const output_path = spec.streams ? "/dev/null" : spec.output_path.c_str();
   const os::FileDescriptor output{
-      ::open(spec.output_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+      ::open(output_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
   if (!output.is_open()) return failure_error(spec, {Step::kOutput, errno});
+  const std::array<int, 3> streams =
+      spec.streams.value_or(std::array{input.get(), output.get(), output.get()});
   std::array<int, 2> pipe_fds{};
   if (::pipe2(pipe_fds.data(), O_CLOEXEC) != 0) {
     return os::error_from_errno("pipe", errno);
@@ -276,8 +280,9 @@ base::Result<Child> spawn(const SpawnSpec& spec) {
                          .argv = argv.data(),
                          .environment = environment.data(),
                          .working_dir = spec.working_dir.c_str(),
-                         .input_fd = input.get(),
-                         .output_fd = output.get(),
+                         .input_fd = streams[0],
+                         .output_fd = streams[1],
+                         .error_output_fd = streams[2],
                          .error_fd = error_writer.get(),
                          .mounts = spec.mounts.data(),
                          .mounts_count = spec.mounts.size(),

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct SpawnSpec {
   std::string working_dir = "/";
   std::string
       output_path;  // stdout and stderr are appended to it; must be in a directory that exists
+  // Standard input, output and error instead, each above 2; they stay the caller's.
+  std::optional<std::array<int, 3>> streams;
   std::optional<os::CgroupRoot> cgroup;  // an existing cgroup; absent: the caller's own
   std::vector<int> inherited_fds;        // kept open under the same number
   // With one of these the process has mounts and a host name of its own, which only root may make.

@@ -115,6 +115,7 @@ class ApiServer::Impl {
   ApiAnswer encode(const RestRequest& request, const RestResult& result) const;
   std::optional<ApiRequest> by_webhook(const ApiRequest& request) const;
   ApiAnswer pod_log(const RequestInfo& info);
+  ApiAnswer pod_exec(const RequestInfo& info, bool upgrades);
   Outcome<PodLogRequest> pod_log_request(const RequestInfo& info);
   ApiAnswer debug(const RequestInfo& info, const ApiRequest& request);
 
@@ -126,6 +127,7 @@ class ApiServer::Impl {
   RequestLog log_;
   OpenApi open_api_;
   PodLogHook log_hook_;
+  PodExecHook exec_hook_;
   PodWebhook pod_webhook_;
 };
 
@@ -203,9 +205,9 @@ ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& requ
 //    object (reviews, logs), 4. let the webhook change a new pod, 5. carry the request out under
 //    the lock and encode the answer without it.
 ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& request) {
-  auto representation =
-      choose_representation(request.http.accept, info.query.get("includeObject"));
-  if (!representation && info.subresource != "log") {
+  auto representation = choose_representation(request.http.accept, info.query.get("includeObject"));
+  const bool is_stream = info.subresource == "log" || info.subresource == "exec";
+  if (!representation && !is_stream) {
     return error_answer(not_acceptable("application/json"));
   }
   if (representation) representation->managed_fields = managed_fields_;
@@ -224,6 +226,8 @@ ApiAnswer ApiServer::Impl::resource(const RequestInfo& info, const ApiRequest& r
   if (!type->custom && type->plural == "pods" && info.subresource == "log") {
     return info.verb == "get" ? pod_log(info) : error_answer(method_not_allowed());
   }
+  const bool is_exec = !type->custom && type->plural == "pods" && info.subresource == "exec";
+  if (is_exec && info.verb == "get") return pod_exec(info, request.upgrades);
   // Only creations: webhooks of a real cluster see more, which no test needs.
   const bool creates_pod =
       info.verb == "create" && !type->custom && type->plural == "pods" && info.subresource.empty();
@@ -275,9 +279,8 @@ ApiAnswer ApiServer::Impl::encode(const RestRequest& request, const RestResult& 
     answer = answer_of_json_text(result.code, encode_list(*request.type, request.representation,
                                                           *result.list, clock_.wall()));
   } else {
-    answer =
-        answer_of_json_text(result.code, encode_object(*request.type, request.representation,
-                                                       *result.object, clock_.wall()));
+    answer = answer_of_json_text(result.code, encode_object(*request.type, request.representation,
+                                                            *result.object, clock_.wall()));
   }
   if (!result.warnings.empty()) {
     answer.response.headers["warning"] = warning_header(result.warnings);
@@ -348,6 +351,30 @@ ApiAnswer ApiServer::Impl::pod_log(const RequestInfo& info) {
   if (!stream.ok()) return error_answer(error_of_hook(stream.error()));
   ApiAnswer answer = text_answer("");
   answer.stream = std::move(*stream);
+  return answer;
+}
+
+// The pod and its container are checked as for a log. The program begins once the connection has
+// been switched, as on a real server.
+ApiAnswer ApiServer::Impl::pod_exec(const RequestInfo& info, bool upgrades) {
+  if (!upgrades) {
+    return error_answer(bad_request("exec: only WebSocket with v5.channel.k8s.io is served here"));
+  }
+  const auto wanted = pod_log_request(info);
+  if (!wanted.ok()) return error_answer(wanted.error());
+  if (info.query.is_true("tty")) {
+    return error_answer(bad_request("exec: there are no terminals here; leave out --tty"));
+  }
+  const PodExecRequest request{.ns = wanted->ns,
+                               .pod = wanted->pod,
+                               .container = wanted->container,
+                               .command = info.query.all("command")};
+  if (request.command.empty()) return error_answer(bad_request("you must specify a command"));
+  ApiAnswer answer;
+  answer.response.status = 101;
+  const std::scoped_lock lock{mu_};
+  if (!exec_hook_) return error_answer(error_of_code(503, 0));
+  answer.exec = [hook = exec_hook_, request] { return hook(request); };
   return answer;
 }
 
@@ -443,6 +470,11 @@ ApiAnswer ApiServer::handle(const ApiRequest& request) {
 void ApiServer::set_pod_log_hook(PodLogHook hook) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->log_hook_ = std::move(hook);
+}
+
+void ApiServer::set_pod_exec_hook(PodExecHook hook) {
+  const std::scoped_lock lock{impl_->mu_};
+  impl_->exec_hook_ = std::move(hook);
 }
 
 void ApiServer::set_pod_webhook(PodWebhook webhook) {

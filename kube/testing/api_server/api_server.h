@@ -5,7 +5,7 @@
 // with the spec only, enforces the schemas of CustomResourceDefinitions (CEL rules are not
 // evaluated), collects garbage by ownerReferences as soon as an owner is gone, and keeps pods that
 // are being deleted until their kubelet deletes them with grace period 0. Not served: server-side
-// apply, strategic merge patches of lists, OpenAPI v2, exec; each is refused in a sentence.
+// apply, strategic merge patches of lists, OpenAPI v2, SPDY; each is refused in a sentence.
 #pragma once
 
 #include <cstdint>
@@ -45,16 +45,37 @@ struct ApiServerOptions {
 struct ApiRequest {
   kube::Request http;
   std::string user_agent;
+  bool upgrades = false;              // to a WebSocket that speaks v5.channel.k8s.io
   std::string user = "system:admin";  // authenticated by the front end
   std::vector<std::string> groups = {"system:masters"};
 };
 
+// GET …/pods/NAME/exec
+struct PodExecRequest {
+  std::string ns;
+  std::string pod;
+  std::string container;
+  std::vector<std::string> command;
+};
+// A program in a container: its end of the pipes is the container's, these are the caller's to
+// close. `exit_code` is asked when the pidfd is readable.
+struct PodExecProcess {
+  int input = -1;
+  int output = -1;
+  int error = -1;
+  int pidfd = -1;
+  std::function<int()> exit_code;
+};
+// Blocks until the program has begun: the container may be frozen. kNotFound becomes 404.
+using PodExecHook = std::function<base::Result<PodExecProcess>(const PodExecRequest&)>;
+
 // An answer, and what a test's faults do to it on its way.
 struct ApiAnswer {
-  kube::Response response;             // headers and, without a stream, the body
-  std::shared_ptr<BodyStream> stream;  // the body, where it goes on for a while
-  base::Duration delay{0};             // injected: the front end waits that long first
-  bool reset = false;                  // injected: the front end breaks the connection instead
+  kube::Response response;                             // headers and, without a stream, the body
+  std::shared_ptr<BodyStream> stream;                  // the body, where it goes on for a while
+  std::function<base::Result<PodExecProcess>()> exec;  // with 101: begins the program
+  base::Duration delay{0};  // injected: the front end waits that long first
+  bool reset = false;       // injected: the front end breaks the connection instead
 };
 
 // GET …/pods/NAME/log
@@ -90,6 +111,9 @@ class ApiServer {
 
   // Called without the lock, from the threads of handle(). Set it before requests come in.
   void set_pod_log_hook(PodLogHook hook);
+
+  // The same for programs in pods.
+  void set_pod_exec_hook(PodExecHook hook);
 
   // Changes every pod that is to be created, as a mutating webhook of the cluster would; under the
   // lock. Set it before requests come in.

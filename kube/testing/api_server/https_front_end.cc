@@ -23,6 +23,7 @@
 #include "kube/base64.h"
 #include "kube/clock_watch.h"
 #include "kube/testing/api_server/connection_threads.h"
+#include "kube/testing/api_server/exec_stream.h"
 #include "kube/testing/api_server/openssl_ptr.h"
 
 // A thread for each connection, and on it one request after the other:
@@ -269,6 +270,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
   api.http.content_type = request.get_header_value("Content-Type");
   api.http.accept = request.get_header_value("Accept");
   api.user_agent = request.get_header_value("User-Agent");
+  api.upgrades = is_exec_upgrade(request);
   if (user) {
     api.user = user->name;
     api.groups = user->groups;
@@ -301,6 +303,11 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
       response.set_header(name, value);
   }
   if (answer.stream) return answer_stream(request, answer, response);
+  if (answer.exec) {
+    serve_exec(request, answer.exec, stopping_);
+    ::shutdown(socket, SHUT_RDWR);
+    return;
+  }
   response.set_content(answer.response.body, uncompressed(content_type));
 }
 

@@ -54,11 +54,20 @@ Query Query::parse(std::string_view text) {
     const std::size_t equals = pair.find('=');
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view{} : pair.substr(equals + 1);
-    query.values_.emplace(kube::percent_decode(pair.substr(0, equals), true),
-                          kube::percent_decode(value, true));
+    query.pairs_.emplace_back(kube::percent_decode(pair.substr(0, equals), true),
+                              kube::percent_decode(value, true));
+    query.values_.insert(query.pairs_.back());
     text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
   }
   return query;
+}
+
+std::vector<std::string> Query::all(const std::string& name) const {
+  std::vector<std::string> found;
+  for (const auto& [key, value] : pairs_) {
+    if (key == name) found.push_back(value);
+  }
+  return found;
 }
 
 std::string Query::get(const std::string& name) const {

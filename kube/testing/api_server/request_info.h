@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kube/transport.h"
@@ -16,6 +17,8 @@ class Query {
  public:
   static Query parse(std::string_view text);
   std::string get(const std::string& name) const;  // "" where absent
+  // Of a parameter that stands several times all values, in order.
+  std::vector<std::string> all(const std::string& name) const;
   bool has(const std::string& name) const { return values_.contains(name); }
   bool is_true(const std::string& name) const;  // "true" or "1"
   std::optional<std::int64_t> number(const std::string& name) const;
@@ -23,6 +26,7 @@ class Query {
 
  private:
   std::map<std::string, std::string> values_;
+  std::vector<std::pair<std::string, std::string>> pairs_;  // as they were read
 };
 
 struct RequestInfo {

@@ -1,0 +1,44 @@
+// A program that is started in a container of a pod (pods/exec), with its input, output and end:
+// kubectl's protocol of channels over WebSocket, v5.channel.k8s.io, which API servers have since
+// Kubernetes 1.30. Who may do this is a matter of the caller's rights (create pods/exec).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "kube/upgrade.h"
+
+namespace kube {
+
+struct ExecRequest {
+  std::string ns;
+  std::string pod;
+  std::string container;
+  std::vector<std::string> command;
+};
+
+// What the caller does on its side of the conversation.
+class ExecCaller {
+ public:
+  virtual ~ExecCaller() = default;
+  // What the program's standard input begins with; asked once.
+  virtual std::string first() { return ""; }
+  // Descriptors to wait for; asked before each wait.
+  virtual std::vector<int> descriptors() = 0;
+  // One of them is readable. Returns bytes for the program's standard input, "" for none.
+  virtual std::string ready(int descriptor) = 0;
+  // The program has written this: stream 1 or 2.
+  virtual void output(int stream, std::string_view bytes) = 0;
+  // True: give up, without waiting for the program's end. Asked after each wait.
+  virtual bool gives_up() const { return false; }
+};
+
+// Returns the program's exit code. kCancelled: the caller gave up; kUnavailable: the connection was
+// lost, and what became of the program is not known; kPermissionDenied names the right that is
+// missing.
+base::Result<int> pod_exec(Upgrader& upgrader, const ExecRequest& request, ExecCaller& caller);
+
+}  // namespace kube

@@ -1,0 +1,172 @@
+// Programs in pods, against a server's end of the protocol that a test plays on a socket.
+#include "kube/pod_exec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "kube/web_socket.h"
+
+namespace kube {
+namespace {
+
+using testing::HasSubstr;
+
+// One end of a pair of sockets.
+class SocketDuplex final : public Duplex {
+ public:
+  explicit SocketDuplex(int fd) : fd_{fd} {}
+  int descriptor() const override { return fd_; }
+  bool has_more() const override { return false; }
+  ssize_t read(char* out, std::size_t size) override {
+    pollfd look{fd_, POLLIN, 0};
+    if (::poll(&look, 1, 0) == 0) return 0;
+    const ssize_t count = ::recv(fd_, out, size, 0);
+    return count > 0 ? count : -1;
+  }
+  bool write(std::string_view bytes) override {
+    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(bytes.size());
+  }
+
+ private:
+  const int fd_;
+};
+
+// An API server and a kubelet in a thread. The program is what it answers to each message.
+class Server final : public Upgrader {
+ public:
+  // Returns messages, each with its channel; one of channel 3 is the last.
+  using Program = std::function<std::vector<std::string>(std::string_view message)>;
+  explicit Server(Program program, std::string protocol = "v5.channel.k8s.io")
+      : program_{std::move(program)}, protocol_{std::move(protocol)} {}
+
+  base::Status upgrade(
+      const Request& request, const std::vector<std::pair<std::string, std::string>>& headers,
+      const std::function<void(const Response& head, Duplex& connection)>& use) override {
+    path = request.path;
+    std::string key;
+    for (const auto& [name, value] : headers) {
+      if (name == "Sec-WebSocket-Key") key = value;
+    }
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return base::Error{};
+    std::thread server{[this, fd = ends[1]] { serve(fd); }};
+    SocketDuplex connection{ends[0]};
+    use({.status = 101,
+         .headers = {{"sec-websocket-accept", web_socket_accept(key)},
+                     {"sec-websocket-protocol", protocol_}}},
+        connection);
+    ::close(ends[0]);
+    server.join();
+    return {};
+  }
+
+  std::string path;
+
+ private:
+  void serve(int fd) {
+    SocketDuplex connection{fd};
+    bool is_over = false;
+    WebSocket* socket = nullptr;
+    WebSocket made{WebSocket::Side::kServer,
+                   {.read = [&](char* out, std::size_t size) { return connection.read(out, size); },
+                    .write = [&](std::string_view bytes) { return connection.write(bytes); },
+                    .message =
+                        [&](std::string_view message) {
+                          for (const std::string& answer : program_(message)) {
+                            is_over = is_over || answer.empty();
+                            if (!answer.empty()) (void)socket->send(answer);
+                          }
+                        }}};
+    socket = &made;
+    pollfd look{fd, POLLIN, 0};
+    while (!is_over && ::poll(&look, 1, -1) > 0 && made.receive()) {
+    }
+    ::close(fd);
+  }
+
+  const Program program_;
+  const std::string protocol_;
+};
+
+class Caller final : public ExecCaller {
+ public:
+  explicit Caller(std::string first) : first_{std::move(first)} {}
+  std::string first() override { return first_; }
+  std::vector<int> descriptors() override { return {}; }
+  std::string ready(int) override { return ""; }
+  void output(int stream, std::string_view bytes) override { (stream == 1 ? out : err) += bytes; }
+  std::string out, err;
+
+ private:
+  const std::string first_;
+};
+
+std::string on(char channel, const std::string& text) {
+  return std::string(1, channel) + text;
+}
+const ExecRequest kRequest{.ns = "a", .pod = "p", .container = "main", .command = {"x", "y z"}};
+constexpr const char* kExit6 = R"({"status":"Failure","reason":"NonZeroExitCode",)"
+                               R"("details":{"causes":[{"reason":"ExitCode","message":"6"}]}})";
+
+TEST(PodExec, CarriesInputOutputAndTheExitCode) {
+  std::string heard;
+  const std::string input(100'000, 'i');
+  Server server{[&](std::string_view message) {
+    heard += message.substr(1);
+    if (heard.size() < input.size()) return std::vector<std::string>{};
+    return std::vector<std::string>{on(1, "out"), on(2, "err"), on(1, "put"), on(3, kExit6)};
+  }};
+  Caller caller{input};
+  const auto code = pod_exec(server, kRequest, caller);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_EQ(*code, 6);
+  EXPECT_EQ(heard, input);
+  EXPECT_EQ(caller.out, "output");
+  EXPECT_EQ(caller.err, "err");
+  EXPECT_EQ(server.path,
+            "/api/v1/namespaces/a/pods/p/exec?container=main&stdin=true&stdout=true&stderr=true"
+            "&command=x&command=y%20z");
+}
+
+TEST(PodExec, ALostConnectionIsNotAnEnd) {
+  Server server{[](std::string_view) { return std::vector<std::string>{on(1, "part"), ""}; }};
+  Caller caller{"x"};
+  const auto code = pod_exec(server, kRequest, caller);
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().code, base::Code::kUnavailable);
+  EXPECT_THAT(code.error().message, HasSubstr("pod a/p: exec: the connection was lost"));
+  EXPECT_EQ(caller.out, "part");
+}
+
+TEST(PodExec, AServerOfAnotherProtocolIsNamedAsSuch) {
+  Server server{[](std::string_view) { return std::vector<std::string>{}; }, "v4.channel.k8s.io"};
+  Caller caller{""};
+  EXPECT_THAT(pod_exec(server, kRequest, caller).error().message, HasSubstr("v5.channel.k8s.io"));
+}
+
+TEST(PodExec, AProgramThatCannotBeStartedIsAnError) {
+  Server server{[](std::string_view) {
+    return std::vector<std::string>{
+        on(3, R"({"status":"Failure","reason":"InternalError","message":"no such file"})")};
+  }};
+  Caller caller{"x"};
+  EXPECT_THAT(pod_exec(server, kRequest, caller).error().message, HasSubstr("no such file"));
+}
+
+// SOURCE: the example of RFC 6455, section 1.3.
+TEST(WebSocket, AcceptsAKeyAsTheStandardSays) {
+  EXPECT_EQ(web_socket_accept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+}
+
+}  // namespace
+}  // namespace kube

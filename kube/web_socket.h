@@ -1,0 +1,51 @@
+// WebSocket (RFC 6455) over a connection that somebody else made: the messages of one end. The
+// frames are wslay's work; it does no I/O of its own, so TLS, proxies and credentials stay those of
+// the connection.
+//
+// Belongs to one thread.
+#pragma once
+
+#include <sys/types.h>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace kube {
+
+// The value of Sec-WebSocket-Accept for a Sec-WebSocket-Key.
+std::string web_socket_accept(const std::string& key);
+// A new Sec-WebSocket-Key.
+std::string web_socket_key();
+
+class WebSocket {
+ public:
+  static constexpr std::size_t kMessageBytesMax = 1U << 20U;
+  enum class Side { kClient, kServer };
+  struct Calls {
+    // Returns what has arrived, at most `size` bytes: 0 if nothing has, less at the end.
+    std::function<ssize_t(char* out, std::size_t size)> read;
+    // False: the connection broke.
+    std::function<bool(std::string_view bytes)> write;
+    std::function<void(std::string_view message)> message;
+  };
+
+  WebSocket(Side side, Calls calls);
+  ~WebSocket();
+  WebSocket(const WebSocket&) = delete;
+  WebSocket& operator=(const WebSocket&) = delete;
+
+  // As one binary message. False: the connection broke, or was closed.
+  bool send(std::string_view message);
+  // Takes what has arrived, and answers pings. False: the other end has closed, the connection
+  // broke, or the other end broke a rule.
+  bool receive();
+  // Says goodbye.
+  void close();
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace kube
