@@ -26,10 +26,10 @@
 #include "launcher/notice.h"
 #include "launcher/process.h"
 #include "launcher/run_time.h"
+#include "launcher/script_environment.h"
 #include "launcher/step_environment.h"
 #include "launcher/step_server.h"
 #include "launcher/tls.h"
-#include "launcher/user.h"
 
 namespace launcher {
 namespace {
@@ -52,7 +52,6 @@ constexpr int kLastChunksMax = 17;
 constexpr int kEndLookMs = 20;
 constexpr int kEndLooksMax = 3'000;
 constexpr const char* kOutputDefault = "slurm-%j.out";
-constexpr std::string_view kOurPrefix = "KUBEGANG_";
 
 struct BatchOptions {
   std::string output;
@@ -91,60 +90,6 @@ BatchOptions read_options(std::span<const std::string> words) {
   const auto rest = words.subspan(i);
   options.arguments.assign(rest.begin(), rest.end());
   return options;
-}
-
-// PREFIX_0, PREFIX_1, … together.
-std::string joined(const Environment& environment, const std::string& prefix) {
-  std::string text;
-  for (int part = 0;; ++part) {
-    const auto more = value_of(environment, prefix + "_" + std::to_string(part));
-    if (!more) return text;
-    text += *more;
-  }
-}
-
-// One NAME=VALUE a line, \n for a line break.
-Environment variables_of(const std::string& lines) {
-  Environment all;
-  std::string entry;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (lines[i] == '\n') {
-      all.push_back(std::exchange(entry, {}));
-    } else if (lines[i] == '\\' && i + 1 < lines.size()) {
-      entry += lines[++i] == 'n' ? '\n' : lines[i];
-    } else {
-      entry += lines[i];
-    }
-  }
-  return all;
-}
-
-// 1. what the image and the operator give the pod, without what is only for this program
-// 2. the variables of who submitted the job; but what the operator says of the job stays
-// 3. what Slurm adds for a script, and where srun is
-Environment script_environment(const Environment& given, const std::string& directory,
-                               const std::string& steps) {
-  Environment all;
-  for (const std::string& entry : given) {
-    if (!entry.starts_with(kOurPrefix)) all.push_back(entry);
-  }
-  const std::string own = own_directory();
-  for (const std::string& entry : variables_of(joined(given, "KUBEGANG_ENVIRONMENT"))) {
-    const std::string name = entry.substr(0, entry.find('='));
-    const bool is_ours = name.starts_with("SLURM") && value_of(given, name).has_value();
-    if (!is_ours && !name.starts_with(kOurPrefix)) {
-      set(all, name, entry.substr(std::min(name.size() + 1, entry.size())));
-    }
-  }
-  set(all, "ENVIRONMENT", "BATCH");
-  if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
-  set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
-  set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
-  // Login shells read /etc/profile, which may set PATH anew; bash reads this file after it.
-  if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
-  set(all, "BASH_ENV", own + "/env.sh");
-  set(all, "KUBEGANG_STEPS", steps);
-  return all;
 }
 
 // The words of the first line as the kernel takes them, then the file of the script.
@@ -226,8 +171,9 @@ class Batch {
       return code;
     }
     watch_signals();
+    show_steps();
     pid_ = start({.argv = command_of(script, path, options_.arguments),
-                  .environment = script_environment(given_, directory_, server_.address()),
+                  .environment = script_environment(given_, {}, directory_, server_.address()),
                   .directory = directory_,
                   .input = input_,
                   .output = output_.end,
@@ -251,7 +197,7 @@ class Batch {
       }
     }
     remove_script(path);
-    return shell_code(*status_);
+    return released_.value_or(shell_code(*status_));
   }
 
  private:
@@ -274,6 +220,21 @@ class Batch {
     } else {
       server_.signal_all(notice.signal);
     }
+  }
+
+  // Programs that are started in this container from outside of the job find the address of the
+  // steps in a file without a name, which only this user can open (join.cc).
+  void show_steps() {
+    const int fd = ::memfd_create(kStepsFile, MFD_CLOEXEC);
+    if (fd >= 0) (void)write_all(fd, server_.address());
+    server_.take_script_calls(
+        {.signal = [this](int signal,
+                          bool with_children) { ::kill(with_children ? -pid_ : pid_, signal); },
+         .release =
+             [this](int exit_code) {
+               released_ = exit_code;
+               ::kill(-pid_, SIGKILL);
+             }});
   }
 
   // Those of the other pods.
@@ -402,6 +363,7 @@ class Batch {
   pid_t pid_ = -1;
   std::optional<int> status_;
   bool is_ending_ = false;
+  std::optional<int> released_;  // the exit code of who held the job from outside
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "launcher/batch.h"
 #include "launcher/install.h"
+#include "launcher/join.h"
 #include "launcher/names.h"
 #include "launcher/srun.h"
 #include "launcher/wait.h"
@@ -20,6 +21,12 @@ int usage() {
       "usage: kubegang-launcher batch OPTIONS -- ARGUMENTS   run the script of the environment\n"
       "       kubegang-launcher wait OPTIONS                 run tasks of the job's steps\n"
       "       kubegang-launcher install DIRECTORY            copy the program and its names\n"
+      "       kubegang-launcher join                         call srun as standard input says\n"
+      "       kubegang-launcher signal SIGNAL WHO            signal steps, script or all of the "
+      "job\n"
+      "       kubegang-launcher release CODE                 end the job with this exit code\n"
+      "       kubegang-launcher hold                         the script of a job that is held "
+      "open\n"
       "       kubegang-launcher srun|scontrol ...            as under these names\n",
       stderr);
   return kUsage;
@@ -41,6 +48,10 @@ int main(int argc, char** argv) {
   if (name == "scontrol") return launcher::run_scontrol(rest);
   if (name == "batch") return launcher::run_batch(rest);
   if (name == "wait") return launcher::run_wait(rest);
+  if (name == "join") return launcher::run_join();
+  if (name == "signal" && rest.size() == 2) return launcher::run_signal(rest[0], rest[1]);
+  if (name == "release" && rest.size() == 1) return launcher::run_release(rest[0]);
+  if (name == "hold") return launcher::run_hold();
   if (name == "install" && rest.size() == 1) return launcher::install(rest.front());
   return usage();
 }

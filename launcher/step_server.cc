@@ -158,6 +158,8 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   if (message.kind == Kind::kCreate && step->state == Step::State::kNew) {
     return create(step, *message.step);
   }
+  const bool is_command = message.kind == Kind::kSignalJob || message.kind == Kind::kRelease;
+  if (is_command && step->state == Step::State::kNew) return obey(step, message);
   if (step->state != Step::State::kRunning) return;
   const bool is_for_tasks = message.kind == Kind::kInput || message.kind == Kind::kInputEnd ||
                             message.kind == Kind::kSignal;
@@ -193,8 +195,8 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     idle_[node] = peer;
     return start_waiting();
   }
-  const bool is_of_task = message.kind == Kind::kOutput || message.kind == Kind::kExited ||
-                          message.kind == Kind::kPmi;
+  const bool is_of_task =
+      message.kind == Kind::kOutput || message.kind == Kind::kExited || message.kind == Kind::kPmi;
   if (!peer->step || !is_of_task) return dismiss(peer);
   const StepPlace step = *peer->step;
   const StepLayout& layout = step->placement.layout;
@@ -267,6 +269,33 @@ void StepServer::create(StepPlace step, const StepRequest& request) {
   step->request.secret.clear();
   step->state = Step::State::kWaiting;
   (void)try_start(step);
+}
+
+// A connection from outside of the job asks for one thing and gets one answer.
+void StepServer::obey(StepPlace step, const Message& message) {
+  if (!is_same(message.text, secret_)) return refuse(step, "Invalid job credential");
+  if (message.kind == Kind::kRelease && script_.release) {
+    script_.release(static_cast<int>(message.number));
+  } else if (message.kind == Kind::kSignalJob &&
+             !signal_job(message.rank, static_cast<int>(message.number))) {
+    return refuse(step, "Invalid job id specified");
+  }
+  step->srun->send({.kind = Kind::kDone});
+  step->state = Step::State::kOver;
+}
+
+// False: there is no such step.
+bool StepServer::signal_job(std::uint32_t who, int signal) {
+  const bool is_to_script = who == kScriptAlone || who == kWholeJob;
+  if (is_to_script && script_.signal) script_.signal(signal, who == kWholeJob);
+  if (who == kAllSteps || who == kWholeJob) signal_all(signal);
+  if (is_to_script || who == kAllSteps) return true;
+  for (StepPlace step = steps_.begin(); step != steps_.end(); ++step) {
+    if (step->state != Step::State::kRunning || step->id != who) continue;
+    send_to_tasks(step, {.kind = Kind::kSignal, .number = static_cast<std::uint32_t>(signal)});
+    return true;
+  }
+  return false;
 }
 
 // Those that came first come first; one that fits does not wait behind one that does not.

@@ -10,10 +10,12 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "launcher/channel.h"
@@ -37,6 +39,13 @@ class StepServer {
   // Takes over a socket that listens for the launchers of the other pods, which know the key.
   void take_launchers(int listener, std::unique_ptr<Tls> tls);
 
+  // What concerns the script, asked for from outside of the job (scancel, salloc).
+  struct ScriptCalls {
+    std::function<void(int signal, bool with_children)> signal;
+    std::function<void(int exit_code)> release;  // the job ends, with this exit code
+  };
+  void take_script_calls(ScriptCalls calls) { script_ = std::move(calls); }
+
   // Empty: the socket could not be made. Else SOCKET:SECRET, for srun.
   const std::string& address() const { return address_; }
   // Returns true if it was one of its tasks.
@@ -58,6 +67,8 @@ class StepServer {
   void lose_launcher(PeerPlace peer);
   void dismiss(PeerPlace peer);
   void create(StepPlace step, const StepRequest& request);
+  void obey(StepPlace step, const Message& message);
+  bool signal_job(std::uint32_t who, int signal);
   void refuse(StepPlace step, const std::string& why);
   void start_waiting();
   void start_step(StepPlace step, StepPlacement placement);
@@ -70,6 +81,7 @@ class StepServer {
 
   Loop& loop_;
   const JobNodes nodes_;
+  ScriptCalls script_{};
   std::vector<NodeRoom> rooms_;                 // as nodes_
   std::vector<std::optional<PeerPlace>> idle_;  // as nodes_: launchers that can be asked
   std::uint32_t next_step_ = 0;

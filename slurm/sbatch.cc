@@ -24,6 +24,43 @@ namespace slurm {
 // An action never reads another option's field, with one exception: --mem and --mem-per-cpu exclude
 // each other, and the message should name the place where both stand.
 
+namespace {
+
+using Signal = std::pair<std::string_view, int>;
+// Those that Slurm takes by name. SOURCE: Slurm's sig_name2num(); the numbers are Linux's.
+constexpr std::array<Signal, 16> kSignals = {{{"HUP", 1},
+                                              {"INT", 2},
+                                              {"QUIT", 3},
+                                              {"ABRT", 6},
+                                              {"KILL", 9},
+                                              {"USR1", 10},
+                                              {"USR2", 12},
+                                              {"ALRM", 14},
+                                              {"TERM", 15},
+                                              {"CONT", 18},
+                                              {"STOP", 19},
+                                              {"TSTP", 20},
+                                              {"TTIN", 21},
+                                              {"TTOU", 22},
+                                              {"URG", 23},
+                                              {"XCPU", 24}}};
+
+// "USR1", "sigusr1" or "10"; null: none of them.
+const Signal* find_signal(std::string_view text) {
+  const std::string_view word = same_word(text.substr(0, 3), "SIG") ? text.substr(3) : text;
+  const auto* const found = std::ranges::find_if(kSignals, [&](const Signal& each) {
+    return same_word(word, each.first) || text == std::to_string(each.second);
+  });
+  return found == kSignals.end() ? nullptr : found;
+}
+
+}  // namespace
+
+std::optional<int> signal_number(std::string_view text) {
+  const Signal* const found = find_signal(text);
+  return found == nullptr ? std::nullopt : std::optional{found->second};
+}
+
 constexpr int kCountMax = 1'000'000;  // nodes, tasks or CPUs of one job
 
 // An option that may take a value takes it only in the same word ("--nice=5"), as getopt_long() has
@@ -315,22 +352,6 @@ struct SbatchOptionActions {
 
   // [{R|B}:]SIGNAL[@SECONDS]. SOURCE: Slurm's get_signal_opts(); the numbers are Linux's.
   static base::Status signal(Self self, Text name, Text value, bool) {
-    constexpr std::array<std::pair<Text, int>, 16> kSignals = {{{"HUP", 1},
-                                                                {"INT", 2},
-                                                                {"QUIT", 3},
-                                                                {"ABRT", 6},
-                                                                {"KILL", 9},
-                                                                {"USR1", 10},
-                                                                {"USR2", 12},
-                                                                {"ALRM", 14},
-                                                                {"TERM", 15},
-                                                                {"CONT", 18},
-                                                                {"STOP", 19},
-                                                                {"TSTP", 20},
-                                                                {"TTIN", 21},
-                                                                {"TTOU", 22},
-                                                                {"URG", 23},
-                                                                {"XCPU", 24}}};
     constexpr std::int64_t kSecondsMax = 65'535;
     const auto wrong = [&](Text advice) {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) + ": " +
@@ -353,11 +374,8 @@ struct SbatchOptionActions {
       notice.before = std::chrono::seconds{*seconds};
       left = left.substr(0, at);
     }
-    const Text word = same_word(left.substr(0, 3), "SIG") ? left.substr(3) : left;
-    const auto found = std::ranges::find_if(kSignals, [&](const auto& each) {
-      return same_word(word, each.first) || left == std::to_string(each.second);
-    });
-    if (found == kSignals.end()) return wrong("no such signal; write it like USR1 or 10");
+    const auto* const found = find_signal(left);
+    if (found == nullptr) return wrong("no such signal; write it like USR1 or 10");
     notice.name = "SIG" + std::string{found->first};
     self.options_.signal = notice;
     return {};

@@ -43,7 +43,8 @@ base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions&
           kube::Client{*connection->telling_, connection->clock_, connection->sleeper_, client},
       .clock = connection->clock_,
       .sleeper = connection->sleeper_,
-      .ns = options.ns.empty() ? config->ns : options.ns});
+      .ns = options.ns.empty() ? config->ns : options.ns,
+      .upgrader = connection->transport_.get()});
   return connection;
 }
 

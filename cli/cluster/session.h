@@ -10,6 +10,7 @@
 #include "kube/clock.h"
 #include "kube/sleeper.h"
 #include "kube/transport_config.h"
+#include "kube/upgrade.h"
 
 namespace cli {
 
@@ -27,6 +28,7 @@ struct Session {
   const kube::Clock& clock;
   kube::Sleeper& sleeper;
   std::string ns;
+  kube::Upgrader* upgrader = nullptr;  // for programs in pods; tests without HTTPS have none
 };
 
 }  // namespace cli

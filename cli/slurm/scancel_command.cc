@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
+#include <csignal>
+#include <optional>
 #include <set>
 
+#include "cli/cluster/read.h"
 #include "cli/slurm/job_facts.h"
+#include "cli/slurm/remote_step.h"
 #include "slurm/hostlist.h"
+#include "slurm/sbatch.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -23,13 +27,11 @@ constexpr std::array kOptions = {
     WordOption{'q', "qos", WordTakes::kValue, "only jobs of these QOS"},
     WordOption{'w', "nodelist", WordTakes::kValue, "only jobs that have one of these nodes"},
     WordOption{'M', "clusters", WordTakes::kValue, "a context of the kubeconfig"},
-    WordOption{'f', "full", WordTakes::kNothing, "accepted; it is so anyway"},
+    WordOption{'s', "signal", WordTakes::kValue, "sends this signal, to the job's steps"},
+    WordOption{'b', "batch", WordTakes::kNothing, "with -s: to the script alone"},
+    WordOption{'f', "full", WordTakes::kNothing, "with -s: to the script and all steps"},
     WordOption{'Q', "quiet", WordTakes::kNothing, "says no errors of jobs"},
     WordOption{'v', "verbose", WordTakes::kNothing, "says which jobs"},
-    WordOption{'s', "signal", WordTakes::kValue, "",
-               "sending signals is not there yet; without it the job ends"},
-    WordOption{'b', "batch", WordTakes::kNothing, "",
-               "sending signals is not there yet; without it the job ends"},
     WordOption{'i', "interactive", WordTakes::kNothing, "", "is not there yet"},
     WordOption{'H', "hurry", WordTakes::kNothing, "", "kubegang has no burst buffers"},
     WordOption{'R', "reservation", WordTakes::kValue, "", "kubegang has no reservations"},
@@ -39,9 +41,13 @@ constexpr std::array kOptions = {
 struct ScancelOptions {
   std::set<std::string> names, users, states, partitions, accounts, qos, nodes;
   std::vector<std::string> jobs;
+  std::vector<std::string> steps;  // JOB.STEP
   bool is_own = false;
   bool is_quiet = false;
   bool is_verbose = false;
+  bool to_script = false;     // -b
+  bool to_all = false;        // -f
+  std::optional<int> signal;  // -s; else the job ends
   std::string context;
   bool has_filter() const {
     return is_own || !names.empty() || !users.empty() || !states.empty() || !partitions.empty() ||
@@ -81,6 +87,12 @@ base::Status apply(const ReadOption& option, ScancelOptions& options) {
     }
     options.states.insert(code);
   }
+  if (name == "batch") options.to_script = true;
+  if (name == "full") options.to_all = true;
+  if (name == "signal") {
+    options.signal = slurm::signal_number(option.value);
+    if (!options.signal) return base::invalid_argument("Unknown job signal: " + option.value);
+  }
   return {};
 }
 
@@ -104,8 +116,44 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options, const Caller
          (!options.is_own || is_own(*facts.job, caller));
 }
 
+// Sends a signal to those who hear it: a step by its number, the script, all, or the steps.
+base::Status send_signal(const Session& session, const kube::Job& job, int signal,
+                         const std::string& who, Output output) {
+  const TakenSignals signals;
+  const auto pod = first_pod(session, job);
+  if (!pod) return pod.error();
+  if (!*pod) return base::Error{base::Code::kUnavailable, "Job is pending execution"};
+  const auto code =
+      ask_launcher(session, **pod, {"signal", std::to_string(signal), who}, signals, output);
+  if (!code) return code.error();
+  if (*code != 0) return base::Error{base::Code::kUnavailable, "its launcher has refused"};
+  return {};
+}
+
+base::Status end_job(const Session& session, const kube::Job& job, const ScancelOptions& options,
+                     Output output) {
+  if (options.signal) {
+    const char* const who = options.to_script ? "script" : options.to_all ? "all" : "steps";
+    return send_signal(session, job, *options.signal, who, output);
+  }
+  return cancel_job(session, job);
+}
+
+// JOB.STEP: its tasks are killed, unless a signal is named.
+int cancel_step(const Session& session, const std::string& word, const ScancelOptions& options,
+                Output output) {
+  const std::size_t dot = word.find('.');
+  const auto job = find_job(session, word.substr(0, dot), output);
+  const base::Status sent = job ? send_signal(session, *job, options.signal.value_or(SIGKILL),
+                                              word.substr(dot + 1), output)
+                                : job.status();
+  if (sent) return kExitOk;
+  return fail(output, "Kill job error on job step id " + word + ": " + sent.error().message);
+}
+
 // Those of a filter that have ended are passed over.
-// SOURCE: a number that does not exist is told, and does not change the exit code.
+// SOURCE: a number that does not exist is told. It changes the exit code only with a signal, for
+// which a job that has ended does not exist either.
 int cancel(const Session& session, const ScancelOptions& options, Output output) {
   const auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, jobs.error().message);
@@ -113,22 +161,26 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
   if (!partitions) return fail(output, partitions.error().message);
   const Caller caller = options.is_own ? caller_of(session) : Caller{};
   int code = kExitOk;
+  for (const std::string& step : options.steps) {
+    code = std::max(code, cancel_step(session, step, options, output));
+  }
+  if (options.jobs.empty() && !options.has_filter()) return code;
   std::set<std::string> known;
   for (const kube::Job& job : *jobs) {
     const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
-    known.insert(std::to_string(facts.id));
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
+    if (!has_ended || !options.signal) known.insert(std::to_string(facts.id));
     if (has_ended || !is_meant(facts, options, caller)) continue;
     if (options.is_verbose) output.err << "scancel: Terminating job " << facts.id << "\n";
-    const auto changed = session.client.patch<kube::Job>(
-        kube::key_of(job.metadata), nlohmann::json{{"spec", {{"control", {{"cancel", true}}}}}},
-        {.uid = job.metadata.uid});
+    const base::Status changed = end_job(session, job, options, output);
     if (changed || changed.error().code == base::Code::kNotFound) continue;
     code = fail(output, "Kill job error on job id " + std::to_string(facts.id) + ": " +
                             changed.error().message);
   }
   for (const std::string& id : options.jobs) {
-    if (known.contains(id) || options.is_quiet) continue;
+    if (known.contains(id)) continue;
+    if (options.signal) code = kExitFailed;
+    if (options.is_quiet) continue;
     (void)fail(output, "Kill job error on job id " + id + ": Invalid job id specified");
   }
   return code;
@@ -152,13 +204,19 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
   }
   for (const std::string& word : words->rest) {
     for (const std::string& id : list_of(word)) {
-      if (id.find_first_not_of("0123456789") != std::string::npos) {
-        return fail(output, "Invalid job id " + id + " (steps and array tasks are not there yet)");
+      const std::size_t dot = std::min(id.find('.'), id.size());
+      const std::string step = id.substr(std::min(dot + 1, id.size()));
+      const bool has_step = dot < id.size();
+      const auto is_number = [](const std::string& text) {
+        return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+      };
+      if (!is_number(id.substr(0, dot)) || (has_step && !is_number(step))) {
+        return fail(output, "Invalid job id " + id + " (array tasks are not there yet)");
       }
-      options.jobs.push_back(id);
+      (has_step ? options.steps : options.jobs).push_back(id);
     }
   }
-  if (options.jobs.empty() && !options.has_filter()) {
+  if (options.jobs.empty() && options.steps.empty() && !options.has_filter()) {
     return fail(output, "No job identification provided");
   }
   return with_cluster.in(options.context)(

@@ -139,7 +139,7 @@ class SlurmCommands : public ProgramTest {
 };
 
 TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
-  EXPECT_THAT(slurm("scancel", {"-s", "USR1", "1"}).err, HasSubstr("--signal"));
+  EXPECT_THAT(slurm("scancel", {"-s", "NOSUCH", "1"}).err, HasSubstr("Unknown job signal: NOSUCH"));
   EXPECT_THAT(slurm("scancel", {"1.0"}).err, HasSubstr("1.0"));
   EXPECT_THAT(slurm("scontrol", {"update", "JobId=1", "NoSuch=1"}).err, HasSubstr("NoSuch=1"));
   EXPECT_THAT(slurm("scontrol", {"top", "1"}).err, HasSubstr("top"));

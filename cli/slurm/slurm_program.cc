@@ -5,12 +5,14 @@
 
 #include "cli/cluster/connect.h"
 #include "cli/slurm/sacct_command.h"
+#include "cli/slurm/salloc_command.h"
 #include "cli/slurm/sbatch_command.h"
 #include "cli/slurm/scancel_command.h"
 #include "cli/slurm/scontrol_command.h"
 #include "cli/slurm/sinfo_command.h"
 #include "cli/slurm/sprio_command.h"
 #include "cli/slurm/squeue_command.h"
+#include "cli/slurm/srun_command.h"
 #include "cli/slurm/sshare_command.h"
 
 namespace cli {
@@ -24,10 +26,11 @@ struct Command {
 };
 
 constexpr std::array kCommands = {
-    Command{"sacct", run_sacct},     Command{"sbatch", run_sbatch},
-    Command{"scancel", run_scancel}, Command{"scontrol", run_scontrol},
-    Command{"sinfo", run_sinfo},     Command{"sprio", run_sprio},
-    Command{"squeue", run_squeue},   Command{"sshare", run_sshare}};
+    Command{"sacct", run_sacct},       Command{"salloc", run_salloc},
+    Command{"sbatch", run_sbatch},     Command{"scancel", run_scancel},
+    Command{"scontrol", run_scontrol}, Command{"sinfo", run_sinfo},
+    Command{"sprio", run_sprio},       Command{"squeue", run_squeue},
+    Command{"srun", run_srun},         Command{"sshare", run_sshare}};
 
 }  // namespace
 

@@ -1,0 +1,265 @@
+#include "cli/slurm/remote_step.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <utility>
+
+#include "api/wellknown.h"
+#include "cli/cluster/after_submit.h"
+#include "cli/cluster/user.h"
+#include "kube/pod_exec.h"
+#include "slurm/remote_step.h"
+
+namespace cli {
+namespace {
+
+constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr int kPollMs = 200;
+constexpr int kEndLooksMax = 50;  // 10 s
+constexpr std::size_t kInputBytesMax = 65'536;
+// The launcher's own word, found in PATH as the interpreter of a script.
+constexpr const char* kHoldScript = "#!kubegang-launcher hold\n";
+
+bool has_ended(const kube::Job& job) {
+  return job.status.state && kube::is_final(*job.status.state);
+}
+
+void write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+// A signal, or the time. Returns the signal, 0 if it was the time.
+int wait_a_moment(const TakenSignals& signals) {
+  pollfd ready{signals.descriptor(), POLLIN, 0};
+  ::poll(&ready, 1, kPollMs);
+  return ready.revents == 0 ? 0 : signals.next();
+}
+
+// srun there, with what this process has.
+class StepCaller final : public kube::ExecCaller {
+ public:
+  StepCaller(const RemoteStep& step, const TakenSignals& signals) : signals_{signals} {
+    const auto add = [this](slurm::RemoteKind kind, const std::string& text) {
+      first_ += slurm::encode({kind, text});
+    };
+    for (const std::string& word : step.arguments) add(slurm::RemoteKind::kArgument, word);
+    for (const std::string& entry : step.variables) add(slurm::RemoteKind::kVariable, entry);
+    add(slurm::RemoteKind::kDirectory, step.directory);
+    add(slurm::RemoteKind::kRun, "");
+  }
+
+  std::string first() override { return std::move(first_); }
+  std::vector<int> descriptors() override {
+    std::vector<int> all{signals_.descriptor()};
+    if (has_input_) all.push_back(STDIN_FILENO);
+    return all;
+  }
+  std::string ready(int descriptor) override {
+    if (descriptor == STDIN_FILENO) return input();
+    const int signal = signals_.next();
+    if (signal == 0) return "";
+    ++signals_count_;
+    return slurm::encode({slurm::RemoteKind::kSignal, std::to_string(signal)});
+  }
+  void output(int stream, std::string_view bytes) override { write_all(stream, bytes); }
+  bool gives_up() const override { return signals_count_ > 1; }
+
+ private:
+  std::string input() {
+    std::string bytes(kInputBytesMax, '\0');
+    const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return "";
+    if (count > 0) {
+      bytes.resize(static_cast<std::size_t>(count));
+      return slurm::encode({slurm::RemoteKind::kInput, bytes});
+    }
+    has_input_ = false;
+    return slurm::encode({slurm::RemoteKind::kInputEnd});
+  }
+
+  const TakenSignals& signals_;
+  std::string first_;
+  bool has_input_ = true;
+  int signals_count_ = 0;
+};
+
+class WordCaller final : public kube::ExecCaller {
+ public:
+  WordCaller(const TakenSignals& signals, std::ostream& err) : signals_{signals}, err_{err} {}
+  std::vector<int> descriptors() override { return {signals_.descriptor()}; }
+  std::string ready(int) override {
+    is_interrupted_ = is_interrupted_ || signals_.next() != 0;
+    return "";
+  }
+  void output(int, std::string_view bytes) override { err_ << bytes; }
+  bool gives_up() const override { return is_interrupted_; }
+
+ private:
+  const TakenSignals& signals_;
+  std::ostream& err_;
+  bool is_interrupted_ = false;
+};
+
+base::Result<int> exec(const Session& session, const kube::Pod& pod, std::vector<std::string> words,
+                       kube::ExecCaller& caller) {
+  if (session.upgrader == nullptr) {
+    return base::Error{base::Code::kInternal, "programs in pods need a connection over HTTPS"};
+  }
+  const kube::Container& container = pod.spec.containers.front();
+  words.insert(words.begin(), container.command.front());
+  return kube::pod_exec(*session.upgrader,
+                        {.ns = pod.metadata.ns,
+                         .pod = pod.metadata.name,
+                         .container = container.name,
+                         .command = std::move(words)},
+                        caller);
+}
+
+std::string label_of(const kube::Pod& pod, std::string_view label) {
+  const auto found = pod.metadata.labels.find(std::string{label});
+  return found == pod.metadata.labels.end() ? "" : found->second;
+}
+
+// Waits for the pod. kCancelled: by a signal, or because the job has ended.
+base::Result<kube::Pod> wait_for_pod(const Session& session, const kube::Job& submitted,
+                                     const TakenSignals& signals) {
+  for (;;) {
+    const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
+    if (!job) return job.error();
+    if (has_ended(*job)) {
+      return base::Error{base::Code::kCancelled,
+                         "it has ended: " + std::string{kube::to_string(*job->status.state)}};
+    }
+    auto pod = first_pod(session, *job);
+    if (!pod) return pod.error();
+    if (*pod) return std::move(**pod);
+    if (wait_a_moment(signals) != 0) {
+      return base::Error{base::Code::kCancelled, "interrupted"};
+    }
+  }
+}
+
+}  // namespace
+
+TakenSignals::TakenSignals() {
+  sigset_t taken{};
+  ::sigemptyset(&taken);
+  for (const int signal : kTaken) ::sigaddset(&taken, signal);
+  ::pthread_sigmask(SIG_BLOCK, &taken, nullptr);
+  descriptor_ = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+TakenSignals::~TakenSignals() {
+  ::close(descriptor_);
+  sigset_t taken{};
+  ::sigemptyset(&taken);
+  for (const int signal : kTaken) ::sigaddset(&taken, signal);
+  ::pthread_sigmask(SIG_UNBLOCK, &taken, nullptr);
+}
+
+int TakenSignals::next() const {
+  signalfd_siginfo info{};
+  if (::read(descriptor_, &info, sizeof info) != sizeof info) return 0;
+  return static_cast<int>(info.ssi_signo);
+}
+
+base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job) {
+  if (!job.spec.batch) {
+    return base::invalid_argument("job " + job.metadata.name +
+                                  " has no batch script: its pods run commands and take no steps");
+  }
+  auto pods = session.client.list<kube::Pod>(
+      {.ns = job.metadata.ns,
+       .label_selector = std::string{kube::kLabelJob} + "=" + job.metadata.name});
+  if (!pods) return pods.error();
+  const std::string start = std::to_string(job.status.starts.value_or(0));
+  for (kube::Pod& pod : pods->items) {
+    const bool is_first =
+        label_of(pod, kube::kLabelTask) == "0" && label_of(pod, kube::kLabelStart) == start;
+    if (is_first && pod.status.phase == kube::PodPhase::kRunning && !pod.spec.containers.empty() &&
+        !pod.spec.containers.front().command.empty()) {
+      return std::optional{std::move(pod)};
+    }
+  }
+  return std::optional<kube::Pod>{};
+}
+
+base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
+                               std::vector<std::string> words, const TakenSignals& signals,
+                               Output output) {
+  WordCaller caller{signals, output.err};
+  return exec(session, pod, std::move(words), caller);
+}
+
+base::Result<int> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
+                           const TakenSignals& signals) {
+  StepCaller caller{step, signals};
+  return exec(session, pod, {"join"}, caller);
+}
+
+// 1. the job: submit's object, with a script that does nothing and writes no file
+// 2. its number
+// 3. its first pod
+base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
+                               const std::string& speaker, const TakenSignals& signals,
+                               Output output) {
+  request.batch->script = kHoldScript;
+  request.options.output = "/dev/null";
+  auto object = job_object(request, session.ns);
+  if (!object) return object.error();
+  set_user(session, *object);
+  base::Result<kube::Job> job = session.client.create<kube::Job>(*object);
+  if (job) job = number_or_take_back(session, *job, output, speaker);
+  if (!job) {
+    return job.error().with_context(speaker == "srun" ? "Unable to allocate resources"
+                                                      : "Job submit/allocate failed");
+  }
+  const std::string id = std::to_string(*job->status.job_id);
+  const bool waits = !job->status.state || *job->status.state == kube::JobState::kPending;
+  if (waits) {
+    output.err << speaker << ": job " << id << " queued and waiting for resources\n";
+  }
+  auto pod = wait_for_pod(session, *job, signals);
+  if (!pod) {
+    (void)cancel_job(session, *job);
+    return pod.error().with_context("job " + id);
+  }
+  if (waits) output.err << speaker << ": job " << id << " has been allocated resources\n";
+  return HeldJob{std::move(*job), std::move(*pod)};
+}
+
+void release_job(const Session& session, const HeldJob& held, int exit_code,
+                 const TakenSignals& signals, Output output) {
+  const auto released =
+      ask_launcher(session, held.pod, {"release", std::to_string(exit_code)}, signals, output);
+  // The connection may end with the container before the answer: what counts is the job.
+  const bool is_lost = !released && released.error().code == base::Code::kUnavailable;
+  for (int i = 0; (released || is_lost) && i < kEndLooksMax; ++i) {
+    const auto job = session.client.get<kube::Job>(kube::key_of(held.job.metadata));
+    if (!job || has_ended(*job)) return;
+    if (wait_a_moment(signals) != 0) break;
+  }
+  (void)cancel_job(session, held.job);
+}
+
+base::Status cancel_job(const Session& session, const kube::Job& job) {
+  return session.client
+      .patch<kube::Job>(kube::key_of(job.metadata),
+                        nlohmann::json{{"spec", {{"control", {{"cancel", true}}}}}},
+                        {.uid = job.metadata.uid})
+      .status();
+}
+
+}  // namespace cli

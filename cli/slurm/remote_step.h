@@ -1,0 +1,71 @@
+// Programs in the first pod of a job, by pods/exec under the rights of the user who calls: srun and
+// scancel -s from outside of a job, and the job that srun and salloc make for themselves.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "cli/cluster/session.h"
+#include "cli/cluster/submit.h"
+#include "cli/program.h"
+#include "kube/api/pod.h"
+
+namespace cli {
+
+// Takes the signals that users send to a command that waits, for as long as it lives; they then
+// come by the descriptor.
+class TakenSignals {
+ public:
+  TakenSignals();
+  ~TakenSignals();
+  TakenSignals(const TakenSignals&) = delete;
+  TakenSignals& operator=(const TakenSignals&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  // 0: none has come.
+  int next() const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+// The pod of the job's first node; nullopt while it does not run. kInvalidArgument: the job has no
+// batch script, so nothing in its pods takes steps.
+base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job);
+
+// One word of the launcher in that pod (launcher/join.h). Returns its exit code; what it says goes
+// to `output.err`. Blocks while the pod is frozen; a signal ends that (kCancelled).
+base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
+                               std::vector<std::string> words, const TakenSignals& signals,
+                               Output output);
+
+struct RemoteStep {
+  std::vector<std::string> arguments;  // of srun
+  std::vector<std::string> variables;  // NAME=VALUE
+  std::string directory;
+};
+// Runs srun there, with our standard input, output and error. The first signal is passed on, which
+// ends the step; a second one gives up (kCancelled).
+base::Result<int> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
+                           const TakenSignals& signals);
+
+// A job without a script, whose nodes are used from outside. `speaker` is "srun" or "salloc".
+struct HeldJob {
+  kube::Job job;
+  kube::Pod pod;
+};
+// Submits it and waits until it runs. Says on `output.err` what it waits for. A signal meanwhile
+// cancels it (kCancelled).
+base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
+                               const std::string& speaker, const TakenSignals& signals,
+                               Output output);
+// Ends it as a script with that exit code would, and waits a moment for its end; a job that cannot
+// be reached is canceled.
+void release_job(const Session& session, const HeldJob& held, int exit_code,
+                 const TakenSignals& signals, Output output);
+base::Status cancel_job(const Session& session, const kube::Job& job);
+
+}  // namespace cli

@@ -1,0 +1,291 @@
+#include "launcher/join.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "launcher/batch.h"
+#include "launcher/message.h"
+#include "launcher/net.h"
+#include "launcher/process.h"
+#include "launcher/script_environment.h"
+#include "launcher/srun.h"
+#include "slurm/remote_step.h"
+
+extern char** environ;
+
+namespace launcher {
+namespace {
+
+// Of input that srun has not read: above it no more is taken.
+constexpr std::size_t kInputBytesMax = 1U << 20U;
+
+int complain(const std::string& message) {
+  std::fprintf(stderr, "srun: error: %s\n", message.c_str());
+  return 1;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(folder.c_str()), ::closedir};
+  while (directory != nullptr) {
+    const dirent* const entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
+}
+
+std::string link_text(const std::string& path) {
+  char text[PATH_MAX];
+  const ssize_t size = ::readlink(path.c_str(), text, sizeof text);
+  return size <= 0 ? "" : std::string{text, static_cast<std::size_t>(size)};
+}
+
+// The launcher of this container is a process of this program and user in our own cgroup. It has
+// the address of the steps in a file without a name.
+std::string steps_address() {
+  const std::string cgroup = text_of_file("/proc/self/cgroup");
+  const std::string wanted = std::string{"/memfd:"} + kStepsFile + " (deleted)";
+  struct stat own {};
+  if (::stat("/proc/self/exe", &own) != 0) return "";
+  for (const std::string& process : names_in("/proc")) {
+    const std::string folder = "/proc/" + process;
+    struct stat program {};
+    if (::stat((folder + "/exe").c_str(), &program) != 0 || program.st_ino != own.st_ino ||
+        program.st_dev != own.st_dev || text_of_file(folder + "/cgroup") != cgroup) {
+      continue;
+    }
+    for (const std::string& fd : names_in(folder + "/fd")) {
+      const std::string path = folder + "/fd/" + fd;
+      if (link_text(path) == wanted) return text_of_file(path);
+    }
+  }
+  return "";
+}
+
+int no_launcher() {
+  return complain("the job's launcher is not found in this container: has the job ended?");
+}
+
+// One command to the launcher, and its answer. A launcher that ends meanwhile has obeyed.
+int ask_launcher(Message message) {
+  const std::string address = steps_address();
+  const std::size_t colon = address.find(':');
+  if (colon == std::string::npos) return no_launcher();
+  const int fd = connect_locally(address.substr(0, colon));
+  if (fd < 0) return complain(std::string{"the job's launcher: "} + std::strerror(errno));
+  message.text = address.substr(colon + 1);
+  if (!write_all(fd, encode(message))) return complain("the job's launcher has ended");
+  MessageReader reader;
+  std::array<char, 4096> bytes{};
+  for (;;) {
+    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return 0;
+    reader.add({bytes.data(), static_cast<std::size_t>(count)});
+    const auto answer = reader.next();
+    if (!answer) continue;
+    return answer->kind == Kind::kRefused ? complain(answer->text) : 0;
+  }
+}
+
+std::optional<std::uint32_t> number_of(const std::string& text) {
+  std::uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  return read.ec == std::errc{} && read.ptr == end ? std::optional{value} : std::nullopt;
+}
+
+// srun in a child, and this process between it and who has called.
+class Join {
+ public:
+  int run() {
+    while (!has_begun_) {
+      if (!read_more()) return 1;  // nobody waits for an answer
+      while (!has_begun_) {
+        const auto message = reader_.next();
+        if (!message) break;
+        prepare(*message);
+      }
+      if (reader_.is_broken()) return complain("not called by kubectl-gang");
+    }
+    const std::string address = steps_address();
+    if (address.empty()) return no_launcher();
+    if (!start(address)) return complain(std::string{"srun: "} + std::strerror(errno));
+    const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+    for (;;) {
+      while (is_open_ && pending_.size() < kInputBytesMax) {
+        const auto message = reader_.next();
+        if (!message) break;
+        pass_on(*message);
+      }
+      if (wait(process)) break;
+    }
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return shell_code(status);
+  }
+
+ private:
+  void prepare(const slurm::RemoteMessage& message) {
+    switch (message.kind) {
+      case slurm::RemoteKind::kArgument:
+        arguments_.push_back(message.text);
+        return;
+      case slurm::RemoteKind::kVariable:
+        variables_.push_back(message.text);
+        return;
+      case slurm::RemoteKind::kDirectory:
+        directory_ = message.text;
+        return;
+      case slurm::RemoteKind::kRun:
+        has_begun_ = true;
+        return;
+      case slurm::RemoteKind::kInput:
+      case slurm::RemoteKind::kInputEnd:
+      case slurm::RemoteKind::kSignal:
+        return;  // nobody is there for them
+    }
+  }
+
+  bool start(const std::string& address) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    // As slurmstepd: a folder that is missing here is a message, and /tmp.
+    if (!directory_.empty() && ::chdir(directory_.c_str()) != 0) {
+      std::fprintf(stderr, "srun: error: couldn't chdir to `%s': %s: going to /tmp instead\n",
+                   directory_.c_str(), std::strerror(errno));
+      directory_ = "/tmp";
+      (void)!::chdir(directory_.c_str());
+    }
+    Environment environment =
+        script_environment(own_environment(), variables_, directory_, address);
+    pid_ = ::fork();
+    if (pid_ < 0) return false;
+    if (pid_ > 0) {
+      ::close(ends[0]);
+      input_ = ends[1];
+      ::fcntl(input_, F_SETFL, O_NONBLOCK);
+      return true;
+    }
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::dup2(ends[0], STDIN_FILENO);
+    ::close(ends[1]);
+    std::vector<char*> entries;
+    for (std::string& entry : environment) entries.push_back(entry.data());
+    entries.push_back(nullptr);
+    environ = entries.data();
+    const int code = run_srun(arguments_);
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+
+  void pass_on(const slurm::RemoteMessage& message) {
+    if (message.kind == slurm::RemoteKind::kInput) pending_ += message.text;
+    if (message.kind == slurm::RemoteKind::kInputEnd) input_ends_ = true;
+    if (message.kind != slurm::RemoteKind::kSignal) return;
+    if (const auto signal = number_of(message.text)) ::kill(pid_, static_cast<int>(*signal));
+  }
+
+  // True: srun has ended.
+  bool wait(int process) {
+    if (pending_.empty() && input_ends_ && input_ >= 0) ::close(std::exchange(input_, -1));
+    const bool reads = is_open_ && pending_.size() < kInputBytesMax;
+    std::array<pollfd, 3> ready{
+        {{.fd = process, .events = POLLIN, .revents = 0},
+         {.fd = is_open_ ? STDIN_FILENO : -1,
+          .events = reads ? short{POLLIN} : short{0},
+          .revents = 0},
+         {.fd = pending_.empty() ? -1 : input_, .events = POLLOUT, .revents = 0}}};
+    if (::poll(ready.data(), ready.size(), -1) < 0) return errno != EINTR;
+    if (ready[0].revents != 0) return true;
+    if (ready[2].revents != 0) feed();
+    if (ready[1].revents == 0) return false;
+    if (reads && read_more()) return false;
+    // The connection is lost: srun's end ends the step.
+    is_open_ = false;
+    ::kill(pid_, SIGKILL);
+    return false;
+  }
+
+  bool read_more() {
+    std::array<char, 65'536> bytes{};
+    ssize_t count = 0;
+    do {
+      count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+    } while (count < 0 && errno == EINTR);
+    if (count <= 0) return false;
+    reader_.add({bytes.data(), static_cast<std::size_t>(count)});
+    return true;
+  }
+
+  void feed() {
+    const ssize_t count = ::write(input_, pending_.data(), pending_.size());
+    if (count > 0) pending_.erase(0, static_cast<std::size_t>(count));
+    if (count >= 0 || errno == EAGAIN || errno == EINTR) return;
+    pending_.clear();  // srun reads no more
+    input_ends_ = true;
+  }
+
+  slurm::RemoteReader reader_;
+  bool has_begun_ = false;
+  std::vector<std::string> arguments_;
+  std::vector<std::string> variables_;
+  std::string directory_;
+  pid_t pid_ = -1;
+  int input_ = -1;
+  std::string pending_;
+  bool input_ends_ = false;
+  bool is_open_ = true;
+};
+
+}  // namespace
+
+int run_join() {
+  ::signal(SIGPIPE, SIG_IGN);
+  return Join{}.run();
+}
+
+int run_signal(const std::string& signal, const std::string& who) {
+  const auto number = number_of(signal);
+  std::optional<std::uint32_t> target = number_of(who);
+  if (who == "steps") target = kAllSteps;
+  if (who == "script") target = kScriptAlone;
+  if (who == "all") target = kWholeJob;
+  if (!number || !target)
+    return complain("signal " + signal + " " + who + ": not a signal and a target");
+  return ask_launcher({.kind = Kind::kSignalJob, .rank = *target, .number = *number});
+}
+
+int run_release(const std::string& code) {
+  const auto number = number_of(code);
+  if (!number) return complain("release " + code + ": not an exit code");
+  return ask_launcher({.kind = Kind::kRelease, .number = *number});
+}
+
+int run_hold() {
+  for (;;) ::pause();
+}
+
+}  // namespace launcher

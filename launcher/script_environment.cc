@@ -1,0 +1,69 @@
+#include "launcher/script_environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "launcher/user.h"
+
+namespace launcher {
+namespace {
+
+constexpr std::string_view kOurPrefix = "KUBEGANG_";
+
+// One NAME=VALUE a line, \n for a line break.
+Environment variables_of(const std::string& lines) {
+  Environment all;
+  std::string entry;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (lines[i] == '\n') {
+      all.push_back(std::exchange(entry, {}));
+    } else if (lines[i] == '\\' && i + 1 < lines.size()) {
+      entry += lines[++i] == 'n' ? '\n' : lines[i];
+    } else {
+      entry += lines[i];
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string joined(const Environment& environment, const std::string& prefix) {
+  std::string text;
+  for (int part = 0;; ++part) {
+    const auto more = value_of(environment, prefix + "_" + std::to_string(part));
+    if (!more) return text;
+    text += *more;
+  }
+}
+
+Environment script_environment(const Environment& given, std::span<const std::string> more,
+                               const std::string& directory, const std::string& steps) {
+  Environment all;
+  for (const std::string& entry : given) {
+    if (!entry.starts_with(kOurPrefix)) all.push_back(entry);
+  }
+  const std::string own = own_directory();
+  Environment of_user = variables_of(joined(given, "KUBEGANG_ENVIRONMENT"));
+  of_user.insert(of_user.end(), more.begin(), more.end());
+  for (const std::string& entry : of_user) {
+    const std::string name = entry.substr(0, entry.find('='));
+    const bool is_ours = name.starts_with("SLURM") && value_of(given, name).has_value();
+    if (!is_ours && !name.starts_with(kOurPrefix)) {
+      set(all, name, entry.substr(std::min(name.size() + 1, entry.size())));
+    }
+  }
+  set(all, "ENVIRONMENT", "BATCH");
+  if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
+  set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
+  set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
+  // Login shells read /etc/profile, which may set PATH anew; bash reads this file after it.
+  if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
+  set(all, "BASH_ENV", own + "/env.sh");
+  set(all, "KUBEGANG_STEPS", steps);
+  return all;
+}
+
+}  // namespace launcher

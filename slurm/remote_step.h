@@ -1,0 +1,47 @@
+// What a program outside of a job says to `kubegang-launcher join` in one of its pods, over its
+// standard input: how srun is called there, then input and signals. A type, a length of four bytes
+// (little-endian), bytes. Pure.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace slurm {
+
+inline constexpr std::size_t kRemoteBytesMax = 1U << 20U;  // of one
+
+enum class RemoteKind : char {
+  kArgument = 'A',   // of srun, in order
+  kVariable = 'E',   // NAME=VALUE
+  kDirectory = 'D',  // where srun is called
+  kRun = 'R',        // that was all: begin
+  kInput = 'I',
+  kInputEnd = 'Z',
+  kSignal = 'S',  // its number
+};
+
+struct RemoteMessage {
+  RemoteKind kind = RemoteKind::kRun;
+  std::string text{};
+  friend bool operator==(const RemoteMessage&, const RemoteMessage&) = default;
+};
+
+std::string encode(const RemoteMessage& message);
+
+// Takes a stream apart.
+class RemoteReader {
+ public:
+  void add(std::string_view bytes) { pending_.append(bytes); }
+  // nullopt: not all of the next one has come. After bytes that are no message is_broken() is true
+  // and no more come.
+  std::optional<RemoteMessage> next();
+  bool is_broken() const { return is_broken_; }
+
+ private:
+  std::string pending_;
+  bool is_broken_ = false;
+};
+
+}  // namespace slurm
