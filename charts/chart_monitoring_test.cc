@@ -1,4 +1,4 @@
-// The chart's alerts and dashboard: about metrics that exist, and docs/operations.md helps.
+// The chart's alerts and dashboard: about metrics that exist, and docs/alerts.md helps.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -58,12 +58,12 @@ TEST_F(Chart, AlertsAndDashboardUseMetricsThatExist) {
 }
 
 // Both ways: no alert without advice, no advice about an alert that has gone.
-TEST_F(Chart, OperationsMdSaysWhatToDoAboutEveryAlert) {
+TEST_F(Chart, AlertsMdSaysWhatToDoAboutEveryAlert) {
   const json rules = find(render(set(all_switches())), "PrometheusRule/kubegang");
   Strings alerts;
   for (const json& rule : rules["spec"]["groups"][0]["rules"]) alerts.insert(rule["alert"]);
   Strings documented;
-  const std::string text = read(KUBEGANG_SOURCE_DIR "/docs/operations.md");
+  const std::string text = read(KUBEGANG_SOURCE_DIR "/docs/alerts.md");
   const std::regex name{"`(Kubegang[A-Za-z]+)`"};
   for (std::sregex_iterator at{text.begin(), text.end(), name}, end; at != end; ++at) {
     documented.insert((*at)[1]);

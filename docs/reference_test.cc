@@ -231,7 +231,7 @@ TEST(Reference, MetricsMdHasEveryMetric) {
   out << "# Metrics reference\n\n"
          "What both programs serve at `/metrics`, written by `make reference`; a test compares the "
          "two.\n"
-         "The chart's alerts and its dashboard use them ([operations.md](../operations.md)). Times "
+         "The chart's alerts and its dashboard use them ([alerts](../alerts.md)). Times "
          "are in\n"
          "seconds, counters never go back while a program runs.\n";
   agent::Metrics of_agent;

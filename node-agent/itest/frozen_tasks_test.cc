@@ -402,8 +402,8 @@ bool waits_for_events() {
 }
 
 // The calls that pitfalls_waiting_test.cc does not have: a pipe and select go on; those that
-// docs/operations.md names may say EINTR, and nothing else. A call that says something else would
-// break programs that users were told are safe.
+// docs/what-frozen-means.md names may say EINTR, and nothing else. A call that says something else
+// would break programs that users were told are safe.
 TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -203,10 +203,10 @@ class WaitingCalls {
   Shared* shared_ = nullptr;
 };
 
-// No signal comes, and still some calls end with EINTR after a thaw; docs/operations.md names them.
-// The other test of this kind is in frozen_tasks_test.cc. Whether they do depends on the kernel and
-// its version, so both answers are right for those calls, and the one that was seen is printed. For
-// all others EINTR would be an error in programs that worked before.
+// No signal comes, and still some calls end with EINTR after a thaw; docs/what-frozen-means.md
+// names them. The other test of this kind is in frozen_tasks_test.cc. Whether they do depends on
+// the kernel and its version, so both answers are right for those calls, and the one that was seen
+// is printed. For all others EINTR would be an error in programs that worked before.
 TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) {
   WaitingCalls calls{*cgroups_, add_pod()};
   constexpr int kMillisMax = 60'000;

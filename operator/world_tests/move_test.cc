@@ -1,4 +1,4 @@
-// Another cluster, with copies of the objects of this one (docs/operations.md, "Back up, restore,
+// Another cluster, with copies of the objects of this one (docs/backup.md, "Back up, restore,
 // move").
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -153,7 +153,7 @@ TEST_F(Move, FairShareGoesOnFromTheUsageOfTheOldCluster) {
   EXPECT_GT(after->spec.namespaces[0].billed, used);
 }
 
-// As a tool does that copies specs only. A known limit (docs/operations.md): a status is the only
+// As a tool does that copies specs only. A known limit (docs/backup.md): a status is the only
 // sign that a job is done.
 TEST_F(Move, WithoutStatusesEveryJobRunsAgain) {
   ASSERT_NO_FATAL_FAILURE(copy<kube::SchedulerConfig>(old_, fresh_, false));
