@@ -1,4 +1,4 @@
-// The chart's roles, and docs/security.md, which has a reason for each verb.
+// The chart's roles, and docs/reference/rights.md, which has a reason for each verb.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -48,7 +48,7 @@ Rules rules_of(const json& role) {
 std::map<std::string, Rules> documented_rules() {
   std::map<std::string, Rules> roles;
   std::string role;
-  std::istringstream lines{read(KUBEGANG_SOURCE_DIR "/docs/security.md")};
+  std::istringstream lines{read(KUBEGANG_SOURCE_DIR "/docs/reference/rights.md")};
   const std::regex heading{"### `((Cluster)?Role/[a-z-]+)`"};
   const std::regex row{R"(\| (`.*) \| ([a-z, ]+) \| .+ \|)"};
   const std::regex resource{R"re(`([^`]+)`( "[^"]+")?)re"};
@@ -71,9 +71,9 @@ std::map<std::string, Rules> documented_rules() {
   return roles;
 }
 
-// Goal: an administrator who reads docs/security.md knows all that the programs may do. Roles grow
-// one verb at a time, and each must be argued for.
-TEST_F(Chart, EveryVerbIsInSecurityMdWithAReason) {
+// Goal: an administrator who reads docs/reference/rights.md knows all that the programs may do.
+// Roles grow one verb at a time, and each must be argued for.
+TEST_F(Chart, EveryVerbIsInRightsMdWithAReason) {
   std::map<std::string, Rules> rendered;
   for (const json& object : render(set({"adoption.pods=true", "adoption.podGroups=true"}))) {
     if (object["kind"] == "Role" || object["kind"] == "ClusterRole") {

@@ -1,6 +1,6 @@
 // The requests that the chart's admission policies deny, each with its sentence, to the tokens that
-// they are about (docs/security.md). Requests that are allowed are shown beside them, or by all
-// other tests.
+// they are about (docs/reference/rights.md). Requests that are allowed are shown beside them, or by
+// all other tests.
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -15,9 +15,9 @@ namespace {
 
 constexpr const char* kTimetables = "/apis/kubegang.io/v1alpha1/nodetimetables/";
 
-// Goal: what docs/security.md promises holds against the real API server, since a policy that has a
-// typing error is accepted and simply never denies. Method: requests with real tokens of the
-// accounts in question.
+// Goal: what docs/reference/rights.md promises holds against the real API server, since a policy
+// that has a typing error is accepted and simply never denies. Method: requests with real tokens of
+// the accounts in question.
 class Admission : public Cluster {
  protected:
   // A service account of the test's namespace with a ClusterRole in one namespace.
