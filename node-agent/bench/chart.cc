@@ -14,7 +14,7 @@ namespace {
 struct Point {
   double slice_ms = 0;
   double lost_percent = 0;
-  double overlap_us = 0;
+  double overlap_seconds = 0;
   bool slurm = false;
 };
 
@@ -26,22 +26,33 @@ constexpr double kTop = 60;
 constexpr double kSliceMinMs = 10;
 constexpr double kSliceMaxMs = 10'000;
 
-// Four digits: more than the measurement is good for.
+// Places in the picture need four digits.
 std::string number(double value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4g", value);
   return text;
 }
 
-// A square for Slurm's way and a circle for ours, so that the two can be told apart without colors.
+// A figure for readers has two: more than the measurement is good for.
+std::string figure(double value, const std::string& unit) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2g", value);
+  return text + unit;
+}
+
+// A square for Slurm's way and a circle for kubegang's, so that the two differ without colors. The
+// labels of squares stand beside them, because Slurm's way has two marks for one slice.
 std::string shape_of(const Point& point, double x, double y, const std::string& label) {
   const std::string colour = point.slurm ? "#b5482a" : "#1f6f8b";
   const std::string mark = point.slurm ? "<rect x='" + number(x - 5) + "' y='" + number(y - 5) +
                                              "' width='10' height='10' fill='" + colour + "'/>"
                                        : "<circle cx='" + number(x) + "' cy='" + number(y) +
                                              "' r='5' fill='" + colour + "'/>";
-  return mark + "<text x='" + number(x) + "' y='" + number(y - 10) +
-         "' text-anchor='middle' fill='" + colour + "'>" + label + "</text>\n";
+  const std::string place =
+      point.slurm
+          ? "<text x='" + number(x + 9) + "' y='" + number(y - 3) + "' text-anchor='start' fill='"
+          : "<text x='" + number(x) + "' y='" + number(y - 10) + "' text-anchor='middle' fill='";
+  return mark + place + colour + "'>" + label + "</text>\n";
 }
 
 std::string text_at(double x, double y, const std::string& text, const std::string& anchor) {
@@ -70,9 +81,10 @@ std::string panel(const std::vector<Point>& points, double x0, const std::string
   for (const Point& point : points) {
     // A little less than nothing is noise: it is drawn at zero, the label says it.
     const double height = kPanelHeight * 0.85 * std::max(0.0, point.*value) / most;
-    svg += shape_of(point, x_of(point.slice_ms), bottom - height, number(point.*value) + unit);
+    svg += shape_of(point, x_of(point.slice_ms), bottom - height, figure(point.*value, unit));
   }
-  return svg;
+  return svg +
+         text_at(x0 + kPanelWidth / 2, bottom + 38, "length of the slice, logarithmic", "middle");
 }
 
 // False for a case that is about something else, or that was skipped.
@@ -85,7 +97,7 @@ bool read_point(const nlohmann::ordered_json& one, Point& point) {
   const auto parsed =
       std::from_chars(name.data() + slash + 1, name.data() + name.size(), point.slice_ms);
   point.lost_percent = one.value("lost_percent", 0.0);
-  point.overlap_us = one.value("overlap_us_total", 0.0);
+  point.overlap_seconds = one.value("overlap_us_total", 0.0) / 1e6;
   return parsed.ec == std::errc{} && point.slice_ms > 0;
 }
 
@@ -100,16 +112,15 @@ std::string draw_chart(const nlohmann::ordered_json& result) {
   const double second = kLeft + kPanelWidth + 90;
   const double width = second + kPanelWidth + 40;
   std::string svg = "<svg xmlns='http://www.w3.org/2000/svg' width='" + number(width) +
-                    "' height='360' font-family='sans-serif' font-size='13'>\n"
+                    "' height='400' font-family='sans-serif' font-size='13'>\n"
                     "<rect width='100%' height='100%' fill='white'/>\n";
-  svg += panel(points, kLeft, "work lost by taking turns, by length of the slice",
-               &Point::lost_percent, " %");
+  svg += panel(points, kLeft, "work lost by taking turns", &Point::lost_percent, " %");
   svg += panel(points, second, "time in which both gangs ran, in the whole measurement",
-               &Point::overlap_us, " us");
-  svg += "<circle cx='66' cy='336' r='5' fill='#1f6f8b'/>" +
-         text_at(78, 340, "kubegang: freeze, read back, thaw", "start");
-  svg += "<rect x='361' y='331' width='10' height='10' fill='#b5482a'/>" +
-         text_at(378, 340,
+               &Point::overlap_seconds, " s");
+  svg += "<circle cx='66' cy='352' r='5' fill='#1f6f8b'/>" +
+         text_at(78, 356, "kubegang: freeze, read back, thaw", "start");
+  svg += "<rect x='61' y='371' width='10' height='10' fill='#b5482a'/>" +
+         text_at(78, 380,
                  "Slurm's way: SIGTSTP, 2 s, freeze, nothing read back (upper mark: programs that "
                  "ignore SIGTSTP)",
                  "start");

@@ -1,5 +1,5 @@
-// The benchmark's result as a drawing: slice length against lost work and overlap, ours and Slurm's
-// way.
+// The benchmark's result as a drawing: slice length against lost work and overlap, kubegang's way
+// and Slurm's.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
