@@ -434,12 +434,12 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     return simulate::Happening{simulate::Command{simulate::CommandKind::kHold, id}};
   }
   // An update changes some fields of the request as it stands after the updates before it.
-  simulate::UpdateJob update{requests_[id.index() - 1]};
+  simulate::UpdateJob update{requests_[scenario_.index_of(id)]};
   for (std::size_t i = 1; i < keys.size(); ++i) {
     const base::Status status = update_job(keys[i], update.request);
     if (!status) return status.error();
   }
-  requests_[id.index() - 1] = update.request;
+  requests_[scenario_.index_of(id)] = update.request;
   return simulate::Happening{std::move(update)};
 }
 

@@ -1,5 +1,14 @@
 // The scheduler's decisions, as data. The caller carries decisions out in their order; the ordering
 // rules stand on the types. Same events, same decisions, on every machine.
+//
+// Arrays (13.4): an array waits as one job, under its own id. A decision about the id of a task
+// (JobId::of_task) is about that task alone, which is a job of its own from then on: it has
+// started, or it differs from the rest. Nothing else says so: mostly it is a Start of an id that
+// was never named before. A StateChange of an array says that the tasks that waited as the array,
+// if any, have ended so; none waits then. The array is over when no task is unfinished besides,
+// and if none waited for the end of the last one, a StateChange tells the array's state: kFailed if
+// a task has failed, else kCancelled if one was canceled, else kCompleted; `exit_code` is the
+// highest.
 #pragma once
 
 #include <cstdint>

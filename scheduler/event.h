@@ -1,6 +1,11 @@
 // The events that the scheduler is told. Each is given to Scheduler::step together with its
 // instant; instants never go back. Events about a job that the scheduler does not know (any more)
 // are ignored.
+//
+// Arrays (13.4): a user's event with the id of an array is about all of its tasks, those that wait
+// as the array and those that are jobs of their own; one with the id of a task is about that task,
+// which becomes a job of its own for it. What became of our decisions is told with the ids that
+// they named.
 #pragma once
 
 #include <memory>

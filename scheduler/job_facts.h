@@ -108,6 +108,8 @@ struct JobFacts {
   int exit_code = 0;      // of its last start
   // [Dependencies] What became of each term of the request's dependency.
   std::vector<TermState> terms;
+  // [Arrays] Of an array as a whole.
+  std::optional<ArrayFacts> array;
 
   // --- [JobBooks] a claim of a preemptor that waits for its victims (P14), or of a job that its
   // user has resumed and that waits for room on its nodes (T11; not stored) ---

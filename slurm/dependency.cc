@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <limits>
 #include <utility>
 #include <vector>
 
+#include "slurm/array.h"
 #include "slurm/text.h"
 
 namespace slurm {
@@ -14,15 +14,15 @@ namespace {
 
 using sched::DependencyKind;
 
-constexpr std::array<std::pair<std::string_view, DependencyKind>, 5> kDependencyKinds = {{
+constexpr std::array<std::pair<std::string_view, DependencyKind>, 6> kDependencyKinds = {{
     {"after", DependencyKind::kAfter},
     {"afterany", DependencyKind::kAfterAny},
     {"afterok", DependencyKind::kAfterOk},
     {"afternotok", DependencyKind::kAfterNotOk},
+    {"aftercorr", DependencyKind::kAfterCorr},
     {"singleton", DependencyKind::kSingleton},
 }};
-constexpr std::array<std::string_view, 3> kMissingKinds = {"aftercorr", "afterburstbuffer",
-                                                           "expand"};
+constexpr std::array<std::string_view, 2> kMissingKinds = {"afterburstbuffer", "expand"};
 
 // One part between the separators, read into its terms.
 class PartReader {
@@ -44,7 +44,7 @@ class PartReader {
     const bool has_kind = kind != kDependencyKinds.end();
     if (!has_kind && words.front().find_first_not_of("0123456789") != std::string::npos) {
       return wrong("there is no kind of dependency " + in_quotes(words.front()) +
-                   "; use after, afterany, afterok, afternotok or singleton");
+                   "; use after, afterany, afterok, afternotok, aftercorr or singleton");
     }
     sched::DependencyTerm term{.kind = has_kind ? kind->second : DependencyKind::kAfterAny};
     if (has_kind) words.erase(words.begin());
@@ -67,16 +67,15 @@ class PartReader {
     return base::Error{kWrongDependency, std::string{what_} + " " + in_quotes(part_) + ": " + why};
   }
 
-  // "12", or "12+5". A delay counts for the jobs behind it too, as recorded.
+  // "12", "12_3", or "12+5". A delay counts for the jobs behind it too, as recorded.
   base::Status read_job(std::string_view word, sched::DependencyTerm& term) const {
-    if (word.find('_') != std::string_view::npos) {
-      return wrong("there are no arrays yet; name a job by its number alone");
-    }
     const std::size_t plus = word.find('+');
-    constexpr IntegerRange kJobs{.min = 1, .max = std::numeric_limits<std::int64_t>::max()};
-    const auto job = parse_integer(what_, word.substr(0, plus), kJobs);
+    const std::optional<sched::JobId> job = parse_job_id(word.substr(0, plus));
     if (!job) return wrong(in_quotes(word) + " is not the number of a job");
-    term.job = sched::JobId{*job};
+    if (job->is_task() && term.kind == DependencyKind::kAfterCorr) {
+      return wrong("aftercorr names an array as a whole");
+    }
+    term.job = *job;
     if (plus == std::string_view::npos) return {};
     if (term.kind != DependencyKind::kAfter) return wrong("a delay (+) goes with after alone");
     const auto minutes = parse_integer(what_, word.substr(plus + 1), {.min = 0});

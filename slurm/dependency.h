@@ -16,13 +16,12 @@ inline constexpr std::size_t kDependencyTermsMax = 1'024;  // the CRD's bound
 inline constexpr base::Code kWrongDependency = base::Code::kNotFound;
 
 // "" is no dependency. The order of terms is that of the text, repetitions are left out. Kinds of
-// Slurm that are not there (aftercorr, afterburstbuffer, expand), and tasks of arrays, are errors
-// that name them.
+// Slurm that are not there (afterburstbuffer, expand) are errors that name them.
 base::Result<sched::Dependency> parse_dependency(std::string_view what, std::string_view text);
 
 // "afterok", without the job.
 std::string_view name_of(sched::DependencyKind kind);
-// "afterok:12", "after:7+5", "singleton".
+// "afterok:12", "afterok:12_3", "after:7+5", "singleton".
 std::string format_term(const sched::DependencyTerm& term);
 
 }  // namespace slurm

@@ -21,6 +21,7 @@ TEST(Dependency, IsReadAsSlurmReadsIt) {
   EXPECT_EQ(read_and_formatted(""), "");
   EXPECT_EQ(read_and_formatted("afterok:12"), "afterok:12");
   EXPECT_EQ(read_and_formatted("afterany:12:13"), "afterany:12,afterany:13");
+  EXPECT_EQ(read_and_formatted("afterok:12_3,aftercorr:13"), "afterok:12_3,aftercorr:13");
   EXPECT_EQ(read_and_formatted("12:13"), "afterany:12,afterany:13");
   EXPECT_EQ(read_and_formatted("AFTEROK:1,afterok:1"), "afterok:1");
   EXPECT_EQ(read_and_formatted("after:1+5:2,singleton"), "after:1+5,after:2+5,singleton");
@@ -41,8 +42,8 @@ TEST(Dependency, SaysWhatIsWrong) {
   says("after:3+x", "\"3+x\" is not a job and minutes");
   says("afterok:3+5", "with after alone");
   says("singleton:3", "names no job");
-  says("afterok:3_4", "no arrays yet");
-  says("aftercorr:3", "aftercorr is not supported");
+  says("afterok:3_x", "is not the number of a job");
+  says("aftercorr:3_1", "names an array as a whole");
   says("expand:3", "expand is not supported");
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/natural_order.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/array.h"
 #include "slurm/dependency.h"
 #include "slurm/hostlist.h"
 #include "slurm/text.h"
@@ -391,6 +392,13 @@ struct SbatchOptionActions {
     return {};
   }
 
+  static base::Status array(Self self, Text name, Text value, bool) {
+    base::Result<sched::ArrayRequest> read = parse_array(name, value, sched::JobId::kTasksMax);
+    if (!read) return read.error();
+    self.options_.request.array = std::move(*read);
+    return {};
+  }
+
   static base::Status kill_invalid(Self self, Text name, Text value, bool) {
     if (value != "yes" && value != "no") {
       return base::invalid_argument(std::string{name} + " " + in_quotes(value) +
@@ -491,6 +499,7 @@ constexpr std::array kOptions = {
     Option{"time-min", 0, Takes::kValue, A::limit<&R::time_min>},
     Option{"begin", 'b', Takes::kValue, A::instant<&R::begin_time>},
     Option{"deadline", 0, Takes::kValue, A::instant<&R::deadline>},
+    Option{"array", 'a', Takes::kValue, A::array},
     Option{"dependency", 'd', Takes::kValue, A::dependency},
     Option{"kill-on-invalid-dep", 0, Takes::kValue, A::kill_invalid},
     Option{"hold", 'H', Takes::kNothing, A::set<&R::hold>},
@@ -527,7 +536,6 @@ constexpr std::array kOptions = {
     Option{"export", 0, Takes::kValue, A::text_of<&BatchOptions::exports>},
     // From here on mostly options that would change how the job runs and that no part of kubegang
     // implements.
-    Option{"array", 'a', Takes::kValue, A::refused},
     Option{"batch", 0, Takes::kValue, A::refused},
     Option{"bb", 0, Takes::kValue, A::refused},
     Option{"bbf", 0, Takes::kValue, A::refused},

@@ -199,8 +199,8 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--over", "--over: may be any of --overcommit, --oversubscribe"},
       {"script.sh", "\"script.sh\": not an option; options begin with -"},
       // Options of sbatch that kubegang does not support.
-      {"--array=0-4", "--array: not supported yet; leave it out"},
-      {"-d aftercorr:1", "-d \"aftercorr:1\": aftercorr is not supported; leave it out"},
+      {"--array=4-0", "--array \"4-0\": the range runs backwards"},
+      {"-d expand:1", "-d \"expand:1\": expand is not supported; leave it out"},
       {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
       {"--gpus-per-socket=1", "--gpus-per-socket: not supported yet; leave it out"},
       {"--gres-flags=enforce-binding", "--gres-flags: not supported yet; leave it out"},
@@ -281,12 +281,12 @@ TEST(SbatchScript, NamesTheLine) {
 TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
   const base::Status status = SbatchReader{kNow}.add_script(
       "#!/bin/sh\n#SBATCH --gpu-bind=map --bogus\n#SBATCH -N2\n"
-      "#SBATCH -J 'a\n#SBATCH --array=1-9\nhostname\n#SBATCH -N0\n");
+      "#SBATCH -J 'a\n#SBATCH --array=9-1\nhostname\n#SBATCH -N0\n");
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().message,
             "line 2: --gpu-bind: not supported yet; leave it out\n"
             "  line 4: \" -J 'a\": the quote ' is not closed\n"
-            "  line 5: --array: not supported yet; leave it out");
+            "  line 5: --array \"9-1\": the range runs backwards");
 }
 
 // All forms come to devices of each node; those that count over the job or its tasks need one

@@ -17,6 +17,7 @@
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
 #include "slurm/hostlist.h"
+#include "slurm/dependency.h"
 #include "slurm/launchers.h"
 #include "slurm/text.h"
 
@@ -225,10 +226,23 @@ kube::DependencyType type_of(sched::DependencyKind kind) {
       return kube::DependencyType::kAfterOk;
     case sched::DependencyKind::kAfterNotOk:
       return kube::DependencyType::kAfterNotOk;
+    case sched::DependencyKind::kAfterCorr:  // can_be_asked_for()
     case sched::DependencyKind::kSingleton:
       break;
   }
   return kube::DependencyType::kSingleton;
+}
+
+// What the scheduler's model has and a Job cannot say.
+base::Status can_be_asked_for(const sched::JobRequest& request) {
+  if (request.array) return base::invalid_argument("--array: not supported yet; leave it out");
+  for (const sched::DependencyTerm& term : request.dependency.terms) {
+    if (term.kind != sched::DependencyKind::kAfterCorr && !term.job.is_task()) continue;
+    return base::Error{slurm::kWrongDependency, "--dependency " +
+                                                    slurm::in_quotes(slurm::format_term(term)) +
+                                                    ": there are no arrays yet; leave it out"};
+  }
+  return {};
 }
 
 // Of --dependency; nothing if there is none.
@@ -243,7 +257,7 @@ std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked)
   for (const sched::DependencyTerm& term : asked.terms) {
     kube::DependencyTerm& one = dependency.terms.emplace_back();
     one.type = type_of(term.kind);
-    if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.value();
+    if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.number();
     if (term.delay > base::Duration{0}) one.delay = term.delay;
   }
   return dependency;
@@ -526,6 +540,9 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   }
   const base::Result<slurm::BatchOptions> options = checked.finish();
   if (!options) return options.error();
+  if (const base::Status status = can_be_asked_for(options->request); !status) {
+    return status.error();
+  }
   if (options->wrap && !read.command.empty()) {
     return base::invalid_argument("--wrap: cannot be combined with a script or a command");
   }
@@ -560,6 +577,9 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   if (!added) return added.error();
   base::Result<slurm::BatchOptions> options = reader.finish();
   if (!options) return options.error();
+  if (const base::Status status = can_be_asked_for(options->request); !status) {
+    return status.error();
+  }
   request.options = std::move(options).value();
   if (request.options.wrap && request.command.empty() && !request.batch) {
     // SOURCE: sbatch's own text.

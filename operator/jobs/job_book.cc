@@ -127,7 +127,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
   slot->status = StatusMirror<kube::Job>{*object};
-  if (id.value() != 0) set_id(*slot, id);
+  if (id.number() != 0) set_id(*slot, id);
   return *slot;
 }
 
@@ -183,8 +183,8 @@ JobRecord* JobBook::find(sched::JobId id) {
 // be above every stored one.
 std::int64_t JobBook::highest_id() const {
   std::int64_t id = 0;
-  for (const auto& [uid, job] : jobs_) id = std::max(id, job->id.value());
-  for (const auto& [uid, job] : finished_) id = std::max(id, job.id.value());
+  for (const auto& [uid, job] : jobs_) id = std::max(id, job->id.number());
+  for (const auto& [uid, job] : finished_) id = std::max(id, job.id.number());
   return id;
 }
 
@@ -207,7 +207,7 @@ void JobBook::keep_finished(const std::shared_ptr<const kube::Job>& object, std:
                             sched::JobId id) {
   Finished& finished = finished_[object->metadata.uid];
   finished = {object, arrival, id};
-  if (id.value() != 0) finished_by_id_[id] = &finished;
+  if (id.number() != 0) finished_by_id_[id] = &finished;
 }
 
 // They look for its number.

@@ -43,7 +43,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
       one.job = sched::JobId{*term.job_id};
     } else {
       one.job = jobs.number_of({.ns = job.key.ns, .name = term.job_name});
-      if (one.job.value() == 0) {
+      if (one.job.number() == 0) {
         jobs.await({.ns = job.key.ns, .name = term.job_name}, job.uid);
         continue;
       }
@@ -53,7 +53,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
     // Nobody learns how jobs of others have ended.
     if (outcome->ns != job.key.ns) {
       found.problems.push_back("spec.dependency.terms[" + std::to_string(i) + "].jobID: job " +
-                               std::to_string(one.job.value()) +
+                               std::to_string(one.job.number()) +
                                " is of another namespace; a job can wait for jobs of its own");
       continue;
     }
@@ -72,7 +72,7 @@ std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
     one.type = term.type;
     one.job_name = term.job_name;
     one.delay = term.delay;
-    if (const std::int64_t id = dependency.terms[i].job.value(); id != 0) one.job_id = id;
+    if (const std::int64_t id = dependency.terms[i].job.number(); id != 0) one.job_id = id;
     if (const auto* was = status_of(term, before)) one.state = was->state;
   }
   return all;

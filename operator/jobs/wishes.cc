@@ -75,7 +75,7 @@ void Wishes::judge(JobRecord& job) {
   if (!job.is_allocated() && std::exchange(job.judge_when_free, false)) job.judge_again = true;
   if (!std::exchange(job.judge_again, false)) return;
   // 1. a number
-  if (job.id.value() == 0) {
+  if (job.id.number() == 0) {
     // numbers_ remembers the job and touches it when a block of numbers has been reserved.
     const auto id = numbers_.next(job.uid);
     if (!id) {
@@ -83,7 +83,7 @@ void Wishes::judge(JobRecord& job) {
       return;
     }
     parts_.jobs.set_id(job, *id);
-    job.wanted().job_id = job.id.value();
+    job.wanted().job_id = job.id.number();
   }
   if (!job.wanted().submit_time) {
     // When the user made it, not when a leader saw it: an election must not cost a job its age.

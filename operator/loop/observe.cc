@@ -197,7 +197,7 @@ void ControlLoop::leave_orphans(const JobRecord& job) {
 // once.
 void ControlLoop::forget(JobRecord& job) {
   // Jobs may wait for one that was never submitted, too.
-  if (job.id.value() != 0) scheduler_.tell(sched::Forget{job.id});
+  if (job.id.number() != 0) scheduler_.tell(sched::Forget{job.id});
   job.submitted = false;
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
   time_to_live_.forget(job.uid);

@@ -69,7 +69,7 @@ void ControlLoop::restore() {
   std::vector<JobRecord*> in_order;
   jobs_.for_each_unfinished([&](JobRecord& job) {
     if (job.is_final() || !was_in_queue(job.wanted())) return;
-    if (job.id.value() == 0) number_anew(job);
+    if (job.id.number() == 0) number_anew(job);
     in_order.push_back(&job);
   });
   // Numbers are given in the order of submission, so this is the order of the job table.
@@ -269,7 +269,7 @@ void ControlLoop::restore_ending(JobRecord& job, sched::JobFacts& restored) {
   // victim ends all the same.
   if (!ending->by) return;
   const JobRecord* found = jobs_.find(ending->by->uid);
-  if (found != nullptr && found->id.value() != 0) restored_ending.preemptor = found->id;
+  if (found != nullptr && found->id.number() != 0) restored_ending.preemptor = found->id;
 }
 
 // A node that is gone by now refuses nothing.

@@ -131,7 +131,7 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
   plan.node = node;
   plan.as_of = spec.as_of.value_or(base::Instant{});
   std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
-  std::map<std::int64_t, std::uint16_t> entry_of;
+  std::map<sched::JobId, std::uint16_t> entry_of;
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
     const auto job = find(spec.pods[i]);
     if (!job) continue;
@@ -139,7 +139,7 @@ std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
     // each.
     // Several pods of a job on this node are one entry to the scheduler.
     const auto [at, fresh] =
-        entry_of.try_emplace(job->value(), static_cast<std::uint16_t>(plan.entries.size()));
+        entry_of.try_emplace(*job, static_cast<std::uint16_t>(plan.entries.size()));
     images[i].push_back(at->second);
     if (fresh) plan.entries.push_back({*job, row_of(spec.pods[i].row), spec.pods[i].ran});
   }

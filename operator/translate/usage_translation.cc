@@ -39,7 +39,7 @@ kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant
   }
   for (const sched::JobCharged& job : usage.jobs) {
     // Rounded down, so that after a restart a second may be charged twice but none is lost.
-    record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.value()) + ":" +
+    record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.number()) + ":" +
                    std::to_string(whole_seconds_down(job.run));
   }
   return record;

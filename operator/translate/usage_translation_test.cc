@@ -9,7 +9,7 @@ namespace {
 std::vector<std::pair<std::int64_t, std::int64_t>> runs_of(const std::string& jobs) {
   std::vector<std::pair<std::int64_t, std::int64_t>> runs;
   for (const sched::JobCharged& each : decode_usage({.jobs = jobs}).jobs) {
-    runs.emplace_back(each.job.value(),
+    runs.emplace_back(each.job.number(),
                       std::chrono::duration_cast<std::chrono::seconds>(each.run).count());
   }
   return runs;

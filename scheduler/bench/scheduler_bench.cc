@@ -340,7 +340,7 @@ void pipeline(benchmark::State& state) {
   };
   world.submit(busy_job(false));
   std::int64_t last = 1;
-  for (int i = 0; i < waiting; ++i) last = world.submit(link(last)).value();
+  for (int i = 0; i < waiting; ++i) last = world.submit(link(last)).number();
   world.settle();
   Stopwatch stopwatch{state};
   std::int64_t next = 1;
@@ -354,7 +354,7 @@ void pipeline(benchmark::State& state) {
     if (started != 1) state.SkipWithError("the next job did not start");
     world.step(Forget{JobId{next}});
     ++next;
-    last = world.submit(link(last)).value();
+    last = world.submit(link(last)).number();
     world.settle();
   }
   state.SetItemsProcessed(state.iterations());

@@ -98,6 +98,7 @@ struct BackfillParameters {
   base::Duration min_age_reserve{0};
   Priority min_prio_reserve{};
   int job_part_count_reserve = 0;  // so many jobs of each partition get a promise
+  int max_job_array_resv = 20;     // so many tasks of an array get a promise, in each partition
   int node_space_size = 0;         // entries of the plan; 0 = max_job_test
   base::Duration window_linear{0};
   bool continues = false;            // bf_continue: goes on although something changed meanwhile

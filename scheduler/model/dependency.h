@@ -16,12 +16,14 @@ enum class DependencyKind : std::uint8_t {
   kAfterAny,    // it has ended
   kAfterOk,     // it has completed, with exit code 0
   kAfterNotOk,  // it has ended otherwise
+  kAfterCorr,   // each task of this array waits for the one of that number there, as kAfterOk
   kSingleton,   // no other job of this user and name runs, or waits with a lower number
 };
 
 struct DependencyTerm {
   DependencyKind kind = DependencyKind::kAfterAny;
-  // The job that is waited for; 0 = it does not exist yet, and is waited for all the same.
+  // The job, the array (all of its tasks) or the task that is waited for; 0 = it does not exist
+  // yet, and is waited for all the same.
   JobId job{};
   base::Duration delay{0};  // with kAfter
   friend bool operator==(const DependencyTerm&, const DependencyTerm&) = default;

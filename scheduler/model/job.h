@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/model/array.h"
 #include "scheduler/model/asked_product.h"
 #include "scheduler/model/core_set.h"
 #include "scheduler/model/dependency.h"
@@ -74,9 +75,10 @@ struct JobRequest {  // what a user asks for (1.5)
   std::optional<Priority> priority;  // given by a privileged user; nothing = computed
   std::int32_t nice = 0;
   bool hold = false;
-  bool suspend = false;         // user's suspension wanted from the start
-  std::optional<bool> requeue;  // nothing = the cluster's default
-  bool pod_per_task = false;    // a pod for each task, else one per node: NodeSpec::pods_max
+  bool suspend = false;               // user's suspension wanted from the start
+  std::optional<bool> requeue;        // nothing = the cluster's default
+  std::optional<ArrayRequest> array;  // what is asked for holds for each of its tasks
+  bool pod_per_task = false;          // a pod for each task, else one per node: NodeSpec::pods_max
   friend bool operator==(const JobRequest&, const JobRequest&) = default;
 };
 
@@ -161,6 +163,7 @@ enum class Reason {
   kReqNodeNotAvail,
   kBadConstraints,
   kMaxMemPerLimit,
+  kJobArrayTaskLimit,  // so many tasks of its array run already (ArrayRequest::at_once)
   kDeadline,
   kTimeslice,  // suspended: it is others' turn
   kPreempted,  // suspended in the shadow of a higher tier

@@ -1,6 +1,6 @@
-// JobPages: finds what is kept of a job by its id. Ids are dense, so they are looked up in pages: a
-// page by its number, the job at its place in it. A tree of all ids would be a walk from one cache
-// miss to the next.
+// JobPages: finds what is kept of a job by its id. Numbers of jobs are dense, and so are those of
+// the tasks of an array, so they are looked up in pages: a page by its number, the job at its place
+// in it. A tree of all ids would be a walk from one cache miss to the next.
 //
 // Ids only rise, so pages of old jobs empty and go. Cost: O(log pages), and nothing but the place
 // if the id is near the one before.
@@ -48,9 +48,13 @@ class JobPages {
     std::array<Value*, kPageJobs> values{};
     int count = 0;
   };
-  static std::int64_t page_of(JobId id) { return id.value() >> 10; }
+  // Tasks have pages of their own: those of an array lie together.
+  static std::int64_t page_of(JobId id) {
+    constexpr std::int64_t kTasks = std::int64_t{1} << 62;
+    return id.is_task() ? kTasks | (id.packed() >> 10) : id.number() >> 10;
+  }
   static std::size_t place_of(JobId id) {
-    return static_cast<std::size_t>(id.value() & (kPageJobs - 1));
+    return static_cast<std::size_t>((id.is_task() ? id.packed() : id.number()) & (kPageJobs - 1));
   }
 
   // Look-ups mostly follow each other among jobs of neighboring numbers, so the last page is tried

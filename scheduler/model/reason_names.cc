@@ -29,6 +29,7 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kReqNodeNotAvail, "ReqNodeNotAvail"},
     {Reason::kBadConstraints, "BadConstraints"},
     {Reason::kMaxMemPerLimit, "MaxMemPerLimit"},
+    {Reason::kJobArrayTaskLimit, "JobArrayTaskLimit"},
     {Reason::kDeadline, "DeadLine"},
     {Reason::kTimeslice, "Timeslice"},
     {Reason::kPreempted, "Preempted"},

@@ -48,6 +48,7 @@ Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
 //
 // ANY takes a job that one of its partitions would take; ALL wants all of them to (1.1).
 std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
+  if (request.array) return "arrays are not scheduled yet; submit single jobs";
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
   const auto takes_none = [&](PartitionIndex partition) {
     const PartitionState state = cluster_.partition(partition).config.state;

@@ -16,12 +16,12 @@ bool needs_no_more(const Job& job) {
 }
 
 bool names_nobody(const DependencyTerm& term) {
-  return term.kind == DependencyKind::kSingleton || term.job.value() == 0;
+  return term.kind == DependencyKind::kSingleton || term.job.number() == 0;
 }
 
 std::string what_is_waited_for(const DependencyTerm& term) {
   const std::string job =
-      term.job.value() == 0 ? "a job that does not exist yet" : "job " + to_string(term.job);
+      term.job.number() == 0 ? "a job that does not exist yet" : "job " + to_string(term.job);
   switch (term.kind) {
     case DependencyKind::kAfter:
       return job + " to start";
@@ -31,6 +31,8 @@ std::string what_is_waited_for(const DependencyTerm& term) {
       return job + " to succeed";
     case DependencyKind::kAfterNotOk:
       return job + " to fail";
+    case DependencyKind::kAfterCorr:
+      return "the tasks of " + job + " to succeed";
     case DependencyKind::kSingleton:
       break;
   }
@@ -82,6 +84,9 @@ std::optional<std::string> Dependencies::refused(const JobRequest& request) cons
     }
   };
   for (const DependencyTerm& term : request.dependency.terms) {
+    if (term.kind == DependencyKind::kAfterCorr) {
+      return "aftercorr is not there yet; use afterok, which waits for all tasks";
+    }
     if (term.job == request.id && term.kind != DependencyKind::kSingleton) {
       return "the job cannot wait for itself (job " + to_string(request.id) + ")";
     }

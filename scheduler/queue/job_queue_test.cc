@@ -35,7 +35,7 @@ class QueueOf {
   std::string order() const {
     std::string text;
     queue_.walk([&](const QueueRecord& record) {
-      text += static_cast<char>(record.job.value());
+      text += static_cast<char>(record.job.number());
       return true;
     });
     return text;

@@ -32,7 +32,7 @@ class Queue {
         if (prng_.below(every) == 0) {
           record.priority = Priority{static_cast<std::uint32_t>(prng_.below(50))};
         }
-        records_.at(record.job.value()) = record;
+        records_.at(record.job.number()) = record;
       });
       reordering.add(std::move(some), moved);
       come_and_go(reordering, between);
@@ -70,7 +70,7 @@ class Queue {
   static std::vector<std::int64_t> order_of(const SortedRecords& records) {
     std::vector<std::int64_t> jobs;
     for (SortedRecords::Position at; !records.is_end(at); at = records.next(at)) {
-      jobs.push_back(records[at].job.value());
+      jobs.push_back(records[at].job.number());
     }
     return jobs;
   }
@@ -78,7 +78,7 @@ class Queue {
     std::set<QueueRecord> sorted;
     for (const auto& [job, record] : records_) sorted.insert(record);
     std::vector<std::int64_t> jobs;
-    for (const QueueRecord& record : sorted) jobs.push_back(record.job.value());
+    for (const QueueRecord& record : sorted) jobs.push_back(record.job.number());
     return jobs;
   }
   // Two tiers; many equal priorities, among which the number of the job decides.

@@ -52,13 +52,13 @@ class Both {
   static std::vector<std::int64_t> order_of(const SortedRecords& records) {
     std::vector<std::int64_t> jobs;
     for (SortedRecords::Position at; !records.is_end(at); at = records.next(at)) {
-      jobs.push_back(records[at].job.value());
+      jobs.push_back(records[at].job.number());
     }
     return jobs;
   }
   static std::vector<std::int64_t> order(const std::set<QueueRecord>& records) {
     std::vector<std::int64_t> jobs;
-    for (const QueueRecord& record : records) jobs.push_back(record.job.value());
+    for (const QueueRecord& record : records) jobs.push_back(record.job.number());
     return jobs;
   }
   // Many equal priorities: then the number of the job decides.

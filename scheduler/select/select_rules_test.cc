@@ -24,11 +24,11 @@ class SelectRules : public ::testing::Test {
   }
   // Where it starts, "" while it waits.
   std::string submit(const JobRequest& request) {
-    const base::Instant now = at(static_cast<double>(request.id.value()));
+    const base::Instant now = at(static_cast<double>(request.id.number()));
     driver_->step(now, Submit{request});
     driver_->step(now, Pass{});
     std::string names;
-    for (const std::string& name : driver_->nodes_of(request.id.value())) {
+    for (const std::string& name : driver_->nodes_of(request.id.number())) {
       names += (names.empty() ? "" : " ") + name;
     }
     return names;

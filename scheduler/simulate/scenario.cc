@@ -19,6 +19,13 @@ bool Scenario::timing_is_told() const {
   });
 }
 
+std::size_t Scenario::index_of(sched::JobId id) const {
+  const std::size_t at = static_cast<std::size_t>(id.number()) - 1;
+  if (!id.is_task()) return at;
+  const sched::TaskSet& tasks = jobs.at(at).request.array->tasks;
+  return at + 1 + static_cast<std::size_t>(tasks.count_below(*id.task()));
+}
+
 // Slurm's names, as recordings and `scontrol show job` have them.
 std::string_view state_name(sched::JobState state) {
   switch (state) {

@@ -17,7 +17,8 @@
 
 namespace simulate {
 
-// A job as the scenario names it. Its id is its position in Scenario::jobs plus one.
+// A job as the scenario names it. Its number is its position in Scenario::jobs plus one. An array
+// is followed by its tasks: what they share says its request, and theirs is without `array`.
 struct Job {
   std::string label;
   sched::JobRequest request;
@@ -87,7 +88,9 @@ struct Scenario {
   // was refused where it was recorded.
   bool timing_is_told() const;
 
-  const Job& job(sched::JobId id) const { return jobs.at(id.index() - 1); }
+  // The job's position in `jobs`.
+  std::size_t index_of(sched::JobId id) const;
+  const Job& job(sched::JobId id) const { return jobs.at(index_of(id)); }
 };
 
 // Slurm's spelling of a state: "NODE_FAIL".

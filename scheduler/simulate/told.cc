@@ -159,12 +159,12 @@ class ToldRun {
   void note_suspended() {
     for (std::size_t i = 0; i < report_.outcomes.size(); ++i) {
       if (report_.outcomes[i].state == sched::JobState::kSuspended) {
-        report_.steps.back().suspended.push_back(sched::JobId{static_cast<std::int64_t>(i) + 1});
+        report_.steps.back().suspended.push_back(scenario_.jobs[i].request.id);
       }
     }
   }
 
-  JobOutcome& outcome(sched::JobId id) { return report_.outcomes.at(id.index() - 1); }
+  JobOutcome& outcome(sched::JobId id) { return report_.outcomes.at(scenario_.index_of(id)); }
 
   const Scenario& scenario_;
   Driver driver_;

@@ -123,7 +123,9 @@ class WhatIfRun {
 
   // The version of a job rises whenever an earlier bound of it no longer holds; bounds in the heap
   // are never searched.
-  bool is_void(const Bound& end) const { return end.version != end_version_[end.job.index() - 1]; }
+  bool is_void(const Bound& end) const {
+    return end.version != end_version_[scenario_.index_of(end.job)];
+  }
   void wait_for_until(base::Instant t) { helpful_until_ = std::max(helpful_until_, t); }
 
   // Step 3. A bound that was too low goes back with a later one. Jobs that are done end in the
@@ -146,7 +148,7 @@ class WhatIfRun {
       // The end of a job before it, at this same instant, may have made the scheduler stop this
       // one.
       if (is_void(end)) continue;
-      ++end_version_[end.job.index() - 1];
+      ++end_version_[scenario_.index_of(end.job)];
       const auto verdict = end.killed ? sched::JobState::kCancelled : sched::JobState::kCompleted;
       driver_.step(now_, sched::JobGone{end.job, verdict, 0});
       settle();
@@ -229,7 +231,7 @@ class WhatIfRun {
     JobHistory& job = history(start.job);
     job.state = sched::JobState::kRunning;
     job.placements.push_back(std::move(placement));
-    std::uint64_t& version = ++end_version_[start.job.index() - 1];
+    std::uint64_t& version = ++end_version_[scenario_.index_of(start.job)];
     if (const std::optional<base::Duration> work = scenario_.job(start.job).work) {
       bounds_.push({.at = now_ + *work, .job = start.job, .version = version});
     }
@@ -243,7 +245,7 @@ class WhatIfRun {
   void note(const sched::End& end, Events& follow_ups) {
     JobHistory& job = history(end.job);
     if (end.preemptor) job.was_preempted = true;
-    ++end_version_[end.job.index() - 1];
+    ++end_version_[scenario_.index_of(end.job)];
     const bool stubborn =
         scenario_.job(end.job).ignores_term && driver_.commanded() != end.job && end.kill_at > now_;
     if (!stubborn) {
@@ -252,7 +254,7 @@ class WhatIfRun {
     }
     bounds_.push({.at = end.kill_at,
                   .job = end.job,
-                  .version = end_version_[end.job.index() - 1],
+                  .version = end_version_[scenario_.index_of(end.job)],
                   .killed = true});
   }
 
@@ -297,10 +299,10 @@ class WhatIfRun {
   // The bound in the heap is void: a job that starts again begins its work from the beginning.
   void leave_nodes(sched::JobId id) {
     history(id).placements.back().to = now_;
-    ++end_version_[id.index() - 1];
+    ++end_version_[scenario_.index_of(id)];
   }
 
-  JobHistory& history(sched::JobId id) { return history_.at(id.index() - 1); }
+  JobHistory& history(sched::JobId id) { return history_.at(scenario_.index_of(id)); }
 
   const Scenario& scenario_;
   Driver driver_;

@@ -45,7 +45,7 @@ Job& PassWorld::submit(const JobRequest& request, base::Instant when) {
   // Without a priority of its own a job comes before those of higher numbers, as with
   // priority/basic.
   job.priority =
-      request.priority.value_or(Priority{static_cast<std::uint32_t>(1000 - request.id.value())});
+      request.priority.value_or(Priority{static_cast<std::uint32_t>(1000 - request.id.number())});
   limits.submitted(job, 1);
   admission.admit(job, when);
   return job;

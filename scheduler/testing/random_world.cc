@@ -209,7 +209,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   const PartitionConfig& p =
       partitions[static_cast<std::size_t>(pick(prng, static_cast<int>(partitions.size())))];
   const int most = static_cast<int>(p.nodes.size());
-  JobRequest request = job(id.value(), 1 + pick(prng, most), p.name);
+  JobRequest request = job(id.number(), 1 + pick(prng, most), p.name);
   if (chance(prng, 8)) request.max_nodes = request.min_nodes + 1;
   if (chance(prng, 12) && partitions.size() > 1) {
     request.partitions = {partitions[0].name, partitions[1].name};

@@ -200,7 +200,7 @@ Event Succession::random_event(const Scheduler& leader) {
   if (jobs.empty() || (jobs.size() < 14 && pick(4) == 0)) {
     JobRequest request = random_request(prng_, next_, world_, now_);
     request.submit_time = now_;
-    next_ = JobId{next_.value() + 1};
+    next_ = JobId{next_.number() + 1};
     return Submit{request};
   }
   if (pick(16) == 0) {

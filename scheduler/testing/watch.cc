@@ -92,6 +92,7 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
       case DependencyKind::kAfterAny:
         return has_ended;
       case DependencyKind::kAfterOk:
+      case DependencyKind::kAfterCorr:
         return has_ended && end->second == JobState::kCompleted;
       case DependencyKind::kAfterNotOk:
         return has_ended && end->second != JobState::kCompleted;

@@ -84,10 +84,10 @@ TEST_F(PriorityTest, SizeCountsWholeNodesOnceTheJobWasTested) {
                           {with_tasks(of("ada", 6, 1), 5), 5'500, 6'999},
                           {with_tasks(of("ada", 7, 1), 10), 8'000, 10'999}}) {
     driver().step(at(1), Submit{request});
-    EXPECT_EQ(priority(request.id.value()), first) << request.id.value();
+    EXPECT_EQ(priority(request.id.number()), first) << request.id.number();
     request.nice = 1;
     driver().step(at(1), Update{request});
-    EXPECT_EQ(priority(request.id.value()), then) << request.id.value();
+    EXPECT_EQ(priority(request.id.number()), then) << request.id.number();
   }
   // A job that is held is not tested.
   JobRequest held = of("ada", 8, 1);

@@ -112,7 +112,7 @@ class RandomRun {
       }
       for (const NodePlan& plan : plans) {
         for (const NodeTimetableEntry& entry : plan.entries) {
-          EXPECT_GE(entry.ran.count(), 0) << "ran of job " << entry.job.value() << " at "
+          EXPECT_GE(entry.ran.count(), 0) << "ran of job " << entry.job.number() << " at "
                                           << base::micros_since_epoch(now) << ": " << to_text(plan);
         }
       }
@@ -284,10 +284,10 @@ class RandomRun {
   }
   // Of the holds that no spec says a single one is stored.
   bool is_held_by_system(JobId id) const {
-    const Reason reason = driver_.view(id.value()).reason;
+    const Reason reason = driver_.view(id.number()).reason;
     return reason == Reason::kLaunchFailedRequeuedHeld || reason == Reason::kJobHoldMaxRequeue;
   }
-  bool allocated(JobId id) const { return driver_.view(id.value()).allocation != nullptr; }
+  bool allocated(JobId id) const { return driver_.view(id.number()).allocation != nullptr; }
 
   void tell(const Event& event) {
     trace(event);
@@ -392,14 +392,14 @@ class RandomRun {
   void submit_one() {
     const JobId id{next_id_++};
     JobRequest request = random_request(prng_, id, world_, driver_.now());
-    const bool waits = pick(3) == 0 && id.value() > 1;
+    const bool waits = pick(3) == 0 && id.number() > 1;
     request.dependency.any = pick(3) == 0;
     if (pick(3) > 0) request.dependency.kill_invalid = pick(2) == 0;
     for (int i = waits ? 1 + pick(3) : 0; i > 0; --i) {
       DependencyTerm& term = request.dependency.terms.emplace_back();
       term.kind = static_cast<DependencyKind>(pick(5));
       if (term.kind == DependencyKind::kSingleton) continue;
-      term.job = JobId{std::max<std::int64_t>(1, id.value() - 1 - pick(8))};
+      term.job = JobId{std::max<std::int64_t>(1, id.number() - 1 - pick(8))};
       // How long one has waited is stored with no job that has ended.
       if (told_ && term.kind == DependencyKind::kAfter && pick(2) == 0) term.delay = seconds(60);
     }
@@ -436,7 +436,7 @@ class RandomRun {
       case 3:
         // Kubelets refuse the pods of a job that is not ready. Sometimes one node is to blame,
         // sometimes none, and sometimes the job is held for it.
-        if (const auto id = any(); id && allocated(*id) && !driver_.view(id->value()).ready) {
+        if (const auto id = any(); id && allocated(*id) && !driver_.view(id->number()).ready) {
           StartRefused refused{*id, {}, seconds(20), pick(4) == 0, "refused"};
           if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
           tell(refused);
@@ -447,9 +447,9 @@ class RandomRun {
         break;
       case 5:
         if (const auto id = any()) {
-          const base::Duration before = driver_.view(id->value()).run_time;
+          const base::Duration before = driver_.view(id->number()).run_time;
           tell(JobRan{*id, seconds(pick(60))});
-          const base::Duration more = driver_.view(id->value()).run_time - before;
+          const base::Duration more = driver_.view(id->number()).run_time - before;
           if (more > base::Duration{0}) ran_[*id] += more;  // what no timetable tells
         }
         break;
@@ -488,7 +488,7 @@ class RandomRun {
   void check_published() {
     const base::Instant now = driver_.now();
     for (const JobId id : core().jobs()) {
-      const JobView view = driver_.view(id.value());
+      const JobView view = driver_.view(id.number());
       if (!is_sliced(view)) continue;
       if (view.state == JobState::kRunning) {
         EXPECT_EQ(driver_.published_says(id, now), Driver::Says::kRuns) << "job " << to_string(id);
@@ -542,7 +542,7 @@ class RandomRun {
         played.take_plans(*due);
       }
       for (const JobId id : core().jobs()) {
-        if (!is_sliced(driver_.view(id.value()))) continue;
+        if (!is_sliced(driver_.view(id.number()))) continue;
         EXPECT_EQ(played.job(id, t)->state, core().job(id, t)->state)
             << "job " << to_string(id) << " after " << 1.7 * (i + 1) << " s";
         ++looks_.played;
@@ -557,7 +557,7 @@ class RandomRun {
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
     for (const JobId id : core().jobs()) {
-      const JobView view = driver_.view(id.value());
+      const JobView view = driver_.view(id.number());
       if (view.ending || view.completing) return std::nullopt;
       // A new leader does not know the tier that a deleted partition had.
       if (view.facts->partition &&

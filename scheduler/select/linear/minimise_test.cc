@@ -72,8 +72,8 @@ class RandomDuel {
     tell(Pass{});
     std::set<std::int64_t> victims;
     for (const Decision& decision : driver_.take_log()) {
-      if (const auto* end = std::get_if<End>(&decision)) victims.insert(end->job.value());
-      if (const auto* stop = std::get_if<Suspend>(&decision)) victims.insert(stop->job.value());
+      if (const auto* end = std::get_if<End>(&decision)) victims.insert(end->job.number());
+      if (const auto* stop = std::get_if<Suspend>(&decision)) victims.insert(stop->job.number());
     }
     ASSERT_TRUE(best.has_value()) << "a cluster that its victims leave always suffices";
     EXPECT_EQ(cost(victims), *best) << wanted << " nodes wanted of " << count;

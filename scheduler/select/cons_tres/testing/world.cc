@@ -83,7 +83,7 @@ std::unique_ptr<World::Job> World::make_job(const Ask& ask) {
   request.overcommit = ask.overcommit;
   request.required_nodes = ask.on;
   job->select.id = request.id;
-  job->select.table_order = request.id.value();
+  job->select.table_order = request.id.number();
   job->select.request = &job->request;
   const auto partition = cluster_.find_partition(ask.in);
   CHECK(partition.has_value(), ask.in);
