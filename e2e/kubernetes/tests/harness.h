@@ -53,7 +53,7 @@ inline constexpr int kNodesCount = 3;                  // of a lane; nodes_per_l
 
 using scenarios::JobOptions;
 
-// KUBEGANG_LONG: what takes a minute or more is tried too (docs/e2e-kubernetes.md).
+// KUBEGANG_LONG: what takes a minute or more is tried too (e2e/kubernetes/README.md).
 bool takes_its_time();
 
 // As devcluster::eventually, but rarely enough for the machine's API server.
