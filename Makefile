@@ -60,12 +60,12 @@ bench: build  ## measure: files in build/bench
 	@cmake --build --preset release -j $(JOBS) --target benchmarks
 	@tools/bench $(BUILD)
 
-reference: deps  ## write docs/reference/ anew, from the CRDs and the programs
+reference: deps  ## write docs/reference/ again, from the CRDs and the programs
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target reference_test
 	@KUBEGANG_WRITE_REFERENCE=1 $(BUILD)/tests/reference_test >/dev/null && git --no-pager diff --stat docs/reference
 
-does-it-help: deps  ## write docs/does-it-help.md anew: four schedulers on two workload models (minutes)
+does-it-help: deps  ## write docs/does-it-help.md again: four schedulers on two workload models (minutes)
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release -j $(JOBS) --target kubegang-study
 	@$(BUILD)/bin/kubegang-study docs && git --no-pager diff --stat docs
@@ -121,7 +121,7 @@ cluster-up: build  ## a real Kubernetes of three nodes on this machine, kubegang
 cluster-down:  ## end it, leave nothing
 	@tools/as-root e2e/kubernetes/cluster-down
 
-format:  ## clang-format everything of ours
+format:  ## clang-format the whole tree
 	@command -v clang-format >/dev/null || { echo "clang-format is not installed: apt-get install clang-format" >&2; exit 1; }
 	@git ls-files '*.h' '*.cc' | xargs clang-format -i
 
