@@ -310,7 +310,7 @@ void World::perform_others(const Event& event) {
 }
 
 // Nothing of this takes a pod out of its turns, but for a container of `kubectl debug` until it has
-// started (docs/frozen-pods.md).
+// started (docs/operations.md).
 void World::patch_hazard(const Event& event, const std::string& path) {
   const std::uint64_t kind = event.target % 4;
   if (kind == 0) {
@@ -602,7 +602,7 @@ std::shared_ptr<const devcluster::ApiServer::Backup> World::backup_of(Time as_of
 }
 
 // Sets the store back to the newest backup of `as_of` or before. The server ends all watches and
-// raises the revision above everything that it has given out, as docs/backup.md asks of an
+// raises the revision above everything that it has given out, as docs/operations.md asks of an
 // administrator.
 void World::restore(Time as_of) {
   const auto backup = backup_of(as_of);
@@ -613,7 +613,7 @@ void World::restore(Time as_of) {
   looked_at_ = -1;
   if (now_ - as_of >= kLeaseTells) return;
   // A leader knows more than what is stored, and its Lease does not show that: the operator is
-  // restarted (docs/backup.md).
+  // restarted (docs/operations.md).
   for (auto& one : operators_) one->kill(now_ + seconds{1});
 }
 
