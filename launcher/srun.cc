@@ -27,6 +27,7 @@
 #include "launcher/run_time.h"
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
+#include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 
 namespace launcher {
@@ -40,9 +41,9 @@ constexpr std::chrono::seconds kKillPatience{30};
 // Of input that the launcher has not taken: above it no more is read.
 constexpr std::size_t kUnsentBytesMax = 1U << 20U;
 
-int say(const std::string& message) {
+int say(const std::string& message, int code = kFailed) {
   std::fprintf(stderr, "srun: error: %s\n", message.c_str());
-  return kFailed;
+  return code;
 }
 
 std::optional<std::string> variable(const std::string& name) {
@@ -163,7 +164,13 @@ class Srun {
     request.directory = own == nullptr ? "/" : own;
     std::free(own);
     set(environment, "SLURM_SUBMIT_DIR", request.directory);
-    if (!options_.directory.empty()) request.directory = options_.directory;
+    // Slurm takes it as srun's, too, and not as the script's.
+    const std::string& wanted = options_.directory;
+    if (wanted.starts_with('/')) {
+      request.directory = wanted;
+    } else if (!wanted.empty()) {
+      request.directory += "/" + wanted;
+    }
     if (!options_.is_multi_prog) {
       request.programs = {options_.command};
       return request;
@@ -382,8 +389,31 @@ class Srun {
       failure_ = 128 + number;
       return;
     }
+    if (number == SIGINT) return interrupt();
     inform("forcing job termination");
     end_step();
+  }
+
+  // A Ctrl-C by itself asks what runs; a second one within a second is passed on to the tasks, and
+  // a third one ends them. SOURCE: srun(1), --quit-on-interrupt, --disable-status.
+  void interrupt() {
+    constexpr std::chrono::seconds kTogether{1};
+    const auto now = Clock::now();
+    const bool is_again = interrupted_at_ && now - *interrupted_at_ <= kTogether;
+    interrupted_at_ = now;
+    if (!is_again && !options_.has_no_status && !options_.quits_on_interrupt) {
+      inform("interrupt (one more within 1 sec to abort)");
+      inform("StepId=" + job_id() + "." + step_id_ + " tasks running");
+      return;
+    }
+    const bool was_passed_on = passed_on_at_ && now - *passed_on_at_ <= kTogether;
+    passed_on_at_ = now;
+    if (was_passed_on) {
+      send_signal(SIGCONT);
+      return send_signal(SIGKILL);
+    }
+    inform("sending Ctrl-C to StepId=" + job_id() + "." + step_id_);
+    send_signal(SIGINT);
   }
 
   void send_signal(int number) {
@@ -462,6 +492,8 @@ class Srun {
   std::map<std::pair<std::string, int>, std::vector<std::uint32_t>> failures_;
   std::optional<Clock::time_point> deadline_;
   std::optional<RunTime> run_time_;  // with -t; the time in which a turn is off does not count
+  std::optional<Clock::time_point> interrupted_at_;
+  std::optional<Clock::time_point> passed_on_at_;  // to the tasks
   bool was_busy_ = false;
   bool is_ending_ = false;
   bool is_over_ = false;
@@ -482,7 +514,11 @@ void show_help() {
 
 int run_srun(std::span<const std::string> arguments) {
   const auto options = read_srun_options(arguments, variable);
-  if (!options) return say(options.error().message);
+  if (!options) return say(options.error().message, slurm::exit_code_of(options.error()));
+  if (options->shows_version) {
+    std::puts("slurm 22.05.8 (kubegang)");
+    return 0;
+  }
   if (options->shows_help) {
     show_help();
     return 0;
@@ -507,6 +543,7 @@ int run_srun(std::span<const std::string> arguments) {
   }
   auto plan = plan_step(*options, variable);
   if (!plan) return say(plan.error().message);
+  for (const std::string& complaint : plan->complaints) say(complaint);
   for (const std::string& warning : plan->warnings) {
     std::fprintf(stderr, "srun: Warning: %s\n", warning.c_str());
   }

@@ -7,6 +7,7 @@
 
 #include "base/number_list.h"
 #include "launcher/message.h"
+#include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 
 namespace launcher {
@@ -63,6 +64,10 @@ constexpr std::array kOptions = {
     Option{'\0', "jobid", Takes::kValue, Effect::kSet},
     Option{'\0', "mpi", Takes::kValue, Effect::kSet},
     Option{'h', "help", Takes::kNothing, Effect::kSet},
+    Option{'\0', "usage", Takes::kNothing, Effect::kSet},
+    Option{'V', "version", Takes::kNothing, Effect::kSet},
+    Option{'\0', "quit-on-interrupt", Takes::kNothing, Effect::kSet},
+    Option{'X', "disable-status", Takes::kNothing, Effect::kSet},
     // The job's own, which a step has already.
     Option{'p', "partition", Takes::kValue, Effect::kNone},
     Option{'A', "account", Takes::kValue, Effect::kNone},
@@ -78,10 +83,8 @@ constexpr std::array kOptions = {
     Option{'\0', "hint", Takes::kValue, Effect::kNone},
     Option{'\0', "propagate", Takes::kOptional, Effect::kNone},
     Option{'v', "verbose", Takes::kNothing, Effect::kNone},
-    Option{'X', "disable-status", Takes::kNothing, Effect::kNone},
     // Slurm takes these for a step, too, and nothing comes of it that a script could see.
     Option{'E', "preserve-env", Takes::kNothing, Effect::kNone},
-    Option{'\0', "quit-on-interrupt", Takes::kNothing, Effect::kNone},
     Option{'\0', "msg-timeout", Takes::kValue, Effect::kNone},
     Option{'\0', "profile", Takes::kValue, Effect::kNone},
     Option{'\0', "acctg-freq", Takes::kValue, Effect::kNone},
@@ -117,8 +120,9 @@ base::Result<int> number_of(std::string_view option, std::string_view text, int 
   const char* const end = text.data() + text.size();
   const auto read = std::from_chars(text.data(), end, value);
   if (read.ec == std::errc{} && read.ptr == end && value >= least) return value;
-  return invalid_argument("--" + std::string{option} + ": invalid value \"" + std::string{text} +
-                          "\" (a number from " + std::to_string(least) + " up)");
+  return base::Error{slurm::kEndsWithOne, "--" + std::string{option} + ": invalid value \"" +
+                                              std::string{text} + "\" (a number from " +
+                                              std::to_string(least) + " up)"};
 }
 
 base::Status set_number(std::optional<int>& field, std::string_view option, std::string_view text,
@@ -172,7 +176,8 @@ base::Status set_mpi(const std::string& value, SrunOptions& options) {
   if (value.starts_with("pmix")) {
     return invalid_argument("--mpi=" + value + ": is not there yet; pmi2 and none are, and mpirun");
   }
-  return invalid_argument("Invalid MPI type '" + value + "', --mpi=list for acceptable types");
+  return base::Error{slurm::kEndsWithOne,
+                     "Invalid MPI type '" + value + "', --mpi=list for acceptable types"};
 }
 
 // "block", "cyclic:block", "plane=2". What stands behind the colon is about sockets and cores.
@@ -181,10 +186,22 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
   constexpr std::string_view kPlane = "plane=";
   if (first.starts_with(kPlane)) {
     const auto plane = number_of("distribution", first.substr(kPlane.size()), 1);
-    if (!plane) return plane.error();
+    if (!plane) return invalid_argument(plane.error().message);
     options.plane = *plane;
     options.distribution = Distribution::kPlane;
     return {};
+  }
+  // SOURCE: srun(1): how tasks are spread over sockets and cores, which the allocation's binding
+  // leaves as it is.
+  constexpr std::array<std::string_view, 4> kWithin = {"*", "block", "cyclic", "fcyclic"};
+  std::string_view left = std::string_view{value}.substr(first.size());
+  while (left.starts_with(':')) {
+    left.remove_prefix(1);
+    const std::string_view within = left.substr(0, left.find_first_of(":,"));
+    if (std::ranges::find(kWithin, within) == kWithin.end()) {
+      return invalid_argument("Invalid --distribution specification");
+    }
+    left.remove_prefix(within.size());
   }
   // "*" is the default, for each of the parts.
   const std::pair<std::string_view, Distribution> known[] = {{"block", Distribution::kBlock},
@@ -200,6 +217,41 @@ base::Status set_distribution(const std::string& value, SrunOptions& options) {
                           ": is not there yet or does not exist; block, cyclic and plane=N are");
 }
 
+// "2", "2-4", with k and m. SOURCE: Slurm's verify_node_count(); of a job's step the nodes are
+// there already, so as many are taken as there may be.
+base::Status set_nodes(const std::string& value, SrunOptions& options) {
+  const auto count_of = [](std::string_view text) -> std::optional<int> {
+    constexpr std::int64_t kThousand = 1024;
+    std::int64_t unit = 1;
+    if (text.ends_with('k') || text.ends_with('K')) unit = kThousand;
+    if (text.ends_with('m') || text.ends_with('M')) unit = kThousand * kThousand;
+    if (unit > 1) text.remove_suffix(1);
+    const auto count = number_of("nodes", text, 0);
+    if (!count || *count * unit > std::int64_t{kNodesMax} * unit) return std::nullopt;
+    return static_cast<int>(std::min(*count * unit, std::int64_t{kNodesMax}));
+  };
+  const std::size_t dash = value.find('-');
+  const auto least = count_of(std::string_view{value}.substr(0, dash));
+  const auto most =
+      dash == std::string::npos ? least : count_of(std::string_view{value}.substr(dash + 1));
+  if (!least || !most || *most < *least) {
+    return invalid_argument("Invalid --nodes specification \"" + value + "\"");
+  }
+  options.nodes_max = dash == std::string::npos ? std::nullopt : most;
+  options.nodes = least;
+  if (*least == 0) options.nodes.reset();
+  return {};
+}
+
+// A number with a unit or without. SOURCE: srun(1), --mem: it is taken and has no effect.
+base::Status check_memory(std::string_view name, std::string_view value) {
+  if (!value.empty() && std::string_view{"KMGTkmgt"}.find(value.back()) != std::string_view::npos) {
+    value.remove_suffix(1);
+  }
+  if (!value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos) return {};
+  return invalid_argument("Invalid --" + std::string{name} + " specification");
+}
+
 base::Status apply(const Option& option, const std::string& value, SrunOptions& options) {
   const std::string_view name = option.name;
   const bool asks_for_nothing = name == "gres" && value == "none";
@@ -207,8 +259,8 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
     return invalid_argument("--" + std::string{name} + ": is not there yet; leave it out");
   }
   if (name == "ntasks") return set_number(options.tasks, name, value, 1);
-  // Of a range the least: the job has its nodes already.
-  if (name == "nodes") return set_number(options.nodes, name, value.substr(0, value.find('-')), 1);
+  if (name == "nodes") return set_nodes(value, options);
+  if (name == "mem" || name == "mem-per-cpu") return check_memory(name, value);
   if (name == "time") return set_time(value, options);
   if (name == "ntasks-per-node" || name == "tasks-per-node")
     return set_number(options.tasks_per_node, name, value, 1);
@@ -243,22 +295,39 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
     if (name == text_name) *text = value;
   }
   const std::pair<std::string_view, bool*> flags[] = {
-      {"exact", &options.is_exact},           {"exclusive", &options.is_exact},
-      {"overlap", &options.overlaps},         {"immediate", &options.is_immediate},
-      {"overcommit", &options.overcommits},   {"label", &options.has_labels},
-      {"unbuffered", &options.is_unbuffered}, {"quiet", &options.is_quiet},
-      {"multi-prog", &options.is_multi_prog}, {"help", &options.shows_help}};
+      {"exact", &options.is_exact},
+      {"exclusive", &options.is_exact},
+      {"overlap", &options.overlaps},
+      {"immediate", &options.is_immediate},
+      {"overcommit", &options.overcommits},
+      {"label", &options.has_labels},
+      {"unbuffered", &options.is_unbuffered},
+      {"quiet", &options.is_quiet},
+      {"multi-prog", &options.is_multi_prog},
+      {"help", &options.shows_help},
+      {"usage", &options.shows_help},
+      {"version", &options.shows_version},
+      {"disable-status", &options.has_no_status},
+      {"quit-on-interrupt", &options.quits_on_interrupt}};
   for (const auto& [flag_name, flag] : flags) {
     if (name == flag_name) *flag = true;
   }
   if (name == "no-kill") options.survives_nodes = value != "off";
-  if (name == "kill-on-bad-exit") options.kills_on_bad_exit = value != "0";
+  if (name == "kill-on-bad-exit") {
+    const auto kills = number_of(name, value.empty() ? "1" : value, 0);
+    if (!kills) return kills.error();
+    options.kills_on_bad_exit = *kills > 0;
+  }
   return {};
 }
 
+// The whole name, or, as getopt_long() has it, a beginning that only one name has.
 const Option* find_long(std::string_view name) {
   const auto found = std::ranges::find(kOptions, name, &Option::name);
-  return found == kOptions.end() ? nullptr : &*found;
+  if (found != kOptions.end()) return &*found;
+  const auto begins = [&](const Option& option) { return option.name.starts_with(name); };
+  if (name.empty() || std::ranges::count_if(kOptions, begins) != 1) return nullptr;
+  return &*std::ranges::find_if(kOptions, begins);
 }
 
 const Option* find_letter(char letter) {
@@ -406,8 +475,9 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
   if (options.cpus_per_task) options.is_exact = true;
   options.command.assign(words.begin() + static_cast<std::ptrdiff_t>(std::min(i, words.size())),
                          words.end());
-  if (options.command.empty() && !options.shows_help && !options.lists_mpi) {
-    return invalid_argument("No command given to execute.");
+  const bool asks = options.shows_help || options.shows_version || options.lists_mpi;
+  if (options.command.empty() && !asks) {
+    return base::Error{slurm::kEndsWithOne, "No command given to execute."};
   }
   return options;
 }
@@ -421,14 +491,24 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   if (!list || list->empty()) return invalid_argument("SLURM_JOB_NODELIST is not set or invalid");
   StepPlan plan;
   StepRequest& request = plan.request;
-  const auto required = required_of(options.nodelist, *list);
+  auto required = required_of(options.nodelist, *list);
   if (!required) return required.error();
+  const auto most = options.nodes_max ? options.nodes_max : options.nodes;
+  const auto named = slurm::expand_hostlist(options.nodelist);
+  if (most && named && named->size() > static_cast<std::size_t>(*most)) {
+    plan.complaints.push_back(
+        "Required nodelist includes more nodes than permitted by max-node count (" +
+        std::to_string(named->size()) + " > " + std::to_string(*most) +
+        "). Eliminating nodes from the nodelist.");
+    required->resize(std::min(required->size(), static_cast<std::size_t>(*most)));
+  }
   request.required = *required;
   const auto excluded = excluded_of(options.exclude, *list);
   if (!excluded) return excluded.error();
   request.excluded = *excluded;
   const auto whole = static_cast<int>(list->size() - excluded->size());
   int nodes = std::max(options.nodes.value_or(whole), static_cast<int>(required->size()));
+  if (options.nodes_max) nodes = std::max(nodes, std::min(*options.nodes_max, whole));
   std::optional<int> tasks = options.tasks;
   if (!tasks) tasks = number_in(variable, "SLURM_NTASKS");
   // 0: not asked for.
@@ -441,6 +521,13 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
     plan.warnings.push_back("can't run " + count_text + " processes on " + std::to_string(nodes) +
                             " nodes, setting nnodes to " + count_text);
     nodes = static_cast<int>(count);
+  }
+  if (options.relative && *options.relative + nodes > whole) {
+    const char* const source = options.nodes ? "--nodes" : "SLURM_JOB_NUM_NODES";
+    return invalid_argument("--relative and " + std::string{source} +
+                            " option incompatible with count of allocated nodes (" +
+                            std::to_string(*options.relative) + "+" + std::to_string(nodes) + ">" +
+                            std::to_string(whole) + ")");
   }
   if (nodes > whole) {
     return invalid_argument("Only allocated " + std::to_string(whole) + " nodes asked for " +
@@ -470,44 +557,59 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
 
 namespace {
 
+// Where a task stands: its rank, and its place within the ranks of the line, which are all of them
+// for "*".
+struct LineRank {
+  std::uint32_t rank = 0;
+  std::size_t offset = 0;
+};
+
+// What %t or %o stands for; "" if `next` is another character.
+std::string text_of(const LineRank& place, char next) {
+  if (next == 't') return std::to_string(place.rank);
+  return next == 'o' ? std::to_string(place.offset) : "";
+}
+
 // Splits a line at blanks; single quotes keep words together (double ones do not, in Slurm), a
-// backslash keeps the next character.
-std::vector<std::string> words_of(std::string_view line) {
+// backslash keeps the next character, also a '%'.
+std::vector<std::string> words_of(std::string_view line, const LineRank& place) {
   std::vector<std::string> words;
   std::string word;
   bool has_word = false;
   bool is_quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    if (c == '\\' && i + 1 < line.size()) {
-      word += line[++i];
-      has_word = true;
-    } else if (c == '\'') {
-      is_quoted = !is_quoted;
-      has_word = true;
-    } else if (!is_quoted && (c == ' ' || c == '\t')) {
+    const char next = i + 1 < line.size() ? line[i + 1] : '\0';
+    const bool is_blank = c == ' ' || c == '\t';
+    if (!is_quoted && is_blank) {
       if (has_word) words.push_back(std::exchange(word, {}));
       has_word = false;
+      continue;
+    }
+    has_word = true;
+    if (c == '\'') {
+      is_quoted = !is_quoted;
+    } else if (c == '\\' && next != '\0') {
+      word += line[++i];
+    } else if (c == '%' && !text_of(place, next).empty()) {
+      word += text_of(place, next);
+      ++i;
     } else {
       word += c;
-      has_word = true;
     }
   }
   if (has_word) words.push_back(word);
   return words;
 }
 
-// %t is the task's rank, %o its place within the ranks of the line, which are all of them for "*".
-std::string with_rank(const std::string& word, std::uint32_t rank, std::size_t offset) {
+// Blanks and backslashes of an argument are its own.
+std::string with_rank(const std::string& word, const LineRank& place) {
   std::string out;
   for (std::size_t i = 0; i < word.size(); ++i) {
-    const char next = word[i] == '%' && i + 1 < word.size() ? word[i + 1] : '\0';
-    if (next == 't' || next == 'o') {
-      out += std::to_string(next == 't' ? std::size_t{rank} : offset);
-      ++i;
-    } else {
-      out += word[i];
-    }
+    const char next = i + 1 < word.size() ? word[i + 1] : '\0';
+    const std::string text = word[i] == '%' ? text_of(place, next) : "";
+    out += text.empty() ? std::string(1, word[i]) : text;
+    if (!text.empty()) ++i;
   }
   return out;
 }
@@ -519,7 +621,8 @@ base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
   std::vector<std::vector<std::string>> programs(tasks);
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    std::vector<std::string> words = words_of(text.substr(0, end));
+    const std::string_view whole = text.substr(0, end);
+    const std::vector<std::string> words = words_of(whole, {});
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty() || words.front().starts_with('#')) continue;
     const std::string line = "line " + std::to_string(number) + ": ";
@@ -535,8 +638,6 @@ base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
       if (!listed) return invalid_argument(line + "invalid ranks \"" + words.front() + "\"");
       ranks.assign(listed->begin(), listed->end());
     }
-    words.erase(words.begin());
-    words.insert(words.end(), arguments.begin(), arguments.end());
     std::size_t offset = 0;
     for (const int rank : ranks) {
       const auto place = static_cast<std::uint32_t>(rank);
@@ -547,9 +648,11 @@ base::Result<std::vector<std::vector<std::string>>> read_multi_prog(
       if (!programs[place].empty()) {
         return invalid_argument(line + "Duplicate record for task " + std::to_string(rank));
       }
-      for (const std::string& word : words) {
-        programs[place].push_back(with_rank(word, place, is_rest ? place : offset));
-      }
+      const LineRank of_task{.rank = place, .offset = is_rest ? place : offset};
+      std::vector<std::string> program = words_of(whole, of_task);
+      program.erase(program.begin());
+      for (const std::string& word : arguments) program.push_back(with_rank(word, of_task));
+      programs[place] = std::move(program);
       ++offset;
     }
   }

@@ -16,8 +16,9 @@
 namespace launcher {
 
 struct SrunOptions {
-  std::optional<int> tasks;  // -n
-  std::optional<int> nodes;  // -N, its minimum
+  std::optional<int> tasks;      // -n
+  std::optional<int> nodes;      // -N, its minimum
+  std::optional<int> nodes_max;  // the other end of a range
   std::optional<int> tasks_per_node;
   std::optional<int> cpus_per_task;
   std::string nodelist;                                // -w
@@ -45,7 +46,10 @@ struct SrunOptions {
   std::string threads_per_core;                        // --threads-per-core
   std::string job_id;                                  // --jobid
   bool has_pmi = false;                                // --mpi=pmi2
+  bool quits_on_interrupt = false;  // --quit-on-interrupt: Ctrl-C is meant at once
+  bool has_no_status = false;       // -X: the first Ctrl-C goes to the tasks
   bool shows_help = false;
+  bool shows_version = false;
   bool lists_mpi = false;  // --mpi=list
   std::vector<std::string> command;
 };
@@ -62,6 +66,7 @@ base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
 struct StepPlan {
   StepRequest request;
   std::vector<std::string> warnings;
+  std::vector<std::string> complaints;  // called errors by Slurm, although the step runs
 };
 // kInvalidArgument: not in this job.
 base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& variable);

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "slurm/exit_code.h"
+
 namespace launcher {
 namespace {
 
@@ -148,6 +150,43 @@ TEST(MultiProg, GivesEachRankItsProgram) {
 }
 
 // The cases are those that Slurm was asked about.
+// The cases are those that Slurm was asked about.
+TEST(MultiProg, ABackslashKeepsAPercentSign) {
+  const auto programs =
+      read_multi_prog("0 echo a\\ b\n* echo \\%t %t\n", 2, std::vector<std::string>{"%t"});
+  ASSERT_TRUE(programs.ok()) << programs.error().message;
+  EXPECT_THAT((*programs)[0], ElementsAre("echo", "a b", "0"));
+  EXPECT_THAT((*programs)[1], ElementsAre("echo", "%t", "1", "1"));
+}
+
+// The cases are those that Slurm was asked about, in a job of three nodes.
+TEST(StepPlan, OfARangeOfNodesAsManyAreTakenAsTheJobHas) {
+  EXPECT_EQ(planned({"-N1-2", "-n5", "a"}).nodes, 2U);
+  EXPECT_EQ(planned({"-N1-9", "-n5", "a"}).nodes, 3U);
+  EXPECT_EQ(planned({"-N1-9", "-n2", "a"}).nodes, 2U) << "never more than tasks";
+  EXPECT_EQ(planned({"-N1k", "-n1", "a"}).nodes, 1U);
+  EXPECT_EQ(planned({"-N2", "-n5", "a"}).nodes, 2U);
+  for (const char* wrong : {"-N4-2", "-N1-", "-Nabc", "-N1x"}) {
+    EXPECT_THAT(refusal({wrong, "a"}), HasSubstr("--nodes")) << wrong;
+  }
+}
+
+// The cases are those that Slurm was asked about.
+TEST(SrunOptions, AWrongCountEndsWithOneAllElseWith255) {
+  const auto code = [](std::vector<std::string> words) {
+    return slurm::exit_code_of(read_srun_options(words, kNone).error());
+  };
+  for (const char* word : {"-nabc", "-n0", "-cabc", "-Wabc", "-Kabc", "-rabc", "--mpi=nosuch"}) {
+    EXPECT_EQ(code({word, "a"}), 1) << word;
+  }
+  for (const char* word : {"--nosuch", "-Nabc", "-tabc", "-mnosuch", "-mplane=0", "--open-mode=x",
+                           "--mem=abc", "-mcyclic:nosuch", "--n=1"}) {
+    EXPECT_EQ(code({word, "a"}), 255) << word;
+  }
+  EXPECT_EQ(code({"-n"}), 255);
+  EXPECT_EQ(code({"-n1"}), 1) << "no command";
+}
+
 TEST(MultiProg, DoubleQuotesAreNoQuotes) {
   const auto programs = read_multi_prog("0 a 'b c' \"d e\"\n", 1, {});
   ASSERT_TRUE(programs.ok()) << programs.error().message;

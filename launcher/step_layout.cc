@@ -7,9 +7,10 @@
 namespace launcher {
 namespace {
 
-// Tasks for which the step has CPUs among so many.
+// Tasks for which the step has CPUs among so many. A node of the step has one at least, as in
+// Slurm, which counts the CPUs of all nodes together.
 std::uint32_t slots_in(const StepRequest& request, std::uint32_t cpus) {
-  std::uint32_t slots = cpus / request.cpus_per_task;
+  std::uint32_t slots = std::max(cpus / request.cpus_per_task, 1U);
   if (request.tasks_per_node > 0) slots = std::min(slots, request.tasks_per_node);
   return slots;
 }
@@ -52,7 +53,7 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
   for (std::uint32_t node = 0; node < rooms.size(); ++node) {
     const NodeRoom& room = rooms[node];
     if (!room.is_here || (!request.is_exact && !request.overlaps && room.used > 0)) continue;
-    if (may_crowd || free_cpus(request, room) >= request.cpus_per_task) candidates.push_back(node);
+    if (may_crowd || free_cpus(request, room) > 0) candidates.push_back(node);
   }
   // As in Slurm, nodes without a step come before those that have room left.
   std::stable_partition(candidates.begin(), candidates.end(),
@@ -61,9 +62,10 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
     std::vector<std::uint32_t> nodes = choose(request, candidates);
     std::uint64_t capacity = 0;
     for (const std::uint32_t node : nodes) {
-      capacity += free_cpus(request, rooms[node]) / request.cpus_per_task;
+      capacity += free_cpus(request, rooms[node]);
     }
-    if (!nodes.empty() && (may_crowd || capacity >= request.tasks)) return nodes;
+    const std::uint64_t needed = std::uint64_t{request.tasks} * request.cpus_per_task;
+    if (!nodes.empty() && (may_crowd || capacity >= needed)) return nodes;
     std::ranges::stable_sort(candidates, [&](std::uint32_t a, std::uint32_t b) {
       return free_cpus(request, rooms[a]) > free_cpus(request, rooms[b]);
     });
@@ -110,23 +112,54 @@ std::vector<std::uint32_t> deal(std::uint32_t tasks, const std::vector<std::uint
   return order;
 }
 
-// In each turn as many in a row as are asked for, as long as the node has CPUs, and on all when
-// none has. Planes of one task are dealt as if there were CPUs for all.
-std::vector<std::uint32_t> deal_planes(const StepRequest& request,
-                                       const std::vector<std::uint32_t>& slots) {
+// One task on each node in turn, as long as it has CPUs. If there are more tasks than CPUs, each
+// node takes as many more as it would be if they were spread evenly.
+std::vector<std::uint32_t> deal_in_turn(std::uint32_t tasks,
+                                        const std::vector<std::uint32_t>& slots) {
+  const std::uint64_t all = std::accumulate(slots.begin(), slots.end(), std::uint64_t{0});
+  const std::uint64_t over = tasks > all ? (tasks - all + slots.size() - 1) / slots.size() : 0;
   std::vector<std::uint32_t> order;
+  for (std::uint64_t turn = 0; order.size() < tasks; ++turn) {
+    for (std::uint32_t place = 0; place < slots.size() && order.size() < tasks; ++place) {
+      if (turn < slots[place] + over) order.push_back(place);
+    }
+  }
+  return order;
+}
+
+// How many tasks each node has: one, then in each turn as many as are in a row, as long as the node
+// has CPUs, and on all when none has. Planes of one task are dealt as if there were CPUs for all.
+std::vector<std::uint32_t> counts_of_planes(const StepRequest& request,
+                                            const std::vector<std::uint32_t>& slots) {
   std::vector<std::uint32_t> counts(slots.size());
+  std::uint32_t left = request.tasks;
+  for (std::size_t place = 0; place < slots.size() && left > 0; ++place, --left) ++counts[place];
   bool is_full = request.plane == 1;
-  while (order.size() < request.tasks) {
-    const std::size_t before = order.size();
-    for (std::uint32_t place = 0; place < slots.size(); ++place) {
-      for (std::uint32_t i = 0; i < request.plane && order.size() < request.tasks; ++i) {
+  for (bool is_first = true; left > 0; is_first = false) {
+    const std::uint32_t before = left;
+    for (std::size_t place = 0; place < slots.size(); ++place) {
+      for (std::uint32_t i = is_first ? 1 : 0; i < request.plane && left > 0; ++i) {
         if (!is_full && counts[place] >= slots[place]) break;
-        order.push_back(place);
         ++counts[place];
+        --left;
       }
     }
-    if (order.size() == before) is_full = true;
+    if (!is_first && left == before) is_full = true;
+  }
+  return counts;
+}
+
+// In each turn as many in a row as are asked for, until each node has its count.
+std::vector<std::uint32_t> deal_planes(const StepRequest& request,
+                                       const std::vector<std::uint32_t>& slots) {
+  std::vector<std::uint32_t> left = counts_of_planes(request, slots);
+  std::vector<std::uint32_t> order;
+  while (order.size() < request.tasks) {
+    for (std::uint32_t place = 0; place < slots.size(); ++place) {
+      for (std::uint32_t i = 0; i < request.plane && left[place] > 0; ++i, --left[place]) {
+        order.push_back(place);
+      }
+    }
   }
   return order;
 }
@@ -141,13 +174,11 @@ Distribution effective_distribution(const StepRequest& request) {
 std::vector<std::uint32_t> distribute(const StepRequest& request,
                                       const std::vector<std::uint32_t>& slots) {
   const Distribution distribution = effective_distribution(request);
-  std::vector<std::uint32_t> places;
-  if (distribution == Distribution::kPlane) {
-    return deal_planes(request, slots);
-  }
-  places = deal(request.tasks, slots);
-  // Block: as many on each node as in turn, but one node after the other.
-  if (distribution == Distribution::kBlock) std::ranges::sort(places);
+  if (distribution == Distribution::kPlane) return deal_planes(request, slots);
+  if (distribution == Distribution::kCyclic) return deal_in_turn(request.tasks, slots);
+  // Block: counts as dealt, but one node after the other.
+  std::vector<std::uint32_t> places = deal(request.tasks, slots);
+  std::ranges::sort(places);
   return places;
 }
 

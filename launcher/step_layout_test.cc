@@ -85,6 +85,41 @@ TEST(StepLayout, MoreTasksThanCpus) {
   EXPECT_EQ(placed({.tasks = 4, .nodes = 1}, rooms({1, 4})), "1 1 1 1");
 }
 
+// The cases are those that Slurm was asked about.
+TEST(StepLayout, MoreTasksThanCpusOnNodesOfDifferentSizes) {
+  const auto order = [](const std::vector<std::uint32_t>& cpus, std::uint32_t tasks,
+                        Distribution how, std::uint32_t plane = 1) {
+    const StepRequest request{.tasks = tasks,
+                              .nodes = static_cast<std::uint32_t>(cpus.size()),
+                              .distribution = how,
+                              .plane = plane,
+                              .overcommits = true};
+    return placed(request, rooms(cpus));
+  };
+  EXPECT_EQ(order({4, 1}, 6, Distribution::kCyclic), "0 1 0 1 0 0");
+  EXPECT_EQ(order({4, 1}, 8, Distribution::kCyclic), "0 1 0 1 0 1 0 0");
+  EXPECT_EQ(order({4, 4, 1}, 15, Distribution::kCyclic), "0 1 2 0 1 2 0 1 2 0 1 0 1 0 1");
+  EXPECT_EQ(order({4, 4, 1}, 15, Distribution::kBlock), "0 0 0 0 0 0 1 1 1 1 1 1 2 2 2");
+  EXPECT_EQ(order({4, 1}, 8, Distribution::kPlane, 2), "0 0 1 1 0 0 0 0");
+  EXPECT_EQ(order({4, 1}, 11, Distribution::kPlane, 2), "0 0 1 1 0 0 1 0 0 0 0");
+  EXPECT_EQ(order({4, 4, 1}, 6, Distribution::kPlane, 3), "0 0 0 1 1 2");
+  EXPECT_EQ(order({4, 4, 1}, 11, Distribution::kPlane, 3), "0 0 0 1 1 1 2 0 0 0 1");
+  EXPECT_EQ(order({4, 1, 1}, 11, Distribution::kPlane, 2), "0 0 1 1 2 2 0 0 1 0 0");
+}
+
+// The cases are those that Slurm was asked about.
+TEST(StepLayout, CpusAreCountedOverAllNodes) {
+  const auto with_two = [](std::uint32_t tasks, std::uint32_t nodes) {
+    return StepRequest{.tasks = tasks, .nodes = nodes, .cpus_per_task = 2, .is_exact = true};
+  };
+  EXPECT_EQ(placed(with_two(2, 2), rooms({3, 1})), "0 1");
+  EXPECT_EQ(placed(with_two(1, 1), rooms({3, 1})), "0");
+  EXPECT_EQ(placed({.tasks = 2, .nodes = 2, .cpus_per_task = 3}, rooms({4, 2, 1})), "0 1");
+  const std::string refused = "More processors requested than permitted";
+  EXPECT_EQ(placed(with_two(1, 1), rooms({1, 1, 1})), refused);
+  EXPECT_EQ(placed({.tasks = 2, .nodes = 2, .cpus_per_task = 3}, rooms({4, 1})), refused);
+}
+
 TEST(StepLayout, WaitsForLaunchersWithoutSayingThatNodesAreBusy) {
   auto nodes = rooms({2, 2});
   nodes[1].is_here = false;

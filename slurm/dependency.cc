@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "slurm/array.h"
+#include "slurm/exit_code.h"
 #include "slurm/text.h"
 
 namespace slurm {
@@ -64,7 +65,7 @@ class PartReader {
 
  private:
   base::Status wrong(const std::string& why) const {
-    return base::Error{kWrongDependency, std::string{what_} + " " + in_quotes(part_) + ": " + why};
+    return base::Error{kEndsWithOne, std::string{what_} + " " + in_quotes(part_) + ": " + why};
   }
 
   // "12", "12_3", or "12+5". A delay counts for the jobs behind it too, as recorded.
@@ -100,15 +101,15 @@ base::Result<sched::Dependency> parse_dependency(std::string_view what, std::str
   if (text.empty()) return all;
   all.any = text.find('?') != std::string_view::npos;
   if (all.any && text.find(',') != std::string_view::npos) {
-    return base::Error{kWrongDependency, std::string{what} + " " + in_quotes(text) +
-                                             ": use either , (all) or ? (any)"};
+    return base::Error{kEndsWithOne, std::string{what} + " " + in_quotes(text) +
+                                         ": use either , (all) or ? (any)"};
   }
   for (const std::string& part : split(text, all.any ? '?' : ',')) {
     const base::Status status = PartReader{what, part, all}.read();
     if (!status) return status.error();
     if (all.terms.size() > kDependencyTermsMax) {
-      return base::Error{kWrongDependency, std::string{what} + ": more than " +
-                                               std::to_string(kDependencyTermsMax) + " jobs"};
+      return base::Error{kEndsWithOne, std::string{what} + ": more than " +
+                                           std::to_string(kDependencyTermsMax) + " jobs"};
     }
   }
   return all;

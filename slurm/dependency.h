@@ -11,12 +11,10 @@
 namespace slurm {
 
 inline constexpr std::size_t kDependencyTermsMax = 1'024;  // the CRD's bound
-// Of a text that is no dependency. With Slurm it is slurmctld that reads it, and not sbatch, so the
-// exit code of sbatch is another one than for a wrong option.
-inline constexpr base::Code kWrongDependency = base::Code::kNotFound;
 
-// "" is no dependency. The order of terms is that of the text, repetitions are left out. Kinds of
-// Slurm that are not there (afterburstbuffer, expand) are errors that name them.
+// Errors are kEndsWithOne (exit_code.h). "" is no dependency. The order of terms is that of the
+// text, repetitions are left out. Kinds of Slurm that are not there (afterburstbuffer, expand) are
+// errors that name them.
 base::Result<sched::Dependency> parse_dependency(std::string_view what, std::string_view text);
 
 // "afterok", without the job.

@@ -7,6 +7,7 @@
 #include "scheduler/model/cluster.h"
 #include "slurm/array.h"
 #include "slurm/dependency.h"
+#include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 #include "slurm/text.h"
 
@@ -89,7 +90,11 @@ struct SbatchOptionActions {
   // Zero is refused: a job of no tasks or no CPUs would hold nothing and could be started anywhere.
   template <std::optional<int> sched::JobRequest::*field>
   static base::Status count_of(Self self, Text name, Text value, bool) {
-    return count<1>(self.options_.request.*field, name, value);
+    return task_count(self.options_.request.*field, name, value);
+  }
+  static base::Status task_count(std::optional<int>& field, Text name, Text value) {
+    const base::Status status = count<1>(field, name, value);
+    return status ? status : base::Error{kEndsWithOne, status.error().message};
   }
 
   // A flag of the script cannot be taken back on the command line: sbatch has no option that
@@ -125,6 +130,7 @@ struct SbatchOptionActions {
     std::int64_t unit = 1;
     if (value.ends_with('k') || value.ends_with('K')) unit = 1024;
     if (value.ends_with('m') || value.ends_with('M')) unit = 1024 * 1024;
+    if (value == "0") return task_count(field, name, value);
     if (unit == 1) return count<1>(field, name, value);
     value.remove_suffix(1);
     const base::Result<std::int64_t> read =
@@ -158,7 +164,7 @@ struct SbatchOptionActions {
   // task.
   static base::Status cpus_per_task(Self self, Text name, Text value, bool) {
     std::optional<int> read;
-    base::Status status = count<1>(read, name, value);
+    base::Status status = task_count(read, name, value);
     if (status) self.options_.request.cpus_per_task = *read;
     self.cpus_given_ = true;
     return status;
@@ -213,7 +219,7 @@ struct SbatchOptionActions {
   template <std::vector<std::string> sched::JobRequest::*field>
   static base::Status node_names(Self self, Text name, Text value, bool) {
     base::Result<std::vector<std::string>> names = expand_hostlist(value);
-    if (!names) return names.error().with_context(name);
+    if (!names) return base::Error{kEndsWithOne, names.error().with_context(name).message};
     std::sort(names->begin(), names->end(), base::natural_less);
     names->erase(std::unique(names->begin(), names->end()), names->end());
     self.options_.request.*field = std::move(names).value();
@@ -734,6 +740,7 @@ base::Status SbatchReader::add_directives(std::string_view script) {
   constexpr int kToldMax = 20;
   std::string problems;
   int problems_count = 0;
+  base::Code code = kEndsWithOne;  // of the problem that is the worst
   for (std::size_t number = 1; !script.empty(); ++number) {
     const std::size_t end = script.find('\n');
     const std::string_view line = script.substr(0, end);
@@ -749,10 +756,11 @@ base::Status SbatchReader::add_directives(std::string_view script) {
         words ? add(*words, where) : base::Status{words.error().with_context(where)};
     if (status) continue;
     problems += (problems.empty() ? "" : "\n  ") + status.error().message;
+    if (status.error().code != kEndsWithOne) code = status.error().code;
     if (++problems_count == kToldMax) break;
   }
   if (problems.empty()) return {};
-  return base::invalid_argument(problems);
+  return base::Error{code, problems};
 }
 
 // Settles what depends on several options, whatever order they came in.
@@ -779,6 +787,11 @@ base::Result<BatchOptions> SbatchReader::finish() const {
                                     " tasks");
     }
     request.tasks = static_cast<int>(tasks);
+  }
+  const bool has_all = request.nodes_given && tasks_given && request.tasks_per_node;
+  if (has_all && *request.tasks > std::int64_t{*request.max_nodes} * *request.tasks_per_node) {
+    return base::Error{kEndsWithOne, "--ntasks " + std::to_string(*request.tasks) +
+                                         ": more than --nodes times --ntasks-per-node"};
   }
   // One task is one, on whichever node.
   if (request.tasks == 1 && request.tasks_per_node) request.tasks_per_node = 1;
@@ -817,6 +830,20 @@ base::Result<BatchOptions> SbatchReader::finish() const {
     return base::invalid_argument("--time-min: longer than --time");
   }
   return options;
+}
+
+std::string sbatch_help() {
+  std::string text;
+  for (const Option& option : kOptions) {
+    if (option.action == A::refused || option.action == A::refused_some) continue;
+    text += "  ";
+    if (option.letter != 0) text += std::string{'-', option.letter} + ", ";
+    text += "--" + std::string{option.name};
+    if (option.takes == Takes::kValue) text += "=VALUE";
+    if (option.takes == Takes::kMaybeValue) text += "[=VALUE]";
+    text += "\n";
+  }
+  return text;
 }
 
 // For scenarios, whose jobs are written as the words behind `sbatch` with a shell's quotes.

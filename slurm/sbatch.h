@@ -91,6 +91,9 @@ class SbatchReader {
   DeviceOptions devices_;
 };
 
+// The options that are taken, one a line, for --help.
+std::string sbatch_help();
+
 // One line of arguments as a user would type them: "-N2 -p hi --exclusive".
 base::Result<BatchOptions> read_sbatch_line(std::string_view line, Now now);
 

@@ -16,6 +16,7 @@
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
+#include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 #include "slurm/dependency.h"
 #include "slurm/launchers.h"
@@ -162,11 +163,11 @@ base::Status read_script(std::span<const std::string> words, slurm::SbatchReader
   const std::string& path = words.front();
   // "-" is standard input.
   const base::Result<std::string> script = read_file(path, slurm::kBatchScriptBytesMax);
-  if (!script) return script.error();
+  if (!script) return base::Error{slurm::kEndsWithOne, script.error().message};
   request.name = path == "-" ? "sbatch" : base_name(path);
   // Before the directives: a DOS line break is a better reason than a value that ends with one.
   if (const base::Status status = check_batch_script(*script); !status) {
-    return status.error().with_context(path);
+    return base::Error{slurm::kEndsWithOne, status.error().with_context(path).message};
   }
   const auto rest = words.subspan(1);
   request.batch = kube::JobBatch{.script = *script, .arguments = {rest.begin(), rest.end()}};
@@ -238,7 +239,7 @@ base::Status can_be_asked_for(const sched::JobRequest& request) {
   if (request.array) return base::invalid_argument("--array: not supported yet; leave it out");
   for (const sched::DependencyTerm& term : request.dependency.terms) {
     if (term.kind != sched::DependencyKind::kAfterCorr && !term.job.is_task()) continue;
-    return base::Error{slurm::kWrongDependency, "--dependency " +
+    return base::Error{slurm::kEndsWithOne, "--dependency " +
                                                     slurm::in_quotes(slurm::format_term(term)) +
                                                     ": there are no arrays yet; leave it out"};
   }

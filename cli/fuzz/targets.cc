@@ -17,6 +17,7 @@
 #include "scheduler/model/legality.h"
 #include "slurm/conf.h"
 #include "slurm/dependency.h"
+#include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
 #include "slurm/sbatch.h"
@@ -27,7 +28,7 @@ namespace {
 // Every refusal has a sentence and the code of a wrong input. That of a dependency has one of its
 // own, since sbatch says it in other words.
 void check_message(const base::Error& error) {
-  CHECK(error.code == base::Code::kInvalidArgument || error.code == slurm::kWrongDependency,
+  CHECK(error.code == base::Code::kInvalidArgument || error.code == slurm::kEndsWithOne,
         error.message);
   CHECK(!error.message.empty());
 }

@@ -22,6 +22,9 @@ namespace cli {
 namespace {
 
 constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+// The first asks what runs, the second passes Ctrl-C on to the tasks, the third kills them.
+constexpr int kInterruptsMax = 3;
+constexpr int kExitInterrupted = 128 + SIGINT;
 constexpr int kPollMs = 200;
 constexpr int kEndLooksMax = 50;  // 10 s
 constexpr std::size_t kInputBytesMax = 65'536;
@@ -70,11 +73,13 @@ class StepCaller final : public kube::ExecCaller {
     if (descriptor == STDIN_FILENO) return input();
     const int signal = signals_.next();
     if (signal == 0) return "";
-    ++signals_count_;
+    if (signal == SIGINT) ++interrupts_;
+    if (signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) ++ends_;
     return slurm::encode({slurm::RemoteKind::kSignal, std::to_string(signal)});
   }
   void output(int stream, std::string_view bytes) override { write_all(stream, bytes); }
-  bool gives_up() const override { return signals_count_ > 1; }
+  bool gives_up() const override { return interrupts_ > kInterruptsMax || ends_ > 1; }
+  bool was_interrupted(int code) const { return interrupts_ > 1 && code == kExitInterrupted; }
 
  private:
   std::string input() {
@@ -92,7 +97,8 @@ class StepCaller final : public kube::ExecCaller {
   const TakenSignals& signals_;
   std::string first_;
   bool has_input_ = true;
-  int signals_count_ = 0;
+  int interrupts_ = 0;
+  int ends_ = 0;
 };
 
 class WordCaller final : public kube::ExecCaller {
@@ -203,10 +209,12 @@ base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
   return exec(session, pod, std::move(words), caller);
 }
 
-base::Result<int> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
-                           const TakenSignals& signals) {
+base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
+                               const TakenSignals& signals) {
   StepCaller caller{step, signals};
-  return exec(session, pod, {"join"}, caller);
+  const auto code = exec(session, pod, {"join"}, caller);
+  if (!code) return code.error();
+  return StepEnd{.code = *code, .was_interrupted = caller.was_interrupted(*code)};
 }
 
 // 1. the job: submit's object, with a script that does nothing and writes no file

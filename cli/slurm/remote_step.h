@@ -47,10 +47,15 @@ struct RemoteStep {
   std::vector<std::string> variables;  // NAME=VALUE
   std::string directory;
 };
-// Runs srun there, with our standard input, output and error. The first signal is passed on, which
-// ends the step; a second one gives up (kCancelled).
-base::Result<int> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
-                           const TakenSignals& signals);
+struct StepEnd {
+  int code = 0;
+  bool was_interrupted = false;  // by Ctrl-C that was meant: a second one within a second
+};
+// Runs srun there, with our standard input, output and error. Signals are passed on, and srun there
+// does with them what it always does; more of them than it takes to end a step give up
+// (kCancelled), so a turn that is off does not hold the user.
+base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
+                               const TakenSignals& signals);
 
 // A job without a script, whose nodes are used from outside. `speaker` is "srun" or "salloc".
 struct HeldJob {

@@ -17,28 +17,48 @@
 #include "cli/local_zone.h"
 #include "cli/slurm/remote_step.h"
 #include "kube/clock.h"
+#include "slurm/exit_code.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
 
-int fail(Output output, const std::string& message) {
+// SOURCE: salloc(1), "INPUT ENVIRONMENT VARIABLES". The command line beats them.
+constexpr std::array kInputVariables = {
+    InputVariable{"SALLOC_ACCOUNT", "--account"},
+    InputVariable{"SALLOC_CONSTRAINT", "--constraint"},
+    InputVariable{"SALLOC_MEM_PER_CPU", "--mem-per-cpu"},
+    InputVariable{"SALLOC_MEM_PER_NODE", "--mem"},
+    InputVariable{"SALLOC_PARTITION", "--partition"},
+    InputVariable{"SALLOC_QOS", "--qos"},
+    InputVariable{"SALLOC_TIMELIMIT", "--time"},
+    InputVariable{"SLURM_JOB_NAME", "--job-name"},
+};
+
+int fail(Output output, const std::string& message, int code = kExitFailed) {
   output.err << "salloc: error: " << message << "\n";
-  return kExitFailed;
+  return code;
 }
 
 struct Salloc {
   SubmitArguments job;
   std::vector<std::string> command;
   bool is_quiet = false;
+  std::string question;  // --help or such
 };
 
 base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Salloc read;
+  read.job.sbatch = words_of_variables(kInputVariables);
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word.front() != '-' || word == "--") break;
+    if (asks_about_command(word)) {
+      read.question = word;
+      return read;
+    }
     if (word == "-Q" || word == "--quiet") {
       read.is_quiet = true;
       continue;
@@ -74,9 +94,15 @@ void set_variables(const HeldJob& held) {
   ::setenv("SLURM_SUBMIT_DIR", std::filesystem::current_path().c_str(), 1);
 }
 
+struct CommandEnd {
+  int code = 0;
+  bool was_stopped = false;  // by a signal to salloc
+};
+
 // A Ctrl-C at the terminal is the command's, which is in the same group; the others are passed on.
-int run_command(const HeldJob& held, const std::vector<std::string>& command,
-                const TakenSignals& signals, Output output) {
+// SOURCE: the code of a command that a signal has ended is 0, as recorded.
+CommandEnd run_command(const HeldJob& held, const std::vector<std::string>& command,
+                       const TakenSignals& signals, Output output) {
   output.out.flush();
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -92,22 +118,25 @@ int run_command(const HeldJob& held, const std::vector<std::string>& command,
     ::dprintf(STDERR_FILENO, "salloc: error: %s: %s\n", argv[0], std::strerror(errno));
     ::_exit(1);
   }
-  if (pid < 0) return fail(output, std::string{"fork: "} + std::strerror(errno));
+  if (pid < 0) return {.code = fail(output, std::string{"fork: "} + std::strerror(errno))};
+  bool was_stopped = false;
   const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   for (;;) {
     std::array<pollfd, 2> ready{{{process, POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
     ::poll(ready.data(), ready.size(), -1);
     if (ready[1].revents != 0) {
       const int signal = signals.next();
-      if (signal == SIGTERM || signal == SIGHUP) ::kill(pid, signal);
+      if (signal == SIGTERM || signal == SIGHUP) {
+        ::kill(pid, signal);
+        was_stopped = true;
+      }
     }
     if (ready[0].revents != 0) break;
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
   ::close(process);
-  constexpr int kSignaled = 128;
-  return WIFSIGNALED(status) ? kSignaled + WTERMSIG(status) : WEXITSTATUS(status);
+  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, .was_stopped = was_stopped};
 }
 
 int allocate(const Session& session, const SubmitRequest& request, const Salloc& read,
@@ -120,10 +149,14 @@ int allocate(const Session& session, const SubmitRequest& request, const Salloc&
   if (!held) return fail(output, held.error().message);
   const std::string id = std::to_string(*held->job.status.job_id);
   inform("Granted job allocation " + id);
-  const int code = run_command(*held, read.command, signals, output);
+  const CommandEnd end = run_command(*held, read.command, signals, output);
   inform("Relinquishing job allocation " + id);
-  release_job(session, *held, code, signals, output);
-  return code;
+  if (end.was_stopped) {
+    (void)cancel_job(session, held->job);
+  } else {
+    release_job(session, *held, end.code, signals, output);
+  }
+  return end.code;
 }
 
 }  // namespace
@@ -132,9 +165,16 @@ int run_salloc(std::span<const std::string> arguments, const WithCluster& with_c
                Output output) {
   const slurm::Now now = local_time(kube::SystemClock{}.wall());
   const auto read = read_arguments(arguments, now);
-  if (!read) return fail(output, read.error().message);
+  if (!read) return fail(output, read.error().message, slurm::exit_code_of(read.error()));
+  if (!read->question.empty()) {
+    output.out << answer_about_command("salloc", "[COMMAND [ARGUMENTS]]", read->question,
+                                       slurm::sbatch_help());
+    return kExitOk;
+  }
   auto request = read_submit(read->job, now);
-  if (!request) return fail(output, request.error().message);
+  if (!request) {
+    return fail(output, request.error().message, slurm::exit_code_of(request.error()));
+  }
   // SOURCE: recorded, whatever the command is.
   if (request->options.request.name.empty()) request->name = "interactive";
   for (const std::string& warning : request->options.warnings) {

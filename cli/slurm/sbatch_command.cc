@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <filesystem>
 
 #include "cli/cluster/after_submit.h"
@@ -10,7 +9,8 @@
 #include "cli/cluster/user.h"
 #include "cli/local_zone.h"
 #include "kube/clock.h"
-#include "slurm/dependency.h"
+#include "slurm/exit_code.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
@@ -44,6 +44,7 @@ struct Sbatch {
   SubmitArguments arguments;
   bool waits = false;
   bool is_quiet = false;
+  std::string question;  // --help or such
 };
 
 // 1. options up to the first word that is none; the rest is the script and its arguments
@@ -51,16 +52,16 @@ struct Sbatch {
 base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::Now now) {
   Sbatch read;
   read.arguments.takes_variables = true;
-  for (const InputVariable& variable : kInputVariables) {
-    const char* value = std::getenv(variable.name);
-    if (value == nullptr) continue;
-    read.arguments.sbatch.push_back(std::string{variable.option} + "=" + value);
-  }
+  read.arguments.sbatch = words_of_variables(kInputVariables);
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word.front() != '-' || word == "--") break;
+    if (asks_about_command(word)) {
+      read.question = word;
+      return read;
+    }
     if (word == "-W" || word == "--wait") {
       read.waits = true;
       continue;
@@ -83,7 +84,7 @@ base::Result<Sbatch> read_arguments(std::span<const std::string> words, slurm::N
   if (!options) return options.error();
   read.arguments.is_script = !options->wrap;
   if (options->wrap && !read.arguments.command.empty()) {
-    return base::invalid_argument("Script arguments not permitted with --wrap option");
+    return base::Error{slurm::kEndsWithOne, "Script arguments not permitted with --wrap option"};
   }
   if (!options->wrap && read.arguments.command.empty()) read.arguments.command = {"-"};
   return read;
@@ -148,14 +149,16 @@ int run_sbatch(std::span<const std::string> arguments, const WithCluster& with_c
                Output output) {
   const slurm::Now now = local_time(kube::SystemClock{}.wall());
   const auto read = read_arguments(arguments, now);
-  // SOURCE: sbatch ends with 255 if an option's value makes no sense.
-  constexpr int kBadOption = 255;
-  if (!read) {
-    const bool is_dependency = read.error().code == slurm::kWrongDependency;
-    return fail(output, read.error().message, is_dependency ? kExitFailed : kBadOption);
+  if (!read) return fail(output, read.error().message, slurm::exit_code_of(read.error()));
+  if (!read->question.empty()) {
+    output.out << answer_about_command("sbatch", "SCRIPT [ARGUMENTS]", read->question,
+                                       slurm::sbatch_help());
+    return kExitOk;
   }
   base::Result<SubmitRequest> request = read_submit(read->arguments, now);
-  if (!request) return fail(output, request.error().message);
+  if (!request) {
+    return fail(output, request.error().message, slurm::exit_code_of(request.error()));
+  }
   for (const std::string& warning : request->options.warnings) {
     output.err << "sbatch: warning: " << warning << "\n";
   }

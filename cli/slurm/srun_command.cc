@@ -12,6 +12,8 @@
 #include "cli/local_zone.h"
 #include "cli/slurm/remote_step.h"
 #include "kube/clock.h"
+#include "slurm/exit_code.h"
+#include "slurm/sbatch.h"
 
 namespace cli {
 namespace {
@@ -56,13 +58,29 @@ constexpr std::array kOptions = {
     SrunOption{'\0', "propagate", WordTakes::kMaybeValue, Whose::kStep},
     SrunOption{'v', "verbose", WordTakes::kNothing, Whose::kStep},
     SrunOption{'X', "disable-status", WordTakes::kNothing, Whose::kStep},
-    SrunOption{'h', "help", WordTakes::kNothing, Whose::kStep},
     SrunOption{'I', "immediate", WordTakes::kMaybeValue, Whose::kRefused},
     SrunOption{'\0', "pty", WordTakes::kMaybeValue, Whose::kRefused}};
 
-int fail(Output output, const std::string& message) {
+// SOURCE: srun(1), "INPUT ENVIRONMENT VARIABLES": those of the job that srun makes; those of the
+// step are read where it runs. The command line beats them.
+constexpr std::array kInputVariables = {
+    InputVariable{"SLURM_ACCOUNT", "--account"},
+    InputVariable{"SLURM_CONSTRAINT", "--constraint"},
+    InputVariable{"SLURM_JOB_NAME", "--job-name"},
+    InputVariable{"SLURM_JOB_NUM_NODES", "--nodes"},
+    InputVariable{"SLURM_MEM_PER_CPU", "--mem-per-cpu"},
+    InputVariable{"SLURM_MEM_PER_NODE", "--mem"},
+    InputVariable{"SLURM_NTASKS", "--ntasks"},
+    InputVariable{"SLURM_NTASKS_PER_NODE", "--ntasks-per-node"},
+    InputVariable{"SLURM_PARTITION", "--partition"},
+    InputVariable{"SLURM_QOS", "--qos"},
+    InputVariable{"SLURM_TIMELIMIT", "--time"},
+    InputVariable{"SRUN_CPUS_PER_TASK", "--cpus-per-task"},
+};
+
+int fail(Output output, const std::string& message, int code = kExitFailed) {
   output.err << "srun: error: " << message << "\n";
-  return kExitFailed;
+  return code;
 }
 
 struct Srun {
@@ -72,6 +90,7 @@ struct Srun {
   std::string job_id;  // "": a job of its own
   std::string name;    // of the command
   PodOptions pod;
+  std::string question;  // --help or such
 };
 
 const SrunOption* find_option(const std::string& word) {
@@ -129,11 +148,16 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
   Srun read;
   if (const char* id = std::getenv("SLURM_JOB_ID")) read.job_id = id;
   const bool has_job = !read.job_id.empty();
+  if (!has_job) read.of_job = words_of_variables(kInputVariables);
   slurm::SbatchReader checked{now};
   std::size_t i = 0;
   for (; i < words.size(); ++i) {
     const std::string& word = words[i];
     if (word.size() < 2 || word.front() != '-' || word == "--") break;
+    if (asks_about_command(word)) {
+      read.question = word;
+      return read;
+    }
     const auto own = read_own(words, i, read);
     if (!own) return own.error();
     if (*own) continue;
@@ -147,7 +171,7 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
     }
   }
   if (i < words.size() && words[i] == "--") ++i;
-  if (i >= words.size()) return base::invalid_argument("No command given to execute.");
+  if (i >= words.size()) return base::Error{slurm::kEndsWithOne, "No command given to execute."};
   read.of_step.emplace_back("--");
   read.of_step.insert(read.of_step.end(), words.begin() + static_cast<std::ptrdiff_t>(i),
                       words.end());
@@ -183,8 +207,8 @@ int in_job(const Session& session, const Srun& read, const RemoteStep& step, Out
     return fail(output,
                 "Unable to create step for job " + read.job_id + ": its first pod does not run");
   }
-  const auto code = run_step(session, **pod, step, signals);
-  return code ? *code : fail(output, code.error().message);
+  const auto end = run_step(session, **pod, step, signals);
+  return end ? end->code : fail(output, end.error().message);
 }
 
 int in_own_job(const Session& session, const SubmitRequest& request, const RemoteStep& step,
@@ -192,13 +216,14 @@ int in_own_job(const Session& session, const SubmitRequest& request, const Remot
   const TakenSignals signals;
   const auto held = hold_job(session, request, "srun", signals, output);
   if (!held) return fail(output, held.error().message);
-  const auto code = run_step(session, held->pod, step, signals);
-  if (code) {
-    release_job(session, *held, *code, signals, output);
-    return *code;
+  const auto end = run_step(session, held->pod, step, signals);
+  if (end && !end->was_interrupted) {
+    release_job(session, *held, end->code, signals, output);
+    return end->code;
   }
   const auto canceled = cancel_job(session, held->job);
-  return fail(output, code.error().message + "; job " + std::to_string(*held->job.status.job_id) +
+  if (end) return end->code;
+  return fail(output, end.error().message + "; job " + std::to_string(*held->job.status.job_id) +
                           (canceled ? " is canceled" : " could not be canceled"));
 }
 
@@ -208,7 +233,12 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
              Output output) {
   const slurm::Now now = local_time(kube::SystemClock{}.wall());
   const auto read = read_arguments(arguments, now);
-  if (!read) return fail(output, read.error().message);
+  if (!read) return fail(output, read.error().message, slurm::exit_code_of(read.error()));
+  if (!read->question.empty()) {
+    output.out << answer_about_command("srun", "COMMAND [ARGUMENTS]", read->question,
+                                       slurm::sbatch_help());
+    return kExitOk;
+  }
   const std::string directory = own_directory();
   const auto step = step_of(*read, directory, output);
   if (!step) return fail(output, step.error().message);
@@ -219,7 +249,9 @@ int run_srun(std::span<const std::string> arguments, const WithCluster& with_clu
   SubmitArguments job{.sbatch = read->of_job, .takes_variables = true, .pod = read->pod};
   job.sbatch.emplace_back("--wrap=true");
   auto request = read_submit(job, now);
-  if (!request) return fail(output, request.error().message);
+  if (!request) {
+    return fail(output, request.error().message, slurm::exit_code_of(request.error()));
+  }
   if (request->options.request.name.empty()) request->name = read->name;
   for (const std::string& warning : request->options.warnings) {
     output.err << "srun: warning: " << warning << "\n";

@@ -8,6 +8,8 @@
 namespace cli {
 namespace {
 
+constexpr std::string_view kVersion = "slurm 22.05.8 (kubegang)\n";
+
 base::Error unknown(const std::string& word) {
   return base::invalid_argument("option " + word + " does not exist or is not there yet");
 }
@@ -126,13 +128,22 @@ void add_variables(std::span<const InputVariable> variables, ReadWords& words) {
 }
 
 // SOURCE: the version is that of the Slurm whose answers the recordings have.
+std::vector<std::string> words_of_variables(std::span<const InputVariable> variables) {
+  std::vector<std::string> words;
+  for (const InputVariable& variable : variables) {
+    const char* const value = std::getenv(variable.name);
+    if (value != nullptr) words.push_back(std::string{variable.option} + "=" + value);
+  }
+  return words;
+}
+
 std::optional<std::string> answer_about_itself(std::string_view command,
                                                std::span<const WordOption> table,
                                                std::span<const std::string> words) {
   const auto has = [&](std::string_view word) {
     return std::ranges::find(words, word) != words.end();
   };
-  if (has("--version") || has("-V")) return "slurm 22.05.8 (kubegang)\n";
+  if (has("--version") || has("-V")) return std::string{kVersion};
   if (!has("--help") && !has("--usage")) return std::nullopt;
   std::string text = "Usage: " + std::string{command} + " [OPTIONS]\n\n";
   for (const WordOption& option : table) {
@@ -143,6 +154,18 @@ std::optional<std::string> answer_about_itself(std::string_view command,
             "\n";
   }
   return text + "\n" + "docs/reference/slurm-commands.md lists what else it has.\n";
+}
+
+bool asks_about_command(std::string_view word) {
+  return word == "--help" || word == "-h" || word == "--usage" || word == "--version" ||
+         word == "-V";
+}
+
+std::string answer_about_command(std::string_view command, std::string_view arguments,
+                                 std::string_view word, const std::string& more) {
+  if (word == "--version" || word == "-V") return std::string{kVersion};
+  return "Usage: " + std::string{command} + " [OPTIONS] " + std::string{arguments} + "\n\n" + more +
+         "\n" + "docs/from-slurm.md says what differs.\n";
 }
 
 std::vector<std::string> list_of(std::string_view text) {

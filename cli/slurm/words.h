@@ -69,6 +69,8 @@ struct InputVariable {
   const char* name;
   std::string_view option;
 };
+// The words that those set say, "--partition=main", to stand before the command line's.
+std::vector<std::string> words_of_variables(std::span<const InputVariable> variables);
 // Adds them to the options; one without a value counts as set.
 void add_variables(std::span<const InputVariable> variables, ReadWords& words);
 
@@ -77,6 +79,12 @@ void add_variables(std::span<const InputVariable> variables, ReadWords& words);
 std::optional<std::string> answer_about_itself(std::string_view command,
                                                std::span<const WordOption> table,
                                                std::span<const std::string> words);
+
+// The same for commands whose options are sbatch's, with other words behind them ("SCRIPT"). A word
+// of a command line asks for it if asks_about_command() says so.
+bool asks_about_command(std::string_view word);
+std::string answer_about_command(std::string_view command, std::string_view arguments,
+                                 std::string_view word, const std::string& more);
 
 // "a,b" without empty parts.
 std::vector<std::string> list_of(std::string_view text);

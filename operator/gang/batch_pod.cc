@@ -207,6 +207,9 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
     if (name == "SLURM_JOB_NODELIST" || name == "SLURM_NODELIST") {
       value = slurm::compress_hostlist(hosts);
     }
+    // As asked for: with --ntasks-per-node there may be more places than tasks.
+    const bool is_tasks = name == "SLURM_NTASKS" || name == "SLURM_NPROCS";
+    if (is_tasks && resources.tasks) value = std::to_string(*resources.tasks);
     if (name == "SLURMD_NODENAME") value = hosts[static_cast<std::size_t>(slot.node_index)];
   }
   variables.emplace_back("SLURM_GTIDS", std::to_string(slot.first_task));
