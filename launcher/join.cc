@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -29,6 +31,7 @@
 #include "launcher/process.h"
 #include "launcher/script_environment.h"
 #include "launcher/srun.h"
+#include "launcher/terminal.h"
 #include "slurm/remote_step.h"
 
 extern char** environ;
@@ -83,13 +86,26 @@ std::string steps_address() {
   return "";
 }
 
+// The container may be entered before its launcher has begun. The time in which a turn is off does
+// not count.
+std::string steps_address_soon() {
+  constexpr int kLookMs = 50;
+  constexpr int kLooksMax = 200;
+  std::string address = steps_address();
+  for (int i = 0; address.empty() && i < kLooksMax; ++i) {
+    ::poll(nullptr, 0, kLookMs);
+    address = steps_address();
+  }
+  return address;
+}
+
 int no_launcher() {
   return complain("the job's launcher is not found in this container: has the job ended?");
 }
 
 // One command to the launcher, and its answer. A launcher that ends meanwhile has obeyed.
 int ask_launcher(Message message) {
-  const std::string address = steps_address();
+  const std::string address = steps_address_soon();
   const std::size_t colon = address.find(':');
   if (colon == std::string::npos) return no_launcher();
   const int fd = connect_locally(address.substr(0, colon));
@@ -129,7 +145,7 @@ class Join {
       }
       if (reader_.is_broken()) return complain("not called by kubectl-gang");
     }
-    const std::string address = steps_address();
+    const std::string address = steps_address_soon();
     if (address.empty()) return no_launcher();
     if (!start(address)) return complain(std::string{"srun: "} + std::strerror(errno));
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
@@ -159,6 +175,9 @@ class Join {
       case slurm::RemoteKind::kDirectory:
         directory_ = message.text;
         return;
+      case slurm::RemoteKind::kTerminal:
+        window_ = window_in(message.text);
+        return;
       case slurm::RemoteKind::kRun:
         has_begun_ = true;
         return;
@@ -169,9 +188,34 @@ class Join {
     }
   }
 
+  // Rows and columns. srun's own terminal is here, and what is typed and printed at it goes through
+  // to the one of who has called, which passes all on as it is.
+  static std::optional<Window> window_in(const std::string& text) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const auto rows = number_of(text.substr(0, blank));
+    const auto columns = number_of(text.substr(std::min(blank + 1, text.size())));
+    if (!rows || !columns || *rows == 0) return std::nullopt;
+    return Window{.rows = *rows, .columns = *columns};
+  }
+
+  // Makes what srun reads from: a pipe, or a terminal. ends[0] is srun's.
+  bool open_input(int (&ends)[2]) const {
+    if (!window_) return ::pipe2(ends, O_CLOEXEC) == 0;
+    const TerminalEnds terminal = open_terminal(*window_);
+    ends[0] = terminal.program;
+    ends[1] = terminal.ours;
+    termios mode{};
+    // Until srun takes over nothing that is typed is printed.
+    if (terminal.ours >= 0 && ::tcgetattr(terminal.program, &mode) == 0) {
+      mode.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+      ::tcsetattr(terminal.program, TCSANOW, &mode);
+    }
+    return terminal.ours >= 0;
+  }
+
   bool start(const std::string& address) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
+    if (!open_input(ends)) return false;
     // As slurmstepd: a folder that is missing here is a message, and /tmp.
     if (!directory_.empty() && ::chdir(directory_.c_str()) != 0) {
       std::fprintf(stderr, "srun: error: couldn't chdir to `%s': %s: going to /tmp instead\n",
@@ -191,6 +235,12 @@ class Join {
     }
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::dup2(ends[0], STDIN_FILENO);
+    if (window_) {
+      ::setsid();
+      ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
+      ::dup2(ends[0], STDOUT_FILENO);
+      ::dup2(ends[0], STDERR_FILENO);
+    }
     ::close(ends[1]);
     std::vector<char*> entries;
     for (std::string& entry : environment) entries.push_back(entry.data());
@@ -204,22 +254,34 @@ class Join {
   void pass_on(const slurm::RemoteMessage& message) {
     if (message.kind == slurm::RemoteKind::kInput) pending_ += message.text;
     if (message.kind == slurm::RemoteKind::kInputEnd) input_ends_ = true;
+    if (message.kind == slurm::RemoteKind::kTerminal && window_) {
+      window_ = window_in(message.text).value_or(*window_);
+      set_window(input_, *window_);
+    }
     if (message.kind != slurm::RemoteKind::kSignal) return;
     if (const auto signal = number_of(message.text)) ::kill(pid_, static_cast<int>(*signal));
   }
 
   // True: srun has ended.
   bool wait(int process) {
-    if (pending_.empty() && input_ends_ && input_ >= 0) ::close(std::exchange(input_, -1));
+    // The end of a terminal is not its caller's to say.
+    if (pending_.empty() && input_ends_ && input_ >= 0 && !window_) {
+      ::close(std::exchange(input_, -1));
+    }
     const bool reads = is_open_ && pending_.size() < kInputBytesMax;
-    std::array<pollfd, 3> ready{
+    std::array<pollfd, 4> ready{
         {{.fd = process, .events = POLLIN, .revents = 0},
          {.fd = is_open_ ? STDIN_FILENO : -1,
           .events = reads ? short{POLLIN} : short{0},
           .revents = 0},
-         {.fd = pending_.empty() ? -1 : input_, .events = POLLOUT, .revents = 0}}};
+         {.fd = pending_.empty() ? -1 : input_, .events = POLLOUT, .revents = 0},
+         {.fd = window_ ? input_ : -1, .events = POLLIN, .revents = 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) return errno != EINTR;
-    if (ready[0].revents != 0) return true;
+    if (ready[3].revents != 0) print();
+    if (ready[0].revents != 0) {
+      if (window_) print();
+      return true;
+    }
     if (ready[2].revents != 0) feed();
     if (ready[1].revents == 0) return false;
     if (reads && read_more()) return false;
@@ -240,6 +302,16 @@ class Join {
     return true;
   }
 
+  // What srun has printed at its terminal.
+  void print() {
+    std::array<char, 65'536> bytes{};
+    for (;;) {
+      const ssize_t count = ::read(input_, bytes.data(), bytes.size());
+      if (count <= 0) return;
+      if (!write_all(STDOUT_FILENO, {bytes.data(), static_cast<std::size_t>(count)})) return;
+    }
+  }
+
   void feed() {
     const ssize_t count = ::write(input_, pending_.data(), pending_.size());
     if (count > 0) pending_.erase(0, static_cast<std::size_t>(count));
@@ -253,6 +325,7 @@ class Join {
   std::vector<std::string> arguments_;
   std::vector<std::string> variables_;
   std::string directory_;
+  std::optional<Window> window_;  // --pty of a caller who has a terminal
   pid_t pid_ = -1;
   int input_ = -1;
   std::string pending_;

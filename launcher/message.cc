@@ -7,7 +7,7 @@ namespace launcher {
 namespace {
 
 constexpr std::size_t kHeadBytes = 2 * sizeof(std::uint32_t);
-constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kRelease);
+constexpr auto kKindMax = static_cast<std::uint32_t>(Kind::kResize);
 
 void put(std::string& out, std::uint32_t number) {
   for (unsigned shift = 0; shift < 32; shift += 8) {
@@ -104,6 +104,8 @@ void put(std::string& out, const StepRequest& step) {
        {step.is_exact, step.overlaps, step.overcommits, step.is_immediate, step.has_pmi}) {
     put(out, flag ? 1U : 0U);
   }
+  put(out, step.window.rows);
+  put(out, step.window.columns);
   put(out, std::string_view{step.directory});
   put(out, step.programs);
   put(out, step.environment);
@@ -125,6 +127,8 @@ StepRequest read_step(Fields& fields) {
        {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate, &step.has_pmi}) {
     *flag = fields.number() != 0;
   }
+  step.window.rows = fields.number();
+  step.window.columns = fields.number();
   step.directory = fields.text();
   step.programs = fields.programs();
   step.environment = fields.words();
@@ -141,6 +145,8 @@ TaskSet read_tasks(Fields& fields) {
   TaskSet set;
   set.ranks = fields.numbers();
   set.has_pmi = fields.number() != 0;
+  set.window.rows = fields.number();
+  set.window.columns = fields.number();
   set.directory = fields.text();
   set.programs = fields.programs();
   set.environment = fields.words();
@@ -173,6 +179,8 @@ std::string encode(const Message& message) {
   if (message.tasks) {
     put(body, message.tasks->ranks);
     put(body, message.tasks->has_pmi ? 1U : 0U);
+    put(body, message.tasks->window.rows);
+    put(body, message.tasks->window.columns);
     put(body, std::string_view{message.tasks->directory});
     put(body, message.tasks->programs);
     put(body, message.tasks->environment);

@@ -1,11 +1,12 @@
 // What srun, the launcher of the first pod and those of the other pods say to each other over a
 // stream: a type, a length, and fields.
 //
-//   srun              Create, Input, InputEnd, Signal
+//   srun              Create, Input, InputEnd, Signal, Resize
 //   from outside      SignalJob, Release, which are answered by Done or Refused
 //   first launcher    to srun: Busy, Created, Refused, Output, Exited, Lost, Done
-//                     to another launcher: Run, Input, InputEnd, Signal, Pmi
-//   other launcher    Hello, then, once it has been asked to run tasks, Output, Exited and Pmi
+//                     to another launcher: Run, Input, InputEnd, Signal, Resize, Pmi
+//   other launcher    Hello, then, once it has been asked to run tasks, Output, Exited and Pmi;
+//                     or Relay, then what a srun on its node says and hears
 //
 // Numbers are little-endian, whatever the machine is. Pure.
 #pragma once
@@ -47,10 +48,26 @@ enum class Kind : std::uint32_t {
   kPmi,
   kSignalJob,
   kRelease,
+  kRelay,
+  kResize,
 };
 
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
 inline constexpr std::uint32_t kDistributionsCount = 4;
+
+// The size of a terminal; no rows: there is none.
+struct Window {
+  std::uint32_t rows = 0;
+  std::uint32_t columns = 0;
+  friend bool operator==(const Window&, const Window&) = default;
+};
+
+inline std::uint32_t pack_window(const Window& window) {
+  return window.rows << 16U | (window.columns & 0xFFFFU);
+}
+inline Window unpack_window(std::uint32_t number) {
+  return {.rows = number >> 16U, .columns = number & 0xFFFFU};
+}
 
 // A step, as srun asks for it.
 struct StepRequest {
@@ -69,6 +86,7 @@ struct StepRequest {
   bool overcommits = false;   // may have more tasks than CPUs
   bool is_immediate = false;  // refused instead of waiting for room
   bool has_pmi = false;       // its tasks are served as by --mpi=pmi2
+  Window window{};            // --pty: of the terminal that task 0 has
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
@@ -79,6 +97,7 @@ struct StepRequest {
 struct TaskSet {
   std::vector<std::uint32_t> ranks;  // of the step, ascending
   bool has_pmi = false;
+  Window window{};  // of the terminal of task 0
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each of `ranks`
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
@@ -96,7 +115,8 @@ struct Message {
   Kind kind = Kind::kDone;
   std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi; SignalJob: who hears it
   std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
-                             // wait status; Hello, Lost: index of the node; Release: exit code
+                             // wait status; Hello, Lost: index of the node; Release: exit code;
+                             // Resize: rows * 65,536 + columns
   std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
                              // end of its connection. SignalJob, Release: the secret of the pod
   std::optional<StepRequest> step{};   // of Create

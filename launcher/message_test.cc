@@ -25,6 +25,7 @@ Message example() {
                               .overcommits = true,
                               .is_immediate = true,
                               .has_pmi = true,
+                              .window = {.rows = 24, .columns = 80},
                               .directory = "/tmp",
                               .programs = {{"echo", ""}, {"true"}},
                               .environment = {"A=1", "B="}}};
@@ -36,6 +37,7 @@ TEST(Message, ComesBackWhateverThePiecesAre) {
                                  {.kind = Kind::kRun,
                                   .tasks = TaskSet{.ranks = {1, 4},
                                                    .has_pmi = true,
+                                                   .window = {.rows = 5, .columns = 9},
                                                    .directory = "/",
                                                    .programs = {{"a"}, {"b", "c"}},
                                                    .environment = {"A=1"}}},

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <resolv.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -18,6 +19,8 @@ namespace launcher {
 namespace {
 
 constexpr int kBacklog = 1024;
+constexpr int kSrunBacklog = 128;
+constexpr std::size_t kRandomBytes = 16;
 constexpr int kSilenceS = 60;       // before the first question
 constexpr int kQuestionEachS = 15;  // and how many of them
 constexpr int kQuestions = 4;
@@ -51,6 +54,17 @@ Address address_of(const std::string& text, std::uint16_t port) {
 
 int stream_socket(const Address& address) {
   return ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+// Of the abstract name space. 0 and errno: the name is too long.
+socklen_t local_address(const std::string& name, sockaddr_un& address) {
+  if (name.size() + 1 >= sizeof address.sun_path) {
+    errno = ENAMETOOLONG;
+    return 0;
+  }
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
 // The first address of that kind in an answer; "" if there is none.
@@ -131,15 +145,47 @@ void keep_alive(int fd) {
   put(IPPROTO_TCP, TCP_NODELAY, 1);
 }
 
-int connect_locally(const std::string& name) {
+std::string random_text() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  std::array<unsigned char, kRandomBytes> random{};
+  const auto count = ::getrandom(random.data(), random.size(), 0);
+  if (count != static_cast<ssize_t>(random.size())) return text;
+  for (const unsigned char byte : random) {
+    text += kDigits[byte >> 4U];
+    text += kDigits[byte & 15U];
+  }
+  return text;
+}
+
+int listen_locally(const std::string& name) {
   sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() + 1 >= sizeof address.sun_path) {
-    errno = ENAMETOOLONG;
+  const socklen_t size = local_address(name, address);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (size == 0 || fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      ::listen(fd, kSrunBacklog) != 0) {
+    if (fd >= 0) ::close(fd);
     return -1;
   }
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  return fd;
+}
+
+int accept_own(int listener) {
+  const int fd = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (fd < 0) return -1;
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::getuid()) {
+    return fd;
+  }
+  ::close(fd);
+  return -1;
+}
+
+int connect_locally(const std::string& name) {
+  sockaddr_un address{};
+  const socklen_t size = local_address(name, address);
+  if (size == 0) return -1;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd >= 0 && ::connect(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return fd;
   const int why = errno;

@@ -20,6 +20,16 @@ base::Result<std::string> resolve(const std::string& name);
 // A socket that is being connected, and does not block.
 base::Result<int> connect_to(const std::string& address, std::uint16_t port);
 
+// 16 random bytes in hexadecimal digits; "" if the kernel has none.
+std::string random_text();
+
+// A socket that listens at a name of the abstract name space, so no folder must be writable, and
+// does not block; -1 and errno.
+int listen_locally(const std::string& name);
+// The next one that has connected to it; -1: none, or it has another user. A pod may share its
+// network, and so these names, with its node: other users are turned away before they say anything.
+int accept_own(int listener);
+
 // A connection to a Unix socket of the abstract name space, which blocks; -1 and errno.
 int connect_locally(const std::string& name);
 

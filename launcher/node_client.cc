@@ -1,5 +1,6 @@
 #include "launcher/node_client.h"
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <utility>
 
 #include "launcher/net.h"
+#include "launcher/process.h"
 
 namespace launcher {
 namespace {
@@ -23,10 +25,27 @@ struct NodeClient::Link {
   bool is_leaving = false;
 };
 
-NodeClient::NodeClient(Loop& loop, Place place, std::unique_ptr<Tls> tls)
-    : loop_{loop}, place_{std::move(place)}, tls_{std::move(tls)} {}
+// A srun of a task here, and its connection to the first pod.
+struct NodeClient::Relay {
+  std::unique_ptr<Channel> srun{};
+  std::unique_ptr<Channel> first{};
+  bool is_leaving = false;
+};
 
-NodeClient::~NodeClient() = default;
+NodeClient::NodeClient(Loop& loop, Place place, std::unique_ptr<Tls> tls)
+    : loop_{loop}, place_{std::move(place)}, tls_{std::move(tls)} {
+  const std::string name = "kubegang-" + random_text();
+  listener_ = listen_locally(name);
+  if (listener_ < 0) return;
+  socket_ = name;
+  loop_.watch(listener_, EPOLLIN, [this](std::uint32_t) { accept_srun(); });
+}
+
+NodeClient::~NodeClient() {
+  if (listener_ < 0) return;
+  loop_.forget(listener_);
+  ::close(listener_);
+}
 
 int NodeClient::keep_one_idle() {
   const bool has_idle =
@@ -43,7 +62,7 @@ int NodeClient::keep_one_idle() {
   return status ? -1 : kTryAgainMs;
 }
 
-base::Status NodeClient::open_link() {
+base::Result<int> NodeClient::connect() {
   if (address_.empty()) {
     auto address = resolve(place_.first);
     if (!address) return address.error();
@@ -55,6 +74,12 @@ base::Status NodeClient::open_link() {
     return fd.error();
   }
   keep_alive(*fd);
+  return *fd;
+}
+
+base::Status NodeClient::open_link() {
+  const auto fd = connect();
+  if (!fd) return fd.error();
   const LinkPlace link = links_.emplace(links_.end());
   link->channel = std::make_unique<Channel>(
       loop_, *fd, tls_->for_client(*fd),
@@ -65,6 +90,39 @@ base::Status NodeClient::open_link() {
   return {};
 }
 
+// srun knows the secret of the first pod, which its messages carry; nothing of them is read here.
+void NodeClient::accept_srun() {
+  const int local = accept_own(listener_);
+  if (local < 0) return;
+  const auto remote = connect();
+  if (!remote) {
+    std::fprintf(stderr, "kubegang-launcher: srun here: %s\n", remote.error().message.c_str());
+    ::close(local);
+    return;
+  }
+  const RelayPlace relay = relays_.emplace(relays_.end());
+  const auto pass = [this, relay](std::unique_ptr<Channel> Relay::*from,
+                                  std::unique_ptr<Channel> Relay::*to) {
+    return Channel::Calls{
+        .message =
+            [relay, from, to](const Message& message) {
+              ((*relay).*to)->send(message);
+              ((*relay).*from)->read(!((*relay).*to)->is_piled_up());
+            },
+        .closed = [this, relay] { end(relay); },
+        .sent = [relay, from, to] { ((*relay).*to)->read(!((*relay).*from)->is_piled_up()); }};
+  };
+  relay->srun = std::make_unique<Channel>(loop_, local, nullptr, pass(&Relay::srun, &Relay::first));
+  relay->first = std::make_unique<Channel>(loop_, *remote, tls_->for_client(*remote),
+                                           pass(&Relay::first, &Relay::srun));
+  relay->first->send({.kind = Kind::kRelay});
+}
+
+void NodeClient::end(RelayPlace relay) {
+  if (std::exchange(relay->is_leaving, true)) return;
+  loop_.later([this, relay] { relays_.erase(relay); });
+}
+
 void NodeClient::hear(LinkPlace link, const Message& message) {
   if (link->is_leaving) return;
   if (link->tasks) {
@@ -72,8 +130,11 @@ void NodeClient::hear(LinkPlace link, const Message& message) {
     return balance(link);
   }
   if (message.kind != Kind::kRun) return lose(link);
+  TaskSet tasks = *message.tasks;
+  set(tasks.environment, "KUBEGANG_STEPS",
+      socket_ + value_or(tasks.environment, "KUBEGANG_STEPS", ""));
   link->tasks =
-      std::make_unique<TaskGroup>(loop_, place_.node, *message.tasks,
+      std::make_unique<TaskGroup>(loop_, place_.node, std::move(tasks),
                                   TaskGroup::Calls{.tell =
                                                        [this, link](const Message& said) {
                                                          link->channel->send(said);

@@ -1,5 +1,6 @@
 // The launcher of a pod that is not the first of its job: keeps one idle connection to the first
-// pod's launcher, runs the tasks that it is asked for on it, and opens the next one.
+// pod's launcher, runs the tasks that it is asked for on it, and opens the next one. What srun says
+// in a task here goes to the first pod, too, each on a connection of its own.
 #pragma once
 
 #include <sys/types.h>
@@ -41,12 +42,17 @@ class NodeClient {
 
  private:
   struct Link;
+  struct Relay;
   using LinkPlace = std::list<Link>::iterator;
+  using RelayPlace = std::list<Relay>::iterator;
 
   void hear(LinkPlace link, const Message& message);
   void lose(LinkPlace link);
   void balance(LinkPlace link);
   base::Status open_link();
+  base::Result<int> connect();
+  void accept_srun();
+  void end(RelayPlace relay);
 
   Loop& loop_;
   const Place place_;
@@ -54,7 +60,10 @@ class NodeClient {
   std::string address_;     // of the first pod; "" = not known
   std::string last_error_;  // said once
   bool must_pause_ = false;
+  std::string socket_;  // of srun in tasks here; "" = there is none
+  int listener_ = -1;
   std::list<Link> links_;
+  std::list<Relay> relays_;
 };
 
 }  // namespace launcher

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -52,6 +53,7 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   for (int i = 0; i < count; ++i) copies[i] = ::fcntl(from[i], F_DUPFD, count);
   for (int i = 0; i < count; ++i) ::dup2(copies[i], i);
   ::close_range(static_cast<unsigned>(count), ~0U, 0);
+  if (program.has_terminal) ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
   if (program.umask) {
     ::umask(static_cast<mode_t>(std::strtoul(program.umask->c_str(), nullptr, kOctal)));
   }

@@ -32,6 +32,7 @@ struct Program {
   int output = 1;
   int error = 2;
   int extra = -1;                      // if there is one, it becomes 3
+  bool has_terminal = false;           // `input` is one, and becomes that of the session
   std::string speaker;                 // begins the message of a program that cannot be started
   std::optional<std::string> umask{};  // in octal digits; none: ours
 };

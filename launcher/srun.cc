@@ -27,6 +27,7 @@
 #include "launcher/run_time.h"
 #include "launcher/srun_options.h"
 #include "launcher/step_output.h"
+#include "launcher/terminal.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 
@@ -111,15 +112,21 @@ class Srun {
   // 2. files
   // 3. input, output, signals, until all tasks have ended
   int run(const std::string& address) {
-    const auto request = step_request(address.substr(address.find(':') + 1));
+    auto request = step_request(address.substr(address.find(':') + 1));
     if (!request) return say(request.error().message);
+    if (options_.wants_terminal) {
+      window_ = window_of(STDIN_FILENO);
+      if (!window_) say("Not using a pseudo-terminal, disregarding --pty option");
+      request->window = window_.value_or(Window{});
+    }
     socket_ = connect_locally(address.substr(0, address.find(':')));
     if (socket_ < 0) {
       return say("the job's launcher does not answer: " + std::string{std::strerror(errno)});
     }
     sigset_t taken{};
     ::sigemptyset(&taken);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT}) {
+    for (const int signal :
+         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCONT, SIGWINCH}) {
       ::sigaddset(&taken, signal);
     }
     ::sigprocmask(SIG_BLOCK, &taken, nullptr);
@@ -129,6 +136,7 @@ class Srun {
       wait();
       if (failure_) return *failure_;
     }
+    terminal_.reset();
     tell_failures();
     return exit_code_;
   }
@@ -251,6 +259,7 @@ class Srun {
         if (options_.time_limit) run_time_.emplace(Clock::now(), Clock::duration{});
         if (was_busy_) inform("Step created for job " + job_id());
         open_files();
+        if (window_) terminal_.emplace(STDIN_FILENO);
         return;
       case Kind::kRefused:
         failure_ = say("Unable to create step for job " + job_id() + ": " + message.text);
@@ -269,6 +278,8 @@ class Srun {
       case Kind::kInput:
       case Kind::kInputEnd:
       case Kind::kSignal:
+      case Kind::kResize:
+      case Kind::kRelay:
         return;  // srun's own
       case Kind::kHello:
       case Kind::kRun:
@@ -328,10 +339,12 @@ class Srun {
     std::vector<std::array<int, 2>> fds;
     for (std::uint32_t rank = 0; rank < asked_.tasks; ++rank) {
       std::array<int, 2> of_task{STDOUT_FILENO, STDERR_FILENO};
+      // SOURCE: srun(1), --pty: the others are not heard.
+      if (window_ && rank > 0) of_task.fill(open_output("none", rank));
       const std::string* const patterns[] = {
           &options_.output, options_.error.empty() ? &options_.output : &options_.error};
       for (std::size_t i = 0; i < 2; ++i) {
-        if (patterns[i]->empty() || *patterns[i] == "all") continue;
+        if (window_ || patterns[i]->empty() || *patterns[i] == "all") continue;
         const bool is_task = is_number(*patterns[i]);
         if (is_task && static_cast<std::uint32_t>(std::atoi(patterns[i]->c_str())) == rank)
           continue;
@@ -343,13 +356,13 @@ class Srun {
       }
       fds.push_back(of_task);
     }
-    output_.emplace(std::move(fds), options_.has_labels, options_.is_unbuffered,
+    output_.emplace(std::move(fds), options_.has_labels, options_.is_unbuffered || window_,
                     [](int fd, std::string_view bytes) { (void)write_all(fd, bytes); });
     open_input();
   }
 
   void open_input() {
-    const std::string& input = options_.input;
+    const std::string input = window_ ? "0" : options_.input;
     if (input == "none") {
       send({.kind = Kind::kInputEnd, .rank = kAllTasks});
     } else if (is_number(input)) {
@@ -383,6 +396,7 @@ class Srun {
     const std::optional<int> taken = next_signal(signals_);
     if (!taken) return;
     const int number = *taken;
+    if (number == SIGWINCH) return resize();
     if (number == SIGCONT || number == SIGUSR1 || number == SIGUSR2) return send_signal(number);
     // A step that has not begun has nothing to end.
     if (step_id_.empty()) {
@@ -414,6 +428,12 @@ class Srun {
     }
     inform("sending Ctrl-C to StepId=" + job_id() + "." + step_id_);
     send_signal(SIGINT);
+  }
+
+  void resize() {
+    if (!terminal_) return;
+    if (const auto window = window_of(STDIN_FILENO)) window_ = window;
+    send({.kind = Kind::kResize, .number = pack_window(*window_)});
   }
 
   void send_signal(int number) {
@@ -471,7 +491,7 @@ class Srun {
       line += WIFSIGNALED(status)
                   ? std::string{": "} + ::strsignal(WTERMSIG(status))
                   : ": Exited with exit code " + std::to_string(WEXITSTATUS(status));
-      if (!options_.is_quiet) say(line);
+      say(line);
     }
   }
 
@@ -494,6 +514,8 @@ class Srun {
   std::optional<RunTime> run_time_;  // with -t; the time in which a turn is off does not count
   std::optional<Clock::time_point> interrupted_at_;
   std::optional<Clock::time_point> passed_on_at_;  // to the tasks
+  std::optional<Window> window_;                   // --pty, if srun has a terminal
+  std::optional<RawTerminal> terminal_;            // while the step runs
   bool was_busy_ = false;
   bool is_ending_ = false;
   bool is_over_ = false;
@@ -506,7 +528,7 @@ void show_help() {
       "Usage: srun [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
       "Starts a step of the job whose script calls it. Options are Slurm's:\n"
       "  -n, -N, -c, --ntasks-per-node, -w, -r, -m, --exact, --exclusive, --overlap, -I, -O\n"
-      "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q\n"
+      "  -l, -u, -o, -e, -i, --open-mode, --multi-prog, -K, -W, -D, -J, --export, -Q, --pty\n"
       "  --mpi=none|pmi2|list");
 }
 
@@ -528,11 +550,6 @@ int run_srun(std::span<const std::string> arguments) {
     return 0;
   }
   const auto address = variable("KUBEGANG_STEPS");
-  if (address && address->empty()) {
-    return say(
-        "called by a task on another node than the script's, which is not there yet: call it from "
-        "the script, or from a task on the job's first node");
-  }
   if (!address || address->find(':') == std::string::npos) {
     return say(
         "not called from a batch script's job (KUBEGANG_STEPS is not set): a job of its own "

@@ -63,6 +63,7 @@ constexpr std::array kOptions = {
     Option{'\0', "export", Takes::kValue, Effect::kSet},
     Option{'\0', "jobid", Takes::kValue, Effect::kSet},
     Option{'\0', "mpi", Takes::kValue, Effect::kSet},
+    Option{'\0', "pty", Takes::kOptional, Effect::kSet},
     Option{'h', "help", Takes::kNothing, Effect::kSet},
     Option{'\0', "usage", Takes::kNothing, Effect::kSet},
     Option{'V', "version", Takes::kNothing, Effect::kSet},
@@ -98,7 +99,6 @@ constexpr std::array kOptions = {
     Option{'\0', "mincpus", Takes::kValue, Effect::kNone},
     Option{'\0', "use-min-nodes", Takes::kNothing, Effect::kNone},
     Option{'\0', "spread-job", Takes::kNothing, Effect::kNone},
-    Option{'\0', "pty", Takes::kOptional, Effect::kMissing},
     Option{'C', "constraint", Takes::kValue, Effect::kMissing},
     Option{'G', "gpus", Takes::kValue, Effect::kMissing},
     Option{'\0', "gres", Takes::kValue, Effect::kMissing},
@@ -312,6 +312,7 @@ base::Status apply(const Option& option, const std::string& value, SrunOptions& 
   for (const auto& [flag_name, flag] : flags) {
     if (name == flag_name) *flag = true;
   }
+  if (name == "pty") options.wants_terminal = true;
   if (name == "no-kill") options.survives_nodes = value != "off";
   if (name == "kill-on-bad-exit") {
     const auto kills = number_of(name, value.empty() ? "1" : value, 0);

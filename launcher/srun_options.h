@@ -46,6 +46,7 @@ struct SrunOptions {
   std::string threads_per_core;                        // --threads-per-core
   std::string job_id;                                  // --jobid
   bool has_pmi = false;                                // --mpi=pmi2
+  bool wants_terminal = false;                         // --pty
   bool quits_on_interrupt = false;  // --quit-on-interrupt: Ctrl-C is meant at once
   bool has_no_status = false;       // -X: the first Ctrl-C goes to the tasks
   bool shows_help = false;

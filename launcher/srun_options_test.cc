@@ -66,7 +66,7 @@ TEST(SrunOptions, VariablesAreBeatenByTheCommandLine) {
 }
 
 TEST(SrunOptions, WhatIsNotThereIsRefusedByName) {
-  EXPECT_THAT(refusal({"--pty", "bash"}), HasSubstr("--pty"));
+  EXPECT_THAT(refusal({"--bcast", "a"}), HasSubstr("--bcast"));
   EXPECT_THAT(refusal({"--mpi=pmix", "a"}), HasSubstr("--mpi=pmix"));
   EXPECT_THAT(refusal({"--nosuch", "a"}), HasSubstr("'--nosuch'"));
   EXPECT_THAT(refusal({"-n", "0", "a"}), HasSubstr("--ntasks: invalid value \"0\""));

@@ -65,6 +65,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
                  std::uint32_t step_id, const JobNodes& nodes) {
   const StepLayout& layout = placement.layout;
   TaskSet set{.has_pmi = request.has_pmi,
+              .window = request.window,
               .directory = request.directory,
               .environment = request.environment};
   std::string ranks;
@@ -101,8 +102,9 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
     put("PMI_SIZE", std::to_string(layout.places.size()));
     put("PMI_JOBID", pmi_job(request, step_id));
   }
-  // The socket of the steps is in the first pod.
-  if (layout.nodes[place] != nodes.own) put("KUBEGANG_STEPS", "");
+  // Each launcher puts its own socket in front of the secret.
+  const std::string steps = value_or(environment, "KUBEGANG_STEPS", ":");
+  put("KUBEGANG_STEPS", steps.substr(std::min(steps.find(':'), steps.size())));
   // Container runtimes set it, so srun would take that of its own pod along.
   if (value_of(environment, "HOSTNAME")) put("HOSTNAME", names[place]);
   return set;

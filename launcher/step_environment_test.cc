@@ -40,12 +40,12 @@ TEST(TaskSet, HasTheRanksProgramsAndVariablesOfItsNode) {
   const TaskSet first = task_set(request, placement, 0, 7, nodes);
   EXPECT_THAT(first.ranks, ElementsAre(0, 2));
   EXPECT_THAT(first.programs, ElementsAre(ElementsAre("a"), ElementsAre("c")));
-  EXPECT_THAT(first.environment, Contains("KUBEGANG_STEPS=s:t"));
+  EXPECT_THAT(first.environment, Contains("KUBEGANG_STEPS=:t"));
   const TaskSet second = task_set(request, placement, 1, 7, nodes);
   for (const char* entry :
        {"SLURM_STEP_ID=7", "SLURM_NODEID=1", "SLURMD_NODENAME=n3", "SLURM_STEP_NODELIST=n[1,3]",
         "SLURM_NNODES=2", "SLURM_STEP_TASKS_PER_NODE=2,1", "SLURM_GTIDS=1", "SLURM_CPUS_ON_NODE=1",
-        "SLURM_DISTRIBUTION=cyclic", "HOSTNAME=n3", "KUBEGANG_STEPS="}) {
+        "SLURM_DISTRIBUTION=cyclic", "HOSTNAME=n3", "KUBEGANG_STEPS=:t"}) {
     EXPECT_THAT(second.environment, Contains(entry));
   }
   EXPECT_THAT(second.environment, Not(Contains("HOSTNAME=n1")));

@@ -2,16 +2,10 @@
 
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstddef>
-#include <cstring>
 #include <utility>
 
 #include "launcher/net.h"
@@ -20,22 +14,8 @@
 namespace launcher {
 namespace {
 
-constexpr int kSrunBacklog = 128;
-constexpr std::size_t kSecretBytes = 16;
 // Connections of the job's port that have not shown yet that they know the key.
 constexpr std::ptrdiff_t kStrangersMax = 256;
-
-std::string random_text(std::size_t bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  std::array<unsigned char, kSecretBytes> random{};
-  if (::getrandom(random.data(), bytes, 0) != static_cast<ssize_t>(bytes)) return text;
-  for (std::size_t i = 0; i < bytes; ++i) {
-    text += kDigits[random[i] >> 4U];
-    text += kDigits[random[i] & 15U];
-  }
-  return text;
-}
 
 // Takes the same time wherever they differ.
 bool is_same(std::string_view a, std::string_view b) {
@@ -43,21 +23,6 @@ bool is_same(std::string_view a, std::string_view b) {
   unsigned char differs = 0;
   for (std::size_t i = 0; i < a.size(); ++i) differs |= static_cast<unsigned char>(a[i] ^ b[i]);
   return differs == 0;
-}
-
-// In the abstract name space, so no folder must be writable.
-int listen_at(const std::string& name) {
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  if (fd < 0 || ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
-      ::listen(fd, kSrunBacklog) != 0) {
-    if (fd >= 0) ::close(fd);
-    return -1;
-  }
-  return fd;
 }
 
 }  // namespace
@@ -77,23 +42,22 @@ struct StepServer::Step {
   bool was_told_busy = false;
 };
 
-// A connection of another pod's launcher: unknown, then idle, then of a step.
+// A connection of another pod's launcher: unknown, then idle, then of a step; or unknown, then a
+// srun's on that node, whose step has the channel.
 struct StepServer::Peer {
   std::unique_ptr<Channel> channel{};
   std::optional<std::uint32_t> node{};
   std::optional<StepPlace> step{};
+  std::optional<StepPlace> of_srun{};
   bool is_leaving = false;
 };
 
 StepServer::StepServer(Loop& loop, JobNodes nodes)
-    : loop_{loop},
-      nodes_{std::move(nodes)},
-      idle_(nodes_.names.size()),
-      secret_{random_text(kSecretBytes)} {
+    : loop_{loop}, nodes_{std::move(nodes)}, idle_(nodes_.names.size()), secret_{random_text()} {
   for (const std::uint32_t cpus : nodes_.cpus) rooms_.push_back({.cpus = cpus});
-  const std::string name = "kubegang-" + random_text(kSecretBytes);
+  const std::string name = "kubegang-" + random_text();
   if (secret_.empty()) return;
-  listener_ = listen_at(name);
+  listener_ = listen_locally(name);
   if (listener_ < 0) return;
   address_ = name + ":" + secret_;
   loop_.watch(listener_, EPOLLIN, [this](std::uint32_t) { accept_srun(); });
@@ -116,16 +80,8 @@ void StepServer::take_launchers(int listener, std::unique_ptr<Tls> tls) {
 }
 
 void StepServer::accept_srun() {
-  const int fd = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  const int fd = accept_own(listener_);
   if (fd < 0) return;
-  // A pod may share the network, and so these names, with its node: other users are turned away
-  // before they say anything.
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 || peer.uid != ::getuid()) {
-    ::close(fd);
-    return;
-  }
   const StepPlace step = steps_.emplace(steps_.end());
   step->srun = std::make_unique<Channel>(
       loop_, fd, nullptr,
@@ -137,7 +93,9 @@ void StepServer::accept_srun() {
 void StepServer::accept_launcher() {
   const int fd = ::accept4(launcher_listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (fd < 0) return;
-  const auto is_stranger = [](const Peer& peer) { return !peer.node && !peer.is_leaving; };
+  const auto is_stranger = [](const Peer& peer) {
+    return !peer.node && !peer.of_srun && !peer.is_leaving;
+  };
   if (std::ranges::count_if(peers_, is_stranger) >= kStrangersMax) {
     dismiss(std::ranges::find_if(peers_, is_stranger));
   }
@@ -151,6 +109,7 @@ void StepServer::accept_launcher() {
           .sent =
               [this, peer] {
                 if (peer->step) balance(*peer->step);
+                if (peer->of_srun) balance(*peer->of_srun);
               }});
 }
 
@@ -162,7 +121,7 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   if (is_command && step->state == Step::State::kNew) return obey(step, message);
   if (step->state != Step::State::kRunning) return;
   const bool is_for_tasks = message.kind == Kind::kInput || message.kind == Kind::kInputEnd ||
-                            message.kind == Kind::kSignal;
+                            message.kind == Kind::kSignal || message.kind == Kind::kResize;
   if (!is_for_tasks) return;
   const bool is_for_all = message.kind == Kind::kSignal || message.rank == kAllTasks;
   if (!is_for_all && message.rank >= step->has_ended.size()) return;
@@ -186,6 +145,12 @@ void StepServer::send_to_tasks(StepPlace step, const Message& message) {
 // Only what a launcher may say at this point is heard; anything else ends its connection.
 void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
   if (peer->is_leaving) return;
+  if (peer->of_srun) return hear_srun(*peer->of_srun, message);
+  if (message.kind == Kind::kRelay && !peer->node) {
+    peer->of_srun = steps_.emplace(steps_.end());
+    (*peer->of_srun)->srun = std::move(peer->channel);
+    return;
+  }
   if (message.kind == Kind::kHello && !peer->node) {
     const std::uint32_t node = message.number;
     if (node >= nodes_.names.size() || node == nodes_.own) return dismiss(peer);
@@ -238,6 +203,7 @@ void StepServer::lose_srun(StepPlace step) {
 
 void StepServer::lose_launcher(PeerPlace peer) {
   if (peer->is_leaving) return;
+  if (peer->of_srun) lose_srun(*peer->of_srun);
   dismiss(peer);
 }
 
@@ -353,6 +319,7 @@ void StepServer::start_step(StepPlace step, StepPlacement placement) {
     peer->channel->send({.kind = Kind::kRun, .tasks = std::move(set)});
   }
   if (!here) return;
+  set(here->environment, "KUBEGANG_STEPS", address_);
   step->here = std::make_unique<TaskGroup>(
       loop_, nodes_.names[nodes_.own], std::move(*here),
       TaskGroup::Calls{.tell = [this, step](const Message& message) { hear_task(step, message); },

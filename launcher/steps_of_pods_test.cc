@@ -104,8 +104,8 @@ class StepsOfPods : public testing::Test {
     }
   };
 
-  std::unique_ptr<Srun> ask(const StepRequest& request) {
-    const std::string address = hub_->address();
+  std::unique_ptr<Srun> ask(const StepRequest& request) { return ask(request, hub_->address()); }
+  std::unique_ptr<Srun> ask(const StepRequest& request, const std::string& address) {
     const std::string name = address.substr(0, address.find(':'));
     sockaddr_un at{};
     at.sun_family = AF_UNIX;
@@ -123,6 +123,7 @@ class StepsOfPods : public testing::Test {
     whole.secret = address.substr(address.find(':') + 1);
     whole.directory = "/";
     whole.environment.push_back("PATH=/usr/bin:/bin");
+    whole.environment.push_back("KUBEGANG_STEPS=" + address);
     srun->channel->send({.kind = Kind::kCreate, .step = whole});
     return srun;
   }
@@ -151,6 +152,57 @@ TEST_F(StepsOfPods, RunsTasksOnAllNodesAndPassesOutputAndEndsOn) {
   const std::map<std::uint32_t, std::uint32_t> ends{
       {0, 0}, {1, 256}, {2, 512}, {3, 768}, {4, 1024}};
   EXPECT_EQ(srun->ends(), ends);
+}
+
+TEST_F(StepsOfPods, ATaskOnAnyNodeMayAskForSteps) {
+  begin_node(1);
+  begin_node(2);
+  const auto outer = ask(shell("echo $KUBEGANG_STEPS", 3, 3));
+  ASSERT_TRUE(wait_for([&] { return outer->has(Kind::kDone); }));
+  std::map<std::uint32_t, std::string> addresses;
+  for (const Message& message : outer->heard) {
+    if (message.kind == Kind::kOutput) addresses[message.rank] += message.text;
+  }
+  EXPECT_EQ(addresses[0], hub_->address() + "\n");
+  const std::string address = addresses[2].substr(0, addresses[2].size() - 1);
+  EXPECT_NE(address, hub_->address());
+  // A megabyte there and back.
+  const std::string bytes(1'000'000, 'x');
+  StepRequest request{.tasks = 1, .nodes = 1, .required = {1}, .programs = {{"cat"}}};
+  const auto inner = ask(request, address);
+  ASSERT_TRUE(wait_for([&] { return inner->has(Kind::kCreated); }));
+  for (std::size_t at = 0; at < bytes.size(); at += kChunkBytesMax) {
+    inner->channel->send({.kind = Kind::kInput, .text = bytes.substr(at, kChunkBytesMax)});
+  }
+  inner->channel->send({.kind = Kind::kInputEnd});
+  ASSERT_TRUE(wait_for([&] { return inner->has(Kind::kDone); }));
+  EXPECT_EQ(inner->output(), "0:" + bytes);
+  // Who does not know the secret gets no step, and the end of srun is the end of its tasks.
+  const auto stranger = ask(request, address.substr(0, address.find(':')) + ":x");
+  ASSERT_TRUE(wait_for([&] { return stranger->has(Kind::kRefused); }));
+  auto lost = ask(shell("sleep 60", 2, 2), address);
+  ASSERT_TRUE(wait_for([&] { return lost->has(Kind::kCreated); }));
+  lost.reset();
+  ASSERT_TRUE(wait_for([&] { return !nodes_[1]->has_tasks(); }));
+  const auto last = ask(shell("echo free", 6, 3));
+  ASSERT_TRUE(wait_for([&] { return last->has(Kind::kDone); }));
+}
+
+// SOURCE: srun(1), --pty.
+TEST_F(StepsOfPods, TheFirstTaskMayHaveATerminal) {
+  begin_node(1);
+  StepRequest request = shell("test -t 0 && stty size; read a; stty size; echo got $a", 2, 2);
+  request.window = {.rows = 30, .columns = 100};
+  const auto srun = ask(request);
+  const auto prints = [&](const char* text) {
+    return wait_for([&] { return srun->output().find(text) != std::string::npos; });
+  };
+  ASSERT_TRUE(prints("0:30 100\r\n")) << srun->output();
+  srun->channel->send({.kind = Kind::kResize, .number = pack_window({.rows = 9, .columns = 7})});
+  srun->channel->send({.kind = Kind::kInput, .rank = 0, .text = "it\n"});
+  srun->channel->send({.kind = Kind::kInputEnd, .rank = 1});
+  ASSERT_TRUE(prints("9 7\r\ngot it\r\n")) << srun->output();
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
 }
 
 // A step of nodes whose launchers are not here yet waits, and nobody says that nodes are busy.
@@ -268,8 +320,7 @@ TEST_F(StepsOfPods, TasksMeetByPmi) {
   const auto srun = ask(request);
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
   const std::string got = "1001.0 cmd=get_result rc=0 msg=success value=";
-  EXPECT_EQ(srun->output(),
-            "0:" + got + "n2/3\n1:" + got + "n3/3\n2:" + got + "n1/3\n");
+  EXPECT_EQ(srun->output(), "0:" + got + "n2/3\n1:" + got + "n3/3\n2:" + got + "n1/3\n");
 }
 
 TEST_F(StepsOfPods, ATaskThatAbortsByPmiEndsTheStep) {

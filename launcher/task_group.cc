@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/channel.h"
+#include "launcher/terminal.h"
 
 namespace launcher {
 
@@ -59,7 +60,9 @@ void TaskGroup::start() {
   }
 }
 
+// SOURCE: srun(1), --pty: task 0 has a terminal.
 bool TaskGroup::start_task(std::size_t place) {
+  if (set_.window.rows > 0 && set_.ranks[place] == 0) return start_at_terminal(place);
   std::array<std::array<int, 2>, 3> pipes{};
   for (std::size_t i = 0; i < pipes.size(); ++i) {
     if (::pipe2(pipes[i].data(), O_CLOEXEC) == 0) continue;
@@ -71,16 +74,10 @@ bool TaskGroup::start_task(std::size_t place) {
     return false;
   }
   Task& task = tasks_[place];
-  Program program{.argv = set_.programs.size() == 1 ? set_.programs[0] : set_.programs[place],
-                  .environment = set_.environment,
-                  .directory = set_.directory,
-                  .input = pipes[0][0],
-                  .output = pipes[1][1],
-                  .error = pipes[2][1],
-                  .speaker = "slurmstepd-" + node_,
-                  .umask = value_of(set_.environment, "SLURM_UMASK")};
-  program.environment.push_back("SLURM_PROCID=" + std::to_string(task.rank));
-  program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
+  Program program = program_of(place);
+  program.input = pipes[0][0];
+  program.output = pipes[1][1];
+  program.error = pipes[2][1];
   const bool has_pmi = !set_.has_pmi || open_pmi(task, program);
   task.pid = has_pmi ? launcher::start(program) : -1;
   const int why = errno;
@@ -108,6 +105,47 @@ bool TaskGroup::start_task(std::size_t place) {
   return true;
 }
 
+bool TaskGroup::start_at_terminal(std::size_t place) {
+  const TerminalEnds ends = open_terminal(set_.window);
+  if (ends.ours < 0) return false;
+  Task& task = tasks_[place];
+  Program program = program_of(place);
+  program.input = program.output = program.error = ends.program;
+  program.has_terminal = true;
+  const bool has_pmi = !set_.has_pmi || open_pmi(task, program);
+  task.pid = has_pmi ? launcher::start(program) : -1;
+  const int why = errno;
+  ::close(ends.program);
+  if (program.extra >= 0) ::close(program.extra);
+  task.input = ::fcntl(ends.ours, F_DUPFD_CLOEXEC, 0);
+  task.outputs = {ends.ours, -1};
+  ::fcntl(ends.ours, F_SETFL, O_NONBLOCK);
+  if (task.pid >= 0) {
+    running_[task.pid] = place;
+    loop_.watch(ends.ours, reads_ ? EPOLLIN : 0U,
+                [this, &task](std::uint32_t) { output(task, 0); });
+    return true;
+  }
+  for (const int fd : {ends.ours, task.input}) ::close(fd);
+  task.input = -1;
+  task.outputs = {-1, -1};
+  close_pmi(task);
+  errno = why;
+  return false;
+}
+
+// All but its files.
+Program TaskGroup::program_of(std::size_t place) const {
+  Program program{.argv = set_.programs.size() == 1 ? set_.programs[0] : set_.programs[place],
+                  .environment = set_.environment,
+                  .directory = set_.directory,
+                  .speaker = "slurmstepd-" + node_,
+                  .umask = value_of(set_.environment, "SLURM_UMASK")};
+  program.environment.push_back("SLURM_PROCID=" + std::to_string(tasks_[place].rank));
+  program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
+  return program;
+}
+
 // Reads once; when the task has ended, all that is left.
 void TaskGroup::output(Task& task, int stream) {
   int& fd = task.outputs[static_cast<std::size_t>(stream)];
@@ -133,6 +171,14 @@ void TaskGroup::handle(const Message& message) {
   if (message.kind == Kind::kPmi) {
     for (Task& task : tasks_) {
       if (task.rank == message.rank) answer_pmi(task, message.text);
+    }
+    return;
+  }
+  if (message.kind == Kind::kResize) {
+    for (const Task& task : tasks_) {
+      if (task.rank == message.rank && task.outputs[0] >= 0) {
+        set_window(task.outputs[0], unpack_window(message.number));
+      }
     }
     return;
   }

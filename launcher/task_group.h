@@ -45,6 +45,8 @@ class TaskGroup {
   struct Task;
 
   bool start_task(std::size_t place);
+  bool start_at_terminal(std::size_t place);
+  Program program_of(std::size_t place) const;
   bool open_pmi(Task& task, Program& program);
   void output(Task& task, int stream);
   void feed(Task& task);

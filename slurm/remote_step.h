@@ -19,7 +19,8 @@ enum class RemoteKind : char {
   kRun = 'R',        // that was all: begin
   kInput = 'I',
   kInputEnd = 'Z',
-  kSignal = 'S',  // its number
+  kSignal = 'S',    // its number
+  kTerminal = 'T',  // before kRun: there is one, "24 80"; later: its new size
 };
 
 struct RemoteMessage {

@@ -2,7 +2,9 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +23,7 @@
 namespace cli {
 namespace {
 
-constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+constexpr std::array kTaken = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
 // The first asks what runs, the second passes Ctrl-C on to the tasks, the third kills them.
 constexpr int kInterruptsMax = 3;
 constexpr int kExitInterrupted = 128 + SIGINT;
@@ -43,11 +45,44 @@ void write_all(int fd, std::string_view bytes) {
   }
 }
 
-// A signal, or the time. Returns the signal, 0 if it was the time.
-int wait_a_moment(const TakenSignals& signals) {
+// True: a signal has come that is to end this, and not that the window has another size.
+bool is_interrupted(const TakenSignals& signals) {
+  const int signal = signals.next();
+  return signal != 0 && signal != SIGWINCH;
+}
+
+// Waits for a signal, or a moment. True: a signal that is to end this.
+bool wait_a_moment(const TakenSignals& signals) {
   pollfd ready{signals.descriptor(), POLLIN, 0};
   ::poll(&ready, 1, kPollMs);
-  return ready.revents == 0 ? 0 : signals.next();
+  return ready.revents != 0 && is_interrupted(signals);
+}
+
+// Standard input as a terminal that passes on all that is typed, for as long as this lives.
+class RawInput {
+ public:
+  explicit RawInput(bool is_wanted) {
+    if (!is_wanted || ::tcgetattr(STDIN_FILENO, &before_) != 0) return;
+    termios raw = before_;
+    ::cfmakeraw(&raw);
+    is_set_ = ::tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+  ~RawInput() {
+    if (is_set_) ::tcsetattr(STDIN_FILENO, TCSADRAIN, &before_);
+  }
+  RawInput(const RawInput&) = delete;
+  RawInput& operator=(const RawInput&) = delete;
+
+ private:
+  termios before_{};
+  bool is_set_ = false;
+};
+
+// "24 80", also of a terminal that does not say how large it is.
+std::string window_text() {
+  winsize size{};
+  const bool is_known = ::ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0;
+  return is_known ? std::to_string(size.ws_row) + " " + std::to_string(size.ws_col) : "24 80";
 }
 
 // srun there, with what this process has.
@@ -60,6 +95,7 @@ class StepCaller final : public kube::ExecCaller {
     for (const std::string& word : step.arguments) add(slurm::RemoteKind::kArgument, word);
     for (const std::string& entry : step.variables) add(slurm::RemoteKind::kVariable, entry);
     add(slurm::RemoteKind::kDirectory, step.directory);
+    if (step.has_terminal) add(slurm::RemoteKind::kTerminal, window_text());
     add(slurm::RemoteKind::kRun, "");
   }
 
@@ -73,6 +109,7 @@ class StepCaller final : public kube::ExecCaller {
     if (descriptor == STDIN_FILENO) return input();
     const int signal = signals_.next();
     if (signal == 0) return "";
+    if (signal == SIGWINCH) return slurm::encode({slurm::RemoteKind::kTerminal, window_text()});
     if (signal == SIGINT) ++interrupts_;
     if (signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) ++ends_;
     return slurm::encode({slurm::RemoteKind::kSignal, std::to_string(signal)});
@@ -106,7 +143,7 @@ class WordCaller final : public kube::ExecCaller {
   WordCaller(const TakenSignals& signals, std::ostream& err) : signals_{signals}, err_{err} {}
   std::vector<int> descriptors() override { return {signals_.descriptor()}; }
   std::string ready(int) override {
-    is_interrupted_ = is_interrupted_ || signals_.next() != 0;
+    is_interrupted_ = is_interrupted_ || is_interrupted(signals_);
     return "";
   }
   void output(int, std::string_view bytes) override { err_ << bytes; }
@@ -151,7 +188,7 @@ base::Result<kube::Pod> wait_for_pod(const Session& session, const kube::Job& su
     auto pod = first_pod(session, *job);
     if (!pod) return pod.error();
     if (*pod) return std::move(**pod);
-    if (wait_a_moment(signals) != 0) {
+    if (wait_a_moment(signals)) {
       return base::Error{base::Code::kCancelled, "interrupted"};
     }
   }
@@ -212,6 +249,7 @@ base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
 base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
                                const TakenSignals& signals) {
   StepCaller caller{step, signals};
+  const RawInput raw{step.has_terminal};
   const auto code = exec(session, pod, {"join"}, caller);
   if (!code) return code.error();
   return StepEnd{.code = *code, .was_interrupted = caller.was_interrupted(*code)};
@@ -257,7 +295,7 @@ void release_job(const Session& session, const HeldJob& held, int exit_code,
   for (int i = 0; (released || is_lost) && i < kEndLooksMax; ++i) {
     const auto job = session.client.get<kube::Job>(kube::key_of(held.job.metadata));
     if (!job || has_ended(*job)) return;
-    if (wait_a_moment(signals) != 0) break;
+    if (wait_a_moment(signals)) break;
   }
   (void)cancel_job(session, held.job);
 }

@@ -46,6 +46,7 @@ struct RemoteStep {
   std::vector<std::string> arguments;  // of srun
   std::vector<std::string> variables;  // NAME=VALUE
   std::string directory;
+  bool has_terminal = false;  // --pty, and standard input is one
 };
 struct StepEnd {
   int code = 0;

@@ -59,7 +59,8 @@ constexpr std::array kOptions = {
     SrunOption{'v', "verbose", WordTakes::kNothing, Whose::kStep},
     SrunOption{'X', "disable-status", WordTakes::kNothing, Whose::kStep},
     SrunOption{'I', "immediate", WordTakes::kMaybeValue, Whose::kRefused},
-    SrunOption{'\0', "pty", WordTakes::kMaybeValue, Whose::kRefused}};
+    SrunOption{'\0', "pty", WordTakes::kMaybeValue, Whose::kStep},
+    SrunOption{'\0', "quit-on-interrupt", WordTakes::kNothing, Whose::kStep}};
 
 // SOURCE: srun(1), "INPUT ENVIRONMENT VARIABLES": those of the job that srun makes; those of the
 // step are read where it runs. The command line beats them.
@@ -89,6 +90,7 @@ struct Srun {
   std::string exports = "ALL";
   std::string job_id;  // "": a job of its own
   std::string name;    // of the command
+  bool wants_terminal = false;
   PodOptions pod;
   std::string question;  // --help or such
 };
@@ -135,6 +137,7 @@ base::Result<bool> read_own(std::span<const std::string> words, std::size_t& i, 
   }
   if (option->name == "export") read.exports = value;
   if (option->name == "jobid") read.job_id = value;
+  if (option->name == "pty") read.wants_terminal = true;
   for (std::size_t at = first; at <= i; ++at) {
     read.of_step.push_back(words[at]);
     if (option->whose == Whose::kBoth) read.of_job.push_back(words[at]);
@@ -184,7 +187,10 @@ base::Result<RemoteStep> step_of(const Srun& read, const std::string& directory,
   const auto variables = exported_variables(read.exports, own_variables(), left_out);
   if (!variables) return variables.error();
   for (const std::string& warning : left_out) output.err << "srun: warning: " << warning << "\n";
-  RemoteStep step{.arguments = read.of_step, .variables = {}, .directory = directory};
+  RemoteStep step{.arguments = read.of_step,
+                  .variables = {},
+                  .directory = directory,
+                  .has_terminal = read.wants_terminal && ::isatty(STDIN_FILENO) != 0};
   for (const kube::BatchVariable& variable : *variables) {
     step.variables.push_back(variable.name + "=" + variable.value);
   }

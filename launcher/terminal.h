@@ -1,0 +1,37 @@
+// Terminals: those that tasks of srun --pty have, and the one that srun is called at.
+#pragma once
+
+#include <termios.h>
+
+#include <optional>
+
+#include "launcher/message.h"
+
+namespace launcher {
+
+struct TerminalEnds {
+  int ours = -1;     // what is written there is typed, what is read from it was printed
+  int program = -1;  // its standard input, output and error
+};
+// -1 and errno: there are no terminals in this container.
+TerminalEnds open_terminal(const Window& window);
+
+void set_window(int terminal, const Window& window);
+// nullopt: it is not a terminal.
+std::optional<Window> window_of(int fd);
+
+// Has a terminal pass on all that is typed as it is, for as long as this lives.
+class RawTerminal {
+ public:
+  explicit RawTerminal(int fd);
+  ~RawTerminal();
+  RawTerminal(const RawTerminal&) = delete;
+  RawTerminal& operator=(const RawTerminal&) = delete;
+
+ private:
+  const int fd_;
+  termios before_{};
+  bool is_set_ = false;
+};
+
+}  // namespace launcher
