@@ -134,7 +134,8 @@ void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
   job.terms.resize(terms.size(), TermState::kOpen);
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
   if (terms.empty()) return;
-  changed_.insert(job.id);
+  // What was met before has had its consequences: the job's age counts from then on.
+  if (state_of(job.terms, job.request->dependency.any) != TermState::kMet) changed_.insert(job.id);
   for (std::uint32_t i = 0; i < terms.size() && !needs_no_more(job); ++i) {
     if (job.terms[i] != TermState::kOpen) continue;
     const DependencyTerm& term = terms[i];
