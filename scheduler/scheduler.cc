@@ -93,6 +93,9 @@ void Scheduler::restore_usage(const UsageState& state, const std::vector<EndedJo
 std::vector<ShareView> Scheduler::shares() const {
   return engine_->shares();
 }
+const Licenses& Scheduler::licenses_in_use() const {
+  return engine_->licenses_in_use();
+}
 std::vector<PriorityView> Scheduler::priorities_of(JobId job, base::Instant now) const {
   return engine_->priorities_of(job, now);
 }

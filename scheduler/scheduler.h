@@ -134,6 +134,9 @@ class Scheduler {
   // unless PriorityType is multifactor.
   std::vector<PriorityView> priorities_of(JobId job, base::Instant now) const;
 
+  // The licenses that jobs hold, by name. A name that once was in use stays, with 0.
+  const Licenses& licenses_in_use() const;
+
   // Empty, or which invariant is broken (6.13; shares, memory, all or nothing). Cost:
   // O(everything); for tests.
   std::string check_invariants() const;

@@ -24,9 +24,10 @@ struct BackfillFlag {
   std::string_view name;
   bool BackfillParameters::*field;
 };
-constexpr std::array<BackfillFlag, 4> kBackfillFlags = {
+constexpr std::array<BackfillFlag, 5> kBackfillFlags = {
     {{"bf_continue", &BackfillParameters::continues},
      {"bf_busy_nodes", &BackfillParameters::busy_nodes},
+     {"bf_licenses", &BackfillParameters::licenses},
      {"bf_one_resv_per_job", &BackfillParameters::one_resv_per_job},
      {"bf_running_job_reserve", &BackfillParameters::running_job_reserve}}};
 
@@ -74,7 +75,7 @@ constexpr std::array<std::string_view, 3> kLockTimes = {"bf_max_time", "bf_yield
 }  // namespace
 
 // One table for each type of value. An option that is in none of them is refused: it would change
-// what the backfill does. Options of features that are missing (licenses, heterogeneous jobs) end
+// what the backfill does. Options of features that are missing (heterogeneous jobs) end
 // here, too, so the message says that they are not supported.
 base::Status read_backfill_option(BackfillParameters& backfill, std::string_view key,
                                   std::string_view option) {

@@ -7,6 +7,7 @@
 #include "slurm/conf_actions.h"
 #include "slurm/conf_backfill.h"
 #include "slurm/conf_priority.h"
+#include "slurm/licenses.h"
 #include "slurm/limits.h"
 #include "slurm/quantities.h"
 
@@ -75,7 +76,10 @@ base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
   if (same_word(name, "youngest_first")) {
     return set_flag(preempt.youngest_first, key, option, value);
   }
-  if (same_word(name, "reclaim_licenses") || same_word(name, "send_user_signal")) {
+  if (same_word(name, "reclaim_licenses")) {
+    return set_flag(preempt.reclaim_licenses, key, option, value);
+  }
+  if (same_word(name, "send_user_signal")) {
     return not_supported(std::string{key} + " " + std::string{name});
   }
   const std::string what = std::string{key} + " " + std::string{name};
@@ -94,7 +98,8 @@ base::Status preempt_parameter(ClusterParameters& c, std::string_view key,
     return {};
   }
   return unknown_word(key, name,
-                      {"min_exempt_priority", "reorder_count", "strict_order", "youngest_first"});
+                      {"min_exempt_priority", "reclaim_licenses", "reorder_count", "strict_order",
+                       "youngest_first"});
 }
 
 // Empty parts of the list are unknown words and are refused like them.
@@ -261,6 +266,14 @@ base::Status task_plugin(ClusterParameters& c, std::string_view, std::string_vie
   return {};
 }
 
+// A license of which there are none is one that no job can have.
+base::Status licenses(ClusterParameters& c, std::string_view key, std::string_view value) {
+  base::Result<sched::Licenses> read = parse_licenses(key, value);
+  if (!read) return read.error();
+  c.licenses = std::move(read).value();
+  return {};
+}
+
 using ClusterKey = ConfKey<ClusterParameters>;
 // One row for each key of the cluster that is not a key of priorities. The actions run in the order
 // of the file; SelectTypeParameters, whose default depends on SelectType, is applied after all
@@ -294,10 +307,9 @@ constexpr std::array kClusterKeys = {
     ClusterKey{"DefMemPerNode", default_memory_per_node<ClusterParameters>},
     ClusterKey{"MaxMemPerCPU", max_memory_per_cpu<ClusterParameters>},
     ClusterKey{"MaxMemPerNode", max_memory_per_node<ClusterParameters>},
-    // Features that are not there: only the value that switches one off is accepted. An absent GRES
-    // or license would let jobs start that Slurm would keep waiting.
+    ClusterKey{"Licenses", licenses},
+    // Features that are not there: only the value that switches one off is accepted.
     ClusterKey{"TopologyPlugin", absent_feature<ClusterParameters>},
-    ClusterKey{"Licenses", absent_feature<ClusterParameters>},
     ClusterKey{"GresTypes", ignored<ClusterParameters>},  // what nodes have says it all
     ClusterKey{"MCSPlugin", absent_feature<ClusterParameters>},
     ClusterKey{"MCSParameters", absent_feature<ClusterParameters>},

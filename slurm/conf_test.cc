@@ -37,7 +37,7 @@ TEST(ClusterKeys, ReadsEachKey) {
       {"SelectTypeParameters", "CR_CPU_Memory,CR_LLN"},
       {"PreemptType", "preempt/qos"},
       {"PreemptMode", "suspend,gang"},
-      {"PreemptParameters", "reorder_count=3,min_exempt_priority=9"},
+      {"PreemptParameters", "reorder_count=3,min_exempt_priority=9,reclaim_licenses"},
       {"PreemptExemptTime", "00:00:20"},
       {"SchedulerType", "sched/builtin"},
       // The options that begin with preempt_ are old spellings of PreemptParameters (1.1.1).
@@ -45,7 +45,8 @@ TEST(ClusterKeys, ReadsEachKey) {
        "sched_interval=3,batch_sched_delay=1,requeue_delay=5,preempt_strict_order,"
        "preempt_youngest_first,default_queue_depth=7,partition_job_depth=2,defer,bf_interval=2,"
        "sched_max_job_start=8,bf_resolution=5,bf_window=10,bf_max_job_test=9,bf_max_job_user=2,"
-       "bf_min_age_reserve=30,bf_min_prio_reserve=4,bf_continue,bf_yield_sleep=1"},
+       "bf_min_age_reserve=30,bf_min_prio_reserve=4,bf_continue,bf_yield_sleep=1,"
+       "bf_licenses"},
       {"SchedulerTimeSlice", "7"},
       {"TaskPlugin", "task/affinity,task/cgroup"},
       {"KillWait", "3"},
@@ -68,7 +69,8 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.preempt = {.reorder_count = 3,
                   .strict_order = true,
                   .youngest_first = true,
-                  .min_exempt_priority = sched::Priority{9}};
+                  .min_exempt_priority = sched::Priority{9},
+                  .reclaim_licenses = true};
   want.preempt_exempt_time = seconds{20};
   want.scheduler = sched::SchedulerType::kBuiltin;
   want.queue = {.default_queue_depth = 7,
@@ -85,7 +87,7 @@ TEST(ClusterKeys, ReadsEachKey) {
   want.backfill.max_job_user = 2;
   want.backfill.min_age_reserve = seconds{30};
   want.backfill.min_prio_reserve = sched::Priority{4};
-  want.backfill.continues = true;
+  want.backfill.continues = want.backfill.licenses = true;
   want.time_slice = seconds{7};
   want.kill_wait = seconds{3};
   want.message_timeout = seconds{4};
@@ -98,6 +100,12 @@ TEST(ClusterKeys, ReadsEachKey) {
   const base::Result<sched::ClusterParameters> read = read_cluster_keys(keys);
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, want);
+}
+
+TEST(ClusterKeys, ReadsLicenses) {
+  const auto read = read_cluster_keys(Keys{{"Licenses", "foo:2,bar"}});
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(read->licenses, (sched::Licenses{{"bar", 1}, {"foo", 2}}));
 }
 
 // select/cons_tres manages memory unless it is told a unit without _Memory; its default is
@@ -156,9 +164,9 @@ TEST(ClusterKeys, RefusesWithASentence) {
        "PriorityWeightTRES gres/gpu: not supported yet; leave it out"},
       {{{"TopologyPlugin", "topology/tree"}},
        "TopologyPlugin=topology/tree: not supported yet; leave it out"},
-      {{{"Licenses", "foo:2"}}, "Licenses=foo:2: not supported yet; leave it out"},
-      {{{"SchedulerParameters", "bf_licenses"}},
-       "SchedulerParameters bf_licenses: not supported yet; leave it out"},
+      {{{"Licenses", "foo:x"}}, "Licenses \"x\": not a whole number"},
+      {{{"Licenses", "foo|bar"}},
+       "Licenses \"foo|bar\": one license or another is not supported; name those it needs"},
       // Values that are out of range or of the wrong kind.
       {{{"SchedulerParameters", "bf_window=0"}},
        "SchedulerParameters bf_window \"0\": must be from 1 to 43200"},

@@ -9,6 +9,7 @@
 #include "slurm/dependency.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
+#include "slurm/licenses.h"
 #include "slurm/text.h"
 
 namespace slurm {
@@ -211,6 +212,15 @@ struct SbatchOptionActions {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
     self.devices_.memory_per_gpu = *read;
+    return {};
+  }
+
+  // None is asked for with a count of 0.
+  static base::Status licenses(Self self, Text name, Text value, bool) {
+    base::Result<sched::Licenses> read = parse_licenses(name, value);
+    if (!read) return read.error();
+    std::erase_if(*read, [](const auto& license) { return license.second == 0; });
+    self.options_.request.licenses = std::move(read).value();
     return {};
   }
 
@@ -567,7 +577,7 @@ constexpr std::array kOptions = {
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
     Option{"immediate", 'I', Takes::kMaybeValue, A::refused},
-    Option{"licenses", 'L', Takes::kValue, A::refused_some},
+    Option{"licenses", 'L', Takes::kValue, A::licenses},
     Option{"mcs-label", 0, Takes::kValue, A::refused},
     Option{"mem-per-gpu", 0, Takes::kValue, A::memory_per_gpu},
     Option{"network", 0, Takes::kValue, A::refused},

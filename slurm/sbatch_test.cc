@@ -204,7 +204,6 @@ TEST(Sbatch, RefusesWithASentence) {
       {"--kill-on-invalid-dep=maybe", "--kill-on-invalid-dep \"maybe\": must be yes or no"},
       {"--gpus-per-socket=1", "--gpus-per-socket: not supported yet; leave it out"},
       {"--gres-flags=enforce-binding", "--gres-flags: not supported yet; leave it out"},
-      {"-L foo:1", "-L: not supported yet; leave it out"},
       {"--switches=1", "--switches: not supported yet; leave it out"},
       {"--signal=USR9", "--signal \"USR9\": no such signal; write it like USR1 or 10"},
       {"--sig=R:USR1", "--signal \"R:USR1\": R: is about reservations, which are not supported"},
@@ -287,6 +286,26 @@ TEST(SbatchScript, TellsAllWrongLinesAtOnce) {
             "line 2: --gpu-bind: not supported yet; leave it out\n"
             "  line 4: \" -J 'a\": the quote ' is not closed\n"
             "  line 5: --array \"9-1\": the range runs backwards");
+}
+
+TEST(Sbatch, ReadsLicenses) {
+  const auto licenses = [](const std::string& list) {
+    const std::vector<std::string> words{"-L", list};
+    SbatchReader reader{Now{}};
+    const base::Status status = reader.add(words, "");
+    if (!status) return status.error().message;
+    return sched::to_string(reader.finish()->request.licenses);
+  };
+  EXPECT_EQ(licenses("foo"), "foo:1");
+  EXPECT_EQ(licenses("foo:2,bar"), "bar:1,foo:2");
+  EXPECT_EQ(licenses("foo=2;bar@host"), "bar@host:1,foo:2");
+  EXPECT_EQ(licenses("foo,foo:2"), "foo:3");  // twice is the sum
+  EXPECT_EQ(licenses("foo:0"), "");
+  EXPECT_EQ(licenses("foo:1|bar:1"),
+            "-L \"foo:1|bar:1\": one license or another is not supported; name those it "
+            "needs");
+  EXPECT_EQ(licenses("foo:-1"), "-L \"-1\": must be from 0 to 1000000");
+  EXPECT_EQ(licenses("foo :1"), "-L \"foo :1\": write name[:count], such as foo:2,bar");
 }
 
 // All forms come to devices of each node; those that count over the job or its tasks need one

@@ -68,7 +68,10 @@ void BackfillPass::begin(base::Instant now) {
   plan_.emplace(cluster_.node_count(), begun, begun + parameters.window);
   plan_->version = books_.version();
   plan_->configuration = cluster_.configuration_version();
-  if (parameters.running_job_reserve) promise_running_jobs();
+  const bool licenses = plans_licenses(cluster_.parameters());
+  if (licenses) plan_licenses();
+  // As in Slurm, where bf_licenses implies bf_running_job_reserve.
+  if (parameters.running_job_reserve || licenses) promise_running_jobs();
 }
 
 // A job started that the pass did not start. Of its own promise it makes no use any more: on those
@@ -76,6 +79,11 @@ void BackfillPass::begin(base::Instant now) {
 void BackfillPass::begun(const Job& job) {
   if (!plan_ || stepping_) return;
   const base::Instant end = job.allocated_at + job.time_limit.value_or(kUnlimitedTime);
+  if (plans_licenses_of(job)) {
+    // They may have been promised to others.
+    plan_->licenses->take(job.request->licenses, plan_->now, end);
+    plan_->is_wrong = true;
+  }
   const auto promised = plan_->expected.find(job.id);
   if (promised == plan_->expected.end()) return taken(job.allocation, end);
   const Job::Plan& own = promised->second;
@@ -115,8 +123,7 @@ bool BackfillPass::fetch() {
     plan.has_all = left > 0;
     if (!plan.has_all) return false;
     plan.records.push_back({record.job, record.partition});
-    const bool counts =
-        !ends_early || !limits_on_resources_.over_before(*record.record, record.partition);
+    const bool counts = !ends_early || !held_back(*record.record, record.partition);
     if (counts) --left;
     return true;
   });
@@ -227,6 +234,18 @@ bool BackfillPass::count_try(const Job& job, PartitionIndex partition) {
   return true;
 }
 
+// A limit forbids the job to start, whichever nodes are free; of licenses only if they are not
+// planned.
+bool BackfillPass::held_back(const Job& job, PartitionIndex partition) const {
+  const bool planned = plan_->licenses.has_value();
+  return planned ? limits_on_resources_.over_before_but_licenses(job, partition).has_value()
+                 : limits_on_resources_.over_before(job, partition).has_value();
+}
+
+bool BackfillPass::plans_licenses_of(const Job& job) const {
+  return plan_->licenses && !job.request->licenses.empty();
+}
+
 // 8.1 step 3c.
 bool BackfillPass::gets_no_promise(const Job& job, PartitionIndex partition,
                                    base::Instant now) const {
@@ -251,7 +270,7 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   if (std::none_of(job->queued.in.begin(), job->queued.in.end(), waits_there)) return true;
   if (plan_->tried >= cluster_.parameters().backfill.max_job_test) return false;
   // Before it is counted: what a limit holds back uses up nothing of bf_max_job_test (8.1 n).
-  if (limits_on_resources_.over_before(*job, record.partition)) return true;
+  if (held_back(*job, record.partition)) return true;
   if (!count_try(*job, record.partition)) return true;
   if (admission_.end_if_too_late(*job, now)) {
     admission_.withdraw(*job);
@@ -416,7 +435,7 @@ Startable BackfillPass::list_startable(base::Instant now) const {
     const Record& record = plan_->records[i];
     Job* const job = books_.find(record.job);
     if (job == nullptr || !job->pending() || job->held) continue;
-    if (limits_on_resources_.over_before(*job, record.partition)) continue;
+    if (held_back(*job, record.partition)) continue;
     Try tried{.job = *job, .partition = record.partition};
     set_limits(tried, now);
     // The pass has to come to special jobs.
@@ -515,6 +534,15 @@ void BackfillPass::Failures::add(const Need& need, base::Instant until) {
               {need.ripening, need.nodes_min, need.limit, need.nodes, until});
 }
 
+// The first start from then on for which the job's licenses are free; nullopt if there is none. The
+// same instant if it needs none, or they are not planned.
+std::optional<base::Instant> BackfillPass::with_licenses(const Try& tried,
+                                                         std::optional<base::Instant> from) const {
+  if (!from || !plans_licenses_of(tried.job)) return from;
+  const auto free = plan_->licenses->first_free(tried.job.request->licenses, *from, tried.limit);
+  return tried.now_only && free > plan_->now ? std::nullopt : free;
+}
+
 // The first start that place() has to look at. Those before `failed_until` are in vain, and need
 // not be gone through one by one if there are nodes enough whichever are promised: the record is
 // counted as tried at the first of them.
@@ -531,7 +559,8 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 // Finds when the job may start, beginning with now: on the nodes that are free of promises from
 // then on for as long as its limit, as soon as enough of them come free of running jobs.
 //
-// 1. Take the nodes that are free of promises if it starts at `from`. If they are too few, go on to
+// 1. With bf_licenses go on to an instant from which on they are free for as long as its limit.
+//    Take the nodes that are free of promises if it starts at `from`. If they are too few, go on to
 //    the next instant at which nodes come free of promises (`later`).
 // 2. If too few of them have the cores by then (Ripe), go on likewise; the selector need not be
 //    asked.
@@ -549,10 +578,10 @@ std::optional<base::Instant> BackfillPass::first_start(base::Instant failed_unti
 bool BackfillPass::place(const Try& tried, base::Instant now) {
   Plan& plan = *plan_;
   const BackfillParameters& parameters = cluster_.parameters().backfill;
-  const bool any_required = !tried.job.request->required_nodes.empty();
-  const NodeSet required =
-      any_required ? cluster_.named(tried.job.request->required_nodes) : NodeSet{};
-  const int nodes_min = node_counts(cluster_, *tried.job.request, tried.partition).min;
+  const JobRequest& request = *tried.job.request;
+  const bool any_required = !request.required_nodes.empty();
+  const NodeSet required = any_required ? cluster_.named(request.required_nodes) : NodeSet{};
+  const int nodes_min = node_counts(cluster_, request, tried.partition).min;
   usable_.assign_and(open_nodes(tried, now), lookahead_.could_ever_use(tried.job, tried.partition));
   Promises::Sweep& sweep = plan.sweep;
   sweep.begin(usable_, tried.limit);
@@ -561,10 +590,11 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   plan.failures.go_to(books_.version(), plan.now);
   const base::Instant failed_until = plan.failures.until(need);
   bool counted = !cluster_.parameters().quirks.tests_count_with_nodes;
-  bool possible = any_required || tried.now_only;
+  // If licenses keep it from starting, that says nothing about jobs that need as many nodes.
+  bool possible = any_required || tried.now_only || plans_licenses_of(tried.job);
   std::optional<base::Instant> from = plan.now;
   if (!possible) from = first_start(failed_until, nodes_min, counted);
-  while (from && *from < plan.end) {
+  while ((from = with_licenses(tried, from)) && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
     // From when on the job may find more nodes that are free of promises.
     std::optional<base::Instant> later;
@@ -639,6 +669,9 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
   plan_->valid_until = std::min(plan_->valid_until, answer.valid_until);
   if (auto* const fits = std::get_if<Fits>(&answer.verdict)) {
     limit_to_promises(tried, *fits);
+    if (plans_licenses_of(job)) {
+      plan_->licenses->take(job.request->licenses, plan_->now, plan_->now + tried.full_limit);
+    }
     actions_.start(job, tried.partition, std::move(*fits));
     admission_.withdraw(job);
     lookahead_.started(job);
@@ -685,14 +718,17 @@ void BackfillPass::limit_to_promises(const Try& tried, Fits& fits) const {
   if (limit < asked_for.value_or(kUnlimitedTime)) fits.time_limit = limit;
 }
 
-// 8.1 step 3k. False if the nodes are promised to others in that time.
+// 8.1 step 3k. False if the nodes are promised to others in that time, or the licenses are in use
+// when the nodes come free.
 bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant start) {
   // A job that a limit holds back would not use the nodes when they come free.
   if (limits_on_resources_.over_as_asked(tried.job, tried.partition)) return true;
+  if (with_licenses(tried, start) != start) return false;
   const base::Instant begin = round_down(start);
   const base::Instant end = round_up(start + tried.limit);
   if (plan_->promises.overlaps(nodes, begin, end)) return false;
   plan_->promises.add(nodes, begin, end);
+  if (plans_licenses_of(tried.job)) plan_->licenses->take(tried.job.request->licenses, begin, end);
   ++plan_->promised_in[tried.partition];
   // When its time has come the job may start, whether or not anything was told until then.
   plan_->valid_until = std::min(plan_->valid_until, start);
@@ -704,6 +740,16 @@ bool BackfillPass::promise(const Try& tried, const NodeSet& nodes, base::Instant
   const auto [known, first] = plan_->expected.emplace(tried.job.id, expected);
   if (!first && start < known->second.start) known->second = std::move(expected);
   return true;
+}
+
+// Licenses are in use until the jobs that hold them are expected to end.
+void BackfillPass::plan_licenses() {
+  plan_->licenses.emplace(cluster_.parameters().licenses);
+  for (const auto& [order, job] : books_.allocated()) {
+    // One whose time is over still holds them.
+    const base::Instant end = std::max(lookahead_.expected_end(*job), plan_->now + kShortestTime);
+    plan_->licenses->take(job->request->licenses, plan_->now, end);
+  }
 }
 
 // bf_running_job_reserve.

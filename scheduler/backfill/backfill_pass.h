@@ -6,7 +6,9 @@
 //           the main pass, on the nodes that are not promised to others during the job's limit.
 //   later   its nodes are promised to it from then on for as long as its limit.
 //
-// So a job that starts here holds no node that a job before it needs while it may run (R8.2).
+// So a job that starts here holds no node that a job before it needs while it may run (R8.2). With
+// bf_licenses the same holds for licenses; without it a job for which too few are free is passed
+// over (R11.8).
 //
 // The work is done in steps, so that nothing else has to wait for it: begin(), then step() until it
 // returns true. Between two steps other events may come:
@@ -37,6 +39,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "scheduler/backfill/license_plan.h"
 #include "scheduler/backfill/lookahead.h"
 #include "scheduler/backfill/promises.h"
 #include "scheduler/backfill/refusals.h"
@@ -136,6 +139,7 @@ class BackfillPass {
     Promises promises;
     Promises::Sweep sweep;  // of the record that is tried
     Failures failures;
+    std::optional<LicensePlan> licenses;  // with bf_licenses
     base::Instant end;
     std::vector<Record> records;  // first those that the pass has come to
     std::size_t next = 0;
@@ -187,6 +191,8 @@ class BackfillPass {
   Startable list_startable(base::Instant now) const;
   bool can_start(Startable::Kind& kind, base::Instant now);
   bool count_try(const Job& job, PartitionIndex partition);
+  bool held_back(const Job& job, PartitionIndex partition) const;
+  bool plans_licenses_of(const Job& job) const;
   bool gets_no_promise(const Job& job, PartitionIndex partition, base::Instant now) const;
   bool place(const Try& tried, base::Instant now);
   bool start_beside_claims(Try tried, base::Instant now);
@@ -194,12 +200,15 @@ class BackfillPass {
   NodeSet with_victims(const Job& claimant) const;
   bool preempt_mode_is_set() const;
   const NodeSet& open_nodes(const Try& tried, base::Instant now);
+  std::optional<base::Instant> with_licenses(const Try& tried,
+                                             std::optional<base::Instant> from) const;
   std::optional<base::Instant> first_start(base::Instant failed_until, int nodes_min,
                                            bool& counted);
   enum class Started { kYes, kNo, kSkipped };
   Started start_now(const Try& tried, const NodeSet& nodes, base::Instant now);
   void limit_to_promises(const Try& tried, Fits& fits) const;
   bool promise(const Try& tried, const NodeSet& nodes, base::Instant start);
+  void plan_licenses();
   void promise_running_jobs();
   void promise_running(const Job& job);
   int space_size() const;

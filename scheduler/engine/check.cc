@@ -24,6 +24,9 @@ std::string Engine::check_invariants() {
   }
   if (std::string broken = dependencies_.check_invariants(); !broken.empty()) return broken;
   if (std::string broken = backfill_.check_invariants(); !broken.empty()) return broken;
+  if (std::string broken = resource_limits_.licenses().check_invariants(); !broken.empty()) {
+    return broken;
+  }
   return turns_->check_invariants();
 }
 

@@ -69,12 +69,12 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void restore_usage(const UsageState& state, const std::vector<EndedJob>& ended);
   std::vector<ShareView> shares() { return priorities_.shares(); }
   std::vector<PriorityView> priorities_of(JobId id, base::Instant now);
+  const Licenses& licenses_in_use() const { return resource_limits_.licenses().in_use(); }
   PartitionIndex known_partition(const std::string& name) { return cluster_.known_partition(name); }
   // Empty, or what is inconsistent; for tests. Cost: O(everything).
   std::string check_invariants();
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
-                              std::vector<NodePlan> published,
-                              const std::vector<KnownJob>& known);
+                              std::vector<NodePlan> published, const std::vector<KnownJob>& known);
 
  private:
   std::string check_job(const Job& job) const;

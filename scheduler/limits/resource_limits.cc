@@ -38,7 +38,7 @@ bool limits_nodes(const Limits& limits) {
 // The counts follow the books by listeners: nothing can start or end without being counted,
 // whichever part of the scheduler decides it.
 ResourceLimits::ResourceLimits(const Cluster& cluster, JobBooks& books, const UsageLedger& usage)
-    : cluster_{cluster}, books_{books}, usage_{usage} {
+    : cluster_{cluster}, books_{books}, usage_{usage}, licenses_{cluster, books} {
   books_.on_begin([this](Job& job) { count(job, *job.partition, What::kAllocated, 1); });
   books_.on_end([this](Job& job) { count(job, *job.partition, What::kAllocated, -1); });
   books_.on_over([this](Job& job) { submitted(job, -1); });
@@ -220,6 +220,12 @@ Hit ResourceLimits::over_wall(const LimitScope& scope) const {
 // Asked of each record of each pass, so nothing is worked out here that depends on nodes.
 std::optional<LimitHit> ResourceLimits::over_before(const Job& job,
                                                     PartitionIndex partition) const {
+  if (auto hit = licenses_.over(job)) return hit;
+  return over_before_but_licenses(job, partition);
+}
+
+std::optional<LimitHit> ResourceLimits::over_before_but_licenses(const Job& job,
+                                                                 PartitionIndex partition) const {
   if (!any_) return std::nullopt;
   const LimitScope scope = scope_of(job, partition);
   if (auto hit = over_jobs(scope, job.request->user)) return hit;
@@ -348,6 +354,7 @@ std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
 // Of several partitions one that takes the job is enough. The first partition that takes the job
 // decides, and the message is of the first that does not.
 std::optional<std::string> ResourceLimits::refused_at_submit(const JobRequest& request) const {
+  if (auto refused = licenses_.refused_at_submit(request)) return refused;
   if (!any_) return std::nullopt;
   std::optional<std::string> why;
   // DenyOnLimit asks what the limits never allow: nothing that others hold counts (`alone`), since

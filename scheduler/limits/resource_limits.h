@@ -2,7 +2,7 @@
 // together (1.4; limit_scope.h says which limits count). It keeps those sums as a listener of
 // JobBooks: a job that is submitted counts against GrpSubmitJobs and MaxSubmitJobs until it is
 // over, a job with an allocation against all others. Nodes count once, however many jobs of the
-// group are on them.
+// group are on them. Licenses come first among them: `licenses()`.
 //
 // Cost: a job that comes or goes O(depth of the tree × its nodes); a question O(depth), and O(its
 // nodes × depth) where nodes are limited. Nothing at all while no limit is configured.
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "scheduler/jobs/job_books.h"
+#include "scheduler/limits/license_counts.h"
 #include "scheduler/limits/limit_scope.h"
 #include "scheduler/model/cluster.h"
 #include "scheduler/model/tres.h"
@@ -36,15 +37,19 @@ class ResourceLimits {
   // to change: −1.
   void submitted(const Job& job, int by);
 
-  // Which limit forbids the job to start in the partition, before its nodes are looked for: on jobs
-  // and on wall time; …
+  // Which limit forbids the job to start in the partition, before its nodes are looked for: too few
+  // licenses are free, or one on jobs and on wall time; …
   std::optional<LimitHit> over_before(const Job& job, PartitionIndex partition) const;
+  // … the same without licenses; …
+  std::optional<LimitHit> over_before_but_licenses(const Job& job, PartitionIndex partition) const;
   // … when none are free for it: on the resources that it asks for, so that it does not block
   // others though it may not start either; …
   std::optional<LimitHit> over_as_asked(const Job& job, PartitionIndex partition) const;
   // … and with that allocation: on resources.
   std::optional<LimitHit> over(const Job& job, PartitionIndex partition,
                                const Allocation& allocation) const;
+
+  const LicenseCounts& licenses() const { return licenses_; }
 
  private:
   struct Held {
@@ -88,6 +93,7 @@ class ResourceLimits {
   const Cluster& cluster_;
   JobBooks& books_;
   const UsageLedger& usage_;
+  LicenseCounts licenses_;
   bool any_ = false;                // some limit is configured
   bool any_nodes_ = false;          // one on nodes
   std::vector<Held> associations_;  // by AssociationIndex

@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "scheduler/model/accounts.h"
 #include "scheduler/model/ids.h"
+#include "scheduler/model/licenses.h"
 #include "scheduler/model/limits.h"
 #include "scheduler/model/quirks.h"
 #include "scheduler/model/tres.h"
@@ -42,7 +43,7 @@ struct PreemptParameters {  // in which order victims are asked (1.1.1)
   bool strict_order = false;
   bool youngest_first = false;
   std::optional<Priority> min_exempt_priority;
-  bool reclaim_licenses = false;  // accepted, without effect: there are no licenses
+  bool reclaim_licenses = false;  // jobs that hold licenses may have to end for them (R7.2)
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
 
@@ -105,6 +106,7 @@ struct BackfillParameters {
   bool busy_nodes = false;           // a promise takes nodes that are in use first
   bool one_resv_per_job = false;     // also of a job that waits in several partitions
   bool running_job_reserve = false;  // nodes that a running job has as a whole are promised to it
+  bool licenses = false;             // bf_licenses: they are planned, too
   friend bool operator==(const BackfillParameters&, const BackfillParameters&) = default;
 };
 
@@ -148,6 +150,7 @@ struct ClusterParameters {
   BackfillParameters backfill;
   MemoryLimit default_memory;                               // DefMemPerCPU, DefMemPerNode
   MemoryLimit max_memory;                                   // MaxMemPerCPU, MaxMemPerNode
+  Licenses licenses;                                        // how many there are
   base::Duration timetable_lead = std::chrono::seconds{3};  // 0 where timing is told
   friend bool operator==(const ClusterParameters&, const ClusterParameters&) = default;
 };
@@ -156,6 +159,12 @@ struct ClusterParameters {
 inline base::Instant whole_second(const ClusterParameters& parameters, base::Instant at) {
   const base::Duration clock = parameters.recorded_clock.value_or(base::Duration{0});
   return std::chrono::floor<std::chrono::seconds>(at + clock) - clock;
+}
+
+// bf_licenses, if there is a backfill.
+inline bool plans_licenses(const ClusterParameters& parameters) {
+  return parameters.backfill.licenses && parameters.scheduler == SchedulerType::kBackfill &&
+         parameters.backfill.interval >= base::Duration{0};
 }
 
 enum class PartitionState { kUp, kDown, kDrain, kInactive };  // takes jobs, starts them: 1.2.1

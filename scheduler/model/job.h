@@ -17,6 +17,7 @@
 #include "scheduler/model/dependency.h"
 #include "scheduler/model/devices.h"
 #include "scheduler/model/ids.h"
+#include "scheduler/model/licenses.h"
 
 namespace sched {
 
@@ -58,6 +59,7 @@ struct JobRequest {  // what a user asks for (1.5)
   MemoryRequest memory;
   MemoryMiB tmp_disk{0};  // --tmp
   Devices devices;        // on each node: --gres, --gpus-per-node
+  Licenses licenses;      // for the whole job: --licenses
   Sharing sharing = Sharing::kAny;
   std::vector<std::string> required_nodes;  // --nodelist
   std::vector<std::string> excluded_nodes;
@@ -153,6 +155,7 @@ enum class Reason {
   kJobHeldAdmin,
   kJobHoldMaxRequeue,
   kLaunchFailedRequeuedHeld,
+  kLicenses,
   kPartitionTimeLimit,
   kPartitionNodeLimit,
   kPartitionDown,

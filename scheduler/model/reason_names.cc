@@ -19,6 +19,7 @@ constexpr auto kNames = std::to_array<std::pair<Reason, std::string_view>>({
     {Reason::kJobHeldAdmin, "JobHeldAdmin"},
     {Reason::kJobHoldMaxRequeue, "JobHoldMaxRequeue"},
     {Reason::kLaunchFailedRequeuedHeld, "LaunchFailedRequeuedHeld"},
+    {Reason::kLicenses, "Licenses"},
     {Reason::kPartitionTimeLimit, "PartitionTimeLimit"},
     {Reason::kPartitionNodeLimit, "PartitionNodeLimit"},
     {Reason::kPartitionDown, "PartitionDown"},

@@ -60,6 +60,7 @@ struct MainPass::State {
   std::vector<int> tested_in;                   // likewise
   std::vector<std::optional<JobId>> failed_by;  // likewise
   bool stopped = false;                         // by what a PassActions does not allow
+  bool is_over = false;                         // jobs behind are the backfill's to start
   bool blocker_started = false;  // a job that failed a partition started in another one
   int tested = 0;
   int started = 0;
@@ -97,7 +98,7 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
     }
     pass.visit(record);
     try_record(pass, record);
-    return !pass.stopped && (pass.open > 0 || pass.claimants_left > 0);
+    return !pass.stopped && !pass.is_over && (pass.open > 0 || pass.claimants_left > 0);
   });
   if (pass.stopped) complete = false;
   // A pass that was cut off says nothing about the jobs behind the cut; the next one may start
@@ -234,8 +235,12 @@ void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
   pass.done.push_back(&job);
 }
 
-// A limit is the job's own matter: jobs behind may start (R9.8).
-void MainPass::on(State&, Job& job, PartitionIndex, OverLimit verdict) {
+// A limit is the job's own matter: jobs behind may start (R9.8). But with bf_licenses they might
+// take the licenses that the backfill has promised to this job (R11.8).
+void MainPass::on(State& pass, Job& job, PartitionIndex, OverLimit verdict) {
+  if (verdict.reason == Reason::kLicenses && plans_licenses(cluster_.parameters())) {
+    pass.is_over = true;
+  }
   books_.set_reason(job, verdict.reason, std::move(verdict.message));
 }
 

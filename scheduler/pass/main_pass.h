@@ -6,7 +6,8 @@
 //   TooFewLeft    its partition fails.
 //   Busy          its partition fails, unless the job waits for nodes that it names.
 //   Never         the job is held, unless another partition might hold it.
-//   NotAvailable, OverLimit: the job waits; jobs behind it may start.
+//   NotAvailable, OverLimit: the job waits; jobs behind it may start. With bf_licenses the pass
+//                 ends at a job that waits for licenses: the backfill knows when they are free.
 //
 // When a partition fails, the jobs behind it in the partition wait for priority, and its nodes are
 // withheld from all jobs behind (strict order; backfilling past them is another pass's business).

@@ -19,18 +19,33 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
                        std::to_string(available.in_partition) +
                        " are left; the others are down, drained or kept for jobs ahead of it"}};
   }
-  // Limits on jobs and wall time come before the nodes, those on resources after them (R9.9), when
-  // it is known what the job would get.
-  if (auto over = limits_.over_before(job, partition)) {
-    return {OverLimit{over->reason, std::move(over->message)}};
-  }
-  PlacementOutcome outcome = placement_.place(
-      books_.selector(),
-      {.job = job, .partition = partition, .available = available.nodes, .now = now});
+  // Licenses, and limits on jobs and wall time come before the nodes, those on resources after them
+  // (R9.9), when it is known what the job would get.
+  const auto unlicensed = limits_.licenses().over(job);
+  const Licenses missing = unlicensed ? limits_.licenses().missing(job) : Licenses{};
+  auto over =
+      unlicensed && !may_reclaim() ? unlicensed : limits_.over_before_but_licenses(job, partition);
+  if (over) return {OverLimit{over->reason, std::move(over->message)}};
+  PlacementOutcome outcome =
+      placement_.place(books_.selector(), {.job = job,
+                                           .partition = partition,
+                                           .available = available.nodes,
+                                           .now = now,
+                                           .missing = unlicensed ? &missing : nullptr});
   base::Instant valid_until = outcome.valid_until;
+  if (unlicensed && outcome.result != PlacementResult::kFits) {
+    return {OverLimit{unlicensed->reason, unlicensed->message}, valid_until};
+  }
   // Nodes that refused the job are left out until then.
   if (job.retry.nodes_until > now) valid_until = std::min(valid_until, job.retry.nodes_until);
   return {verdict_of(job, partition, std::move(outcome)), valid_until};
+}
+
+// R7.2: jobs may have to end for licenses if the cluster says so; select/linear cannot.
+bool StartAttempt::may_reclaim() const {
+  const ClusterParameters& parameters = cluster_.parameters();
+  return parameters.preempt.reclaim_licenses && preempt::enabled(cluster_) &&
+         parameters.select == SelectType::kConsTres;
 }
 
 Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,

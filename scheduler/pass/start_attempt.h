@@ -72,6 +72,7 @@ class StartAttempt {
              base::Instant now);
 
  private:
+  bool may_reclaim() const;
   Verdict verdict_of(const Job& job, PartitionIndex partition, PlacementOutcome outcome) const;
 
   const Cluster& cluster_;

@@ -80,15 +80,17 @@ PlacementOutcome Placement::place(Selector& selector, const PlacementRequest& re
     attempt.outcome.message = "a required node is down, drained or kept for other jobs";
     return std::move(attempt.outcome);
   }
-  if (try_all(attempt, usable_nodes(attempt))) return std::move(attempt.outcome);
+  if (request.missing == nullptr && try_all(attempt, usable_nodes(attempt))) {
+    return std::move(attempt.outcome);
+  }
   // Victims count only after everything was tried without them (R3.2, R7.1).
   if (preempt::enabled(cluster_)) {
     // The candidates are the same for all alternatives and node sets. There may be more of them
     // when an exempt time ends, so a refusal holds no longer than that.
     std::vector<const Job*> allocated;
     for (const auto& [order, other] : allocated_) allocated.push_back(other);
-    preempt::CandidateList list =
-        preempt::candidates(cluster_, allocated, job, request.partition, request.now);
+    preempt::CandidateList list = preempt::candidates(cluster_, allocated, job, request.partition,
+                                                      request.now, request.missing);
     attempt.outcome.valid_until = list.valid_until;
     attempt.candidates = std::move(list.candidates);
     attempt.offers_victims = !attempt.candidates.empty();
@@ -522,7 +524,10 @@ bool Placement::select_from(Attempt& attempt, const Wish& wish, const NodeSet& n
                         .max_share = sharing.max_share,
                         .candidates = {}};
   // The selector answers with positions in this list.
-  if (attempt.offers_victims) request.candidates = attempt.candidates;
+  if (attempt.offers_victims) {
+    request.candidates = attempt.candidates;
+    request.missing = attempt.request.missing;
+  }
   if (attempt.will_run != nullptr) {
     request.takes_extra_row = attempt.will_run->takes_extra_row;
     request.idle_last = attempt.will_run->idle_last;

@@ -60,6 +60,8 @@ struct PlacementRequest {
   // it is kept from one placement to the next.
   const NodeSet& available;
   base::Instant now;
+  // Licenses that victims must bring: it starts in no other way. Null = none.
+  const Licenses* missing = nullptr;
 };
 
 // The question if the job would fit on these nodes with the selector's books as they are: in a

@@ -144,7 +144,8 @@ base::Duration grace_time(const Cluster& cluster, const Job& victim) {
 // 7.3 and 7.4. `valid_until` is when the first job stops being exempt: until then, and without
 // another event, the list stays what it is. Cost: O(allocated jobs × their nodes).
 CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& allocated,
-                         const Job& preemptor, PartitionIndex partition, base::Instant now) {
+                         const Job& preemptor, PartitionIndex partition, base::Instant now,
+                         const Licenses* missing) {
   CandidateList list;
   const PreemptParameters& parameters = cluster.parameters().preempt;
   const NodeSet& nodes = cluster.partition(partition).nodes;
@@ -169,7 +170,11 @@ CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& 
       list.valid_until = std::min(list.valid_until, exempt_until);
       continue;
     }
-    if (!shares_a_node(cluster, *victim, nodes)) continue;
+    const bool has_missing =
+        missing != nullptr && std::ranges::any_of(*missing, [&](const auto& license) {
+          return licenses_of(victim->request->licenses, license.first) > 0;
+        });
+    if (!has_missing && !shares_a_node(cluster, *victim, nodes)) continue;
     const std::int64_t key =
         parameters.youngest_first ? -base::micros_since_epoch(started) : standing(cluster, *victim);
     // The table order breaks ties: Slurm's sort leaves them open, and equal inputs must decide

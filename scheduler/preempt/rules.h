@@ -36,8 +36,10 @@ struct CandidateList {
   // When a job that is exempt now stops being so: the list may be longer from then on.
   base::Instant valid_until = base::kNever;
 };
-// 7.3 and 7.4. `allocated`: in job-table order. Cost: O(allocated).
+// 7.3 and 7.4. `allocated`: in job-table order. `missing`: jobs that hold such licenses are
+// candidates on whichever nodes they are; null = none. Cost: O(allocated).
 CandidateList candidates(const Cluster& cluster, const std::vector<const Job*>& allocated,
-                         const Job& preemptor, PartitionIndex partition, base::Instant now);
+                         const Job& preemptor, PartitionIndex partition, base::Instant now,
+                         const Licenses* missing = nullptr);
 
 }  // namespace sched::preempt

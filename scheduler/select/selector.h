@@ -64,6 +64,9 @@ struct SelectRequest {
   bool may_stack = false;  // units may be shared with max_share − 1 others
   int max_share = 1;
   std::span<const Candidate> candidates;  // empty = no preemption in this call (3.6 step 4g)
+  // Licenses that victims must bring, besides nodes (reclaim_licenses); null = none. REQUIRES:
+  // candidates, select/cons_tres.
+  const Licenses* missing = nullptr;
   // kWillRun: the job preempts others by suspending them (preempt/qos), so the extra row is its
   // (7.6.3); and the nodes that are taken last (bf_busy_nodes), or null.
   bool takes_extra_row = false;

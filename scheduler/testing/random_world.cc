@@ -153,6 +153,12 @@ void randomise_wishes(base::Prng& prng, JobRequest& request, const RandomWorld& 
   if (chance(prng, 4)) request.account = any(prng, std::array{"lab", "guests"});
 }
 
+void randomise_licenses(base::Prng& prng, ClusterParameters& cluster) {
+  cluster.licenses = {{"bar", pick(prng, 3)}, {"foo", 1 + pick(prng, 3)}};
+  cluster.backfill.licenses = chance(prng, 2);
+  cluster.preempt.reclaim_licenses = chance(prng, 2);
+}
+
 // The operator refuses what is illegal, so the scheduler is never told it.
 void check_legal(const Configuration& configuration) {
   for (const ConfigIssue& issue : check(configuration)) {
@@ -190,6 +196,7 @@ RandomWorld random_world(base::Prng& prng, SelectType select) {
   cluster.memory = chance(prng, 2);
   if (!chance(prng, 4)) cluster.default_memory.per_cpu = MemoryMiB{200};
   cluster.task_affinity = chance(prng, 2);
+  if (chance(prng, 3)) randomise_licenses(prng, cluster);
   randomise_preemption(prng, cluster);
   randomise_rest(prng, cluster);
   const int partitions = 1 + pick(prng, 3);
@@ -229,6 +236,9 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
   if (devices && chance(prng, 2)) {
     add_devices(request.devices, {"gpu", chance(prng, 2) ? "" : "a"}, 1 + pick(prng, 2));
   }
+  if (!world.configuration.cluster.licenses.empty() && chance(prng, 2)) {
+    request.licenses[chance(prng, 3) ? "bar" : "foo"] = 1 + pick(prng, 2);
+  }
   if (chance(prng, 10)) request.constraint = "fast";
   if (chance(prng, 16)) request.contiguous = true;
   if (chance(prng, 10))
@@ -247,6 +257,7 @@ JobRequest random_request(base::Prng& prng, JobId id, const RandomWorld& world, 
 Configuration random_change(base::Prng& prng, const RandomWorld& world) {
   RandomWorld changed = world;
   Configuration& c = changed.configuration;
+  if (!c.cluster.licenses.empty() && chance(prng, 4)) randomise_licenses(prng, c.cluster);
   switch (pick(prng, 6)) {
     case 0: {  // preemption, and with it everything that has to go with it
       randomise_preemption(prng, c.cluster);

@@ -182,6 +182,22 @@ void Watch::check_start(const Start& start, base::Instant now) {
     check_node(start, book, *where, use, now);
   }
   book.allocation = start.allocation;
+  // R11.6. An administrator may have lowered the counter, but then no more start.
+  for (const auto& [name, asked] : book.request.licenses) {
+    const int there_are = licenses_of(configuration_.cluster.licenses, name);
+    if (asked > 0 && held_licenses(name) > there_are) {
+      find(start.job, "gets more of license " + name + " than there are");
+    }
+  }
+}
+
+// Of jobs with an allocation.
+int Watch::held_licenses(const std::string& name) const {
+  int held = 0;
+  for (const auto& [id, book] : books_) {
+    if (book.allocation) held += licenses_of(book.request.licenses, name);
+  }
+  return held;
 }
 
 // Jobs of a lower tier may be under it: the gang stops them.
@@ -318,6 +334,8 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
   must(Reason::kPartitionNodeLimit,
        some([&](auto& p) { return p.max_nodes && most > *p.max_nodes; }),
        "no limit of nodes is in its way");
+  // It is kept while jobs ahead of it block the partition (R2.6), so they may be free by now.
+  must(Reason::kLicenses, !request.licenses.empty(), "it asks for no licenses");
   // These worlds restrict no access by users and groups: what is left is more CPUs than there are.
   const auto cpus_of = [&](const PartitionConfig& p) {
     std::int64_t cpus = 0;
@@ -338,7 +356,7 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
     if (other.second.request.partitions.size() > 1 && in_one_of_them) return true;
     return its == Reason::kResources || its == Reason::kQosMaxJobsPerUserLimit ||
            its == Reason::kAssocMaxJobsLimit || its == Reason::kAssocGrpJobsLimit ||
-           its == Reason::kPriority;
+           its == Reason::kPriority || its == Reason::kLicenses;
   };
   std::string others = "waits for nobody's turn:";
   for (const auto& [other, book] : books_) {

@@ -49,6 +49,7 @@ class Watch {
 
  private:
   void find(JobId job, const std::string& what);
+  int held_licenses(const std::string& name) const;
   void check_start(const Start& start, base::Instant now);
   void check_dependency(const Start& start, const Book& book, base::Instant now);
   void check_node(const Start& start, const Book& book, const PartitionConfig& partition,

@@ -73,10 +73,11 @@ class ConsTresSelector final : public Selector {
       return outcome;
     }
     outcome.allocation = attempt.run({.takes_extra_row = request.takes_extra_row});
-    if (outcome.allocation) return outcome;
-    // R7.1: victims are looked for only after the plain tests have failed.
+    const bool fits = outcome.allocation.has_value();
+    if (fits && request.missing == nullptr) return outcome;
+    // R7.1: victims are looked for only after the plain tests have failed, or for licenses.
     if (!request.candidates.empty()) {
-      outcome = VictimSearch{cluster_, occupancy_, attempt, request}.search();
+      outcome = VictimSearch{cluster_, occupancy_, attempt, request, fits}.search();
     }
     return outcome;
   }

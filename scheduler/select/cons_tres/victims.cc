@@ -11,28 +11,44 @@ namespace {
 
 using Keep = Selector::Trial::Keep;
 
+// Returns true if the licenses that jobs would free are all that is missing (null = nothing).
+bool is_enough(const Licenses* missing, const Licenses& freed) {
+  return missing == nullptr || std::ranges::all_of(*missing, [&](const auto& license) {
+           return licenses_of(freed, license.first) >= license.second;
+         });
+}
+
 // Would the job start if these had ended? Each question is a trial of its own.
 class EndingQuestion final : public VictimQuestion {
  public:
-  EndingQuestion(Occupancy& occupancy, Attempt& attempt, std::vector<const SelectJob*> jobs)
-      : occupancy_{occupancy}, attempt_{attempt}, jobs_{std::move(jobs)}, taken_(jobs_.size()) {}
+  EndingQuestion(Occupancy& occupancy, Attempt& attempt, const Licenses* missing,
+                 std::vector<const SelectJob*> jobs)
+      : occupancy_{occupancy},
+        attempt_{attempt},
+        missing_{missing},
+        jobs_{std::move(jobs)},
+        taken_(jobs_.size()) {}
 
   void take(std::size_t victim) override { taken_[victim] = true; }
   void spare(std::size_t victim) override { taken_[victim] = false; }
   bool fits() override { return allocation().has_value(); }
   std::optional<Allocation> allocation() {
     OccupancyTrial trial{occupancy_};
+    Licenses freed;
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      if (taken_[i]) trial.remove(*jobs_[i], Keep::kNothing);
+      if (!taken_[i]) continue;
+      trial.remove(*jobs_[i], Keep::kNothing);
+      add_licenses(freed, jobs_[i]->request->licenses);
     }
     // Cheap, and refuses most sets before the tests are run.
-    if (!attempt_.may_fit()) return std::nullopt;
+    if (!is_enough(missing_, freed) || !attempt_.may_fit()) return std::nullopt;
     return attempt_.run({});
   }
 
  private:
   Occupancy& occupancy_;
   Attempt& attempt_;
+  const Licenses* const missing_;
   const std::vector<const SelectJob*> jobs_;
   std::vector<bool> taken_;
 };
@@ -54,6 +70,18 @@ bool VictimSearch::intersects_nodes(const SelectJob& job) const {
   return has_node_in(cluster_, *job.allocation, request_.nodes);
 }
 
+bool VictimSearch::holds_missing(const SelectJob& job) const {
+  return request_.missing != nullptr &&
+         std::ranges::any_of(*request_.missing, [&](const auto& license) {
+           return licenses_of(job.request->licenses, license.first) > 0;
+         });
+}
+
+// If the job has nodes without victims, only jobs with licenses that it needs are removed.
+bool VictimSearch::may_help(const SelectJob& job) const {
+  return holds_missing(job) || (!fits_on_nodes_ && intersects_nodes(job));
+}
+
 // The measure of the reorder (7.6.2 step 3); 0 for a candidate that is not a victim after all.
 int VictimSearch::nodes_shared(std::size_t candidate, const Allocation& allocation) const {
   NodeSet chosen = cluster_.no_nodes();
@@ -70,7 +98,8 @@ SelectOutcome VictimSearch::search() {
   const auto& candidates = request_.candidates;
   const bool may_suspend = cluster_.parameters().preempt_type == PreemptType::kQos &&
                            std::any_of(candidates.begin(), candidates.end(), suspends);
-  if (!may_suspend) return by_removing();
+  // A job that is suspended keeps its licenses (R7.2).
+  if (!may_suspend || request_.missing != nullptr) return by_removing();
   const bool is_final = cluster_.parameters().quirks.first_candidate_decides;
   if (suspends(candidates.front())) {
     SelectOutcome outcome = by_suspending();
@@ -107,11 +136,13 @@ SelectOutcome VictimSearch::by_suspending() {
 std::optional<VictimSearch::Success> VictimSearch::remove_until_fits(
     const std::vector<std::size_t>& order) {
   OccupancyTrial trial{occupancy_};
+  Licenses freed;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const SelectJob& job = *request_.candidates[order[i]].job;
-    if (!must_end(order[i]) || !intersects_nodes(job)) continue;
+    if (!must_end(order[i]) || !may_help(job)) continue;
     trial.remove(job, Keep::kNothing);
-    if (!attempt_.may_fit()) continue;
+    add_licenses(freed, job.request->licenses);
+    if (!is_enough(request_.missing, freed) || !attempt_.may_fit()) continue;
     if (auto allocation = attempt_.run({})) return Success{i + 1, *std::move(allocation)};
   }
   return std::nullopt;
@@ -154,7 +185,9 @@ SelectOutcome VictimSearch::by_removing() {
   SelectOutcome outcome;
   for (std::size_t i = 0; i < success->removed_count; ++i) {
     // A candidate that was removed on the way and has no node of the allocation is spared.
-    if (must_end(order[i]) && nodes_shared(order[i], success->allocation) > 0) {
+    if (!must_end(order[i])) continue;
+    const bool on_its_nodes = !fits_on_nodes_ && nodes_shared(order[i], success->allocation) > 0;
+    if (on_its_nodes || holds_missing(*request_.candidates[order[i]].job)) {
       outcome.victims.push_back(order[i]);
     }
   }
@@ -173,7 +206,7 @@ SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
   std::vector<VictimCost> costs;
   for (std::size_t i = 0; i < request_.candidates.size(); ++i) {
     const SelectJob& job = *request_.candidates[i].job;
-    if (!must_end(i) || !intersects_nodes(job)) continue;
+    if (!must_end(i) || !may_help(job)) continue;
     candidates.push_back(i);
     jobs.push_back(&job);
     costs.push_back(victim_cost(cluster_, job));
@@ -181,7 +214,7 @@ SelectOutcome VictimSearch::cheapest(SelectOutcome found) {
   if (found.victims.size() > kCheapestVictimsMax || jobs.size() > kCheapestCandidatesMax) {
     return found;
   }
-  EndingQuestion question{occupancy_, attempt_, std::move(jobs)};
+  EndingQuestion question{occupancy_, attempt_, request_.missing, std::move(jobs)};
   const auto victims = cheapest_victims(costs, question);
   if (!victims) return found;
   SelectOutcome outcome;

@@ -12,11 +12,16 @@ namespace sched::cons_tres {
 
 class VictimSearch {
  public:
+  // `fits_on_nodes`: without victims; only licenses are missing.
   VictimSearch(const Cluster& cluster, Occupancy& occupancy, Attempt& attempt,
-               const SelectRequest& request)
-      : cluster_{cluster}, occupancy_{occupancy}, attempt_{attempt}, request_{request} {}
+               const SelectRequest& request, bool fits_on_nodes)
+      : cluster_{cluster},
+        occupancy_{occupancy},
+        attempt_{attempt},
+        request_{request},
+        fits_on_nodes_{fits_on_nodes} {}
 
-  // REQUIRES: the job does not fit without victims.
+  // REQUIRES: the job does not fit without victims, or licenses are missing.
   SelectOutcome search();
 
  private:
@@ -34,12 +39,15 @@ class VictimSearch {
   void reorder(std::vector<std::size_t>& order, const Success& success) const;
   int nodes_shared(std::size_t candidate, const Allocation& allocation) const;
   bool intersects_nodes(const SelectJob& job) const;
+  bool holds_missing(const SelectJob& job) const;
+  bool may_help(const SelectJob& job) const;
   bool must_end(std::size_t candidate) const;
 
   const Cluster& cluster_;
   Occupancy& occupancy_;
   Attempt& attempt_;
   const SelectRequest& request_;
+  const bool fits_on_nodes_;
 };
 
 }  // namespace sched::cons_tres
