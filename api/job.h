@@ -133,8 +133,9 @@ struct JobResources {
   std::optional<std::int32_t> cpus_per_task{};
   std::optional<Bytes> memory_per_cpu{};
   std::optional<Bytes> memory_per_node{};
-  std::optional<bool> all_memory{};  // of each node
-  std::vector<JobDevice> devices{};  // on each node
+  std::optional<bool> all_memory{};                // of each node
+  std::vector<JobDevice> devices{};                // on each node
+  std::map<std::string, std::int32_t> licenses{};  // for the whole job
   std::optional<bool> overcommit{};
   std::optional<bool> use_min_nodes{};
 

@@ -32,6 +32,7 @@ void visit(Io& io, Like<JobResources> auto& s) {
   io.field("memoryPerNode", s.memory_per_node);
   io.field("allMemory", s.all_memory);
   io.field("devices", s.devices);
+  io.field("licenses", s.licenses);
   io.field("overcommit", s.overcommit);
   io.field("useMinNodes", s.use_min_nodes);
 }

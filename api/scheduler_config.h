@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -81,12 +82,14 @@ struct SelectConfig {
   friend bool operator==(const SelectConfig&, const SelectConfig&) = default;
 };
 
-// PreemptParameters: reorder_count, strict_order, youngest_first, min_exempt_priority.
+// PreemptParameters: reorder_count, strict_order, youngest_first, min_exempt_priority,
+// reclaim_licenses.
 struct PreemptParameters {
   std::optional<std::int32_t> reorder_count{};
   std::optional<bool> strict_order{};
   std::optional<bool> youngest_first{};
   std::optional<std::int64_t> min_exempt_priority{};
+  std::optional<bool> reclaim_licenses{};
 
   friend bool operator==(const PreemptParameters&, const PreemptParameters&) = default;
 };
@@ -117,6 +120,7 @@ struct BackfillConfig {
   std::optional<bool> busy_nodes{};
   std::optional<bool> one_resv_per_job{};
   std::optional<bool> running_job_reserve{};
+  std::optional<bool> licenses{};
 
   friend bool operator==(const BackfillConfig&, const BackfillConfig&) = default;
 };
@@ -266,6 +270,7 @@ struct SchedulerConfigSpec {
   std::optional<base::Duration> over_time_limit{};
   std::optional<EnforcePartitionLimits> enforce_partition_limits{};
   std::optional<MemoryLimits> memory{};
+  std::map<std::string, std::int32_t> licenses{};  // how many there are
   std::optional<NodeReserve> node_reserve{};
   std::optional<TimetableConfig> timetable{};
   std::optional<PriorityConfig> priority{};
@@ -278,7 +283,7 @@ struct SchedulerConfigStatus {
   std::optional<SchedulerConfigSpec> accepted{};      // the last legal spec
   std::optional<PreemptMode> preempt_mode{};          // in force
   std::optional<std::int64_t> next_job_id{};          // first number that is not reserved yet
-  Conditions conditions{};                            // Accepted
+  Conditions conditions{};                            // Accepted, LicensesExceeded
 
   friend bool operator==(const SchedulerConfigStatus&, const SchedulerConfigStatus&) = default;
 };

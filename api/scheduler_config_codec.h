@@ -24,6 +24,7 @@ void visit(Io& io, Like<PreemptParameters> auto& s) {
   io.field("strictOrder", s.strict_order);
   io.field("youngestFirst", s.youngest_first);
   io.field("minExemptPriority", s.min_exempt_priority);
+  io.field("reclaimLicenses", s.reclaim_licenses);
 }
 
 template <typename Io>
@@ -45,6 +46,7 @@ void visit(Io& io, Like<BackfillConfig> auto& s) {
   io.field("busyNodes", s.busy_nodes);
   io.field("oneResvPerJob", s.one_resv_per_job);
   io.field("runningJobReserve", s.running_job_reserve);
+  io.field("licenses", s.licenses);
 }
 
 template <typename Io>
@@ -122,6 +124,7 @@ void visit(Io& io, Like<SchedulerConfigSpec> auto& s) {
   io.field("overTimeLimit", s.over_time_limit);
   io.field("enforcePartitionLimits", s.enforce_partition_limits);
   io.field("memory", s.memory);
+  io.field("licenses", s.licenses);
   io.field("nodeReserve", s.node_reserve);
   io.field("timetable", s.timetable);
   io.field("priority", s.priority);

@@ -77,6 +77,10 @@ inline constexpr std::string_view kJobFailed = "Failed";
 // Its pods are left out of the rotation: a webhook gave them what a frozen pod cannot have.
 inline constexpr std::string_view kNeverFrozen = "NeverFrozen";
 
+// Condition of the SchedulerConfig: jobs hold more licenses than there are, because an
+// administrator has lowered the number.
+inline constexpr std::string_view kLicensesExceeded = "LicensesExceeded";
+
 // Condition of a pod whose job is suspended for long, by its user or by jobs of higher priority.
 inline constexpr std::string_view kPodSuspended = "kubegang.io/Suspended";
 

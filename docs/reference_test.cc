@@ -238,7 +238,11 @@ TEST(Reference, MetricsMdHasEveryMetric) {
   of_agent.count_frozen({{.uid = "uid",
                           .gang = "namespace/name",
                           .frozen = base::Duration{}}});  // it has no gang before
-  for (const auto& [program, page] : {std::pair{"The operator", control::Metrics{}.render()},
+  control::Metrics of_operator;
+  control::LoopCounters counters;
+  counters.licenses["name"] = {};  // there is no license before
+  of_operator.update(counters, 0, base::Duration{});
+  for (const auto& [program, page] : {std::pair{"The operator", of_operator.render()},
                                       std::pair{"The agent", of_agent.render()}}) {
     const std::map<std::string, Family> metrics = families(page);
     EXPECT_GT(metrics.size(), 5U) << program;

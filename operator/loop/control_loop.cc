@@ -248,8 +248,18 @@ void ControlLoop::write_due_informing() {
   if (ends_by_time_) writer_.submit_all(time_to_live_.due(now_, writer_.room()));
 }
 
+void ControlLoop::count_licenses() {
+  const sched::Licenses& in_use = scheduler_.names().licenses_in_use();
+  policy_.show_licenses(in_use, now_);
+  counters_.licenses.clear();
+  for (const auto& [name, total] : policy_.configuration().cluster.licenses) {
+    counters_.licenses[name] = {.total = total, .in_use = sched::licenses_of(in_use, name)};
+  }
+}
+
 void ControlLoop::count() {
   show_counts();
+  count_licenses();
   counters_.nodes_known = nodes_.size();
   counters_.jobs_finished = jobs_.put_away_count();
   const base::Duration of_all = lag_.behind_count() * kLagEveryOfEach;

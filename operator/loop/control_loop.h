@@ -117,6 +117,7 @@ class ControlLoop {
   void write_due_apart();
   void write_due_informing();
   void count();
+  void count_licenses();
   base::Instant next_due() const;
   void be_fenced(std::int64_t by_term);
   void look_at_clocks();

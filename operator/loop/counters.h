@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "base/time.h"
 
@@ -26,8 +28,13 @@ struct StartErrors {
   }
 };
 
-// Totals since the process began, but for the numbers of nodes and jobs and for timetable_lag,
-// which are those of the moment.
+struct LicenseUse {
+  std::int64_t total = 0;
+  std::int64_t in_use = 0;
+};
+
+// Totals since the process began, but for the numbers of nodes, jobs and licenses and for
+// timetable_lag, which are those of the moment.
 struct LoopCounters {
   std::int64_t steps = 0;
   std::int64_t events = 0;     // told to the scheduler
@@ -44,10 +51,11 @@ struct LoopCounters {
   std::int64_t jobs_pending = 0;
   std::int64_t jobs_running = 0;
   std::int64_t jobs_suspended = 0;
-  std::int64_t jobs_finished = 0;   // of which nothing but their objects is kept
-  StartErrors start_errors;         // of jobs that had an expected start
-  base::Duration timetable_lag{0};  // of the node that has not obeyed for longest
-  bool clock_trusted = true;        // false: no job ends because its time is over
+  std::int64_t jobs_finished = 0;              // of which nothing but their objects is kept
+  std::map<std::string, LicenseUse> licenses;  // by name, as configured
+  StartErrors start_errors;                    // of jobs that had an expected start
+  base::Duration timetable_lag{0};             // of the node that has not obeyed for longest
+  bool clock_trusted = true;                   // false: no job ends because its time is over
 };
 
 }  // namespace control

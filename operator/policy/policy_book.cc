@@ -100,6 +100,32 @@ PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
 
 // The modes in force, also where a spec leaves them to what it inherits.
 // Users need not look up three objects to see what happens to their jobs.
+// The condition is there from the first time on at which it was true.
+void PolicyBook::show_licenses(const sched::Licenses& in_use, base::Instant now) {
+  auto* const mirror = find_status<kube::SchedulerConfig>(std::string{kube::kSchedulerConfigName});
+  if (mirror == nullptr) return;
+  std::string over;
+  for (const auto& [name, count] : in_use) {
+    const int total = sched::licenses_of(configuration_.cluster.licenses, name);
+    if (count <= total) continue;
+    over += (over.empty() ? "" : ", ") + std::to_string(count) + " of license " + name +
+            " are in use and there are " + std::to_string(total);
+  }
+  auto& conditions = mirror->wanted().conditions;
+  const kube::Condition* const before = kube::find_condition(conditions, kube::kLicensesExceeded);
+  if (over.empty() && before == nullptr) return;
+  kube::Condition condition{.type = std::string{kube::kLicensesExceeded}};
+  condition.status = over.empty() ? kube::ConditionStatus::kFalse : kube::ConditionStatus::kTrue;
+  condition.reason = over.empty() ? "WithinLimits" : "CounterLowered";
+  condition.message = over.empty()
+                          ? "no more licenses are in use than there are"
+                          : over + "; no job ends, and none gets any until enough are given back";
+  condition.observed_generation = mirror->wanted().observed_generation;
+  if (kube::set_condition(conditions, std::move(condition), now)) {
+    mirror->mark(WriteUrgency::kInforms);
+  }
+}
+
 void PolicyBook::show_preempt_modes() {
   const auto show_mode = [](auto* mirror, sched::PreemptMode mode) {
     if (mirror == nullptr || mirror->wanted().preempt_mode == preempt_mode_of(mode)) return;

@@ -75,6 +75,9 @@ class PolicyBook {
   // For pods of the namespace that start in the partition, as accepted.
   DefaultsInForce pod_defaults(const std::string& partition, const std::string& ns) const;
 
+  // Says in the status of the SchedulerConfig if more licenses are in use than there are.
+  void show_licenses(const sched::Licenses& in_use, base::Instant now);
+
   template <typename T>
   PolicyEntries<T>& entries() {
     return std::get<PolicyEntries<T>>(entries_);

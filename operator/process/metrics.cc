@@ -54,6 +54,8 @@ struct Metrics::Families {
   // Not a state of the gauge above: objects of ended jobs wait for their time to live and would
   // drown the sum of the others.
   prometheus::Gauge* finished = nullptr;
+  prometheus::Family<prometheus::Gauge>* licenses = nullptr;         // a gauge for each name
+  prometheus::Family<prometheus::Gauge>* licenses_in_use = nullptr;  // likewise
   prometheus::Gauge* term = nullptr;
   prometheus::Gauge* timetable_lag = nullptr;
   prometheus::Gauge* clock_trusted = nullptr;
@@ -87,6 +89,14 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
                              .Help("Jobs that have ended and whose objects are still there.")
                              .Register(registry)
                              .Add({});
+  families_->licenses = &prometheus::BuildGauge()
+                             .Name("kubegang_operator_licenses")
+                             .Help("Licenses that there are, by name.")
+                             .Register(registry);
+  families_->licenses_in_use = &prometheus::BuildGauge()
+                                    .Name("kubegang_operator_licenses_in_use")
+                                    .Help("Licenses that jobs hold, by name.")
+                                    .Register(registry);
   families_->term = &prometheus::BuildGauge()
                          .Name("kubegang_operator_term")
                          .Help("Term of this leader; 0 while it does not lead.")
@@ -140,6 +150,7 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
     families_->jobs[i]->Set(static_cast<double>(counters.*kJobGauges[i].field));
   }
   families_->finished->Set(static_cast<double>(counters.jobs_finished));
+  show_licenses(counters.licenses);
   families_->term->Set(static_cast<double>(term));
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
@@ -154,6 +165,19 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->start_errors->ObserveMultiple(
       starts, counters.start_errors.sum - families_->last.start_errors.sum);
   families_->last = counters;
+}
+
+// A license that is configured no more has no metric any longer.
+void Metrics::show_licenses(const std::map<std::string, LicenseUse>& licenses) {
+  for (const auto& [name, use] : families_->last.licenses) {
+    if (licenses.contains(name)) continue;
+    families_->licenses->Remove(&families_->licenses->Add({{"license", name}}));
+    families_->licenses_in_use->Remove(&families_->licenses_in_use->Add({{"license", name}}));
+  }
+  for (const auto& [name, use] : licenses) {
+    families_->licenses->Add({{"license", name}}).Set(static_cast<double>(use.total));
+    families_->licenses_in_use->Add({{"license", name}}).Set(static_cast<double>(use.in_use));
+  }
 }
 
 // In Prometheus' text format, for a scrape. The registry has its own lock, so this may be called

@@ -1,6 +1,7 @@
 // The operator's Prometheus metrics, all named kubegang_operator_*.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,8 @@ class Metrics {
   std::string render() const;
 
  private:
+  void show_licenses(const std::map<std::string, LicenseUse>& licenses);
+
   struct Families;
   std::unique_ptr<Families> families_;
 };

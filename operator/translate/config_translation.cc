@@ -7,6 +7,7 @@
 #include "operator/translate/priority_translation.h"
 #include "operator/translate/spec_problems.h"
 #include "operator/translate/units.h"
+#include "slurm/licenses.h"
 
 namespace control {
 namespace {
@@ -40,6 +41,18 @@ void check_backfill(const kube::BackfillConfig& backfill, SpecProblems& problems
   problems.range("spec.backfill.minPrioReserve", backfill.min_prio_reserve, 0, 4'294'967'295);
   problems.range("spec.backfill.jobPartCountReserve", backfill.job_part_count_reserve, 1, 100'000);
   problems.range("spec.backfill.nodeSpaceSize", backfill.node_space_size, 2, 2'000'000);
+}
+
+// Names as --licenses of sbatch can have them.
+void check_licenses(const std::map<std::string, std::int32_t>& licenses, SpecProblems& problems) {
+  for (const auto& [name, count] : licenses) {
+    const base::Result<sched::Licenses> read = slurm::parse_licenses("", name);
+    if (!read || !read->contains(name)) {
+      problems.add("spec.licenses: invalid name \"" + name +
+                   "\"; use letters, digits and the signs _-.@");
+    }
+    problems.range("spec.licenses." + name, std::optional{count}, 0, 1'000'000);
+  }
 }
 
 // C5: at the cluster's level these exclude gang; a QOS or a partition may have them beside it. They
@@ -109,6 +122,7 @@ void translate_backfill(const kube::BackfillConfig& from, sched::BackfillParamet
   to.busy_nodes = from.busy_nodes.value_or(to.busy_nodes);
   to.one_resv_per_job = from.one_resv_per_job.value_or(to.one_resv_per_job);
   to.running_job_reserve = from.running_job_reserve.value_or(to.running_job_reserve);
+  to.licenses = from.licenses.value_or(to.licenses);
 }
 
 // Types and modes have the same values on both sides; the switch makes the compiler find a new one.
@@ -184,6 +198,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.preemptExemptTime", spec.preempt_exempt_time);
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
+  check_licenses(spec.licenses, problems);
   // From here on parts that are blocks of their own in the spec.
   check_conditions(spec, problems);
   check_priority(spec.priority, problems);
@@ -238,6 +253,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
     cluster.preempt.reorder_count = from.reorder_count.value_or(1);
     cluster.preempt.strict_order = from.strict_order.value_or(false);
     cluster.preempt.youngest_first = from.youngest_first.value_or(false);
+    cluster.preempt.reclaim_licenses = from.reclaim_licenses.value_or(false);
     if (from.min_exempt_priority) {
       cluster.preempt.min_exempt_priority =
           sched::Priority{static_cast<std::uint32_t>(*from.min_exempt_priority)};
@@ -256,6 +272,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
   translate_queue(spec, cluster);
   cluster.priority = translate_priority(spec.priority);
   translate_memory(spec.memory, cluster.default_memory, cluster.max_memory);
+  cluster.licenses.insert(spec.licenses.begin(), spec.licenses.end());
   // Only the lead changes what is decided, because a change of the rotation takes effect that much
   // later. The other fields of the block are the agents' or operator_parameters()'.
   if (spec.timetable) {

@@ -211,7 +211,8 @@ TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
                                                     {"continue", true},
                                                     {"busyNodes", true},
                                                     {"oneResvPerJob", true},
-                                                    {"runningJobReserve", true}}}}));
+                                                    {"runningJobReserve", true},
+                                                    {"licenses", true}}}}));
   const sched::BackfillParameters expected{.interval = seconds{5},
                                            .resolution = seconds{1},
                                            .window = std::chrono::hours{48},
@@ -228,8 +229,16 @@ TEST(ConfigTranslation, BackfillIsOnWithSlurmsDefaultsAndCanBeToldApart) {
                                            .continues = true,
                                            .busy_nodes = true,
                                            .one_resv_per_job = true,
-                                           .running_job_reserve = true};
+                                           .running_job_reserve = true,
+                                           .licenses = true};
   EXPECT_EQ(told.backfill, expected);
+}
+
+TEST(ConfigTranslation, Licenses) {
+  const auto told = translate_config(config_spec(
+      {{"licenses", {{"matlab", 4}}}, {"preemptParameters", {{"reclaimLicenses", true}}}}));
+  EXPECT_EQ(told.licenses, (sched::Licenses{{"matlab", 4}}));
+  EXPECT_TRUE(told.preempt.reclaim_licenses);
 }
 
 // First three values at a bound, then for each field one beyond it. Each case has one problem, and

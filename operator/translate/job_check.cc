@@ -54,6 +54,7 @@ class Checker {
     check_completions();
     check_memory();
     check_devices();
+    check_licenses();
     check_times();
     check_dependency();
     check_success_policy();
@@ -250,6 +251,13 @@ class Checker {
       problem("spec.resources.devices: " + std::to_string(each.count) +
               " cannot be shared out to the pods of a node; with podPolicy PerTask set "
               "spec.resources.tasksPerNode to a number that divides it");
+    }
+  }
+
+  // Which names there are is the scheduler's to say.
+  void check_licenses() {
+    for (const auto& [name, count] : spec_.resources.licenses) {
+      check_range("spec.resources.licenses." + name, std::optional{count}, 1, 1'000'000);
     }
   }
 

@@ -322,6 +322,7 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
     request.memory = sched::MemoryPerNode{sched::MemoryMiB{0}};
   }
   request.devices = devices_from(spec.resources.devices);
+  request.licenses.insert(spec.resources.licenses.begin(), spec.resources.licenses.end());
   request.sharing = translate(spec.placement.sharing.value_or(kube::JobSharing::kAny));
   request.required_nodes = names_of(spec.placement.hostlist);
   request.excluded_nodes = names_of(spec.placement.exclude_hostlist);
