@@ -12,6 +12,7 @@
 #include "cli/cluster/dashboard.h"
 #include "cli/cluster/explain.h"
 #include "cli/cluster/info.h"
+#include "cli/cluster/licenses.h"
 #include "cli/cluster/logs.h"
 #include "cli/cluster/prio.h"
 #include "cli/cluster/queue.h"
@@ -35,6 +36,7 @@ struct Commands {
   ConnectOptions connect;
   QueueOptions queue;
   InfoOptions info;
+  LicensesOptions licenses;
   PrioOptions prio;
   ShareOptions share;
   LogsOptions logs;
@@ -215,6 +217,18 @@ void add_share(CLI::App& app, Commands& commands) {
   command.callback([&commands] {
     commands.on_cluster = [&commands](const Session& session, Output output) {
       return run_share(session, commands.share, output);
+    };
+  });
+}
+
+void add_licenses(CLI::App& app, Commands& commands) {
+  CLI::App& command =
+      *app.add_subcommand("licenses", "Show licenses in use and who waits for them.");
+  add_connection(command, commands.connect);
+  add_json(command, commands.licenses.json, commands.as_yaml);
+  command.callback([&commands] {
+    commands.on_cluster = [&commands](const Session& session, Output output) {
+      return run_licenses(session, commands.licenses, output);
     };
   });
 }
@@ -402,6 +416,7 @@ void add_commands(CLI::App& app, Commands& commands) {
   add_dashboard(app, commands);
   add_prio(app, commands);
   add_share(app, commands);
+  add_licenses(app, commands);
   add_control(app, commands);
   add_simulate(app, commands);
   add_import(app, commands);

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "api/scheduler_config.h"
 #include "cli/cluster/followed_queue.h"
 #include "cli/cluster/missing_kubegang.h"
 #include "cli/cluster/queue.h"
@@ -102,6 +103,37 @@ TEST_F(ClusterCommands, QueueShowsExactStatesFromTheTimetables) {
   EXPECT_EQ(late.out,
             "   JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)\n"
             "       2     batch   second   team-b  R       0:15      2 n[12-13]\n");
+}
+
+// Job 1 holds two, job 2 is on its way out and still holds one, and job 3 waits for three. There
+// were six until an administrator said four; two more are not asked for by anyone.
+TEST_F(ClusterCommands, LicensesShowsWhatIsInUseAndWhoWaits) {
+  kube::SchedulerConfig config;
+  config.metadata.name = "default";
+  config.spec.licenses = {{"comsol", 2}, {"matlab", 4}};
+  ASSERT_TRUE(client_.create(config).ok());
+  const auto asks = [](int count) {
+    kube::JobSpec spec;
+    spec.resources.licenses["matlab"] = count;
+    return spec;
+  };
+  add_job("team-a", "first", asks(2), {.state = kube::JobState::kSuspended, .job_id = 1});
+  add_job("team-b", "second", asks(1),
+          {.state = kube::JobState::kCompleted,
+           .job_id = 2,
+           .conditions = {{.type = "Completing",
+                           .status = kube::ConditionStatus::kTrue,
+                           .last_transition_time = now()}}});
+  add_job("team-b", "third", asks(3),
+          {.state = kube::JobState::kPending, .reason = "Licenses", .job_id = 3});
+  add_job("team-b", "done", asks(4), {.state = kube::JobState::kCompleted, .job_id = 4});
+  EXPECT_EQ(run({"licenses"}).out,
+            "LICENSE           TOTAL   USED   FREE WAITING\n"
+            "comsol                2      0      2 \n"
+            "matlab                4      3      1 3\n");
+  const nlohmann::json all = nlohmann::json::parse(run({"licenses", "-o", "json"}).out);
+  EXPECT_EQ(all[1]["waiting"][0]["name"], "third");
+  EXPECT_EQ(all[1]["used"], 3);
 }
 
 // "job/NAME" as kubectl means it: a Job of the batch group. The command changes the Job of ours.

@@ -301,6 +301,7 @@ kube::JobSpec job_spec(const sched::JobRequest& request) {
   for (const sched::DeviceCount& each : request.devices) {
     spec.resources.devices.push_back({each.kind.name, each.kind.type, each.count});
   }
+  spec.resources.licenses.insert(request.licenses.begin(), request.licenses.end());
   // Absent: the partition's default, or its largest.
   spec.schedule.time_limit = request.time_limit;
   spec.schedule.time_min = request.time_min;

@@ -124,6 +124,18 @@ TEST(Import, NoRemarkRepeatsAPassword) {
   EXPECT_THAT(all, HasSubstr("slurm.conf:8: NoSuchKey=shown: kubegang has no such parameter\n"));
 }
 
+TEST(Import, TakesLicenses) {
+  const Imported imported =
+      import_text("slurm.conf",
+                  "ClusterName=c\nLicenses=matlab:4,comsol\nSchedulerParameters=bf_licenses\n"
+                  "NodeName=n1 CPUs=1\nPartitionName=p Nodes=n1 Default=YES\n");
+  const Applied applied{imported.yaml};
+  ASSERT_EQ(applied.configs.size(), 1U) << imported.yaml;
+  const sched::ClusterParameters c = control::translate_config(applied.configs[0].spec);
+  EXPECT_EQ(c.licenses, (sched::Licenses{{"comsol", 1}, {"matlab", 4}}));
+  EXPECT_TRUE(c.backfill.licenses);
+}
+
 // Compared after the operator's translation: what the scheduler is told must be what Slurm's is
 // told.
 TEST(Import, MakesASlurmConfIntoObjectsThatMeanTheSame) {

@@ -101,6 +101,7 @@ kube::BackfillConfig backfill_of(const sched::BackfillParameters& b,
   set_unless(spec.busy_nodes, b.busy_nodes, usual.busy_nodes);
   set_unless(spec.one_resv_per_job, b.one_resv_per_job, usual.one_resv_per_job);
   set_unless(spec.running_job_reserve, b.running_job_reserve, usual.running_job_reserve);
+  set_unless(spec.licenses, b.licenses, usual.licenses);
   return spec;
 }
 
@@ -112,6 +113,7 @@ kube::PreemptParameters preempt_of(const sched::PreemptParameters& p) {
   set_unless(spec.reorder_count, p.reorder_count, usual.reorder_count);
   set_unless(spec.strict_order, p.strict_order, usual.strict_order);
   set_unless(spec.youngest_first, p.youngest_first, usual.youngest_first);
+  set_unless(spec.reclaim_licenses, p.reclaim_licenses, usual.reclaim_licenses);
   if (p.min_exempt_priority) spec.min_exempt_priority = p.min_exempt_priority->value();
   return spec;
 }
@@ -319,6 +321,7 @@ kube::SchedulerConfigSpec spec_of(const sched::ClusterParameters& c) {
     spec.enforce_partition_limits = kEnforce.at(static_cast<std::size_t>(c.enforce_part_limits));
   }
   spec.memory = memory_of(c.default_memory, c.max_memory);
+  spec.licenses.insert(c.licenses.begin(), c.licenses.end());
   spec.priority = unless_empty(priority_of(c.priority));
   return spec;
 }

@@ -108,6 +108,14 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
 
 }  // namespace
 
+std::string licenses_text(const kube::Job& job) {
+  std::string text;
+  for (const auto& [name, count] : job.spec.resources.licenses) {
+    text += (text.empty() ? "" : ",") + name + ":" + std::to_string(count);
+  }
+  return text;
+}
+
 // What is fulfilled is not shown, as it is not with Slurm.
 std::string dependency_text(const kube::Job& job) {
   const bool any = job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;

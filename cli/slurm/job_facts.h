@@ -80,6 +80,8 @@ std::size_t state_rank(const std::string& code);
 
 // squeue's %E: "afterok:12(unfulfilled),after:7+5(failed)"; "(null)" if nothing is waited for.
 std::string dependency_text(const kube::Job& job);
+// The licenses that the job asks for, "bar:1,foo:2"; "" = none.
+std::string licenses_text(const kube::Job& job);
 
 // The name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);

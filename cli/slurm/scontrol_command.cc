@@ -154,11 +154,13 @@ int show(const Scontrol& asked, const WithCluster& with_cluster, Output output) 
     use = [&](const Session& s) { return show_node(s, which, asked.show, output); };
   } else if (is("partitions", 1)) {
     use = [&](const Session& s) { return show_partition(s, which, asked.show, output); };
+  } else if (is("licenses", 2)) {
+    use = [&](const Session& s) { return show_licenses(s, which, asked.show, output); };
   } else if (is("config", 2)) {
     use = [&](const Session& s) { return show_config(s, output); };
   } else {
     output.err << "invalid entity:" << what << " for keyword:show (here are job, node, partition, "
-               << "config, hostnames, hostlist, hostlistsorted)\n";
+               << "licenses, config, hostnames, hostlist, hostlistsorted)\n";
     return kExitFailed;
   }
   return with_cluster(use);

@@ -8,6 +8,7 @@
 
 #include "api/scheduler_config.h"
 #include "api/wellknown.h"
+#include "cli/cluster/licenses.h"
 #include "cli/cluster/read.h"
 #include "kube/api/lease.h"
 #include "slurm/hostlist.h"
@@ -243,7 +244,9 @@ std::string job_record(const JobFacts& facts) {
       << "   TRES=" << tres_of(facts) << "\n"
       << "   MinCPUsNode=" << job.spec.placement.min_cpus_per_node.value_or(1) << " "
       << memory_line(facts) << "\n"
-      << "   Features=" << or_null(job.spec.placement.constraint) << "\n";
+      << "   Features=" << or_null(job.spec.placement.constraint) << "\n"
+      << "   Contiguous=" << (job.spec.placement.contiguous.value_or(false) ? 1 : 0)
+      << " Licenses=" << or_null(licenses_text(job)) << " Network=(null)\n";
   if (!facts.comment.empty()) out << "   Comment=" << facts.comment << "\n";
   out << "   WorkDir=" << batch.working_directory << "\n"
       << "   StdErr=" << (batch.error.empty() ? batch.output : batch.error) << "\n"
@@ -329,6 +332,29 @@ int show_partition(const Session& session, const std::string& name, ShowOptions 
 
 // The parameters of scheduling that the SchedulerConfig has, under their names in slurm.conf; what
 // it leaves open has its default (docs/reference/crds.md).
+// SOURCE: scontrol's own lines. Nothing is reserved, and no license is another cluster's.
+int show_licenses(const Session& session, const std::string& name, ShowOptions options,
+                  Output output) {
+  const auto read = read_licenses(session, output);
+  if (!read) return fail(output, read.error().message);
+  const std::vector<LicenseLine> lines = license_lines(read->config, read->jobs);
+  bool is_found = false;
+  for (const LicenseLine& line : lines) {
+    if (!name.empty() && line.name != name) continue;
+    is_found = true;
+    output.out << "LicenseName=" << line.name << (options.one_line ? " " : "\n    ")
+               << "Total=" << line.total << " Used=" << line.used << " Free=" << line.free()
+               << " Reserved=0 Remote=no\n";
+  }
+  if (is_found) return kExitOk;
+  if (name.empty()) {
+    output.out << "No licenses configured in Slurm.\n";
+    return kExitOk;
+  }
+  output.out << "License name " << name << " not found\n";
+  return kExitFailed;
+}
+
 int show_config(const Session& session, Output output) {
   const auto config = session.client.get<kube::SchedulerConfig>(
       {.ns = "", .name = std::string{kube::kSchedulerConfigName}});

@@ -25,6 +25,8 @@ int show_node(const Session& session, const std::string& hostlist, ShowOptions o
               Output output);
 int show_partition(const Session& session, const std::string& name, ShowOptions options,
                    Output output);
+int show_licenses(const Session& session, const std::string& name, ShowOptions options,
+                  Output output);
 int show_config(const Session& session, Output output);
 // Whether an operator holds its Lease, which stands for slurmctld.
 int show_ping(const Session& session, Output output);

@@ -18,6 +18,7 @@
 #include "kube/api/node.h"
 #include "kube/api/time_format.h"
 #include "slurm/hostlist.h"
+#include "slurm/licenses.h"
 #include "slurm/quantities.h"
 #include "slurm/text.h"
 
@@ -164,6 +165,16 @@ constexpr std::array kJobFields = {
     JobField{"Partition", Until::kStart,
              [](JobChange& c, const std::string& text) -> base::Status {
                c.job.spec.partitions = list_of(text);
+               return {};
+             }},
+    JobField{"Licenses", Until::kStart,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               const auto licenses = slurm::parse_licenses("Licenses", text);
+               if (!licenses) return licenses.error();
+               c.job.spec.resources.licenses.clear();
+               for (const auto& [name, count] : *licenses) {
+                 if (count > 0) c.job.spec.resources.licenses[name] = count;
+               }
                return {};
              }},
     JobField{"QOS", Until::kStart,

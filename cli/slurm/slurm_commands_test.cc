@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "api/scheduler_config.h"
 #include "cli/cluster/batch_variables.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/scontrol_show.h"
@@ -143,12 +144,29 @@ TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
   EXPECT_THAT(slurm("scancel", {"1.0"}).err, HasSubstr("1.0"));
   EXPECT_THAT(slurm("scontrol", {"update", "JobId=1", "NoSuch=1"}).err, HasSubstr("NoSuch=1"));
   EXPECT_THAT(slurm("scontrol", {"top", "1"}).err, HasSubstr("top"));
-  EXPECT_THAT(slurm("squeue", {"-L", "x"}).err, HasSubstr("--licenses"));
+  EXPECT_THAT(slurm("squeue", {"-R", "x"}).err, HasSubstr("--reservation"));
   EXPECT_THAT(slurm("squeue", {"--nosuch"}).err, HasSubstr("--nosuch"));
   EXPECT_THAT(slurm("squeue", {"-t", "nosuch"}).err, HasSubstr("PENDING,RUNNING"));
   const Ran bad = slurm("sbatch", {"--time=abc", "--wrap", "true"});
   EXPECT_EQ(bad.code, 255);
   EXPECT_THAT(bad.err, HasSubstr("--time"));
+}
+
+TEST_F(SlurmCommands, ShowLicenses) {
+  EXPECT_EQ(slurm("scontrol", {"show", "lic"}).out, "No licenses configured in Slurm.\n");
+  kube::SchedulerConfig config;
+  config.metadata.name = "default";
+  config.spec.licenses["foo"] = 2;
+  ASSERT_TRUE(client_.create(config).ok());
+  kube::JobSpec spec;
+  spec.resources.licenses["foo"] = 1;
+  add_job("team-b", "first", spec, {.state = kube::JobState::kRunning, .job_id = 1});
+  add_job("team-b", "second", {}, {.state = kube::JobState::kRunning, .job_id = 2});
+  EXPECT_EQ(slurm("scontrol", {"show", "licenses"}).out,
+            "LicenseName=foo\n    Total=2 Used=1 Free=1 Reserved=0 Remote=no\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %W"}).out, "1 foo:1\n2 (null)\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-L", "foo", "-o", "%i"}).out, "1\n");
+  EXPECT_THAT(slurm("scontrol", {"show", "job", "1"}).out, HasSubstr("Licenses=foo:1 "));
 }
 
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {

@@ -178,6 +178,8 @@ constexpr std::array kFields = {
           [](const JobFacts& f) { return f.batch_host.empty() ? "n/a" : f.batch_host; }},
     Field{'\0', "batchflag", "BATCH_FLAG",
           [](const JobFacts& f) { return std::string{f.job->spec.batch ? "1" : "0"}; }},
+    Field{'W', "licenses", "LICENSES",
+          [](const JobFacts& f) { return or_null(licenses_text(*f.job)); }},
     Field{'f', "feature", "FEATURES",
           [](const JobFacts& f) { return or_null(f.job->spec.placement.constraint.value_or("")); }},
     Field{'h', "oversubscribe", "OVER_SUBSCRIBE", sharing_of},
@@ -247,7 +249,6 @@ constexpr std::array kFields = {
     Field{'s', "", "", nullptr, ""},
     Field{'v', "reservation", "RESERVATION", nullptr, "(null)"},
     Field{'w', "wckey", "WCKEY", nullptr, "(null)"},
-    Field{'W', "licenses", "LICENSES", nullptr, "(null)"},
     Field{'X', "corespec", "CORE_SPEC", nullptr, "N/A"},
     Field{'\0', "admin_comment", "ADMIN_COMMENT", nullptr, "(null)"},
     Field{'\0', "system_comment", "SYSTEM_COMMENT", nullptr, "(null)"},
@@ -320,7 +321,7 @@ constexpr std::array kOptions = {
     WordOption{'s', "steps", WordTakes::kMaybeValue, "",
                "the API has no record of steps; they are in the pods of a job"},
     WordOption{'R', "reservation", kValue, "", "kubegang has no reservations"},
-    WordOption{'L', "licenses", kValue, "", "is not there yet"},
+    WordOption{'L', "licenses", kValue, "only jobs that ask for one of these licenses"},
     WordOption{'\0', "federation", kNothing, "", "kubegang has no federations"},
     WordOption{'\0', "sibling", kNothing, "", "kubegang has no federations"},
     WordOption{'\0', "json", kNothing, "", "use kubectl gang queue -o json"},
@@ -341,7 +342,7 @@ struct SqueueOptions {
   bool is_own = false;    // --me
   bool only_waiting = false;
   bool all_states = false;
-  std::set<std::string> states, partitions, users, names, accounts, qos, nodes;
+  std::set<std::string> states, partitions, users, names, accounts, qos, nodes, licenses;
   std::vector<std::string> jobs;
   std::string sort;
   std::string context;
@@ -400,6 +401,7 @@ base::Status apply(const ReadOption& option, SqueueOptions& options) {
   if (name == "name") add(options.names);
   if (name == "account") add(options.accounts);
   if (name == "qos") add(options.qos);
+  if (name == "licenses") add(options.licenses);
   if (name == "sort") options.sort = option.value;
   if (name == "clusters") options.context = option.value;
   if (name == "states") return add_states(option.value, options);
@@ -435,6 +437,11 @@ bool is_on(const JobFacts& facts, const std::set<std::string>& nodes) {
   return own.ok() && std::ranges::any_of(*own, [&](const auto& n) { return nodes.contains(n); });
 }
 
+bool asks_for_one_of(const kube::Job& job, const std::set<std::string>& licenses) {
+  return std::ranges::any_of(job.spec.resources.licenses,
+                             [&](const auto& license) { return licenses.contains(license.first); });
+}
+
 // A job that waits is in each of its partitions.
 bool is_in(const JobFacts& facts, const std::set<std::string>& partitions) {
   return partitions.empty() || std::ranges::any_of(list_of(facts.partition), [&](const auto& name) {
@@ -459,7 +466,8 @@ bool is_shown(const JobFacts& facts, const SqueueOptions& options, const Caller&
          fits(options.names, facts.name) && fits(options.accounts, schedule.account.value_or("")) &&
          fits(options.qos, schedule.qos.value_or("")) &&
          (!options.is_own || is_own(*facts.job, caller)) &&
-         (options.nodes.empty() || is_on(facts, options.nodes));
+         (options.nodes.empty() || is_on(facts, options.nodes)) &&
+         (options.licenses.empty() || asks_for_one_of(*facts.job, options.licenses));
 }
 
 // Compares by what a field means, not by how it is written.
