@@ -116,6 +116,15 @@ std::string licenses_text(const kube::Job& job) {
   return text;
 }
 
+std::string devices_text(const kube::Job& job) {
+  std::string text;
+  for (const kube::JobDevice& each : job.spec.resources.devices) {
+    text += (text.empty() ? "gres:" : ",gres:") + each.name + ":" +
+            (each.type.empty() ? "" : each.type + ":") + std::to_string(each.count);
+  }
+  return text;
+}
+
 // What is fulfilled is not shown, as it is not with Slurm.
 std::string dependency_text(const kube::Job& job) {
   const bool any = job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;

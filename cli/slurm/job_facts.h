@@ -82,6 +82,8 @@ std::size_t state_rank(const std::string& code);
 std::string dependency_text(const kube::Job& job);
 // The licenses that the job asks for, "bar:1,foo:2"; "" = none.
 std::string licenses_text(const kube::Job& job);
+// Its devices on each node, "gres:gpu:a100:2"; "" = none.
+std::string devices_text(const kube::Job& job);
 
 // The name of a state for one of its two spellings in any case, "" for none.
 std::string state_code_of(const std::string& text);

@@ -247,6 +247,9 @@ std::string job_record(const JobFacts& facts) {
       << "   Features=" << or_null(job.spec.placement.constraint) << "\n"
       << "   Contiguous=" << (job.spec.placement.contiguous.value_or(false) ? 1 : 0)
       << " Licenses=" << or_null(licenses_text(job)) << " Network=(null)\n";
+  if (const std::string devices = devices_text(job); !devices.empty()) {
+    out << "   TresPerNode=" << devices << "\n";
+  }
   if (!facts.comment.empty()) out << "   Comment=" << facts.comment << "\n";
   out << "   WorkDir=" << batch.working_directory << "\n"
       << "   StdErr=" << (batch.error.empty() ? batch.output : batch.error) << "\n"

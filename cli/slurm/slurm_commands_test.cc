@@ -169,6 +169,16 @@ TEST_F(SlurmCommands, ShowLicenses) {
   EXPECT_THAT(slurm("scontrol", {"show", "job", "1"}).out, HasSubstr("Licenses=foo:1 "));
 }
 
+TEST_F(SlurmCommands, ShowDevices) {
+  kube::JobSpec spec;
+  spec.resources.devices = {{"gpu", "a100", 2}, {"gpu", "", 1}};
+  add_job("team-b", "first", spec, {.state = kube::JobState::kRunning, .job_id = 1});
+  add_job("team-b", "second", {}, {.state = kube::JobState::kRunning, .job_id = 2});
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %b"}).out, "1 gres:gpu:a100:2,gres:gpu:1\n2 N/A\n");
+  EXPECT_THAT(slurm("scontrol", {"show", "job", "1"}).out,
+              HasSubstr("TresPerNode=gres:gpu:a100:2,gres:gpu:1\n"));
+}
+
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
   EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n[08-10],x"}).out, "n08\nn09\nn10\nx\n");
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");

@@ -238,7 +238,11 @@ constexpr std::array kFields = {
           }},
     Field{'\0', "restartcnt", "RESTART_COUNT",
           [](const JobFacts& f) { return std::to_string(f.job->status.restarts.value_or(0)); }},
-    Field{'b', "tres-per-node", "TRES_PER_NODE", nullptr, "N/A"},
+    Field{'b', "tres-per-node", "TRES_PER_NODE",
+          [](const JobFacts& f) {
+            const std::string devices = devices_text(*f.job);
+            return devices.empty() ? std::string{"N/A"} : devices;
+          }},
     Field{'\0', "tres-per-job", "TRES_PER_JOB", nullptr, "N/A"},
     Field{'\0', "tres-per-socket", "TRES_PER_SOCKET", nullptr, "N/A"},
     Field{'\0', "tres-per-step", "TRES_PER_STEP", nullptr, "N/A"},
