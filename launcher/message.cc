@@ -100,8 +100,8 @@ void put(std::string& out, const StepRequest& step) {
   put(out, step.excluded);
   put(out, static_cast<std::uint32_t>(step.distribution));
   put(out, step.plane);
-  for (const bool flag :
-       {step.is_exact, step.overlaps, step.overcommits, step.is_immediate, step.has_pmi}) {
+  for (const bool flag : {step.is_exact, step.overlaps, step.overcommits, step.is_immediate,
+                          step.has_pmi, step.is_unbuffered}) {
     put(out, flag ? 1U : 0U);
   }
   put(out, step.window.rows);
@@ -123,8 +123,8 @@ StepRequest read_step(Fields& fields) {
   const std::uint32_t distribution = fields.number();
   step.distribution = static_cast<Distribution>(distribution);
   step.plane = fields.number();
-  for (bool* const flag :
-       {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate, &step.has_pmi}) {
+  for (bool* const flag : {&step.is_exact, &step.overlaps, &step.overcommits, &step.is_immediate,
+                           &step.has_pmi, &step.is_unbuffered}) {
     *flag = fields.number() != 0;
   }
   step.window.rows = fields.number();
@@ -145,6 +145,7 @@ TaskSet read_tasks(Fields& fields) {
   TaskSet set;
   set.ranks = fields.numbers();
   set.has_pmi = fields.number() != 0;
+  set.is_unbuffered = fields.number() != 0;
   set.window.rows = fields.number();
   set.window.columns = fields.number();
   set.directory = fields.text();
@@ -179,6 +180,7 @@ std::string encode(const Message& message) {
   if (message.tasks) {
     put(body, message.tasks->ranks);
     put(body, message.tasks->has_pmi ? 1U : 0U);
+    put(body, message.tasks->is_unbuffered ? 1U : 0U);
     put(body, message.tasks->window.rows);
     put(body, message.tasks->window.columns);
     put(body, std::string_view{message.tasks->directory});

@@ -80,13 +80,14 @@ struct StepRequest {
   std::vector<std::uint32_t> required;  // indexes of nodes that it must be on
   std::vector<std::uint32_t> excluded;  // and of those that it must not be on
   Distribution distribution = Distribution::kDefault;
-  std::uint32_t plane = 1;    // tasks in a row, for kPlane
-  bool is_exact = false;      // takes what its tasks need, not all of its nodes
-  bool overlaps = false;      // takes nothing
-  bool overcommits = false;   // may have more tasks than CPUs
-  bool is_immediate = false;  // refused instead of waiting for room
-  bool has_pmi = false;       // its tasks are served as by --mpi=pmi2
-  Window window{};            // --pty: of the terminal that task 0 has
+  std::uint32_t plane = 1;     // tasks in a row, for kPlane
+  bool is_exact = false;       // takes what its tasks need, not all of its nodes
+  bool overlaps = false;       // takes nothing
+  bool overcommits = false;    // may have more tasks than CPUs
+  bool is_immediate = false;   // refused instead of waiting for room
+  bool has_pmi = false;        // its tasks are served as by --mpi=pmi2
+  bool is_unbuffered = false;  // -u: the standard output of its tasks is a terminal
+  Window window{};             // --pty: of the terminal that task 0 has
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each
   std::vector<std::string> environment;            // NAME=value, but for what is each task's own
@@ -97,6 +98,7 @@ struct StepRequest {
 struct TaskSet {
   std::vector<std::uint32_t> ranks;  // of the step, ascending
   bool has_pmi = false;
+  bool is_unbuffered = false;
   Window window{};  // of the terminal of task 0
   std::string directory;
   std::vector<std::vector<std::string>> programs;  // one for all tasks, or one for each of `ranks`

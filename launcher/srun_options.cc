@@ -553,6 +553,7 @@ base::Result<StepPlan> plan_step(const SrunOptions& options, const Variable& var
   request.overcommits = options.overcommits;
   request.is_immediate = options.is_immediate;
   request.has_pmi = options.has_pmi;
+  request.is_unbuffered = options.is_unbuffered || options.wants_terminal;
   return plan;
 }
 

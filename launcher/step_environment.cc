@@ -65,6 +65,7 @@ TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std
                  std::uint32_t step_id, const JobNodes& nodes) {
   const StepLayout& layout = placement.layout;
   TaskSet set{.has_pmi = request.has_pmi,
+              .is_unbuffered = request.is_unbuffered,
               .window = request.window,
               .directory = request.directory,
               .environment = request.environment};

@@ -205,6 +205,18 @@ TEST_F(StepsOfPods, TheFirstTaskMayHaveATerminal) {
   ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
 }
 
+// SOURCE: srun -u, as recorded.
+TEST_F(StepsOfPods, UnbufferedOutputIsATerminalThatChangesNothing) {
+  begin_node(1);
+  StepRequest request = shell("test -t 1 && ! test -t 2 && printf 'a\\tb\\r\\n'; seq 20000", 2, 2);
+  request.is_unbuffered = true;
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const std::string output = srun->output();
+  EXPECT_TRUE(output.starts_with("0:a\tb\r\n1\n2\n")) << output.substr(0, 20);
+  EXPECT_TRUE(output.ends_with("\n19999\n20000\n"));
+}
+
 // A step of nodes whose launchers are not here yet waits, and nobody says that nodes are busy.
 TEST_F(StepsOfPods, WaitsForLaunchers) {
   const auto srun = ask(shell("echo here", 2, 2));

@@ -65,6 +65,11 @@ bool TaskGroup::start_task(std::size_t place) {
   if (set_.window.rows > 0 && set_.ranks[place] == 0) return start_at_terminal(place);
   std::array<std::array<int, 2>, 3> pipes{};
   for (std::size_t i = 0; i < pipes.size(); ++i) {
+    if (i == 1 && set_.is_unbuffered) {
+      const TerminalEnds ends = open_output_terminal();
+      pipes[i] = {ends.ours, ends.program};
+      if (ends.ours >= 0) continue;
+    }
     if (::pipe2(pipes[i].data(), O_CLOEXEC) == 0) continue;
     const int why = errno;
     while (i-- > 0) {

@@ -32,6 +32,16 @@ TerminalEnds open_terminal(const Window& window) {
   return {.ours = ours, .program = program};
 }
 
+TerminalEnds open_output_terminal() {
+  const TerminalEnds ends = open_terminal({});
+  termios mode{};
+  if (ends.ours >= 0 && ::tcgetattr(ends.program, &mode) == 0) {
+    mode.c_oflag &= ~static_cast<tcflag_t>(OPOST);
+    ::tcsetattr(ends.program, TCSANOW, &mode);
+  }
+  return ends;
+}
+
 void set_window(int terminal, const Window& window) {
   winsize size{};
   size.ws_row = static_cast<unsigned short>(window.rows);

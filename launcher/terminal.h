@@ -16,6 +16,9 @@ struct TerminalEnds {
 // -1 and errno: there are no terminals in this container.
 TerminalEnds open_terminal(const Window& window);
 
+// One for output alone, through which all goes as it is: programs write each line at once to it.
+TerminalEnds open_output_terminal();
+
 void set_window(int terminal, const Window& window);
 // nullopt: it is not a terminal.
 std::optional<Window> window_of(int fd);
