@@ -40,7 +40,8 @@ bool is_known(const Node& node, const Program& program) {
 
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
 // that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn. A
-// pod that ends runs beside others by right, and is not counted beyond the switch that thaws it.
+// pod that ends, or whose gang may have an init container to finish, runs beside others by right,
+// and is not counted beyond the switch that thaws it.
 std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worker_began) const {
   const Kernel& kernel = node.machine->kernel;
   const auto& programs = node.kubelet->programs();
@@ -54,7 +55,7 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
       if (cgroup->request != agent::FreezeRequest::kThawed || is_ending(on)) continue;
       const bool came_on = cgroup->was_frozen
                                ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                               : is_known(node, on);
+                               : is_known(node, on) && !may_await_init(node, on);
       if (!is_settled(node, on)) continue;
       if (came_on) found.insert(uid);
     }
