@@ -40,6 +40,7 @@ constexpr std::size_t kNoteBytesMax = 32'768;
 // A template has 32 containers and as many init containers, and webhooks add a few.
 constexpr std::size_t kContainersMax = 64;
 constexpr std::size_t kNodeLabelsBytesMax = 65'536;
+constexpr std::size_t kDeviceKindsMax = 64;      // of a node: MIG has about a dozen profiles
 constexpr std::size_t kIndexesBytesMax = 4'096;  // the CRD's, of a rule of successPolicy
 
 bool is_one_of(std::string_view name, Names names) {
@@ -244,6 +245,14 @@ kube::ResourceList only(const kube::ResourceList& all, Names names) {
   return kept;
 }
 
+// A plugin names its devices, and a node has few kinds of them.
+void keep_devices(const kube::ResourceList& all, kube::ResourceList& kept) {
+  std::size_t count = 0;
+  for (const auto& [name, quantity] : all) {
+    if (is_device(name) && ++count <= kDeviceKindsMax) kept.emplace(name, quantity);
+  }
+}
+
 // Partitions, jobs and their users may select by any label.
 // In two rounds, ours first: a node with more labels than are kept must not lose those that our own
 // partitions and notes depend on. Within a round the order is that of the names.
@@ -322,10 +331,10 @@ void keep_what_is_read(kube::Node& node) {
   kube::Node kept{.metadata = identity_of(node.metadata), .spec = std::move(node.spec)};
   kept.metadata.labels = labels_of_node(node.metadata.labels);
   kept.status.capacity = only(node.status.capacity, {"cpu"});
-  // The resources that the operator counts on a node (NodeBook); extended ones, such as GPUs, are
-  // not.
+  // The resources that the operator counts on a node (translate_node()).
   kept.status.allocatable =
       only(node.status.allocatable, {"cpu", "memory", "pods", "ephemeral-storage"});
+  keep_devices(node.status.allocatable, kept.status.allocatable);
   kept.status.conditions = only(node.status.conditions, {kube::kReady});
   replace(node, std::move(kept));
 }

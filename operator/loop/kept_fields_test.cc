@@ -206,9 +206,8 @@ TEST(KeptFields, APodOfOthersConcernsOnlyItsNode) {
     return concerns_only_its_node(pod);
   };
   EXPECT_TRUE(concerns_only_its_node_when([](kube::Pod&) {}));
-  EXPECT_FALSE(concerns_only_its_node_when([](kube::Pod& pod) {
-    pod.metadata.labels[std::string{kube::kLabelJobUid}] = "u-1";
-  }));
+  EXPECT_FALSE(concerns_only_its_node_when(
+      [](kube::Pod& pod) { pod.metadata.labels[std::string{kube::kLabelJobUid}] = "u-1"; }));
   EXPECT_FALSE(concerns_only_its_node_when([](kube::Pod& pod) {
     pod.spec.scheduling_gates = kube::RawJson{json::array({{{"name", kube::kGangGate}}})};
   }));
@@ -406,7 +405,8 @@ TEST(KeptFields, OfABatchJobLittleIsKept) {
 }
 
 // 3,000 labels are above the 64 KiB that are kept, so most are dropped; the weight is a label of
-// ours and has to survive. Of all resources only those that the scheduler knows stay.
+// ours and has to survive. Of all resources only those that the scheduler knows stay, devices among
+// them.
 TEST(KeptFields, OfANodeLittleIsKept) {
   kube::Node node;
   fill(node.metadata);
@@ -422,6 +422,9 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   for (int i = 0; i < kEntries; ++i) {
     node.status.allocatable["example.com/" + std::to_string(i)] = kube::Quantity::from_units(1);
   }
+  for (const char* name : {"nvidia.com/gpu", "nvidia.com/mig-1g.10gb", "amd.com/gpu"}) {
+    node.status.allocatable[name] = kube::Quantity::from_units(2);
+  }
   const kube::Node left = kept(node, 196'608);
   EXPECT_EQ(left.spec, node.spec);
   const NodeVerdict before = translate_node({.node = &node}),
@@ -431,6 +434,8 @@ TEST(KeptFields, OfANodeLittleIsKept) {
   EXPECT_EQ(after.spec.memory, before.spec.memory);
   EXPECT_EQ(after.spec.pods_max, before.spec.pods_max);
   EXPECT_EQ(after.spec.tmp_disk, before.spec.tmp_disk);
+  EXPECT_EQ(before.spec.devices.size(), 3U);
+  EXPECT_EQ(after.spec.devices, before.spec.devices);
   EXPECT_EQ(after.spec.state, before.spec.state);
 }
 
