@@ -1,7 +1,7 @@
 # The front door. `make help` lists what there is; CMakePresets.json has the details.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
+.PHONY: help deps build test dev demo dashboard dashboard-test reference does-it-help dist release bench check check-long cluster-up cluster-down campaign soak sessions e2e-kubernetes e2e-target bench-kubernetes format clean
 
 JOBS ?= $(shell nproc)
 WAITING_JOBS ?= $(shell expr $(JOBS) + 1)
@@ -17,6 +17,7 @@ SEED ?=
 FINDINGS_ALLOWED ?= 0
 SCALE ?= 1
 DIST_URL ?= https://example.com/kubegang
+SIGN ?=
 
 help:  ## show this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +73,10 @@ does-it-help: deps  ## write docs/does-it-help.md again: four schedulers on two 
 
 dist: build  ## the plugin as an archive, with krew's manifest, in build/dist (DIST_URL=where they will lie)
 	@tools/dist $(BUILD) $(BUILD)/dist $(DIST_URL)
+
+release: build  ## chart, images, plugin, SBOM and sums of a committed tree, in build/release, checked (DIST_URL=… SIGN=key of gpg)
+	@rm -rf $(BUILD)/release
+	@tools/release $(BUILD) $(BUILD)/release --url $(DIST_URL) $(if $(SIGN),--sign '$(SIGN)')
 
 check: deps  ## the tests of the pure parts under asan-ubsan, and fuzzing (FUZZ_SECONDS=15 each)
 	@tools/install-packages tools/packages-check.txt
