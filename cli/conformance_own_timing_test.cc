@@ -148,7 +148,7 @@ class Replay {
         if (const auto* start = std::get_if<sched::Start>(&decision)) {
           driver_.step(now, sched::JobReady{start->job});
         } else if (const auto* end = std::get_if<sched::End>(&decision)) {
-          if (driver_.commanded() != end->job) continue;
+          if (!driver_.commanded(end->job)) continue;
           driver_.step(now, sched::JobGone{end->job, sched::JobState::kCancelled, 0});
         }
       }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "cli/scenario.h"
+#include "slurm/array.h"
 #include "slurm/conf.h"
 #include "slurm/conf_actions.h"
 #include "slurm/hostlist.h"
@@ -186,7 +187,23 @@ base::Result<simulate::Happening> ScenarioInputs::submit(const RawInput& input) 
   requests_.push_back(job.request);
   const simulate::SubmitJob submitted{job.request.id};
   scenario_.jobs.push_back(std::move(job));
+  add_tasks(submitted.job);
   return simulate::Happening{submitted};
+}
+
+// The tasks of an array are jobs of the scenario, too: LABEL_0, LABEL_1, …
+void ScenarioInputs::add_tasks(sched::JobId id) {
+  const simulate::Job array = scenario_.job(id);
+  if (!array.request.array) return;
+  simulate::Job job = array;
+  job.request.array.reset();
+  array.request.array->tasks.each([&](int task) {
+    job.label = array.label + "_" + std::to_string(task);
+    job.request.id = sched::JobId::of_task(id, task);
+    jobs_by_label_[job.label] = job.request.id;
+    requests_.push_back(job.request);
+    scenario_.jobs.push_back(job);
+  });
 }
 
 // Reads the keys that stand beside `submit`. `args` are sbatch's words, in which {LABEL} stands for
@@ -422,10 +439,12 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
 // changed. The number must be that of a job above in the file.
 base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     const std::vector<slurm::KeyValue>& keys) {
-  const base::Result<std::int64_t> number = slurm::parse_integer(
-      "JobId", keys.front().value, {.min = 1, .max = static_cast<std::int64_t>(requests_.size())});
-  if (!number) return number.error();
-  const sched::JobId id{*number};
+  const std::optional<sched::JobId> named = slurm::parse_job_id(keys.front().value);
+  if (!named || !scenario_.has(*named)) {
+    return base::invalid_argument("JobId " + slurm::in_quotes(keys.front().value) +
+                                  ": there is no such job");
+  }
+  const sched::JobId id = *named;
   const slurm::KeyValue& first = keys[1];
   // A priority of 0 holds the job (R9.1).
   // Beside other keys it is refused (update_job), because a hold is a command and no part of a
@@ -439,7 +458,17 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     const base::Status status = update_job(keys[i], update.request);
     if (!status) return status.error();
   }
+  // What is changed of an array holds for its tasks, too.
   requests_[scenario_.index_of(id)] = update.request;
+  base::Status status;
+  scenario_.each_task(id, [&](sched::JobId task) {
+    sched::JobRequest& request = requests_[scenario_.index_of(task)];
+    for (std::size_t i = 1; i < keys.size() && status && task != id; ++i) {
+      if (!slurm::same_word(keys[i].key, "ArrayTaskThrottle"))
+        status = update_job(keys[i], request);
+    }
+  });
+  if (!status) return status.error();
   return simulate::Happening{std::move(update)};
 }
 
@@ -465,6 +494,14 @@ base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
     request.hold = false;  // zero was what held it
     return status;
   }
+  if (slurm::same_word(key.key, "ArrayTaskThrottle") && request.array) {
+    int at_once = 0;
+    const base::Status status = slurm::set_integer(at_once, "ArrayTaskThrottle", key.value,
+                                                   {.min = 0, .max = sched::JobId::kTasksMax});
+    request.array->at_once.reset();  // 0 is no bound
+    if (at_once > 0) request.array->at_once = at_once;
+    return status;
+  }
   if (slurm::same_word(key.key, "Nice"))
     return slurm::set_integer(request.nice, "Nice", key.value, {.min = 0});
   if (slurm::same_word(key.key, "Partition")) {
@@ -480,8 +517,9 @@ base::Status ScenarioInputs::update_job(const slurm::KeyValue& key,
     if (there_is(configuration_.qos, key.value)) return {};
     return base::invalid_argument("there is no QOS " + slurm::in_quotes(key.value));
   }
-  return slurm::unknown_word("update JobId", key.key,
-                             {"TimeLimit", "Priority", "Nice", "Partition", "QOS"});
+  return slurm::unknown_word(
+      "update JobId", key.key,
+      {"TimeLimit", "Priority", "Nice", "Partition", "QOS", "ArrayTaskThrottle"});
 }
 
 // Returns the number of the job whose label is the value of this key.

@@ -40,6 +40,7 @@ class ScenarioInputs {
   base::Result<std::string> kind_of(const Entries& entries, const Place& place) const;
   base::Result<simulate::Happening> happening(const RawInput& input);
   base::Result<simulate::Happening> submit(const RawInput& input);
+  void add_tasks(sched::JobId id);
   base::Status read_job(const RawInput& input, simulate::Job& job);
   base::Status check_names(const RawInput& input, simulate::Job& job) const;
   base::Result<simulate::Happening> pass(const RawInput& input) const;

@@ -108,7 +108,7 @@ struct JobFacts {
   int exit_code = 0;      // of its last start
   // [Dependencies] What became of each term of the request's dependency.
   std::vector<TermState> terms;
-  // [Arrays] Of an array as a whole.
+  // [JobBooks] Of an array as a whole; it waits as long as tasks wait in here.
   std::optional<ArrayFacts> array;
 
   // --- [JobBooks] a claim of a preemptor that waits for its victims (P14), or of a job that its
@@ -121,6 +121,7 @@ struct JobFacts {
     JobFacts facts;
     facts.id = request.id;
     facts.submit_time = request.submit_time;
+    if (request.array) facts.array.emplace().waiting = request.array->tasks;
     facts.request = std::make_shared<const JobRequest>(std::move(request));
     return facts;
   }

@@ -150,6 +150,8 @@ class Scheduler {
   // its list. Published plans stand until now + lead; take_plans() then gives only nodes that have
   // to differ. An allocation that cannot be booked any more (its node is gone, for instance) is
   // kept all the same until the caller ends the job.
+  // An array is given with the tasks that wait as the array and those that have ended; each of the
+  // others is a job of its own in `jobs`, behind it.
   // `known`: of the jobs that open terms name and that are not in `jobs`, how they have ended. One
   // that is in neither is gone, and so is that knowledge: it has neither succeeded nor failed.
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,

@@ -103,6 +103,7 @@ std::string what_if_json(const simulate::Scenario& scenario, const simulate::Wha
                          std::span<const base::Instant> at) {
   Json json = {{"scenario", scenario.name}, {"jobs", Json::object()}, {"queues", Json::array()}};
   for (std::size_t i = 0; i < result.jobs.size(); ++i) {
+    if (scenario.jobs[i].request.array) continue;  // its tasks are there
     json["jobs"][scenario.jobs[i].label] = job_json(scenario, result.jobs[i], result.end);
   }
   // In the order of --at, also if that is not ascending.

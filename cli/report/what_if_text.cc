@@ -146,6 +146,7 @@ std::string strips(const Scenario& scenario, const WhatIf& result) {
   };
   std::string text = axis(result.end, label_width, cells);
   for (std::size_t i = 0; i < count; ++i) {
+    if (scenario.jobs[i].request.array) continue;  // its tasks follow
     const std::string label = cut_to_width(scenario.jobs[i].label, kLabelMax);
     text += label + std::string(label_width - width_of(label) + 1, ' ');
     for (std::size_t cell = 0; cell < cells; ++cell) {
@@ -176,11 +177,11 @@ std::string never_started(const Scenario& scenario, const WhatIf& result) {
     text += "  " + scenario.jobs[i].label + ": ";
     if (job.refusal) {
       text += "refused: " + *job.refusal;
-    } else if (job.waits.empty()) {
-      text += "waits";
+    } else if (const auto* const note = simulate::wait_note(job, result.end)) {
+      text += simulate::reason_name(note->reason);
+      if (!note->message.empty()) text += ": " + note->message;
     } else {
-      text += simulate::reason_name(job.waits.back().reason);
-      if (!job.waits.back().message.empty()) text += ": " + job.waits.back().message;
+      text += "waits";
     }
     text += "\n";
   }

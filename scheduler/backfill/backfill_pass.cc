@@ -258,10 +258,32 @@ bool BackfillPass::gets_no_promise(const Job& job, PartitionIndex partition,
          promised->second >= parameters.job_part_count_reserve;
 }
 
-// The steps of 8.1 from 3b on.
+// 8.1 step 4: the tasks of an array one after the other, until one neither starts nor gets a
+// promise, or promises enough were made.
 bool BackfillPass::try_record(const Record& record, base::Instant now) {
+  const Job* const job = books_.find(record.job);
+  if (job == nullptr) return true;
+  if (!job->is_array()) return try_one(record, now);
+  for (int promises = 0;;) {
+    const int started = plan_->started;
+    const int promised = plan_->promised_in[record.partition];
+    if (!try_one(record, now)) return false;
+    if (plan_->started > started) continue;
+    if (plan_->promised_in[record.partition] == promised) return true;
+    if (++promises >= tasks_to_promise(*job)) return true;
+  }
+}
+
+// As recorded (rnd_array_3012) those that run already do not count.
+int BackfillPass::tasks_to_promise(const Job& array) const {
+  const int most = std::min(array.count(), cluster_.parameters().backfill.max_job_array_resv);
+  return std::min(most, array.request->array->at_once.value_or(most));
+}
+
+// The steps of 8.1 from 3b on.
+bool BackfillPass::try_one(const Record& record, base::Instant now) {
   Job* const job = books_.find(record.job);
-  if (job == nullptr || !job->pending() || job->held) return true;
+  if (job == nullptr || !job->pending() || job->held || job->startable() == 0) return true;
   const auto waits_there = [&](const QueueRecord& each) {
     return each.partition == record.partition;
   };
@@ -434,7 +456,7 @@ Startable BackfillPass::list_startable(base::Instant now) const {
   for (std::size_t i = plan_->records.size(); i-- > plan_->next;) {
     const Record& record = plan_->records[i];
     Job* const job = books_.find(record.job);
-    if (job == nullptr || !job->pending() || job->held) continue;
+    if (job == nullptr || !job->pending() || job->held || job->startable() == 0) continue;
     if (held_back(*job, record.partition)) continue;
     Try tried{.job = *job, .partition = record.partition};
     set_limits(tried, now);
@@ -672,9 +694,13 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
     if (plans_licenses_of(job)) {
       plan_->licenses->take(job.request->licenses, plan_->now, plan_->now + tried.full_limit);
     }
-    actions_.start(job, tried.partition, std::move(*fits));
-    admission_.withdraw(job);
-    lookahead_.started(job);
+    Job& started = actions_.start(job, tried.partition, std::move(*fits));
+    if (&started == &job) {
+      admission_.withdraw(job);
+    } else {
+      admission_.task_started(job, now);
+    }
+    lookahead_.started(started);
     ++plan_->started;
     plan_->startable.reset();
     plan_->version = books_.version();

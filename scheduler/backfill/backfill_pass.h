@@ -180,6 +180,8 @@ class BackfillPass {
   void tell_plans();
   // False if the pass has to end here.
   bool try_record(const Record& record, base::Instant now);
+  bool try_one(const Record& record, base::Instant now);
+  int tasks_to_promise(const Job& array) const;
   void set_limits(Try& tried, base::Instant now) const;
   bool equal_requests_start_alike() const;
   bool may_end_early() const;

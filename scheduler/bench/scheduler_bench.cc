@@ -366,6 +366,44 @@ BENCHMARK(pipeline)
     ->UseManualTime()
     ->Unit(benchmark::kMicrosecond);
 
+// So many waiting tasks in arrays of a thousand: a task ends, and the next one starts.
+void arrays(benchmark::State& state) {
+  constexpr int kTasks = 1000;
+  const int waiting = static_cast<int>(state.range(0));
+  World world{busy_setup(waiting, false), Timing::kOwn};
+  JobRequest request = busy_job(false);
+  request.array.emplace().tasks.insert(0, kTasks - 1);
+  const auto submit = [&] { return world.submit(request); };
+  JobId next = JobId::of_task(submit(), 0);
+  for (int i = 0; i < waiting * 3 / 2 / kTasks; ++i) submit();  // a third of them run
+  world.settle();
+  Stopwatch stopwatch{state};
+  for (auto _ : state) {
+    world.advance(std::chrono::milliseconds{10});
+    std::size_t started = 0;
+    stopwatch.measure([&] {
+      world.step(JobGone{next});
+      started = world.settle();
+    });
+    if (started != 1) state.SkipWithError("the next task did not start");
+    if (*next.task() + 1 < kTasks) {
+      next = JobId::of_task(next, *next.task() + 1);
+      continue;
+    }
+    world.step(Forget{next.array()});
+    next = JobId::of_task(JobId{next.number() + 1}, 0);
+    submit();
+    world.settle();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(arrays)
+    ->Name("Arrays")
+    ->Arg(1000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Unit(benchmark::kMicrosecond);
+
 // The jobs of a busy cluster as the API server holds them.
 std::vector<JobFacts> stored_jobs(const World& world) {
   std::vector<JobFacts> stored;

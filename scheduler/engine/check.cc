@@ -54,7 +54,7 @@ std::string Engine::check_job(const Job& job) const {
     if (should && !job.turn.in_gang) return name + ": ready and not in the gang";
     if (job.turn.in_gang && !job.ready) return name + ": in the gang and not ready";
   }
-  if (job.pending()) {
+  if (job.pending() && job.count() > 0) {
     const bool timed = admission_.has_timer(job.id);
     if (job.held && !job.queued.in.empty()) return name + ": held and queued";
     if (!admission_.knows(job)) return name + ": gets no priority";
@@ -66,7 +66,7 @@ std::string Engine::check_job(const Job& job) const {
     const bool evaluated = books_.version() == pass_.passed_version();
     if (evaluated && job.reason == Reason::kNone) return name + ": passed over without a reason";
   } else if (!job.queued.in.empty()) {
-    return name + ": queued and not pending";
+    return name + ": queued, and does not wait";
   }
   return {};
 }

@@ -113,14 +113,19 @@ void Engine::gone(Job& job) {
   const JobState final_state = job.ending->final_state;
   job.exit_code = job.ending->exit_code;
   if (job.ending->node_failed) ++job.node_failures;
-  turns_->leave(job);
-  books_.end(job, final_state);
-  remove_empty_nodes();
+  end_allocation(job, final_state);
   if (final_state == JobState::kPending) {
     to_pending(job);
   } else {
     books_.finish(job, final_state);
   }
+}
+
+void Engine::end_allocation(Job& job, JobState next) {
+  turns_->leave(job);
+  books_.end(job, next);
+  remove_empty_nodes();
+  if (job.whole != nullptr) reopen(*job.whole, &job);
 }
 
 // Its nodes' timetables change, and its run time stops here.

@@ -63,6 +63,7 @@ void Engine::step(base::Instant now, const Event& event) {
   }
   std::visit([this](const auto& each) { on(each); }, event);
   settle_dependencies();
+  forget_ended_tasks();
   if (!timing_.wakes) note_for_passes(event);
 }
 

@@ -3,6 +3,7 @@
 // into JobBooks.
 //
 // Files: cluster_events.cc (nodes, configuration), user_events.cc (submit, hold, cancel, …),
+// arrays.cc (tasks of arrays, 13.4),
 // start.cc (T2, preemption), end.cc (T5 to T7), time.cc (wakes, passes, time limits), restore.cc (a
 // new leader).
 #pragma once
@@ -91,17 +92,25 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const NodeRemove& event);
   void on(const Submit& event);
   void on(const Update& event);
+  void update(Job& job, const Update& event);
   void on(const Hold& event);
+  void hold(Job& job, bool by_admin);
   void on(const Release& event);
+  void release(Job& job);
   void release_unheld(Job& job);
   void order_anew(Job& job);
   void change_limit(Job& job);
   void on(const UserSuspend& event);
+  void suspend(Job& job);
   void on(const UserResume& event);
+  void resume(Job& job);
   void resume_over_others(Job& job);
   void on(const Cancel& event);
+  void cancel(Job& job);
   void on(const Requeue& event);
+  void requeue(Job& job);
   void on(const Forget& event);
+  void forget(Job& job);
   void on(const JobReady& event);
   void on(const JobRan& event);
   void on(const JobEnding& event);
@@ -112,6 +121,18 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const SliceEnd& event);
   void on(const Pass& event);
   void on(const TimeLimitReached& event);
+
+  // --- arrays ---
+  // The job of that id, null if there is none. A task that waits as its array does becomes a job of
+  // its own.
+  Job* find(JobId id);
+  Job& split_off(Job& array, int task);
+  // Calls act(job) for the job of that id, if there is one that is not over. Of an array for what
+  // waits as the array, if anything does, and then for each task that is a job of its own.
+  void each_job(JobId id, const std::function<void(Job&)>& act);
+  // As many tasks of it as may run at once have room for another, since `task` has left its nodes.
+  void reopen(Job& array, const Job* task = nullptr);
+  void forget_ended_tasks();
 
   // --- configuration ---
   // Takes a series of changed nodes in. Cost: what depends on these nodes; O(everything) if the
@@ -132,7 +153,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // --- PassActions ---
   bool may_start(const Job& job) override;
   bool may_preempt(const NeedsVictims& needs) override;
-  void start(Job& job, PartitionIndex partition, Fits fits) override;
+  Job& start(Job& waiting, PartitionIndex partition, Fits fits) override;
   void preempt_for(Job& preemptor, NeedsVictims needs) override;
 
   // --- TurnEvents ---
@@ -154,6 +175,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void kill(Job& job);
   // All its pods are gone.
   void gone(Job& job);
+  void end_allocation(Job& job, JobState next);
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
   void to_pending(Job& job);
   bool may_requeue(const Job& job) const;

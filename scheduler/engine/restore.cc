@@ -25,6 +25,7 @@ void Engine::restore_job(JobFacts facts) {
   job.factors.association = priorities_.association_of(*job.request);
   resource_limits_.submitted(job, 1);
   const auto claim = std::exchange(job.claim, std::nullopt);
+  if (job.is_array() && job.count() == 0) return;
   // Without a placement that was written down it waits, whatever state its object names.
   if (!job.allocated()) {
     job.state = JobState::kPending;
@@ -64,10 +65,18 @@ void Engine::restore_from_published(base::Instant now, std::vector<JobFacts> job
   settle();
   turns_->configure();
   for (JobFacts& job : jobs) restore_job(std::move(job));
+  for (const auto& [order, job] : books_.table().all()) {  // now that it is known what runs of them
+    if (!job->is_array()) continue;
+    reopen(*job);
+    // Its last task has ended, and nothing else was stored.
+    if (job->count() == 0 && job->tasks->own.empty()) {
+      books_.finish(*job, state_of(job->array->outcomes));
+    }
+  }
   std::map<JobId, KnownJob> known_by_id;
   for (const KnownJob& each : known) known_by_id.emplace(each.job, each);
   for (const auto& [order, job] : books_.table().all()) {
-    if (job->pending()) dependencies_.restore(*job, known_by_id);
+    if (job->pending() && job->count() > 0) dependencies_.restore(*job, known_by_id);
   }
   std::map<JobId, const NodePlan*> plan_of;  // any of its nodes' plans
   for (NodePlan& plan : published) {

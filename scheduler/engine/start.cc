@@ -8,8 +8,12 @@
 
 namespace sched {
 
-// The job's records stay in the queue until the pass has walked it.
-void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
+// The job's records stay in the queue until the pass has walked it. Of an array the first task is
+// split off and starts; the claim was for it.
+Job& Engine::start(Job& waiting, PartitionIndex partition, Fits fits) {
+  if (waiting.is_array()) books_.clear_claim(waiting, true, now_);
+  Job& job = waiting.is_array() ? books_.split(waiting, *waiting.array->waiting.next()) : waiting;
+  if (waiting.is_array()) dependencies_.split(waiting, job);
   // 8.1 m: the backfill may start it with a lower limit than it asked for.
   job.time_limit = fits.time_limit ? fits.time_limit : limits_.limit_of(job, partition, now_);
   books_.begin(job, partition, std::move(fits.allocation), fits.sharing, now_);
@@ -18,6 +22,7 @@ void Engine::start(Job& job, PartitionIndex partition, Fits fits) {
   job.clock = JobClock{.as_of = now_};
   job.factors.charged = base::Duration{0};
   if (!timing_.tells_ready) become_ready(job);
+  return job;
 }
 
 // At a start and for a job that is restored, whose books take it in the same way.
@@ -123,11 +128,9 @@ void Engine::on(const StartRefused& event) {
   if (job == nullptr || !job->allocated() || job->ready) return;
   if (job->ending) return gone(*job);  // its pods are, and an ending that was decided is final
   // It is not ready, so it is in no list, and other jobs ran as if it were not there.
-  turns_->leave(*job);
-  books_.end(*job, JobState::kPending);
+  end_allocation(*job, JobState::kPending);
   job->clock = JobClock{.as_of = now_};
   job->factors.charged = base::Duration{0};
-  remove_empty_nodes();
   // Adds to the nodes that refused this job recently instead of replacing them; otherwise two full
   // nodes would be tried alternately forever.
   if (job->retry.nodes_until <= now_) job->retry.nodes.clear();

@@ -40,9 +40,10 @@ void Engine::on(const Submit& event) {
 // 2. The age of a job counts from the instant on at which it could have started (R9.3).
 void Engine::settle_dependencies() {
   while (dependencies_.has_changed()) {
+    for (const JobId id : dependencies_.take_splits()) find(id);
     for (const JobId id : dependencies_.take_changed()) {
       Job* job = books_.find(id);
-      if (job == nullptr || !job->pending()) continue;
+      if (job == nullptr || !job->pending() || job->count() == 0) continue;
       books_.decide(TermsChanged{id, job->terms});
       const Dependency& asked = job->request->dependency;
       const TermState state = state_of(job->terms, asked.any);
@@ -65,47 +66,58 @@ void Engine::settle_dependencies() {
 // A waiting job leaves queue and counters with its old request and comes back with the new one. Of
 // an allocated job only the time limit and the priority change (JobBooks::set_request).
 void Engine::on(const Update& event) {
-  Job* job = books_.find(event.request.id);
+  Job* const job = find(event.request.id);
   if (job == nullptr || is_terminal(job->state)) return;
-  if (job->pending() && event.request.dependency != job->request->dependency) {
+  if (!job->is_array()) return update(*job, event);
+  Update all = event;
+  if (!all.request.array) all.request.array.emplace();
+  all.request.array->tasks = job->request->array->tasks;
+  // How many may run at once is asked of the array, also if none waits as the array any more.
+  if (job->count() == 0) books_.set_request(*job, all.request);
+  each_job(job->id, [&](Job& each) { update(each, all); });
+  reopen(*job);
+}
+
+void Engine::update(Job& job, const Update& event) {
+  if (job.pending() && event.request.dependency != job.request->dependency) {
     if (auto refusal = dependencies_.refused(event.request)) {
-      return books_.decide(CommandRefused{job->id, *std::move(refusal)});
+      return books_.decide(CommandRefused{job.id, *std::move(refusal)});
     }
   }
-  const bool was_held = job->request->hold;
+  const bool was_held = job.request->hold;
   const bool reprioritised =
-      event.request.priority && event.request.priority != job->request->priority;
-  const bool had_priority = job->request->priority.has_value();
-  const int nice_before = job->request->nice;
-  if (job->pending()) {
-    admission_.withdraw(*job);
+      event.request.priority && event.request.priority != job.request->priority;
+  const bool had_priority = job.request->priority.has_value();
+  const int nice_before = job.request->nice;
+  if (job.pending()) {
+    admission_.withdraw(job);
     // Submit limits count a job under its account and QOS, which the new request may change.
-    resource_limits_.submitted(*job, -1);
-    dependencies_.change(*job, event.request, event.known);
-    job->factors.association = priorities_.association_of(*job->request);
-    resource_limits_.submitted(*job, 1);
+    resource_limits_.submitted(job, -1);
+    dependencies_.change(job, event.request, event.known);
+    job.factors.association = priorities_.association_of(*job.request);
+    resource_limits_.submitted(job, 1);
   } else {
-    const auto limit_before = job->request->time_limit;
-    books_.set_request(*job, event.request);
-    if (job->request->time_limit != limit_before) change_limit(*job);
+    const auto limit_before = job.request->time_limit;
+    books_.set_request(job, event.request);
+    if (job.request->time_limit != limit_before) change_limit(job);
   }
   // A priority that is given replaces the one that the job has, and one that is taken back leaves
   // the job as if it came now; another nice value shifts it.
   if (event.request.priority) {
-    job->priority = *event.request.priority;
+    job.priority = *event.request.priority;
   } else if (had_priority) {
-    job->priority = priorities_.next_basic(event.request);
+    job.priority = priorities_.next_basic(event.request);
   } else {
-    job->priority = BasicPriorities::with_nice(job->priority, nice_before, event.request.nice);
+    job.priority = BasicPriorities::with_nice(job.priority, nice_before, event.request.nice);
   }
-  priorities_.set(*job, now_);
-  if (!job->pending()) return;
+  priorities_.set(job, now_);
+  if (!job.pending()) return;
   // R9.1: what held it was the priority 0.
-  if (reprioritised && !event.request.hold) take_back(*job, {HoldBy::kAdmin, HoldBy::kUser});
-  if (event.request.hold && !was_held) job->held.set(HoldBy::kUser);
+  if (reprioritised && !event.request.hold) take_back(job, {HoldBy::kAdmin, HoldBy::kUser});
+  if (event.request.hold && !was_held) job.held.set(HoldBy::kUser);
   // What could never run may be able to as it asks now.
-  take_back(*job, {HoldBy::kImpossible});
-  admission_.admit(*job, now_);
+  take_back(job, {HoldBy::kImpossible});
+  admission_.admit(job, now_);
 }
 
 // 8.1 m and R8.2: a limit that the backfill has cut is what other jobs were promised their nodes
@@ -118,37 +130,41 @@ void Engine::change_limit(Job& job) {
 
 // 13.2. Holds of the user and of the administrator differ by their reasons only.
 void Engine::on(const Hold& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
+  each_job(event.job, [&](Job& job) { hold(job, event.by_admin); });
+}
+
+void Engine::hold(Job& job, bool by_admin) {
   // A job that runs can be held only where it can do without its turns (13.2).
-  if (!job->pending() && !turns_->set_held(*job, true)) {
-    books_.decide(CommandRefused{job->id, "a job that runs cannot be held: suspend it"});
+  if (!job.pending() && !turns_->set_held(job, true)) {
+    books_.decide(CommandRefused{job.id, "a job that runs cannot be held: suspend it"});
     return;
   }
-  if (job->pending()) admission_.withdraw(*job);
-  job->held.set(event.by_admin ? HoldBy::kAdmin : HoldBy::kUser);
-  if (job->pending()) admission_.admit(*job, now_);
+  if (job.pending()) admission_.withdraw(job);
+  job.held.set(by_admin ? HoldBy::kAdmin : HoldBy::kUser);
+  if (job.pending()) admission_.admit(job, now_);
 }
 
 // Takes back every hold but a suspend, which only a resume ends: a job whose user wants it to stand
 // still does not start. To Slurm the two are one priority 0.
 void Engine::on(const Release& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
-  if (!job->held) return release_unheld(*job);
-  if (job->pending()) {
-    admission_.withdraw(*job);
+  each_job(event.job, [&](Job& job) { release(job); });
+}
+
+void Engine::release(Job& job) {
+  if (!job.held) return release_unheld(job);
+  if (job.pending()) {
+    admission_.withdraw(job);
   } else {
-    turns_->set_held(*job, false);
+    turns_->set_held(job, false);
   }
-  books_.change_request(*job, [](JobRequest& request) { request.hold = false; });
-  take_back(*job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
-                   HoldBy::kImpossible});
+  books_.change_request(job, [](JobRequest& request) { request.hold = false; });
+  take_back(job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
+                  HoldBy::kImpossible});
   if (replays(&Quirks::release_ends_suspends)) {
-    books_.change_request(*job, [](JobRequest& request) { request.suspend = false; });
-    take_back(*job, {HoldBy::kSuspend});
+    books_.change_request(job, [](JobRequest& request) { request.suspend = false; });
+    take_back(job, {HoldBy::kSuspend});
   }
-  if (job->pending()) admission_.admit(*job, now_);
+  if (job.pending()) admission_.admit(job, now_);
 }
 
 // 13.2: the priority is computed anew. R9.3: age is the time in which the job could have started.
@@ -189,91 +205,113 @@ void Engine::order_anew(Job& job) {
 // A job that is on its way out, and would come back or has a grace time, ends now and for good. How
 // it ended stays if it ended by itself.
 void Engine::on(const Cancel& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
+  each_job(event.job, [&](Job& job) { cancel(job); });
+}
+
+void Engine::cancel(Job& job) {
   // Nothing runs, so there is nothing to wait for: the job is over at once.
-  if (job->pending()) {
-    admission_.withdraw(*job);
-    books_.clear_claim(*job, false, now_);
-    books_.finish(*job, JobState::kCancelled);
+  if (job.pending()) {
+    admission_.withdraw(job);
+    books_.clear_claim(job, false, now_);
+    books_.finish(job, JobState::kCancelled);
     return;
   }
   const bool is_final =
-      job->ending && job->ending->killed && job->ending->final_state != JobState::kPending;
+      job.ending && job.ending->killed && job.ending->final_state != JobState::kPending;
   if (is_final) return;
   Ending cancelled{.final_state = JobState::kCancelled,
                    .verdict = EndingVerdict::kCancelled,
                    .grace_end = now_,
                    .preemptor = {}};
-  if (job->ending) {  // T5
-    cancelled.exit_code = job->ending->exit_code;
-    cancelled.killed = job->ending->killed;
+  if (job.ending) {  // T5
+    cancelled.exit_code = job.ending->exit_code;
+    cancelled.killed = job.ending->killed;
   }
-  decide_ending(*job, std::move(cancelled));
+  decide_ending(job, std::move(cancelled));
 }
 
 // 13.5: the job ends without a grace time, and waits anew once its pods are gone.
 void Engine::on(const Requeue& event) {
   Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
-  if (job->pending()) {
-    books_.decide(CommandRefused{job->id, "the job is pending already"});
-  } else if (!may_requeue(*job)) {
+  if (job != nullptr && job->is_array() && job->tasks->allocated > 0) {
+    return each_job(event.job, [&](Job& task) {
+      if (task.allocated()) requeue(task);
+    });
+  }
+  if (job == nullptr) job = find(event.job);
+  if (job != nullptr && !is_terminal(job->state)) requeue(*job);
+}
+
+void Engine::requeue(Job& job) {
+  if (job.pending()) {
+    books_.decide(CommandRefused{job.id, "the job is pending already"});
+  } else if (!may_requeue(job)) {
     books_.decide(CommandRefused{
-        job->id, partitions_of(cluster_, *job->request).empty()
-                     ? "the job may not be requeued: its partition does not exist any more"
-                     : "the job may not be requeued (requeue: false)"});
+        job.id, partitions_of(cluster_, *job.request).empty()
+                    ? "the job may not be requeued: its partition does not exist any more"
+                    : "the job may not be requeued (requeue: false)"});
   } else {
-    begin_ending(*job, Ending{.final_state = JobState::kPending,
-                              .verdict = EndingVerdict::kRequeue,
-                              .grace_end = now_,
-                              .preemptor = {}});
+    begin_ending(job, Ending{.final_state = JobState::kPending,
+                             .verdict = EndingVerdict::kRequeue,
+                             .grace_end = now_,
+                             .preemptor = {}});
   }
 }
 
 // The caller deleted the object: whatever the job is doing, it leaves all books without a decision.
 void Engine::on(const Forget& event) {
-  Job* job = books_.find(event.job);
+  Job* job = find(event.job);
   if (job == nullptr) {
     if (!event.returns) dependencies_.over_elsewhere(event.job, JobState::kCancelled);
     return;
   }
+  if (job->is_array()) {
+    // What they come to concerns the array no more.
+    for (const JobId id : std::exchange(job->tasks->own, {})) {
+      Job& task = *books_.find(id);
+      task.whole = nullptr;
+      forget(task);
+    }
+    if (is_terminal(job->state)) return books_.erase(*job);
+  }
   if (event.returns) dependencies_.keep_waiting_for(job->id);
-  if (job->pending()) {
-    admission_.withdraw(*job);
-    books_.clear_claim(*job, false, now_);
+  forget(*job);
+}
+
+void Engine::forget(Job& job) {
+  if (job.pending()) {
+    admission_.withdraw(job);
+    books_.clear_claim(job, false, now_);
   }
   // No JobGone will come for it.
-  if (job->allocated()) {
-    turns_->leave(*job);
-    books_.end(*job, JobState::kPending);
-    remove_empty_nodes();
-  }
-  books_.erase(*job);
+  if (job.allocated()) end_allocation(job, JobState::kPending);
+  books_.erase(job);
 }
 
 // T10, T11. A resume takes again what the suspend gave back, and nothing else (P4).
 void Engine::on(const UserSuspend& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
-  books_.change_request(*job, [](JobRequest& request) { request.suspend = true; });
-  if (job->pending()) {
-    admission_.withdraw(*job);
-    job->held.set(HoldBy::kSuspend);
-    admission_.admit(*job, now_);
+  each_job(event.job, [&](Job& job) { suspend(job); });
+}
+
+void Engine::suspend(Job& job) {
+  books_.change_request(job, [](JobRequest& request) { request.suspend = true; });
+  if (job.pending()) {
+    admission_.withdraw(job);
+    job.held.set(HoldBy::kSuspend);
+    admission_.admit(job, now_);
     return;
   }
-  stop_waiting_for_room(*job);
+  stop_waiting_for_room(job);
   // A suspend that comes twice gives nothing back twice.
-  if (job->user_suspended || job->completing()) return;
+  if (job.user_suspended || job.completing()) return;
   // T11: a job that the gang has suspended keeps its cores and loses its turns alone.
-  if (turns_->hold(*job)) return set_reason(*job, Reason::kUser);
-  books_.give_cores_back(*job);
-  turns_->leave(*job);
-  books_.suspend_by_user(*job);
+  if (turns_->hold(job)) return set_reason(job, Reason::kUser);
+  books_.give_cores_back(job);
+  turns_->leave(job);
+  books_.suspend_by_user(job);
   // Suspended time counts from JobReady on, as run time does.
-  if (job->ready) turns_->set_phase(*job, JobClock::Phase::kSuspended);
-  turns_->mark_nodes(*job);
+  if (job.ready) turns_->set_phase(job, JobClock::Phase::kSuspended);
+  turns_->mark_nodes(job);
 }
 
 // 1. A job that waits: the suspend was a hold.
@@ -282,32 +320,34 @@ void Engine::on(const UserSuspend& event) {
 //    and is tried again whenever something has changed. Its nodes are kept for it meanwhile, or
 //    smaller jobs would take each core that comes free.
 void Engine::on(const UserResume& event) {
-  Job* job = books_.find(event.job);
-  if (job == nullptr || is_terminal(job->state)) return;
-  books_.change_request(*job, [](JobRequest& request) { request.suspend = false; });
-  if (job->pending()) {  // a hold is for a release to take back
-    if (!job->held.has(HoldBy::kSuspend)) return;
-    admission_.withdraw(*job);
-    take_back(*job, {HoldBy::kSuspend});
-    return admission_.admit(*job, now_);
+  each_job(event.job, [&](Job& job) { resume(job); });
+}
+
+void Engine::resume(Job& job) {
+  books_.change_request(job, [](JobRequest& request) { request.suspend = false; });
+  if (job.pending()) {  // a hold is for a release to take back
+    if (!job.held.has(HoldBy::kSuspend)) return;
+    admission_.withdraw(job);
+    take_back(job, {HoldBy::kSuspend});
+    return admission_.admit(job, now_);
   }
-  if (replays(&Quirks::resume_runs_over_others)) return resume_over_others(*job);
-  if (!job->user_suspended || job->completing()) return;
-  if (!job->cores_released) return turns_->unhold(*job);
+  if (replays(&Quirks::resume_runs_over_others)) return resume_over_others(job);
+  if (!job.user_suspended || job.completing()) return;
+  if (!job.cores_released) return turns_->unhold(job);
   // P3: the job runs before the gang hears of it.
-  if (!books_.resume_by_user(*job, !timing_.resume_needs_room)) {
-    set_reason(*job, Reason::kUser, "resumes when a row is free on its nodes");
-    waiting_resumes_.insert(job->id);
-    books_.wait_for_room(*job);
+  if (!books_.resume_by_user(job, !timing_.resume_needs_room)) {
+    set_reason(job, Reason::kUser, "resumes when a row is free on its nodes");
+    waiting_resumes_.insert(job.id);
+    books_.wait_for_room(job);
     return;
   }
-  stop_waiting_for_room(*job);
-  turns_->set_phase(*job, job->ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
-  set_reason(*job, Reason::kNone);
+  stop_waiting_for_room(job);
+  turns_->set_phase(job, job.ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
+  set_reason(job, Reason::kNone);
   // A gang that is not ready takes its turns from JobReady on.
-  if (job->ready) turns_->start(*job);
-  limits_.arm(*job, now_);
-  turns_->mark_nodes(*job);
+  if (job.ready) turns_->start(job);
+  limits_.arm(job, now_);
+  turns_->mark_nodes(job);
 }
 
 // It has room, or does not want it any longer.

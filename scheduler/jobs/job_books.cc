@@ -26,12 +26,41 @@ JobBooks::JobBooks(const Cluster& cluster) : cluster_{cluster}, usage_{cluster} 
   reshape();
 }
 
+Job& JobBooks::add(JobFacts facts) {
+  Job& job = table_.add(std::move(facts));
+  if (job.whole == nullptr) return job;
+  job.whole->tasks->own.insert(job.id);
+  return job;
+}
+
+// What it has in common with the others that wait, and nothing that was said of the array.
+Job& JobBooks::split(Job& array, int task) {
+  array.array->waiting.erase(task);
+  JobFacts facts;
+  facts.id = JobId::of_task(array.id, task);
+  facts.request = array.request;
+  facts.priority = array.priority;
+  facts.eligible_time = array.eligible_time;
+  facts.held = array.held;
+  facts.submit_time = array.submit_time;
+  facts.not_before = array.not_before;
+  facts.terms = array.terms;
+  Job& job = add(std::move(facts));
+  job.factors = array.factors;
+  // 13.4, as recorded.
+  if (cluster_.parameters().quirks.arrays_go_to_the_end) table_.swap_places(array, job);
+  return job;
+}
+
 // A job that is not over yet is told as over first, so that what was counted for it is taken back.
 void JobBooks::erase(Job& job) {
   CHECK(!job.allocated() && job.queued.in.empty(), to_string(job.id));
   if (!is_terminal(job.state)) {
     changed();  // its end would have been a change already
+    if (job.whole != nullptr)
+      job.whole->array->outcomes.set(*job.id.task(), TaskOutcome::kCanceled);
     for (const Listener& listener : over_listeners_) listener(job);
+    if (job.whole != nullptr) task_over(job);
   }
   table_.erase(job.id);
 }
@@ -106,6 +135,7 @@ void JobBooks::restore(Job& job) {
 void JobBooks::book(Job& job) {
   show(job);
   allocated_.emplace(job.table_order, &job);
+  if (job.whole != nullptr) ++job.whole->tasks->allocated;
   usage_.add(job);
   if (!job.completing()) selector_->add(job.select);
   moved(job);
@@ -156,6 +186,7 @@ void JobBooks::end(Job& job, JobState next) {
   if (!job.completing()) selector_->remove(job.select);
   usage_.remove(job);
   allocated_.erase(job.table_order);
+  if (job.whole != nullptr) --job.whole->tasks->allocated;
   job.partition.reset();
   job.allocation = Allocation{};
   job.user_suspended = job.cores_released = job.ready = false;
@@ -299,14 +330,23 @@ void JobBooks::return_to_queue(Job& job, Reason why, int exit_code, base::Instan
                      .retry = retry_of(job, now)});
 }
 
-// The listeners see the terminal state and the old reason.
+// The listeners see the terminal state and the old reason, and what became of a task.
 void JobBooks::finish(Job& job, JobState state, Reason why) {
   CHECK(!job.allocated(), to_string(job.id));
   changed();
+  if (job.is_array()) return finish_array(job, state, why);
   set_state(job, state);
+  if (job.whole != nullptr) job.whole->array->outcomes.set(*job.id.task(), outcome_of(state));
   for (const Listener& listener : over_listeners_) listener(job);
   job.reason = state == JobState::kDeadline ? Reason::kDeadline : why;
   job.message.clear();
+  decide_end(job, state);
+  if (job.whole == nullptr) return;
+  ended_tasks_.push_back(job.id);
+  task_over(job);
+}
+
+void JobBooks::decide_end(const Job& job, JobState state) {
   decide(StateChange{.job = job.id,
                      .state = state,
                      .reason = job.reason,
@@ -314,6 +354,28 @@ void JobBooks::finish(Job& job, JobState state, Reason why) {
                      .restarts = job.restarts,
                      .node_failures = job.node_failures,
                      .eligible_at = std::nullopt});
+}
+
+// The tasks that wait, if any, are over, and so is the array if no other is left.
+void JobBooks::finish_array(Job& array, JobState state, Reason why) {
+  TaskSet& waiting = array.array->waiting;
+  waiting.each([&](int task) { array.array->outcomes.set(task, outcome_of(state)); });
+  if (array.tasks->own.empty()) set_state(array, state);
+  for (const Listener& listener : over_listeners_) listener(array);
+  waiting = {};
+  array.reason = state == JobState::kDeadline ? Reason::kDeadline : why;
+  array.message.clear();
+  array.plan.reset();
+  decide_end(array, state);
+}
+
+// The last one ends its array, unless others wait.
+void JobBooks::task_over(Job& task) {
+  Job& array = *std::exchange(task.whole, nullptr);
+  array.exit_code = std::max(array.exit_code, task.exit_code);
+  array.tasks->own.erase(task.id);
+  if (!array.array->waiting.empty() || !array.tasks->own.empty()) return;
+  finish_array(array, state_of(array.array->outcomes), Reason::kNone);
 }
 
 // A job with records in several partitions gets a reason from each of them in one pass. Only the

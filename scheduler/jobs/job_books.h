@@ -59,7 +59,8 @@ class JobBooks {
   // The job is about to lose it; nothing has changed yet.
   void on_end(Listener listener) { end_listeners_.push_back(std::move(listener)); }
 
-  // The job is over: its state is terminal, or its record is about to be erased before it was.
+  // The job is over: its state is terminal, or its record is about to be erased before it was. Of
+  // an array also when the tasks that wait are over and others go on; it still has them all.
   void on_over(Listener listener) { over_listeners_.push_back(std::move(listener)); }
   // Jobs that wait may find less on these nodes than before, or for longer, though no job began
   // there: a claim, a user's resume, another limit of a job that runs, a node that changed.
@@ -68,7 +69,12 @@ class JobBooks {
 
   // --- records ---
   // A pending job, or one that is being restored. REQUIRES: no job with this id.
-  Job& add(JobFacts facts) { return table_.add(std::move(facts)); }
+  Job& add(JobFacts facts);
+  // The task no longer waits as its array does, but as a job of its own. It is in no queue yet, and
+  // where the array had a claim or a plan it has none. REQUIRES: it waits in the array.
+  Job& split(Job& array, int task);
+  // Tasks of arrays that have ended; all that is kept of them is in the array.
+  std::vector<JobId> take_ended_tasks() { return std::exchange(ended_tasks_, {}); }
   // REQUIRES: the job has no allocation and is in no queue.
   void erase(Job& job);
   // The user changed the request: of a pending job all of it, of a running one its time limit and
@@ -77,7 +83,10 @@ class JobBooks {
   // Changes a wish in the job's own copy of the request.
   template <typename Change>
   void change_request(Job& job, Change change) {
-    job.change_request(change);
+    job.change_request([&](JobRequest& own) {
+      change(own);
+      if (job.whole != nullptr) own.array.reset();  // the set of all tasks: one copy is enough
+    });
     job.select.request = job.request.get();
   }
 
@@ -136,7 +145,8 @@ class JobBooks {
   // The job waits again after end(): a requeue, or a start that was refused. Its next start is not
   // before Job::not_before. Decides StateChange.
   void return_to_queue(Job& job, Reason why, int exit_code, base::Instant now);
-  // A terminal state. Decides StateChange. REQUIRES: no allocation.
+  // A terminal state. Decides StateChange. Of an array the tasks that wait end so, and the array is
+  // over if no other task is left. REQUIRES: no allocation.
   void finish(Job& job, JobState state, Reason why = Reason::kNone);
   // Why it waits. Decides Waits if that changed.
   void set_reason(Job& job, Reason reason, std::string message = {});
@@ -170,6 +180,9 @@ class JobBooks {
  private:
   void book(Job& job);
   void set_state(Job& job, JobState state);
+  void decide_end(const Job& job, JobState state);
+  void finish_array(Job& array, JobState state, Reason why);
+  void task_over(Job& task);
   void show(Job& job) const;
   void tell_less(const Allocation& nodes) const {
     for (const NodesListener& listener : less_listeners_) listener(nodes);
@@ -193,6 +206,7 @@ class JobBooks {
     Reason reason;
     std::string message;
   };
+  std::vector<JobId> ended_tasks_;
   bool in_pass_ = false;
   std::map<JobId, Said> said_before_pass_;
 };

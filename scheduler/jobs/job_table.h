@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,13 @@ struct Job : JobFacts {
     friend bool operator==(const Plan&, const Plan&) = default;
   };
   std::optional<Plan> plan;
+  // Of an array: those of its tasks that are jobs of their own and have not ended.
+  struct Tasks {
+    std::set<JobId> own;
+    int allocated = 0;  // of these
+  };
+  std::unique_ptr<Tasks> tasks;
+  Job* whole = nullptr;  // of such a task: its array
 
   // Of Admission. New priorities of all waiting jobs read and write this and the next
   // (SortedRecords::change_all() asks for their memory ahead).
@@ -113,6 +121,16 @@ struct Job : JobFacts {
   // --- TimeLimits ---
   std::optional<base::Instant> limit_timer;  // when its limit is looked at next
 
+  bool is_array() const { return tasks != nullptr; }
+  // For how many jobs the record stands that wait or run.
+  int count() const { return is_array() ? array->waiting.size() : 1; }
+  // So many of them may start, as far as the array of the job is concerned (13.4).
+  int startable() const {
+    const Job* const all = is_array() ? this : whole;
+    if (all == nullptr || !all->request->array->at_once) return count();
+    return std::min(count(), std::max(0, *all->request->array->at_once - all->tasks->allocated));
+  }
+  bool is_throttled() const { return count() > 0 && startable() == 0; }
   bool has_left(NodeIndex node) const {
     return std::binary_search(clean_nodes.begin(), clean_nodes.end(), node);
   }
@@ -124,8 +142,11 @@ struct Job : JobFacts {
 
 class JobTable {
  public:
-  // A new record at the end of the table. REQUIRES: no record with this id.
+  // A new record at the end of the table; that of a task stands behind its array's, in the order of
+  // tasks. REQUIRES: no record with this id.
   Job& add(JobFacts facts);
+  // The task takes the place of its array, which goes to the end of the table.
+  void swap_places(Job& array, Job& task);
   void erase(JobId id);
   Job* find(JobId id) { return by_id_.find(id); }
   const Job* find(JobId id) const { return by_id_.find(id); }
@@ -136,7 +157,9 @@ class JobTable {
  private:
   std::map<std::int64_t, std::unique_ptr<Job>> by_order_;
   JobPages<Job> by_id_;
-  std::int64_t next_order_ = 1;
+  // The orders in between are for tasks.
+  static constexpr std::int64_t kBetween = std::int64_t{JobId::kTasksMax} + 1;
+  std::int64_t next_order_ = kBetween;
 };
 
 }  // namespace sched

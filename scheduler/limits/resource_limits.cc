@@ -70,11 +70,11 @@ void ResourceLimits::submitted(const Job& job, int by) {
   if (!any_) return;
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, *job.request);
   // A job waits in several partitions but is one job: it counts under the QOS of the first of them.
-  if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by);
+  if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by * job.count());
 }
 
-// `by` is +1 or −1. The scope is worked out anew when the job leaves, so a change of the
-// configuration in between is followed by recount().
+// `by` is +1 or −1, of what is submitted more. The scope is worked out anew when the job leaves, so
+// a change of the configuration in between is followed by recount().
 //
 // For example, when user u of account a, which is below root, starts a job with QOS gold, it is
 // added to the sums of gold, of u within gold, of a within gold, of u in a, of a and of root.
@@ -323,11 +323,13 @@ Hit ResourceLimits::over_tres(const LimitScope& scope, const std::string& user,
 
 // R9.8: these alone turn a job away without DenyOnLimit.
 std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
-                                                       const std::string& user) const {
+                                                       const JobRequest& request) const {
+  const std::string& user = request.user;
+  const int more = request.array ? request.array->tasks.size() : 1;
   const auto above = [&](const LimitHolder& holder, const Held& used, int limit,
                          const char* what) -> std::optional<std::string> {
-    if (used.submitted < limit) return std::nullopt;
-    return would_be(holder.name(cluster_), limit, what, used.submitted + 1);
+    if (used.submitted + more <= limit) return std::nullopt;
+    return would_be(holder.name(cluster_), limit, what, used.submitted + more);
   };
   if (auto hit = scope.groups(
           [](const Limits& of) -> const auto& { return of.group_submit; },
@@ -361,7 +363,7 @@ std::optional<std::string> ResourceLimits::refused_at_submit(const JobRequest& r
   // that can change.
   for (const PartitionIndex partition : partitions_of(cluster_, request)) {
     const LimitScope scope = limit_scope(cluster_, request, partition);
-    std::optional<std::string> refused = over_submit(scope, request.user);
+    std::optional<std::string> refused = over_submit(scope, request);
     const bool denies = std::ranges::any_of(
         scope.qos, [](const QosConfig* qos) { return qos != nullptr && qos->deny_on_limit; });
     if (!refused && denies) {

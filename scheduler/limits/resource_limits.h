@@ -33,8 +33,8 @@ class ResourceLimits {
   // Why a new job is turned away: so many are submitted already, or a QOS has DenyOnLimit and the
   // job asks for what its limits never allow; nullopt = it is accepted.
   std::optional<std::string> refused_at_submit(const JobRequest& request) const;
-  // The job is among those that are submitted: by = 1; not any longer, because its request is about
-  // to change: −1.
+  // The job is among those that are submitted, an array with each task that waits: by = 1; not any
+  // longer, because its request is about to change: −1.
   void submitted(const Job& job, int by);
 
   // Which limit forbids the job to start in the partition, before its nodes are looked for: too few
@@ -88,7 +88,7 @@ class ResourceLimits {
   std::optional<LimitHit> over_wall(const LimitScope& scope) const;
   std::optional<LimitHit> over_tres(const LimitScope& scope, const std::string& user,
                                     const Wanted& wanted) const;
-  std::optional<std::string> over_submit(const LimitScope& scope, const std::string& user) const;
+  std::optional<std::string> over_submit(const LimitScope& scope, const JobRequest& request) const;
 
   const Cluster& cluster_;
   JobBooks& books_;

@@ -19,7 +19,7 @@ using QosIndex = base::StrongInt<struct QosIndexTag, std::int32_t>;
 using AssociationIndex = base::StrongInt<struct AssociationIndexTag, std::int32_t>;
 
 // Names a job, an array as a whole (like a job), or a task of an array. The order is that of the
-// numbers, an array before its tasks: that of jobs of equal priority (3.3).
+// numbers, an array before its tasks; in a queue it is behind them.
 //
 // It is one number inside: that of the job times 2^22, plus the number of the task plus 1.
 class JobId {

@@ -142,6 +142,18 @@ constexpr bool is_terminal(JobState state) {
   return state >= JobState::kCompleted;
 }
 
+// What remains of a task that has ended in this state.
+constexpr TaskOutcome outcome_of(JobState state) {
+  if (state == JobState::kCompleted) return TaskOutcome::kSucceeded;
+  return state == JobState::kCancelled ? TaskOutcome::kCanceled : TaskOutcome::kFailed;
+}
+// That of an array as a whole. REQUIRES: all of its tasks have ended.
+inline JobState state_of(const TaskOutcomes& outcomes) {
+  if (outcomes.count(TaskOutcome::kFailed) > 0) return JobState::kFailed;
+  if (outcomes.count(TaskOutcome::kCanceled) > 0) return JobState::kCancelled;
+  return JobState::kCompleted;
+}
+
 // Why a job waits (2.4), is suspended, is held or ended. The names are Slurm's.
 // New ones go where 2.4 has them, and get a name in reason_names.cc.
 enum class Reason {

@@ -19,6 +19,9 @@ struct Quirks {
   bool resume_runs_over_others = false;
   // 13.6: a job without a limit has the DefaultTime of the first partition that it names.
   bool limit_of_first_partition = false;
+  // 13.4: a task that is split off has the place of its array in the job table, and the array goes
+  // to the end of it.
+  bool arrays_go_to_the_end = false;
 
   // --- fair share ---
   // R9.4: time in suspension is charged as usage.
@@ -96,6 +99,7 @@ inline constexpr auto kQuirks = std::to_array<QuirkEntry>({
     {"release_ends_suspends", &Quirks::release_ends_suspends},
     {"resume_runs_over_others", &Quirks::resume_runs_over_others},
     {"limit_of_first_partition", &Quirks::limit_of_first_partition},
+    {"arrays_go_to_the_end", &Quirks::arrays_go_to_the_end},
     {"suspended_time_is_charged", &Quirks::suspended_time_is_charged},
     {"tied_accounts_rank_apart", &Quirks::tied_accounts_rank_apart},
     {"turns_by_counts", &Quirks::turns_by_counts},

@@ -88,16 +88,20 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
   State pass{groups_, cluster_, admission_.queue(), now};
   for (const JobId id : books_.claimants()) pass.expect_claimant(*books_.find(id));
-  const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
   bool complete = true;
   books_.begin_pass();
   admission_.queue().walk([&](const QueueRecord& record) {
-    if ((depth && pass.tested >= *depth) || (most && pass.started >= most)) {
-      complete = false;
-      return false;
-    }
     pass.visit(record);
-    try_record(pass, record);
+    // 13.4: the tasks of an array one after the other, as long as they start.
+    for (int before = pass.started - 1; before < pass.started && !pass.stopped && !pass.is_over;) {
+      before = pass.started;
+      if (is_full(pass, depth)) {
+        complete = false;
+        return false;
+      }
+      try_record(pass, record);
+      if (!record.record->is_array()) break;
+    }
     return !pass.stopped && !pass.is_over && (pass.open > 0 || pass.claimants_left > 0);
   });
   if (pass.stopped) complete = false;
@@ -107,7 +111,9 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
   books_.end_pass();
   // Records leave the queue only now: while it is walked its order must not change.
   for (Job* job : pass.done) {
-    if (job->pending()) {
+    if (job->is_array() && !job->held) {
+      admission_.task_started(*job, now);
+    } else if (job->pending()) {
       admission_.admit(*job, now);
     } else {
       admission_.withdraw(*job);
@@ -123,12 +129,19 @@ bool MainPass::run(base::Instant now, std::optional<int> depth) {
   return pass.blocker_started;
 }
 
+bool MainPass::is_full(const State& pass, std::optional<int> depth) const {
+  const int most = cluster_.parameters().queue.max_job_start;  // 0 = any number
+  return (depth && pass.tested >= *depth) || (most && pass.started >= most);
+}
+
 // The steps of 3.4 from the third on.
 void MainPass::try_record(State& pass, const QueueRecord& record) {
   Job& job = *record.record;
   const PartitionIndex partition = record.partition;
   // 3. It was started through another record, or held, or its victims are on their way out.
   if (!job.pending() || job.held || pass.preempting.contains(job.id)) return;
+  // As many of its array as may run have started in this pass, or it was the last one.
+  if (job.count() == 0 || job.is_throttled()) return note_done(pass, job);
   if (pass.now < job.replay.passed_over_until) {
     pass.valid_until = std::min(pass.valid_until, job.replay.passed_over_until);
     return;
@@ -182,7 +195,13 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
   pass.available.drop_claim(job);
   ++pass.started;
   if (pass.has_failed_a_partition(job.id)) pass.blocker_started = true;
-  pass.done.push_back(&job);
+  note_done(pass, job);
+}
+
+// Its records are looked at anew when the walk is over; those of an array once, however many of its
+// tasks have started.
+void MainPass::note_done(State& pass, Job& job) {
+  if (pass.done.empty() || pass.done.back() != &job) pass.done.push_back(&job);
 }
 
 void MainPass::on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict) {

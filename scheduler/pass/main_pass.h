@@ -1,7 +1,7 @@
 // MainPass: one walk over the queue, which starts what can start now (3.4). It asks StartAttempt
 // about each record and decides what the verdict means:
 //
-//   Fits          the job starts.
+//   Fits          the job starts; of an array one task, and the next is tried.
 //   NeedsVictims  its victims are told to end, once; it claims their nodes; its partition fails.
 //   TooFewLeft    its partition fails.
 //   Busy          its partition fails, unless the job waits for nodes that it names.
@@ -38,7 +38,8 @@ class PassActions {
   // False: this cannot have happened, so the pass goes no further.
   virtual bool may_start(const Job& /*job*/) { return true; }
   virtual bool may_preempt(const NeedsVictims& /*needs*/) { return true; }
-  virtual void start(Job& job, PartitionIndex partition, Fits fits) = 0;
+  // Returns the job that has started: of an array one of its tasks.
+  virtual Job& start(Job& job, PartitionIndex partition, Fits fits) = 0;
   // The victims that must end are told so, and the job claims the nodes until they are gone (7.7).
   virtual void preempt_for(Job& job, NeedsVictims needs) = 0;
 };
@@ -66,7 +67,9 @@ class MainPass {
 
  private:
   struct State;
+  bool is_full(const State& pass, std::optional<int> depth) const;
   void try_record(State& pass, const QueueRecord& record);
+  static void note_done(State& pass, Job& job);
   void on(State& pass, Job& job, PartitionIndex partition, Fits verdict);
   void on(State& pass, Job& job, PartitionIndex partition, NeedsVictims verdict);
   void on(State& pass, Job& job, PartitionIndex partition, TooFewLeft verdict);

@@ -48,7 +48,7 @@ Admission::Admission(const Cluster& cluster, JobBooks& books, bool wakes)
 //
 // ANY takes a job that one of its partitions would take; ALL wants all of them to (1.1).
 std::optional<std::string> Admission::refused_at_submit(const JobRequest& request) const {
-  if (request.array) return "arrays are not scheduled yet; submit single jobs";
+  if (request.array && request.array->tasks.empty()) return "the array names no tasks";
   const std::vector<PartitionIndex> partitions = partitions_of(cluster_, request);
   const auto takes_none = [&](PartitionIndex partition) {
     const PartitionState state = cluster_.partition(partition).config.state;
@@ -84,7 +84,7 @@ QueueRecord Admission::record_of(Job& job, PartitionIndex partition) const {
   const int order =
       job.request->partitions.size() < 2 ? 0 : place_in_list(*job.request, where.config.name);
   if (is_fifo(cluster_)) {
-    return {.fifo_order = job.table_order,
+    return {.fifo_order = behind_tasks(job.id, job.table_order),
             .job = job.id,
             .partition_order = order,
             .partition = partition,
@@ -163,14 +163,30 @@ void Admission::withdraw(Job& job) {
   job.queued.in.clear();
 }
 
+void Admission::forget(Job& job) {
+  withdraw(job);
+  outside_.erase(job.table_order);
+}
+
+// What a pass has said of the array stays.
+void Admission::task_started(Job& array, base::Instant now) {
+  if (array.startable() == 0) return admit(array, now);
+  if (!is_fifo(cluster_)) return;
+  for (QueueRecord& record : array.queued.in) {
+    queue_.erase(record, cluster_);
+    record = record_of(array, record.partition);
+    queue_.insert(record, cluster_);
+  }
+}
+
 // The gates of the job itself, in the order in which their reasons count.
 std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant now) const {
   if (const auto held = job.held.shown()) return Refusal{*held, held_message(job)};
   const TermState terms = state_of(job.terms, job.request->dependency.any);
   if (terms != TermState::kMet) {
-    return Refusal{terms == TermState::kOpen ? Reason::kDependency
-                                             : Reason::kDependencyNeverSatisfied,
-                   dependency_message(job)};
+    return Refusal{
+        terms == TermState::kOpen ? Reason::kDependency : Reason::kDependencyNeverSatisfied,
+        dependency_message(job)};
   }
   // Such a job loses neither its place nor its age.
   if (job.retry.at > now) {
@@ -185,6 +201,7 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
     return Refusal{Reason::kBeginTime,
                    "may start at " + base::format_utc(whole) + " at the earliest", from};
   }
+  if (job.is_throttled()) return Refusal{Reason::kJobArrayTaskLimit, throttled_message(job)};
   return std::nullopt;
 }
 
@@ -215,6 +232,7 @@ void Admission::release_bad_constraints(base::Instant now) {
 void Admission::admit(Job& job, base::Instant now) {
   withdraw(job);
   books_.changed();
+  if (job.count() == 0) return forget(job);
   if (job.held) books_.clear_claim(job, true, now);
   if (job.held.has(HoldBy::kImpossible)) unfit_.insert(job.table_order);
   // Until it is eligible this is when it will be, as things are now. Afterwards it only gets later.
@@ -301,6 +319,12 @@ void Admission::fire_timers(base::Instant now) {
 bool Admission::has_timer(JobId id) const {
   return std::any_of(timers_.begin(), timers_.end(),
                      [id](const auto& timer) { return timer.second == id; });
+}
+
+std::string Admission::throttled_message(const Job& job) {
+  const Job& array = job.is_array() ? job : *job.whole;
+  return "as many tasks of its array run as may at once, " +
+         std::to_string(*array.request->array->at_once);
 }
 
 // Other reasons for a hold come with a message of their own, which stays.

@@ -52,6 +52,11 @@ class Admission {
   // Takes its records out of the queue. To be called before anything of the job is changed that its
   // priority or its place in the queue depends on.
   void withdraw(Job& job);
+  // The same of a job that waits no longer, or whose place in the table is about to change.
+  void forget(Job& job);
+  // Some of the array have started: the others wait as before, unless the array may start no more,
+  // or its place in the job table is another one.
+  void task_started(Job& array, base::Instant now);
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
   // could hold wait again. Cost: O(these jobs).
   void release_bad_constraints(base::Instant now);
@@ -71,7 +76,7 @@ class Admission {
   bool has_timer(JobId id) const;
   // Whether new priorities come to the pending job; for tests.
   bool knows(const Job& job) const {
-    return !job.queued.in.empty() || outside_.contains(job.table_order) ||
+    return job.count() == 0 || !job.queued.in.empty() || outside_.contains(job.table_order) ||
            outside_waiting_.contains(job.table_order);
   }
 
@@ -81,6 +86,7 @@ class Admission {
  private:
   std::optional<Refusal> refused_by_job(const Job& job, base::Instant now) const;
   std::string held_message(const Job& job) const;
+  static std::string throttled_message(const Job& job);
   QueueRecord record_of(Job& job, PartitionIndex partition) const;
   static Priority priority_in(const Job& job, PartitionIndex partition);
   Priority new_priority(const QueueRecord& queued);

@@ -19,6 +19,26 @@ bool names_nobody(const DependencyTerm& term) {
   return term.kind == DependencyKind::kSingleton || term.job.number() == 0;
 }
 
+// The tasks of an array that wait as the array, or that no record is kept of.
+const ArrayFacts* array_of(const JobBooks& books, JobId task) {
+  if (!task.is_task()) return nullptr;
+  const Job* array = books.find(task.array());
+  return array != nullptr && array->array ? &*array->array : nullptr;
+}
+
+// No task of it waits for its start any more.
+bool has_begun(const JobBooks& books, const Job& array) {
+  return array.count() == 0 && std::ranges::all_of(array.tasks->own, [&](JobId id) {
+           return !books.find(id)->pending();
+         });
+}
+
+// With aftercorr a task waits for the one of its number.
+JobId waited_for(const Job& job, const DependencyTerm& term) {
+  if (term.kind != DependencyKind::kAfterCorr || !job.id.is_task()) return term.job;
+  return JobId::of_task(term.job, *job.id.task());
+}
+
 std::string what_is_waited_for(const DependencyTerm& term) {
   const std::string job =
       term.job.number() == 0 ? "a job that does not exist yet" : "job " + to_string(term.job);
@@ -32,7 +52,7 @@ std::string what_is_waited_for(const DependencyTerm& term) {
     case DependencyKind::kAfterNotOk:
       return job + " to fail";
     case DependencyKind::kAfterCorr:
-      return "the tasks of " + job + " to succeed";
+      return "its task of " + job + " to succeed";
     case DependencyKind::kSingleton:
       break;
   }
@@ -78,28 +98,33 @@ Dependencies::Dependencies(JobBooks& books, const base::Instant& now) : books_{b
 std::optional<std::string> Dependencies::refused(const JobRequest& request) const {
   std::set<JobId> seen;
   std::vector<JobId> ahead;
+  // An array, or a task of one, is named with the other too.
+  const auto names = [](const DependencyTerm& term, JobId id) {
+    if (term.kind == DependencyKind::kSingleton) return false;
+    return term.job == id ||
+           (term.job.array() == id.array() && !(term.job.is_task() && id.is_task()));
+  };
   const auto follow = [&](const DependencyTerm& term) {
     if (term.kind != DependencyKind::kSingleton && seen.insert(term.job).second) {
       ahead.push_back(term.job);
     }
   };
   for (const DependencyTerm& term : request.dependency.terms) {
-    if (term.kind == DependencyKind::kAfterCorr) {
-      return "aftercorr is not there yet; use afterok, which waits for all tasks";
-    }
-    if (term.job == request.id && term.kind != DependencyKind::kSingleton) {
+    if (names(term, request.id)) {
       return "the job cannot wait for itself (job " + to_string(request.id) + ")";
     }
     follow(term);
   }
   while (!ahead.empty()) {
     const Job* job = books_.find(ahead.back());
+    // A task that waits as its array waits for what that waits for.
+    if (job == nullptr) job = books_.find(ahead.back().array());
     ahead.pop_back();
     if (job == nullptr || !waits_for_others(*job)) continue;
     for (std::size_t i = 0; i < job->terms.size(); ++i) {
       if (job->terms[i] != TermState::kOpen) continue;
       const DependencyTerm& term = job->request->dependency.terms[i];
-      if (term.kind != DependencyKind::kSingleton && term.job == request.id) {
+      if (names(term, request.id)) {
         return "job " + to_string(job->id) + " waits for this job, so this job cannot wait for it";
       }
       follow(term);
@@ -116,7 +141,7 @@ void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
   changed_.insert(job.id);
   for (std::uint32_t i = 0; i < terms.size() && !needs_no_more(job); ++i) {
     const DependencyTerm& term = terms[i];
-    if (names_nobody(term) || books_.find(term.job) != nullptr) {
+    if (names_nobody(term) || is_known(term.job)) {
       open(job, i);
       continue;
     }
@@ -140,16 +165,46 @@ void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
     if (job.terms[i] != TermState::kOpen) continue;
     const DependencyTerm& term = terms[i];
     const auto fact = known.find(term.job);
-    if (names_nobody(term) || books_.find(term.job) != nullptr) {
+    if (names_nobody(term) || is_known(term.job)) {
       open(job, i);
     } else if (fact != known.end()) {
       open_known(job, i, fact->second);
     } else {
-      const bool by_outcome =
-          term.kind == DependencyKind::kAfterOk || term.kind == DependencyKind::kAfterNotOk;
+      const bool by_outcome = term.kind == DependencyKind::kAfterOk ||
+                              term.kind == DependencyKind::kAfterNotOk ||
+                              term.kind == DependencyKind::kAfterCorr;
       set(job, i, by_outcome ? TermState::kFailed : TermState::kMet);
     }
   }
+}
+
+// An array, and each task that it has or had.
+bool Dependencies::is_known(JobId id) const {
+  if (books_.find(id) != nullptr) return true;
+  const ArrayFacts* array = array_of(books_, id);
+  return array != nullptr && (array->waiting.contains(*id.task()) ||
+                              array->outcomes.of(*id.task()) != TaskOutcome::kNotEnded);
+}
+
+// The task waits for what its array waits for; if it was the last one, the array waits for nobody.
+void Dependencies::split(Job& array, Job& task) {
+  if (counts_names_) names_[name_of(task)].jobs.insert(task.id);
+  for (std::uint32_t i = 0; i < task.terms.size() && !needs_no_more(task); ++i) {
+    if (task.terms[i] != TermState::kOpen) continue;
+    if (task.request->dependency.terms[i].kind != DependencyKind::kSingleton) open(task, i);
+  }
+  if (array.count() > 0) return;
+  remove(array);
+  if (counts_names_) names_[name_of(array)].jobs.erase(array.id);
+}
+
+// With aftercorr: the tasks of the array that wait for one that has ended wait no more, or for
+// ever, so each becomes a job of its own.
+void Dependencies::split_ended(const Job& job, const Job& other) {
+  job.array->waiting.each([&](int task) {
+    if (other.array->outcomes.of(task) == TaskOutcome::kNotEnded) return;
+    splits_.insert(JobId::of_task(job.id, task));
+  });
 }
 
 // What is so already settles the term at once.
@@ -160,13 +215,28 @@ void Dependencies::open(Job& job, std::uint32_t term) {
     if (is_alone(job)) return set(job, term, TermState::kMet);
     return;
   }
-  const Job* other = books_.find(asked.job);
+  const JobId named = waited_for(job, asked);
+  const Job* other = books_.find(named);
+  if (other == nullptr && named.is_task()) {
+    const ArrayFacts* array = array_of(books_, named);
+    const TaskOutcome ended = array ? array->outcomes.of(*named.task()) : TaskOutcome::kNotEnded;
+    const bool waits = array != nullptr && array->waiting.contains(*named.task());
+    if (ended != TaskOutcome::kNotEnded) return set(job, term, outcome(asked.kind, ended));
+    if (array != nullptr && !waits) return set(job, term, TermState::kMet);  // there is none
+  }
+  if (other != nullptr && job.is_array() && other->is_array() &&
+      asked.kind == DependencyKind::kAfterCorr) {
+    split_ended(job, *other);
+    if (is_terminal(other->state)) return set(job, term, TermState::kMet);
+  }
   if (other != nullptr && is_terminal(other->state) && asked.kind != DependencyKind::kAfter) {
     return set(job, term, outcome(asked.kind, other->state));
   }
-  const Edge edge{asked.job, job.id, term};
-  if (other != nullptr && !other->pending() && asked.kind == DependencyKind::kAfter) {
-    const base::Instant due = other->allocated_at + asked.delay;
+  const Edge edge{named, job.id, term};
+  const bool has_started =
+      other != nullptr && (other->is_array() ? has_begun(books_, *other) : !other->pending());
+  if (has_started && asked.kind == DependencyKind::kAfter) {
+    const base::Instant due = (other->is_array() ? now_ : other->allocated_at) + asked.delay;
     if (due <= now_) return set(job, term, TermState::kMet);
     timers_.emplace(due, edge);
   }
@@ -212,7 +282,7 @@ void Dependencies::change(Job& job, const JobRequest& request, const std::vector
 void Dependencies::remove(const Job& job) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   for (std::uint32_t i = 0; i < job.terms.size(); ++i) {
-    edges_.erase(Edge{terms[i].job, job.id, i});
+    edges_.erase(Edge{waited_for(job, terms[i]), job.id, i});
   }
 }
 
@@ -246,6 +316,7 @@ void Dependencies::see_started(JobId id, base::Instant since) {
 void Dependencies::begun(const Job& job) {
   if (counts_names_) ++names_[name_of(job)].allocated;
   see_started(job.id, job.allocated_at);
+  if (job.whole != nullptr && has_begun(books_, *job.whole)) see_started(job.whole->id, now_);
 }
 
 // One that was canceled before it started counts as started when it was. A record that is erased
@@ -256,23 +327,65 @@ void Dependencies::over(const Job& job) {
     left(name_of(job));
   }
   if (std::exchange(returns_, std::nullopt) == job.id) return;
+  if (job.is_array()) {
+    waiting_over(job);
+    if (!job.tasks->own.empty()) return;
+  }
   over_elsewhere(job.id, is_terminal(job.state) ? job.state : JobState::kCancelled);
+  if (job.whole == nullptr) return;
+  ended_of(job.whole->id);
+  if (has_begun(books_, *job.whole)) see_started(job.whole->id, now_);
+}
+
+// The tasks that wait as the array are over.
+void Dependencies::waiting_over(const Job& array) {
+  std::vector<JobId> named;
+  for (auto at = edges_.lower_bound(Edge{array.id, JobId{0}, 0});
+       at != edges_.end() && std::get<0>(*at).array() == array.id; ++at) {
+    const JobId id = std::get<0>(*at);
+    if (id.is_task() && array.array->waiting.contains(*id.task())) named.push_back(id);
+  }
+  for (const JobId id : named) {
+    const TaskOutcome ended = array.array->outcomes.of(*id.task());
+    over_elsewhere(id, ended == TaskOutcome::kFailed ? JobState::kFailed : JobState::kCancelled);
+  }
+  ended_of(array.id);
+}
+
+// A task of the array has ended.
+void Dependencies::ended_of(JobId array) {
+  for (auto at = edges_.lower_bound(Edge{array, JobId{0}, 0});
+       at != edges_.end() && std::get<0>(*at) == array; ++at) {
+    const Job& job = *books_.find(std::get<1>(*at));
+    const DependencyTerm& term = job.request->dependency.terms[std::get<2>(*at)];
+    const bool each_for_one = term.kind == DependencyKind::kAfterCorr && job.is_array();
+    if (each_for_one) split_ended(job, *books_.find(array));
+  }
 }
 
 void Dependencies::over_elsewhere(JobId id, JobState state) {
-  settle(id, [&](const DependencyTerm& term, const Edge&) -> std::optional<TermState> {
+  const Job* job = books_.find(id);
+  settle(id, [&](const DependencyTerm& term, const Edge& edge) -> std::optional<TermState> {
     if (term.kind == DependencyKind::kAfter) return std::nullopt;
-    return outcome(term.kind, state);
+    // What still waits as an array has tasks that the other one does not have.
+    const bool each_for_one = term.kind == DependencyKind::kAfterCorr && job != nullptr &&
+                              job->is_array() && books_.find(std::get<1>(edge))->is_array();
+    if (!each_for_one) return outcome(term.kind, state);
+    return is_terminal(job->state) ? TermState::kMet : TermState::kFailed;
   });
   // The delay of one that started goes on.
-  const Job* job = books_.find(id);
   const bool has_started = job != nullptr && job->allocated_at != base::Instant{};
   see_started(id, has_started ? job->allocated_at : now_);
 }
 
 TermState Dependencies::outcome(DependencyKind kind, JobState state) {
-  const bool succeeded = state == JobState::kCompleted;
-  const bool met = kind == DependencyKind::kAfterOk      ? succeeded
+  return outcome(kind, outcome_of(state));
+}
+
+TermState Dependencies::outcome(DependencyKind kind, TaskOutcome ended) {
+  const bool succeeded = ended == TaskOutcome::kSucceeded;
+  const bool wants_success = kind == DependencyKind::kAfterOk || kind == DependencyKind::kAfterCorr;
+  const bool met = wants_success                         ? succeeded
                    : kind == DependencyKind::kAfterNotOk ? !succeeded
                                                          : true;
   return met ? TermState::kMet : TermState::kFailed;
@@ -285,7 +398,7 @@ void Dependencies::count_names() {
   if (counts_names_) return;
   counts_names_ = true;
   for (const auto& [order, job] : books_.table().all()) {
-    if (is_terminal(job->state)) continue;
+    if (is_terminal(job->state) || job->count() == 0) continue;
     Namesakes& all = names_[name_of(*job)];
     all.jobs.insert(job->id);
     if (job->allocated()) ++all.allocated;
@@ -302,6 +415,7 @@ bool Dependencies::is_alone(const Job& job) const {
 // requeued waits again, under its number.
 void Dependencies::left(const Name& name) {
   const auto at = names_.find(name);
+  if (at == names_.end()) return;  // the array of the tasks that waited was the last
   if (at->second.jobs.empty()) {
     names_.erase(at);
     return;
@@ -328,7 +442,8 @@ void Dependencies::fire_timers() {
   while (!timers_.empty() && timers_.begin()->first <= now_) {
     const Edge edge = timers_.extract(timers_.begin()).value().second;
     const Job* other = books_.find(std::get<0>(edge));
-    if (!edges_.contains(edge) || (other != nullptr && other->pending())) continue;
+    const bool waits = other != nullptr && other->pending() && !other->is_array();
+    if (!edges_.contains(edge) || waits) continue;
     Job& job = *books_.find(std::get<1>(edge));
     const std::uint32_t term = std::get<2>(edge);
     const base::Duration delay = job.request->dependency.terms[term].delay;
@@ -342,7 +457,7 @@ std::string Dependencies::check_invariants() const {
   std::size_t open = 0;
   for (const auto& [order, job] : books_.table().all()) {
     const Dependency& asked = job->request->dependency;
-    if (!job->pending()) continue;
+    if (!job->pending() || job->count() == 0) continue;
     if (job->terms.size() != asked.terms.size()) {
       return "job " + to_string(job->id) + ": terms and request differ";
     }
@@ -350,7 +465,7 @@ std::string Dependencies::check_invariants() const {
     for (std::uint32_t i = 0; i < job->terms.size(); ++i) {
       if (job->terms[i] != TermState::kOpen) continue;
       if (asked.terms[i].kind == DependencyKind::kSingleton) continue;
-      if (!edges_.contains(Edge{asked.terms[i].job, job->id, i})) {
+      if (!edges_.contains(Edge{waited_for(*job, asked.terms[i]), job->id, i})) {
         return "job " + to_string(job->id) + ": waits for a job that does not know it";
       }
       ++open;

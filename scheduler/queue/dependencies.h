@@ -5,6 +5,9 @@
 // Slurm asks each waiting job again in each pass; here the jobs whose terms changed are handed over
 // by take_changed(), and their owner admits them, or ends those that can never start.
 //
+// Of an array (13.4) all tasks are waited for; for kAfter that none of them waits any more. A task
+// that waits as its array is waited for under its own id.
+//
 // Threads: none. Cost: a start or an end O(log terms), and O(its terms) for each job that waits for
 // it; add and remove O(terms × log); refused O(what can be reached by terms). Memory: a node of a
 // set and a byte for each term.
@@ -46,6 +49,8 @@ class Dependencies {
   // Its user changed the request. Terms are judged anew if the dependency is another one.
   // REQUIRES: it is pending, and the new dependency is not refused.
   void change(Job& job, const JobRequest& request, const std::vector<KnownJob>& known);
+  // The task has just become a job of its own (JobBooks::split).
+  void split(Job& array, Job& task);
   // The job is about to be erased and may be added again: others go on waiting for it.
   void keep_waiting_for(JobId id) { returns_ = id; }
   // A job that was never in the table, or is in it no more, is over.
@@ -53,7 +58,10 @@ class Dependencies {
 
   // Waiting jobs of which a term has changed since the last call, by number.
   std::set<JobId> take_changed() { return std::exchange(changed_, {}); }
-  bool has_changed() const { return !changed_.empty(); }
+  // Tasks that must become jobs of their own, since with aftercorr they wait for nobody any more,
+  // or in vain. Each is split off by the caller.
+  std::set<JobId> take_splits() { return std::exchange(splits_, {}); }
+  bool has_changed() const { return !changed_.empty() || !splits_.empty(); }
 
   // When the delay of a term is over.
   std::optional<base::Instant> next_due() const;
@@ -79,7 +87,12 @@ class Dependencies {
   void begun(const Job& job);
   void over(const Job& job);
   void see_started(JobId id, base::Instant since);
+  void waiting_over(const Job& array);
+  void ended_of(JobId array);
+  void split_ended(const Job& job, const Job& other);
+  bool is_known(JobId id) const;
   static TermState outcome(DependencyKind kind, JobState state);
+  static TermState outcome(DependencyKind kind, TaskOutcome ended);
 
   // --- singletons; counted from the first one on ---
   static Name name_of(const Job& job) { return {job.request->user, job.request->name}; }
@@ -92,6 +105,7 @@ class Dependencies {
   std::set<Edge> edges_;  // of open terms
   std::set<std::pair<base::Instant, Edge>> timers_;
   std::set<JobId> changed_;
+  std::set<JobId> splits_;
   std::optional<JobId> returns_;
   bool counts_names_ = false;
   std::map<Name, Namesakes> names_;

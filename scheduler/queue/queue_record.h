@@ -13,6 +13,11 @@ namespace sched {
 
 struct Job;
 
+// Where a place is counted like ids: an array behind all of its tasks.
+constexpr std::int64_t behind_tasks(JobId job, std::int64_t place) {
+  return job.is_task() ? 2 * place : 2 * (place + JobId::kTasksMax) + 1;
+}
+
 struct QueueRecord {
   std::int64_t fifo_order = 0;  // the job-table order with sched/builtin, else 0
   Priority within{};            // the priority where the QOS has WITHIN (JobQueue sets it), else 0
@@ -24,15 +29,17 @@ struct QueueRecord {
   PartitionIndex partition{};
   Job* record = nullptr;
 
-  // 3.3 steps 4 to 7: higher tier, higher priority, earlier submission, lower id; then the job's
-  // own list of partitions. Steps 1 and 3 have no counterpart here, and step 2 is what lanes are
-  // for.
+  // 3.3 steps 4 to 7: higher tier, higher priority, earlier submission, lower number, of an array
+  // the tasks that are jobs of their own before the rest; then the job's own list of partitions.
+  // Steps 1 and 3 have no counterpart here, and step 2 is what lanes are for.
   friend bool operator<(const QueueRecord& a, const QueueRecord& b) {
     if (a.fifo_order != b.fifo_order) return a.fifo_order < b.fifo_order;
     if (a.tier != b.tier) return a.tier > b.tier;
     if (a.priority != b.priority) return a.priority > b.priority;
     if (a.submit_time != b.submit_time) return a.submit_time < b.submit_time;
-    return a.job != b.job ? a.job < b.job : a.partition_order < b.partition_order;
+    if (a.job != b.job)
+      return behind_tasks(a.job, a.job.packed()) < behind_tasks(b.job, b.job.packed());
+    return a.partition_order < b.partition_order;
   }
 };
 

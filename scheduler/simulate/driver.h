@@ -24,8 +24,10 @@ class Driver {
   // or TellTimeLimit unless timing is told.
   void apply(base::Instant now, const Happening& happening);
 
-  // The job that this input's command ends at once (cancel, requeue of an allocated job).
-  std::optional<sched::JobId> commanded() const { return commanded_; }
+  // Whether this input's command ends the job at once (cancel, requeue of an allocated job).
+  bool commanded(sched::JobId job) const {
+    return commanded_ == job || commanded_ == job.array();
+  }
   // The jobs that this input has ended by the loss of a node. The caller tells when they are gone.
   const std::vector<sched::JobId>& lost() const { return lost_; }
 

@@ -43,17 +43,25 @@ bool runs_at(const Placement& placement, base::Instant t) {
                      [&](const RunSpan& span) { return runs_at(span, t); });
 }
 
+const WaitNote* wait_note(const JobHistory& job, base::Instant t) {
+  const auto last_of = [&](const std::vector<WaitNote>& notes) {
+    const auto after =
+        std::find_if(notes.begin(), notes.end(), [&](const WaitNote& note) { return note.at > t; });
+    return after == notes.begin() ? nullptr : &*std::prev(after);
+  };
+  const WaitNote* const own = last_of(job.waits);
+  return own == nullptr && job.with_array ? last_of(*job.with_array) : own;
+}
+
 // The row that squeue would have shown at t: nothing before the submission and from the end on. Its
 // reason is the last one that was noted by then.
 std::optional<QueueRow> queue_row(const JobHistory& job, base::Instant t) {
   if (!job.submitted || *job.submitted > t || (job.ended && *job.ended <= t)) return std::nullopt;
   QueueRow row;
   row.placement = placement_at(job, t);
-  const auto after = std::find_if(job.waits.begin(), job.waits.end(),
-                                  [&](const WaitNote& note) { return note.at > t; });
-  if (after != job.waits.begin()) {
-    row.reason = std::prev(after)->reason;
-    row.message = std::prev(after)->message;
+  if (const WaitNote* const note = wait_note(job, t)) {
+    row.reason = note->reason;
+    row.message = note->message;
   }
   if (row.placement == nullptr) return row;
   // A job on its nodes that does not run waits for its turn, or is suspended by its user or by a

@@ -2,6 +2,7 @@
 // closed form, so a history is small however many slices passed.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -47,9 +48,13 @@ struct JobHistory {
   int restarts = 0;
   std::vector<Placement> placements;
   std::vector<WaitNote> waits;
+  // Of a task: why its array waits, for as long as the task has no notes of its own.
+  std::shared_ptr<std::vector<WaitNote>> with_array;
   bool was_preempted = false;  // suspended, requeued or ended for a preemptor
 };
 
+// The last note by t, or null.
+const WaitNote* wait_note(const JobHistory& job, base::Instant t);
 // The placement that the job has at t, or null.
 const Placement* placement_at(const JobHistory& job, base::Instant t);
 // Run time of one placement in [from, to).

@@ -19,6 +19,13 @@ bool Scenario::timing_is_told() const {
   });
 }
 
+bool Scenario::has(sched::JobId id) const {
+  if (id.number() < 1 || static_cast<std::size_t>(id.number()) > jobs.size()) return false;
+  const sched::JobRequest& request = jobs[static_cast<std::size_t>(id.number()) - 1].request;
+  if (request.id != id.array()) return false;  // the place of a task
+  return !id.is_task() || (request.array && request.array->tasks.contains(*id.task()));
+}
+
 std::size_t Scenario::index_of(sched::JobId id) const {
   const std::size_t at = static_cast<std::size_t>(id.number()) - 1;
   if (!id.is_task()) return at;

@@ -88,6 +88,13 @@ struct Scenario {
   // was refused where it was recorded.
   bool timing_is_told() const;
 
+  // Calls visit(task) with the id of each task of the job that is an array, else with the job's.
+  void each_task(sched::JobId id, const auto& visit) const {
+    const std::optional<sched::ArrayRequest>& array = job(id).request.array;
+    if (!array) return visit(id);
+    array->tasks.each([&](int task) { visit(sched::JobId::of_task(id, task)); });
+  }
+  bool has(sched::JobId id) const;
   // The job's position in `jobs`.
   std::size_t index_of(sched::JobId id) const;
   const Job& job(sched::JobId id) const { return jobs.at(index_of(id)); }

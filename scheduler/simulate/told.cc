@@ -47,7 +47,8 @@ class ToldRun {
                                 sched::JobGone{job, sched::JobState::kNodeFail, 0});
         }
         if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
-          outcome(submit->job).submitted = true;
+          scenario_.each_task(submit->job,
+                              [&](sched::JobId job) { outcome(job).submitted = true; });
           note_priority(submit->job);
         }
         settle();
@@ -108,14 +109,14 @@ class ToldRun {
   // A victim's end is an input of the recording (TellEnd); only a job that its user cancelled or
   // requeued is gone at once.
   void note(const sched::End& end) {
-    if (driver_.commanded() == end.job) {
+    if (driver_.commanded(end.job)) {
       follow_ups_.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
     } else if (end.verdict == sched::EndingVerdict::kPreempted) {
       report_.steps.back().victims.push_back({.job = end.job, .requeued = false});
     } else if (end.verdict == sched::EndingVerdict::kRequeue && end.preemptor) {
       report_.steps.back().victims.push_back({.job = end.job, .requeued = true});
     }
-    if (driver_.commanded() != end.job) {
+    if (!driver_.commanded(end.job)) {
       answers_.emplace_back(now_ + kAnswerAfter, clean_but_for_the_first(end.job));
     }
   }
@@ -131,9 +132,16 @@ class ToldRun {
     }
     return clean;
   }
+  // That of an array is about the tasks that waited as the array.
   void note(const sched::StateChange& change) {
-    outcome(change.job).state = change.state;
-    outcome(change.job).restarts = change.restarts;
+    scenario_.each_task(change.job, [&](sched::JobId job) {
+      if (job != change.job && !waited_with_array(job)) return;
+      outcome(job).state = change.state;
+      outcome(job).restarts = change.restarts;
+    });
+  }
+  bool waited_with_array(sched::JobId task) {
+    return outcome(task).state == sched::JobState::kPending && !driver_.scheduler().job(task, now_);
   }
   // Claims, reasons and refusals are in no recording.
   void note(const sched::LimitChanged&) {}

@@ -161,8 +161,14 @@ class WhatIfRun {
       const Input& input = scenario_.inputs[next_input_++];
       CHECK(input.happening.has_value());
       if (const auto* submit = std::get_if<SubmitJob>(&*input.happening)) {
-        history(submit->job).submitted = now_;
-        ++active_;
+        const bool is_array = scenario_.job(submit->job).request.array.has_value();
+        const auto waits = is_array ? std::make_shared<std::vector<WaitNote>>() : nullptr;
+        history(submit->job).with_array = waits;
+        scenario_.each_task(submit->job, [&](sched::JobId job) {
+          history(job).submitted = now_;
+          history(job).with_array = waits;
+          ++active_;
+        });
       }
       wait_for_until(now_);
       last_event_ = now_;
@@ -247,7 +253,7 @@ class WhatIfRun {
     if (end.preemptor) job.was_preempted = true;
     ++end_version_[scenario_.index_of(end.job)];
     const bool stubborn =
-        scenario_.job(end.job).ignores_term && driver_.commanded() != end.job && end.kill_at > now_;
+        scenario_.job(end.job).ignores_term && !driver_.commanded(end.job) && end.kill_at > now_;
     if (!stubborn) {
       follow_ups.push_back(sched::JobGone{end.job, sched::JobState::kCancelled, 0});
       return;
@@ -261,8 +267,16 @@ class WhatIfRun {
   // A change to pending is a requeue: the job leaves its nodes and waits again, and its history
   // goes on.
   void note(const sched::StateChange& change, Events&) {
-    JobHistory& job = history(change.job);
-    if (job.state != sched::JobState::kPending) leave_nodes(change.job);
+    if (!scenario_.job(change.job).request.array) return note_change(change.job, change);
+    // Of an array: of the tasks that waited as the array.
+    scenario_.each_task(change.job, [&](sched::JobId task) {
+      const bool has_own = driver_.scheduler().job(task, now_).has_value();
+      if (!has_own && !history(task).ended) note_change(task, change);
+    });
+  }
+  void note_change(sched::JobId id, const sched::StateChange& change) {
+    JobHistory& job = history(id);
+    if (job.state != sched::JobState::kPending) leave_nodes(id);
     job.state = change.state;
     job.restarts = change.restarts;
     if (change.eligible_at) wait_for_until(*change.eligible_at);
@@ -283,17 +297,21 @@ class WhatIfRun {
   void note(const sched::Claim&, Events&) {}
   // It was never in the queue, so nothing waits for its end.
   void note(const sched::SubmitRefused& refused, Events&) {
-    JobHistory& job = history(refused.job);
-    job.submitted.reset();
-    job.refusal = refused.message;
-    --active_;
+    scenario_.each_task(refused.job, [&](sched::JobId id) {
+      JobHistory& job = history(id);
+      job.submitted.reset();
+      job.refusal = refused.message;
+      --active_;
+    });
   }
   void note(const sched::TermsChanged&, Events&) {}
   void note(const sched::CommandRefused&, Events&) {}
   void note(const sched::Planned&, Events&) {}
   void note(const sched::Waits& waits, Events&) {
-    history(waits.job).waits.push_back(
-        {.at = now_, .reason = waits.reason, .message = waits.message});
+    JobHistory& job = history(waits.job);
+    const bool is_array = scenario_.job(waits.job).request.array.has_value();
+    (is_array ? *job.with_array : job.waits)
+        .push_back({.at = now_, .reason = waits.reason, .message = waits.message});
   }
 
   // The bound in the heap is void: a job that starts again begins its work from the beginning.

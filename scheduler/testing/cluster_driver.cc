@@ -158,9 +158,9 @@ void Driver::run_until(base::Instant now) {
 }
 
 // Of a job that the scheduler knows; ended jobs are known until they are forgotten.
-JobView Driver::view(std::int64_t id) const {
-  const auto found = scheduler_.job(JobId{id}, now_);
-  CHECK(found.has_value(), std::to_string(id));
+JobView Driver::view(JobId id) const {
+  const auto found = scheduler_.job(id, now_);
+  CHECK(found.has_value(), to_string(id));
   return *found;
 }
 

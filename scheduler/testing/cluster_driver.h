@@ -55,7 +55,8 @@ class Driver {
   const Scheduler& scheduler() const { return scheduler_; }
   void replace_scheduler(Scheduler other) { scheduler_ = std::move(other); }
   base::Instant now() const { return now_; }
-  JobView view(std::int64_t id) const;
+  JobView view(JobId id) const;
+  JobView view(std::int64_t id) const { return view(JobId{id}); }
   std::vector<std::string> nodes_of(std::int64_t id) const;
   // "R", "S", "PD" or the terminal state's first letters; and the run time in whole seconds.
   std::string state(std::int64_t id) const;

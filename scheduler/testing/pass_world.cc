@@ -90,9 +90,10 @@ std::string PassWorld::letters(const Allocation& allocation) const {
 
 // PassActions: the pass decided it, the books carry it out. The job is not ready, as nothing here
 // depends on that.
-void PassWorld::start(Job& job, PartitionIndex partition, Fits fits) {
+Job& PassWorld::start(Job& job, PartitionIndex partition, Fits fits) {
   did_[job.id] = "runs " + letters(fits.allocation);
   books.begin(job, partition, std::move(fits.allocation), fits.sharing, now);
+  return job;
 }
 
 // A claim of a minute. Victims are not told: the test ends them.

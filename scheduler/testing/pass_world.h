@@ -51,7 +51,7 @@ class PassWorld : public PassActions {
   std::string look();
 
   // --- PassActions ---
-  void start(Job& job, PartitionIndex partition, Fits fits) override;
+  Job& start(Job& job, PartitionIndex partition, Fits fits) override;
   void preempt_for(Job& job, NeedsVictims needs) override;
 
   base::Instant now{};

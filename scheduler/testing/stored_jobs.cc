@@ -14,10 +14,49 @@ void store_hold(JobFacts& job, Reason reason) {
 
 }  // namespace
 
+// A task of an array has an entry of its own as soon as anything is told of it.
+JobFacts* StoredJobs::find(JobId id) {
+  const auto at = jobs_.find(id);
+  if (at != jobs_.end()) return &at->second;
+  const auto array = id.is_task() ? jobs_.find(id.array()) : jobs_.end();
+  if (array == jobs_.end() || !array->second.array->waiting.contains(*id.task())) return nullptr;
+  array->second.array->waiting.erase(*id.task());
+  JobFacts task;
+  task.id = id;
+  task.request = array->second.request;
+  task.submit_time = array->second.submit_time;
+  task.held = array->second.held;
+  task.terms = array->second.terms;
+  return &jobs_.emplace(id, std::move(task)).first->second;
+}
+
+// Of an array the tasks that wait end; a task leaves its outcome behind.
+void StoredJobs::end(JobId id, JobState state, int exit_code) {
+  JobFacts& job = jobs_.at(id);
+  if (job.array) {
+    job.array->waiting.each([&](int task) { job.array->outcomes.set(task, outcome_of(state)); });
+    job.array->waiting = {};
+    const auto next = jobs_.upper_bound(id);
+    if (next != jobs_.end() && next->first.array() == id) return;
+  } else if (const auto array = jobs_.find(id.array()); id.is_task() && array != jobs_.end()) {
+    array->second.array->outcomes.set(*id.task(), outcome_of(state));
+    array->second.exit_code = std::max(array->second.exit_code, exit_code);
+  }
+  jobs_.erase(id);
+  impossible_.erase(id);
+}
+
 // A wish is stored as the spec has it, whatever became of it.
 void StoredJobs::on_event(base::Instant now, const Event& event) {
-  const auto request = [&](JobId id, auto change) {
-    if (const auto at = jobs_.find(id); at != jobs_.end()) at->second.change_request(change);
+  // One about an array is one about all of its tasks.
+  const auto request = [&](JobId id, auto change, bool only_waiting = false) {
+    if (find(id) == nullptr) return;
+    for (auto at = jobs_.find(id); at != jobs_.end(); ++at) {
+      if (at->first != id && (id.is_task() || at->first.array() != id)) break;
+      // Where no task waits as the array, nothing is told of that.
+      if (at->second.array && at->second.array->waiting.empty()) continue;
+      if (!only_waiting || !at->second.partition) at->second.change_request(change);
+    }
   };
   if (const auto* configure = std::get_if<Configure>(&event)) {
     configuration_ = *configure->configuration;
@@ -26,9 +65,11 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
   } else if (const auto* update = std::get_if<Update>(&event)) {
     on(now, *update);
   } else if (const auto* hold = std::get_if<Hold>(&event)) {
-    request(hold->job, [&](JobRequest& r) { r.hold = r.hold || !hold->by_admin; });
+    request(
+        hold->job, [&](JobRequest& r) { r.hold = r.hold || !hold->by_admin; }, true);
   } else if (const auto* release = std::get_if<Release>(&event)) {
-    request(release->job, [](JobRequest& r) { r.hold = false; });
+    request(
+        release->job, [](JobRequest& r) { r.hold = false; }, true);
   } else if (const auto* suspend = std::get_if<UserSuspend>(&event)) {
     request(suspend->job, [](JobRequest& r) { r.suspend = true; });
   } else if (const auto* resume = std::get_if<UserResume>(&event)) {
@@ -36,26 +77,43 @@ void StoredJobs::on_event(base::Instant now, const Event& event) {
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
     on(*ending);
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
-    jobs_.erase(forget->job);
-    impossible_.erase(forget->job);
+    if (find(forget->job) == nullptr) return;
+    if (jobs_.at(forget->job).array) {
+      std::erase_if(jobs_, [&](const auto& each) {
+        return each.first.is_task() && each.first.array() == forget->job;
+      });
+    }
+    end(forget->job, JobState::kCancelled, 0);
   }
 }
 
 void StoredJobs::on(base::Instant, const Update& update) {
-  const auto at = jobs_.find(update.request.id);
-  if (at == jobs_.end()) return;
-  JobFacts& job = at->second;
+  JobFacts* const found = find(update.request.id);
+  if (found == nullptr) return;
+  JobFacts& job = *found;
+  if (job.array) {
+    for (auto at = jobs_.upper_bound(job.id); at != jobs_.end() && at->first.array() == job.id;
+         ++at) {
+      change(at->second, update.request);
+    }
+  }
+  change(job, update.request);
+}
+
+void StoredJobs::change(JobFacts& job, const JobRequest& changed) {
   job.change_request([&](JobRequest& request) {
     if (!job.partition) {
       const bool suspend = request.suspend;  // a wish of its own
-      request = update.request;
+      const auto array = request.array;
+      request = changed;
       request.suspend = suspend;
+      if (array) request.array = ArrayRequest{.tasks = array->tasks, .at_once = {}};
       return;
     }
-    request.time_limit = update.request.time_limit;
-    request.priority = update.request.priority;
-    request.nice = update.request.nice;
-    request.hold = update.request.hold;
+    request.time_limit = changed.time_limit;
+    request.priority = changed.priority;
+    request.nice = changed.nice;
+    request.hold = changed.hold;
   });
 }
 
@@ -87,9 +145,9 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
     const auto* reason = std::get_if<Waits>(&decision);
     if (reason != nullptr && reason->reason == Reason::kBadConstraints) impossible_.insert(id);
     if (std::holds_alternative<Start>(decision)) impossible_.erase(id);
-    const auto at = jobs_.find(id);
-    if (at == jobs_.end()) continue;
-    JobFacts& job = at->second;
+    JobFacts* const found = find(id);
+    if (found == nullptr) continue;
+    JobFacts& job = *found;
     if (const auto* start = std::get_if<Start>(&decision)) {
       job.partition = start->partition;
       job.allocated_at = now;
@@ -115,7 +173,7 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
       if (job.partition) continue;
       store_hold(job, waits->reason);
     } else if (std::holds_alternative<SubmitRefused>(decision)) {
-      jobs_.erase(at);
+      jobs_.erase(id);
     }
   }
 }
@@ -124,11 +182,11 @@ void StoredJobs::on_decisions(base::Instant now, const std::vector<Decision>& de
 void StoredJobs::on(base::Instant now, const StateChange& change) {
   JobFacts& job = jobs_.at(change.job);
   if (is_terminal(change.state)) {
-    jobs_.erase(change.job);
-    impossible_.erase(change.job);
-    return;
+    return end(change.job, change.state, change.exit_code);
   }
   JobFacts waits = JobFacts::of(*job.request);
+  waits.id = job.id;
+  waits.array.reset();
   waits.submit_time = change.restarts != job.restarts ? now : job.submit_time;
   waits.restarts = change.restarts;
   waits.node_failures = change.node_failures;
@@ -144,7 +202,10 @@ std::vector<JobFacts> StoredJobs::restored(
     const Scheduler& leader, base::Instant now,
     const std::function<PartitionIndex(PartitionIndex)>& partition_of) const {
   std::vector<JobFacts> all;
-  for (const auto& [id, stored] : jobs_) {
+  // A task that became a job of its own for something that changed nothing.
+  StoredJobs with_all = *this;
+  for (const JobId id : leader.jobs()) with_all.find(id);
+  for (const auto& [id, stored] : with_all.jobs_) {
     const auto view = leader.job(id, now);
     if (!view) continue;
     JobFacts job = stored;

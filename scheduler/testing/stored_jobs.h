@@ -35,6 +35,9 @@ class StoredJobs {
   std::vector<Event> wishes(const std::vector<JobFacts>& jobs) const;
 
  private:
+  JobFacts* find(JobId id);
+  void end(JobId id, JobState state, int exit_code);
+  static void change(JobFacts& job, const JobRequest& changed);
   void on(base::Instant now, const Update& update);
   void on(const JobEnding& ending);
   void on(base::Instant now, const StateChange& change);

@@ -200,6 +200,10 @@ Event Succession::random_event(const Scheduler& leader) {
   if (jobs.empty() || (jobs.size() < 14 && pick(4) == 0)) {
     JobRequest request = random_request(prng_, next_, world_, now_);
     request.submit_time = now_;
+    if (pick(4) == 0) {
+      request.array.emplace().tasks.insert(0, 1 + pick(4));
+      if (pick(3) == 0) request.array->at_once = 1 + pick(2);
+    }
     next_ = JobId{next_.number() + 1};
     return Submit{request};
   }

@@ -30,6 +30,43 @@ std::vector<const PartitionConfig*> Watch::partitions_of(const JobRequest& reque
   return all;
 }
 
+// A task of an array is a job of its own as soon as anything is told of it, or it is seen.
+std::map<JobId, Watch::Book>::iterator Watch::book_of(JobId id) {
+  const auto at = books_.find(id);
+  if (at != books_.end() || !id.is_task()) return at;
+  const auto array = books_.find(id.array());
+  if (array == books_.end() || !array->second.waiting.contains(*id.task())) return at;
+  array->second.waiting.erase(*id.task());
+  Book book{.request = array->second.request, .unknown = array->second.unknown};
+  book.request.array.reset();
+  return books_.emplace(id, std::move(book)).first;
+}
+
+bool Watch::is_known(JobId id) const {
+  if (books_.contains(id) || ended_.contains(id)) return true;
+  const auto array = books_.find(id.array());
+  return id.is_task() && array != books_.end() && array->second.waiting.contains(*id.task());
+}
+
+std::vector<JobId> Watch::own_tasks(JobId array) const {
+  std::vector<JobId> tasks;
+  for (auto at = books_.upper_bound(array); at != books_.end() && at->first.array() == array;
+       ++at) {
+    tasks.push_back(at->first);
+  }
+  return tasks;
+}
+
+// The tasks that wait are over, and the array if no others are left.
+void Watch::end_array(JobId id, JobState state) {
+  Book& book = books_.at(id);
+  book.waiting.each([&](int task) { ended_.emplace(JobId::of_task(id, task), state); });
+  book.waiting = {};
+  if (!own_tasks(id).empty()) return;
+  ended_.emplace(id, state);
+  books_.erase(id);
+}
+
 // The watch's books follow from what the scheduler is told and what it decides, and from nothing
 // that it says of itself. Events that only a decision makes true (a start, an end) are taken from
 // the decision.
@@ -42,17 +79,30 @@ void Watch::on_event(base::Instant now, const Event& event) {
     Book& book = books_[submit->request.id];
     book = {.request = submit->request};
     for (const DependencyTerm& term : submit->request.dependency.terms) {
-      if (!books_.contains(term.job) && !ended_.contains(term.job)) book.unknown.insert(term.job);
+      if (!is_known(term.job)) book.unknown.insert(term.job);
+    }
+    if (submit->request.array) {
+      book.waiting = submit->request.array->tasks;
+      arrays_.emplace(submit->request.id, book.waiting);
     }
   } else if (const auto* update = std::get_if<Update>(&event)) {
-    const auto book = books_.find(update->request.id);
-    if (book != books_.end() && !book->second.allocation) book->second.request = update->request;
+    const auto book = book_of(update->request.id);
+    if (book == books_.end()) return;
+    const auto array = book->second.request.array;
+    std::vector<JobId> all{update->request.id};
+    if (array) all = own_tasks(all.front());
+    for (const JobId id : all) {
+      if (!books_.at(id).allocation) books_.at(id).request = update->request;
+    }
+    if (!array) return;
+    book->second.request = update->request;
+    book->second.request.array = ArrayRequest{.tasks = array->tasks, .at_once = {}};
   } else if (const auto* ending = std::get_if<JobEnding>(&event)) {
     // An ending of a job without nodes is not one: it is passed over.
-    const auto book = books_.find(ending->job);
+    const auto book = book_of(ending->job);
     if (book != books_.end()) book->second.ending = book->second.allocation.has_value();
   } else if (const auto* refused = std::get_if<StartRefused>(&event)) {
-    const auto book = books_.find(refused->job);
+    const auto book = book_of(refused->job);
     // A job whose end was decided is gone with this.
     if (book != books_.end() && !book->second.told_to_end && !book->second.ending) {
       // Nodes are added to those of before while these count: a job that two full nodes refuse must
@@ -63,7 +113,16 @@ void Watch::on_event(base::Instant now, const Event& event) {
       book->second.avoids_until = std::max(book->second.avoids_until, now + refused->avoid_for);
     }
   } else if (const auto* forget = std::get_if<Forget>(&event)) {
-    if (books_.erase(forget->job) > 0) ended_.emplace(forget->job, JobState::kCancelled);
+    if (book_of(forget->job) == books_.end()) return;
+    if (books_.at(forget->job).request.array) {
+      for (const JobId task : own_tasks(forget->job)) {
+        ended_.emplace(task, JobState::kCancelled);
+        books_.erase(task);
+      }
+      return end_array(forget->job, JobState::kCancelled);
+    }
+    books_.erase(forget->job);
+    ended_.emplace(forget->job, JobState::kCancelled);
   }
 }
 
@@ -88,11 +147,21 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
     const auto first = first_starts_.find(term.job);
     switch (term.kind) {
       case DependencyKind::kAfter:
+        // Of an array the last task is looked at, and when a task started is not kept.
+        if (arrays_.contains(term.job.array())) return true;
         return first == first_starts_.end() ? has_ended : first->second + term.delay <= now;
       case DependencyKind::kAfterAny:
         return has_ended;
+      case DependencyKind::kAfterCorr: {
+        const auto array = arrays_.find(term.job);
+        if (array == arrays_.end() || !start.job.is_task()) {
+          return has_ended && end->second == JobState::kCompleted;
+        }
+        const auto its = ended_.find(JobId::of_task(term.job, *start.job.task()));
+        if (its != ended_.end()) return its->second == JobState::kCompleted;
+        return !array->second.contains(*start.job.task());
+      }
       case DependencyKind::kAfterOk:
-      case DependencyKind::kAfterCorr:
         return has_ended && end->second == JobState::kCompleted;
       case DependencyKind::kAfterNotOk:
         return has_ended && end->second != JobState::kCompleted;
@@ -129,9 +198,11 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       if (!book.allocation || twice) find(end->job, "is told to end twice, or nowhere");
       book.told_to_end = true;
     } else if (const auto* change = std::get_if<StateChange>(&decision)) {
-      const auto book = books_.find(change->job);
+      const auto book = book_of(change->job);
       if (book == books_.end()) {
         find(change->job, "changes after its end");
+      } else if (book->second.request.array) {
+        end_array(change->job, change->state);
       } else if (is_terminal(change->state)) {
         ended_.emplace(change->job, change->state);
         books_.erase(book);
@@ -159,7 +230,7 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
 // An allocation is one that the request and the partition allow, with as many nodes as were asked
 // for, each of them once.
 void Watch::check_start(const Start& start, base::Instant now) {
-  const auto found = books_.find(start.job);
+  const auto found = book_of(start.job);
   if (found == books_.end() || found->second.allocation) return find(start.job, "starts twice");
   Book& book = found->second;
   check_dependency(start, book, now);
@@ -281,9 +352,10 @@ void Watch::check_node(const Start& start, const Book& book, const PartitionConf
 
 // `passed`: a pass has seen the present state, so that every job that waits has a reason of it.
 void Watch::check_jobs(base::Instant now, bool passed) {
+  std::vector<JobId> got = scheduler_.jobs();
+  for (const JobId id : got) book_of(id);
   std::vector<JobId> expected;
   for (const auto& [id, book] : books_) expected.push_back(id);
-  std::vector<JobId> got = scheduler_.jobs();
   std::sort(got.begin(), got.end());
   // Every job that was submitted and has not ended, and no other.
   if (got != expected) findings_ += "jobs are lost, or too many\n";
@@ -294,7 +366,11 @@ void Watch::check_jobs(base::Instant now, bool passed) {
     if (book->second.allocation.has_value() != (view->allocation != nullptr)) {
       find(id, "is allocated in one book only");
     }
-    if (view->state == JobState::kPending && passed) check_reason(id, *view, now);
+    const bool waits = !book->second.request.array || !book->second.waiting.empty();
+    if (book->second.request.array && view->facts->array->waiting != book->second.waiting) {
+      find(id, "has other tasks that wait");
+    }
+    if (view->state == JobState::kPending && passed && waits) check_reason(id, *view, now);
   }
 }
 
@@ -356,7 +432,8 @@ void Watch::check_reason(JobId id, const JobView& view, base::Instant now) {
     if (other.second.request.partitions.size() > 1 && in_one_of_them) return true;
     return its == Reason::kResources || its == Reason::kQosMaxJobsPerUserLimit ||
            its == Reason::kAssocMaxJobsLimit || its == Reason::kAssocGrpJobsLimit ||
-           its == Reason::kPriority || its == Reason::kLicenses;
+           its == Reason::kPriority || its == Reason::kLicenses ||
+           its == Reason::kJobArrayTaskLimit;
   };
   std::string others = "waits for nobody's turn:";
   for (const auto& [other, book] : books_) {

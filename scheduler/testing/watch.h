@@ -26,6 +26,7 @@ class Watch {
     base::Instant avoids_until{};
     std::set<JobId> unknown;  // to all, when it began to wait for them
     bool has_started = false;
+    TaskSet waiting;  // of an array: its tasks that wait as the array
     bool avoids_on(const std::string& node, base::Instant now) const;
   };
 
@@ -50,6 +51,10 @@ class Watch {
  private:
   void find(JobId job, const std::string& what);
   int held_licenses(const std::string& name) const;
+  std::map<JobId, Book>::iterator book_of(JobId id);
+  bool is_known(JobId id) const;
+  std::vector<JobId> own_tasks(JobId array) const;  // that have books of their own
+  void end_array(JobId id, JobState state);
   void check_start(const Start& start, base::Instant now);
   void check_dependency(const Start& start, const Book& book, base::Instant now);
   void check_node(const Start& start, const Book& book, const PartitionConfig& partition,
@@ -66,6 +71,7 @@ class Watch {
   std::map<JobId, Book> books_;
   std::map<JobId, base::Instant> first_starts_;
   std::map<JobId, JobState> ended_;
+  std::map<JobId, TaskSet> arrays_;  // all of their tasks
   std::string findings_;
 };
 

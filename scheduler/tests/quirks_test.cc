@@ -82,6 +82,26 @@ TEST_F(QuirkRules, ReleaseEndsSuspends) {
   });
 }
 
+// 13.4: with Slurm's FIFO the tasks that are left go behind a job that came later.
+TEST_F(QuirkRules, ArraysGoToTheEnd) {
+  const auto one = nodes("n", 1, 1);
+  both(&Quirks::arrays_go_to_the_end, [&](const Quirks& quirks, bool with) {
+    Configuration c = whole_nodes({closed("p", one)});
+    c.cluster.quirks = quirks;
+    c.cluster.scheduler = SchedulerType::kBuiltin;
+    Driver driver{c, one, kToldTiming};
+    JobRequest array = job(1, 1);
+    array.array.emplace().tasks.insert(0, 1);
+    driver.step(at(0), Submit{array});
+    driver.step(at(0), Submit{job(2, 1)});
+    driver.step(at(1), Pass{});
+    driver.step(at(2), JobGone{JobId::of_task(JobId{1}, 0)});
+    driver.step(at(2), Pass{});
+    EXPECT_EQ(state(driver, 2), with ? JobState::kRunning : JobState::kPending);
+    EXPECT_EQ(driver.view(1).facts->array->waiting.size(), with ? 1 : 0);
+  });
+}
+
 // 13.6: it runs in q and has the DefaultTime of p, whose node is taken.
 TEST_F(QuirkRules, LimitOfFirstPartition) {
   const auto all = nodes("n", 1, 2);

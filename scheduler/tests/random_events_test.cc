@@ -284,10 +284,23 @@ class RandomRun {
   }
   // Of the holds that no spec says a single one is stored.
   bool is_held_by_system(JobId id) const {
-    const Reason reason = driver_.view(id.number()).reason;
+    const auto view = core().job(id, driver_.now());
+    const Reason reason = view ? view->reason : Reason::kNone;
     return reason == Reason::kLaunchFailedRequeuedHeld || reason == Reason::kJobHoldMaxRequeue;
   }
-  bool allocated(JobId id) const { return driver_.view(id.number()).allocation != nullptr; }
+  bool allocated(JobId id) const {
+    const auto view = core().job(id, driver_.now());
+    return view && view->allocation != nullptr;
+  }
+  // Likewise, or a task that waits with its array.
+  std::optional<JobId> any_task() {
+    const auto id = any();
+    if (!id || pick(2) == 0) return id;
+    const auto& array = driver_.view(*id).facts->array;
+    if (!array) return id;
+    const auto task = array->waiting.next(pick(6));
+    return task ? JobId::of_task(*id, *task) : id;
+  }
 
   void tell(const Event& event) {
     trace(event);
@@ -349,23 +362,23 @@ class RandomRun {
         }
         break;
       case 9:
-        if (const auto id = any()) tell(UserSuspend{*id});
+        if (const auto id = any_task()) tell(UserSuspend{*id});
         break;
       case 10:
-        if (const auto id = any()) tell(UserResume{*id});
+        if (const auto id = any_task()) tell(UserResume{*id});
         break;
       case 11:
-        if (const auto id = any()) tell(Cancel{*id});
+        if (const auto id = any_task()) tell(Cancel{*id});
         break;
       case 12:
-        if (const auto id = any()) tell(Requeue{*id});
+        if (const auto id = any_task()) tell(Requeue{*id});
         break;
       case 13:
         rare_event();
         break;
       case 14:
         // Only of jobs that wait: with own timing the hold of a job that runs is refused (13.2).
-        if (const auto id = any(); id && !allocated(*id)) {
+        if (const auto id = any_task(); id && !allocated(*id)) {
           if (pick(2) == 0) {
             tell(Hold{*id, pick(2) == 0 && !is_held_by_system(*id)});
           } else {
@@ -393,13 +406,20 @@ class RandomRun {
     const JobId id{next_id_++};
     JobRequest request = random_request(prng_, id, world_, driver_.now());
     const bool waits = pick(3) == 0 && id.number() > 1;
+    if (pick(4) == 0) {
+      request.array.emplace().tasks.insert(pick(2), 1 + pick(5), 1 + pick(2));
+      if (pick(3) == 0) request.array->at_once = 1 + pick(2);
+    }
     request.dependency.any = pick(3) == 0;
     if (pick(3) > 0) request.dependency.kill_invalid = pick(2) == 0;
     for (int i = waits ? 1 + pick(3) : 0; i > 0; --i) {
       DependencyTerm& term = request.dependency.terms.emplace_back();
-      term.kind = static_cast<DependencyKind>(pick(5));
+      term.kind = static_cast<DependencyKind>(pick(6));
       if (term.kind == DependencyKind::kSingleton) continue;
       term.job = JobId{std::max<std::int64_t>(1, id.number() - 1 - pick(8))};
+      if (term.kind != DependencyKind::kAfterCorr && pick(4) == 0) {
+        term.job = JobId::of_task(term.job, pick(6));
+      }
       // How long one has waited is stored with no job that has ended.
       if (told_ && term.kind == DependencyKind::kAfter && pick(2) == 0) term.delay = seconds(60);
     }
@@ -436,7 +456,7 @@ class RandomRun {
       case 3:
         // Kubelets refuse the pods of a job that is not ready. Sometimes one node is to blame,
         // sometimes none, and sometimes the job is held for it.
-        if (const auto id = any(); id && allocated(*id) && !driver_.view(id->number()).ready) {
+        if (const auto id = any(); id && allocated(*id) && !driver_.view(*id).ready) {
           StartRefused refused{*id, {}, seconds(20), pick(4) == 0, "refused"};
           if (pick(2) == 0) refused.avoid_nodes = {world_.nodes[0].name};
           tell(refused);
@@ -447,9 +467,9 @@ class RandomRun {
         break;
       case 5:
         if (const auto id = any()) {
-          const base::Duration before = driver_.view(id->number()).run_time;
+          const base::Duration before = driver_.view(*id).run_time;
           tell(JobRan{*id, seconds(pick(60))});
-          const base::Duration more = driver_.view(id->number()).run_time - before;
+          const base::Duration more = driver_.view(*id).run_time - before;
           if (more > base::Duration{0}) ran_[*id] += more;  // what no timetable tells
         }
         break;
@@ -488,7 +508,7 @@ class RandomRun {
   void check_published() {
     const base::Instant now = driver_.now();
     for (const JobId id : core().jobs()) {
-      const JobView view = driver_.view(id.number());
+      const JobView view = driver_.view(id);
       if (!is_sliced(view)) continue;
       if (view.state == JobState::kRunning) {
         EXPECT_EQ(driver_.published_says(id, now), Driver::Says::kRuns) << "job " << to_string(id);
@@ -542,7 +562,7 @@ class RandomRun {
         played.take_plans(*due);
       }
       for (const JobId id : core().jobs()) {
-        if (!is_sliced(driver_.view(id.number()))) continue;
+        if (!is_sliced(driver_.view(id))) continue;
         EXPECT_EQ(played.job(id, t)->state, core().job(id, t)->state)
             << "job " << to_string(id) << " after " << 1.7 * (i + 1) << " s";
         ++looks_.played;
@@ -557,7 +577,7 @@ class RandomRun {
     other.step(now, Configure{std::make_shared<const Configuration>(world_.configuration)});
     for (const NodeSpec& spec : world_.nodes) other.step(now, NodeUpdate{spec});
     for (const JobId id : core().jobs()) {
-      const JobView view = driver_.view(id.number());
+      const JobView view = driver_.view(id);
       if (view.ending || view.completing) return std::nullopt;
       // A new leader does not know the tier that a deleted partition had.
       if (view.facts->partition &&

@@ -1,0 +1,254 @@
+// 13.4: job arrays.
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "scheduler/testing/cluster_driver.h"
+
+namespace sched::testing {
+namespace {
+
+JobId task(std::int64_t array, int number) {
+  return JobId::of_task(JobId{array}, number);
+}
+
+JobRequest array_of(std::int64_t id, int tasks, std::optional<int> at_once = {}) {
+  JobRequest request = job(id, 1);
+  request.array.emplace().at_once = at_once;
+  request.array->tasks.insert(0, tasks - 1);
+  return request;
+}
+
+class Arrays : public ::testing::Test {
+ protected:
+  std::vector<NodeSpec> two = nodes("n", 1, 2);
+  Driver driver{gang_linear({partition("p", two, OverSubscribe::kNo)}), two};
+
+  void submit(JobRequest request) {
+    request.submit_time = driver.now();
+    tell(Submit{std::move(request)});
+  }
+  void tell(const Event& event) {
+    driver.step(driver.now(), event);
+    driver.run_until(driver.now());
+    EXPECT_EQ(driver.scheduler().check_invariants(), "");
+  }
+  void end(JobId id, JobState verdict = JobState::kCompleted) {
+    tell(JobGone{id, verdict, verdict == JobState::kCompleted ? 0 : 1});
+  }
+  // Each task's state: R, P (waits by itself), w (with the array), and what it ended as.
+  std::string tasks(std::int64_t array) {
+    const JobView whole = driver.view(array);
+    std::string states;
+    whole.facts->request->array->tasks.each([&](int number) {
+      const auto own = driver.scheduler().job(task(array, number), driver.now());
+      if (own) {
+        states += own->state == JobState::kPending ? 'P' : 'R';
+      } else if (whole.facts->array->waiting.contains(number)) {
+        states += 'w';
+      } else {
+        const auto ended = static_cast<std::size_t>(whole.facts->array->outcomes.of(number));
+        states += std::string{"?+-c"}[ended];
+      }
+    });
+    return states;
+  }
+  std::vector<StateChange> changes_of(JobId id) {
+    std::vector<StateChange> changes;
+    for (const Decision& decision : driver.take_log()) {
+      const auto* change = std::get_if<StateChange>(&decision);
+      if (change != nullptr && change->job == id) changes.push_back(*change);
+    }
+    return changes;
+  }
+};
+
+TEST_F(Arrays, StartTaskByTask) {
+  submit(array_of(5, 4));
+  submit(job(6, 1));
+  EXPECT_EQ(tasks(5), "RRww");
+  EXPECT_EQ(driver.view(5).reason, Reason::kResources);
+  EXPECT_EQ(driver.view(6).reason, Reason::kPriority);
+  end(task(5, 1));
+  EXPECT_EQ(tasks(5), "R+Rw");
+  end(task(5, 0), JobState::kFailed);
+  EXPECT_EQ(tasks(5), "-+RR");
+  end(task(5, 2));
+  EXPECT_EQ(driver.view(6).state, JobState::kRunning);
+  driver.take_log();
+  end(task(5, 3));
+  EXPECT_EQ(tasks(5), "-+++");
+  const auto changes = changes_of(JobId{5});
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].state, JobState::kFailed) << "as one of its tasks";
+  EXPECT_EQ(changes[0].exit_code, 1) << "the highest";
+}
+
+TEST_F(Arrays, RunNoMoreTasksAtOnceThanTheyMay) {
+  submit(array_of(5, 4, 1));
+  submit(job(6, 1));
+  EXPECT_EQ(tasks(5), "Rwww");
+  EXPECT_EQ(driver.view(5).reason, Reason::kJobArrayTaskLimit);
+  EXPECT_EQ(driver.view(6).state, JobState::kRunning) << "is held up by no limit of others";
+  end(task(5, 0));
+  EXPECT_EQ(tasks(5), "+Rww");
+  tell(JobGone{JobId{6}});
+  EXPECT_EQ(tasks(5), "+Rww");
+  tell(Update{array_of(5, 4, 3)});
+  EXPECT_EQ(tasks(5), "+RRw");
+  tell(Update{array_of(5, 4, 1)});
+  end(task(5, 1));
+  EXPECT_EQ(tasks(5), "++Rw");
+}
+
+// A task that is requeued waits by itself, and counts again when it runs.
+TEST_F(Arrays, RequeueSingleTasks) {
+  Configuration by_priority = gang_linear({partition("p", two, OverSubscribe::kNo)});
+  by_priority.cluster.scheduler = SchedulerType::kBackfill;
+  driver.step(driver.now(), Configure{std::make_shared<const Configuration>(by_priority)});
+  submit(array_of(5, 3, 1));
+  driver.run_until(at(10));
+  tell(Requeue{task(5, 0)});
+  // The others have waited for longer.
+  EXPECT_EQ(tasks(5), "PRw");
+  EXPECT_EQ(driver.view(task(5, 0)).reason, Reason::kJobArrayTaskLimit);
+  end(task(5, 1));
+  EXPECT_EQ(tasks(5), "P+R");
+  end(task(5, 2));
+  EXPECT_EQ(tasks(5), "R++");
+  EXPECT_EQ(driver.view(task(5, 0)).facts->restarts, 1);
+  tell(Requeue{JobId{5}});
+  EXPECT_EQ(tasks(5), "R++") << "and started at once";
+  EXPECT_EQ(driver.view(task(5, 0)).facts->restarts, 2);
+}
+
+TEST_F(Arrays, HoldAndReleaseAllOrOne) {
+  submit(array_of(5, 5));
+  tell(Hold{task(5, 3)});
+  EXPECT_EQ(tasks(5), "RRwPw");
+  EXPECT_EQ(driver.view(task(5, 3)).reason, Reason::kJobHeldUser);
+  tell(Hold{JobId{5}});
+  end(task(5, 0));
+  end(task(5, 1));
+  EXPECT_EQ(tasks(5), "++wPw");
+  EXPECT_EQ(driver.view(5).reason, Reason::kJobHeldUser);
+  tell(Release{task(5, 4)});
+  EXPECT_EQ(tasks(5), "++wPR");
+  tell(Release{JobId{5}});
+  EXPECT_EQ(tasks(5), "++RPR");
+  end(task(5, 2));
+  EXPECT_EQ(tasks(5), "+++RR");
+}
+
+TEST_F(Arrays, CancelAllOrOne) {
+  submit(array_of(5, 5));
+  tell(Cancel{task(5, 1)});
+  tell(Cancel{task(5, 3)});
+  EXPECT_EQ(tasks(5), "RcRcw");
+  driver.take_log();
+  tell(Cancel{JobId{5}});
+  EXPECT_EQ(tasks(5), "ccccc");
+  const auto changes = changes_of(JobId{5});
+  ASSERT_EQ(changes.size(), 2U) << "one for the task that waited, one for the array";
+  EXPECT_EQ(changes[1].state, JobState::kCancelled);
+  EXPECT_TRUE(driver.view(5).facts->state == JobState::kCancelled);
+  tell(Forget{JobId{5}});
+  EXPECT_EQ(driver.scheduler().job(JobId{5}, driver.now()), std::nullopt);
+}
+
+TEST_F(Arrays, AreForgottenWithTheirTasks) {
+  submit(array_of(5, 5));
+  submit(job(6, 2));
+  tell(Forget{JobId{5}});
+  EXPECT_EQ(driver.scheduler().job(task(5, 0), driver.now()), std::nullopt);
+  EXPECT_EQ(driver.view(6).state, JobState::kRunning);
+}
+
+// What is waited for is an array, or one of its tasks.
+TEST_F(Arrays, AreWaitedFor) {
+  const auto after = [](std::int64_t id, DependencyKind kind, JobId whom) {
+    JobRequest request = job(id, 1);
+    request.dependency.terms = {{.kind = kind, .job = whom}};
+    return request;
+  };
+  submit(array_of(5, 4));
+  submit(after(10, DependencyKind::kAfter, JobId{5}));
+  submit(after(11, DependencyKind::kAfterOk, JobId{5}));
+  submit(after(12, DependencyKind::kAfterNotOk, JobId{5}));
+  submit(after(13, DependencyKind::kAfterOk, task(5, 0)));
+  submit(after(14, DependencyKind::kAfterOk, task(5, 3)));
+  submit(after(15, DependencyKind::kAfterAny, task(5, 9)));
+  EXPECT_NE(driver.view(15).reason, Reason::kDependency) << "there is no such task";
+  end(task(5, 0));
+  end(task(5, 1), JobState::kFailed);
+  EXPECT_NE(driver.view(10).reason, Reason::kDependency) << "no task waits any more";
+  EXPECT_EQ(driver.view(11).reason, Reason::kDependency) << "others may still run";
+  EXPECT_NE(driver.view(13).reason, Reason::kDependency);
+  EXPECT_EQ(driver.view(14).reason, Reason::kDependency);
+  end(task(5, 2));
+  EXPECT_EQ(driver.view(12).reason, Reason::kDependency);
+  end(task(5, 3));
+  EXPECT_EQ(driver.view(11).reason, Reason::kDependencyNeverSatisfied);
+  EXPECT_NE(driver.view(12).reason, Reason::kDependency);
+  EXPECT_NE(driver.view(14).reason, Reason::kDependency);
+}
+
+TEST_F(Arrays, WaitTaskForTask) {
+  submit(array_of(5, 4));
+  JobRequest request = array_of(6, 5);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterCorr, .job = JobId{5}}};
+  submit(request);
+  EXPECT_EQ(driver.view(6).reason, Reason::kDependency);
+  end(task(5, 1), JobState::kFailed);
+  end(task(5, 0));
+  EXPECT_EQ(tasks(5), "+-RR");
+  EXPECT_EQ(tasks(6), "PPwww");
+  EXPECT_EQ(driver.view(task(6, 1)).reason, Reason::kDependencyNeverSatisfied);
+  end(task(5, 2));
+  EXPECT_EQ(tasks(6), "RPPww");
+  end(task(5, 3));
+  EXPECT_EQ(tasks(6), "RPRPw") << "the last one has none to wait for";
+  EXPECT_NE(driver.view(6).reason, Reason::kDependency);
+}
+
+TEST_F(Arrays, CannotWaitForTheirOwnTasks) {
+  JobRequest request = array_of(5, 4);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = task(5, 1)}};
+  EXPECT_NE(driver.scheduler().refused_dependency(request), std::nullopt);
+  submit(array_of(6, 4));
+  request = job(7, 1);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = task(6, 3)}};
+  submit(request);
+  request = array_of(6, 4);
+  request.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = JobId{7}}};
+  EXPECT_NE(driver.scheduler().refused_dependency(request), std::nullopt);
+}
+
+// A limit on submitted jobs counts each task.
+TEST_F(Arrays, CountAsTheirTasksWhereSubmissionsAreLimited) {
+  Configuration limited = gang_linear({partition("p", two, OverSubscribe::kNo)});
+  limited.qos.push_back({.name = "q"});
+  limited.qos.back().limits.user_submit = 4;
+  driver.step(driver.now(), Configure{std::make_shared<const Configuration>(limited)});
+  JobRequest first = array_of(5, 3), second = array_of(6, 2), third = job(7, 1);
+  for (JobRequest* request : {&first, &second, &third}) {
+    request->qos = "q";
+    submit(*request);
+  }
+  EXPECT_EQ(driver.scheduler().job(JobId{6}, driver.now()), std::nullopt);
+  EXPECT_NE(driver.scheduler().job(JobId{7}, driver.now()), std::nullopt);
+  end(task(5, 0));
+  submit(second);
+  EXPECT_EQ(driver.scheduler().job(JobId{6}, driver.now()), std::nullopt);
+  tell(Cancel{JobId{5}});
+  submit(second);
+  EXPECT_NE(driver.scheduler().job(JobId{6}, driver.now()), std::nullopt);
+}
+
+}  // namespace
+}  // namespace sched::testing
