@@ -175,14 +175,16 @@ struct JobSchedule {
   friend bool operator==(const JobSchedule&, const JobSchedule&) = default;
 };
 
-// What must become of another job: sbatch --dependency. kSingleton names none: no other job of this
+// What must become of another job: sbatch --dependency. kAfterCorr is between two arrays: each task
+// waits for the one of its number, as kAfterOk. kSingleton names none: no other job of this
 // namespace and batch.name runs, or waits with a lower number.
-enum class DependencyType { kAfter, kAfterAny, kAfterOk, kAfterNotOk, kSingleton };
+enum class DependencyType { kAfter, kAfterAny, kAfterOk, kAfterNotOk, kAfterCorr, kSingleton };
 constexpr auto names_of(std::type_identity<DependencyType>) {
   return std::to_array<EnumName<DependencyType>>({{DependencyType::kAfter, "After"},
                                                   {DependencyType::kAfterAny, "AfterAny"},
                                                   {DependencyType::kAfterOk, "AfterOK"},
                                                   {DependencyType::kAfterNotOk, "AfterNotOK"},
+                                                  {DependencyType::kAfterCorr, "AfterCorr"},
                                                   {DependencyType::kSingleton, "Singleton"}});
 }
 
@@ -205,6 +207,7 @@ struct DependencyTerm {
   DependencyType type = DependencyType::kAfterOk;
   std::optional<std::int64_t> job_id{};
   std::string job_name{};
+  std::optional<std::int32_t> task{};     // of that job, which is an array; absent: all of them
   std::optional<base::Duration> delay{};  // with kAfter
 
   friend bool operator==(const DependencyTerm&, const DependencyTerm&) = default;
@@ -246,6 +249,28 @@ struct JobLifecycle {
   friend bool operator==(const JobLifecycle&, const JobLifecycle&) = default;
 };
 
+// sbatch --array: the job is so many tasks, each with pods, a start and an end of its own. All have
+// the same spec.
+struct JobArray {
+  std::string tasks{};                       // their numbers, "0-15:4,20"
+  std::optional<std::int32_t> parallelism{};  // %4: so many run at a time; absent or 0: any
+
+  friend bool operator==(const JobArray&, const JobArray&) = default;
+};
+
+// What is wished for these tasks of an array, instead of what is wished for the array. Of entries
+// that name a task the last one with a field counts for that field.
+struct TaskControl {
+  std::string tasks{};  // "3,5-7"
+  std::optional<bool> hold{};
+  std::optional<bool> suspend{};
+  std::optional<bool> cancel{};
+  std::optional<std::int64_t> requeue_request{};
+  std::optional<std::int64_t> release_request{};
+
+  friend bool operator==(const TaskControl&, const TaskControl&) = default;
+};
+
 // The wishes of users for a job that exists: scontrol hold and suspend, scancel, and two counters
 // in the place of scontrol requeue and release, which are events and not states.
 struct JobControl {
@@ -254,6 +279,7 @@ struct JobControl {
   std::optional<bool> cancel{};
   std::optional<std::int64_t> requeue_request{};  // raised by one = requeue
   std::optional<std::int64_t> release_request{};  // raised by one = release a system hold
+  std::vector<TaskControl> tasks{};               // of an array
 
   friend bool operator==(const JobControl&, const JobControl&) = default;
 };
@@ -334,6 +360,7 @@ struct JobSpec {
   std::string completed_indexes{};  // "0,2-3": of these pods, those that are not run
   // Sorted by name. If it is not empty, these pods are the job's tasks and it makes none.
   std::vector<AdoptedPod> adopted{};
+  std::optional<JobArray> array{};
   // Its texts but the name are empty in an informer's cache.
   std::optional<JobBatch> batch{};
   RawJson pod_template{};  // "template": a PodTemplateSpec; empty in an informer's cache
@@ -438,6 +465,7 @@ struct DependencyStatus {
   DependencyType type = DependencyType::kAfterOk;
   std::optional<std::int64_t> job_id{};  // absent: a job of that name does not exist yet
   std::string job_name{};                // as the spec has it
+  std::optional<std::int32_t> task{};    // likewise
   std::optional<base::Duration> delay{};
   DependencyState state = DependencyState::kUnfulfilled;
 
@@ -451,6 +479,65 @@ struct JobObserved {
   std::optional<base::Duration> time_limit{};  // of the spec, which status.time_limit follows from
 
   friend bool operator==(const JobObserved&, const JobObserved&) = default;
+};
+
+// A task of an array that has started once and not ended: what the status of a job says of a start
+// (task_status, array_status.h). Its other fields are the array's.
+struct ArrayTask {
+  std::int32_t task = 0;
+  std::optional<std::int64_t> job_id{};  // SLURM_JOB_ID
+  std::optional<JobState> state{};
+  std::string reason{};
+  std::string message{};
+  std::optional<std::int64_t> starts{};
+  std::optional<std::int64_t> restarts{};
+  std::optional<std::int64_t> node_failures{};
+  std::optional<Allocation> allocation{};
+  std::string partition{};
+  std::optional<base::Instant> submit_time{};    // absent: the array's
+  std::optional<base::Instant> eligible_time{};  // likewise
+  std::optional<base::Instant> allocated_time{};
+  std::optional<base::Instant> start_time{};  // absent: it is not ready
+  std::optional<base::Instant> preempt_eligible_time{};
+  std::optional<base::Duration> time_limit{};
+  std::optional<RunTime> run_time{};
+  std::optional<RunTime> suspend_time{};
+  std::optional<JobClaim> claim{};
+  std::optional<JobEnding> ending{};
+  std::optional<JobHeld> held{};
+  std::optional<JobRetry> retry{};
+  std::optional<std::int32_t> exit_code{};
+  std::string succeeded_indexes{};
+  std::optional<JobObserved> observed{};
+  std::string never_frozen{};  // why its pods are never frozen; "" = they may be
+
+  friend bool operator==(const ArrayTask&, const ArrayTask&) = default;
+};
+
+// How many tasks of an array are where.
+struct ArrayCounts {
+  std::int32_t waiting = 0;
+  std::int32_t running = 0;  // also suspended ones
+  std::int32_t succeeded = 0;
+  std::int32_t failed = 0;
+  std::int32_t cancelled = 0;
+
+  friend bool operator==(const ArrayCounts&, const ArrayCounts&) = default;
+};
+
+// What has become of the tasks of an array (array_status.h reads and writes it). A task that is not
+// named waits for its first start.
+struct ArrayStatus {
+  std::string summary{};  // "37 of 1000 done, 4 run, 1 failed"
+  ArrayCounts counts{};
+  std::vector<ArrayTask> tasks{};  // by number
+  // "0-37,40" each; or, where that is longer, `outcomes` has all of them, and `failed` the first.
+  std::string succeeded{};
+  std::string failed{};
+  std::string cancelled{};
+  std::string outcomes{};  // base64 of two bits for each task
+
+  friend bool operator==(const ArrayStatus&, const ArrayStatus&) = default;
 };
 
 // Instants are written as MicroTime, so that what the operator restores is what it had.
@@ -488,6 +575,7 @@ struct JobStatus {
   // have succeeded so far.
   std::string succeeded_indexes{};
   std::string member_indexes{};  // "4,7-8": with completions, the pod at each place of the gang
+  std::optional<ArrayStatus> array{};
   std::optional<JobObserved> observed{};
   // Accepted and Ready from the first judgement on, Completing from the first start on; Finished,
   // and Complete or Failed, at the end. NeverFrozen and Stalled where they were true once.

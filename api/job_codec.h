@@ -68,6 +68,7 @@ void visit(Io& io, Like<DependencyTerm> auto& s) {
   io.field("type", s.type);
   io.field("jobID", s.job_id);
   io.field("jobName", s.job_name);
+  io.field("task", s.task);
   io.field("delay", s.delay);
 }
 
@@ -98,12 +99,29 @@ void visit(Io& io, Like<JobLifecycle> auto& s) {
 }
 
 template <typename Io>
+void visit(Io& io, Like<JobArray> auto& s) {
+  io.field("tasks", s.tasks);
+  io.field("parallelism", s.parallelism);
+}
+
+template <typename Io>
+void visit(Io& io, Like<TaskControl> auto& s) {
+  io.field("tasks", s.tasks);
+  io.field("hold", s.hold);
+  io.field("suspend", s.suspend);
+  io.field("cancel", s.cancel);
+  io.field("requeueRequest", s.requeue_request);
+  io.field("releaseRequest", s.release_request);
+}
+
+template <typename Io>
 void visit(Io& io, Like<JobControl> auto& s) {
   io.field("hold", s.hold);
   io.field("suspend", s.suspend);
   io.field("cancel", s.cancel);
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
+  io.field("tasks", s.tasks);
 }
 
 template <typename Io>
@@ -155,6 +173,7 @@ void visit(Io& io, Like<JobSpec> auto& s) {
   io.field("completions", s.completions);
   io.field("completedIndexes", s.completed_indexes);
   io.field("adopted", s.adopted);
+  io.field("array", s.array);
   io.field("batch", s.batch);
   io.field("template", s.pod_template);
 }
@@ -225,6 +244,7 @@ void visit(Io& io, Like<DependencyStatus> auto& s) {
   io.field("type", s.type);
   io.field("jobID", s.job_id);
   io.field("jobName", s.job_name);
+  io.field("task", s.task);
   io.field("delay", s.delay);
   io.field("state", s.state);
 }
@@ -234,6 +254,56 @@ void visit(Io& io, Like<JobObserved> auto& s) {
   io.field("requeueRequest", s.requeue_request);
   io.field("releaseRequest", s.release_request);
   io.field("timeLimit", s.time_limit);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ArrayTask> auto& s) {
+  io.always("task", s.task);
+  io.field("jobID", s.job_id);
+  io.field("state", s.state);
+  io.field("reason", s.reason);
+  io.field("message", s.message);
+  io.field("starts", s.starts);
+  io.field("restarts", s.restarts);
+  io.field("nodeFailures", s.node_failures);
+  io.field("allocation", s.allocation);
+  io.field("partition", s.partition);
+  io.micro_time("submitTime", s.submit_time);
+  io.micro_time("eligibleTime", s.eligible_time);
+  io.micro_time("allocatedTime", s.allocated_time);
+  io.micro_time("startTime", s.start_time);
+  io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
+  io.field("timeLimit", s.time_limit);
+  io.field("runTime", s.run_time);
+  io.field("suspendTime", s.suspend_time);
+  io.field("claim", s.claim);
+  io.field("ending", s.ending);
+  io.field("held", s.held);
+  io.field("retry", s.retry);
+  io.field("exitCode", s.exit_code);
+  io.field("succeededIndexes", s.succeeded_indexes);
+  io.field("observed", s.observed);
+  io.field("neverFrozen", s.never_frozen);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ArrayCounts> auto& s) {
+  io.always("waiting", s.waiting);
+  io.always("running", s.running);
+  io.always("succeeded", s.succeeded);
+  io.always("failed", s.failed);
+  io.always("cancelled", s.cancelled);
+}
+
+template <typename Io>
+void visit(Io& io, Like<ArrayStatus> auto& s) {
+  io.field("summary", s.summary);
+  io.field("counts", s.counts);
+  io.field("tasks", s.tasks);
+  io.field("succeeded", s.succeeded);
+  io.field("failed", s.failed);
+  io.field("cancelled", s.cancelled);
+  io.field("outcomes", s.outcomes);
 }
 
 template <typename Io>
@@ -268,6 +338,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("memberIndexes", s.member_indexes);
+  io.field("array", s.array);
   io.field("observed", s.observed);
   io.field("conditions", s.conditions);
 }

@@ -26,6 +26,7 @@ struct TimetablePod {
   std::string ns{};  // "namespace"
   std::string name{};
   std::string job_uid{};
+  std::optional<std::int32_t> task{};  // of an array; agents need it not
   std::optional<TimetableRow> row{};
   base::Duration ran{};  // run time of the job at as_of
 

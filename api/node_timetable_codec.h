@@ -22,6 +22,7 @@ void visit(Io& io, Like<TimetablePod> auto& s) {
   io.field("namespace", s.ns);
   io.field("name", s.name);
   io.field("jobUID", s.job_uid);
+  io.field("task", s.task);
   io.field("row", s.row);
   io.field("ran", s.ran);
 }

@@ -14,6 +14,8 @@ inline constexpr std::string_view kLabelJob = "kubegang.io/job";
 inline constexpr std::string_view kLabelJobId = "kubegang.io/job-id";
 inline constexpr std::string_view kLabelPartition = "kubegang.io/partition";
 inline constexpr std::string_view kLabelTask = "kubegang.io/task";  // index of the pod in its job
+inline constexpr std::string_view kLabelArrayTask =
+    "kubegang.io/array-task";  // number of the task, of a pod of an array
 // Which start of the job the pod belongs to (Job.status.starts).
 inline constexpr std::string_view kLabelStart = "kubegang.io/start";
 

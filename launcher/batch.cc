@@ -269,6 +269,8 @@ class Batch {
 
   NameParts name_parts() const {
     return {.job_id = value_or(given_, "SLURM_JOB_ID", "0"),
+            .array_id = value_or(given_, "SLURM_ARRAY_JOB_ID", ""),
+            .array_task = value_or(given_, "SLURM_ARRAY_TASK_ID", ""),
             .step_id = "batch",
             .job_name = value_or(given_, "SLURM_JOB_NAME", ""),
             .user = value_or(given_, "SLURM_JOB_USER", ""),

@@ -16,8 +16,11 @@ bool is_digit(char c) {
 std::optional<std::string> value_of(char letter, const NameParts& parts) {
   switch (letter) {
     case 'j':
-    case 'A':
       return parts.job_id;
+    case 'A':
+      return parts.array_id.empty() ? parts.job_id : parts.array_id;
+    case 'a':
+      return parts.array_task.empty() ? std::nullopt : std::optional{parts.array_task};
     case 'J':
       return parts.step_id == "batch" ? parts.job_id : parts.job_id + "." + parts.step_id;
     case 's':

@@ -8,7 +8,9 @@
 namespace launcher {
 
 struct NameParts {
-  std::string job_id{};    // %j, %A
+  std::string job_id{};      // %j
+  std::string array_id{};    // %A; "" = it is of no array, and %A is as %j
+  std::string array_task{};  // %a; "" = likewise, and %a stays
   std::string step_id{};   // %s; of a script "batch"
   std::string job_name{};  // %x
   std::string user{};      // %u

@@ -20,6 +20,14 @@ TEST(FileName, HasEveryPatternOfSlurm) {
   EXPECT_EQ(file_name("out-%2t", kParts), "out-03");
 }
 
+TEST(FileName, OfATaskOfAnArray) {
+  NameParts parts = kParts;
+  parts.array_id = "1000";
+  parts.array_task = "7";
+  EXPECT_EQ(file_name("%A-%a-%j-%4a", parts), "1000-7-1001-0007");
+  EXPECT_EQ(file_name("%a", kParts), "%a");
+}
+
 TEST(FileName, KeepsWhatIsNotAPattern) {
   EXPECT_EQ(file_name("plain", kParts), "plain");
   EXPECT_EQ(file_name("100%", kParts), "100%");

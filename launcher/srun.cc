@@ -314,6 +314,8 @@ class Srun {
 
   NameParts name_parts(std::uint32_t rank) const {
     return {.job_id = job_id(),
+            .array_id = variable("SLURM_ARRAY_JOB_ID").value_or(""),
+            .array_task = variable("SLURM_ARRAY_TASK_ID").value_or(""),
             .step_id = step_id_,
             .job_name = options_.job_name.empty() ? variable("SLURM_JOB_NAME").value_or("")
                                                   : options_.job_name,

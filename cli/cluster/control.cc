@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/cluster/read.h"
+#include "cli/cluster/task_control.h"
+#include "kube/api/json_text.h"
 
 namespace cli {
 namespace {
@@ -27,10 +29,11 @@ const char* past_tense(ControlVerb verb) {
   return "changed";
 }
 
-// Returns true if the job has nodes. A suspended job keeps them.
+// Returns true if the job has nodes. A suspended job keeps them. Tasks of an array may wait while
+// others run.
 bool is_allocated(const kube::Job& job) {
-  return job.status.state == kube::JobState::kRunning ||
-         job.status.state == kube::JobState::kSuspended;
+  return !job.spec.array && (job.status.state == kube::JobState::kRunning ||
+                             job.status.state == kube::JobState::kSuspended);
 }
 
 // Returns the next value of a request counter. requeue and release are events, not states: each
@@ -39,6 +42,74 @@ bool is_allocated(const kube::Job& job) {
 // by a manifest without the counter.
 std::int64_t raised(const std::optional<std::int64_t>& asked, std::int64_t done) {
   return std::max(asked.value_or(0), done) + 1;
+}
+
+nlohmann::json encoded(const std::vector<kube::TaskControl>& entries) {
+  if (entries.empty()) return nullptr;
+  kube::Job job;
+  job.spec.control.tasks = entries;
+  return kube::encode(job)["spec"]["control"]["tasks"];
+}
+
+// The numbers of the counter that single tasks and their array share: higher than any before.
+std::int64_t next_request(const kube::Job& job, const std::map<int, std::int64_t>& asked,
+                          const std::optional<std::int64_t>& of_array) {
+  std::int64_t last = of_array.value_or(0);
+  for (const auto& [task, value] : asked) last = std::max(last, value);
+  if (job.status.array) {
+    for (const kube::ArrayTask& entry : job.status.array->tasks) {
+      if (!entry.observed) continue;
+      last = std::max({last, entry.observed->requeue_request, entry.observed->release_request});
+    }
+  }
+  return last + 1;
+}
+
+// The change of spec.control that does it to some tasks of an array.
+base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
+                                         const std::vector<int>& tasks) {
+  if (!job.spec.array)
+    return base::invalid_argument("it has no tasks; leave out what stands behind the _");
+  const kube::JobControl& control = job.spec.control;
+  TaskWishes wishes{control.tasks};
+  const auto set = [&](auto& field, auto value) {
+    for (const int task : tasks) field[task] = value;
+  };
+  switch (verb) {
+    case ControlVerb::kSuspend:
+      set(wishes.suspend, true);
+      break;
+    case ControlVerb::kResume:
+      set(wishes.suspend, false);
+      break;
+    case ControlVerb::kCancel:
+      set(wishes.cancel, true);
+      break;
+    case ControlVerb::kRequeue:
+      set(wishes.requeue_request,
+          next_request(job, wishes.requeue_request, control.requeue_request));
+      break;
+    case ControlVerb::kHold:
+      set(wishes.hold, true);
+      break;
+    case ControlVerb::kRelease:
+      set(wishes.hold, false);
+      set(wishes.release_request,
+          next_request(job, wishes.release_request, control.release_request));
+      break;
+  }
+  return nlohmann::json{{"tasks", encoded(wishes.entries())}};
+}
+
+// What is done to a whole array is done to each task, whatever was done to it before.
+nlohmann::json for_all_tasks(const kube::Job& job, ControlVerb verb, nlohmann::json change) {
+  if (job.spec.control.tasks.empty()) return change;
+  TaskWishes wishes{job.spec.control.tasks};
+  const bool is_hold = verb == ControlVerb::kHold || verb == ControlVerb::kRelease;
+  if (is_hold) wishes.hold.clear();
+  if (verb == ControlVerb::kSuspend || verb == ControlVerb::kResume) wishes.suspend.clear();
+  change["tasks"] = encoded(wishes.entries());
+  return change;
 }
 
 // Returns the change of spec.control, or why it makes no sense in the job's state (R2.3, 13.2). The
@@ -56,14 +127,14 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
     case ControlVerb::kSuspend:
       return nlohmann::json{{"suspend", true}};
     case ControlVerb::kResume:
-      if (!job.spec.control.suspend.value_or(false)) {
+      if (!job.spec.control.suspend.value_or(false) && job.spec.control.tasks.empty()) {
         return base::invalid_argument("it is not suspended by its user");
       }
       return nlohmann::json{{"suspend", false}};
     case ControlVerb::kCancel:
       return nlohmann::json{{"cancel", true}};
     case ControlVerb::kRequeue:
-      if (!is_allocated(job)) return base::invalid_argument("it does not run");
+      if (!is_allocated(job) && !job.spec.array) return base::invalid_argument("it does not run");
       return nlohmann::json{
           {"requeueRequest", raised(job.spec.control.requeue_request, done.requeue_request)}};
     case ControlVerb::kHold:
@@ -72,11 +143,11 @@ base::Result<nlohmann::json> control_change(const kube::Job& job, ControlVerb ve
       }
       return nlohmann::json{{"hold", true}};
     case ControlVerb::kRelease: {
-      if (!job.status.held && !job.spec.control.hold.value_or(false)) {
+      if (!job.status.held && !job.spec.control.hold.value_or(false) && !job.spec.array) {
         return base::invalid_argument("it is not held");
       }
       nlohmann::json change = {{"hold", false}};
-      if (job.status.held) {
+      if (job.status.held || job.spec.array) {
         change["releaseRequest"] = raised(job.spec.control.release_request, done.release_request);
       }
       return change;
@@ -94,9 +165,13 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
                                    const std::string& name, Output output) {
   // The counters are relative, so a change in between is read again.
   constexpr int kTriesMax = 5;
-  base::Result<kube::Job> job = find_job(session, name, output);
+  const base::Result<JobAndTasks> target = read_job_and_tasks(name);
+  if (!target) return target.error();
+  base::Result<kube::Job> job = find_job(session, target->job, output);
   for (int attempt = 0; job.ok(); ++attempt) {
-    const base::Result<nlohmann::json> change = control_change(*job, verb);
+    base::Result<nlohmann::json> change =
+        target->tasks ? task_change(*job, verb, *target->tasks) : control_change(*job, verb);
+    if (change && !target->tasks) change = for_all_tasks(*job, verb, std::move(*change));
     if (!change) return change.error().with_context("job " + name);
     base::Result<kube::Job> changed = session.client.patch<kube::Job>(
         kube::key_of(job->metadata), nlohmann::json{{"spec", {{"control", *change}}}},
@@ -104,7 +179,7 @@ base::Result<kube::Job> change_job(const Session& session, ControlVerb verb,
     if (changed || changed.error().code != base::Code::kConflict || attempt + 1 == kTriesMax) {
       return changed;
     }
-    job = find_job(session, name, output);
+    job = find_job(session, target->job, output);
   }
   return job;
 }

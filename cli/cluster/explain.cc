@@ -245,6 +245,10 @@ Lines explanation(const Facts& facts) {
   Lines out;
   add(out, "Job", name_of(job) + of_batch_job(job));
   add(out, "State", state_text(status, moment));
+  if (status.array) {
+    add(out, "Tasks", status.array->summary);
+    add(out, "Failed", status.array->failed);
+  }
   add(out, "Partition", status.partition);
   if (status.allocation) {
     add(out, "Nodes", status.allocation->hostlist);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <ostream>
@@ -10,6 +11,7 @@
 
 #include "api/wellknown.h"
 #include "cli/cluster/read.h"
+#include "cli/cluster/task_control.h"
 #include "kube/api/pod.h"
 
 namespace cli {
@@ -30,14 +32,35 @@ std::int64_t number_of(const kube::Pod& pod, std::string_view label) {
   return number;
 }
 
+// Of each task of an array the pods of its newest start that has some; with `previous` of the one
+// before that.
+std::vector<kube::Pod> pods_of_tasks(std::vector<kube::Pod> all,
+                                     const std::optional<std::vector<int>>& tasks, bool previous) {
+  std::map<std::int64_t, std::map<std::int64_t, std::vector<kube::Pod>>> by_task;
+  for (kube::Pod& pod : all) {
+    const std::int64_t task = number_of(pod, kube::kLabelArrayTask);
+    if (tasks && std::ranges::find(*tasks, task) == tasks->end()) continue;
+    by_task[task][number_of(pod, kube::kLabelStart)].push_back(std::move(pod));
+  }
+  std::vector<kube::Pod> pods;
+  for (auto& [task, by_start] : by_task) {
+    if (previous) by_start.erase(std::prev(by_start.end()));
+    if (by_start.empty()) continue;
+    std::ranges::move(by_start.rbegin()->second, std::back_inserter(pods));
+  }
+  return pods;
+}
+
 // The pods of one start, by their places in the job. `last`: the number of the start; with
 // `previous` the newest before it that has pods.
 base::Result<std::vector<kube::Pod>> pods_of(const Session& session, const kube::Job& job,
+                                             const std::optional<std::vector<int>>& tasks,
                                              bool previous) {
   auto list = session.client.list<kube::Pod>(
       {.ns = job.metadata.ns,
        .label_selector = std::string{kube::kLabelJob} + "=" + job.metadata.name});
   if (!list) return list.error();
+  if (job.spec.array) return pods_of_tasks(std::move(list->items), tasks, previous);
   const std::int64_t last = job.status.starts.value_or(0);
   std::map<std::int64_t, std::vector<kube::Pod>> by_start;
   for (kube::Pod& pod : list->items) {
@@ -96,9 +119,10 @@ base::Status read_log(const Session& session, const kube::Pod& pod, bool follow,
 
 // Reads again until there are pods, or the job has ended.
 base::Result<std::vector<kube::Pod>> pods_in_time(const Session& session, kube::Job job,
+                                                  const std::optional<std::vector<int>>& tasks,
                                                   const LogsOptions& options) {
   for (;;) {
-    auto pods = pods_of(session, job, options.previous);
+    auto pods = pods_of(session, job, tasks, options.previous);
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
     if (!pods || !pods->empty() || !options.follow || options.previous || has_ended) return pods;
     if (const base::Status slept = session.sleeper.sleep(kLookEvery, {}); !slept) {
@@ -118,9 +142,11 @@ int run_logs(const Session& session, const std::string& name, const LogsOptions&
     output.err << "kubectl-gang logs: " << message << "\n";
     return kExitFailed;
   };
-  const base::Result<kube::Job> job = find_job(session, name, output);
+  const base::Result<JobAndTasks> named = read_job_and_tasks(name);
+  if (!named) return fail(named.error().message);
+  const base::Result<kube::Job> job = find_job(session, named->job, output);
   if (!job) return fail(job.error().message);
-  const auto pods = pods_in_time(session, *job, options);
+  const auto pods = pods_in_time(session, *job, named->tasks, options);
   if (!pods) return fail(pods.error().message);
   if (pods->empty()) {
     const std::string state =

@@ -66,6 +66,11 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   } else {
     line.reason = job.status.reason.empty() ? "None" : job.status.reason;
   }
+  // What its tasks do, and why those that are left wait.
+  if (job.status.array) {
+    const std::string& why = job.status.reason;
+    line.reason = job.status.array->summary + (why.empty() ? "" : "; " + why);
+  }
   line.priority = job.status.priority.value_or(0);
   line.progress = progress_of(job);
   if (!job.status.allocation) {

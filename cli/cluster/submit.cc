@@ -16,6 +16,7 @@
 #include "cli/yaml_text.h"
 #include "kube/api/time_format.h"
 #include "scheduler/place/constraint.h"
+#include "slurm/array.h"
 #include "slurm/exit_code.h"
 #include "slurm/hostlist.h"
 #include "slurm/dependency.h"
@@ -227,23 +228,12 @@ kube::DependencyType type_of(sched::DependencyKind kind) {
       return kube::DependencyType::kAfterOk;
     case sched::DependencyKind::kAfterNotOk:
       return kube::DependencyType::kAfterNotOk;
-    case sched::DependencyKind::kAfterCorr:  // can_be_asked_for()
+    case sched::DependencyKind::kAfterCorr:
+      return kube::DependencyType::kAfterCorr;
     case sched::DependencyKind::kSingleton:
       break;
   }
   return kube::DependencyType::kSingleton;
-}
-
-// What the scheduler's model has and a Job cannot say.
-base::Status can_be_asked_for(const sched::JobRequest& request) {
-  if (request.array) return base::invalid_argument("--array: not supported yet; leave it out");
-  for (const sched::DependencyTerm& term : request.dependency.terms) {
-    if (term.kind != sched::DependencyKind::kAfterCorr && !term.job.is_task()) continue;
-    return base::Error{slurm::kEndsWithOne, "--dependency " +
-                                                    slurm::in_quotes(slurm::format_term(term)) +
-                                                    ": there are no arrays yet; leave it out"};
-  }
-  return {};
 }
 
 // Of --dependency; nothing if there is none.
@@ -259,9 +249,16 @@ std::optional<kube::JobDependency> dependency_of(const sched::Dependency& asked)
     kube::DependencyTerm& one = dependency.terms.emplace_back();
     one.type = type_of(term.kind);
     if (term.kind != sched::DependencyKind::kSingleton) one.job_id = term.job.number();
+    one.task = term.job.task();
     if (term.delay > base::Duration{0}) one.delay = term.delay;
   }
   return dependency;
+}
+
+// Of --array; nothing if there is none.
+std::optional<kube::JobArray> array_of(const std::optional<sched::ArrayRequest>& asked) {
+  if (!asked) return std::nullopt;
+  return kube::JobArray{slurm::format_tasks(asked->tasks), asked->at_once};
 }
 
 // The reverse of the operator's translation from a Job to a request: a field that is set here must
@@ -542,9 +539,6 @@ base::Result<SubmitArguments> read_submit_arguments(std::span<const std::string>
   }
   const base::Result<slurm::BatchOptions> options = checked.finish();
   if (!options) return options.error();
-  if (const base::Status status = can_be_asked_for(options->request); !status) {
-    return status.error();
-  }
   if (options->wrap && !read.command.empty()) {
     return base::invalid_argument("--wrap: cannot be combined with a script or a command");
   }
@@ -579,9 +573,6 @@ base::Result<SubmitRequest> read_submit(const SubmitArguments& arguments, slurm:
   if (!added) return added.error();
   base::Result<slurm::BatchOptions> options = reader.finish();
   if (!options) return options.error();
-  if (const base::Status status = can_be_asked_for(options->request); !status) {
-    return status.error();
-  }
   request.options = std::move(options).value();
   if (request.options.wrap && request.command.empty() && !request.batch) {
     // SOURCE: sbatch's own text.
@@ -624,6 +615,7 @@ base::Result<kube::Job> job_object(const SubmitRequest& request, const std::stri
   // again.
   job.metadata.generate_name = object_name(request.name) + "-";
   job.spec = job_spec(asked);
+  job.spec.array = array_of(asked.array);
   job.spec.lifecycle.ttl_after_finished = request.ttl_after_finished;
   nlohmann::json pod_template = request.pod_template.json();
   nlohmann::json& container = pod_template["spec"]["containers"][0];

@@ -510,7 +510,7 @@ TEST_F(Submit, DryRunPrintsATextThatYamlReadsBack) {
 // Exit code 2, and the sentence names the option; no request is sent.
 TEST_F(Submit, WrongCommandLinesAreUsageErrors) {
   const std::vector<std::pair<Words, std::string>> cases = {
-      {{"submit", "--array=1-2", "--", "x"}, "--array: not supported yet; leave it out"},
+      {{"submit", "--bb=a", "--", "x"}, "--bb: not supported yet; leave it out"},
       {{"submit", "-N0", "--", "x"}, "-N \"0\": must be from 1 to 1000000"},
       {{"submit", "-n", "team-a", "--", "x"},
        "-n \"team-a\": not a whole number; -n is --ntasks here, and a namespace is --namespace"},

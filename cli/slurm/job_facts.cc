@@ -138,6 +138,7 @@ std::string dependency_text(const kube::Job& job) {
     text += slurm::lower_case(kube::to_string(term.type));
     if (term.job_id || !term.job_name.empty()) {
       text += ":" + (term.job_id ? std::to_string(*term.job_id) : term.job_name);
+      if (term.task) text += "_" + std::to_string(*term.task);
     }
     if (term.delay) {
       const auto minutes = std::chrono::duration_cast<std::chrono::minutes>(*term.delay);
@@ -157,6 +158,13 @@ base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output ou
   std::erase_if(*jobs, [](const kube::Job& job) { return !job.status.job_id; });
   std::ranges::sort(*jobs, {}, [](const kube::Job& job) { return *job.status.job_id; });
   return jobs;
+}
+
+base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,
+                                              bool has_ended, Output output) {
+  auto jobs = list_jobs(session, output);
+  if (!jobs) return jobs.error();
+  return array_parts(std::move(*jobs), view, has_ended);
 }
 
 // A user who may not read these sees jobs without them.
@@ -238,6 +246,13 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   }
   set_sizes(facts, job, partition);
   facts.priority = job.spec.control.hold.value_or(false) ? 0 : job.status.priority.value_or(0);
+  return facts;
+}
+
+JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& partitions,
+                  base::Instant now) {
+  JobFacts facts = facts_of(part.job, partitions, now);
+  facts.array = part.array;
   return facts;
 }
 

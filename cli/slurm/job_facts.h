@@ -12,11 +12,13 @@
 #include "base/time.h"
 #include "cli/cluster/session.h"
 #include "cli/program.h"
+#include "cli/slurm/array_parts.h"
 
 namespace cli {
 
 struct JobFacts {
   std::int64_t id = 0;
+  std::optional<ArrayPart> array{};
   std::string name;
   std::string user;  // who has submitted it; the namespace if that is not known
   std::string comment;
@@ -57,6 +59,13 @@ struct PartitionDefaults {
 base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Session& session,
                                                                      Output output);
 
+// The same as Slurm shows arrays.
+base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,
+                                              bool has_ended, Output output);
+
+// `part` must live longer than the facts.
+JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& partitions,
+                  base::Instant now);
 // `job` must live longer than the facts.
 JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now);

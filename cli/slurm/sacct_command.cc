@@ -32,7 +32,7 @@ struct AcctRow {
 using AcctField = RecordField<AcctRow>;
 
 std::string id_of(const AcctRow& row) {
-  return std::to_string(row.facts->id) + (row.is_script ? ".batch" : "");
+  return job_label(row.facts->id, row.facts->array) + (row.is_script ? ".batch" : "");
 }
 
 std::string number(std::int64_t value) {
@@ -293,9 +293,9 @@ int fail(Output output, const std::string& message) {
 }
 
 base::Status add_jobs(const std::string& text, SacctOptions& options) {
-  for (const std::string& word : list_of(text)) {
+  for (const std::string& word : job_words(text)) {
     const std::string id = word.substr(0, word.find('.'));
-    if (id.empty() || id.find_first_not_of("0123456789") != std::string::npos) {
+    if (!parse_job_word(id)) {
       return base::invalid_argument("Bad job/step specified: " + word);
     }
     options.jobs.insert(id);
@@ -406,9 +406,12 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
                                   return options.nodes.contains(node);
                                 }));
   const bool is_user = options.all_users || !options.users.empty() || is_own(*facts.job, caller);
-  return is_user && was_on && fits(options.jobs, std::to_string(facts.id)) &&
-         fits(options.names, facts.name) && fits(options.users, facts.user) &&
-         fits(options.accounts, schedule.account.value_or("")) &&
+  const bool is_asked_for =
+      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+        return is_named(word, facts.id, facts.array);
+      });
+  return is_user && was_on && is_asked_for && fits(options.names, facts.name) &&
+         fits(options.users, facts.user) && fits(options.accounts, schedule.account.value_or("")) &&
          fits(options.qos, schedule.qos.value_or("")) && fits(options.partitions, facts.partition);
 }
 
@@ -425,7 +428,7 @@ void tell_what_is_missing(const std::vector<kube::Job>& jobs, Output output) {
 }
 
 int show(const Session& session, const SacctOptions& options, const Window& window, Output output) {
-  const auto jobs = list_jobs(session, output);
+  auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
@@ -433,8 +436,9 @@ int show(const Session& session, const SacctOptions& options, const Window& wind
   const Caller caller = needs_caller ? caller_of(session) : Caller{};
   tell_what_is_missing(*jobs, output);
   if (options.has_heading) options.table.print_heading(output.out);
-  for (const kube::Job& job : *jobs) {
-    const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
+  for (const JobPart& part : array_parts(std::move(*jobs), ArrayView::kJoined, true)) {
+    const kube::Job& job = part.job;
+    const JobFacts facts = facts_of(part, *partitions, session.clock.wall());
     if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;
     options.table.print_row({.facts = &facts}, output.out);
     const bool has_run = job.spec.batch && job.status.start_time;

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <map>
 #include <optional>
 #include <set>
+#include <sstream>
 
+#include "base/number_list.h"
+#include "cli/cluster/control.h"
 #include "cli/cluster/read.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/remote_step.h"
@@ -106,8 +110,9 @@ bool is_meant(const JobFacts& facts, const ScancelOptions& options, const Caller
     return wanted.empty() || wanted.contains(value);
   };
   const bool is_listed =
-      options.jobs.empty() ||
-      std::ranges::find(options.jobs, std::to_string(facts.id)) != options.jobs.end();
+      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+        return is_named(word, facts.id, facts.array);
+      });
   return is_listed && fits(options.names, facts.name) && fits(options.users, facts.user) &&
          fits(options.states, facts.state_code) && fits(options.partitions, facts.partition) &&
          fits(options.accounts, facts.job->spec.schedule.account.value_or("")) &&
@@ -128,6 +133,27 @@ base::Status send_signal(const Session& session, const kube::Job& job, int signa
   if (!code) return code.error();
   if (*code != 0) return base::Error{base::Code::kUnavailable, "its launcher has refused"};
   return {};
+}
+
+// Of an array those of its tasks that are meant; all that have not ended are the array.
+struct MeantTasks {
+  kube::Job array;
+  std::vector<int> tasks;
+  std::size_t all = 0;
+};
+
+base::Status cancel_tasks(const Session& session, const MeantTasks& meant,
+                          const ScancelOptions& options) {
+  if (options.signal) {
+    return base::invalid_argument("signals of single tasks of an array are not there yet");
+  }
+  if (meant.tasks.size() == meant.all) return cancel_job(session, meant.array);
+  std::ostringstream unsaid, why;
+  const std::string word = meant.array.metadata.ns + "/" + meant.array.metadata.name + "_" +
+                           base::format_number_list(meant.tasks);
+  const int code = run_control(session, ControlVerb::kCancel, {word}, {.out = unsaid, .err = why});
+  if (code == kExitOk) return {};
+  return base::Error{base::Code::kUnavailable, why.str()};
 }
 
 base::Status end_job(const Session& session, const kube::Job& job, const ScancelOptions& options,
@@ -155,7 +181,7 @@ int cancel_step(const Session& session, const std::string& word, const ScancelOp
 // SOURCE: a number that does not exist is told. It changes the exit code only with a signal, for
 // which a job that has ended does not exist either.
 int cancel(const Session& session, const ScancelOptions& options, Output output) {
-  const auto jobs = list_jobs(session, output);
+  auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
@@ -165,20 +191,39 @@ int cancel(const Session& session, const ScancelOptions& options, Output output)
     code = std::max(code, cancel_step(session, step, options, output));
   }
   if (options.jobs.empty() && !options.has_filter()) return code;
-  std::set<std::string> known;
+  std::set<std::int64_t> known;
+  std::map<std::int64_t, MeantTasks> arrays;
+  const auto tell = [&](const std::string& id, const base::Status& changed) {
+    if (changed || changed.error().code == base::Code::kNotFound) return;
+    code = fail(output, "Kill job error on job id " + id + ": " + changed.error().message);
+  };
   for (const kube::Job& job : *jobs) {
-    const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
     const bool has_ended = job.status.state && kube::is_final(*job.status.state);
-    if (!has_ended || !options.signal) known.insert(std::to_string(facts.id));
+    if (!has_ended || !options.signal) known.insert(*job.status.job_id);
+  }
+  for (const JobPart& part : array_parts(std::move(*jobs), ArrayView::kEach, false)) {
+    const kube::Job& job = part.job;
+    const JobFacts facts = facts_of(part, *partitions, session.clock.wall());
+    const std::string id = job_label(facts.id, facts.array);
+    const bool has_ended = job.status.state && kube::is_final(*job.status.state);
+    if (part.array && !has_ended) {
+      known.insert(facts.id);
+      MeantTasks& meant = arrays[part.array->array_id];
+      if (meant.all++ == 0) meant.array = job;
+    }
     if (has_ended || !is_meant(facts, options, caller)) continue;
-    if (options.is_verbose) output.err << "scancel: Terminating job " << facts.id << "\n";
-    const base::Status changed = end_job(session, job, options, output);
-    if (changed || changed.error().code == base::Code::kNotFound) continue;
-    code = fail(output, "Kill job error on job id " + std::to_string(facts.id) + ": " +
-                            changed.error().message);
+    if (options.is_verbose) output.err << "scancel: Terminating job " << id << "\n";
+    if (part.array) {
+      arrays[part.array->array_id].tasks.push_back(part.array->tasks.front());
+    } else {
+      tell(id, end_job(session, job, options, output));
+    }
+  }
+  for (const auto& [id, meant] : arrays) {
+    if (!meant.tasks.empty()) tell(std::to_string(id), cancel_tasks(session, meant, options));
   }
   for (const std::string& id : options.jobs) {
-    if (known.contains(id)) continue;
+    if (known.contains(parse_job_word(id)->id)) continue;
     if (options.signal) code = kExitFailed;
     if (options.is_quiet) continue;
     (void)fail(output, "Kill job error on job id " + id + ": Invalid job id specified");
@@ -203,15 +248,16 @@ int run_scancel(std::span<const std::string> arguments, const WithCluster& with_
     }
   }
   for (const std::string& word : words->rest) {
-    for (const std::string& id : list_of(word)) {
+    for (const std::string& id : job_words(word)) {
       const std::size_t dot = std::min(id.find('.'), id.size());
       const std::string step = id.substr(std::min(dot + 1, id.size()));
       const bool has_step = dot < id.size();
       const auto is_number = [](const std::string& text) {
         return !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
       };
-      if (!is_number(id.substr(0, dot)) || (has_step && !is_number(step))) {
-        return fail(output, "Invalid job id " + id + " (array tasks are not there yet)");
+      const bool is_job = parse_job_word(id.substr(0, dot)).has_value();
+      if (!is_job || (has_step && !(is_number(step) && is_number(id.substr(0, dot))))) {
+        return fail(output, "Invalid job id " + id);
       }
       (has_step ? options.steps : options.jobs).push_back(id);
     }

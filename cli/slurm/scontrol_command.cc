@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "base/number_list.h"
 #include "cli/cluster/control.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/scontrol_show.h"
@@ -45,6 +46,7 @@ constexpr std::array kVerbs = {
 std::string refusal(const kube::Job& job, ControlVerb verb) {
   const kube::JobState state = job.status.state.value_or(kube::JobState::kPending);
   if (kube::is_final(state)) return "Job has already finished";
+  if (job.spec.array) return "";  // each of its tasks has a state of its own
   if (verb == ControlVerb::kRequeue) {
     // SOURCE: the sentence for a job with --no-requeue.
     if (!job.spec.lifecycle.requeue.value_or(true)) {
@@ -61,17 +63,39 @@ std::string refusal(const kube::Job& job, ControlVerb verb) {
   return "";
 }
 
+// A job, or some tasks of it ("_[1-3]"; "" = all).
+struct Named {
+  const kube::Job* job = nullptr;
+  std::string tasks{};
+};
+
+// What a number names: a job, or, by the number that it has for itself, a task.
+std::optional<Named> named_by(const JobWord& word, const kube::Job& job) {
+  if (*job.status.job_id == word.id) {
+    if (!word.tasks) return Named{&job};
+    return Named{&job, "_" + base::format_number_list(*word.tasks)};
+  }
+  if (word.tasks || !job.status.array) return std::nullopt;
+  for (const kube::ArrayTask& task : job.status.array->tasks) {
+    if (task.job_id == word.id) return Named{&job, "_" + std::to_string(task.task)};
+  }
+  return std::nullopt;
+}
+
 // The jobs of a word: a number, or jobname=NAME.
-std::vector<const kube::Job*> jobs_of(const std::string& word, const std::vector<kube::Job>& all,
-                                      base::Instant now) {
+std::vector<Named> jobs_of(const std::string& word, const std::vector<kube::Job>& all,
+                           base::Instant now) {
   const std::size_t equals = word.find('=');
   const bool by_name =
       equals != std::string::npos && slurm::same_word(word.substr(0, equals), "jobname");
-  std::vector<const kube::Job*> found;
+  const auto number = parse_job_word(word);
+  std::vector<Named> found;
   for (const kube::Job& job : all) {
-    const bool is_meant = by_name ? facts_of(job, {}, now).name == word.substr(equals + 1)
-                                  : std::to_string(*job.status.job_id) == word;
-    if (is_meant) found.push_back(&job);
+    if (by_name) {
+      if (facts_of(job, {}, now).name == word.substr(equals + 1)) found.push_back({&job});
+    } else if (const auto named = number ? named_by(*number, job) : std::nullopt) {
+      found.push_back(*named);
+    }
   }
   return found;
 }
@@ -83,20 +107,21 @@ int change(const Session& session, ControlVerb verb, const std::vector<std::stri
   if (!all) return fail(output, all.error().message);
   int code = kExitOk;
   for (const std::string& word : words) {
-    const std::vector<const kube::Job*> jobs = jobs_of(word, *all, session.clock.wall());
+    const std::vector<Named> jobs = jobs_of(word, *all, session.clock.wall());
     if (jobs.empty()) {
       output.err << "Invalid job id specified for job " << word << "\n";
       code = kExitFailed;
     }
-    for (const kube::Job* job : jobs) {
+    for (const auto& [job, tasks] : jobs) {
       if (const std::string why = refusal(*job, verb); !why.empty()) {
         output.err << why << " for job " << *job->status.job_id << "\n";
         code = kExitFailed;
         continue;
       }
       std::ostringstream unsaid;
-      const int changed = run_control(session, verb, {job->metadata.ns + "/" + job->metadata.name},
-                                      {.out = unsaid, .err = output.err});
+      const int changed =
+          run_control(session, verb, {job->metadata.ns + "/" + job->metadata.name + tasks},
+                      {.out = unsaid, .err = output.err});
       code = std::max(code, changed);
     }
   }
@@ -176,7 +201,7 @@ int run_verb(const Scontrol& asked, const WithCluster& with_cluster, Output outp
   }
   std::vector<std::string> jobs;
   for (std::size_t i = 1; i < asked.words.size(); ++i) {
-    for (std::string& id : list_of(asked.words[i])) jobs.push_back(std::move(id));
+    for (std::string& id : job_words(asked.words[i])) jobs.push_back(std::move(id));
   }
   if (jobs.empty()) {
     output.err << "too few arguments for keyword:" << name << "\n";

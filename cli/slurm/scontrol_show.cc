@@ -216,7 +216,12 @@ std::string job_record(const JobFacts& facts) {
   const auto& schedule = job.spec.schedule;
   const kube::JobBatch batch = job.spec.batch.value_or(kube::JobBatch{});
   std::ostringstream out;
-  out << "JobId=" << facts.id << " JobName=" << facts.name << "\n"
+  out << "JobId=" << facts.id;
+  if (facts.array) {
+    out << " ArrayJobId=" << facts.array->array_id << " ArrayTaskId=" << task_text(*facts.array);
+    if (facts.array->throttle) out << " ArrayTaskThrottle=" << *facts.array->throttle;
+  }
+  out << " JobName=" << facts.name << "\n"
       << "   UserId=" << facts.user << " GroupId=" << job.metadata.ns << "\n"
       << "   Priority=" << facts.priority << " Nice=" << schedule.nice.value_or(0)
       << " Account=" << or_null(schedule.account) << " QOS=" << or_null(schedule.qos) << "\n"
@@ -259,14 +264,17 @@ std::string job_record(const JobFacts& facts) {
 }
 
 int show_job(const Session& session, const std::string& id, ShowOptions options, Output output) {
-  const auto jobs = list_jobs(session, output);
+  const auto asked = parse_job_word(id);
+  const bool names_tasks = asked && asked->tasks;
+  const ArrayView view = names_tasks ? ArrayView::kEach : ArrayView::kJoined;
+  const auto jobs = list_parts(session, view, true, output);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);
   bool is_found = false;
-  for (const kube::Job& job : *jobs) {
+  for (const JobPart& job : *jobs) {
     const JobFacts facts = facts_of(job, *partitions, session.clock.wall());
-    if (!id.empty() && std::to_string(facts.id) != id) continue;
+    if (!id.empty() && !is_named(id, facts.id, facts.array)) continue;
     is_found = true;
     print_record(job_record(facts), options, output);
   }
@@ -274,6 +282,10 @@ int show_job(const Session& session, const std::string& id, ShowOptions options,
   if (id.empty()) {
     output.out << "No jobs in the system\n";
     return kExitOk;
+  }
+  if (names_tasks) {
+    output.out << "Job " << id << " not found\n";
+    return kExitFailed;
   }
   output.err << "slurm_load_jobs error: Invalid job id specified\n";
   return kExitFailed;

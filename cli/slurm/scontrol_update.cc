@@ -255,6 +255,11 @@ constexpr std::array kJobFields = {
                c.job.spec.placement.contiguous = *yes;
                return {};
              }},
+    JobField{"ArrayTaskThrottle", Until::kEnd,
+             [](JobChange& c, const std::string& text) -> base::Status {
+               if (!c.job.spec.array) return base::invalid_argument("Invalid job id specified");
+               return set_count(c.job.spec.array->parallelism, "ArrayTaskThrottle", text, 0);
+             }},
     JobField{"OverSubscribe", Until::kStart, set_sharing},
     JobField{"Shared", Until::kStart, set_sharing},
     JobField{"Requeue", Until::kEnd,
@@ -302,7 +307,8 @@ base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) 
   for (const KeyValue& each : changes) {
     const auto field = std::ranges::find_if(
         kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });
-    if (field->until == Until::kStart && state != kube::JobState::kPending) {
+    const bool may_wait = state == kube::JobState::kPending || change.job.spec.array;
+    if (field->until == Until::kStart && !may_wait) {
       return base::invalid_argument("Requested operation not supported on this system");
     }
     if (const base::Status set = field->set(change, each.value); !set) return set;
@@ -322,7 +328,14 @@ int update_jobs(const Session& session, const std::string& ids, std::span<const 
   const auto jobs = list_jobs(session, output);
   if (!jobs) return fail(output, "scontrol: error: " + jobs.error().message);
   int code = kExitOk;
-  for (const std::string& id : list_of(ids)) {
+  for (const std::string& id : job_words(ids)) {
+    // SOURCE: Slurm takes fields of single tasks; here the tasks of an array have one spec.
+    const auto word = parse_job_word(id);
+    if (word && word->tasks) {
+      code = fail(output,
+                  "the fields of single tasks cannot differ; update the whole array for job " + id);
+      continue;
+    }
     const auto job = std::ranges::find_if(
         *jobs, [&](const kube::Job& each) { return std::to_string(*each.status.job_id) == id; });
     if (job == jobs->end()) {

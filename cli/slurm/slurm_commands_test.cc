@@ -190,6 +190,87 @@ TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {
   EXPECT_EQ(slurm("scontrol", {"show", "job", "99"}).code, kExitFailed);
 }
 
+// Tasks 0 to 9 of array 1001: task 0 runs as job 1002, task 1 has failed, the others are held.
+class SlurmArrays : public SlurmCommands {
+ protected:
+  void SetUp() override {
+    kube::JobSpec spec;
+    spec.array = kube::JobArray{.tasks = "0-9", .parallelism = 2};
+    spec.control.hold = true;
+    spec.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "sweep"};
+    kube::JobStatus status;
+    status.job_id = 1001;
+    status.state = kube::JobState::kRunning;
+    status.reason = "JobHeldUser";
+    status.exit_code = 3;
+    kube::ArrayStatus& array = status.array.emplace();
+    array.summary = "1 of 10 done, 1 run, 1 failed";
+    array.failed = "1";
+    array.tasks.push_back(
+        {.task = 0,
+         .job_id = 1002,
+         .state = kube::JobState::kRunning,
+         .starts = 1,
+         .allocation = kube::Allocation{.hostlist = "n1", .nodes = 1, .cpus = 1}});
+    add_job("team-b", "sweep", spec, status);
+  }
+  kube::JobSpec spec() { return client_.get<kube::Job>({"team-b", "sweep"})->spec; }
+  // "8-9: hold" and so on.
+  Words wishes() {
+    Words all;
+    for (const kube::TaskControl& each : spec().control.tasks) {
+      all.push_back(each.tasks + (each.cancel ? ": cancel" : "") +
+                    (each.hold ? *each.hold ? ": hold" : ": release" : "") +
+                    (each.requeue_request ? ": requeue" : ""));
+    }
+    return all;
+  }
+};
+
+TEST_F(SlurmArrays, AreShownAsSlurmShowsThem) {
+  EXPECT_EQ(slurm("squeue", {"-h", "-o", "%i %A %F %K %t %r"}).out,
+            "1001_[2-9%2] 1001 1001 2-9%2 PD JobHeldUser\n1001_0 1002 1001 0 R None\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-r", "-t", "PD", "-o", "%i"}).out,
+            "1001_2\n1001_3\n1001_4\n1001_5\n1001_6\n1001_7\n1001_8\n1001_9\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1001_[0,4]", "-o", "%i"}).out, "1001_4\n1001_0\n");
+  EXPECT_EQ(slurm("squeue", {"-h", "-j", "1002", "-o", "%i"}).out, "1001_0\n");
+  EXPECT_THAT(
+      slurm("scontrol", {"show", "job", "1001"}).out,
+      HasSubstr("JobId=1001 ArrayJobId=1001 ArrayTaskId=2-9%2 ArrayTaskThrottle=2 JobName="));
+  EXPECT_THAT(slurm("scontrol", {"show", "job", "1001_1"}).out,
+              testing::AllOf(HasSubstr("ArrayTaskId=1 "), HasSubstr("JobState=FAILED"),
+                             HasSubstr("ExitCode=3:0")));
+  const Ran none = slurm("scontrol", {"show", "job", "1001_99"});
+  EXPECT_EQ(none.out, "Job 1001_99 not found\n");
+  EXPECT_EQ(none.code, kExitFailed);
+}
+
+TEST_F(SlurmArrays, PartsAreCanceledHeldAndReleased) {
+  EXPECT_EQ(slurm("scancel", {"1001_3", "1001_[5-7]"}).code, kExitOk);
+  EXPECT_THAT(wishes(), ElementsAre("3,5-7: cancel"));
+  EXPECT_FALSE(spec().control.cancel);
+  EXPECT_EQ(slurm("scontrol", {"release", "1001_[0,2]"}).code, kExitOk);
+  EXPECT_EQ(slurm("scontrol", {"requeue", "1002"}).code, kExitOk) << "a task by its own number";
+  EXPECT_THAT(wishes(), testing::IsSupersetOf({"0,2: release", "3,5-7: cancel", "0: requeue"}));
+  EXPECT_EQ(slurm("scontrol", {"release", "1001"}).code, kExitOk);
+  EXPECT_EQ(spec().control.hold, false);
+  EXPECT_THAT(wishes(), testing::Not(testing::Contains("0,2: release")));
+  EXPECT_EQ(slurm("scancel", {"1001"}).code, kExitOk);
+  EXPECT_EQ(spec().control.cancel, true);
+}
+
+TEST_F(SlurmArrays, AFilterNamesTasks) {
+  EXPECT_EQ(slurm("scancel", {"-t", "PD", "-n", "sweep"}).code, kExitOk);
+  EXPECT_THAT(wishes(), ElementsAre("2-9: cancel"));
+}
+
+TEST_F(SlurmArrays, TheThrottleIsUpdated) {
+  EXPECT_EQ(slurm("scontrol", {"update", "JobId=1001", "ArrayTaskThrottle=6"}).code, kExitOk);
+  EXPECT_EQ(spec().array->parallelism, 6);
+  EXPECT_THAT(slurm("scontrol", {"update", "JobId=1001_3", "Nice=1"}).err,
+              HasSubstr("fields of single tasks"));
+}
+
 // A partition of four nodes: n1 is full, n2 is half full, n3 is drained.
 class SlurmNodes : public SlurmCommands {
  protected:

@@ -116,11 +116,12 @@ std::string pending_seconds(const JobFacts& facts) {
 // SOURCE: squeue(1), --format and --Format. What stands in a field of a thing that kubegang does
 // not have is what a Slurm prints that does not use it.
 constexpr std::array kFields = {
-    Field{'i', "jobid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
+    Field{'i', "jobid", "JOBID", [](const JobFacts& f) { return job_label(f.id, f.array); }},
     Field{'A', "jobarrayid", "JOBID", [](const JobFacts& f) { return std::to_string(f.id); }},
     Field{'F', "arrayjobid", "ARRAY_JOB_ID",
-          [](const JobFacts& f) { return std::to_string(f.id); }},
-    Field{'K', "arraytaskid", "ARRAY_TASK_ID", nullptr, "N/A"},
+          [](const JobFacts& f) { return std::to_string(f.array ? f.array->array_id : f.id); }},
+    Field{'K', "arraytaskid", "ARRAY_TASK_ID",
+          [](const JobFacts& f) { return f.array ? task_text(*f.array) : std::string{"N/A"}; }},
     Field{'P', "partition", "PARTITION", [](const JobFacts& f) { return f.partition; }},
     Field{'j', "name", "NAME", [](const JobFacts& f) { return f.name; }},
     Field{'u', "username", "USER", [](const JobFacts& f) { return f.user; }},
@@ -316,7 +317,7 @@ constexpr std::array kOptions = {
     WordOption{'w', "nodelist", kValue, "only jobs that have one of these nodes"},
     WordOption{'M', "clusters", kValue, "a context of the kubeconfig"},
     WordOption{'a', "all", kNothing, kNoEffect},
-    WordOption{'r', "array", kNothing, kNoEffect},
+    WordOption{'r', "array", kNothing, "a line for each task of an array"},
     WordOption{'\0', "array-unique", kNothing, kNoEffect},
     WordOption{'\0', "noconvert", kNothing, kNoEffect},
     WordOption{'\0', "hide", kNothing, kNoEffect},
@@ -346,6 +347,7 @@ struct SqueueOptions {
   bool is_own = false;    // --me
   bool only_waiting = false;
   bool all_states = false;
+  ArrayView arrays = ArrayView::kJoined;
   std::set<std::string> states, partitions, users, names, accounts, qos, nodes, licenses;
   std::vector<std::string> jobs;
   std::string sort;
@@ -375,10 +377,11 @@ base::Status add_states(const std::string& text, SqueueOptions& options) {
 }
 
 base::Status add_jobs(const std::string& text, SqueueOptions& options) {
-  for (std::string& word : list_of(text)) {
-    if (word.find_first_not_of("0123456789") != std::string::npos) {
-      return base::invalid_argument("Invalid job id: " + word);
-    }
+  for (std::string& word : job_words(text)) {
+    const auto asked = parse_job_word(word);
+    if (!asked) return base::invalid_argument("Invalid job id: " + word);
+    // SOURCE: a task that waits with others is shown by itself then.
+    if (asked->tasks) options.arrays = ArrayView::kEach;
     options.jobs.push_back(std::move(word));
   }
   return {};
@@ -399,6 +402,7 @@ base::Status apply(const ReadOption& option, SqueueOptions& options) {
   if (name == "noheader") options.has_heading = false;
   if (name == "me") options.is_own = true;
   if (name == "start") options.only_waiting = true;
+  if (name == "array") options.arrays = ArrayView::kEach;
   if (name == "long") options.has_date = true;
   if (name == "user") add(options.users);
   if (name == "partition") add(options.partitions);
@@ -461,11 +465,12 @@ bool is_shown(const JobFacts& facts, const SqueueOptions& options, const Caller&
   const bool state_fits =
       options.all_states ||
       (options.states.empty() ? kActive : options.states).contains(facts.state_code);
-  const std::string id = std::to_string(facts.id);
-  const bool is_named =
-      options.jobs.empty() || std::ranges::find(options.jobs, id) != options.jobs.end();
+  const bool is_asked_for =
+      options.jobs.empty() || std::ranges::any_of(options.jobs, [&](const std::string& word) {
+        return is_named(word, facts.id, facts.array);
+      });
   const kube::JobSchedule& schedule = facts.job->spec.schedule;
-  return state_fits && is_named && is_in(facts, options.partitions) &&
+  return state_fits && is_asked_for && is_in(facts, options.partitions) &&
          (!options.only_waiting || facts.state_code == "PD") && fits(options.users, facts.user) &&
          fits(options.names, facts.name) && fits(options.accounts, schedule.account.value_or("")) &&
          fits(options.qos, schedule.qos.value_or("")) &&
@@ -476,10 +481,15 @@ bool is_shown(const JobFacts& facts, const SqueueOptions& options, const Caller&
 
 // Compares by what a field means, not by how it is written.
 bool is_before(const Field& field, const JobFacts& a, const JobFacts& b) {
+  const auto key = [](const JobFacts& facts) {
+    return facts.array ? std::pair{facts.array->array_id, facts.array->tasks.front()}
+                       : std::pair{facts.id, -1};
+  };
   switch (field.letter) {
     case 'i':
-    case 'A':
     case 'F':
+      return key(a) < key(b);
+    case 'A':
       return a.id < b.id;
     case 'p':
     case 'Q':
@@ -532,21 +542,22 @@ std::string date_line(base::Instant now) {
 }
 
 int show(const Session& session, const SqueueOptions& options, Output output) {
-  const auto jobs = list_jobs(session, output);
+  const bool has_ended = options.all_states || !options.states.empty();
+  const auto jobs = list_parts(session, options.arrays, has_ended, output);
   if (!jobs) return fail(output, jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error());
   const Caller caller = options.is_own ? caller_of(session) : Caller{};
   const base::Instant now = session.clock.wall();
   std::vector<JobFacts> all;
-  std::set<std::string> known;
-  for (const kube::Job& job : *jobs) {
+  bool is_known = options.jobs.size() != 1;
+  for (const JobPart& job : *jobs) {
     JobFacts facts = facts_of(job, *partitions, now);
-    known.insert(std::to_string(facts.id));
+    is_known = is_known || is_named(options.jobs.front(), facts.id, facts.array);
     if (is_shown(facts, options, caller)) all.push_back(std::move(facts));
   }
   // SOURCE: one number alone that does not exist is an error, of several it is not.
-  if (options.jobs.size() == 1 && !known.contains(options.jobs.front())) {
+  if (!is_known) {
     output.err << "slurm_load_jobs error: Invalid job id specified\n";
     return kExitFailed;
   }

@@ -85,12 +85,13 @@ void add_signal(Json& words, const kube::BatchSignal& signal,
 }
 
 Json script_arguments(const kube::JobBatch& batch, bool is_again, bool is_installed,
-                      std::optional<base::Duration> time_limit) {
+                      std::optional<base::Duration> time_limit, bool is_task) {
   Json words = Json::array({"batch"});
   const auto add = [&](const std::string& option, const std::string& value) {
     if (!value.empty()) words.push_back(option + "=" + literal(value));
   };
-  add("--output", batch.output);
+  // SOURCE: sbatch(1), --output: the default of an array.
+  add("--output", batch.output.empty() && is_task ? "slurm-%A_%a.out" : batch.output);
   add("--error", batch.error);
   add("--input", batch.input);
   add("--chdir", batch.working_directory);
@@ -152,7 +153,7 @@ void enlarge_shared_memory(Json& spec, const std::optional<kube::Bytes>& memory)
 
 base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
                           const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                          std::optional<base::Duration> time_limit) {
+                          std::optional<base::Duration> time_limit, std::optional<int> array_task) {
   if (launcher.image.empty() && launcher.directory.empty()) {
     return base::invalid_argument(
         "spec.batch: this cluster has no launcher for batch scripts; the operator's option "
@@ -179,14 +180,17 @@ base::Status add_launcher(Json& pod, const kube::Job& job, const PodSlot& slot,
   if (!env.is_array()) env = Json::array();
   if (slot.pod_index != 0) {
     container["args"] = Json::array({"wait"});
-    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts});
+    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
     return {};
   }
   container["args"] =
-      script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit);
+      script_arguments(batch, job.status.restarts.value_or(0) > 0, is_installed, time_limit,
+                       array_task.has_value());
   add_parts(env, "KUBEGANG_SCRIPT", batch.script);
   add_parts(env, "KUBEGANG_ENVIRONMENT", lines_of(batch.environment));
-  if (has_others) join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts});
+  if (has_others) {
+    join_pods(spec, job, slot, {launcher.dns, launcher.port, hosts, array_task});
+  }
   return {};
 }
 

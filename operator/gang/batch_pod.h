@@ -35,7 +35,8 @@ struct PodLauncher {
 // names.
 base::Status add_launcher(nlohmann::json& pod, const kube::Job& job, const PodSlot& slot,
                           const std::vector<std::string>& hosts, const PodLauncher& launcher,
-                          std::optional<base::Duration> time_limit);
+                          std::optional<base::Duration> time_limit,
+                          std::optional<int> array_task = {});
 
 // The variables of a batch script where they differ from those of a pod that is a task.
 // SOURCE: what sbatch 22.05 gives a script.

@@ -116,7 +116,7 @@ void name_slots(const JobIdentity& job, const Members& members, std::vector<PodS
   for (std::size_t place = 0; place < slots.size(); ++place) {
     PodSlot& slot = slots[place];
     slot.pod_index = place < at_places.size() ? at_places[place] : 0;
-    slot.name = place < at_places.size() ? pod_name(job.name, job.uid, job.starts, slot.pod_index)
+    slot.name = place < at_places.size() ? pod_name(job, slot.pod_index)
                                          : std::string{};
   }
 }

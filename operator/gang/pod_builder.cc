@@ -61,6 +61,14 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
   if (job.spec.schedule.qos) env.emplace_back("SLURM_JOB_QOS", *job.spec.schedule.qos);
   if (slot.memory) env.emplace_back("SLURM_MEM_PER_NODE", text(mib_of(*slot.memory).value()));
   if (job.spec.batch) set_batch_variables(env, job, slot, gang.hosts);
+  if (gang.array) {
+    env.emplace_back("SLURM_ARRAY_JOB_ID", text(gang.array->job_id));
+    env.emplace_back("SLURM_ARRAY_TASK_ID", text(gang.array->task));
+    env.emplace_back("SLURM_ARRAY_TASK_COUNT", text(gang.array->count));
+    env.emplace_back("SLURM_ARRAY_TASK_MAX", text(gang.array->max));
+    env.emplace_back("SLURM_ARRAY_TASK_MIN", text(gang.array->min));
+    env.emplace_back("SLURM_ARRAY_TASK_STEP", text(gang.array->step));
+  }
   return env;
 }
 
@@ -210,7 +218,8 @@ bool is_adopted(const kube::Job& job) {
 }
 
 // The pod's name, labels and owner, by which it is found again and deleted with its job.
-void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const PodOptions& options) {
+void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const PodOptions& options,
+                  std::optional<int> array_task) {
   Json metadata = Json::object();
   // Only labels and annotations of the template are taken over: a name, an owner or finalizers of
   // its author would break the rules by which pods are found and ended.
@@ -228,6 +237,9 @@ void set_metadata(Json& pod, const kube::Job& job, const PodSlot& slot, const Po
   labels[std::string{kube::kLabelPartition}] = job.status.partition;
   labels[std::string{kube::kLabelTask}] = text(slot.pod_index);
   labels[std::string{kube::kLabelStart}] = text(job.status.starts.value_or(0));
+  const std::string task_label{kube::kLabelArrayTask};
+  labels.erase(task_label);  // no template's
+  if (array_task) labels[task_label] = text(*array_task);
   Json& annotations = metadata["annotations"];
   // A template that has it gets each pod's own, as the pods of an Indexed batch Job have it.
   const std::string index{kube::kBatchCompletionIndex};
@@ -289,7 +301,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   Json pod = job.spec.pod_template.json();
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
-  set_metadata(pod, job, slot, options);
+  set_metadata(pod, job, slot, options, gang.array_task());
   Json& spec = pod["spec"];
   if (const auto added = apply_pod_defaults(spec, job.spec, options.defaults); !added) {
     return added.error();
@@ -312,7 +324,7 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   }
   if (needs_service(job, gang.pods_count)) {
     spec["hostname"] = job.metadata.name + "-" + std::to_string(slot.pod_index);
-    spec["subdomain"] = job.metadata.name;
+    spec["subdomain"] = service_name(job.metadata.name, gang.array_task());
   } else if (pod["metadata"]["labels"].contains(std::string{kube::kBatchCompletionIndex})) {
     spec["hostname"] =
         pod["metadata"]["labels"].value(std::string{kube::kBatchJobName}, job.metadata.name) + "-" +
@@ -336,7 +348,8 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   set_devices(spec, options.devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
-  const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit);
+  const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit,
+                                          gang.array_task());
   if (!added) return added.error();
   if (launcher.directory.empty()) {
     set_resources(spec["initContainers"][0], false, slot, slot.memory);
@@ -351,9 +364,9 @@ bool needs_service(const kube::Job& job, std::size_t pods_count) {
 }
 
 // A headless service: it only gives the pods names in DNS.
-kube::Service build_service(const kube::Job& job) {
+kube::Service build_service(const kube::Job& job, std::optional<int> array_task) {
   kube::Service service;
-  service.metadata.name = job.metadata.name;
+  service.metadata.name = service_name(job.metadata.name, array_task);
   service.metadata.ns = job.metadata.ns;
   service.metadata.labels[std::string{kube::kLabelJob}] = job.metadata.name;
   service.metadata.owner_references.push_back({.api_version = "kubegang.io/v1alpha1",
@@ -363,6 +376,9 @@ kube::Service build_service(const kube::Job& job) {
                                                .controller = true});
   service.spec.cluster_ip = "None";
   service.spec.selector[std::string{kube::kLabelJob}] = job.metadata.name;
+  if (array_task) {
+    service.spec.selector[std::string{kube::kLabelArrayTask}] = std::to_string(*array_task);
+  }
   // Members look each other up while they start, before any of them is ready.
   service.spec.publish_not_ready_addresses = true;
   return service;

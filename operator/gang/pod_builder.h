@@ -28,6 +28,17 @@ struct PodOptions {
 };
 
 // The facts about a start of which all its pods are told.
+// Which task of its array a start is of. SOURCE: sbatch(1), SLURM_ARRAY_….
+struct ArrayPlace {
+  std::int64_t job_id = 0;  // of the array
+  int task = 0;
+  int count = 0;
+  int min = 0;
+  int max = 0;
+  int step = 1;
+  friend bool operator==(const ArrayPlace&, const ArrayPlace&) = default;
+};
+
 struct GangLayout {
   std::size_t pods_count = 0;
   int tasks = 0;
@@ -37,6 +48,11 @@ struct GangLayout {
   std::vector<std::string> hosts;  // host_names of the nodes, for batch scripts
   std::string cpus_list;           // SLURM_JOB_CPUS_PER_NODE
   std::string tasks_list;          // SLURM_TASKS_PER_NODE
+  std::optional<ArrayPlace> array{};
+
+  std::optional<int> array_task() const {
+    return array ? std::optional{array->task} : std::nullopt;
+  }
   friend bool operator==(const GangLayout&, const GangLayout&) = default;
 };
 // Of pod_slots. Cost: O(slots), so once for all pods of a start.
@@ -54,6 +70,6 @@ base::Result<nlohmann::json> build_pod(const kube::Job& job, const PodSlot& slot
 
 // Jobs of more than one pod have stable host names <job>-<index>.<job>, unless network is None.
 bool needs_service(const kube::Job& job, std::size_t pods_count);
-kube::Service build_service(const kube::Job& job);
+kube::Service build_service(const kube::Job& job, std::optional<int> array_task);
 
 }  // namespace control

@@ -102,6 +102,44 @@ TEST(Pods, CarryWhatTheOperatorDecided) {
   EXPECT_EQ(env["SLURM_JOB_NODELIST"], "n[1-2]");
 }
 
+// Two tasks of one array never share the name of a pod, a host or a Service.
+TEST(Pods, OfATaskOfAnArrayKnowIt) {
+  kube::Job job = job_of_spec(
+      {{"template", {{"spec", {{"containers", json::array({{{"name", "main"}}})}}}}}});
+  job.metadata.name = "sweep";
+  job.metadata.uid = "u-1";
+  job.status.job_id = 43;
+  job.status.starts = 1;
+  job.status.allocation = kube::Allocation{.hostlist = "n[1-2]", .cpus = 2};
+  job.status.allocation->shares = {{.hostlist = "n[1-2]", .cpus = 1, .tasks = 1}};
+  const JobIdentity identity{"sweep", "u-1", 1, 7};
+  const auto slots =
+      pod_slots(identity, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  EXPECT_TRUE(slots[1].name.starts_with("sweep-7-")) << slots[1].name;
+  EXPECT_NE(pod_name({"sweep", "u-1", 1, 7}, 0), pod_name({"sweep", "u-1", 2, 7}, 0));
+  EXPECT_NE(pod_name({"sweep", "u-1", 1, 7}, 0), pod_name({"sweep", "u-1", 1, 8}, 0));
+  GangLayout gang = gang_layout(slots);
+  gang.array = ArrayPlace{.job_id = 42, .task = 7, .count = 3, .min = 1, .max = 7, .step = 3};
+  const auto built = build_pod(job, slots[1], gang, {.kill_wait = seconds{30}});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const json& pod_json = *built;
+  EXPECT_EQ(pod_json["metadata"]["labels"]["kubegang.io/array-task"], "7");
+  EXPECT_EQ(pod_json["metadata"]["labels"]["kubegang.io/job-id"], "43");
+  EXPECT_EQ(pod_json["metadata"]["ownerReferences"][0]["uid"], "u-1");
+  EXPECT_EQ(pod_json["spec"]["subdomain"], "sweep-7");
+  EXPECT_EQ(build_service(job, 7).metadata.name, "sweep-7");
+  EXPECT_EQ(build_service(job, 7).spec.selector.at("kubegang.io/array-task"), "7");
+  std::map<std::string, std::string> env;
+  for (const json& one : pod_json["spec"]["containers"][0]["env"]) env[one["name"]] = one["value"];
+  EXPECT_EQ(env["SLURM_JOB_ID"], "43");
+  EXPECT_EQ(env["SLURM_ARRAY_JOB_ID"], "42");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_ID"], "7");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_COUNT"], "3");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_MIN"], "1");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_MAX"], "7");
+  EXPECT_EQ(env["SLURM_ARRAY_TASK_STEP"], "3");
+}
+
 // kubelet starts a pod without the devices that its node does not have at that moment, so its pods
 // are bound by kube-scheduler, which counts them, too.
 TEST(Pods, WithDevicesArePinnedAndAskForThem) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "operator/gang/task_key.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -36,15 +37,20 @@ std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
 // had one name after the other, apart: a create that is repeated after a crash meets AlreadyExists
 // only for its own pod. 27^5 (14 million) hashes suffice, because only pods with the same job name
 // compete.
-std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index) {
-  std::uint64_t hash = hash_of(uid, starts);
-  std::string name{job};
+std::string pod_name(const JobIdentity& job, int index) {
+  std::uint64_t hash = hash_of(record_key(std::string{job.uid}, job.task), job.starts);
+  std::string name{job.name};
+  if (job.task) name += "-" + std::to_string(*job.task);
   name += '-';
   for (int i = 0; i < kHashCharacters; ++i) {
     name += kAlphabet[hash % kAlphabet.size()];
     hash /= kAlphabet.size();
   }
   return name + "-" + std::to_string(index);
+}
+
+std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index) {
+  return pod_name(JobIdentity{job, uid, starts}, index);
 }
 
 base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
@@ -66,7 +72,7 @@ base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,
         PodSlot& slot = slots.emplace_back();
         slot.index = static_cast<int>(slots.size()) - 1;
         slot.pod_index = slot.index;
-        slot.name = pod_name(job.name, job.uid, job.starts, slot.pod_index);
+        slot.name = pod_name(job, slot.pod_index);
         slot.node = node;
         slot.node_index = node_index;
         slot.tasks = tasks / pods;

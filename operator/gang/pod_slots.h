@@ -31,15 +31,19 @@ struct PodSlot {
   friend bool operator==(const PodSlot&, const PodSlot&) = default;
 };
 
-// <job>-<5 characters of hash(uid, starts)>-<index>: incarnations and jobs that are made again
-// under the same name never collide.
-std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index);
-
 struct JobIdentity {
   std::string_view name;
-  std::string_view uid;
+  std::string_view uid;  // of the object
   std::int64_t starts = 0;
+  std::optional<int> task{};  // of an array
 };
+
+// <job>-<5 characters of hash(uid, starts)>-<index>, of a task of an array
+// <job>-<task>-<5 characters>-<index>: incarnations, tasks, and jobs that are made again under the
+// same name never collide.
+std::string pod_name(const JobIdentity& job, int index);
+std::string pod_name(std::string_view job, std::string_view uid, std::int64_t starts, int index);
+
 // One pod per node, or one per task with PerTask (CPUs and memory of a node shared out evenly).
 // kInvalidArgument when the allocation is not what encode_allocation writes.
 base::Result<std::vector<PodSlot>> pod_slots(const JobIdentity& job,

@@ -29,10 +29,11 @@ void append(Json& list, const Json& more, std::size_t max) {
 }
 
 // The names of the job's pods come first, then what kubelet would have set, then the template's.
-void set_names(Json& spec, const kube::Job& job, const ClusterDns& dns) {
+void set_names(Json& spec, const std::string& service, const std::string& ns,
+               const ClusterDns& dns) {
   const std::string services = "svc." + dns.domain;
-  const std::string own = job.metadata.ns + "." + services;
-  const std::string of_job = job.metadata.name + "." + own;
+  const std::string own = ns + "." + services;
+  const std::string of_job = service + "." + services;
   const Json given = spec.value("dnsConfig", Json::object());
   Json config = given;
   if (dns.name_servers.empty() || spec.value("dnsPolicy", "") == "None") {
@@ -93,8 +94,12 @@ std::vector<std::string> host_names(const std::vector<std::string>& nodes) {
   return names;
 }
 
+std::string service_name(const std::string& job, std::optional<int> task) {
+  return task ? job + "-" + std::to_string(*task) : job;
+}
+
 std::string step_secret_name(const JobIdentity& job) {
-  const std::string first = pod_name(job.name, job.uid, job.starts, 0);
+  const std::string first = pod_name(job, 0);
   return first.substr(0, first.rfind('-')) + "-steps";
 }
 
@@ -116,10 +121,12 @@ Json build_step_secret(const std::string& ns, const JobIdentity& job, std::strin
 }
 
 void join_pods(Json& spec, const kube::Job& job, const PodSlot& slot, const StepNetwork& network) {
-  const JobIdentity identity{job.metadata.name, job.metadata.uid, job.status.starts.value_or(0)};
+  const JobIdentity identity{job.metadata.name, job.metadata.uid, job.status.starts.value_or(0),
+                             network.task};
   spec["hostname"] = network.hosts[static_cast<std::size_t>(slot.node_index)];
-  spec["subdomain"] = job.metadata.name;
-  set_names(spec, job, network.dns);
+  const std::string service = service_name(job.metadata.name, network.task);
+  spec["subdomain"] = service;
+  set_names(spec, service + "." + job.metadata.ns, job.metadata.ns, network.dns);
   Json& volumes = spec["volumes"];
   if (!volumes.is_array()) volumes = Json::array();
   volumes.push_back(
@@ -137,8 +144,8 @@ void join_pods(Json& spec, const kube::Job& job, const PodSlot& slot, const Step
   words.push_back("--port=" + std::to_string(network.port));
   if (slot.pod_index != 0) {
     // Whole, so that one question is enough.
-    words.push_back("--first=" + network.hosts[0] + "." + job.metadata.name + "." +
-                    job.metadata.ns + ".svc." + network.dns.domain + ".");
+    words.push_back("--first=" + network.hosts[0] + "." + service + "." + job.metadata.ns +
+                    ".svc." + network.dns.domain + ".");
   }
   for (std::size_t i = 1; i < container["args"].size(); ++i) {
     words.push_back(container["args"][i]);

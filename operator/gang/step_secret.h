@@ -26,6 +26,10 @@ ClusterDns read_cluster_dns(std::string_view resolv_conf);
 // share that, all of it, with dashes for dots.
 std::vector<std::string> host_names(const std::vector<std::string>& nodes);
 
+// Of the Service by which the pods of one start find each other: the job's name, of a task of an
+// array "<job>-<task>".
+std::string service_name(const std::string& job, std::optional<int> task);
+
 // "<job>-<hash>-steps": new at each start, and the same for each leader.
 std::string step_secret_name(const JobIdentity& job);
 // Owned by the Job. `key` is of 32 bytes, as base64 has them.
@@ -38,6 +42,7 @@ struct StepNetwork {
   const ClusterDns& dns;
   int port = 0;
   const std::vector<std::string>& hosts;
+  std::optional<int> task{};  // of an array
 };
 void join_pods(nlohmann::json& spec, const kube::Job& job, const PodSlot& slot,
                const StepNetwork& network);

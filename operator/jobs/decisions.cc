@@ -3,6 +3,7 @@
 #include "operator/jobs/decisions.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -14,12 +15,28 @@
 #include "operator/translate/reason_names.h"
 
 namespace control {
+namespace {
+
+constexpr std::ptrdiff_t kHeldTasksMax = 100;
+
+}  // namespace
+
+// The first decision about a task of an array by itself: from now on it has a record.
+JobRecord* Decisions::find(sched::JobId id) {
+  JobRecord* job = parts_.jobs.find(id);
+  const auto task = id.task();
+  if (job != nullptr || !task) return job;
+  JobRecord* array = parts_.jobs.find(id.array());
+  if (array == nullptr || !array->array || array->is_final()) return nullptr;
+  if (array->array->outcomes.of(*task) != kube::TaskOutcome::kNone) return nullptr;
+  return &parts_.jobs.make_task(*array, *task, nullptr);
+}
 
 // A decision about a job that is no longer known changes nothing: the job was deleted.
 void Decisions::apply(const sched::Decision& decision) {
   std::visit(
       [this](const auto& one) {
-        JobRecord* job = parts_.jobs.find(one.job);
+        JobRecord* job = find(one.job);
         if (job == nullptr) return;
         on(one, *job);
         // Touched even if the status stays as it is: pods and timetables may follow from the
@@ -105,7 +122,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
     // The preemptor may be gone by now; then the ending names none.
     if (const JobRecord* preemptor = parts_.jobs.find(*end.preemptor)) {
       context.preemptor = kube::JobReference{
-          .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->uid};
+          .ns = preemptor->key.ns, .name = preemptor->key.name, .uid = preemptor->object_uid()};
     }
   }
   show_times(job, scheduler_, parts_.now);
@@ -140,6 +157,12 @@ void Decisions::on(const sched::Claim& claim, JobRecord& job) {
 // The job has left its nodes: it has ended for good, or it waits again. Only the second clears the
 // start: the pods of a finished job stay, with their logs, until the job is deleted.
 void Decisions::on(const sched::StateChange& change, JobRecord& job) {
+  // The tasks of an array that have records end by decisions of their own, and it ends when they
+  // have (ControlLoop::end_array).
+  if (job.array && is_terminal(change.state)) {
+    if (!job.array->rest_ended) job.array->rest_ended = task_outcome_of(change.state);
+    return parts_.jobs.mark(job, WriteUrgency::kUrgent);
+  }
   DecisionContext context = decision_context(job);
   context.partition = partition_names(job.basis, parts_.policy.configuration());
   context.end_message = job.start.end_message;
@@ -168,6 +191,22 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
                  "restart " + std::to_string(change.restarts));
   }
   parts_.report.log("state", job_fields(job, {{"state", state}, {"exit_code", change.exit_code}}));
+  if (job.task && job.wanted().held)
+    hold_array(parts_.jobs.array_of(job), job.wanted().held->reason);
+}
+
+// An image that does not exist holds one task after the other, and each that is held has an entry
+// in the status of its array. When there are many, the next one would do no better.
+void Decisions::hold_array(JobRecord& array, const std::string& reason) {
+  const auto held = std::ranges::count_if(
+      array.array->tasks, [](const auto& each) { return each.second->wanted().held.has_value(); });
+  if (held < kHeldTasksMax || array.request.hold || array.wanted().held) return;
+  array.wanted().held = kube::JobHeld{reason};
+  parts_.jobs.mark(array, WriteUrgency::kUrgent);
+  tell_event(parts_.report, array, true, "ArrayHeld",
+             std::to_string(held) + " of its tasks are held (" + reason +
+                 "), so the others are, too; mend the job and release it");
+  scheduler_.tell(sched::Hold{.job = array.id, .by_admin = true});
 }
 
 void Decisions::on(const sched::Waits& waits, JobRecord& job) {
@@ -220,9 +259,8 @@ void Decisions::on(const sched::CommandRefused& refused, JobRecord& job) {
 void Decisions::take_slots(JobRecord& job) {
   job.take_slots({});
   if (!job.wanted().allocation) return;
-  auto slots =
-      pod_slots({job.key.name, job.uid, job.wanted().starts.value_or(0)}, *job.wanted().allocation,
-                job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
+  auto slots = pod_slots(job.identity(), *job.wanted().allocation,
+                         job.object->spec.pod_policy.value_or(kube::PodPolicy::kPerNode));
   // An error leaves the gang without slots, and observe_gang treats such a gang as neither finished
   // nor complete, so nothing is concluded from pods that cannot be assigned.
   if (!slots.ok()) {
@@ -242,7 +280,7 @@ void Decisions::take_slots(JobRecord& job) {
     Members members{*completions,
                     {.succeeded = wanted.succeeded_indexes, .members = wanted.member_indexes},
                     static_cast<int>(slots->size())};
-    name_slots({job.key.name, job.uid, wanted.starts.value_or(0)}, members, *slots);
+    name_slots(job.identity(), members, *slots);
     // Of a start that has just been decided; else as it is stored.
     wanted.succeeded_indexes = members.succeeded_text();
     wanted.member_indexes = members.members_text();

@@ -29,6 +29,7 @@ class Decisions {
   void take_slots(JobRecord& job);
 
  private:
+  JobRecord* find(sched::JobId id);
   void on(const sched::Start& start, JobRecord& job);
   void on(const sched::Suspend& suspend, JobRecord& job);
   void on(const sched::Resume& resume, JobRecord& job);
@@ -44,6 +45,7 @@ class Decisions {
   DecisionContext decision_context(const JobRecord& job) const;
   void take(JobRecord& job, StatusAfter after);
   void leave_nodes(JobRecord& job);
+  void hold_array(JobRecord& array, const std::string& reason);
   void count_estimate(const JobRecord& job);
 
   const JobParts parts_;

@@ -47,6 +47,13 @@ JobBook::Seen JobBook::observe(const Changes<kube::Job>& changes) {
         job->deleted = true;
         job->status.saw_gone();
         touch(uid);
+        if (job->array) {
+          for (const auto& [number, task] : job->array->tasks) {
+            task->deleted = true;
+            task->status.saw_gone();
+            touch(task->uid);
+          }
+        }
         seen.deleted.push_back(uid);
       }
     }
@@ -81,6 +88,13 @@ void JobBook::on_job(const std::shared_ptr<const kube::Job>& object, Seen& seen)
     job.judge_again = true;
   }
   touch(uid);
+  if (job.array) {
+    for (const auto& [number, task] : job.array->tasks) {
+      task->object = job.object;
+      task->pod_template = job.pod_template;
+      touch(task->uid);
+    }
+  }
   // Our own writes come back through the watch; only a version that we have not seen can
   // be another writer's.
   if (!job.status.is_news(*object)) return;
@@ -107,8 +121,61 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
     seen.ended.push_back(object);
     return;
   }
-  unfinished_[uid] = &make_record(object, arrivals_, id);
+  JobRecord& job = make_record(object, arrivals_, id);
+  unfinished_[uid] = &job;
+  if (job.array) take_array(job);
   if (is_restored_) touch(uid);
+}
+
+// What its status says of its tasks. Before their pods are looked at, which belong to their
+// records.
+void JobBook::take_array(JobRecord& array) {
+  const auto& stored = array.object->status.array;
+  if (!stored) return;
+  array.array->outcomes = kube::TaskOutcomes{*stored};
+  array.array->exit_code = array.object->status.exit_code.value_or(0);
+  for (const kube::ArrayTask& entry : stored->tasks) {
+    // One that has not started informs only: it waits with the rest.
+    const bool is_new = entry.starts && entry.task >= 0 && entry.task < kube::kArrayTasksMax &&
+                        !array.array->tasks.contains(entry.task);
+    if (is_new) make_task(array, entry.task, &entry);
+  }
+}
+
+JobRecord& JobBook::make_task(JobRecord& array, int number, const kube::ArrayTask* stored) {
+  const std::string key = record_key(array.uid, number);
+  std::unique_ptr<JobRecord>& slot = jobs_[key];
+  slot = std::make_unique<JobRecord>();
+  JobRecord& task = *slot;
+  task.arrival = array.arrival;
+  task.key = array.key;
+  task.uid = key;
+  task.task = number;
+  task.object = array.object;
+  task.basis = array.basis;
+  task.pod_template = array.pod_template;
+  task.judge_again = false;  // its array is judged
+  task.deleted = array.deleted;
+  task.submitted = array.submitted;
+  task.request = array.request;
+  task.request.array.reset();
+  kube::Job object;
+  object.metadata = array.object->metadata;
+  if (stored != nullptr) object.status = kube::task_status(*stored, array.object->status);
+  task.status = StatusMirror<kube::Job>{object};
+  if (stored == nullptr) {
+    task.wanted() = array.wanted();
+    task.wanted().array.reset();
+    task.wanted().job_id.reset();
+    task.wanted().state = kube::JobState::kPending;
+    task.wanted().observed = kube::JobObserved{};
+    if (array.deleted) task.status.saw_gone();
+  }
+  array.array->tasks[number] = &task;
+  unfinished_[key] = &task;
+  if (array.id.number() != 0) set_id(task, sched::JobId::of_task(array.id, number));
+  touch(key);
+  return task;
 }
 
 // Makes the record of a job from its object alone.
@@ -127,6 +194,7 @@ JobRecord& JobBook::make_record(const std::shared_ptr<const kube::Job>& object,
   slot->pod_template = templates_.find(uid);
   if (slot->pod_template == nullptr) slot->pod_template = std::make_shared<const TemplateFacts>();
   slot->status = StatusMirror<kube::Job>{*object};
+  if (object->spec.array) slot->array = std::make_unique<ArrayRecord>();
   if (id.number() != 0) set_id(*slot, id);
   return *slot;
 }
@@ -139,8 +207,13 @@ bool JobBook::put_pod(const kube::ObjectKey& key, const PodPlace& place) {
     touch(job->uid);
     return true;
   }
-  // Of a job that has ended nothing follows from its pods, once they have ended, too.
-  const auto finished = finished_.find(place.job_uid);
+  // Of a job, or a task, that has ended nothing follows from its pods, once they have ended, too.
+  const std::string uid = uid_in(place.job_uid);
+  const JobRecord* array = peek(uid);
+  if (array != nullptr && array->array && array->key.ns == key.ns && uid != place.job_uid) {
+    return is_finished(*place.pod);
+  }
+  const auto finished = finished_.find(uid);
   return finished != finished_.end() && finished->second.object->metadata.ns == key.ns &&
          is_finished(*place.pod);
 }
@@ -183,7 +256,9 @@ JobRecord* JobBook::find(sched::JobId id) {
 // be above every stored one.
 std::int64_t JobBook::highest_id() const {
   std::int64_t id = 0;
-  for (const auto& [uid, job] : jobs_) id = std::max(id, job->id.number());
+  for (const auto& [uid, job] : jobs_) {
+    id = std::max({id, job->id.number(), job->wanted().job_id.value_or(0)});
+  }
   for (const auto& [uid, job] : finished_) id = std::max(id, job.id.number());
   return id;
 }
@@ -200,7 +275,13 @@ std::int64_t JobBook::highest_term() const {
 void JobBook::set_id(JobRecord& job, sched::JobId id) {
   job.id = id;
   uid_by_id_[id] = job.uid;
+  if (job.task) return;
   end_wait_for(job.key);
+  // Of an array that another job's number was taken from (a new leader numbers it anew).
+  if (!job.array) return;
+  for (const auto& [number, task] : job.array->tasks) {
+    set_id(*task, sched::JobId::of_task(id, number));
+  }
 }
 
 void JobBook::keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
@@ -232,7 +313,36 @@ sched::JobId JobBook::number_of(const kube::ObjectKey& key) const {
   return finished == finished_.end() ? sched::JobId{0} : finished->second.id;
 }
 
+// Of a task that has no record any more.
+std::optional<JobBook::Outcome> JobBook::outcome_of_task(sched::JobId id) const {
+  const auto task = id.task();
+  if (!task || peek(id) != nullptr) return std::nullopt;
+  const auto outcome_in = [&](const std::string& ns, const kube::TaskOutcomes& outcomes) {
+    switch (outcomes.of(*task)) {
+      case kube::TaskOutcome::kNone:
+        break;
+      case kube::TaskOutcome::kSucceeded:
+        return Outcome{ns, sched::JobState::kCompleted, std::nullopt};
+      case kube::TaskOutcome::kFailed:
+        return Outcome{ns, sched::JobState::kFailed, std::nullopt};
+      case kube::TaskOutcome::kCancelled:
+        return Outcome{ns, sched::JobState::kCancelled, std::nullopt};
+    }
+    return Outcome{ns, sched::JobState::kPending, std::nullopt};
+  };
+  if (const JobRecord* array = peek(id.array())) {
+    if (!array->array || !array->array->all.contains(*task)) return std::nullopt;
+    return outcome_in(array->key.ns, array->array->outcomes);
+  }
+  const auto finished = finished_by_id_.find(id.array());
+  if (finished == finished_by_id_.end()) return std::nullopt;
+  const kube::Job& array = *finished->second->object;
+  if (!array.status.array) return std::nullopt;
+  return outcome_in(array.metadata.ns, kube::TaskOutcomes{*array.status.array});
+}
+
 std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
+  if (const auto ended = outcome_of_task(id)) return ended;
   if (const JobRecord* job = peek(id)) {
     if (!job->is_final()) return Outcome{job->key.ns, sched::JobState::kPending, std::nullopt};
     return Outcome{job->key.ns, state_of(*job->wanted().state), job->wanted().start_time};
@@ -255,6 +365,13 @@ void JobBook::mark(JobRecord& job, WriteUrgency how) {
   std::string& message = job.wanted().message;
   message = base::shortened(std::move(message), kube::kStatusMessageBytesMax);
   job.status.mark(how);
+  if (job.task && how == WriteUrgency::kInforms) {
+    // The status of its array says it, with what there is to say of others.
+    JobRecord& array = array_of(job);
+    array.status.mark(how);
+    marked_.insert(array.uid);
+    return;
+  }
   marked_.insert(job.uid);
   if (how == WriteUrgency::kCommit) touch(job.uid);
 }
@@ -311,6 +428,13 @@ void JobBook::forget(JobRecord& job) {
   uid_by_id_.erase(job.id);
   timers_.erase({job.timer, uid});
   marked_.erase(uid);
+  if (job.task) {
+    JobRecord& array = array_of(job);
+    array.array->tasks.erase(*job.task);
+    touch(array.uid);
+    jobs_.erase(uid);
+    return;
+  }
   if (const auto& dependency = job.object->spec.dependency) {
     for (const kube::DependencyTerm& term : dependency->terms) {
       const auto found = awaited_.find({.ns = job.key.ns, .name = term.job_name});

@@ -53,6 +53,11 @@ class JobBook {
   // The same, but one that was put away stays where it is and is not found.
   JobRecord* peek(const std::string& uid) const;
   JobRecord* peek(sched::JobId id) const;
+  // The array of a task. REQUIRES: `job` is one.
+  JobRecord& array_of(const JobRecord& job) const { return *peek(uid_in(job.uid)); }
+  // Makes the record of a task that has none: as it is stored, or (null) as one that waits with the
+  // rest.
+  JobRecord& make_task(JobRecord& array, int task, const kube::ArrayTask* stored);
   // By UID.
   template <typename Action>
   void for_each_unfinished(Action action) const {
@@ -62,7 +67,7 @@ class JobBook {
   template <typename Action>
   void for_each_ended(Action action) const {
     for (const auto& [uid, job] : jobs_) {
-      if (job->is_final()) action(*job->object);
+      if (job->is_final() && !job->task) action(*job->object);
     }
     for (const auto& [uid, job] : finished_) action(*job.object);
   }
@@ -98,9 +103,9 @@ class JobBook {
   // It has ended.
   void end(JobRecord& job) { unfinished_.erase(job.uid); }
   // If its object says all that the record knows: a new leader, which has nothing else, would do
-  // the same. Returns whether the record is gone.
+  // the same. Returns whether the record is gone. REQUIRES: `job` is no task.
   bool put_away(JobRecord& job);
-  // Its object and its pods are gone, and so is `job`.
+  // Its object and its pods are gone, and so is `job`; of a task, it has ended, as stored.
   void forget(JobRecord& job);
 
   // --- what has to be done ---
@@ -124,6 +129,8 @@ class JobBook {
   void on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& seen);
   JobRecord& make_record(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
                          sched::JobId id);
+  std::optional<Outcome> outcome_of_task(sched::JobId id) const;
+  void take_array(JobRecord& array);
   JobRecord* take_out(const std::string& uid);
   void keep_finished(const std::shared_ptr<const kube::Job>& object, std::int64_t arrival,
                      sched::JobId id);

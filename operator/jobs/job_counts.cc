@@ -5,6 +5,8 @@ namespace control {
 // Returns where the job is counted; nullopt if it is counted nowhere.
 std::optional<JobCounts::Place> JobCounts::place_of(const JobRecord& job) {
   if (!job.submitted || job.is_final() || job.deleted) return std::nullopt;
+  // An array counts as one that waits while tasks of it do; those with records count as jobs.
+  if (job.array && !job.array->has_rest()) return std::nullopt;
   const std::string& names = job.wanted().partition;
   const Kind kind = !job.is_allocated()                                ? Kind::kPending
                     : job.wanted().state == kube::JobState::kSuspended ? Kind::kSuspended

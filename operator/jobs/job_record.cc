@@ -71,7 +71,7 @@ std::vector<PodSlot> JobRecord::fill_places(
   const std::vector<PodSlot> old = start.slots;
   const std::vector<int> filled = start.members->fill(
       [&](int place) { return takes_pods(start.slots[static_cast<std::size_t>(place)].node); });
-  name_slots({key.name, uid, wanted().starts.value_or(0)}, *start.members, start.slots);
+  name_slots(identity(), *start.members, start.slots);
   for (const int place : filled) {
     const auto index = static_cast<std::size_t>(place);
     before.push_back(old[index]);
@@ -97,7 +97,7 @@ bool JobRecord::is_done(const std::string& name, const kube::Pod& pod) const {
 bool JobRecord::is_of_start(const std::string& name) const {
   if (is_adopted() || !start.members) return slot_named(name) != nullptr;
   const auto index = index_in_name(name);
-  return index && pod_name(key.name, uid, wanted().starts.value_or(0), *index) == name;
+  return index && pod_name(identity(), *index) == name;
 }
 
 // The names of our own pods end with their index; the slots of an adopted gang are sorted by name

@@ -1,5 +1,6 @@
-// The record of one Job object (one UID). Data that JobBook keeps; which part of jobs/
-// notes what is said beside it. The part that changes the wanted status marks it (JobBook::mark).
+// The record of one Job object (one UID), or of a task of an array. Data that JobBook keeps; which
+// part of jobs/ notes what is said beside it. The part that changes the wanted status marks it
+// (JobBook::mark).
 #pragma once
 
 #include <deque>
@@ -11,14 +12,17 @@
 #include <string>
 #include <vector>
 
+#include "api/array_status.h"
 #include "api/job.h"
 #include "kube/api/pod.h"
 #include "operator/gang/gang_observation.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/gang/task_key.h"
 #include "operator/publish/attempts.h"
 #include "operator/publish/mirror.h"
 #include "operator/translate/template_check.h"
 #include "operator/write/effect.h"
+#include "scheduler/model/array.h"
 #include "scheduler/model/job.h"
 
 namespace control {
@@ -87,9 +91,39 @@ struct GangStart {
   std::optional<sched::JobId> commit_after;
 };
 
+struct JobRecord;
+
+// Of an array, beside what each job has: what has become of its tasks. Those that have started, or
+// that the scheduler treats apart from the rest, have records of their own.
+struct ArrayRecord {
+  sched::TaskSet all;
+  // Of tasks that have ended, as it is stored or under way.
+  kube::TaskOutcomes outcomes;
+  std::map<int, JobRecord*> tasks;  // by number
+  int exit_code = 0;                // the highest of those that have ended
+  // Its tasks wait no more: the rest was canceled, or has ended otherwise, as this.
+  std::optional<kube::TaskOutcome> rest_ended;
+  // The tasks that the write under way is about, by key, with what it says of each:
+  // StatusPublisher.
+  std::map<std::string, kube::JobStatus> in_flight;
+  // What the scheduler was told of single tasks, and for which generation of the spec: Wishes.
+  std::map<int, bool> told_holds;
+  std::set<int> told_cancels;
+  std::int64_t told_generation = -1;
+  // Pods of tasks that have ended, which are kept for their logs, the oldest first.
+  std::deque<std::string> failed_pods, good_pods;
+
+  bool has_rest() const {
+    return !rest_ended && outcomes.ended() + static_cast<int>(tasks.size()) < all.size();
+  }
+};
+
 struct JobRecord {
   kube::ObjectKey key;
+  // Of the object; of a task of an array with its number (record_key).
   std::string uid;
+  std::optional<int> task;                  // of an array
+  std::unique_ptr<ArrayRecord> array;       // of an array as a whole
   std::int64_t arrival = 0;                 // when it was heard of, counted
   sched::JobId id{};                        // 0 = none yet
   std::shared_ptr<const kube::Job> object;  // newest seen; without template
@@ -137,6 +171,11 @@ struct JobRecord {
 
   // Of a pod's name: it is of the present start, whatever has become of the pod.
   bool is_of_start(const std::string& name) const;
+  // The UID of its Job.
+  const std::string& object_uid() const { return object->metadata.uid; }
+  JobIdentity identity() const {
+    return {key.name, object_uid(), wanted().starts.value_or(0), task};
+  }
   // Returns true if the job's tasks are pods that others have made.
   bool is_adopted() const { return object != nullptr && !object->spec.adopted.empty(); }
 

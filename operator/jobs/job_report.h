@@ -29,7 +29,7 @@ inline void tell_event(const Report& report, const JobRecord& job, bool warning,
                 .kind = std::string{kube::Job::kResource.kind},
                 .ns = job.key.ns,
                 .name = job.key.name,
-                .uid = job.uid,
+                .uid = job.object_uid(),
                 .resource_version = job.status.version()},
                warning, reason, std::string{base::head_of(message, kEventMessageMax)});
 }

@@ -12,7 +12,10 @@ namespace control {
 // does not go with being frozen, or pods of its start may wait in an init container for others.
 inline std::optional<ListedJob> listed_job(const JobRecord* job) {
   if (job == nullptr || job->start.never_frozen || job->start.awaits_init) return std::nullopt;
-  return ListedJob{.ns = job->key.ns, .uid = job->uid, .slots = job->start.slots};
+  return ListedJob{.ns = job->key.ns,
+                   .uid = job->object_uid(),
+                   .slots = job->start.slots,
+                   .task = job->task};
 }
 
 }  // namespace control

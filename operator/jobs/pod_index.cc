@@ -16,6 +16,13 @@ constexpr base::Duration kUnseen = std::chrono::seconds{30};
 
 }  // namespace
 
+std::string record_key_of(const kube::Pod& pod) {
+  std::string uid = job_uid_of(pod);
+  const auto label = pod.metadata.labels.find(std::string{kube::kLabelArrayTask});
+  if (uid.empty() || label == pod.metadata.labels.end()) return uid;
+  return uid + "/" + label->second;
+}
+
 std::string job_uid_of(const kube::Pod& pod) {
   const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   // A batch Job is of the kind Job too, so the group of its API version decides.
@@ -34,7 +41,7 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
   expected_.clear(key);
   if (const auto known = places_.extract(key)) change.before = std::move(known.mapped());
   if (pod == nullptr) return change;
-  std::string uid = job_uid_of(*pod);
+  std::string uid = record_key_of(*pod);
   // One of ours that kube-scheduler has yet to bind is there already.
   auto node = uid.empty() ? pod->spec.node_name : node_of(*pod);
   // A pod that is not bound takes no part of any node.

@@ -18,7 +18,7 @@ namespace control {
 
 struct PodPlace {
   std::string node;
-  std::string job_uid;                   // "": not of a Job of ours
+  std::string job_uid;                   // record_key_of; "": not of a Job of ours
   std::shared_ptr<const kube::Pod> pod;  // null: not of a Job of ours
 };
 
@@ -63,6 +63,9 @@ class PodIndex {
   base::Timers<kube::ObjectKey> expected_;
 };
 
+// Returns the key of the record that has the pod (task_key.h): the UID of its Job, of a task of an
+// array "UID/17"; "" for a foreign pod.
+std::string record_key_of(const kube::Pod& pod);
 // Returns the UID of the Job of ours that controls the pod or has adopted it (its label
 // kubegang.io/job-uid); "" for a foreign pod.
 std::string job_uid_of(const kube::Pod& pod);

@@ -10,7 +10,7 @@ namespace {
 // pass.
 // No real pod of the job asks for less.
 PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
-  PodSlot slot{.name = pod_name(job.key.name, job.uid, 0, 0), .node = node, .cpus = 1};
+  PodSlot slot{.name = pod_name(job.key.name, job.object_uid(), 0, 0), .node = node, .cpus = 1};
   const kube::JobSpec& spec = job.object->spec;
   // With memory per CPU, that of one CPU.
   const auto memory = spec.resources.memory_per_node ? spec.resources.memory_per_node

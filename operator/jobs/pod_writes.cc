@@ -40,6 +40,20 @@ bool lacks_account_still(const JobRecord& job, const base::Error& error, base::I
   return since && now < *since + kAccountPatience;
 }
 
+// The step is that of the numbers, or 1 where they have no equal ones (recorded).
+ArrayPlace place_in_array(const JobRecord& array, int task) {
+  const sched::TaskSet& all = array.array->all;
+  ArrayPlace place{.job_id = array.id.number(), .task = task, .count = all.size()};
+  place.min = all.next().value_or(task);
+  place.max = all.last().value_or(task);
+  const int step = all.next(place.min + 1).value_or(place.min + 1) - place.min;
+  const int rows = (place.max - place.min) / step + 1;
+  bool is_even = rows == place.count;
+  for (int i = 0; is_even && i < rows; ++i) is_even = all.contains(place.min + i * step);
+  if (is_even) place.step = step;
+  return place;
+}
+
 // Returns true if the pod is being deleted and would be killed after that, because its job was
 // canceled in its grace time. Times of deletions are rounded to whole seconds.
 bool ends_after(const kube::Pod& pod, std::optional<base::Instant> kill_at) {
@@ -105,14 +119,15 @@ void PodWrites::answered(TemplateRead&& outcome) {
   }
   // A Job that was deleted and made again under its name has another template, and one that is
   // ending needs none.
-  if (outcome.result->metadata.uid == job->uid && job->is_allocated() && !job->wanted().ending) {
+  if (outcome.result->metadata.uid == job->object_uid() && job->is_allocated() &&
+      !job->wanted().ending) {
     job->start.launch_template = outcome.result->spec.pod_template;  // launch() goes on
     job->start.launch_batch = outcome.result->spec.batch;
   }
 }
 
-void PodWrites::keep_template(const kube::Job& answer) {
-  JobRecord* job = parts_.jobs.find(answer.metadata.uid);
+void PodWrites::keep_template(const kube::Job& answer, const std::string& key) {
+  JobRecord* job = parts_.jobs.find(key);
   if (job == nullptr || !job->is_allocated() || job->wanted().ending) return;
   // The template is large; it is kept only for as long as pods are to be made from it.
   const bool has_all = job->start.members ? !lacks_pods(*job) : !job->pods.empty();
@@ -135,7 +150,9 @@ void PodWrites::line_up(JobRecord& job, kube::Job source, const std::vector<int>
     if (start.creating.insert(index).second) slots.push_back(index);
   }
   if (slots.empty()) return;
-  start.to_create.emplace(PodsToCreate{std::move(source), gang_layout(start.slots), slots});
+  GangLayout gang = gang_layout(start.slots);
+  if (job.task) gang.array = place_in_array(parts_.jobs.array_of(job), *job.task);
+  start.to_create.emplace(PodsToCreate{std::move(source), std::move(gang), slots});
   // Pods are not handed to the writer here: a gang of thousands would fill its queue, and another
   // job's commit point would stand behind them. due() takes as many as there is room for.
   line_.add(job.uid);
@@ -245,7 +262,7 @@ void PodWrites::ensure_service(JobRecord& job) {
   if (!start.service_tries.may_begin(parts_.now))
     return parts_.jobs.set_timer(job, start.service_tries.due());
   start.service_tries.begin();
-  writer_.submit(CreateService{build_service(*job.object), job.uid});
+  writer_.submit(CreateService{build_service(*job.object, job.task), job.uid});
 }
 
 void PodWrites::answered(ServiceCreated&& outcome) {
@@ -310,7 +327,7 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
   // AlreadyExists with our own UID counts as made: the answer to an earlier try was lost.
-  if (outcome.was_built && result.ok() && job_uid_of(*result) == job->uid) {
+  if (outcome.was_built && result.ok() && record_key_of(*result) == job->uid) {
     note_made(*job);
     return std::nullopt;
   }

@@ -52,7 +52,7 @@ class PodWrites {
   std::vector<Effect> due(std::size_t room);
 
   // The answer to the start's commit has the template too: it need not be read again.
-  void keep_template(const kube::Job& answer);
+  void keep_template(const kube::Job& answer, const std::string& key);
   void answered(TemplateRead&& outcome);
   // Why the start has to be undone, if it has; `outcome.result` is left as it is.
   std::optional<StartUndo> answered(const PodCreated& outcome);

@@ -15,7 +15,7 @@ const kube::DependencyStatus* status_of(const kube::DependencyTerm& term,
     const bool same_job = term.job_name.empty()
                               ? each.job_name.empty() && each.job_id == term.job_id
                               : each.job_name == term.job_name;
-    return each.type == term.type && each.delay == term.delay && same_job;
+    return each.type == term.type && each.delay == term.delay && each.task == term.task && same_job;
   });
   return found == all.end() ? nullptr : &*found;
 }
@@ -48,6 +48,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job) {
         continue;
       }
     }
+    if (term.task) one.job = sched::JobId::of_task(one.job, *term.task);
     const std::optional<JobBook::Outcome> outcome = jobs.outcome_of(one.job);
     if (!outcome) continue;
     // Nobody learns how jobs of others have ended.
@@ -71,6 +72,7 @@ std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
     kube::DependencyStatus& one = all.emplace_back();
     one.type = term.type;
     one.job_name = term.job_name;
+    one.task = term.task;
     one.delay = term.delay;
     if (const std::int64_t id = dependency.terms[i].job.number(); id != 0) one.job_id = id;
     if (const auto* was = status_of(term, before)) one.state = was->state;

@@ -306,6 +306,12 @@ StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus s
   return {std::move(status), WriteUrgency::kInforms};
 }
 
+kube::TaskOutcome task_outcome_of(sched::JobState state) {
+  if (state == sched::JobState::kCompleted) return kube::TaskOutcome::kSucceeded;
+  return state == sched::JobState::kCancelled ? kube::TaskOutcome::kCancelled
+                                              : kube::TaskOutcome::kFailed;
+}
+
 std::optional<base::Instant> starting_since(const kube::JobStatus& status) {
   const kube::Condition* ready = kube::find_condition(status.conditions, kube::kReady);
   return ready == nullptr ? std::nullopt : ready->last_transition_time;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "api/array_status.h"
 #include "api/job.h"
 #include "base/time.h"
 #include "operator/publish/mirror.h"
@@ -59,6 +60,9 @@ StatusAfter status_after(const sched::Planned& planned, kube::JobStatus status,
                          const DecisionContext& context);
 StatusAfter status_after(const sched::CommandRefused& refused, kube::JobStatus status,
                          const DecisionContext& context);
+
+// How a task of an array has ended. REQUIRES: `state` is terminal.
+kube::TaskOutcome task_outcome_of(sched::JobState state);
 
 // When a job that has nodes, and is not ready, got them: a start sets Ready=False.
 std::optional<base::Instant> starting_since(const kube::JobStatus& status);

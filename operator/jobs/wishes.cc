@@ -5,8 +5,10 @@
 #include <iterator>
 #include <utility>
 
+#include "api/array_status.h"
 #include "api/kstatus.h"
 #include "api/wellknown.h"
+#include "base/number_list.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/queue_priorities.h"
 #include "operator/jobs/status_after.h"
@@ -21,6 +23,24 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
+// Of the entries that name a task the last one that has a field counts.
+kube::TaskControl wish_for(const kube::JobControl& control, int task) {
+  kube::TaskControl wish;
+  const auto take = [](auto& field, const auto& of_entry) {
+    if (of_entry) field = of_entry;
+  };
+  for (const kube::TaskControl& entry : control.tasks) {
+    const auto numbers = base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1);
+    if (!numbers || std::ranges::find(*numbers, task) == numbers->end()) continue;
+    take(wish.hold, entry.hold);
+    take(wish.suspend, entry.suspend);
+    take(wish.cancel, entry.cancel);
+    take(wish.requeue_request, entry.requeue_request);
+    take(wish.release_request, entry.release_request);
+  }
+  return wish;
+}
+
 // Returns true if the job's user wants it to end: it is cancelled, or its object is being deleted.
 // Deletion counts at once, because the object may stay for long: for finalizers of others, or, in
 // the foreground, for its pods.
@@ -33,12 +53,87 @@ bool must_end(const JobRecord& job) {
 
 // Order: a job that was never submitted has no commands, since the scheduler does not know it.
 void Wishes::heed(JobRecord& job) {
+  if (job.task) return heed_task(job);
   judge(job);
+  if (job.array && job.submitted) tell_tasks(job);
   if (job.submitted) return tell_commands(job);
   // judge() sets judge_again anew if it could not judge.
   // A job without a number yet is judged again when numbers have come, and ends then.
   const bool was_judged = !job.judge_again;
   if (was_judged && must_end(job)) end_refused(job);
+}
+
+// What its array wishes is told once for all of them (tell_commands).
+void Wishes::heed_task(JobRecord& task) {
+  if (!task.submitted) return;
+  if (task.is_allocated() && !task.wanted().job_id) give_number(task);
+  tell_suspension(task);
+  if (!task.is_allocated() && !task.wanted().held) return;
+  const kube::TaskControl wish = wish_for(task.object->spec.control, *task.task);
+  if (!task.wanted().observed) task.wanted().observed.emplace();
+  kube::JobObserved& observed = *task.wanted().observed;
+  if (const auto count = wish.requeue_request.value_or(0); count > observed.requeue_request) {
+    observed.requeue_request = count;
+    parts_.jobs.mark(task, WriteUrgency::kUrgent);
+    scheduler_.tell(sched::Requeue{task.id});
+  }
+  if (const auto count = wish.release_request.value_or(0); count > observed.release_request) {
+    observed.release_request = count;
+    task.wanted().held.reset();
+    parts_.jobs.mark(task, WriteUrgency::kUrgent);
+    scheduler_.tell(sched::Release{task.id});
+  }
+}
+
+// As Slurm, which gives a task a number of its own when it splits it off: the last one keeps that
+// of the array.
+void Wishes::give_number(JobRecord& task) {
+  JobRecord& array = parts_.jobs.array_of(task);
+  const auto& tasks = array.array->tasks;
+  const bool is_last = std::ranges::all_of(tasks, [&](const auto& each) {
+    const auto& number = each.second->wanted().job_id;
+    return each.second == &task || (number && *number != array.id.number());
+  });
+  if (!array.array->has_rest() && is_last) {
+    task.wanted().job_id = array.id.number();
+  } else if (const auto id = numbers_.next(task.uid)) {
+    task.wanted().job_id = id->number();
+  }
+}
+
+// Holds and ends of single tasks, whether they have records or not. Each is told once: what holds
+// for the whole array is told of that.
+void Wishes::tell_tasks(JobRecord& array) {
+  ArrayRecord& record = *array.array;
+  const kube::JobControl& control = array.object->spec.control;
+  const std::int64_t generation = array.object->metadata.generation;
+  if (std::exchange(record.told_generation, generation) == generation) return;
+  std::set<int> named;
+  for (const auto& [number, held] : record.told_holds) named.insert(number);
+  for (const kube::TaskControl& each : control.tasks) {
+    const auto numbers = base::parse_number_list(each.tasks, kube::kArrayTasksMax - 1);
+    if (numbers) named.insert(numbers->begin(), numbers->end());
+  }
+  for (const int number : named) {
+    if (!record.all.contains(number)) continue;
+    if (record.outcomes.of(number) != kube::TaskOutcome::kNone) continue;
+    const kube::TaskControl wish = wish_for(control, number);
+    const sched::JobId id = sched::JobId::of_task(array.id, number);
+    if (wish.cancel.value_or(false) && record.told_cancels.insert(number).second) {
+      const JobRecord* task = parts_.jobs.peek(id);
+      if (task == nullptr || !task->wanted().ending) scheduler_.tell(sched::Cancel{id});
+      continue;
+    }
+    const bool of_array = array.request.hold;
+    const bool hold = wish.hold.value_or(of_array);
+    const auto [told, is_new] = record.told_holds.try_emplace(number, of_array);
+    if (std::exchange(told->second, hold) == hold) continue;
+    if (hold) {
+      scheduler_.tell(sched::Hold{.job = id});
+    } else {
+      scheduler_.tell(sched::Release{id});
+    }
+  }
 }
 
 void Wishes::heed_finished(JobRecord& job) {
@@ -108,7 +203,12 @@ void Wishes::judge(JobRecord& job) {
     if (!problems.empty()) return refuse_change(job, problems);
   }
   if (!job.is_allocated()) show_partitions(job);
-  // 3. an illegal job
+  // 3. an illegal job. Tasks of an array may run already, which do not leave the scheduler for it
+  if (job.array && job.submitted && !job.array->tasks.empty()) {
+    std::vector<std::string> problems = predecessors.problems;
+    if (!verdict.request && !verdict.partition_missing) problems = verdict.problems;
+    if (!problems.empty()) return refuse_change(job, problems);
+  }
   if (!predecessors.problems.empty()) return refuse(job, predecessors.problems);
   if (!verdict.request) {
     // A job whose partition was deleted stays in the queue as PartitionInactive (api.md).
@@ -119,9 +219,15 @@ void Wishes::judge(JobRecord& job) {
   sched::JobRequest request = std::move(*verdict.request);
   // 4. what is accepted
   job.basis = job.object->spec;
+  if (job.array) job.array->all = request.array->tasks;
   // 5. the scheduler
   if (!job.submitted) return submit(job, std::move(request), predecessors.known);
   show_accepted(job);
+  tell_update(job, std::move(request), predecessors.known);
+}
+
+void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
+                         const std::vector<sched::KnownJob>& known) {
   // Most changes (a label, the suspend switch) are none of the request.
   // Compared with what was told last, although the scheduler takes only the time limit and the
   // priority of an Update of a job with nodes. A requeued job is told the rest all the same: its
@@ -132,12 +238,17 @@ void Wishes::judge(JobRecord& job) {
   if (job.request.dependency != request.dependency) show_terms(job, request.dependency);
   job.request = std::move(request);
   // An Update never takes a hold back, so both directions are told as events of their own.
-  scheduler_.tell(sched::Update{job.request, predecessors.known});
+  scheduler_.tell(sched::Update{job.request, known});
   if (job.request.hold != held) {
     if (job.request.hold) {
       scheduler_.tell(sched::Hold{.job = job.id});
     } else {
       scheduler_.tell(sched::Release{job.id});
+    }
+    // Both act on all tasks: what single ones are wished for is told again.
+    if (job.array) {
+      job.array->told_holds.clear();
+      job.array->told_generation = -1;
     }
   }
 }
@@ -326,7 +437,11 @@ void Wishes::tell_commands(JobRecord& job) {
 // may be none, and no timetable: both are asked for, and the scheduler hears of the suspension when
 // they are there. What is Suspended by its status is so, and its CPUs are free for others.
 void Wishes::tell_suspension(JobRecord& job) {
-  const bool suspend = job.object->spec.control.suspend.value_or(false);
+  if (job.array) return;  // each of its tasks by itself
+  const kube::JobControl& control = job.object->spec.control;
+  const bool of_job = control.suspend.value_or(false);
+  const bool suspend = job.task ? wish_for(control, *job.task).suspend.value_or(of_job) : of_job;
+  if (job.task && !job.is_allocated()) return;  // those that wait are not suspended (13.4)
   if (!suspend && (job.told_suspend || job.start.suspension_waits)) {
     for (const std::string& node : job.start.nodes) parts_.nodes.stop_asking(node, job.uid);
   }

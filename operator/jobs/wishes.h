@@ -44,7 +44,12 @@ class Wishes {
 
  private:
   void judge_later(JobRecord& job);
+  void heed_task(JobRecord& task);
+  void give_number(JobRecord& task);
+  void tell_tasks(JobRecord& array);
   void judge(JobRecord& job);
+  void tell_update(JobRecord& job, sched::JobRequest request,
+                   const std::vector<sched::KnownJob>& known);
   std::vector<std::string> problems_of_change(const JobRecord& job, const JobVerdict& verdict,
                                               const Predecessors& predecessors) const;
   void show_terms(JobRecord& job, const sched::Dependency& dependency);

@@ -75,7 +75,27 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   if constexpr (std::is_same_v<T, kube::Job>) {
     // The answer to a patch is the whole object: the pod template that the informers drop comes
     // with it.
-    if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result);
+    if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result, outcome.uid);
+    tasks_answered(outcome);
+  }
+}
+
+// What became of the write of an array's status became of what it said of each task.
+void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
+  JobRecord* array = jobs_.find(outcome.uid);
+  if (array == nullptr || !array->array) return;
+  for (auto& [key, said] : std::exchange(array->array->in_flight, {})) {
+    JobRecord* task = jobs_.peek(key);
+    if (task == nullptr) continue;
+    base::Result<kube::Job> result = outcome.result;
+    if (result.ok()) result->status = std::move(said);
+    base::Result<kube::Job> fresh = outcome.fresh;
+    if (fresh.ok()) fresh->status = kube::stored_task(fresh->status, *task->task);
+    (void)task->status.answered(result, fresh, now_);
+    jobs_.touch(key);
+    statuses_.look_again(key);
+    for (const std::string& node : task->start.nodes) timetables_.look_again(node);
+    if (outcome.result.ok()) pod_writes_.keep_template(*outcome.result, key);
   }
 }
 
@@ -193,7 +213,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
   // A pod of that name may be another job's (AlreadyExists), and an answer may be about an earlier
   // start.
   const bool is_ours = job != nullptr && outcome.was_built && outcome.result.ok() &&
-                       job_uid_of(*outcome.result) == outcome.job_uid &&
+                       record_key_of(*outcome.result) == outcome.job_uid &&
                        job->wanted().starts.value_or(0) == outcome.starts;
   if (is_ours) index_answer(std::move(*outcome.result));
 }

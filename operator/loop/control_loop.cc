@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "operator/jobs/job_report.h"
+#include "operator/jobs/status_after.h"
 
 namespace control {
 namespace {
@@ -133,8 +135,10 @@ void ControlLoop::note_change(const std::string& job_uid) {
   if (const JobRecord* job = jobs_.peek(job_uid)) {
     counts_.observe(*job);
     run_times_.observe(*job);
-    adopted_.observe_job(*job);
-    gated_.observe_job(*job);
+    if (!job->task) {
+      adopted_.observe_job(*job);
+      gated_.observe_job(*job);
+    }
     notes_.observe(job_uid, suspension_of(*job), now_);
     // From now on, if it has become ready.
     if (unsliced_.observe_job(job_uid, job->start.never_frozen)) count_unsliced(*job);
@@ -152,12 +156,16 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (job.deleted) {
     // The object is gone; its pods go by garbage collection as well, but their nodes must not be
     // given away before they are.
-    if (!job.is_allocated() || !job.submitted) {
+    // The cancel of an array is one of its tasks. It goes when they have gone.
+    const bool has_tasks = job.array && !job.array->tasks.empty();
+    if ((!job.is_allocated() || !job.submitted) && !has_tasks) {
       pod_writes_.end_pods(job, std::nullopt);
       if (!pod_writes_.has_pods_left(job) && job.start.creating.empty()) forget(job);
       return;
     }
-    if (!std::exchange(job.told_cancel, true)) scheduler_.tell(sched::Cancel{job.id});
+    if (!std::exchange(job.told_cancel, true) && !job.task) scheduler_.tell(sched::Cancel{job.id});
+  } else if (job.is_final() && job.task) {
+    return end_task(job);
   } else if (job.is_final()) {
     jobs_.end(job);
     // The scheduler is done with it; its number stays in the object.
@@ -173,6 +181,7 @@ void ControlLoop::reconcile(JobRecord& job) {
     return;
   } else {
     wishes_.heed(job);
+    if (job.array) end_array(job);
   }
   // 2. What its pods say. They are neither made nor ended before the commit point is stored.
   if (!job.submitted || job.is_final()) return;
@@ -183,6 +192,66 @@ void ControlLoop::reconcile(JobRecord& job) {
   if (gate_.may_delete_pods(job.uid)) return gangs_.run(job);
   // Whatever its pods or its user say now waits for its readiness.
   if (job.start.late_readiness && *job.start.late_readiness < now_) statuses_.hurry(job);
+}
+
+// Its end is an outcome of its array, and when that is stored nothing else is kept of it. `task`
+// may be gone afterwards.
+void ControlLoop::end_task(JobRecord& task) {
+  jobs_.end(task);
+  if (std::exchange(task.submitted, false)) scheduler_.tell(sched::Forget{task.id});
+  leave_orphans(task);
+  const bool is_stored =
+      task.status.urgency() == WriteUrgency::kClean && !task.status.is_in_flight();
+  if (!is_stored || task.start.launching || !task.start.creating.empty()) return;
+  keep_newest_pods(jobs_.array_of(task), task);
+  jobs_.forget(task);
+}
+
+// An array ends when the ends of all its tasks are stored.
+void ControlLoop::end_array(JobRecord& array) {
+  ArrayRecord& record = *array.array;
+  if (!array.submitted || array.is_final() || record.has_rest() || !record.tasks.empty()) return;
+  if (array.status.urgency() != WriteUrgency::kClean || array.status.is_in_flight()) return;
+  // The end of what never had a record is stored first.
+  if (record.outcomes.ended() < record.all.size()) {
+    return jobs_.mark(array, WriteUrgency::kUrgent);
+  }
+  const bool has_failed = record.outcomes.count(kube::TaskOutcome::kFailed) > 0;
+  const bool was_canceled = record.outcomes.count(kube::TaskOutcome::kCancelled) > 0;
+  const sched::StateChange end{.job = array.id,
+                               .state = has_failed     ? sched::JobState::kFailed
+                                        : was_canceled ? sched::JobState::kCancelled
+                                                       : sched::JobState::kCompleted,
+                               .reason = sched::Reason::kNone,
+                               .exit_code = record.exit_code,
+                               .restarts = static_cast<int>(array.wanted().restarts.value_or(0))};
+  StatusAfter after = status_after(end, std::move(array.wanted()),
+                                   {.now = now_, .generation = array.object->metadata.generation});
+  array.wanted() = std::move(after.status);
+  jobs_.mark(array, after.urgency);
+  report_.log("array ended", job_fields(array, {{"tasks", array.wanted().array->summary}}));
+}
+
+// The pods of the last tasks stay, as those of any job that has ended: for their logs.
+void ControlLoop::keep_newest_pods(JobRecord& array, const JobRecord& ended) {
+  constexpr std::size_t kFailedKept = 100;
+  constexpr std::size_t kGoodKept = 10;
+  const bool is_good = ended.wanted().state == kube::JobState::kCompleted;
+  std::deque<std::string>& kept = is_good ? array.array->good_pods : array.array->failed_pods;
+  for (const auto& [name, pod] : ended.pods) kept.push_back(name);
+  delete_old_pods(array, array.array->failed_pods, kFailedKept);
+  delete_old_pods(array, array.array->good_pods, kGoodKept);
+}
+
+void ControlLoop::delete_old_pods(JobRecord& array, std::deque<std::string>& kept,
+                                  std::size_t most) {
+  while (kept.size() > most) {
+    const PodPlace* place = pods_.find({array.key.ns, kept.front()});
+    kept.pop_front();
+    if (place == nullptr || place->pod == nullptr || uid_in(place->job_uid) != array.uid) continue;
+    writer_.submit(
+        DeletePod{kube::key_of(place->pod->metadata), place->pod->metadata.uid, array.uid});
+  }
 }
 
 void ControlLoop::write_due() {

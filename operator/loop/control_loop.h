@@ -14,7 +14,9 @@
 // lists in the Inbox.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -97,6 +99,7 @@ class ControlLoop {
   template <typename Action>
   void for_each_clean(Action action) const {
     jobs_.for_each_unfinished([&](JobRecord& job) {
+      if (job.task) return;  // what is stored of it is its array's
       const bool is_clean = job.status.exists() && !job.status.is_in_flight() &&
                             job.status.urgency() == WriteUrgency::kClean;
       if (is_clean) action(job.uid, std::as_const(job).wanted());
@@ -112,6 +115,10 @@ class ControlLoop {
   // decisions touch jobs.
   void reconcile_until_quiet();
   void reconcile(JobRecord& job);
+  void end_task(JobRecord& task);
+  void end_array(JobRecord& array);
+  void keep_newest_pods(JobRecord& array, const JobRecord& ended);
+  void delete_old_pods(JobRecord& array, std::deque<std::string>& kept, std::size_t most);
   void note_change(const std::string& job_uid);
   void write_due();
   void write_due_apart();
@@ -159,6 +166,7 @@ class ControlLoop {
   // --- outcomes (loop/answered.cc) ---
   template <typename T>
   void answered(StatusPatched<T>&& outcome);
+  void tasks_answered(const StatusPatched<kube::Job>& outcome);
   void answered(TimetablePut&& outcome);
   void answered(TimetableDeleted&& outcome);
   void answered(UsagePut&& outcome);
@@ -183,6 +191,7 @@ class ControlLoop {
   std::optional<sched::JobFacts> restored_job(JobRecord& job, std::vector<sched::KnownJob>& known);
   void restore_allocated(JobRecord& job, sched::JobFacts& restored);
   void restore_ending(JobRecord& job, sched::JobFacts& restored);
+  static sched::ArrayFacts restored_array(const ArrayRecord& array);
   void forget_plan(JobRecord& job);
   void restore_retry(const kube::JobStatus& status, sched::JobFacts& restored) const;
   void restore_claim(const JobRecord& job, sched::JobFacts& restored) const;

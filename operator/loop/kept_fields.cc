@@ -182,7 +182,8 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
 // Pods of jobs: the states of their containers decide about the gang, and their messages are told.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
-      only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelGang, kube::kBatchControllerUid});
+      only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelArrayTask, kube::kLabelGang,
+            kube::kBatchControllerUid});
   kept.metadata.owner_references = only_controller(pod.metadata);
   // The node that a pod is pinned to and not bound to yet.
   // Affinity in general may be large; what node_of() reads of it is one name, from which the same

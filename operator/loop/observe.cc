@@ -200,9 +200,11 @@ void ControlLoop::forget(JobRecord& job) {
   if (job.id.number() != 0) scheduler_.tell(sched::Forget{job.id});
   job.submitted = false;
   for (const std::string& node : job.start.nodes) nodes_.leave(node, job.uid);
-  time_to_live_.forget(job.uid);
-  adopted_.forget_job(job.uid);
-  gated_.forget_job(job.uid);
+  if (!job.task) {
+    time_to_live_.forget(job.uid);
+    adopted_.forget_job(job.uid);
+    gated_.forget_job(job.uid);
+  }
   jobs_.forget(job);
 }
 

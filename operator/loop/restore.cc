@@ -101,6 +101,32 @@ void ControlLoop::restore() {
                           {"nodes", nodes_.size()}});
 }
 
+// The tasks that have not ended and that have no records wait.
+sched::ArrayFacts ControlLoop::restored_array(const ArrayRecord& array) {
+  sched::ArrayFacts facts;
+  array.all.each([&](int task) {
+    const sched::TaskOutcome outcome = [&] {
+      switch (array.outcomes.of(task)) {
+        case kube::TaskOutcome::kNone:
+          return sched::TaskOutcome::kNotEnded;
+        case kube::TaskOutcome::kSucceeded:
+          return sched::TaskOutcome::kSucceeded;
+        case kube::TaskOutcome::kFailed:
+          return sched::TaskOutcome::kFailed;
+        case kube::TaskOutcome::kCancelled:
+          return sched::TaskOutcome::kCanceled;
+      }
+      return sched::TaskOutcome::kNotEnded;
+    }();
+    if (outcome != sched::TaskOutcome::kNotEnded) {
+      facts.outcomes.set(task, outcome);
+    } else if (!array.tasks.contains(task)) {
+      facts.waiting.insert(task);
+    }
+  });
+  return facts;
+}
+
 // Another job has its number (JobBook::on_new_job).
 void ControlLoop::number_anew(JobRecord& job) {
   const std::int64_t number = numbers_.first_unused();
@@ -137,7 +163,9 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   // administrator may only be about to create it again.
   const bool waits_for_partition =
       verdict.partition_missing && kube::is_true(status.conditions, kube::kAccepted);
-  if (!verdict.request && !allocated && !waits_for_partition) {
+  // What has become of the tasks of an array is not forgotten.
+  const bool has_begun = allocated || job.task || (job.array && status.array);
+  if (!verdict.request && !has_begun && !waits_for_partition) {
     return std::nullopt;  // judged anew by the loop
   }
 
@@ -151,7 +179,10 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   request.dependency = std::move(predecessors.dependency);
   std::ranges::copy(predecessors.known, std::back_inserter(known));
   job.wanted().dependency = shown_terms(*job.object, request.dependency, status.dependency);
+  if (job.array) job.array->all = request.array->tasks;
+  if (job.task) request.array.reset();  // it is a job of its own
   sched::JobFacts restored = sched::JobFacts::of(std::move(request));
+  if (job.array) restored.array = restored_array(*job.array);
   restored.terms = stored_terms(job.object->spec, status);
   // 0 is the priority of a held job, which the hold says by itself.
   if (status.priority && *status.priority > 0) {
@@ -172,7 +203,7 @@ std::optional<sched::JobFacts> ControlLoop::restored_job(JobRecord& job,
   job.request = *restored.request;
   job.basis = job.object->spec;
   // Its spec may have changed while there was no leader: the loop judges it like any change.
-  job.judge_again = true;
+  job.judge_again = !job.task;
   if (!allocated) {
     restored.eligible_time = status.eligible_time.value_or(base::Instant{});
     // A requeue delay that was running goes on. A begin time is in the request.
@@ -315,7 +346,7 @@ void ControlLoop::restore_claim(const JobRecord& job, sched::JobFacts& restored)
 // more.
 std::optional<sched::JobId> ControlLoop::listed_in_rotation(const kube::TimetablePod& pod,
                                                             base::Instant as_of) {
-  const JobRecord* job = jobs_.find(pod.job_uid);
+  const JobRecord* job = jobs_.find(record_key(pod.job_uid, pod.task));
   if (job == nullptr || !job->submitted || !job->is_allocated()) return std::nullopt;
   // Also of a pod that has another at its place by now, which is stored and not yet published.
   if (!job->is_of_start(pod.name)) return std::nullopt;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "api/wellknown.h"
+#include "operator/gang/task_key.h"
 #include "operator/translate/node_translation.h"
 #include "timetable/timetable.h"
 
@@ -19,11 +20,13 @@ std::optional<base::Instant> unsliced_since(const kube::NodeTimetable* table) {
 }
 
 // For how long the job's pod was off in [from, to) by the timetable.
-base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& job_uid,
+base::Duration time_off(const kube::NodeTimetableSpec& spec, const std::string& job_key,
                         base::Instant from, base::Instant to) {
   const auto pod =
       std::find_if(spec.pods.begin(), spec.pods.end(),
-                   [&](const kube::TimetablePod& each) { return each.job_uid == job_uid; });
+                   [&](const kube::TimetablePod& each) {
+                     return record_key(each.job_uid, each.task) == job_key;
+                   });
   const bool usable = from < to && pod != spec.pods.end() &&
                       spec.timetable.pods_count == spec.pods.size() &&
                       timetable::validate(spec.timetable).ok();

@@ -32,25 +32,27 @@
 #include <vector>
 
 #include "api/node_timetable.h"
+#include "operator/gang/task_key.h"
 
 namespace control {
 
 class CommitGate {
  public:
   struct View {
-    // No commit point of the job is outstanding; true of a job that is not known any more.
-    std::function<bool(const std::string& job_uid)> is_stored;
+    // No commit point of the job, or of the task of an array, is outstanding (task_key.h); true of
+    // one that is not known any more.
+    std::function<bool(const std::string& key)> is_stored;
     // The node's wanted timetable is the stored one, and no write of it is under way.
     std::function<bool(const std::string& node)> is_published;
   };
   explicit CommitGate(View view) : view_{std::move(view)} {}
 
-  // `jobs`: those with an allocation on the node, by UID. Rule 1.
+  // `jobs`: those with an allocation on the node, by key. Rule 1.
   bool may_publish(const std::set<std::string>& jobs, const kube::NodeTimetableSpec& wanted,
                    const kube::NodeTimetableSpec& stored) const {
     const auto lists_stored = [this](const kube::NodeTimetableSpec& spec) {
       return std::all_of(spec.pods.begin(), spec.pods.end(), [this](const kube::TimetablePod& pod) {
-        return view_.is_stored(pod.job_uid);
+        return view_.is_stored(record_key(pod.job_uid, pod.task));
       });
     };
     return std::all_of(jobs.begin(), jobs.end(), view_.is_stored) && lists_stored(wanted) &&

@@ -5,9 +5,21 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "operator/jobs/status_after.h"
+#include "operator/translate/reason_names.h"
 
 namespace control {
 namespace {
+
+bool waits_for_number(const JobRecord& job) {
+  return job.task && job.is_allocated() && !job.wanted().job_id;
+}
+
+// Of so many tasks of an array that have not started it is told why they do not wait as the others.
+constexpr std::size_t kWaitsTold = 100;
+bool waits_for_itself(const kube::JobStatus& task, const kube::JobStatus& array) {
+  return !task.reason.empty() && task.reason != array.reason;
+}
 
 // Which commit point the write is, from the state that it writes: names for logs, tests and crash
 // points.
@@ -39,8 +51,10 @@ PatchStatus<T> patch_of(WritePoint point, StatusMirror<T>& mirror, base::Instant
   return {point, mirror.object_with(mirror.stored()), mirror.object_with(mirror.wanted())};
 }
 
-// A difference of the term alone is none: the next write that says something brings it.
+// A difference of the term alone is none: the next write that says something brings it. What an
+// array says of its tasks is gathered when it is written.
 bool says_something(const JobRecord& job) {
+  if (job.array) return true;
   kube::JobStatus stored = job.status.stored();
   stored.term = job.wanted().term;
   return !(stored == job.wanted());
@@ -70,7 +84,15 @@ void StatusPublisher::take_marked() {
 
 // Returns true if nothing but room keeps the status from being written.
 bool StatusPublisher::may_write_now(JobRecord& job, base::Instant now) {
+  if (job.task && !jobs_.array_of(job).status.may_write(now)) return false;
+  return may_say_now(job, now);
+}
+
+// The same without regard to the write of its array that may be under way.
+bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   if (!job.status.may_write(now)) return false;
+  // A task that starts waits for its number (Wishes).
+  if (waits_for_number(job)) return false;
   // What became of the jobs that it waited for comes first (rule 5).
   while (!job.commit_after_ends.empty()) {
     const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
@@ -170,9 +192,58 @@ std::vector<Effect> StatusPublisher::due_rest(base::Instant now, std::int64_t te
 
 PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
                                               std::int64_t term) {
+  const WritePoint point = status_point(job);
+  JobRecord& whole = job.task ? jobs_.array_of(job) : job;
+  if (whole.array) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
-  job.wanted().term = term;
-  return patch_of(status_point(job), job.status, now);
+  whole.wanted().term = term;
+  return patch_of(point, whole.status, now);
+}
+
+// One write says what has become of all tasks: of each what is wanted, or, if that may not be said
+// yet, what is stored. A task that has ended becomes an outcome.
+void StatusPublisher::gather_tasks(JobRecord& array, base::Instant now) {
+  ArrayRecord& record = *array.array;
+  kube::ArrayStatus& shown = array.wanted().array.emplace();
+  bool runs = false;
+  std::size_t told = 0;
+  for (const auto& [number, task] : record.tasks) {
+    const bool is_said = may_say_now(*task, now);
+    if (is_said) {
+      task->status.begin(now);
+      record.in_flight[task->uid] = task->wanted();
+    }
+    const kube::JobStatus& status = is_said ? task->wanted() : task->status.stored();
+    if (status.state && kube::is_final(*status.state)) {
+      record.outcomes.set(number, task_outcome_of(state_of(*status.state)));
+      record.exit_code = std::max(record.exit_code, status.exit_code.value_or(0));
+    } else if (status.starts || (waits_for_itself(status, array.wanted()) && ++told < kWaitsTold)) {
+      shown.tasks.push_back(kube::task_entry(number, status));
+      runs = runs || status.allocation;
+      shown.counts.running += status.allocation ? 1 : 0;
+    }
+  }
+  if (record.rest_ended) {
+    record.all.each([&](int number) {
+      const bool is_open = record.outcomes.of(number) == kube::TaskOutcome::kNone;
+      if (is_open && !record.tasks.contains(number)) {
+        record.outcomes.set(number, *record.rest_ended);
+      }
+    });
+  }
+  record.outcomes.show(shown);
+  shown.counts.succeeded = record.outcomes.count(kube::TaskOutcome::kSucceeded);
+  shown.counts.failed = record.outcomes.count(kube::TaskOutcome::kFailed);
+  shown.counts.cancelled = record.outcomes.count(kube::TaskOutcome::kCancelled);
+  shown.counts.waiting = record.all.size() - record.outcomes.ended() - shown.counts.running;
+  shown.summary = kube::array_summary(shown.counts);
+  if (record.outcomes.ended() > 0) array.wanted().exit_code = record.exit_code;
+  if (array.is_final() || !array.submitted) return;
+  array.wanted().state = runs ? kube::JobState::kRunning : kube::JobState::kPending;
+  if (!record.has_rest()) {
+    array.wanted().reason.clear();
+    array.wanted().message.clear();
+  }
 }
 
 // A new leader learns from its scheduler why each job waits, which mostly is what its predecessor
@@ -228,7 +299,10 @@ base::Instant StatusPublisher::next_due(base::Instant now) const {
       earlier(status.due());
     } else if (status.urgency() == WriteUrgency::kInforms) {
       earlier(now + InformBudget::kLookAgain);
-    } else if (!job->start.commit_after && job->commit_after_ends.empty()) {
+    } else if (job->task && !jobs_.array_of(*job).status.may_write(now)) {
+      earlier(jobs_.array_of(*job).status.due());
+    } else if (!job->start.commit_after && job->commit_after_ends.empty() &&
+               !waits_for_number(*job)) {
       earlier(now);  // it was marked after the statuses had been looked at
     }
   };

@@ -54,7 +54,9 @@ class StatusPublisher {
   base::Instant next_due(base::Instant now) const;
 
  private:
+  // Of a task the status of its array is written, with what there is to say of other tasks.
   PatchStatus<kube::Job> write(JobRecord& job, base::Instant now, std::int64_t term);
+  void gather_tasks(JobRecord& array, base::Instant now);
   void queue_informing(JobRecord& job, base::Instant now);
   WaitingLine& line_of(const JobRecord& job);
   // Marks that came after due() was called count, too.
@@ -63,6 +65,7 @@ class StatusPublisher {
   void form_lines(base::Instant now);
   // Not in its back-off, and not after another job's commit point that is not stored yet.
   bool may_write_now(JobRecord& job, base::Instant now);
+  bool may_say_now(JobRecord& job, base::Instant now);
   // From the line, until there are `most` effects.
   void write_from(WaitingLine& line, std::size_t most, base::Instant now, std::int64_t term,
                   std::vector<Effect>& effects);

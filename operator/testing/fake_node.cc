@@ -188,6 +188,12 @@ void FakeNode::take_annotations(const kube::Pod& pod) {
   if (others != annotations.end() && index->second != "0") {
     annotations["test/work"] = others->second;
   }
+  const auto task = pod.metadata.labels.find(std::string{kube::kLabelArrayTask});
+  const auto failing = annotations.find("test/failing-task");
+  if (task != pod.metadata.labels.end() && failing != annotations.end() &&
+      failing->second == task->second) {
+    annotations["test/exit-code"] = "1";
+  }
   const auto job = pod.metadata.labels.find(std::string{kube::kLabelJob});
   const auto fails = annotations.find("test/fails");
   if (fails != annotations.end() && job != pod.metadata.labels.end() &&

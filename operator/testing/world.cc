@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/array_status.h"
 #include "api/wellknown.h"
 #include "kube/api/namespace.h"
 #include "kube/api/time_format.h"
 #include "kube/testing/api_server/empty_cluster.h"
 #include "operator/gang/members.h"
 #include "operator/gang/pod_pin.h"
+#include "operator/gang/task_key.h"
 #include "operator/jobs/pod_index.h"
 
 namespace control {
@@ -366,14 +368,17 @@ void World::check_pods() {
         pod->status.phase == kube::PodPhase::kFailed || pod->metadata.deletion_timestamp) {
       continue;
     }
-    const auto known = jobs.find(job_uid_of(*pod));
+    const std::string key = record_key_of(*pod);
+    const auto known = jobs.find(uid_in(key));
     if (known == jobs.end()) continue;  // a deleted job's, or foreign
-    const kube::JobStatus& status = known->second->status;
+    const std::optional<int> task = task_in(key);
+    const kube::JobStatus status =
+        task ? kube::stored_task(known->second->status, *task) : known->second->status;
     // 1. of one job only pods of one start may be alive. 2. a pod may be alive only while the
     //    stored status allocates nodes to its start.
     const std::string start = pod->metadata.labels.at(std::string{kube::kLabelStart});
-    incarnations[known->first].insert(start);
-    if (incarnations[known->first].size() > 1) {
+    incarnations[key].insert(start);
+    if (incarnations[key].size() > 1) {
       violations_.push_back("two incarnations of " + known->second->metadata.name);
     }
     if (!status.allocation || std::to_string(status.starts.value_or(0)) != start) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "api/array_status.h"
 #include "api/job_size.h"
 #include "base/number_list.h"
 #include "kube/api/time_format.h"
@@ -13,6 +14,7 @@
 #include "operator/translate/devices.h"
 #include "operator/translate/units.h"
 #include "scheduler/place/constraint.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -32,10 +34,10 @@ constexpr std::int64_t kNiceMax = 2'147'483'645;
 
 // The fields that may change while the job has nodes; no other field of the spec may. The CRD's
 // rule lists the fields that may not.
-constexpr std::array<std::string_view, 7> kMutableWhileAllocated = {
-    "spec.control.cancel",     "spec.control.releaseRequest", "spec.control.requeueRequest",
-    "spec.control.suspend",    "spec.schedule.nice",          "spec.schedule.priority",
-    "spec.schedule.timeLimit",
+constexpr std::array<std::string_view, 9> kMutableWhileAllocated = {
+    "spec.array.parallelism",      "spec.control.tasks",          "spec.control.cancel",
+    "spec.control.releaseRequest", "spec.control.requeueRequest", "spec.control.suspend",
+    "spec.schedule.nice",          "spec.schedule.priority",      "spec.schedule.timeLimit",
 };
 
 // Checks what the object says by itself. What depends on partitions, nodes and accounts is in
@@ -58,6 +60,7 @@ class Checker {
     check_times();
     check_dependency();
     check_success_policy();
+    check_array();
     check_batch();
     check_node_lists();
     check_requests();
@@ -313,6 +316,15 @@ class Checker {
         problem(where +
                 "names another job by jobID or by jobName, or with type Singleton by neither");
       }
+      if (term.task && (!names_one || term.type == kube::DependencyType::kAfterCorr)) {
+        problem(where + "task goes with jobID or jobName, and not with type AfterCorr; remove it");
+      }
+      if (term.task && (*term.task < 0 || *term.task >= kube::kArrayTasksMax)) {
+        problem(where + "task " + std::to_string(*term.task) + " must be 0 to 100000");
+      }
+      if (term.type == kube::DependencyType::kAfterCorr && !spec_.array) {
+        problem(where + "type AfterCorr needs spec.array; use AfterOK");
+      }
       if (term.job_id && *term.job_id < 1) {
         problem(where + "jobID " + std::to_string(*term.job_id) + " must be 1 or more");
       }
@@ -327,6 +339,32 @@ class Checker {
     if (!spec_.lifecycle.success_policy) return;
     for (std::string& sentence : success_policy_problems(*spec_.lifecycle.success_policy)) {
       problem(std::move(sentence));
+    }
+  }
+
+  // Which of the tasks that control.tasks names exist is not asked: one that does not has no
+  // wishes.
+  void check_array() {
+    for (std::size_t i = 0; i < spec_.control.tasks.size(); ++i) {
+      const std::string& text = spec_.control.tasks[i].tasks;
+      if (base::parse_number_list(text, kube::kArrayTasksMax - 1)) continue;
+      problem("spec.control.tasks[" + std::to_string(i) + "].tasks: \"" + text +
+              "\" must list numbers of tasks (example: 3,5-7)");
+    }
+    if (!spec_.array) {
+      if (spec_.control.tasks.empty()) return;
+      return problem("spec.control.tasks: needs spec.array; without it use spec.control");
+    }
+    const auto read =
+        slurm::parse_array("spec.array.tasks", spec_.array->tasks, kube::kArrayTasksMax);
+    if (!read) problem(read.error().message + " (example: 0-15:4,20)");
+    if (read && read->at_once) {
+      problem("spec.array.tasks: \"" + spec_.array->tasks +
+              "\" names tasks alone; write %N as spec.array.parallelism");
+    }
+    check_range("spec.array.parallelism", spec_.array->parallelism, 0, kube::kArrayTasksMax);
+    if (spec_.completions || !spec_.adopted.empty()) {
+      problem("spec.array: excludes completions and adopted; remove them");
     }
   }
 
@@ -399,6 +437,12 @@ std::vector<std::string> check_change(const kube::JobSpec& before, const kube::J
   }
   if (before.batch.has_value() != now.batch.has_value()) {
     problems.emplace_back("spec.batch: cannot change; create another job");
+  }
+  const auto tasks_of = [](const kube::JobSpec& spec) {
+    return spec.array ? std::optional{spec.array->tasks} : std::nullopt;
+  };
+  if (tasks_of(before) != tasks_of(now)) {
+    problems.emplace_back("spec.array.tasks: cannot change; create another job");
   }
   if (before.adopted != now.adopted) {
     problems.emplace_back("spec.adopted: cannot change; it is the operator's");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "api/array_status.h"
 #include "api/job_size.h"
 #include "api/wellknown.h"
 #include "base/natural_order.h"
@@ -10,6 +11,7 @@
 #include "operator/translate/job_check.h"
 #include "operator/translate/units.h"
 #include "scheduler/model/cluster.h"
+#include "slurm/array.h"
 #include "slurm/hostlist.h"
 
 namespace control {
@@ -283,6 +285,18 @@ std::string partition_names(const kube::JobSpec& spec, const sched::Configuratio
   return partition == nullptr ? "" : partition->name;
 }
 
+// Each task that runs has an entry in the status of its array, so there is a bound, by Slurm's own
+// means.
+sched::ArrayRequest array_request(const kube::JobArray& array) {
+  sched::ArrayRequest request;
+  if (auto read = slurm::parse_array("spec.array.tasks", array.tasks, kube::kArrayTasksMax)) {
+    request = std::move(*read);
+  }
+  const int given = array.parallelism.value_or(0);
+  request.at_once = given > 0 ? std::min(given, kube::kArrayRunningMax) : kube::kArrayRunningMax;
+  return request;
+}
+
 // Field by field, without any check. It is used for jobs that were accepted before, too, so a
 // request that is restored must come out as it was.
 sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Instant submit_time) {
@@ -339,9 +353,11 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
   }
   request.nice = spec.schedule.nice.value_or(0);
   request.hold = spec.control.hold.value_or(false);
-  request.suspend = spec.control.suspend.value_or(false);
+  // Of an array the tasks that run are suspended, and not the rest.
+  request.suspend = !spec.array && spec.control.suspend.value_or(false);
   request.requeue = spec.lifecycle.requeue;
   if (!spec.adopted.empty()) request.requeue = false;  // others have made its pods: once
+  if (spec.array) request.array = array_request(*spec.array);
   request.pod_per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   return request;

@@ -32,6 +32,7 @@ constexpr auto kKinds = std::to_array<std::pair<sched::DependencyKind, kube::Dep
     {sched::DependencyKind::kAfterAny, kube::DependencyType::kAfterAny},
     {sched::DependencyKind::kAfterOk, kube::DependencyType::kAfterOk},
     {sched::DependencyKind::kAfterNotOk, kube::DependencyType::kAfterNotOk},
+    {sched::DependencyKind::kAfterCorr, kube::DependencyType::kAfterCorr},
     {sched::DependencyKind::kSingleton, kube::DependencyType::kSingleton},
 });
 constexpr auto kTermStates = std::to_array<std::pair<sched::TermState, kube::DependencyState>>({

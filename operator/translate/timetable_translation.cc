@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "operator/gang/task_key.h"
 #include "operator/translate/units.h"
 
 namespace control {
@@ -94,6 +95,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
       pod.ns = job->ns;
       pod.name = slot.name;
       pod.job_uid = job->uid;
+      pod.task = job->task;
       pod.row = row_of(entry.row);
       // Rounded down to whole seconds, which is what the object has.
       pod.ran = std::chrono::seconds{whole_seconds_down(entry.ran)};
@@ -106,12 +108,12 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
 // Returns the timetable with the turns of one job emptied; its neighbors keep theirs. Used for a
 // job whose pods must not be frozen, until the scheduler plans anew.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
-                                    const std::string& job_uid) {
+                                    const std::string& job_key) {
   kube::NodeTimetableSpec left;
   left.as_of = spec.as_of;
   std::vector<std::vector<std::uint16_t>> images(spec.pods.size());
   for (std::size_t i = 0; i < spec.pods.size(); ++i) {
-    if (spec.pods[i].job_uid == job_uid) continue;
+    if (record_key(spec.pods[i].job_uid, spec.pods[i].task) == job_key) continue;
     images[i].push_back(static_cast<std::uint16_t>(left.pods.size()));
     left.pods.push_back(spec.pods[i]);
   }

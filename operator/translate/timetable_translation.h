@@ -16,8 +16,9 @@ namespace control {
 // A job as a timetable names it.
 struct ListedJob {
   std::string ns;
-  std::string uid;
+  std::string uid;                 // of the object
   std::span<const PodSlot> slots;  // of its present start, on all its nodes
+  std::optional<int> task{};       // of an array
 };
 using ListedJobs = std::function<std::optional<ListedJob>(sched::JobId)>;
 
@@ -26,9 +27,9 @@ using ListedJobs = std::function<std::optional<ListedJob>(sched::JobId)>;
 kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::string& node_name,
                                     const ListedJobs& find);
 
-// The same without the pods of that job, which the agent then does not touch.
+// The same without the pods of that job (task_key.h), which the agent then does not touch.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
-                                    const std::string& job_uid);
+                                    const std::string& job_key);
 
 // The job whose pod this is, in its present start.
 using JobsOfPods = std::function<std::optional<sched::JobId>(const kube::TimetablePod& pod)>;

@@ -1,10 +1,12 @@
 #include "operator/translate/usage_translation.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <string_view>
 
 #include "operator/translate/units.h"
+#include "slurm/array.h"
 
 namespace control {
 namespace {
@@ -25,7 +27,8 @@ std::optional<std::int64_t> take_number(std::string_view& text, char after) {
 }  // namespace
 
 // The usage of accounts is not stored: it is the sum of that of their namespaces. Jobs are one
-// string "id:seconds,id:seconds" and not a list of objects, which would be many times as long.
+// string "id:seconds,id:seconds" (of a task of an array 12_3:seconds) and not a list of objects,
+// which would be many times as long.
 kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant taken_at) {
   kube::UsageRecordSpec record{.as_of = usage.as_of, .taken_at = taken_at};
   for (const sched::UserUsage& user : usage.users) {
@@ -39,7 +42,7 @@ kube::UsageRecordSpec encode_usage(const sched::UsageState& usage, base::Instant
   }
   for (const sched::JobCharged& job : usage.jobs) {
     // Rounded down, so that after a restart a second may be charged twice but none is lost.
-    record.jobs += (record.jobs.empty() ? "" : ",") + std::to_string(job.job.number()) + ":" +
+    record.jobs += (record.jobs.empty() ? "" : ",") + to_string(job.job) + ":" +
                    std::to_string(whole_seconds_down(job.run));
   }
   return record;
@@ -55,10 +58,12 @@ sched::UsageState decode_usage(const kube::UsageRecordSpec& record) {
     usage.qos.push_back({each.name, {each.billed, each.run_time_millis}});
   }
   for (std::string_view text = record.jobs; !text.empty();) {
-    const auto job = take_number(text, ':');
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    const auto job = slurm::parse_job_id(text.substr(0, colon));
+    text.remove_prefix(std::min(colon + 1, text.size()));
     const auto seconds = take_number(text, ',');
     if (!job || !seconds || *seconds < 0 || *seconds > whole_seconds_down(kRunMax)) break;
-    usage.jobs.push_back({sched::JobId{*job}, std::chrono::seconds{*seconds}});
+    usage.jobs.push_back({*job, std::chrono::seconds{*seconds}});
   }
   return usage;
 }

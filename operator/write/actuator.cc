@@ -152,7 +152,7 @@ class CarryOut {
   // error.
   Outcome operator()(const CreatePod& effect) const {
     const kube::Job& job = *effect.job;
-    PodCreated outcome{.job_uid = job.metadata.uid,
+    PodCreated outcome{.job_uid = record_key(job.metadata.uid, effect.gang->array_task()),
                        .starts = job.status.starts.value_or(0),
                        .slot = effect.slot,
                        .result = base::Error{}};
@@ -174,7 +174,7 @@ class CarryOut {
     // quota is judged before the name, and such a pod may be the one that has filled it: after a
     // refusal the pod counts as well, if it is ours.
     auto there = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
-    if (exists || (there.ok() && job_uid_of(*there) == outcome.job_uid)) {
+    if (exists || (there.ok() && record_key_of(*there) == outcome.job_uid)) {
       outcome.result = std::move(there);
     }
     return outcome;
@@ -240,7 +240,7 @@ class CarryOut {
     if (!result.ok() && result.error().code == base::Code::kAlreadyExists) {
       result = client_.get<kube::Service>(kube::key_of(service.metadata));
       const auto* owner = result.ok() ? kube::controller_of(result->metadata) : nullptr;
-      if (result.ok() && (owner == nullptr || owner->uid != effect.job_uid)) {
+      if (result.ok() && (owner == nullptr || owner->uid != uid_in(effect.job_uid))) {
         result = base::Error{base::Code::kAlreadyExists,
                              "service " + service.metadata.name +
                                  " exists and is not the job's; rename the job "
@@ -259,7 +259,7 @@ class CarryOut {
       return outcome;
     }
     const json secret =
-        build_step_secret(effect.job.ns, {effect.job.name, effect.job_uid, effect.starts},
+        build_step_secret(effect.job.ns, identity_of(effect, effect.starts),
                           kube::encode_base64({key.data(), key.size()}));
     const auto result = client_.call_json(kube::Method::kPost,
                                           kube::collection_path(kSecrets, effect.job.ns), &secret);
@@ -270,10 +270,16 @@ class CarryOut {
     return outcome;
   }
 
+  // `effect` must live longer than what is returned.
+  static JobIdentity identity_of(const CreateStepSecret& effect, std::int64_t starts) {
+    const std::string_view key = effect.job_uid;
+    return {effect.job.name, key.substr(0, key.find('/')), starts, task_in(key)};
+  }
+
   // That start's pods are gone, and nobody has its key any more. If this fails the Secret stays
   // until the Job goes, which nothing waits for.
   void delete_step_secret(const CreateStepSecret& effect, std::int64_t starts) const {
-    const std::string name = step_secret_name({effect.job.name, effect.job_uid, starts});
+    const std::string name = step_secret_name(identity_of(effect, starts));
     (void)client_.call_json(kube::Method::kDelete,
                             kube::object_path(kSecrets, {effect.job.ns, name}));
   }

@@ -1,0 +1,56 @@
+// What has become of the tasks of an array, as Job.status.array holds it: how each has ended, and
+// what the status of a job says of a start for each that has started. Pure.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "api/job.h"
+
+namespace kube {
+
+// Numbers of tasks are below (Slurm's MaxArraySize allows as many).
+inline constexpr int kArrayTasksMax = 100'001;
+// The most tasks of an array that have pods at a time: each has an entry in the status of their
+// array, of some 600 bytes, and each write of the status has all of them. So it stays below a
+// quarter of what etcd takes (1.5 MiB).
+inline constexpr int kArrayRunningMax = 500;
+
+enum class TaskOutcome : std::uint8_t { kNone, kSucceeded, kFailed, kCancelled };
+
+// Cost of each call but show(): constant, or the highest number that it is about.
+class TaskOutcomes {
+ public:
+  TaskOutcomes() = default;
+  explicit TaskOutcomes(const ArrayStatus& stored);
+
+  TaskOutcome of(int task) const {
+    const auto index = static_cast<std::size_t>(task);
+    return index < outcomes_.size() ? outcomes_[index] : TaskOutcome::kNone;
+  }
+  void set(int task, TaskOutcome outcome);
+  int count(TaskOutcome outcome) const { return counts_[static_cast<std::size_t>(outcome)]; }
+  int ended() const;
+  // Ascending.
+  std::vector<int> tasks(TaskOutcome outcome) const;
+  // Its texts; its other fields stay as they are.
+  void show(ArrayStatus& status) const;
+
+ private:
+  std::vector<TaskOutcome> outcomes_;
+  std::array<int, 4> counts_{};
+};
+
+// The status of a task as that of a job, and back. The entry has what a new leader cannot work out
+// of the array: nothing but what is the array's own is lost.
+JobStatus task_status(const ArrayTask& entry, const JobStatus& of_array);
+// Of the array's status: that of a task, empty if it has no entry.
+JobStatus stored_task(const JobStatus& of_array, int task);
+ArrayTask task_entry(int task, const JobStatus& status);
+
+// "37 of 1000 done, 4 run, 1 failed"
+std::string array_summary(const ArrayCounts& counts);
+
+}  // namespace kube

@@ -1,0 +1,188 @@
+#include "cli/slurm/array_parts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "api/array_status.h"
+#include "base/number_list.h"
+#include "cli/cluster/task_control.h"
+#include "slurm/array.h"
+
+namespace cli {
+namespace {
+
+constexpr const char* kHeld = "JobHeldUser";
+
+template <typename Value>
+std::optional<Value> wish_of(const std::map<int, Value>& wishes, int task) {
+  const auto found = wishes.find(task);
+  return found == wishes.end() ? std::nullopt : std::optional{found->second};
+}
+
+class Splitter {
+ public:
+  Splitter(const kube::Job& array, const kube::ArrayStatus& status)
+      : array_{array}, status_{status}, wishes_{array.spec.control.tasks} {
+    const auto read =
+        slurm::parse_array("spec.array.tasks", array.spec.array->tasks, kube::kArrayTasksMax);
+    if (read) read->tasks.each([&](int task) { all_.push_back(task); });
+    const int throttle = array.spec.array->parallelism.value_or(0);
+    if (throttle > 0) throttle_ = throttle;
+  }
+
+  std::vector<JobPart> split(ArrayView view, bool has_ended) {
+    const kube::TaskOutcomes outcomes{status_};
+    std::map<int, const kube::ArrayTask*> started;
+    for (const kube::ArrayTask& entry : status_.tasks) started[entry.task] = &entry;
+    std::vector<JobPart> waiting, others;
+    for (const int task : all_) {
+      const kube::TaskOutcome outcome = outcomes.of(task);
+      const auto entry = started.find(task);
+      if (outcome != kube::TaskOutcome::kNone) {
+        if (has_ended) others.push_back(part(task, ended(outcome)));
+      } else if (entry != started.end()) {
+        JobPart one = part(task, kube::task_status(*entry->second, array_.status));
+        (entry->second->allocation ? others : waiting).push_back(std::move(one));
+      } else {
+        waiting.push_back(part(task, rest(task)));
+      }
+    }
+    if (view == ArrayView::kJoined && waiting.size() > 1) waiting = {joined(waiting)};
+    std::ranges::move(others, std::back_inserter(waiting));
+    return waiting;
+  }
+
+ private:
+  JobPart part(int task, kube::JobStatus status) const {
+    JobPart part{.job = array_, .array = ArrayPart{number(), {task}, throttle_}};
+    part.job.status = std::move(status);
+    if (!part.job.status.job_id) part.job.status.job_id = number();
+    kube::JobControl& control = part.job.spec.control;
+    if (const auto hold = wish_of(wishes_.hold, task)) control.hold = hold;
+    if (const auto suspend = wish_of(wishes_.suspend, task)) control.suspend = suspend;
+    return part;
+  }
+
+  std::int64_t number() const { return array_.status.job_id.value_or(0); }
+
+  // Of a task that waits for its first start.
+  kube::JobStatus rest(int task) const {
+    kube::JobStatus status = array_.status;
+    status.array.reset();
+    status.exit_code.reset();
+    if (!status.state || !kube::is_final(*status.state)) status.state = kube::JobState::kPending;
+    const auto held = wish_of(wishes_.hold, task);
+    if (held && *held) status.reason = kHeld;
+    if (held && !*held && status.reason == kHeld) status.reason.clear();
+    return status;
+  }
+
+  // Of one that failed with which code is not kept; the array has the highest.
+  kube::JobStatus ended(kube::TaskOutcome outcome) const {
+    kube::JobStatus status = array_.status;
+    const int code = status.exit_code.value_or(0);
+    status.array.reset();
+    status.reason.clear();
+    status.exit_code = outcome == kube::TaskOutcome::kFailed ? code : 0;
+    status.state = outcome == kube::TaskOutcome::kSucceeded ? kube::JobState::kCompleted
+                   : outcome == kube::TaskOutcome::kFailed  ? kube::JobState::kFailed
+                                                            : kube::JobState::kCancelled;
+    return status;
+  }
+
+  // squeue names each reason once.
+  static JobPart joined(std::vector<JobPart>& waiting) {
+    JobPart all = waiting.front();
+    std::vector<std::string> reasons;
+    std::vector<int> tasks;
+    for (const JobPart& each : waiting) {
+      tasks.push_back(each.array->tasks.front());
+      const std::string& reason = each.job.status.reason;
+      if (std::ranges::find(reasons, reason) == reasons.end()) reasons.push_back(reason);
+    }
+    all.job.status.job_id = all.array->array_id;
+    all.job.status.reason.clear();
+    for (const std::string& reason : reasons) {
+      if (!all.job.status.reason.empty() && !reason.empty()) all.job.status.reason += ",";
+      all.job.status.reason += reason;
+    }
+    all.array->tasks = std::move(tasks);
+    return all;
+  }
+
+  const kube::Job& array_;
+  const kube::ArrayStatus& status_;
+  const TaskWishes wishes_;
+  std::vector<int> all_;
+  std::optional<int> throttle_;
+};
+
+}  // namespace
+
+std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bool has_ended) {
+  std::vector<JobPart> all;
+  for (kube::Job& job : jobs) {
+    if (!job.spec.array) {
+      all.push_back({.job = std::move(job)});
+      continue;
+    }
+    const kube::ArrayStatus status = job.status.array.value_or(kube::ArrayStatus{});
+    std::ranges::move(Splitter{job, status}.split(view, has_ended), std::back_inserter(all));
+  }
+  return all;
+}
+
+std::string task_text(const ArrayPart& part) {
+  std::string text = base::format_number_list(part.tasks);
+  if (part.tasks.size() > 1 && part.throttle) text += "%" + std::to_string(*part.throttle);
+  return text;
+}
+
+std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part) {
+  if (!part) return std::to_string(id);
+  const std::string tasks = task_text(*part);
+  return std::to_string(part->array_id) +
+         (part->tasks.size() == 1 ? "_" + tasks : "_[" + tasks + "]");
+}
+
+bool is_named(std::string_view word, std::int64_t id, const std::optional<ArrayPart>& part) {
+  const auto asked = parse_job_word(word);
+  if (!asked) return false;
+  if (!asked->tasks) return asked->id == id || (part && asked->id == part->array_id);
+  return part && asked->id == part->array_id && part->tasks.size() == 1 &&
+         std::ranges::find(*asked->tasks, part->tasks.front()) != asked->tasks->end();
+}
+
+std::vector<std::string> job_words(std::string_view text) {
+  std::vector<std::string> words(1);
+  bool is_inside = false;
+  for (const char c : text) {
+    if (c == '[') is_inside = true;
+    if (c == ']') is_inside = false;
+    if (c == ',' && !is_inside) {
+      words.emplace_back();
+    } else {
+      words.back() += c;
+    }
+  }
+  std::erase(words, "");
+  return words;
+}
+
+std::optional<JobWord> parse_job_word(std::string_view word) {
+  JobWord read;
+  const std::size_t end = std::min(word.find('_'), word.size());
+  const auto parsed = std::from_chars(word.data(), word.data() + end, read.id);
+  if (parsed.ec != std::errc{} || parsed.ptr != word.data() + end || read.id < 0) {
+    return std::nullopt;
+  }
+  if (end == word.size()) return read;
+  read.tasks = parse_tasks(word.substr(end + 1));
+  if (!read.tasks) return std::nullopt;
+  return read;
+}
+
+}  // namespace cli

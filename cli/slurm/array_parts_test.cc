@@ -1,0 +1,81 @@
+// Arrays as squeue and scontrol show them: what the recordings of Slurm have (13.4).
+#include "cli/slurm/array_parts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/cluster/task_control.h"
+
+namespace cli {
+namespace {
+
+using ::testing::ElementsAre;
+
+// Tasks 1 to 6, two at a time; 1 has succeeded, 2 runs, the others wait.
+kube::Job array() {
+  kube::Job job;
+  job.spec.array = kube::JobArray{.tasks = "1-6", .parallelism = 2};
+  job.status.job_id = 1001;
+  job.status.state = kube::JobState::kRunning;
+  job.status.reason = "JobArrayTaskLimit";
+  kube::ArrayStatus& status = job.status.array.emplace();
+  status.succeeded = "1";
+  status.tasks.push_back({.task = 2,
+                          .job_id = 1003,
+                          .state = kube::JobState::kRunning,
+                          .starts = 1,
+                          .allocation = kube::Allocation{.hostlist = "n1", .nodes = 1, .cpus = 1}});
+  return job;
+}
+
+std::vector<std::string> labels(const kube::Job& job, ArrayView view, bool has_ended = false) {
+  std::vector<std::string> all;
+  for (const JobPart& part : array_parts({job}, view, has_ended)) {
+    all.push_back(job_label(part.job.status.job_id.value_or(0), part.array) + " " +
+                  std::string{to_string(*part.job.status.state)} + " " + part.job.status.reason);
+  }
+  return all;
+}
+
+TEST(ArrayParts, TasksThatWaitAreOnePart) {
+  EXPECT_THAT(labels(array(), ArrayView::kJoined),
+              ElementsAre("1001_[3-6%2] Pending JobArrayTaskLimit", "1001_2 Running "));
+  EXPECT_THAT(labels(array(), ArrayView::kEach, true),
+              ElementsAre("1001_3 Pending JobArrayTaskLimit", "1001_4 Pending JobArrayTaskLimit",
+                          "1001_5 Pending JobArrayTaskLimit", "1001_6 Pending JobArrayTaskLimit",
+                          "1001_1 Completed ", "1001_2 Running "));
+}
+
+TEST(ArrayParts, EachReasonIsNamedOnce) {
+  kube::Job job = array();
+  job.spec.control.tasks = {{.tasks = "4-5", .hold = true}};
+  EXPECT_THAT(labels(job, ArrayView::kJoined),
+              ElementsAre("1001_[3-6%2] Pending JobArrayTaskLimit,JobHeldUser", "1001_2 Running "));
+}
+
+TEST(ArrayParts, AWordNamesAnArrayATaskOrItsNumber) {
+  const ArrayPart part{1001, {2}};
+  EXPECT_TRUE(is_named("1001", 1003, part));
+  EXPECT_TRUE(is_named("1003", 1003, part));
+  EXPECT_TRUE(is_named("1001_2", 1003, part));
+  EXPECT_TRUE(is_named("1001_[1-3,7]", 1003, part));
+  EXPECT_FALSE(is_named("1001_3", 1003, part));
+  EXPECT_FALSE(is_named("1001_x", 1003, part));
+  EXPECT_TRUE(is_named("7", 7, std::nullopt));
+  EXPECT_THAT(job_words("1,2_[3,5],4"), ElementsAre("1", "2_[3,5]", "4"));
+}
+
+TEST(TaskWishes, ThatAreAlikeAreOneEntry) {
+  TaskWishes wishes{{{.tasks = "1-3", .hold = true}, {.tasks = "2", .hold = false}}};
+  wishes.cancel[9] = true;
+  wishes.cancel[8] = true;
+  const auto entries = wishes.entries();
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].tasks, "2");
+  EXPECT_EQ(entries[1].tasks, "1,3");
+  EXPECT_EQ(entries[2].tasks, "8-9");
+  EXPECT_EQ(entries[2].cancel, true);
+}
+
+}  // namespace
+}  // namespace cli
