@@ -1,0 +1,288 @@
+// Arrays: one Job of many tasks, each with a start, pods and an end of its own, which the status of
+// the Job has (13.4). Over changes of leaders, too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "api/array_status.h"
+#include "api/wellknown.h"
+#include "operator/testing/world.h"
+
+namespace control {
+namespace {
+
+using nlohmann::json;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+json tasks(const std::string& numbers, int parallelism = 0) {
+  json array{{"tasks", numbers}};
+  if (parallelism > 0) array["parallelism"] = parallelism;
+  return {{"array", array}};
+}
+
+class ArrayTest : public ::testing::Test {
+ protected:
+  ArrayTest() : ArrayTest{World::Options{}} {}
+  explicit ArrayTest(World::Options options) : world{options} {
+    json config = linear_config("4s");
+    config["spec"]["requeue"] = {{"delay", "2s"}};
+    config["spec"]["killWait"] = "2s";
+    world.apply(config);
+    world.apply(partition("batch", {{"nodes", {{"hostlist", "n[12-16]"}}}, {"default", true}}));
+  }
+  kube::ArrayStatus array(const std::string& name) const {
+    return world.job(name).status.array.value_or(kube::ArrayStatus{});
+  }
+  std::vector<int> started(const std::string& name) const {
+    std::vector<int> numbers;
+    for (const kube::ArrayTask& task : array(name).tasks) numbers.push_back(task.task);
+    return numbers;
+  }
+  bool ends(const std::string& name) {
+    return world.run_until(
+        [&] {
+          const auto state = world.job(name).status.state;
+          return state && kube::is_final(*state);
+        },
+        minutes{10});
+  }
+  // Pods of which something may still run.
+  std::size_t live_pods(const std::string& name) const {
+    const auto pods = world.pods_of(name);
+    return static_cast<std::size_t>(std::ranges::count_if(pods, [](const kube::Pod& pod) {
+      return pod.status.phase != kube::PodPhase::kSucceeded &&
+             pod.status.phase != kube::PodPhase::kFailed;
+    }));
+  }
+
+  World world;
+};
+
+TEST_F(ArrayTest, EachTaskStartsAndEndsByItself) {
+  world.apply(gang_job("sweep", 1, "10s", tasks("1-7")));
+  world.run_for(seconds{5});
+  // Five nodes.
+  EXPECT_THAT(started("sweep"), ElementsAre(1, 2, 3, 4, 5)) << world.log_tail();
+  EXPECT_EQ(array("sweep").summary, "0 of 7 done, 5 run");
+  EXPECT_EQ(world.state("sweep"), "Running");
+  std::set<std::string> numbers;
+  for (const kube::Pod& pod : world.pods_of("sweep")) {
+    numbers.insert(pod.metadata.labels.at(std::string{kube::kLabelArrayTask}));
+    EXPECT_THAT(pod.metadata.name, HasSubstr("sweep-"));
+  }
+  EXPECT_THAT(numbers, ElementsAre("1", "2", "3", "4", "5"));
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(world.state("sweep"), "Completed") << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "1-7");
+  EXPECT_EQ(array("sweep").summary, "7 of 7 done");
+  EXPECT_EQ(world.job("sweep").status.exit_code, 0);
+  expect_no_violations(world);
+}
+
+// As Slurm: a task that is split off gets a number of its own, the last one has that of the array.
+TEST_F(ArrayTest, TasksHaveNumbers) {
+  world.apply(gang_job("sweep", 1, "10s", tasks("1-3")));
+  world.run_for(seconds{5});
+  std::vector<std::int64_t> numbers;
+  for (const kube::ArrayTask& task : array("sweep").tasks) numbers.push_back(*task.job_id);
+  const std::int64_t own = *world.job("sweep").status.job_id;
+  EXPECT_THAT(numbers, ElementsAre(own + 1, own + 2, own)) << world.log_tail();
+}
+
+TEST_F(ArrayTest, NoMoreThanParallelismRun) {
+  world.apply(gang_job("sweep", 1, "4s", tasks("0-5", 2)));
+  std::size_t most = 0;
+  for (int i = 0; i < 60; ++i) {
+    world.run_for(seconds{1});
+    most = std::max(most, live_pods("sweep"));
+    EXPECT_LE(array("sweep").counts.running, 2);
+  }
+  EXPECT_EQ(most, 2U);
+  EXPECT_EQ(array("sweep").succeeded, "0-5") << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST_F(ArrayTest, ATaskThatFailsIsNamedAndTheArrayHasItsExitCode) {
+  json job = gang_job("sweep", 1, "3s", tasks("0-5"));
+  job["spec"]["template"]["metadata"]["annotations"]["test/failing-task"] = "4";
+  world.apply(job);
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(world.state("sweep"), "Failed");
+  EXPECT_EQ(array("sweep").failed, "4");
+  EXPECT_EQ(array("sweep").succeeded, "0-3,5");
+  EXPECT_EQ(world.job("sweep").status.exit_code, 1);
+}
+
+TEST_F(ArrayTest, SingleTasksAreCanceledHeldAndReleased) {
+  json more = tasks("0-9");
+  more["control"] = {{"hold", true}, {"tasks", {{{"tasks", "3,5-7"}, {"cancel", true}}}}};
+  world.apply(gang_job("sweep", 1, "3s", more));
+  world.run_for(seconds{5});
+  EXPECT_EQ(array("sweep").cancelled, "3,5-7") << world.log_tail();
+  EXPECT_EQ(world.job("sweep").status.reason, "JobHeldUser");
+  EXPECT_EQ(array("sweep").counts.running, 0);
+  json control{
+      {"tasks", {{{"tasks", "3,5-7"}, {"cancel", true}}, {{"tasks", "0"}, {"hold", false}}}}};
+  world.patch_job("sweep", {{"control", control}});
+  world.run_for(seconds{15});
+  EXPECT_EQ(array("sweep").succeeded, "0") << world.log_tail();
+  control["hold"] = false;
+  world.patch_job("sweep", {{"control", control}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-2,4,8-9");
+  EXPECT_EQ(world.state("sweep"), "Cancelled");
+  expect_no_violations(world);
+}
+
+TEST_F(ArrayTest, ACancelEndsAllTasks) {
+  world.apply(gang_job("sweep", 1, "", tasks("0-99")));
+  world.run_for(seconds{5});
+  ASSERT_EQ(live_pods("sweep"), 5U) << world.log_tail();
+  world.patch_job("sweep", {{"control", {{"cancel", true}}}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(world.state("sweep"), "Cancelled");
+  EXPECT_EQ(array("sweep").cancelled, "0-99");
+  EXPECT_EQ(live_pods("sweep"), 0U);
+  expect_no_violations(world);
+}
+
+TEST_F(ArrayTest, ATaskIsRequeuedByItself) {
+  world.apply(gang_job("sweep", 1, "8s", tasks("0-1")));
+  world.run_for(seconds{4});
+  world.patch_job("sweep", {{"control", {{"tasks", {{{"tasks", "1"}, {"requeueRequest", 1}}}}}}});
+  world.run_for(seconds{30});
+  EXPECT_EQ(world.state("sweep"), "Completed") << world.log_tail();
+  bool restarted = false;
+  for (const kube::Pod& pod : world.pods_of("sweep")) {
+    const auto& labels = pod.metadata.labels;
+    if (labels.at(std::string{kube::kLabelArrayTask}) != "1") continue;
+    restarted = restarted || labels.at(std::string{kube::kLabelStart}) == "2";
+  }
+  EXPECT_TRUE(restarted) << world.log_tail();
+}
+
+TEST_F(ArrayTest, ADeletedArrayTakesItsPodsWithIt) {
+  world.apply(gang_job("sweep", 1, "", tasks("0-99")));
+  world.run_for(seconds{5});
+  world.remove_job("sweep");
+  ASSERT_TRUE(world.run_until([&] { return live_pods("sweep") == 0; }, minutes{2}))
+      << world.log_tail();
+  world.apply(gang_job("next", 5, "2s"));
+  ASSERT_TRUE(ends("next")) << world.log_tail();
+  expect_no_violations(world);
+}
+
+// Of 30 tasks that ended well ten keep their pods.
+TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
+  world.apply(gang_job("sweep", 1, "1s", tasks("0-29")));
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  world.run_for(seconds{10});
+  EXPECT_EQ(world.pods_of("sweep").size(), 10U) << world.log_tail();
+}
+
+// Nodes that tasks share take turns between them, each by its own entry.
+TEST_F(ArrayTest, TasksTakeTurns) {
+  world.apply(partition("batch", force("n[12-13]")));
+  world.apply(gang_job("sweep", 2, "20s", tasks("0-1")));
+  world.run_for(seconds{20});
+  std::set<std::int32_t> listed;
+  for (const kube::TimetablePod& pod : world.timetable("n12").spec.pods) {
+    EXPECT_EQ(pod.job_uid, world.job("sweep").metadata.uid);
+    if (pod.task) listed.insert(*pod.task);
+  }
+  EXPECT_THAT(listed, ElementsAre(0, 1)) << world.log_tail();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(world.state("sweep"), "Completed");
+  expect_no_violations(world);
+}
+
+// The leader dies after each kind of write of an array; the next one goes on from what is stored.
+class ArrayCrashTest : public ArrayTest, public ::testing::WithParamInterface<WritePoint> {};
+
+TEST_F(ArrayTest, ANewLeaderGoesOn) {
+  world.apply(gang_job("sweep", 1, "10s", tasks("0-11")));
+  world.run_for(seconds{5});
+  const std::vector<int> before = started("sweep");
+  ASSERT_EQ(before.size(), 5U) << world.log_tail();
+  world.restart_operator();
+  world.run_for(seconds{2});
+  EXPECT_EQ(started("sweep"), before) << world.log_tail();
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-11");
+  expect_no_violations(world);
+}
+
+TEST_F(ArrayTest, CrashesAtAnyWriteLoseNoTask) {
+  const int rounds = std::getenv("KUBEGANG_LONG") != nullptr ? 200 : 4;
+  for (int seed = 1; seed <= rounds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    World crashing{{.seed = static_cast<std::uint64_t>(seed), .crash_per_mille = 30}};
+    json config = linear_config("4s");
+    config["spec"]["killWait"] = "2s";
+    crashing.apply(config);
+    crashing.apply(partition("batch", force("n[12-14]")));
+    json job = gang_job("sweep", 1, "4s", tasks("0-14", 8));
+    job["spec"]["template"]["metadata"]["annotations"]["test/failing-task"] = "7";
+    crashing.apply(job);
+    crashing.run_until([&] { return crashing.state("sweep") == "Failed"; }, minutes{15});
+    crashing.set_crash_per_mille(0);
+    ASSERT_TRUE(
+        crashing.run_until([&] { return crashing.state("sweep") == "Failed"; }, minutes{10}))
+        << crashing.log_tail();
+    const kube::ArrayStatus status = *crashing.job("sweep").status.array;
+    EXPECT_EQ(status.failed, "7") << crashing.log_tail();
+    EXPECT_EQ(status.succeeded, "0-6,8-14");
+    EXPECT_GT(crashing.crashes(), 0);
+    expect_no_violations(crashing);
+  }
+}
+
+TEST_P(ArrayCrashTest, TheNextLeaderFinishesIt) {
+  world.crash_after(GetParam());
+  world.apply(gang_job("sweep", 1, "4s", tasks("0-7")));
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-7") << world.log_tail();
+  EXPECT_EQ(world.crashes(), 1);
+  expect_no_violations(world);
+}
+INSTANTIATE_TEST_SUITE_P(Points, ArrayCrashTest,
+                         ::testing::Values(WritePoint::kStart, WritePoint::kPodCreate,
+                                           WritePoint::kFinal));
+
+// aftercorr: each task waits for the one of its number; one that waits in vain says so.
+TEST_F(ArrayTest, TasksWaitForTheirTwins) {
+  json first = gang_job("first", 1, "5s", tasks("1-3"));
+  first["spec"]["template"]["metadata"]["annotations"]["test/failing-task"] = "2";
+  world.apply(first);
+  json more = tasks("1-3");
+  more["dependency"] = {{"terms", {{{"type", "AfterCorr"}, {"jobName", "first"}}}}};
+  world.apply(gang_job("second", 1, "5s", more));
+  world.run_for(seconds{60});
+  EXPECT_EQ(array("second").succeeded, "1,3") << world.log_tail();
+  ASSERT_EQ(started("second").size(), 1U) << world.log_tail();
+  EXPECT_EQ(array("second").tasks.front().task, 2);
+  EXPECT_EQ(array("second").tasks.front().reason, "DependencyNeverSatisfied");
+  // A new leader knows it as one that waits.
+  world.restart_operator();
+  world.run_for(seconds{5});
+  EXPECT_EQ(array("second").counts.waiting, 1) << world.log_tail();
+  world.patch_job("second", {{"control", {{"tasks", {{{"tasks", "2"}, {"cancel", true}}}}}}});
+  ASSERT_TRUE(ends("second")) << world.log_tail();
+  EXPECT_EQ(array("second").cancelled, "2");
+}
+
+TEST_F(ArrayTest, WhatMakesNoSenseIsRefusedWithASentence) {
+  world.apply(gang_job("sweep", 1, "2s", tasks("5-1")));
+  world.run_for(seconds{3});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("spec.array.tasks"));
+}
+
+}  // namespace
+}  // namespace control
