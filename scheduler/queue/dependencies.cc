@@ -33,12 +33,6 @@ bool has_begun(const JobBooks& books, const Job& array) {
          });
 }
 
-// With aftercorr a task waits for the one of its number.
-JobId waited_for(const Job& job, const DependencyTerm& term) {
-  if (term.kind != DependencyKind::kAfterCorr || !job.id.is_task()) return term.job;
-  return JobId::of_task(term.job, *job.id.task());
-}
-
 std::string what_is_waited_for(const DependencyTerm& term) {
   const std::string job =
       term.job.number() == 0 ? "a job that does not exist yet" : "job " + to_string(term.job);
@@ -186,12 +180,34 @@ bool Dependencies::is_known(JobId id) const {
                               array->outcomes.of(*id.task()) != TaskOutcome::kNotEnded);
 }
 
-// The task waits for what its array waits for; if it was the last one, the array waits for nobody.
+// With aftercorr a task waits for the one of its number, if the other job is an array.
+JobId Dependencies::waited_for(const Job& job, const DependencyTerm& term) const {
+  if (term.kind != DependencyKind::kAfterCorr || !job.id.is_task()) return term.job;
+  const Job* other = books_.find(term.job);
+  if (other != nullptr && !other->is_array()) return term.job;
+  return JobId::of_task(term.job, *job.id.task());
+}
+
+// The task waits for what its array waits for, and with aftercorr for its twin, whatever has become
+// of the other array meanwhile. If it was the last one, its array waits for nobody.
 void Dependencies::split(Job& array, Job& task) {
   if (counts_names_) names_[name_of(task)].jobs.insert(task.id);
+  const Dependency& asked = task.request->dependency;
+  for (std::size_t i = 0; i < task.terms.size(); ++i) {
+    const DependencyTerm& term = asked.terms[i];
+    if (term.kind == DependencyKind::kAfterCorr && is_known(term.job)) {
+      task.terms[i] = TermState::kOpen;
+    }
+  }
   for (std::uint32_t i = 0; i < task.terms.size() && !needs_no_more(task); ++i) {
     if (task.terms[i] != TermState::kOpen) continue;
-    if (task.request->dependency.terms[i].kind != DependencyKind::kSingleton) open(task, i);
+    if (asked.terms[i].kind != DependencyKind::kSingleton) open(task, i);
+  }
+  // What was met before has had its consequences; of what has failed the task is to have them too.
+  const TermState state = state_of(task.terms, asked.any);
+  if (state == TermState::kFailed) changed_.insert(task.id);
+  if (state == TermState::kMet && state_of(array.terms, asked.any) == TermState::kMet) {
+    changed_.erase(task.id);
   }
   if (array.count() > 0) return;
   remove(array);

@@ -90,6 +90,7 @@ class Dependencies {
   void waiting_over(const Job& array);
   void ended_of(JobId array);
   void split_ended(const Job& job, const Job& other);
+  JobId waited_for(const Job& job, const DependencyTerm& term) const;
   bool is_known(JobId id) const;
   static TermState outcome(DependencyKind kind, JobState state);
   static TermState outcome(DependencyKind kind, TaskOutcome ended);
