@@ -45,7 +45,10 @@ void Engine::reopen(Job& array, const Job* task) {
 }
 
 void Engine::forget_ended_tasks() {
-  for (const JobId id : books_.take_ended_tasks()) books_.erase(*books_.find(id));
+  for (const JobId id : books_.take_ended_tasks()) {
+    // The event may have been that it is forgotten.
+    if (Job* const task = books_.find(id)) books_.erase(*task);
+  }
 }
 
 }  // namespace sched

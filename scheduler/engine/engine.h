@@ -94,7 +94,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const Update& event);
   void update(Job& job, const Update& event);
   void on(const Hold& event);
-  void hold(Job& job, bool by_admin);
+  void hold(Job& job, bool by_admin, bool with_array);
   void on(const Release& event);
   void release(Job& job);
   void release_unheld(Job& job);

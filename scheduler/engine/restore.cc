@@ -16,9 +16,7 @@ void Engine::restore_job(JobFacts facts) {
   Job& job = books_.add(std::move(facts));
   job.held.clear(HoldBy::kImpossible);  // that is found out again
   if (!job.allocated()) hold_as_asked(job);
-  // What has started once waits for nobody any more.
-  job.terms.resize(job.request->dependency.terms.size(),
-                   job.allocated() ? TermState::kMet : TermState::kOpen);
+  Dependencies::fit_terms(job);
   job.factors.was_tested = !job.held;
   if (job.priority == Priority{}) job.priority = priorities_.next_basic(*job.request);
   priorities_.restore_basic(*job.request, job.priority);

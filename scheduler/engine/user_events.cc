@@ -73,7 +73,7 @@ void Engine::on(const Update& event) {
   if (!all.request.array) all.request.array.emplace();
   all.request.array->tasks = job->request->array->tasks;
   // How many may run at once is asked of the array, also if none waits as the array any more.
-  if (job->count() == 0) books_.set_request(*job, all.request);
+  if (job->count() == 0) dependencies_.change(*job, all.request, all.known);
   each_job(job->id, [&](Job& each) { update(each, all); });
   reopen(*job);
 }
@@ -130,12 +130,14 @@ void Engine::change_limit(Job& job) {
 
 // 13.2. Holds of the user and of the administrator differ by their reasons only.
 void Engine::on(const Hold& event) {
-  each_job(event.job, [&](Job& job) { hold(job, event.by_admin); });
+  each_job(event.job, [&](Job& job) { hold(job, event.by_admin, job.id != event.job); });
 }
 
-void Engine::hold(Job& job, bool by_admin) {
-  // A job that runs can be held only where it can do without its turns (13.2).
+// A job that runs can be held only where it can do without its turns (13.2). A task that runs while
+// its whole array is held goes on.
+void Engine::hold(Job& job, bool by_admin, bool with_array) {
   if (!job.pending() && !turns_->set_held(job, true)) {
+    if (with_array) return;
     books_.decide(CommandRefused{job.id, "a job that runs cannot be held: suspend it"});
     return;
   }

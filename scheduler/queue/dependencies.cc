@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/check.h"
+
 namespace sched {
 namespace {
 
 bool waits_for_others(const Job& job) {
-  return job.pending() && state_of(job.terms, job.request->dependency.any) == TermState::kOpen;
+  return job.pending() && job.count() > 0 &&
+         state_of(job.terms, job.request->dependency.any) == TermState::kOpen;
 }
 
 // One of the terms is enough, and is met.
@@ -114,7 +117,14 @@ std::optional<std::string> Dependencies::refused(const JobRequest& request) cons
     // A task that waits as its array waits for what that waits for.
     if (job == nullptr) job = books_.find(ahead.back().array());
     ahead.pop_back();
-    if (job == nullptr || !waits_for_others(*job)) continue;
+    if (job == nullptr) continue;
+    // Tasks that are jobs of their own may wait for others than their array does.
+    if (job->is_array()) {
+      for (const JobId task : job->tasks->own) {
+        if (seen.insert(task).second) ahead.push_back(task);
+      }
+    }
+    if (!waits_for_others(*job)) continue;
     for (std::size_t i = 0; i < job->terms.size(); ++i) {
       if (job->terms[i] != TermState::kOpen) continue;
       const DependencyTerm& term = job->request->dependency.terms[i];
@@ -127,9 +137,18 @@ std::optional<std::string> Dependencies::refused(const JobRequest& request) cons
   return std::nullopt;
 }
 
+// The only place that changes how many there are. A job that has started waits for nobody any more;
+// neither does an array of which no task waits.
+void Dependencies::fit_terms(Job& job) {
+  const bool waits = !job.allocated() && job.count() > 0;
+  job.terms.resize(job.request->dependency.terms.size(),
+                   waits ? TermState::kOpen : TermState::kMet);
+}
+
 void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
-  job.terms.assign(terms.size(), TermState::kOpen);
+  job.terms.clear();
+  fit_terms(job);
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
   if (terms.empty()) return;
   changed_.insert(job.id);
@@ -150,7 +169,6 @@ void Dependencies::add(Job& job, const std::vector<KnownJob>& known) {
 
 void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
-  job.terms.resize(terms.size(), TermState::kOpen);
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
   if (terms.empty()) return;
   // What was met before has had its consequences: the job's age counts from then on.
@@ -280,8 +298,13 @@ void Dependencies::set(Job& job, std::uint32_t term, TermState state) {
   if (needs_no_more(job)) remove(job);
 }
 
-// Another name is another queue of singletons.
+// Another name is another queue of singletons. An array of which no task waits is in none.
 void Dependencies::change(Job& job, const JobRequest& request, const std::vector<KnownJob>& known) {
+  if (job.count() == 0) {
+    books_.set_request(job, request);
+    job.terms.clear();
+    return fit_terms(job);
+  }
   const Name before = name_of(job);
   const bool differs = job.request->dependency != request.dependency;
   if (differs) remove(job);
@@ -297,7 +320,8 @@ void Dependencies::change(Job& job, const JobRequest& request, const std::vector
 // Timers of the job find no edge any more.
 void Dependencies::remove(const Job& job) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
-  for (std::uint32_t i = 0; i < job.terms.size(); ++i) {
+  CHECK(job.terms.size() == terms.size(), to_string(job.id));
+  for (std::uint32_t i = 0; i < terms.size(); ++i) {
     edges_.erase(Edge{waited_for(job, terms[i]), job.id, i});
   }
 }
@@ -473,10 +497,10 @@ std::string Dependencies::check_invariants() const {
   std::size_t open = 0;
   for (const auto& [order, job] : books_.table().all()) {
     const Dependency& asked = job->request->dependency;
-    if (!job->pending() || job->count() == 0) continue;
     if (job->terms.size() != asked.terms.size()) {
       return "job " + to_string(job->id) + ": terms and request differ";
     }
+    if (!job->pending() || job->count() == 0) continue;
     if (needs_no_more(*job)) continue;
     for (std::uint32_t i = 0; i < job->terms.size(); ++i) {
       if (job->terms[i] != TermState::kOpen) continue;

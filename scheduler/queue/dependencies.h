@@ -43,11 +43,15 @@ class Dependencies {
   // The job waits for what its request says. A job of which nothing is known is waited for by
   // nobody, whatever the kind of the term (recorded). REQUIRES: it is pending.
   void add(Job& job, const std::vector<KnownJob>& known);
+  // As many states as the request has terms, which holds for each job in the table from its Submit
+  // or its restore on. Those that the job has stay.
+  static void fit_terms(Job& job);
   // Its terms are what they are stored as. How a job has ended that is gone by now is not known, so
   // a term that asks for that has failed. REQUIRES: it is pending; all other jobs are in the table.
   void restore(Job& job, const std::map<JobId, KnownJob>& known);
-  // Its user changed the request. Terms are judged anew if the dependency is another one.
-  // REQUIRES: it is pending, and the new dependency is not refused.
+  // Its user changed the request. Terms are judged anew if the dependency is another one. No other
+  // function gives a job another dependency. REQUIRES: it is pending, and the new dependency is not
+  // refused.
   void change(Job& job, const JobRequest& request, const std::vector<KnownJob>& known);
   // The task has just become a job of its own (JobBooks::split).
   void split(Job& array, Job& task);

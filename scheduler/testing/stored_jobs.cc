@@ -104,9 +104,11 @@ void StoredJobs::change(JobFacts& job, const JobRequest& changed) {
   job.change_request([&](JobRequest& request) {
     if (!job.partition) {
       const bool suspend = request.suspend;  // a wish of its own
+      const bool hold = job.id.is_task() && request.hold;
       const auto array = request.array;
       request = changed;
       request.suspend = suspend;
+      request.hold = request.hold || hold;
       if (array) request.array = ArrayRequest{.tasks = array->tasks, .at_once = {}};
       return;
     }

@@ -189,6 +189,8 @@ void Watch::check_dependency(const Start& start, const Book& book, base::Instant
 // else.
 void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant now) {
   for (const Decision& decision : decisions) {
+    // Whatever it says: a task of which something is told is none of those that wait as the array.
+    std::visit([&](const auto& each) { book_of(each.job); }, decision);
     if (const auto* start = std::get_if<Start>(&decision)) {
       check_start(*start, now);
     } else if (const auto* end = std::get_if<End>(&decision)) {
@@ -215,9 +217,12 @@ void Watch::on_decisions(const std::vector<Decision>& decisions, base::Instant n
       }
     } else if (const auto* stop = std::get_if<Suspend>(&decision)) {
       // Only its user's suspend makes a job give its cores back (T10).
-      if (stop->cause == Reason::kUser) books_[stop->job].cores_released = true;
+      const auto book = book_of(stop->job);
+      if (stop->cause == Reason::kUser && book != books_.end()) book->second.cores_released = true;
     } else if (const auto* resume = std::get_if<Resume>(&decision)) {
-      books_[resume->job].cores_released = false;
+      // A task may have gone on for an instant while its array was forgotten task by task.
+      const auto book = book_of(resume->job);
+      if (book != books_.end()) book->second.cores_released = false;
     } else if (const auto* refused = std::get_if<SubmitRefused>(&decision)) {
       if (scheduler_.job(refused->job, now)) find(refused->job, "is turned away and known");
       books_.erase(refused->job);

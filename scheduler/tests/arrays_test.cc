@@ -229,6 +229,101 @@ TEST_F(Arrays, CannotWaitForTheirOwnTasks) {
   EXPECT_NE(driver.scheduler().refused_dependency(request), std::nullopt);
 }
 
+// Its tasks are jobs of their own, and may wait for others than the rest does.
+TEST_F(Arrays, AreNotWaitedForByWhatTheirTasksWaitFor) {
+  JobRequest held = job(7, 1);
+  held.hold = true;
+  submit(held);
+  submit(array_of(5, 3));
+  EXPECT_EQ(tasks(5), "RRw");
+  JobRequest request = array_of(5, 3);
+  request.id = task(5, 2);
+  request.array.reset();
+  request.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = JobId{7}}};
+  tell(Update{request});
+  EXPECT_EQ(tasks(5), "RRP");
+  EXPECT_EQ(driver.view(task(5, 2)).reason, Reason::kDependency);
+  held.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = JobId{5}}};
+  EXPECT_NE(driver.scheduler().refused_dependency(held), std::nullopt);
+  held.dependency.terms = {{.kind = DependencyKind::kAfterOk, .job = task(5, 1)}};
+  EXPECT_EQ(driver.scheduler().refused_dependency(held), std::nullopt);
+}
+
+// Also where no task waits as the array any more: nobody waits for the new terms, and they are
+// looked at once more when the last task ends.
+TEST_F(Arrays, HaveAStateForEachTermOfAnotherDependency) {
+  const auto known = [](std::vector<std::int64_t> jobs) {
+    JobRequest request = array_of(5, 2);
+    for (const std::int64_t each : jobs) {
+      request.dependency.terms.push_back({.kind = DependencyKind::kAfterAny, .job = JobId{each}});
+    }
+    return request;
+  };
+  submit(known({98, 99}));
+  EXPECT_EQ(tasks(5), "RR") << "these jobs are unknown";
+  tell(Update{known({})});
+  EXPECT_EQ(driver.view(5).facts->terms.size(), 0U);
+  tell(Update{known({97, 98, 99})});
+  EXPECT_EQ(driver.view(5).facts->terms.size(), 3U);
+  EXPECT_EQ(driver.view(5).facts->terms, std::vector(3, TermState::kMet));
+  tell(Update{known({99})});
+  end(task(5, 0));
+  end(task(5, 1));
+  EXPECT_EQ(driver.view(5).state, JobState::kCompleted);
+}
+
+// What was stored may be about a dependency of before.
+TEST_F(Arrays, AreRestoredWithAStateForEachTerm) {
+  for (const std::size_t stored : {0U, 1U, 3U}) {
+    JobFacts waits = JobFacts::of(array_of(5, 4));
+    waits.change_request([](JobRequest& request) {
+      request.dependency.terms = {{.kind = DependencyKind::kAfterAny, .job = JobId{9}},
+                                  {.kind = DependencyKind::kAfterAny, .job = JobId{8}}};
+    });
+    waits.terms.assign(stored, TermState::kMet);
+    JobFacts over = waits;  // no task waits as the array, and one waits by itself
+    over.array->waiting = {};
+    JobFacts alone;
+    alone.id = task(5, 3);
+    alone.request = waits.request;
+    alone.terms = waits.terms;
+    JobFacts other = JobFacts::of(job(9, 1));
+    other.held.set(HoldBy::kAdmin);
+    for (const bool all_started : {false, true}) {
+      Driver next{gang_linear({partition("p", two, OverSubscribe::kNo)}), two};
+      std::vector<JobFacts> jobs{all_started ? over : waits};
+      if (all_started) jobs.push_back(alone);
+      jobs.push_back(other);
+      next.scheduler().restore_from_published(at(2), jobs, {});
+      EXPECT_EQ(next.scheduler().check_invariants(), "") << stored;
+      EXPECT_EQ(next.view(5).facts->terms.size(), 2U);
+      const JobId who = all_started ? task(5, 3) : JobId{5};
+      EXPECT_EQ(next.view(who).reason == Reason::kDependency, stored == 0);
+      next.step(at(3), Cancel{JobId{5}});
+      EXPECT_EQ(next.view(5).state, JobState::kCancelled);
+    }
+  }
+}
+
+// A new leader finds that the task can never start, and hears of its end before anything else.
+TEST_F(Arrays, ForgetATaskThatHasEndedAtOnce) {
+  JobFacts array = JobFacts::of(array_of(5, 3));
+  array.change_request([](JobRequest& request) {
+    request.dependency = {.any = false,
+                          .kill_invalid = true,
+                          .terms = {{.kind = DependencyKind::kAfterOk, .job = JobId{9}}}};
+  });
+  array.array->waiting.erase(1);
+  array.terms = {TermState::kMet};
+  JobFacts alone;
+  alone.id = task(5, 1);
+  alone.request = array.request;
+  alone.terms = {TermState::kFailed};
+  driver.scheduler().restore_from_published(driver.now(), {array, alone}, {});
+  tell(Forget{task(5, 1)});
+  EXPECT_EQ(tasks(5), "RcR");
+}
+
 // A limit on submitted jobs counts each task.
 TEST_F(Arrays, CountAsTheirTasksWhereSubmissionsAreLimited) {
   Configuration limited = gang_linear({partition("p", two, OverSubscribe::kNo)});
