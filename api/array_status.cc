@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/wellknown.h"
+#include "base/cut_text.h"
 #include "base/number_list.h"
 
 namespace kube {
@@ -14,6 +15,7 @@ constexpr std::string_view kLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::size_t kTasksPerLetter = 3;  // two bits each
 constexpr std::size_t kFailedShown = 100;
+constexpr std::size_t kSentenceBytesMax = 300;  // of an entry
 
 constexpr std::pair<TaskOutcome, std::string ArrayStatus::*> kTexts[] = {
     {TaskOutcome::kSucceeded, &ArrayStatus::succeeded},
@@ -29,6 +31,16 @@ Condition condition(std::string_view type, bool value, std::string reason,
 }
 
 }  // namespace
+
+bool names_too_many_tasks(const JobControl& control) {
+  std::size_t named = 0;
+  for (const TaskControl& entry : control.tasks) {
+    const auto numbers = base::parse_number_list(entry.tasks, kArrayTasksMax - 1);
+    if (numbers) named += numbers->size();
+    if (named > kNamedTasksMax) return true;
+  }
+  return false;
+}
 
 TaskOutcomes::TaskOutcomes(const ArrayStatus& stored) {
   for (std::size_t at = 0; at < stored.outcomes.size(); ++at) {
@@ -152,12 +164,16 @@ JobStatus stored_task(const JobStatus& of_array, int task) {
 }
 
 ArrayTask task_entry(int task, const JobStatus& status) {
+  // All entries share one object: what a sentence says at length stands in the events.
+  const auto brief = [](const std::string& text) {
+    return base::shortened(text, kSentenceBytesMax);
+  };
   ArrayTask entry;
   entry.task = task;
   entry.job_id = status.job_id;
   entry.state = status.state;
   entry.reason = status.reason;
-  entry.message = status.message;
+  entry.message = brief(status.message);
   entry.starts = status.starts;
   entry.restarts = status.restarts;
   entry.node_failures = status.node_failures;
@@ -183,7 +199,7 @@ ArrayTask task_entry(int task, const JobStatus& status) {
   entry.observed = status.observed;
   const Condition* frozen = find_condition(status.conditions, kNeverFrozen);
   if (frozen != nullptr && frozen->status == ConditionStatus::kTrue) {
-    entry.never_frozen = frozen->message;
+    entry.never_frozen = brief(frozen->message);
   }
   return entry;
 }

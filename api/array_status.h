@@ -18,6 +18,11 @@ inline constexpr int kArrayTasksMax = 100'001;
 // quarter of what etcd takes (1.5 MiB).
 inline constexpr int kArrayRunningMax = 500;
 
+// The most numbers in spec.control.tasks: each task that differs from the rest costs the operator
+// as much as a job.
+inline constexpr std::size_t kNamedTasksMax = 10'000;
+bool names_too_many_tasks(const JobControl& control);
+
 enum class TaskOutcome : std::uint8_t { kNone, kSucceeded, kFailed, kCancelled };
 
 // Cost of each call but show(): constant, or the highest number that it is about.

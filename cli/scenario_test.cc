@@ -218,7 +218,7 @@ TEST(ScenarioFile, NamesWhatIsWrongWithAnInput) {
        "f:9: {B}: no such job was submitted before"},
       {file_with(submit + "- {t: 1, scontrol: 'update JobId={A} Colour=3'}\n"),
        "f:9: scontrol: update JobId \"Colour\": unknown; allowed are TimeLimit, Priority, Nice, "
-       "Partition and QOS"},
+       "Partition, QOS and ArrayTaskThrottle"},
       {file_with(submit + "- {t: 1, scontrol: 'update PartitionName=q State=UP'}\n"),
        "f:9: scontrol: there is no partition \"q\""},
   };

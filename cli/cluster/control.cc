@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/array_status.h"
 #include "cli/cluster/read.h"
 #include "cli/cluster/task_control.h"
 #include "kube/api/json_text.h"
@@ -98,7 +99,14 @@ base::Result<nlohmann::json> task_change(const kube::Job& job, ControlVerb verb,
           next_request(job, wishes.release_request, control.release_request));
       break;
   }
-  return nlohmann::json{{"tasks", encoded(wishes.entries())}};
+  kube::JobControl changed;
+  changed.tasks = wishes.entries();
+  if (kube::names_too_many_tasks(changed)) {
+    return base::invalid_argument("no more than " + std::to_string(kube::kNamedTasksMax) +
+                                  " tasks of an array may differ from the rest; name fewer, or the "
+                                  "whole array");
+  }
+  return nlohmann::json{{"tasks", encoded(changed.tasks)}};
 }
 
 // What is done to a whole array is done to each task, whatever was done to it before.

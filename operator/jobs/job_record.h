@@ -106,15 +106,29 @@ struct ArrayRecord {
   // The tasks that the write under way is about, by key, with what it says of each:
   // StatusPublisher.
   std::map<std::string, kube::JobStatus> in_flight;
-  // What the scheduler was told of single tasks, and for which generation of the spec: Wishes.
+  // spec.control.tasks as it is in this generation of the spec, and what the scheduler was told of
+  // single tasks: Wishes.
+  struct Wish {
+    sched::TaskSet tasks;
+    kube::TaskControl wish;
+  };
+  std::vector<Wish> wishes;
+  std::int64_t wishes_generation = -1;
+  // The array has become illegal: what of it waits is held until it is mended (Wishes).
+  bool waits_for_mend = false;
   std::map<int, bool> told_holds;
   std::set<int> told_cancels;
   std::int64_t told_generation = -1;
   // Pods of tasks that have ended, which are kept for their logs, the oldest first.
   std::deque<std::string> failed_pods, good_pods;
 
+  bool has_begun() const { return !tasks.empty() || outcomes.ended() > 0; }
+  // Some of its tasks have neither ended nor a record.
   bool has_rest() const {
-    return !rest_ended && outcomes.ended() + static_cast<int>(tasks.size()) < all.size();
+    const auto unfinished = std::ranges::count_if(tasks, [this](const auto& task) {
+      return outcomes.of(task.first) == kube::TaskOutcome::kNone;
+    });
+    return !rest_ended && outcomes.ended() + static_cast<int>(unfinished) < all.size();
   }
 };
 

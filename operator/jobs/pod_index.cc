@@ -16,11 +16,13 @@ constexpr base::Duration kUnseen = std::chrono::seconds{30};
 
 }  // namespace
 
+// The label counts on pods that the operator has made alone: others may have any label.
 std::string record_key_of(const kube::Pod& pod) {
   std::string uid = job_uid_of(pod);
+  const kube::OwnerReference* owner = kube::controller_of(pod.metadata);
   const auto label = pod.metadata.labels.find(std::string{kube::kLabelArrayTask});
-  if (uid.empty() || label == pod.metadata.labels.end()) return uid;
-  return uid + "/" + label->second;
+  const bool is_task = label != pod.metadata.labels.end() && owner != nullptr && owner->uid == uid;
+  return is_task ? uid + "/" + label->second : uid;
 }
 
 std::string job_uid_of(const kube::Pod& pod) {

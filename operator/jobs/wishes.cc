@@ -23,20 +23,37 @@ namespace {
 constexpr base::Duration kSuspensionPatience = std::chrono::seconds{5};
 const std::string kWaits = "its suspension waits: node ";
 
+// The entries are read once for each generation of the spec, and not if they name more tasks than
+// they may: then those that were read before hold.
+const std::vector<ArrayRecord::Wish>& wishes_of(JobRecord& array) {
+  ArrayRecord& record = *array.array;
+  const std::int64_t generation = array.object->metadata.generation;
+  if (std::exchange(record.wishes_generation, generation) == generation) return record.wishes;
+  if (kube::names_too_many_tasks(array.object->spec.control)) return record.wishes;
+  record.wishes.clear();
+  for (const kube::TaskControl& entry : array.object->spec.control.tasks) {
+    const auto numbers = base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1);
+    if (!numbers) continue;
+    ArrayRecord::Wish& wish = record.wishes.emplace_back();
+    for (const int number : *numbers) wish.tasks.insert(number);
+    wish.wish = entry;
+  }
+  return record.wishes;
+}
+
 // Of the entries that name a task the last one that has a field counts.
-kube::TaskControl wish_for(const kube::JobControl& control, int task) {
+kube::TaskControl wish_for(JobRecord& array, int task) {
   kube::TaskControl wish;
   const auto take = [](auto& field, const auto& of_entry) {
     if (of_entry) field = of_entry;
   };
-  for (const kube::TaskControl& entry : control.tasks) {
-    const auto numbers = base::parse_number_list(entry.tasks, kube::kArrayTasksMax - 1);
-    if (!numbers || std::ranges::find(*numbers, task) == numbers->end()) continue;
-    take(wish.hold, entry.hold);
-    take(wish.suspend, entry.suspend);
-    take(wish.cancel, entry.cancel);
-    take(wish.requeue_request, entry.requeue_request);
-    take(wish.release_request, entry.release_request);
+  for (const ArrayRecord::Wish& entry : wishes_of(array)) {
+    if (!entry.tasks.contains(task)) continue;
+    take(wish.hold, entry.wish.hold);
+    take(wish.suspend, entry.wish.suspend);
+    take(wish.cancel, entry.wish.cancel);
+    take(wish.requeue_request, entry.wish.requeue_request);
+    take(wish.release_request, entry.wish.release_request);
   }
   return wish;
 }
@@ -66,12 +83,17 @@ void Wishes::heed(JobRecord& job) {
 // What its array wishes is told once for all of them (tell_commands).
 void Wishes::heed_task(JobRecord& task) {
   if (!task.submitted) return;
-  if (task.is_allocated() && !task.wanted().job_id) give_number(task);
-  tell_suspension(task);
-  if (!task.is_allocated() && !task.wanted().held) return;
-  const kube::TaskControl wish = wish_for(task.object->spec.control, *task.task);
+  const kube::TaskControl wish = wish_for(parts_.jobs.array_of(task), *task.task);
   if (!task.wanted().observed) task.wanted().observed.emplace();
   kube::JobObserved& observed = *task.wanted().observed;
+  if (task.is_allocated() && !task.wanted().job_id) {
+    // What was asked before its first start asks for nothing, as with a job (submit).
+    observed.requeue_request = wish.requeue_request.value_or(0);
+    observed.release_request = wish.release_request.value_or(0);
+    give_number(task);
+  }
+  tell_suspension(task);
+  if (!task.is_allocated() && !task.wanted().held) return;
   if (const auto count = wish.requeue_request.value_or(0); count > observed.requeue_request) {
     observed.requeue_request = count;
     parts_.jobs.mark(task, WriteUrgency::kUrgent);
@@ -105,19 +127,17 @@ void Wishes::give_number(JobRecord& task) {
 // for the whole array is told of that.
 void Wishes::tell_tasks(JobRecord& array) {
   ArrayRecord& record = *array.array;
-  const kube::JobControl& control = array.object->spec.control;
   const std::int64_t generation = array.object->metadata.generation;
   if (std::exchange(record.told_generation, generation) == generation) return;
   std::set<int> named;
   for (const auto& [number, held] : record.told_holds) named.insert(number);
-  for (const kube::TaskControl& each : control.tasks) {
-    const auto numbers = base::parse_number_list(each.tasks, kube::kArrayTasksMax - 1);
-    if (numbers) named.insert(numbers->begin(), numbers->end());
+  for (const ArrayRecord::Wish& each : wishes_of(array)) {
+    each.tasks.each([&](int number) { named.insert(number); });
   }
   for (const int number : named) {
     if (!record.all.contains(number)) continue;
     if (record.outcomes.of(number) != kube::TaskOutcome::kNone) continue;
-    const kube::TaskControl wish = wish_for(control, number);
+    const kube::TaskControl wish = wish_for(array, number);
     const sched::JobId id = sched::JobId::of_task(array.id, number);
     if (wish.cancel.value_or(false) && record.told_cancels.insert(number).second) {
       const JobRecord* task = parts_.jobs.peek(id);
@@ -203,11 +223,10 @@ void Wishes::judge(JobRecord& job) {
     if (!problems.empty()) return refuse_change(job, problems);
   }
   if (!job.is_allocated()) show_partitions(job);
-  // 3. an illegal job. Tasks of an array may run already, which do not leave the scheduler for it
-  if (job.array && job.submitted && !job.array->tasks.empty()) {
-    std::vector<std::string> problems = predecessors.problems;
-    if (!verdict.request && !verdict.partition_missing) problems = verdict.problems;
-    if (!problems.empty()) return refuse_change(job, problems);
+  // 3. an illegal job
+  const bool is_illegal = !verdict.request && !verdict.partition_missing;
+  if (is_illegal && job.array && job.submitted && job.array->has_begun()) {
+    return hold_rest(job, verdict.problems);
   }
   if (!predecessors.problems.empty()) return refuse(job, predecessors.problems);
   if (!verdict.request) {
@@ -222,6 +241,7 @@ void Wishes::judge(JobRecord& job) {
   if (job.array) job.array->all = request.array->tasks;
   // 5. the scheduler
   if (!job.submitted) return submit(job, std::move(request), predecessors.known);
+  if (job.array && std::exchange(job.array->waits_for_mend, false)) release_all(job);
   show_accepted(job);
   tell_update(job, std::move(request), predecessors.known);
 }
@@ -245,12 +265,35 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
     } else {
       scheduler_.tell(sched::Release{job.id});
     }
-    // Both act on all tasks: what single ones are wished for is told again.
-    if (job.array) {
-      job.array->told_holds.clear();
-      job.array->told_generation = -1;
-    }
+    tell_tasks_again(job);
   }
+}
+
+// An array of which tasks have started does not leave the scheduler, to which all of its tasks
+// would be new when it comes back.
+void Wishes::hold_rest(JobRecord& array, const std::vector<std::string>& problems) {
+  if (!std::exchange(array.array->waits_for_mend, true)) {
+    scheduler_.tell(sched::Hold{.job = array.id, .by_admin = true});
+  }
+  refuse_change(array, problems,
+                "; tasks that have started go on, and no other one starts until this is mended");
+}
+
+// Ends the holds by the system. What its spec holds stays so, as it would with the next leader.
+void Wishes::release_all(JobRecord& job) {
+  scheduler_.tell(sched::Release{job.id});
+  const bool is_held = job.request.hold || (job.array && job.array->waits_for_mend);
+  if (is_held) scheduler_.tell(sched::Hold{.job = job.id, .by_admin = !job.request.hold});
+  tell_tasks_again(job);
+}
+
+// A hold or a release of an array acts on all of its tasks: what single ones are wished for is told
+// again.
+void Wishes::tell_tasks_again(JobRecord& job) {
+  if (!job.array) return;
+  job.array->told_holds.clear();
+  job.array->told_generation = -1;
+  parts_.jobs.touch(job.uid);
 }
 
 std::vector<std::string> Wishes::problems_of_change(const JobRecord& job, const JobVerdict& verdict,
@@ -316,8 +359,9 @@ void Wishes::end_refused(JobRecord& job) {
 
 // Says that a change is not obeyed, and why. `job.basis` stays the spec that is in force, with
 // which the next change is compared, so an edit back to it is accepted.
-void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems) {
-  const std::string message = joined(problems) + "; the job goes on as it was";
+void Wishes::refuse_change(JobRecord& job, const std::vector<std::string>& problems,
+                           std::string_view what_follows) {
+  const std::string message = joined(problems) + std::string{what_follows};
   job.wanted().observed_generation = job.object->metadata.generation;
   (void)job.set_condition(kube::kStalled, kube::ConditionStatus::kTrue, "ChangeRefused", message,
                           parts_.now);
@@ -426,10 +470,7 @@ void Wishes::tell_commands(JobRecord& job) {
     observed.release_request = wish;
     job.wanted().held.reset();
     parts_.jobs.mark(job, WriteUrgency::kUrgent);
-    scheduler_.tell(sched::Release{job.id});
-    // The request is about holds by the system: what the spec says stays, as it would with the next
-    // leader.
-    if (job.request.hold) scheduler_.tell(sched::Hold{.job = job.id});
+    release_all(job);
   }
 }
 
@@ -440,8 +481,9 @@ void Wishes::tell_suspension(JobRecord& job) {
   if (job.array) return;  // each of its tasks by itself
   const kube::JobControl& control = job.object->spec.control;
   const bool of_job = control.suspend.value_or(false);
-  const bool suspend = job.task ? wish_for(control, *job.task).suspend.value_or(of_job) : of_job;
   if (job.task && !job.is_allocated()) return;  // those that wait are not suspended (13.4)
+  const bool suspend =
+      job.task ? wish_for(parts_.jobs.array_of(job), *job.task).suspend.value_or(of_job) : of_job;
   if (!suspend && (job.told_suspend || job.start.suspension_waits)) {
     for (const std::string& node : job.start.nodes) parts_.nodes.stop_asking(node, job.uid);
   }

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/jobs/job_numbers.h"
@@ -55,7 +56,11 @@ class Wishes {
   void show_terms(JobRecord& job, const sched::Dependency& dependency);
   void submit(JobRecord& job, sched::JobRequest request, std::vector<sched::KnownJob> known);
   void end_refused(JobRecord& job);
-  void refuse_change(JobRecord& job, const std::vector<std::string>& problems);
+  void refuse_change(JobRecord& job, const std::vector<std::string>& problems,
+                     std::string_view what_follows = "; the job goes on as it was");
+  void hold_rest(JobRecord& array, const std::vector<std::string>& problems);
+  void release_all(JobRecord& job);
+  void tell_tasks_again(JobRecord& job);
   void show_partitions(JobRecord& job);
   // Everything in the spec that is a command rather than a property. REQUIRES: it is submitted.
   void tell_commands(JobRecord& job);

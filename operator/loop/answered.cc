@@ -84,13 +84,20 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
 void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
   JobRecord* array = jobs_.find(outcome.uid);
   if (array == nullptr || !array->array) return;
+  // What the mirrors of tasks look at: not the spec, and not the entries of all other tasks.
+  const auto head_of = [](const base::Result<kube::Job>& whole) -> base::Result<kube::Job> {
+    if (!whole.ok()) return whole.error();
+    kube::Job head;
+    head.metadata = whole->metadata;
+    return head;
+  };
+  base::Result<kube::Job> result = head_of(outcome.result);
+  base::Result<kube::Job> fresh = head_of(outcome.fresh);
   for (auto& [key, said] : std::exchange(array->array->in_flight, {})) {
     JobRecord* task = jobs_.peek(key);
     if (task == nullptr) continue;
-    base::Result<kube::Job> result = outcome.result;
     if (result.ok()) result->status = std::move(said);
-    base::Result<kube::Job> fresh = outcome.fresh;
-    if (fresh.ok()) fresh->status = kube::stored_task(fresh->status, *task->task);
+    if (fresh.ok()) fresh->status = kube::stored_task(outcome.fresh->status, *task->task);
     (void)task->status.answered(result, fresh, now_);
     jobs_.touch(key);
     statuses_.look_again(key);

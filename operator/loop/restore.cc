@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 
+#include "api/array_status.h"
 #include "api/wellknown.h"
 #include "operator/jobs/job_report.h"
 #include "operator/jobs/listed_job.h"
@@ -18,10 +19,13 @@ namespace control {
 namespace {
 
 // Returns true if the scheduler of the last leader knew the job. Any other job is judged and
-// submitted by the ordinary loop, like a new one.
+// submitted by the ordinary loop, like a new one. An array of which tasks have started stays in the
+// queue whatever becomes of its spec (Wishes::judge).
 bool was_in_queue(const kube::JobStatus& status) {
+  const bool has_begun = status.array && (!status.array->tasks.empty() ||
+                                          kube::TaskOutcomes{*status.array}.ended() > 0);
   return status.state && status.job_id &&
-         (status.allocation || kube::is_true(status.conditions, kube::kAccepted));
+         (status.allocation || has_begun || kube::is_true(status.conditions, kube::kAccepted));
 }
 
 // When the present run began, or the last one. Of a gang that is not ready, as stored, the instant

@@ -108,6 +108,8 @@ class Mirror {
   }
   // When it may be written; kNever while a write is under way.
   base::Instant due() const { return attempts_.due(); }
+  // No write is begun before: a large object is not written as often as it changes.
+  void rest_until(base::Instant at) { attempts_.rest_until(at); }
   // When it was last written only to inform.
   base::Instant informed_at() const { return informed_at_; }
   // A commit point has not reached the API server yet.

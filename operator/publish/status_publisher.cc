@@ -32,6 +32,19 @@ WritePoint status_point(const JobRecord& job) {
   return kube::is_true(wanted.conditions, kube::kReady) ? WritePoint::kReady : WritePoint::kStart;
 }
 
+// The API server keeps each version of an object for minutes: the status of an array is written as
+// seldom as it takes for so many bytes a second, so that a few arrays of short tasks do not fill
+// etcd. An entry is estimated at what it mostly takes (kArrayRunningMax).
+constexpr std::int64_t kArrayBytesPerSecond = 256 << 10;
+constexpr std::int64_t kEntryBytes = 600;
+base::Duration rest_after(const kube::ArrayStatus& shown) {
+  const auto texts = shown.succeeded.size() + shown.failed.size() + shown.cancelled.size() +
+                     shown.outcomes.size();
+  const auto entries = static_cast<std::int64_t>(shown.tasks.size());
+  const auto bytes = entries * kEntryBytes + static_cast<std::int64_t>(texts);
+  return base::Duration{std::chrono::seconds{1}} * bytes / kArrayBytesPerSecond;
+}
+
 // What is kept of the room for other writes than commit points that something waits for: one part
 // in so many. Without it a suspended job would never be shown as suspended under a constant stream
 // of starts. That a job is ready is told as well when the stream is over: a start and its pod are
@@ -197,6 +210,7 @@ PatchStatus<kube::Job> StatusPublisher::write(JobRecord& job, base::Instant now,
   if (whole.array) gather_tasks(whole, now);
   // Every write carries the term, so that the CRD refuses those of a leader that was replaced.
   whole.wanted().term = term;
+  if (whole.array) whole.status.rest_until(now + rest_after(*whole.wanted().array));
   return patch_of(point, whole.status, now);
 }
 
@@ -279,6 +293,11 @@ std::vector<Effect> StatusPublisher::due_informing_jobs(base::Instant now, std::
     if (!uid) break;
     JobRecord* job = jobs_.peek(*uid);
     if (job == nullptr || !may_inform(job->status, now)) continue;  // said meanwhile, or later
+    if (!may_write_now(*job, now)) {  // its array is being written, or rests
+      budget_.queue({job->wanted().priority.value_or(0), job->id, job->uid},
+                    now + InformBudget::kLookAgain, now);
+      continue;
+    }
     budget_.spend_one();
     effects.emplace_back(write(*job, now, term));
   }

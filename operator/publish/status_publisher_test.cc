@@ -101,6 +101,41 @@ TEST_F(StatusPublisherTest, WritesWhatIsUrgentAtOnceUnderItsTerm) {
   EXPECT_EQ(due(), "a:status");
 }
 
+// Each write of an array has the entries of all its tasks, and the API server keeps each version of
+// an object for minutes.
+TEST_F(StatusPublisherTest, ALargeArrayIsWrittenAsSeldomAsItsSizeAllows) {
+  kube::Job object;
+  object.metadata = {.name = "sweep", .ns = "team-a", .uid = "sweep", .resource_version = "1"};
+  object.spec.array.emplace().tasks = "0-399";
+  object.status.job_id = 1;
+  object.status.state = kube::JobState::kRunning;
+  object.status.array.emplace();
+  for (int i = 0; i < 400; ++i) {
+    kube::ArrayTask& task = object.status.array->tasks.emplace_back();
+    task.task = i;
+    task.job_id = 2 + i;
+    task.starts = 1;
+    task.allocation.emplace();
+  }
+  (void)jobs.observe({{{"team-a", "sweep"}, std::make_shared<const kube::Job>(object)}});
+  JobRecord& array = *jobs.find("sweep");
+  const auto answer = [&] {
+    stored(array);
+    for (const auto& [uid, said] : std::exchange(array.array->in_flight, {})) {
+      stored(*jobs.find(uid));
+    }
+  };
+  mark(*jobs.find("sweep/7"), WriteUrgency::kCommit, "one has ended");
+  EXPECT_EQ(due(), "sweep:start");
+  answer();
+  mark(*jobs.find("sweep/8"), WriteUrgency::kCommit, "another one has ended");
+  EXPECT_EQ(due(), "");
+  EXPECT_GT(statuses.next_due(now), now + std::chrono::milliseconds{800});
+  EXPECT_LT(statuses.next_due(now), now + std::chrono::milliseconds{1'200});
+  now = statuses.next_due(now);
+  EXPECT_EQ(due(), "sweep:start");
+}
+
 // If the ending were stored first and the operator crashed, the next leader would end the victim
 // and know of no job that needed its nodes: a preemption for nothing.
 TEST_F(StatusPublisherTest, AnEndingWaitsForTheClaimOfItsPreemptor) {

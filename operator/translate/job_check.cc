@@ -351,6 +351,10 @@ class Checker {
       problem("spec.control.tasks[" + std::to_string(i) + "].tasks: \"" + text +
               "\" must list numbers of tasks (example: 3,5-7)");
     }
+    if (kube::names_too_many_tasks(spec_.control)) {
+      problem("spec.control.tasks: names more than " + std::to_string(kube::kNamedTasksMax) +
+              " tasks; remove those that have ended, or use spec.control for the whole array");
+    }
     if (!spec_.array) {
       if (spec_.control.tasks.empty()) return;
       return problem("spec.control.tasks: needs spec.array; without it use spec.control");

@@ -278,6 +278,53 @@ TEST_F(ArrayTest, TasksWaitForTheirTwins) {
   EXPECT_EQ(array("second").cancelled, "2");
 }
 
+// What names more tasks than it may is illegal, and is an edit that no schema refuses.
+json names_too_many() {
+  const json entry{{"tasks", "0-9999"}, {"suspend", false}};
+  return {{"tasks", {entry, entry}}};
+}
+
+// Tasks that run go on, and what has ended is known when the array is mended, over a change of
+// leaders, too.
+TEST_F(ArrayTest, OneThatBecomesIllegalWaitsUntilItIsMended) {
+  world.apply(gang_job("sweep", 1, "6s", tasks("0-9", 2)));
+  world.run_for(seconds{10});
+  ASSERT_EQ(array("sweep").succeeded, "0-1") << world.log_tail();
+  ASSERT_EQ(array("sweep").counts.running, 2);
+  world.patch_job("sweep", {{"control", names_too_many()}});
+  world.run_for(seconds{1});
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("no other one starts"));
+  world.restart_operator();
+  world.run_for(seconds{30});
+  EXPECT_EQ(array("sweep").summary, "4 of 10 done") << world.log_tail();
+  EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("no other one starts"));
+  world.patch_job("sweep", {{"control", {{"tasks", nullptr}}}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").succeeded, "0-9") << world.log_tail();
+  for (const kube::Pod& pod : world.pods_of("sweep")) {
+    EXPECT_EQ(pod.metadata.labels.at(std::string{kube::kLabelStart}), "1");
+  }
+  world.apply(gang_job("next", 5, "2s"));
+  EXPECT_TRUE(ends("next")) << world.log_tail();
+  expect_no_violations(world);
+}
+
+TEST_F(ArrayTest, OneThatHasBecomeIllegalIsCanceledWithItsTasks) {
+  world.apply(gang_job("sweep", 1, "", tasks("0-9", 2)));
+  world.run_for(seconds{5});
+  json control = names_too_many();
+  world.patch_job("sweep", {{"control", control}});
+  world.run_for(seconds{1});
+  control["cancel"] = true;
+  world.patch_job("sweep", {{"control", control}});
+  ASSERT_TRUE(ends("sweep")) << world.log_tail();
+  EXPECT_EQ(array("sweep").cancelled, "0-9");
+  EXPECT_EQ(live_pods("sweep"), 0U);
+  world.apply(gang_job("next", 5, "2s"));
+  EXPECT_TRUE(ends("next")) << world.log_tail();
+  expect_no_violations(world);
+}
+
 TEST_F(ArrayTest, WhatMakesNoSenseIsRefusedWithASentence) {
   world.apply(gang_job("sweep", 1, "2s", tasks("5-1")));
   world.run_for(seconds{3});
