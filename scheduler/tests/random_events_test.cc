@@ -442,12 +442,13 @@ class RandomRun {
         break;
       }
       case 2:
-        if (const auto id = any()) {
-          JobRequest changed = random_request(prng_, *id, world_, driver_.now());
+        if (const auto one = any()) {
+          const JobId id = one->array();  // a task has no spec of its own
+          JobRequest changed = random_request(prng_, id, world_, driver_.now());
           // These stay as the spec has them: they have events of their own.
-          changed.hold = stored_.asks_for_hold(*id);
-          changed.suspend = stored_.asks_for_suspend(*id);
-          const JobRequest& now = watch_.books().at(*id).request;
+          changed.hold = stored_.asks_for_hold(id);
+          changed.suspend = stored_.asks_for_suspend(id);
+          const JobRequest& now = watch_.books().at(id).request;
           changed.user = now.user;
           changed.dependency = now.dependency;
           tell(Update{changed});
