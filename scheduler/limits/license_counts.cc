@@ -27,21 +27,33 @@ std::optional<std::string> LicenseCounts::refused_at_submit(const JobRequest& re
   return std::nullopt;
 }
 
-// Of jobs that wait for the ends of their victims.
-int LicenseCounts::kept_for_others(const Job& job, const std::string& name) const {
-  if (!cluster_.parameters().preempt.reclaim_licenses) return 0;
-  int kept = 0;
+// Of jobs that wait for the ends of their victims: these leave what they have to them.
+LicenseCounts::Promised LicenseCounts::promised(const Job& job, const std::string& name) const {
+  Promised promised;
+  if (!cluster_.parameters().preempt.reclaim_licenses) return promised;
+  const auto waits = [&](JobId id) {
+    return id != job.id && books_.claimants().contains(id) && books_.find(id)->pending();
+  };
   for (const JobId id : books_.claimants()) {
-    const Job& claimant = *books_.find(id);
-    if (id != job.id && claimant.pending()) kept += licenses_of(claimant.request->licenses, name);
+    if (waits(id)) promised.kept += licenses_of(books_.find(id)->request->licenses, name);
   }
-  return kept;
+  if (promised.kept == 0) return promised;
+  for (const auto& [order, victim] : books_.allocated()) {
+    if (!victim->ending || !victim->ending->preemptor) continue;
+    if (waits(*victim->ending->preemptor)) {
+      promised.coming_back += licenses_of(victim->request->licenses, name);
+    }
+  }
+  return promised;
 }
 
+// Enough must be free now, and still when those who wait for their victims have got theirs.
 Licenses LicenseCounts::missing(const Job& job) const {
   Licenses missing;
   for (const auto& [name, count] : job.request->licenses) {
-    const int over = licenses_of(in_use_, name) + kept_for_others(job, name) + count - total(name);
+    const int wanted = licenses_of(in_use_, name) + count - total(name);
+    const Promised by_others = promised(job, name);
+    const int over = wanted + std::max(0, by_others.kept - by_others.coming_back);
     if (over > 0) missing[name] = over;
   }
   return missing;

@@ -4,7 +4,8 @@
 // until enough have come back. With reclaim_licenses a job whose victims are on their way out
 // counts as if it had its own already, so that no job behind it takes what they leave (P14).
 //
-// Cost: a job that comes or goes, and a question, O(licenses of the job).
+// Cost: a job that comes or goes, and a question, O(licenses of the job); while jobs wait for their
+// victims, a question O(allocated jobs) for each license.
 #pragma once
 
 #include <optional>
@@ -38,7 +39,13 @@ class LicenseCounts {
     return licenses_of(cluster_.parameters().licenses, name);
   }
 
-  int kept_for_others(const Job& job, const std::string& name) const;
+  // What jobs before this one have reclaimed: how many they are to get, and how many of these are
+  // still in use by their victims.
+  struct Promised {
+    int kept = 0;
+    int coming_back = 0;
+  };
+  Promised promised(const Job& job, const std::string& name) const;
 
   const Cluster& cluster_;
   const JobBooks& books_;

@@ -114,7 +114,9 @@ class Reclaiming : public LicenseRules {
  protected:
   void begin_full(PreemptMode mode) {
     preempt_by_tier(mode, nodes("n", 1, 2));
-    begin(nodes("n", 1, 2));
+    auto all = nodes("n", 1, 2);
+    all.push_back(node("a1"));
+    begin(all);
     tell(0, Submit{licensed(1, 1, "low")});
     tell(0, Submit{licensed(2, 1, "low")});
     driver_->take_log();
@@ -149,6 +151,28 @@ TEST_F(Reclaiming, R7_2_AsManyEndAsItNeeds) {
   begin_full(PreemptMode::kCancel);
   tell(1, Submit{licensed(3, 2, "high")});
   EXPECT_EQ(ends().size(), 2U);
+}
+
+// What the first victim leaves is job 3's, and what it holds until then counts once. Job 4 is on a
+// node of its own, so that it does not wait behind job 3.
+TEST_F(Reclaiming, R7_2_VictimsOfOthersCountOnce) {
+  c_.cluster.preempt.reclaim_licenses = true;
+  c_.cluster.licenses["foo"] = 3;
+  add("apart", nodes("a", 1, 1), 3);
+  begin_full(PreemptMode::kCancel);
+  tell(0, Submit{licensed(5, 1, "low")});
+  driver_->take_log();
+  tell(1, Submit{licensed(3, 1, "high")});
+  const auto first = ends();
+  ASSERT_EQ(first.size(), 1U);
+  tell(2, Submit{licensed(4, 1, "apart")});
+  const auto second = ends();
+  ASSERT_EQ(second.size(), 1U);
+  tell(3, JobGone{second[0].job});
+  tell(3, JobGone{first[0].job});
+  EXPECT_EQ(state(3), JobState::kRunning);
+  EXPECT_EQ(state(4), JobState::kRunning);
+  EXPECT_TRUE(ends().empty());
 }
 
 TEST_F(Reclaiming, R7_2_ASuspendedJobWouldKeepThem) {
