@@ -92,6 +92,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const NodeRemove& event);
   void on(const Submit& event);
   void on(const Update& event);
+  std::optional<std::string> refused_at_update(const Job& job, const JobRequest& request) const;
   void update(Job& job, const Update& event);
   void on(const Hold& event);
   void hold(Job& job, bool by_admin, bool with_array);

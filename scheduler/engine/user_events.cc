@@ -78,11 +78,20 @@ void Engine::on(const Update& event) {
   reopen(*job);
 }
 
+// What would be turned away at its submission is refused here, if it is what changes.
+std::optional<std::string> Engine::refused_at_update(const Job& job,
+                                                     const JobRequest& request) const {
+  if (!job.pending()) return std::nullopt;
+  if (request.dependency != job.request->dependency) {
+    if (auto refusal = dependencies_.refused(request)) return refusal;
+  }
+  if (request.licenses == job.request->licenses) return std::nullopt;
+  return resource_limits_.licenses().refused_at_submit(request);
+}
+
 void Engine::update(Job& job, const Update& event) {
-  if (job.pending() && event.request.dependency != job.request->dependency) {
-    if (auto refusal = dependencies_.refused(event.request)) {
-      return books_.decide(CommandRefused{job.id, *std::move(refusal)});
-    }
+  if (auto refusal = refused_at_update(job, event.request)) {
+    return books_.decide(CommandRefused{job.id, *std::move(refusal)});
   }
   const bool was_held = job.request->hold;
   const bool reprioritised =

@@ -255,9 +255,14 @@ void MainPass::on(State& pass, Job& job, PartitionIndex, Never verdict) {
 }
 
 // A limit is the job's own matter: jobs behind may start (R9.8). But with bf_licenses they might
-// take the licenses that the backfill has promised to this job (R11.8).
+// take the licenses that the backfill has promised to this job (R11.8). It has promised none to a
+// job that asks for more than there are, since an administrator has lowered the counter.
 void MainPass::on(State& pass, Job& job, PartitionIndex, OverLimit verdict) {
-  if (verdict.reason == Reason::kLicenses && plans_licenses(cluster_.parameters())) {
+  const ClusterParameters& parameters = cluster_.parameters();
+  const bool can_have_them = std::ranges::all_of(job.request->licenses, [&](const auto& asked) {
+    return asked.second <= licenses_of(parameters.licenses, asked.first);
+  });
+  if (verdict.reason == Reason::kLicenses && plans_licenses(parameters) && can_have_them) {
     pass.is_over = true;
   }
   books_.set_reason(job, verdict.reason, std::move(verdict.message));

@@ -88,6 +88,42 @@ TEST_F(LicenseRules, R11_6_ALoweredCounterEndsNoJob) {
   EXPECT_EQ(state(4), JobState::kRunning);
 }
 
+TEST_F(LicenseRules, R11_6_MoreThanThereAreIsRefusedAtAChange) {
+  begin_with(1);
+  tell(0, Submit{licensed(1, 2)});
+  tell(1, Submit{licensed(2, 1)});
+  driver_->take_log();
+  JobRequest changed = licensed(2, 3);
+  tell(2, Update{changed});
+  const auto log = driver_->take_log();
+  ASSERT_EQ(log.size(), 1U);
+  EXPECT_EQ(std::get<CommandRefused>(log[0]).message,
+            "invalid license specification: asks for 3 of license foo, and the cluster has 2");
+  // Where the counter was lowered since, another change of the job is none of this.
+  configure(3, 0);
+  changed = licensed(2, 1);
+  changed.nice = 5;
+  tell(4, Update{changed});
+  EXPECT_EQ(driver_->view(2).facts->request->nice, 5);
+}
+
+// Nothing is promised to job 2, so the jobs behind it take nothing from it.
+TEST_F(LicenseRules, R11_8_AJobThatCanNeverHaveThemStopsNoPass) {
+  c_.cluster.scheduler = SchedulerType::kBackfill;
+  c_.cluster.backfill.licenses = true;
+  c_.cluster.backfill.interval = seconds(30);
+  begin_with(1);
+  tell(0, Submit{licensed(1, 1)});
+  tell(1, Submit{licensed(2, 2)});
+  tell(2, Submit{with_tasks(job(3, 1), 1)});
+  EXPECT_EQ(state(3), JobState::kPending);
+  configure(3, 1);
+  tell(4, Submit{with_tasks(job(4, 1), 1)});
+  EXPECT_EQ(reason(2), Reason::kLicenses);
+  EXPECT_EQ(state(3), JobState::kRunning);
+  EXPECT_EQ(state(4), JobState::kRunning);
+}
+
 // Job 2 needs both and is promised them when job 1 is over. Job 3 would be over by then, job 4 not.
 TEST_F(LicenseRules, R11_8_TheBackfillPlansThem) {
   c_.cluster.scheduler = SchedulerType::kBackfill;

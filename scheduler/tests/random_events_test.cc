@@ -451,6 +451,10 @@ class RandomRun {
           const JobRequest& now = watch_.books().at(id).request;
           changed.user = now.user;
           changed.dependency = now.dependency;
+          // Such a change is refused, which is a matter of other tests.
+          std::erase_if(changed.licenses, [&](const auto& asked) {
+            return asked.second > licenses_of(world_.configuration.cluster.licenses, asked.first);
+          });
           tell(Update{changed});
         }
         break;
