@@ -25,6 +25,11 @@ bool says_it_all(const JobRecord& job) {
          job.object->status == status.stored() && job.object->spec == job.basis;
 }
 
+// Returns true if the present spec was judged, also one that was edited after the job's end.
+bool is_observed(const kube::Job& job) {
+  return job.status.observed_generation.value_or(0) == job.metadata.generation;
+}
+
 }  // namespace
 
 // 1. Keys whose object is gone, or another one of that name (deleted and made again between two
@@ -119,6 +124,7 @@ void JobBook::on_new_job(const std::shared_ptr<const kube::Job>& object, Seen& s
     keep_finished(object, arrivals_, id);
     end_wait_for(kube::key_of(object->metadata));
     seen.ended.push_back(object);
+    if (is_restored_ && !is_observed(*object)) (void)take_out(uid);
     return;
   }
   JobRecord& job = make_record(object, arrivals_, id);
@@ -353,7 +359,13 @@ std::optional<JobBook::Outcome> JobBook::outcome_of(sched::JobId id) const {
   return Outcome{job.metadata.ns, state_of(*job.status.state), job.status.start_time};
 }
 
+// A finished job that was edited while nobody led has a spec that is not observed yet.
 void JobBook::touch_all() {
+  std::vector<std::string> edited;
+  for (const auto& [uid, finished] : finished_) {
+    if (!is_observed(*finished.object)) edited.push_back(uid);
+  }
+  for (const std::string& uid : edited) (void)take_out(uid);
   for (const auto& [uid, job] : jobs_) touch(uid);
 }
 

@@ -134,6 +134,23 @@ TEST_F(JobBookTest, TheEarlierTimerCounts) {
   EXPECT_EQ(book.next_due(), base::kNever);
 }
 
+// Its spec was edited while nobody led: a tool that waits for observedGeneration waits for ever
+// otherwise.
+TEST_F(JobBookTest, AFinishedJobThatWasEditedWhileNobodyLedIsLookedAtAgain) {
+  kube::Job edited = ended_job("edited", "1", 3), same = ended_job("same", "2", 4);
+  edited.metadata.generation = 2;
+  edited.status.observed_generation = 1;
+  same.metadata.generation = 1;
+  same.status.observed_generation = 1;
+  see({edited, same});
+  EXPECT_EQ(book.put_away_count(), 2);
+  book.restored();
+  book.touch_all();
+  EXPECT_EQ(book.put_away_count(), 1);
+  EXPECT_NE(book.peek("uid-edited"), nullptr);
+  EXPECT_EQ(book.take_touched().size(), 1U);
+}
+
 // Clusters keep tens of thousands of finished Jobs; a record for each would be most of the
 // operator's memory. A pod that still exists brings the record back until it is done with.
 TEST_F(JobBookTest, OfAJobThatHasEndedOnlyTheObjectIsKept) {
