@@ -34,6 +34,11 @@ enum class Break {
   kTimeLost,            // operators count four seconds for five
   kUncordonNotSeen,     // nor that a node is open to jobs again
   kDebugExempts,        // a pod with a debug container takes no turns any more
+  kLabelExempts,        // nor does one that others have labeled
+  kDeadlineExempts,     // nor one to which others have given a deadline
+  kDebugEndless,        // a pod runs for a debug container for as long as that does not start
+  kTableSwallowed,      // a timetable that is there already counts as written, and is not
+  kPodNewsLost,         // operators do not hear of each change of a pod
 };
 
 struct BreakInfo {
@@ -42,7 +47,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 23> kBreaks{{
+inline constexpr std::array<BreakInfo, 28> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -66,6 +71,11 @@ inline constexpr std::array<BreakInfo, 23> kBreaks{{
     {Break::kTimeLost, "time-lost"},
     {Break::kUncordonNotSeen, "uncordon-not-seen"},
     {Break::kDebugExempts, "debug-exempts"},
+    {Break::kLabelExempts, "label-exempts"},
+    {Break::kDeadlineExempts, "deadline-exempts"},
+    {Break::kDebugEndless, "debug-endless"},
+    {Break::kTableSwallowed, "table-swallowed"},
+    {Break::kPodNewsLost, "pod-news-lost"},
 }};
 
 // Returns nullopt if no break has that name, or for the empty name.

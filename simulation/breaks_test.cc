@@ -75,7 +75,14 @@ Checkers checkers_of(Break which) {
     case Break::kUncordonNotSeen:
       return {"idle node"};
     case Break::kDebugExempts:
+    case Break::kLabelExempts:
+    case Break::kDeadlineExempts:
+    case Break::kDebugEndless:
       return {"overlap"};
+    case Break::kTableSwallowed:
+      return {"stored timetable"};
+    case Break::kPodNewsLost:
+      return {"known pod"};
   }
   return {};
 }

@@ -157,6 +157,7 @@ Time Kubelet::next() {
       continue;
     }
     if (program.terminated_at) next = std::min(next, *program.terminated_at + program.grace);
+    next = std::min(next, deadline_of(program));
     if (!may_act(program)) continue;
     for (const Debug& one : program.debugs) {
       if (!one.started_wall) next = std::min(next, one.starts_at);
@@ -235,6 +236,9 @@ void Kubelet::take(const kube::Pod& pod) {
   const auto running = std::count_if(program.debugs.begin(), program.debugs.end(),
                                      [](const Debug& one) { return bool{one.started_wall}; });
   if (program.report.empty() && program.running && told_running < running) tell_of_debugs(program);
+  if (pod.spec.active_deadline_seconds) {
+    program.lasts_at_most = seconds{*pod.spec.active_deadline_seconds};
+  }
   if (!pod.metadata.deletion_timestamp || program.remove_object) return;
   if (!program.running && !program.in_init) {
     program.over = true;
@@ -323,6 +327,7 @@ void Kubelet::advance(Program& program) {
     return;
   }
   if (program.running) start_debugs(program);
+  if (now_ >= deadline_of(program)) return end_at_deadline(program);
   if (program.terminated_at) {
     const bool handled = now_ >= *program.terminated_at + kHandlesSigterm && may_act(program);
     if (handled || now_ >= *program.terminated_at + program.grace) {
@@ -343,6 +348,23 @@ void Kubelet::advance(Program& program) {
     finish(program, program.exit_code, program.exit_code == 0 ? "Completed" : "Error",
            EndedBy::kItself);
   }
+}
+
+// Returns when kubelet ends the pod for its deadline, which counts from the pod's startTime.
+Time Kubelet::deadline_of(const Program& program) const {
+  const bool may_end = program.running && program.lasts_at_most && !program.terminated_at;
+  return may_end ? program.started_at + *program.lasts_at_most : kNoTime;
+}
+
+// A frozen program is killed when its grace is over, without having heard of it: here at once.
+// SOURCE: kubernetes pkg/kubelet/active_deadline.go.
+void Kubelet::end_at_deadline(Program& program) {
+  ++tally_.faults["deadline of a pod reached"];
+  finish(program, 137, "Error", EndedBy::kSignal);
+  json status = json::parse(program.report);
+  status["reason"] = "DeadlineExceeded";
+  status["message"] = "Pod was active on the node longer than the specified deadline";
+  program.report = status.dump();
 }
 
 // The init container's work is not the program's, which has to work for so much longer.

@@ -48,6 +48,7 @@ struct Program {
   Time started_at{0};
   std::vector<Debug> debugs{};        // each takes no time of a processor, and never ends
   std::optional<Time> terminated_at;  // SIGTERM was sent
+  std::optional<Time> lasts_at_most;  // activeDeadlineSeconds
   std::string report;                 // JSON, not yet taken by the API server; "" = none
   std::string reported;               // what it took last
   bool remove_object = false;         // the pod object is to be deleted for good
@@ -116,6 +117,8 @@ class Kubelet {
   void end_init(Program& program);
   bool init_is_over(Program& program);
   void finish(Program& program, int exit_code, const std::string& reason, EndedBy by);
+  Time deadline_of(const Program& program) const;
+  void end_at_deadline(Program& program);
   void start_debugs(Program& program);
   void tell_of_debugs(Program& program);
   void report(Program& program);

@@ -72,6 +72,9 @@ class Ledger final : public ProgramObserver {
   void node_closes(const std::string& node, bool taint, bool closed);
   // The leader, which is well, has nothing to write of the job and wants this to be its status.
   void check_stored(const std::string& uid, const kube::JobStatus& wanted);
+  // The same for a timetable, and for a pod that it knows.
+  void check_stored_table(const std::string& node, const kube::NodeTimetableSpec& wanted);
+  void check_known_pod(const kube::Pod& pod);
   // Others delete the pod, as it is stored.
   void pod_deleted(const nlohmann::json& pod);
   // From now on jobs may start in their order alone.
@@ -137,6 +140,7 @@ class Ledger final : public ProgramObserver {
   struct PodFacts {
     std::string job_uid;
     std::int64_t start = 0;
+    std::string version;  // resourceVersion
     Time made_at{0};
     bool deleting = false;
     Time deleted_at{0};  // if it is
@@ -193,6 +197,7 @@ class Ledger final : public ProgramObserver {
   void on_start(JobFacts& facts);
   void on_ending(const JobFacts& facts);
   void on_final(const JobFacts& facts);
+  void check_observed(const kube::Job& job);
   void check_times(const JobFacts& facts);
   void check_charged(const JobFacts& facts);
   static bool has_failed(const StartFacts& happened, const kube::Job& job);
@@ -288,6 +293,8 @@ class Ledger final : public ProgramObserver {
   std::set<std::string> lost_pods_;
   std::set<std::string> ran_;  // pods whose program was started, by UID
   std::vector<Cleaned> cleaned_;
+  // Since when a leader has known a pod, by UID and version, that is stored in a newer one.
+  std::map<std::pair<std::string, std::string>, Time> outdated_;
   Time starts_are_unsliced_until_{0};
   Time restored_at_{-std::chrono::hours{1}};
   Time faults_until_{0};

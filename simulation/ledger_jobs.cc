@@ -363,12 +363,24 @@ std::string Ledger::unfinished() const {
   return text;
 }
 
-// Two looks that need a cluster at rest: numbers of jobs are unique, and no program was left behind
-// when its job ended.
+// What a user has written last has been judged, also what was written after the job's end: tools
+// such as kstatus wait for that.
+void Ledger::check_observed(const kube::Job& job) {
+  ++tally_.looked["observed"];
+  const std::int64_t observed = job.status.observed_generation.value_or(0);
+  if (observed == job.metadata.generation) return;
+  find("observed", "job " + job.metadata.name + " has generation " +
+                       std::to_string(job.metadata.generation) + ", observed is " +
+                       std::to_string(observed));
+}
+
+// Three looks that need a cluster at rest: specs are observed, numbers of jobs are unique, and no
+// program was left behind when its job ended.
 void Ledger::check_end() {
   std::map<std::int64_t, std::string> numbers;
   const bool numbers_may_repeat = reinstalled_at_ >= Time{0} && restored_at_ > reinstalled_at_;
   for (const auto& [uid, facts] : jobs_) {
+    check_observed(facts.job);
     ++tally_.looked["job numbers"];
     const std::int64_t id = facts.job.status.job_id.value_or(0);
     // A job has no number until the operator has taken it in. A restore may bring back jobs of

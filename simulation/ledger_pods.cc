@@ -42,6 +42,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   // deletion begins. Everything between is kubelet's.
   const bool fresh = !pods_.contains(uid);
   PodFacts& facts = pods_[uid];
+  facts.version = metadata.value("resourceVersion", "");
   const bool was_deleting = std::exchange(facts.deleting, metadata.contains("deletionTimestamp"));
   if (facts.deleting && !was_deleting) facts.deleted_at = now_;
   if (!fresh && facts.deleting && !was_deleting && !facts.by_others) on_torn_down(pod, facts);
@@ -63,6 +64,20 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
                        " exists, job has " + std::to_string(status.starts.value_or(0)));
   }
   if (status.starts.value_or(0) == start) check_member(job->second.job, pod);
+}
+
+// A leader that hears decides by pods as they are stored, and by none that is gone: it does not
+// know an older version for long.
+void Ledger::check_known_pod(const kube::Pod& pod) {
+  ++tally_.looked["known pod"];
+  const kube::ObjectMeta& metadata = pod.metadata;
+  const auto stored = pods_.find(metadata.uid);
+  const std::string version = stored == pods_.end() ? "none" : stored->second.version;
+  if (version == metadata.resource_version) return;
+  const auto since = outdated_.try_emplace({metadata.uid, metadata.resource_version}, now_).first;
+  if (now_ <= since->second + kHearsWithin) return;
+  find("known pod", "the operator knows pod " + metadata.name + " of version " +
+                        metadata.resource_version + ", stored is " + version);
 }
 
 // Remembers that a pod of the present start is stored as succeeded. One that was told to end may

@@ -339,6 +339,52 @@ TEST_F(LedgerTest, NodesAreNotIdleWhileJobsWait) {
   EXPECT_EQ(finding(), "all nodes are idle for 120000 ms: job-0 is Pending (), starts 0; ");
 }
 
+// What a leader wants of a timetable, and what it knows of a pod, is what is stored. The term and
+// the revision of a timetable are of its last write.
+TEST_F(LedgerTest, WhatALeaderKnowsIsStored) {
+  becomes("Running");
+  kube::NodeTimetable table;
+  table.metadata.name = "n1";
+  table.spec.term = 1;
+  table.spec.revision = 1;
+  table.spec.timetable.slice = seconds{1};
+  table.spec.timetable.cycle = {{}};
+  write(kube::Method::kPost, paths::kTables, kube::encode(table));
+  const auto pod = kube::decode<kube::Pod>(stored(make_pod()));
+  ASSERT_TRUE(pod.ok());
+  table.spec.revision = 2;
+  ledger_.check_stored_table("n1", table.spec);
+  ledger_.check_known_pod(*pod);
+  EXPECT_EQ(finding(), "");
+  write(kube::Method::kPatch, std::string{paths::kPods} + "/" + program_.name + "/status",
+        {{"status", {{"phase", "Running"}}}});
+  Ledger other{server_, now_, plan_, tally_};
+  other.look();
+  other.check_known_pod(*pod);
+  EXPECT_FALSE(other.finding()) << "it hears of it soon";
+  now_ += seconds{4};
+  other.check_known_pod(*pod);
+  ASSERT_TRUE(other.finding());
+  EXPECT_TRUE(other.finding()->text.starts_with("the operator knows pod job-0-abcde-0 of version"));
+  table.spec.timetable.slice = seconds{2};
+  ledger_.check_stored_table("n1", table.spec);
+  EXPECT_TRUE(finding().starts_with(
+      "the timetable of n1 is not stored as the operator wants it: [{\"op\":\"replace\""))
+      << finding();
+}
+
+// A tool that waits for a job's newest spec to be judged waits for ever otherwise.
+TEST_F(LedgerTest, TheNewestSpecIsObservedInTheEnd) {
+  const std::string path = std::string{paths::kJobs} + "/job-0";
+  write(kube::Method::kPatch, path + "/status",
+        {{"status", {{"state", "Pending"}, {"observedGeneration", 1}}}});
+  ledger_.check_end();
+  EXPECT_EQ(finding(), "");
+  write(kube::Method::kPatch, path, {{"spec", {{"schedule", {{"timeLimit", "10m"}}}}}});
+  ledger_.check_end();
+  EXPECT_EQ(finding(), "job job-0 has generation 2, observed is 1");
+}
+
 // The same for a node that is closed: what was decided before the operator heard of it is stored
 // later.
 TEST_F(LedgerTest, AJobDoesNotStartOnANodeThatIsKnownToBeClosed) {

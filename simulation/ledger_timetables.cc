@@ -1,6 +1,7 @@
 // Timetables, the agents that obey them, and the nodes of a gang that agree.
 #include "simulation/ledger.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/wellknown.h"
@@ -59,6 +60,26 @@ void Ledger::on_table(const std::string& type, kube::NodeTimetable table) {
   for (const timetable::PodSet& slot : spec.timetable.cycle) check(slot);
   check_starts(table);
   tables_[node] = std::move(table);
+}
+
+// What the operator has nothing to write of is stored as it wants it: term and revision are of the
+// write.
+void Ledger::check_stored_table(const std::string& node, const kube::NodeTimetableSpec& wanted) {
+  const auto table = tables_.find(node);
+  if (table == tables_.end()) return;
+  ++tally_.looked["stored timetable"];
+  kube::NodeTimetable want, is;
+  want.spec = wanted;
+  is.spec = table->second.spec;
+  want.spec.term = is.spec.term;
+  want.spec.revision = is.spec.revision;
+  if (want.spec == is.spec) return;
+  // Encoding rounds times.
+  const nlohmann::json difference =
+      nlohmann::json::diff(kube::encode(is)["spec"], kube::encode(want)["spec"]);
+  if (difference.empty()) return;
+  find("stored timetable", "the timetable of " + node +
+                               " is not stored as the operator wants it: " + difference.dump());
 }
 
 // A timetable lists pods of stored starts only. Which start a pod is of is told by its name, a

@@ -9,6 +9,7 @@
 #include "kube/clock_watch.h"
 #include "kube/testing/api_server/api_error.h"
 #include "kube/testing/manual_clock.h"
+#include "simulation/paths.h"
 
 namespace simulation {
 namespace {
@@ -381,6 +382,7 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
     const bool error = line.find(R"("type":"ERROR")") != std::string::npos;
     if (error) ++tally_.faults["watch gone (410)"];
     if (error && breaks_.is(Break::kGoneNotListed)) continue;
+    if (breaks_.is(Break::kPodNewsLost) && is_lost_news(feed, line)) continue;
     bool more = on_line(line);
     if (more && !error && now_ < weather.duplicated_until) {
       ++tally_.faults["watch event duplicated"];
@@ -402,6 +404,12 @@ base::Status Link::deliver(Feed& feed, const std::function<bool(std::string_view
   }
   if (feed.ended && !breaks_.is(Break::kGoneNotListed)) close();
   return {};
+}
+
+// Returns true for some of the changes of pods of which an operator should hear.
+bool Link::is_lost_news(const Feed& feed, const std::string& line) {
+  return name_.starts_with("operator") && feed.path.starts_with(paths::kAllPods) &&
+         line.find(R"("type":"MODIFIED")") != std::string::npos && prng_.below(8) == 0;
 }
 
 bool Link::is_up_to_date() const {

@@ -89,6 +89,7 @@ class Link final : public kube::Transport {
   void pull(Feed& feed);
   void run(Feed& feed);
   base::Status deliver(Feed& feed, const std::function<bool(std::string_view)>& on_line);
+  bool is_lost_news(const Feed& feed, const std::string& line);
   base::Result<kube::Response> transmit(kube::Request request);
   devcluster::ApiServer& server_of(const std::string& path);
   base::Result<kube::Response> go_wrong(const kube::Request& request);

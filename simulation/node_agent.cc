@@ -385,8 +385,11 @@ void NodeAgent::break_inputs(agent::Inputs& inputs) {
   for (auto& [key, facts] : inputs.pods) {
     if (breaks_.is(Break::kFrozenUnsettled)) facts.settled_at = base::Instant{};
     if (breaks_.is(Break::kDeletedStaysFrozen)) facts.ending_within.reset();
-    if (breaks_.is(Break::kDebugExempts) && facts.starting_count > 0) debugged_.insert(facts.uid);
-    if (debugged_.contains(facts.uid)) facts.settled_at.reset();
+    if (breaks_.is(Break::kDebugExempts) && facts.starting_count > 0) exempt_.insert(facts.uid);
+    const bool is_endless = breaks_.is(Break::kDebugEndless) && facts.starting_count > 0;
+    if (is_endless || exempt_.contains(facts.uid)) facts.settled_at.reset();
+    // One that has settled is settled for good, but for containers that have yet to start.
+    if (exempt_.contains(facts.uid)) facts.starting_count = 1;
   }
 }
 

@@ -45,6 +45,8 @@ class NodeAgent {
   void tear_journal();
   void lose_journal();
   void lose_cpu(Time until);
+  // That pod takes no turns: the breaks' means.
+  void exempt(const std::string& uid) { exempt_.insert(uid); }
 
   // --- what checkers look at ---
   bool is_alive() const { return worker_ != nullptr || supervisor_; }
@@ -108,7 +110,7 @@ class NodeAgent {
   // Break::kJournalAfterFreeze: what the disk gets later.
   std::optional<std::string> journal_late_;
   Time journal_late_at_ = kNoTime;
-  std::set<std::string> debugged_;  // Break::kDebugExempts: pods, by UID
+  std::set<std::string> exempt_;  // Break::k…Exempts: pods, by UID
   std::unique_ptr<Worker> worker_;
 };
 

@@ -269,9 +269,8 @@ bool OperatorHost::distrusts_clock() const {
   return process_ != nullptr && process_->distrusts_clock;
 }
 
-void OperatorHost::for_each_clean(
-    const std::function<void(const std::string&, const kube::JobStatus&)>& action) const {
-  if (leading_) leading_->loop.for_each_clean(action);
+const control::ControlLoop* OperatorHost::loop() const {
+  return leading_ ? &leading_->loop : nullptr;
 }
 
 // Each outage that holds now, and a second for what is normal.
@@ -408,7 +407,10 @@ control::Outcome OperatorHost::answer_to(const control::Effect& effect) {
   if (pod != nullptr && breaks_.is(Break::kTableNotStored)) {
     carry_out_postponed(pod->job->metadata.uid);
   }
-  const bool is_swallowed = breaks_.is(Break::kWriteSwallowed) && only_informs(effect);
+  const auto* table = std::get_if<control::PutTimetable>(&effect);
+  const bool is_swallowed =
+      (breaks_.is(Break::kWriteSwallowed) && only_informs(effect)) ||
+      (breaks_.is(Break::kTableSwallowed) && table != nullptr && table->exists);
   if (!is_answered_early(effect) && !is_swallowed) return leading_->actuator.carry_out(effect);
   ++tally_.faults["commit answered before it is stored"];
   if (!is_swallowed) postponed_.push_back({now_ + kAnsweredEarly, effect});

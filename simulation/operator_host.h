@@ -66,9 +66,8 @@ class OperatorHost {
   Time hears_and_stores_within() const;
   Link& link() { return link_; }
   HostClock& clock() { return clock_; }
-  // Calls action(uid, status) for each job of which the leader has nothing to write.
-  void for_each_clean(
-      const std::function<void(const std::string&, const kube::JobStatus&)>& action) const;
+  // Null: it does not lead. To compare what the leader knows and wants with what is stored.
+  const control::ControlLoop* loop() const;
 
  private:
   class SlowWriter;

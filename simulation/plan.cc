@@ -54,7 +54,8 @@ constexpr std::array kFaults{
          "patch a hazard into a pod",
          0,
          0,
-         {"pod labeled by others", "deadline of a pod", "debug container"}},
+         {"pod labeled by others", "deadline of a pod", "deadline of a pod reached",
+          "debug container"}},
     Kind{Act::kKillOperator, "kill the operator", 100, 10'000, {"operator killed"}},
     Kind{Act::kKillOperatorAtWrite,
          "kill the operator at a write",
@@ -297,6 +298,10 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   add_followers(prng, plan);
   // A quarter does not run again after a loss, and ends as NodeFail.
   for (JobPlan& job : plan.jobs) job.requeue = job.batch || prng.below(4) != 0;
+  // One round in 16 has a job that works for longer than an agent lets a pod run for debug
+  // containers.
+  const bool is_long = prng.below(16) == 0;
+  if (JobPlan& job = plan.jobs.front(); is_long && job.completions == 0) job.work += minutes{3};
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

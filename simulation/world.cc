@@ -365,12 +365,22 @@ void World::step() {
     const bool is_well = now_ >= well_since_ + seconds{5};
     ledger_.sample(nodes_, is_well);
     for (const auto& one : operators_) {
-      if (!is_well || !one->is_running()) continue;
-      one->for_each_clean([this](const std::string& uid, const kube::JobStatus& wanted) {
-        ledger_.check_stored(uid, wanted);
-      });
+      if (is_well && one->is_running() && one->loop() != nullptr) check_stored(*one->loop());
     }
   }
+}
+
+// What a leader that is well knows of pods is stored, and what it has nothing to write of is stored
+// as it wants it.
+void World::check_stored(const control::ControlLoop& loop) {
+  loop.for_each_clean([this](const std::string& uid, const kube::JobStatus& wanted) {
+    ledger_.check_stored(uid, wanted);
+  });
+  loop.for_each_clean_timetable(
+      [this](const std::string& node, const kube::NodeTimetableSpec& wanted) {
+        ledger_.check_stored_table(node, wanted);
+      });
+  loop.for_each_pod([this](const kube::Pod& pod) { ledger_.check_known_pod(pod); });
 }
 
 // Returns true if an operator leads, hears and is heard, and trusts its clock: only then may its

@@ -54,6 +54,7 @@ class World {
   Time next() const;
   void step();
   void step_cluster();
+  void check_stored(const control::ControlLoop& loop);
   bool operator_is_well() const;
   void quiet();
   void check_usage();

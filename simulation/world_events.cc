@@ -310,16 +310,23 @@ void World::perform_others(const Event& event) {
 }
 
 // Nothing of this takes a pod out of its turns, but for a container of `kubectl debug` until it has
-// started (docs/operations.md).
+// started (docs/operations.md). Every other deadline is one that is reached.
 void World::patch_hazard(const Event& event, const std::string& path) {
   const std::uint64_t kind = event.target % 4;
+  const bool exempts = breaks_.is(kind == 0 ? Break::kLabelExempts : Break::kDeadlineExempts);
+  if (kind < 2 && exempts) {
+    const json pod = call(kube::Method::kGet, path, nullptr);
+    for (Node& node : nodes_) node.agent->exempt(pod["metadata"].value("uid", ""));
+  }
   if (kind == 0) {
     ++tally_.faults["pod labeled by others"];
     call(kube::Method::kPatch, path,
          {{"metadata", {{"labels", {{"sidecar.istio.io/inject", "true"}}}}}});
   } else if (kind == 1) {
     ++tally_.faults["deadline of a pod"];
-    call(kube::Method::kPatch, path, {{"spec", {{"activeDeadlineSeconds", 99'999'999}}}});
+    const bool is_reached = event.target / 4 % 2 == 0;
+    const std::uint64_t after = is_reached ? 2 + event.target / 8 % 10 : 99'999'999;
+    call(kube::Method::kPatch, path, {{"spec", {{"activeDeadlineSeconds", after}}}});
   } else {
     add_debug(event.amount, kind == 2);
   }

@@ -149,6 +149,13 @@ TEST_F(JobBookTest, AFinishedJobThatWasEditedWhileNobodyLedIsLookedAtAgain) {
   EXPECT_EQ(book.put_away_count(), 1);
   EXPECT_NE(book.peek("uid-edited"), nullptr);
   EXPECT_EQ(book.take_touched().size(), 1U);
+  // The same for one that comes later, from a backup.
+  kube::Job late = ended_job("late", "3", 5);
+  late.metadata.generation = 2;
+  late.status.observed_generation = 1;
+  see({late});
+  EXPECT_NE(book.peek("uid-late"), nullptr);
+  EXPECT_EQ(book.take_touched().size(), 1U);
 }
 
 // Clusters keep tens of thousands of finished Jobs; a record for each would be most of the

@@ -105,6 +105,18 @@ class ControlLoop {
       if (is_clean) action(job.uid, std::as_const(job).wanted());
     });
   }
+  // The same for timetables: action(node, spec).
+  template <typename Action>
+  void for_each_clean_timetable(Action action) const {
+    timetables_.for_each_clean(action);
+  }
+  // Calls action(pod) for each pod of these jobs, as it is known.
+  template <typename Action>
+  void for_each_pod(Action action) const {
+    jobs_.for_each_unfinished([&](JobRecord& job) {
+      for (const auto& [name, pod] : job.pods) action(*pod);
+    });
+  }
 
  private:
   // --- the loop (loop/control_loop.cc) ---

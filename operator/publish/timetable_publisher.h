@@ -90,6 +90,16 @@ class TimetablePublisher {
       if (table.mirror.exists()) action(node, table.mirror.stored());
     }
   }
+  // The same for each that exists and is planned, if nothing of it is to be written or under way.
+  template <typename Action>
+  void for_each_clean(Action action) const {
+    for (const auto& [node, table] : tables_) {
+      const bool is_clean = table.is_planned && table.mirror.exists() &&
+                            !table.mirror.is_in_flight() &&
+                            table.mirror.urgency() == WriteUrgency::kClean;
+      if (is_clean) action(node, table.mirror.wanted());
+    }
+  }
 
  private:
   struct Table {
