@@ -80,7 +80,7 @@ Checkers checkers_of(Break which) {
     case Break::kDebugEndless:
       return {"overlap"};
     case Break::kTableSwallowed:
-      return {"stored timetable"};
+      return {"overlap", "stored timetable"};
     case Break::kPodNewsLost:
       return {"known pod"};
   }

@@ -104,6 +104,8 @@ class Ledger final : public ProgramObserver {
     base::Duration ran{0}, stood{0};  // since its first program began, and since it was ready
     // That of `ran` for which nothing but its turns explains that programs ran.
     base::Duration charged{0};
+    std::int64_t turns = 0;             // that have begun; each may count one sample too many
+    bool was_going = false;             // at the last sample
     bool began_by_wrong_clock = false;  // of a node
     bool told_late = false;             // since then, that a node of it took turns, or did not
     Time began_at = kNoTime;            // the first program of its present start

@@ -119,7 +119,8 @@ void Ledger::on_start(JobFacts& facts) {
   }
   facts.ready_at = facts.began_at = kNoTime;
   facts.ran = facts.stood = facts.charged = base::Duration{0};
-  facts.told_late = facts.began_by_wrong_clock = false;
+  facts.told_late = facts.began_by_wrong_clock = facts.was_going = false;
+  facts.turns = 0;
 }
 
 // Checks a verdict at the instant at which it is stored: the state that a job is said to have ended
@@ -160,7 +161,8 @@ void Ledger::on_final(const JobFacts& facts) {
 // leader that comes late lets a job run longer than planned.
 //
 // Both may differ by one slice and 2 s: the slice because a switch may fall anywhere within it, 2 s
-// because containers' times are stored in whole seconds, one at each end. Where a node began or
+// because containers' times are stored in whole seconds, one at each end; and by one sample for
+// each turn. Where a node began or
 // ceased to let everything run, its agent may have said so kToldWithin later. While pods follow one
 // another run time goes on between two of them, and none of their own stands meanwhile: there the
 // run time may be larger, and the suspended time is not compared.
@@ -171,8 +173,8 @@ void Ledger::check_times(const JobFacts& facts) {
   // What a pod ran that was made again before the job was ready went with its object.
   const bool is_known = !happened_to(facts).lost;
   if (!calm || !is_known || !status.run_time || !status.suspend_time) return;
-  const base::Duration most =
-      plan_.slice + seconds{2} + (facts.told_late ? kToldWithin : base::Duration{0});
+  const base::Duration most = plan_.slice + seconds{2} + kSample * facts.turns +
+                              (facts.told_late ? kToldWithin : base::Duration{0});
   const bool follows = facts.job.spec.completions.has_value();
   const auto compare = [&](const char* what, base::Duration accounted, base::Duration sampled) {
     const base::Duration off = accounted - sampled;
@@ -202,7 +204,8 @@ void Ledger::check_charged(const JobFacts& facts) {
   }
   ++tally_.looked["charged"];
   const base::Duration accounted = status.run_time ? status.run_time->elapsed : base::Duration{0};
-  const base::Duration most = plan_.slice + seconds{2} + kToldWithin + clock_steps_;
+  const base::Duration most =
+      plan_.slice + seconds{2} + kToldWithin + clock_steps_ + kSample * facts.turns;
   if (accounted + most >= facts.charged) return;
   find("charged", "job " + name_of(facts.job) + " ran for " + text_of(facts.charged) +
                       " in its turns, accounted " + text_of(accounted));
@@ -334,6 +337,8 @@ void Ledger::sample_times(std::vector<Node>& nodes) {
       continue;
     }
     if (!there.contains(uid)) continue;
+    const bool was_going = std::exchange(facts.was_going, going.contains(uid));
+    if (facts.was_going && !was_going) ++facts.turns;
     if (going.contains(uid) && !unclear.contains(uid)) facts.charged += kSample;
     (going.contains(uid) ? facts.ran : facts.stood) += kSample;
     if (told_late.contains(uid)) facts.told_late = true;
