@@ -29,6 +29,7 @@ enum class Break {
   kWriteSwallowed,      // a status that only informs counts as written, and is not
   kTimeoutNotSeen,      // the operator does not see the start timeouts of jobs
   kSelectorNotSeen,     // nor the node selectors of their templates
+  kDependencyNotSeen,   // nor what jobs wait for
   kProxyBelieved,       // a proxy's 404 counts as the API server's
   kClockBelieved,       // an operator does not compare its clock with the API server's
   kTimeLost,            // operators count four seconds for five
@@ -47,7 +48,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 28> kBreaks{{
+inline constexpr std::array<BreakInfo, 29> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -66,6 +67,7 @@ inline constexpr std::array<BreakInfo, 28> kBreaks{{
     {Break::kWriteSwallowed, "write-swallowed"},
     {Break::kTimeoutNotSeen, "timeout-not-seen"},
     {Break::kSelectorNotSeen, "selector-not-seen"},
+    {Break::kDependencyNotSeen, "dependency-not-seen"},
     {Break::kProxyBelieved, "proxy-believed"},
     {Break::kClockBelieved, "clock-believed"},
     {Break::kTimeLost, "time-lost"},

@@ -64,6 +64,8 @@ Checkers checkers_of(Break which) {
       return {"start timeout"};
     case Break::kSelectorNotSeen:
       return {"placement"};
+    case Break::kDependencyNotSeen:
+      return {"dependency"};
     case Break::kChargesForgotten:
       return {"usage"};
     case Break::kProxyBelieved:

@@ -59,6 +59,7 @@ Time Ledger::streak(const std::string& name, bool holds) {
 
 void Ledger::restored() {
   restored_at_ = now_;
+  for (const auto& [uid, facts] : jobs_) undone_[uid] = facts.job.metadata.name;
   jobs_.clear();
   batch_.clear();
   pods_.clear();

@@ -231,6 +231,8 @@ class Ledger final : public ProgramObserver {
   const JobPlan* plan_of_job(const kube::Job& job) const;
   void check_placement(const JobFacts& facts);
   void check_done_again(const JobFacts& facts);
+  void note_fate(const kube::Job& job);
+  void check_dependency(const JobFacts& facts);
   void sample_starts(std::vector<Node>& nodes);
   void sample_idle();
   void sample_idle_nodes(const std::vector<Node>& nodes);
@@ -291,6 +293,8 @@ class Ledger final : public ProgramObserver {
   bool may_be_builtin_ = false;    // schedulerType
   Time last_start_at_{0};          // of any job
   std::set<std::string> ended_by_user_, deleted_by_user_;
+  std::map<std::string, std::set<std::string>> fates_;  // by name, of all Jobs that had it
+  std::map<std::string, std::string> undone_;  // names of Jobs by UID: a restore took them away
   std::set<std::string> suffered_;
   std::set<std::string> lost_pods_;
   std::set<std::string> ran_;  // pods whose program was started, by UID

@@ -59,11 +59,13 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
       find("lost", "job " + name + " was deleted by no user");
     }
     jobs_went_ = true;
+    fates_[job.metadata.name].insert({"After", "AfterAny", "AfterNotOK"});
     jobs_.erase(uid);
     return;
   }
   // The version before stays in `before`: all rules below compare the two.
   const auto [entry, fresh] = jobs_.try_emplace(uid);
+  undone_.erase(uid);
   JobFacts& facts = entry->second;
   if (const kube::OwnerReference* owner = batch_owner(job)) {
     facts.owner = owner->uid;
@@ -71,6 +73,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
   }
   const kube::Job before = std::exchange(facts.job, std::move(job));
   const kube::JobStatus& status = facts.job.status;
+  note_fate(facts.job);
   on_successes(before, facts.job);
   if (fresh || status.starts != before.status.starts) facts.start_at = now_;
   if (status.allocation) facts.allocation = *status.allocation;
@@ -111,6 +114,7 @@ void Ledger::on_job(const std::string& type, kube::Job job) {
 void Ledger::on_start(JobFacts& facts) {
   last_start_at_ = now_;
   check_done_again(facts);
+  check_dependency(facts);
   check_placement(facts);
   facts.succeeded.clear();
   facts.is_known_done = false;

@@ -24,12 +24,21 @@ constexpr Time kPlannedWithin = seconds{40};
 // run times that are stored late.
 constexpr base::Duration kPlanSlack = std::chrono::minutes{1} + seconds{5};
 
+// Its dependency, as its status has it. What is not written yet is stored when the operator is
+// well.
+bool waits_for_others(const kube::Job& job) {
+  return std::any_of(job.status.dependency.begin(), job.status.dependency.end(),
+                     [](const kube::DependencyStatus& term) {
+                       return term.state != kube::DependencyState::kFulfilled;
+                     });
+}
+
 // Returns true if the job is in the queue: it may start as soon as there is a node for it.
 bool waits(const kube::Job& job) {
   const kube::JobControl& control = job.spec.control;
   return job.status.state == kube::JobState::kPending && !job.status.allocation &&
          !job.status.held && !control.hold.value_or(false) && !control.suspend.value_or(false) &&
-         kube::is_true(job.status.conditions, kube::kAccepted);
+         kube::is_true(job.status.conditions, kube::kAccepted) && !waits_for_others(job);
 }
 
 }  // namespace
@@ -68,6 +77,34 @@ void Ledger::check_done_again(const JobFacts& facts) {
   if (!facts.is_known_done) return;
   find("done again",
        "job " + facts.job.metadata.name + " starts again, all its pods had succeeded");
+}
+
+// What is stored of jobs that others may wait for, in the words of the terms that it fulfills. What
+// was once so counts, whatever a restore of etcd undoes.
+void Ledger::note_fate(const kube::Job& job) {
+  std::set<std::string>& fate = fates_[job.metadata.name];
+  if (job.status.starts.value_or(0) > 0) fate.insert("After");
+  if (!is_final_state(job)) return;
+  const bool succeeded = job.status.state == kube::JobState::kCompleted;
+  fate.insert({"After", "AfterAny", succeeded ? "AfterOK" : "AfterNotOK"});
+}
+
+// A job starts for the first time only when what it waits for is stored of another one. A job that a
+// restore of etcd took away was deleted, to an operator that knew it.
+void Ledger::check_dependency(const JobFacts& facts) {
+  const auto& dependency = facts.job.spec.dependency;
+  if (!dependency || facts.job.status.starts.value_or(0) != 1) return;
+  ++tally_.looked["dependency"];
+  for (const kube::DependencyTerm& term : dependency->terms) {
+    const std::string kind{to_string(term.type)};
+    const std::set<std::string>& fate = fates_[term.job_name];
+    const bool is_undone = std::any_of(undone_.begin(), undone_.end(), [&](const auto& one) {
+      return one.second == term.job_name;
+    });
+    if (fate.contains(kind) || (is_undone && kind != "AfterOK")) continue;
+    find("dependency", "job " + facts.job.metadata.name + " starts before the " + kind +
+                           " of job " + term.job_name);
+  }
 }
 
 // All nodes are not idle for long while jobs wait for them.

@@ -160,6 +160,30 @@ TEST_F(LedgerTest, AStartThatARestoreTookBackIsMadeAgain) {
   EXPECT_EQ(finding(), "job-0-abcde-0 has ended well and starts again");
 }
 
+// The failure that a job waits for was never stored, but a restore deleted the other job, to an
+// operator that knew it. Nothing says that it succeeded.
+TEST_F(LedgerTest, AJobThatARestoreTookAwayWasDeleted) {
+  const auto starts_after = [&](const char* kind) {
+    const std::string job = std::string{paths::kJobs} + "/job-0";
+    const json term{{"type", kind}, {"jobName", "job-1"}};
+    write(kube::Method::kPatch, job,
+          {{"spec", {{"dependency", {{"terms", json::array({term})}}}}}});
+    const auto backup = server_.back_up();
+    json other = stored(job);
+    other["metadata"] = {{"name", "job-1"}};
+    other["spec"].erase("dependency");
+    other.erase("status");
+    write(kube::Method::kPost, paths::kJobs, other);
+    restore(*backup);
+    runs_on_n1(1);
+    restore(*backup);
+  };
+  starts_after("AfterNotOK");
+  EXPECT_EQ(finding(), "");
+  starts_after("AfterOK");
+  EXPECT_EQ(finding(), "job job-0 starts before the AfterOK of job job-1");
+}
+
 // A verdict that something went wrong is compared with what the node knows, too.
 TEST_F(LedgerTest, AJobHasFailedOnlyIfAProgramHas) {
   runs_and_ends(EndedBy::kRequest);  // as if its pod was deleted

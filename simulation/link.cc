@@ -201,6 +201,7 @@ std::string Link::as_seen(std::string text) {
   std::string_view field;
   if (breaks_.is(Break::kTimeoutNotSeen)) field = "\"startTimeout\"";
   if (breaks_.is(Break::kSelectorNotSeen)) field = "\"nodeSelector\"";
+  if (breaks_.is(Break::kDependencyNotSeen)) field = "\"dependency\"";
   if (field.empty()) return text;
   for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + 1)) {
     text[at + 1] = 'x';

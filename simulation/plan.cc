@@ -211,6 +211,21 @@ void add_templates(base::Prng& prng, Plan& plan) {
   }
 }
 
+// A third of our jobs wait for one that comes before them in the plan: there are no circles. It may
+// be submitted later, or never.
+void add_dependencies(base::Prng& prng, Plan& plan) {
+  constexpr std::array kKinds{"After", "AfterAny", "AfterOK", "AfterOK", "AfterNotOK"};
+  for (std::size_t i = 1; i < plan.jobs.size(); ++i) {
+    JobPlan& job = plan.jobs[i];
+    const bool waits = prng.below(3) == 0 && !job.batch && !job.wrong;
+    const std::uint64_t other = prng.below(i);
+    const std::uint64_t kind = prng.below(kKinds.size());
+    if (!waits) continue;
+    job.waits_for = plan.jobs[other].name;
+    job.waits_kind = kKinds[kind];
+  }
+}
+
 // A few kinds of faults in each round, so that rare combinations come about and each is also seen
 // without the others.
 void add_faults(base::Prng& prng, Plan& plan) {
@@ -302,6 +317,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   // containers.
   const bool is_long = prng.below(16) == 0;
   if (JobPlan& job = plan.jobs.front(); is_long && job.completions == 0) job.work += minutes{3};
+  add_dependencies(prng, plan);
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

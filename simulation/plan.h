@@ -120,6 +120,9 @@ struct JobPlan {
   bool init_ends = true;
   // That of its first pod ends only when another pod has worked for so long.
   Time init_waits{};
+  // It waits until this has become of another job (spec.dependency); "" = for none.
+  std::string waits_for;
+  std::string waits_kind;
   friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
 

@@ -50,6 +50,8 @@ const std::array kJobFields{
     Field<JobPlan>{"init", &JobPlan::init},
     Field<JobPlan>{"init-ends", &JobPlan::init_ends},
     Field<JobPlan>{"init-waits", &JobPlan::init_waits},
+    Field<JobPlan>{"waits-for", &JobPlan::waits_for},
+    Field<JobPlan>{"waits-kind", &JobPlan::waits_kind},
 };
 
 std::string written(int value) {

@@ -494,9 +494,20 @@ void World::let_go() {
       ++tally_.faults[is_refused ? "user: cancel a refused job" : "user: cancel an endless job"];
       control["cancel"] = true;
     }
-    if (control.empty()) continue;
-    call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name,
-         {{"spec", {{"control", control}}}});
+    json change = json::object();
+    if (!control.empty()) change["control"] = control;
+    // What can never be, or waits for a job that nobody submits, its user does not wait for.
+    const json status = job.value("status", json::object());
+    const std::string reason = status.value("reason", "");
+    const bool is_in_vain = reason == "DependencyNeverSatisfied" ||
+                            (reason == "Dependency" && now_ >= plan_.faults_end + kPatience);
+    if (job["spec"].contains("dependency") && status.value("state", "") == "Pending" &&
+        is_in_vain) {
+      ++tally_.faults["user: take a dependency back"];
+      change["dependency"] = nullptr;
+    }
+    if (change.empty()) continue;
+    call(kube::Method::kPatch, std::string{paths::kJobs} + "/" + name, {{"spec", change}});
   }
   // A batch Job's own suspension, which a Job of ours follows.
   const json batch_jobs = call(kube::Method::kGet, paths::kBatchJobs, nullptr);

@@ -185,6 +185,10 @@ void World::submit(const JobPlan& job) {
     spec["resources"]["tasks"] = job.pods;
   }
   if (!job.requeue) spec["lifecycle"]["requeue"] = false;
+  if (!job.waits_for.empty()) {
+    const json term{{"type", job.waits_kind}, {"jobName", job.waits_for}};
+    spec["dependency"]["terms"] = json::array({term});
+  }
   if (job.start_timeout > Time{0}) {
     spec["lifecycle"]["startTimeout"] = std::to_string(job.start_timeout / seconds{1}) + "s";
   }
