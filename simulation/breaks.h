@@ -30,6 +30,9 @@ enum class Break {
   kTimeoutNotSeen,      // the operator does not see the start timeouts of jobs
   kSelectorNotSeen,     // nor the node selectors of their templates
   kDependencyNotSeen,   // nor what jobs wait for
+  kDevicesNotSeen,      // nor the devices that jobs want
+  kDevicesDoubled,      // nodes have twice as many devices, as operators see them
+  kProbeNotSeen,        // nor the probes that a webhook has added to pods
   kProxyBelieved,       // a proxy's 404 counts as the API server's
   kClockBelieved,       // an operator does not compare its clock with the API server's
   kTimeLost,            // operators count four seconds for five
@@ -48,7 +51,7 @@ struct BreakInfo {
 };
 
 // All but kNone, by the names that the command line takes.
-inline constexpr std::array<BreakInfo, 29> kBreaks{{
+inline constexpr std::array<BreakInfo, 32> kBreaks{{
     {Break::kStartNotStored, "start-not-stored"},
     {Break::kEndingNotStored, "ending-not-stored"},
     {Break::kJournalAfterFreeze, "journal-after-freeze"},
@@ -68,6 +71,9 @@ inline constexpr std::array<BreakInfo, 29> kBreaks{{
     {Break::kTimeoutNotSeen, "timeout-not-seen"},
     {Break::kSelectorNotSeen, "selector-not-seen"},
     {Break::kDependencyNotSeen, "dependency-not-seen"},
+    {Break::kDevicesNotSeen, "devices-not-seen"},
+    {Break::kDevicesDoubled, "devices-doubled"},
+    {Break::kProbeNotSeen, "probe-not-seen"},
     {Break::kProxyBelieved, "proxy-believed"},
     {Break::kClockBelieved, "clock-believed"},
     {Break::kTimeLost, "time-lost"},

@@ -66,6 +66,11 @@ Checkers checkers_of(Break which) {
       return {"placement"};
     case Break::kDependencyNotSeen:
       return {"dependency"};
+    case Break::kDevicesNotSeen:
+    case Break::kDevicesDoubled:
+      return {"devices"};
+    case Break::kProbeNotSeen:
+      return {"never frozen"};
     case Break::kChargesForgotten:
       return {"usage"};
     case Break::kProxyBelieved:

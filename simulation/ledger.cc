@@ -87,11 +87,17 @@ void Ledger::partition_goes(Time heard_within) {
   }
 }
 
+// A start of which one pod was made with what cannot be frozen takes no turns.
+bool Ledger::is_never_frozen(const std::string& job_uid, std::int64_t start) const {
+  return never_frozen_.contains({job_uid, start});
+}
+
 // A partition that was deleted leaves its running jobs without turns until they start anew: their
-// overlap is not a finding.
+// overlap is not a finding, and neither is that of jobs that are never frozen.
 bool Ledger::is_unsliced(const std::string& job_uid, std::int64_t start) const {
   const auto job = jobs_.find(job_uid);
-  return job != jobs_.end() && job->second.unsliced_start == start;
+  const bool lost_its_partition = job != jobs_.end() && job->second.unsliced_start == start;
+  return lost_its_partition || is_never_frozen(job_uid, start);
 }
 
 // Accounted times are only compared if no fault was felt for some time before the job became ready.
@@ -161,6 +167,7 @@ void Ledger::sample(std::vector<Node>& nodes, bool operator_is_well) {
     sample_overlaps(node);
     sample_counted_overlaps(node);
     sample_frozen(node);
+    sample_never_frozen(node);
     sample_fail_open(node);
     sample_deleted(node);
     sample_obedience(node);

@@ -219,6 +219,7 @@ class Ledger final : public ProgramObserver {
   void check_index(const Program& program);
   std::size_t pods_that_ended_well(const kube::Job& job);
   std::string run_of(const std::string& job_uid) const;
+  bool is_never_frozen(const std::string& job_uid, std::int64_t start) const;
   bool is_unsliced(const std::string& job_uid, std::int64_t start) const;
   void on_pod(const std::string& type, const nlohmann::json& pod);
   void note_success(const nlohmann::json& pod);
@@ -231,6 +232,8 @@ class Ledger final : public ProgramObserver {
   const JobPlan* plan_of_job(const kube::Job& job) const;
   void check_placement(const JobFacts& facts);
   void check_done_again(const JobFacts& facts);
+  void check_devices(const JobFacts& facts);
+  void check_pod_devices(const kube::Job& job, const nlohmann::json& pod);
   void note_fate(const kube::Job& job);
   void check_dependency(const JobFacts& facts);
   void sample_starts(std::vector<Node>& nodes);
@@ -250,6 +253,7 @@ class Ledger final : public ProgramObserver {
   void sample_counted_overlaps(Node& node);
   std::set<std::string> overlapping(const Node& node, base::Duration worker_began) const;
   void sample_frozen(Node& node);
+  void sample_never_frozen(const Node& node);
   void sample_fail_open(Node& node);
   void sample_deleted(Node& node);
   void sample_obedience(Node& node);
@@ -278,13 +282,15 @@ class Ledger final : public ProgramObserver {
   std::map<std::string, std::set<int>> done_;  // indexes stored as succeeded, by run_of()
   bool jobs_went_ = false;                     // some were deleted
   Time reinstalled_at_{-std::chrono::hours{1}};
-  std::map<std::string, PodFacts> pods_;                 // by UID
-  std::map<std::string, kube::NodeTimetable> tables_;    // by node
-  std::map<std::string, std::vector<Program>> running_;  // by job UID
-  std::map<std::string, Obeyed> obeyed_;                 // by node, when it was last looked at
-  std::map<std::string, Time> unsliced_at_;              // by node: when everything ran there last
-  std::map<std::string, Overlaps> overlaps_;             // by node
-  std::map<std::string, Debugged> debugged_;             // by pod's UID
+  std::map<std::string, PodFacts> pods_;  // by UID
+  // Starts with a pod that must not be frozen, by job UID.
+  std::map<std::pair<std::string, std::int64_t>, Time> never_frozen_;  // since when
+  std::map<std::string, kube::NodeTimetable> tables_;                  // by node
+  std::map<std::string, std::vector<Program>> running_;                // by job UID
+  std::map<std::string, Obeyed> obeyed_;      // by node, when it was last looked at
+  std::map<std::string, Time> unsliced_at_;   // by node: when everything ran there last
+  std::map<std::string, Overlaps> overlaps_;  // by node
+  std::map<std::string, Debugged> debugged_;  // by pod's UID
   std::map<std::pair<std::string, bool>, Closed> closed_;  // by node and whether by a taint
   std::map<std::string, Time> cordoned_until_;             // by node; Time::max(): it still is
   std::map<std::string, Time> streaks_;

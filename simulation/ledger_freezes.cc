@@ -15,6 +15,8 @@ using std::chrono::seconds;
 // The supervisor acts 5 s after its worker hangs; the rest is the time between two of its looks.
 constexpr Time kFrozenMax = seconds{6};
 constexpr Time kThawedWithin = seconds{1};
+// What keeps a gang from being frozen is heard of by the leader, and its timetable by the agent.
+constexpr Time kSparedWithin = 2 * kHearsWithin;
 // Three samples: a switch itself lasts some milliseconds.
 constexpr Time kOverlapMax = milliseconds{300};
 // `barrier`, the settle time and kKubeletLag of the agent, stated again here and not included from
@@ -40,8 +42,8 @@ bool is_known(const Node& node, const Program& program) {
 
 // Returns the pods that are asked to freeze, do not stand, and run beside a pod of another gang
 // that the worker lets run: it came on meanwhile, or was never frozen and is in its first turn. A
-// pod that ends, or whose gang may have an init container to finish, runs beside others by right,
-// and is not counted beyond the switch that thaws it.
+// pod that ends, or whose gang takes no turns or may have an init container to finish, runs beside
+// others by right, and is not counted beyond the switch that thaws it.
 std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worker_began) const {
   const Kernel& kernel = node.machine->kernel;
   const auto& programs = node.kubelet->programs();
@@ -55,7 +57,8 @@ std::set<std::string> Ledger::overlapping(const Node& node, base::Duration worke
       if (cgroup->request != agent::FreezeRequest::kThawed || is_ending(on)) continue;
       const bool came_on = cgroup->was_frozen
                                ? cgroup->asked_at >= std::max(worker_began, late->asked_at)
-                               : is_known(node, on) && !may_await_init(node, on);
+                               : is_known(node, on) && !may_await_init(node, on) &&
+                                     !is_unsliced(on.job_uid, on.start);
       if (!is_settled(node, on)) continue;
       if (came_on) found.insert(uid);
     }
@@ -189,6 +192,22 @@ void Ledger::sample_frozen(Node& node) {
     const Time since = streak("frozen " + uid, should_run(node, program));
     if (since > kFrozenMax) {
       find("frozen", program.name + " is frozen for " + text_of(since) + " beyond its turn");
+    }
+  }
+}
+
+// No pod of a gang stays frozen of which one pod has a probe or a sidecar: kubelet would restart
+// what does not answer.
+void Ledger::sample_never_frozen(const Node& node) {
+  if (!operator_is_well_ || is_excused(node)) return;
+  for (const auto& [uid, program] : node.kubelet->programs()) {
+    const auto spared = never_frozen_.find({program.job_uid, program.start});
+    if (program.over || spared == never_frozen_.end()) continue;
+    if (now_ <= spared->second + kSparedWithin) continue;
+    ++tally_.looked["never frozen"];
+    const Time since = streak("spared " + uid, node.machine->kernel.is_asked_frozen(uid));
+    if (since > kOverlapMax) {
+      find("never frozen", program.name + " is frozen, and its gang has a pod that must not be");
     }
   }
 }

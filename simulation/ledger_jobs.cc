@@ -116,6 +116,7 @@ void Ledger::on_start(JobFacts& facts) {
   check_done_again(facts);
   check_dependency(facts);
   check_placement(facts);
+  check_devices(facts);
   facts.succeeded.clear();
   facts.is_known_done = false;
   if (now_ <= starts_are_unsliced_until_) {

@@ -6,6 +6,7 @@
 
 #include "api/wellknown.h"
 #include "simulation/ledger_terms.h"
+#include "simulation/paths.h"
 
 namespace simulation {
 namespace {
@@ -18,6 +19,18 @@ std::int64_t label_number(const json& pod, std::string_view label) {
   const auto labels = metadata.find("labels");
   if (labels == metadata.end()) return 0;
   return std::stoll(labels->value(std::string{label}, "0"));
+}
+
+// Returns true if a pod that was made so must never be frozen (docs/operations.md). Jobs of these
+// rounds ask for none of it: a webhook does.
+bool has_hazard(const json& pod) {
+  for (const char* list : {"initContainers", "containers"}) {
+    for (const json& container : pod["spec"].value(list, json::array())) {
+      if (container.contains("livenessProbe")) return true;
+      if (container.value("restartPolicy", "") == "Always") return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -53,6 +66,7 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
   facts.job_uid = metadata["ownerReferences"][0].value("uid", "");
   facts.start = label_number(pod, kube::kLabelStart);
   facts.made_at = now_;
+  if (has_hazard(pod)) never_frozen_.try_emplace({facts.job_uid, facts.start}, now_);
   const auto job = jobs_.find(facts.job_uid);
   if (job == jobs_.end() || now_ < restored_at_ + kAfterRestore) return;
   ++tally_.looked["commit"];
@@ -64,6 +78,24 @@ void Ledger::on_pod(const std::string& type, const json& pod) {
                        " exists, job has " + std::to_string(status.starts.value_or(0)));
   }
   if (status.starts.value_or(0) == start) check_member(job->second.job, pod);
+  check_pod_devices(job->second.job, pod);
+}
+
+// A pod asks its node for what its job wants.
+void Ledger::check_pod_devices(const kube::Job& job, const json& pod) {
+  const JobPlan* plan = plan_of_job(job);
+  if (plan == nullptr || plan->devices == 0) return;
+  ++tally_.looked["devices of a pod"];
+  int asked = 0;
+  for (const json& container : pod["spec"].value("containers", json::array())) {
+    const json limits =
+        container.value("resources", json::object()).value("limits", json::object());
+    asked += std::stoi(limits.value(paths::kDevice, "0"));
+  }
+  if (asked == plan->devices) return;
+  find("devices", "pod " + pod["metadata"].value("name", "") + " asks for " +
+                      std::to_string(asked) + " devices, its job wants " +
+                      std::to_string(plan->devices));
 }
 
 // A leader that hears decides by pods as they are stored, and by none that is gone: it does not

@@ -69,6 +69,32 @@ void Ledger::check_placement(const JobFacts& facts) {
   }
 }
 
+// A job that starts gets no devices that other jobs have, as is stored, also those that are frozen.
+// One whose programs have ended has none: that its pods are gone, or that it has ended, may be
+// stored after the start of the job that it makes room for.
+void Ledger::check_devices(const JobFacts& facts) {
+  const JobPlan* plan = plan_of_job(facts.job);
+  if (plan == nullptr || plan->devices == 0 || now_ < restored_at_ + kAfterRestore) return;
+  ++tally_.looked["devices"];
+  for (const std::string& node : nodes_of(facts.allocation)) {
+    int all = 0;
+    for (const auto& [uid, other] : jobs_) {
+      const JobPlan* its = plan_of_job(other.job);
+      const auto runs = running_.find(uid);
+      const bool has_run = other.job.status.ending || other.began_at != kNoTime;
+      const bool is_gone = has_run && (runs == running_.end() || runs->second.empty());
+      const bool has_nodes = other.job.status.allocation && !is_final_state(other.job) &&
+                             other.job.status.state != kube::JobState::kPending && !is_gone;
+      const bool counts = has_nodes || uid == facts.job.metadata.uid;
+      if (its == nullptr || !counts || !nodes_of(other.allocation).contains(node)) continue;
+      all += its->devices;
+    }
+    if (all <= kDevices) continue;
+    find("devices", "job " + facts.job.metadata.name + " starts on " + node +
+                        ", of which jobs have " + std::to_string(all) + " devices");
+  }
+}
+
 // A job all of whose pods have succeeded, as is stored and as the operator knows, has ended: it
 // does not start again. REQUIRES: the job's start is new, and what is known is of the one before.
 void Ledger::check_done_again(const JobFacts& facts) {
@@ -89,8 +115,8 @@ void Ledger::note_fate(const kube::Job& job) {
   fate.insert({"After", "AfterAny", succeeded ? "AfterOK" : "AfterNotOK"});
 }
 
-// A job starts for the first time only when what it waits for is stored of another one. A job that a
-// restore of etcd took away was deleted, to an operator that knew it.
+// A job starts for the first time only when what it waits for is stored of another one. To an
+// operator that knew it, a job that a restore of etcd took away was deleted.
 void Ledger::check_dependency(const JobFacts& facts) {
   const auto& dependency = facts.job.spec.dependency;
   if (!dependency || facts.job.status.starts.value_or(0) != 1) return;

@@ -10,6 +10,7 @@
 #include "kube/testing/api_server/api_error.h"
 #include "kube/testing/manual_clock.h"
 #include "simulation/paths.h"
+#include "simulation/plan.h"
 
 namespace simulation {
 namespace {
@@ -198,13 +199,25 @@ base::Result<kube::Response> Link::transmit(kube::Request request) {
 std::string Link::as_seen(std::string text) {
   if (!name_.starts_with("operator")) return text;
   if (breaks_.is(Break::kUncordonNotSeen)) return still_cordoned(std::move(text));
+  if (breaks_.is(Break::kDevicesDoubled)) return with_twice_the_devices(std::move(text));
   std::string_view field;
   if (breaks_.is(Break::kTimeoutNotSeen)) field = "\"startTimeout\"";
   if (breaks_.is(Break::kSelectorNotSeen)) field = "\"nodeSelector\"";
   if (breaks_.is(Break::kDependencyNotSeen)) field = "\"dependency\"";
+  if (breaks_.is(Break::kDevicesNotSeen)) field = "\"devices\"";
+  if (breaks_.is(Break::kProbeNotSeen)) field = "\"livenessProbe\"";
   if (field.empty()) return text;
   for (std::size_t at = text.find(field); at != std::string::npos; at = text.find(field, at + 1)) {
     text[at + 1] = 'x';
+  }
+  return text;
+}
+
+// Of a node's devices there are fewer than ten.
+std::string Link::with_twice_the_devices(std::string text) {
+  const std::string key = "\"" + std::string{paths::kDevice} + "\":\"";
+  for (std::size_t at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) {
+    text[at + key.size()] = static_cast<char>('0' + 2 * kDevices);
   }
   return text;
 }

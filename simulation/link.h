@@ -89,6 +89,7 @@ class Link final : public kube::Transport {
   void pull(Feed& feed);
   void run(Feed& feed);
   base::Status deliver(Feed& feed, const std::function<bool(std::string_view)>& on_line);
+  static std::string with_twice_the_devices(std::string text);
   bool is_lost_news(const Feed& feed, const std::string& line);
   base::Result<kube::Response> transmit(kube::Request request);
   devcluster::ApiServer& server_of(const std::string& path);

@@ -6,7 +6,8 @@ namespace simulation::paths {
 inline constexpr const char* kNamespace = "team-a";            // of all jobs
 inline constexpr const char* kRackLabel = "example.com/rack";  // of nodes, "odd" or "even"
 inline constexpr const char* kTaint = "example.com/maintenance";
-inline constexpr const char* kNoPartition = "gone";  // what no administrator has made
+inline constexpr const char* kDevice = "nvidia.com/gpu";  // each node has some
+inline constexpr const char* kNoPartition = "gone";       // what no administrator has made
 inline constexpr const char* kConfigs = "/apis/kubegang.io/v1alpha1/schedulerconfigs";
 inline constexpr const char* kConfig = "/apis/kubegang.io/v1alpha1/schedulerconfigs/default";
 inline constexpr const char* kPartitions = "/apis/kubegang.io/v1alpha1/partitions";

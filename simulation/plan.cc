@@ -56,6 +56,11 @@ constexpr std::array kFaults{
          0,
          {"pod labeled by others", "deadline of a pod", "deadline of a pod reached",
           "debug container"}},
+    Kind{Act::kWebhook,
+         "a webhook changes pods",
+         5'000,
+         40'000,
+         {"label of a webhook", "probe of a webhook", "sidecar of a webhook"}},
     Kind{Act::kKillOperator, "kill the operator", 100, 10'000, {"operator killed"}},
     Kind{Act::kKillOperatorAtWrite,
          "kill the operator at a write",
@@ -226,12 +231,22 @@ void add_dependencies(base::Prng& prng, Plan& plan) {
   }
 }
 
+// In a third of the rounds half of our jobs want devices: kube-scheduler binds their pods.
+void add_devices(base::Prng& prng, Plan& plan) {
+  const bool has_some = prng.below(3) == 0;
+  for (JobPlan& job : plan.jobs) {
+    const std::uint64_t wanted = prng.below(2 * kDevices);
+    const bool may_want = !job.batch && job.pods == 0 && wanted <= kDevices;
+    if (has_some && may_want) job.devices = static_cast<int>(wanted);
+  }
+}
+
 // A few kinds of faults in each round, so that rare combinations come about and each is also seen
 // without the others.
 void add_faults(base::Prng& prng, Plan& plan) {
   std::vector<Kind> kinds;
   for (const Kind& kind : kFaults) {
-    // A quarter of the kinds, twelve of 47 on average.
+    // A quarter of the kinds, twelve of 48 on average.
     if (prng.below(4) == 0) kinds.push_back(kind);
   }
   // One round in eight has none: there all times can be compared.
@@ -318,6 +333,7 @@ Plan plan_of(std::uint64_t seed, bool calm) {
   const bool is_long = prng.below(16) == 0;
   if (JobPlan& job = plan.jobs.front(); is_long && job.completions == 0) job.work += minutes{3};
   add_dependencies(prng, plan);
+  add_devices(prng, plan);
   std::stable_sort(plan.events.begin(), plan.events.end(),
                    [](const Event& a, const Event& b) { return a.at < b.at; });
   return plan;

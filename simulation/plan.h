@@ -35,6 +35,7 @@ enum class Act {
   kDeletePod,  // in any phase
   kPatchPod,
   kPatchHazard,  // what would be a hazard in a template is set in a pod, or a container is added
+  kWebhook,      // a mutating webhook changes pods as they are made, for `length`
   // the operator's replicas
   kKillOperator,
   kKillOperatorAtWrite,
@@ -123,6 +124,7 @@ struct JobPlan {
   // It waits until this has become of another job (spec.dependency); "" = for none.
   std::string waits_for;
   std::string waits_kind;
+  int devices = 0;  // of each of its nodes, which has kDevices
   friend bool operator==(const JobPlan&, const JobPlan&) = default;
 };
 
@@ -139,6 +141,9 @@ struct Plan {
   Time faults_end{};
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+// What each node has.
+inline constexpr int kDevices = 2;
 
 // Returns the rack of a node, by its number: "odd" for n1.
 inline std::string rack_of(const std::string& node) {

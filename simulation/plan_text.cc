@@ -52,6 +52,7 @@ const std::array kJobFields{
     Field<JobPlan>{"init-waits", &JobPlan::init_waits},
     Field<JobPlan>{"waits-for", &JobPlan::waits_for},
     Field<JobPlan>{"waits-kind", &JobPlan::waits_kind},
+    Field<JobPlan>{"devices", &JobPlan::devices},
 };
 
 std::string written(int value) {

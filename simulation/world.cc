@@ -1,6 +1,7 @@
 #include "simulation/world.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -46,6 +47,32 @@ bool is_endless(const JobPlan& plan, const json& job) {
                               : nodes.value("min", 1) == 1;
 }
 
+// Returns how many devices the pod asks for.
+int devices_of(const json& pod) {
+  int all = 0;
+  for (const json& container : pod["spec"].value("containers", json::array())) {
+    const json limits =
+        container.value("resources", json::object()).value("limits", json::object());
+    all += std::stoi(limits.value(paths::kDevice, "0"));
+  }
+  return all;
+}
+
+// Returns the name of the node that a pod without one is pinned to; "" if it is to none.
+std::string pinned_to(const json& pod) {
+  const json::json_pointer node{
+      "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
+      "/nodeSelectorTerms/0/matchFields/0/values/0"};
+  return pod.contains(node) ? pod[node].get<std::string>() : "";
+}
+
+// Returns true if the pod tolerates the taint of these rounds.
+bool tolerates(const json& pod) {
+  const json all = pod["spec"].value("tolerations", json::array());
+  return std::any_of(all.begin(), all.end(),
+                     [](const json& one) { return one.value("key", "") == paths::kTaint; });
+}
+
 // Returns true if the Node is stored as ready.
 bool says_ready(const json& node) {
   const json none = json::array();
@@ -71,6 +98,7 @@ World::World(Plan plan, Breaks breaks, Tally& tally, const std::string& director
       server_{server_clock_, {.seed = plan_.seed + 1}},
       ledger_{server_, now_, plan_, tally} {
   server_.restore(*devcluster::empty_cluster(KUBEGANG_SOURCE_DIR "/crds"));
+  server_.set_pod_webhook([this](json& pod) { change_as_webhook(pod); });
   furnish();
 }
 
@@ -192,7 +220,10 @@ base::Duration World::peers_worked(const Program& program) {
 // As kubelet registers its machine: ready, with the eight cores that the agent reports, too
 // (NodeAgent::topology()).
 void World::create_node_object(const std::string& name) {
-  const json resources{{"cpu", "8"}, {"memory", "16Gi"}, {"pods", "110"}};
+  const json resources{{"cpu", "8"},
+                       {"memory", "16Gi"},
+                       {"pods", "110"},
+                       {paths::kDevice, std::to_string(kDevices)}};
   const json status{{"capacity", resources},
                     {"allocatable", resources},
                     {"conditions", json::array({{{"type", "Ready"},
@@ -419,16 +450,61 @@ void World::step_cluster() {
                                          {"message", ""}}})}}}});
   }
   if (now_ < clean_until_) clean_up_pods();
+  bind_pods();
   // Pods of nodes that are gone, as Kubernetes' pod garbage collector deletes them: by force, since
   // no kubelet can confirm.
   if (now_ / kClusterEvery % 5 != 0) return;
   const json pods = call(kube::Method::kGet, paths::kAllPods, nullptr);
   for (const json& pod : pods.value("items", json::array())) {
     const std::string node = pod["spec"].value("nodeName", "");
+    if (node.empty()) continue;
     const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + node, nullptr);
     if (object.value("kind", "") == "Node") continue;
     call(kube::Method::kDelete, std::string{paths::kPods} + "/" + pod["metadata"].value("name", ""),
          {{"gracePeriodSeconds", 0}});
+  }
+}
+
+// kube-scheduler, for pods that are pinned to a node: it binds them when the node is ready, takes
+// them and has devices for them, and else says that it cannot.
+void World::bind_pods() {
+  const bool has_some = std::any_of(plan_.jobs.begin(), plan_.jobs.end(),
+                                    [](const JobPlan& job) { return job.devices > 0; });
+  if (!has_some) return;
+  const json pods = call(kube::Method::kGet, paths::kPods, nullptr)["items"];
+  std::map<std::string, int> used;  // devices, by node
+  for (const json& pod : pods) {
+    const std::string phase = pod.value("status", json::object()).value("phase", "");
+    const bool is_over = phase == "Succeeded" || phase == "Failed";
+    if (!is_over) used[pod["spec"].value("nodeName", "")] += devices_of(pod);
+  }
+  for (const json& pod : pods) {
+    const json& metadata = pod["metadata"];
+    const std::string node = pinned_to(pod);
+    if (node.empty() || pod["spec"].contains("nodeName")) continue;
+    if (metadata.contains("deletionTimestamp")) continue;
+    const std::string path = std::string{paths::kPods} + "/" + metadata.value("name", "");
+    const json object = call(kube::Method::kGet, std::string{paths::kNodes} + "/" + node, nullptr);
+    const bool fits = says_ready(object) && used[node] + devices_of(pod) <= kDevices &&
+                      !object["spec"].value("unschedulable", false) &&
+                      (!object["spec"].contains("taints") || tolerates(pod));
+    if (fits) {
+      used[node] += devices_of(pod);
+      ++tally_.looked["pod bound by kube-scheduler"];
+      call(kube::Method::kPost, path + "/binding",
+           {{"apiVersion", "v1"},
+            {"kind", "Binding"},
+            {"metadata", {{"name", metadata.value("name", "")}}},
+            {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node}}}});
+    } else if (!pod.value("status", json::object()).contains("conditions")) {
+      ++tally_.looked["pod that kube-scheduler cannot bind"];
+      call(kube::Method::kPatch, path + "/status",
+           {{"status",
+             {{"conditions", json::array({{{"type", "PodScheduled"},
+                                           {"status", "False"},
+                                           {"reason", "Unschedulable"},
+                                           {"message", "0/1 nodes are available"}}})}}}});
+    }
   }
 }
 

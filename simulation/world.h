@@ -70,6 +70,8 @@ class World {
   void perform_others(const Event& event);
   void close_node(const std::string& node, bool taint, bool closed);
   void clean_up_pods();
+  void bind_pods();
+  void change_as_webhook(nlohmann::json& pod);
   void patch_hazard(const Event& event, const std::string& path);
   void add_debug(std::uint64_t which, bool starts);
   void step_clock_far(const Event& event, HostClock& clock, bool is_operators);
@@ -115,6 +117,8 @@ class World {
   Time well_since_{0};
   Time down_until_{0};   // the API server
   Time clean_until_{0};  // pods that have succeeded are deleted
+  Time webhook_until_{0};
+  std::uint64_t webhook_kind_ = 0;  // what it does to pods
   bool reinstalled_ = false;
   std::int64_t looked_at_ = -1;  // resourceVersion
   std::vector<std::pair<Time, std::shared_ptr<const devcluster::ApiServer::Backup>>> backups_;

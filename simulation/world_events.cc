@@ -103,6 +103,7 @@ void World::perform(const Event& event) {
     case Act::kDeletePod:
     case Act::kPatchPod:
     case Act::kPatchHazard:
+    case Act::kWebhook:
       return perform_others(event);
     case Act::kKillOperator:
     case Act::kKillOperatorAtWrite:
@@ -188,6 +189,9 @@ void World::submit(const JobPlan& job) {
   if (!job.waits_for.empty()) {
     const json term{{"type", job.waits_kind}, {"jobName", job.waits_for}};
     spec["dependency"]["terms"] = json::array({term});
+  }
+  if (job.devices > 0) {
+    spec["resources"]["devices"] = json::array({{{"name", "gpu"}, {"count", job.devices}}});
   }
   if (job.start_timeout > Time{0}) {
     spec["lifecycle"]["startTimeout"] = std::to_string(job.start_timeout / seconds{1}) + "s";
@@ -289,11 +293,17 @@ void World::close_node(const std::string& node, bool taint, bool closed) {
   ledger_.node_closes(node, taint, closed && stored.value("kind", "") == "Node");
 }
 
-// Others with rights on pods: a cleaner, and somebody who deletes or changes a pod of ours.
+// Others with rights on pods: a cleaner, a webhook, and somebody who deletes or changes a pod of
+// ours.
 void World::perform_others(const Event& event) {
   if (event.act == Act::kCleanPods) {
     clean_until_ = std::max(clean_until_, now_ + event.length);
     return clean_up_pods();
+  }
+  if (event.act == Act::kWebhook) {
+    webhook_until_ = now_ + event.length;
+    webhook_kind_ = event.amount % 3;
+    return ledger_.fault(event.length);
   }
   ledger_.fault();
   const json pods = call(kube::Method::kGet, paths::kPods, nullptr)["items"];
@@ -333,6 +343,25 @@ void World::patch_hazard(const Event& event, const std::string& path) {
     call(kube::Method::kPatch, path, {{"spec", {{"activeDeadlineSeconds", after}}}});
   } else {
     add_debug(event.amount, kind == 2);
+  }
+}
+
+// Changes a pod that is being made, as a service mesh does. A pod with a probe or with a sidecar,
+// and its gang, is never frozen (docs/operations.md); a label changes nothing.
+void World::change_as_webhook(json& pod) {
+  if (now_ >= webhook_until_) return;
+  json& spec = pod["spec"];
+  if (webhook_kind_ == 0) {
+    ++tally_.faults["label of a webhook"];
+    pod["metadata"]["labels"]["example.com/mesh"] = "yes";
+    spec["containers"][0]["env"].push_back({{"name", "MESH"}, {"value", "yes"}});
+  } else if (webhook_kind_ == 1) {
+    ++tally_.faults["probe of a webhook"];
+    spec["containers"][0]["livenessProbe"] = {{"tcpSocket", {{"port", 80}}}};
+  } else {
+    ++tally_.faults["sidecar of a webhook"];
+    spec["initContainers"].push_back(
+        {{"name", "mesh"}, {"image", "mesh"}, {"restartPolicy", "Always"}});
   }
 }
 
