@@ -411,6 +411,18 @@ TEST_F(Submit, AServerDryRunLooksForWhatTheJobNames) {
   }
 }
 
+// The script that docs/from-slurm.md names, as people submit it: its directives are read, and it
+// asks for nothing that is refused.
+TEST_F(Submit, TheExampleWithStepsIsAccepted) {
+  const Ran ran = run({"submit", KUBEGANG_SOURCE_DIR "/examples/steps.sh"});
+  ASSERT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(ran.err, "");
+  const kube::Job job = only_job();
+  EXPECT_EQ(job.metadata.generate_name, "steps-");
+  EXPECT_EQ(job.spec.resources.tasks, 4);
+  EXPECT_EQ(job.spec.schedule.time_limit, minutes{10});
+}
+
 // Users of kubectl write options last. One that is lost without a word submits a job.
 TEST_F(Submit, ItsOptionsBehindTheScriptAreRefused) {
   const std::string path = script("job.sh", "#!/bin/sh\necho $1\n");
