@@ -108,7 +108,7 @@ TEST_F(ClientTest, CreateIsTriedAgainOnlyAfter429) {
             "/apis/kubegang.io/v1alpha1/namespaces/team-a/jobs?fieldManager=kubegang");
 }
 
-// Only the caller can decide anew on what is stored now.
+// Only the caller can decide again on what is stored now.
 TEST_F(ClientTest, ConflictIsNotTriedAgain) {
   transport_.answer(409, status_json(409, "Conflict", "the object has been modified"));
   const auto patched = client_.patch<Job>({"team-a", "myload"}, json::object());

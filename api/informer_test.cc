@@ -148,7 +148,7 @@ TEST_F(InformerTest, ResumesAtTheLastEventOrBookmark) {
   EXPECT_EQ(log(), (Log{"add a@11"}));
 }
 
-// The list says only what there is. What is gone and what was made anew follows from comparing it
+// The list says only what there is. What is gone and what was made again follows from comparing it
 // with the cache: a is not told, because its version is the same.
 TEST_F(InformerTest, AfterGoneListsAgainAndDeliversMissedDeletes) {
   transport_.answer(200, list_of(10, {job("a", 3), job("b", 4), job("c", 5)}));

@@ -382,7 +382,7 @@ TEST_P(IntegrationTest, InformerLearnsAfterAListWhatItMissed) {
   (void)create("other");
   ASSERT_TRUE(eventually([&] { return (*followed).find({"", "other"}) != nullptr; }));
   EXPECT_NE((*followed).find({"", "doomed"}), nullptr);  // it cannot know
-  // "Gone" makes it list anew.
+  // "Gone" makes it list again.
   server_.fail_next("watch", "partitions", 410);
   server_.drop_watches("partitions");
   EXPECT_TRUE(eventually([&] { return followed.agrees_with(client_->list<Partition>().value()); }));

@@ -89,7 +89,7 @@ class Timers {
     bool operator()(const Entry& a, const Instant& b) const { return a.first < b; }
   };
 
-  // A pair of by_instant_ contains the instant, so it is made anew.
+  // A pair of by_instant_ contains the instant, so it is made again.
   void move(typename std::map<Key, Instant>::iterator found, Instant at) {
     if (found->second == at) return;
     by_instant_.erase(Entry{found->second, found->first});

@@ -34,7 +34,7 @@ class Board {
 
   // `json` is the object's text. An equal text is no change.
   void set(const std::string& kind, const std::string& name, std::string json);
-  // Of an object that is not there: no change.
+  // For an object that is not there: no change.
   void remove(const std::string& kind, const std::string& name);
 
   std::uint64_t version() const;

@@ -41,9 +41,9 @@ Gatekeeper::Gatekeeper(int port, std::function<std::string()> secret)
       secret_{std::move(secret)},
       code_{secret_()} {}
 
-// The port may be another one than ours: `ssh -L 9000:127.0.0.1:8080` is how people reach a login
-// node. A page of another site has another name there, and one on another port of this machine
-// another Origin.
+// The client's port may differ from the server's: `ssh -L 9000:127.0.0.1:8080` is how people reach
+// a login node. A page of another site has another name there, and one on another port of this
+// machine another Origin.
 std::optional<Gatekeeper::Refusal> Gatekeeper::refuses(const HttpRequest& request) {
   if (request.method != "GET" && request.method != "POST") return Refusal{405, "GET and POST only"};
   const std::string host = request.header("host");

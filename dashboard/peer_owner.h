@@ -17,7 +17,7 @@ struct LoopbackConnection {
 };
 
 // `table`: the text of /proc/net/tcp. nullopt if the client's socket is not in it, or is closed
-// already: a socket without an inode is shown as root's, whoever opened it.
+// already: a socket without an inode is shown as root's, even if another user opened it.
 std::optional<uid_t> owner_in(std::string_view table, const LoopbackConnection& connection);
 
 // Asks the kernel for this socket, or reads the table; as above.

@@ -54,7 +54,7 @@ IoResult write_file(int fd, std::string_view text) {
   return static_cast<std::size_t>(written) == text.size() ? IoResult::kOk : IoResult::kFailed;
 }
 
-// One pread() at offset 0 makes kernfs produce the text anew; the caller's buffer holds the
+// One pread() at offset 0 makes kernfs produce the text again; the caller's buffer holds the
 // longest.
 FileText read_file(int fd, std::span<char> buffer) {
   ssize_t length = 0;

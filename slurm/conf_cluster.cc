@@ -112,7 +112,7 @@ base::Status preempt_parameters(ClusterParameters& c, std::string_view key,
   return {};
 }
 
-// Options that only throttle Slurm's own threads; ours decides without them.
+// Options that only throttle Slurm's own threads; kubegang's scheduler decides without them.
 constexpr std::array<std::string_view, 6> kThrottles = {"batch_sched_delay",  "build_queue_timeout",
                                                         "max_rpc_cnt",        "max_sched_time",
                                                         "sched_min_interval", "salloc_wait_nodes"};

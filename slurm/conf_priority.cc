@@ -133,7 +133,7 @@ constexpr std::array kKeys = {
 
 }  // namespace
 
-// The cluster's keys are told apart by this table, so a key is written down once.
+// This table distinguishes the cluster's keys, so a key is written down once.
 bool is_priority_key(std::string_view key) {
   for (const Key& row : kKeys) {
     if (same_word(row.name, key)) return true;

@@ -104,13 +104,13 @@ constexpr std::array kQosKeys = {
     QosKey{"UsageFactor", usage_factor},
     // Limits of all jobs of the QOS together, then of each job, each user and each account. Names
     // that share an action are the spellings of `sacctmgr modify` and of its listings.
-    // Of all jobs of the QOS.
+    // Limits of all jobs of the QOS together.
     QosKey{"GrpTRES", of_qos<tres_limit<&Limits::group_tres>>},
     QosKey{"GrpJobs", of_qos<count_limit<&Limits::group_jobs>>},
     QosKey{"GrpSubmitJobs", of_qos<count_limit<&Limits::group_submit>>},
     QosKey{"GrpSubmit", of_qos<count_limit<&Limits::group_submit>>},
     QosKey{"GrpWall", of_qos<wall_limit<&Limits::group_wall>>},
-    // Of each job.
+    // Limits of each job.
     QosKey{"MaxTRESPerJob", of_qos<tres_limit<&Limits::job_tres>>},
     QosKey{"MaxTRES", of_qos<tres_limit<&Limits::job_tres>>},
     QosKey{"MaxTRESPJ", of_qos<tres_limit<&Limits::job_tres>>},
@@ -121,7 +121,7 @@ constexpr std::array kQosKeys = {
     QosKey{"MaxWallPJ", of_qos<wall_limit<&Limits::job_wall>>},
     QosKey{"MinTRESPerJob", of_qos<tres_limit<&Limits::min_tres>>},
     QosKey{"MinTRES", of_qos<tres_limit<&Limits::min_tres>>},
-    // Of the jobs of each user.
+    // Limits of the jobs of each user.
     QosKey{"MaxJobsPerUser", of_qos<count_limit<&Limits::user_jobs>>},
     QosKey{"MaxJobsPU", of_qos<count_limit<&Limits::user_jobs>>},
     QosKey{"MaxSubmitJobsPerUser", of_qos<count_limit<&Limits::user_submit>>},
@@ -129,7 +129,7 @@ constexpr std::array kQosKeys = {
     QosKey{"MaxSubmitPU", of_qos<count_limit<&Limits::user_submit>>},
     QosKey{"MaxTRESPerUser", of_qos<tres_limit<&Limits::user_tres>>},
     QosKey{"MaxTRESPU", of_qos<tres_limit<&Limits::user_tres>>},
-    // Of the jobs of each account.
+    // Limits of the jobs of each account.
     QosKey{"MaxJobsPerAccount", of_qos<count_limit<&Limits::account_jobs>>},
     QosKey{"MaxJobsPA", of_qos<count_limit<&Limits::account_jobs>>},
     QosKey{"MaxSubmitJobsPerAccount", of_qos<count_limit<&Limits::account_submit>>},

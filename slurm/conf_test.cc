@@ -108,7 +108,7 @@ TEST(ClusterKeys, ReadsLicenses) {
   EXPECT_EQ(read->licenses, (sched::Licenses{{"bar", 1}, {"foo", 2}}));
 }
 
-// select/cons_tres manages memory unless it is told a unit without _Memory; its default is
+// select/cons_tres manages memory unless its unit is one without _Memory; its default is
 // CR_Core_Memory. Managed by mistake, memory would keep jobs waiting that Slurm starts.
 TEST(ClusterKeys, LinearManagesMemoryOnlyWithCrMemory) {
   EXPECT_FALSE(read_cluster_keys(Keys{{"SelectType", "select/linear"}})->memory);

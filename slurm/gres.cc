@@ -52,7 +52,7 @@ base::Result<sched::DeviceCount> parse_count(std::string_view what, std::string_
   return devices;
 }
 
-// Of one name there are types or none. SOURCE: Slurm 22.05 refuses gpu:a:1,gpu:1 (recorded).
+// A name has types in all entries or in none. SOURCE: Slurm 22.05 refuses gpu:a:1,gpu:1 (recorded).
 base::Status add(std::string_view what, std::string_view text, const sched::DeviceCount& more,
                  sched::Devices& to) {
   for (const sched::DeviceCount& other : to) {

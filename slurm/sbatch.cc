@@ -747,7 +747,7 @@ base::Status SbatchReader::add_directives(std::string_view script) {
                                   std::to_string(kBatchScriptBytesMax) + " bytes");
   }
   constexpr std::string_view kDirective = "#SBATCH";
-  // All wrong lines are told at once; a script is mended in one go.
+  // Reports all wrong lines at once, so that users mend a script in one go.
   constexpr int kToldMax = 20;
   std::string problems;
   int problems_count = 0;

@@ -136,7 +136,7 @@ TEST(Sbatch, ReadsTheRestOfItsSpellings) {
 }
 
 // getopt_long() takes a beginning that only one option has; a whole name that is the beginning of
-// others is itself. The options of this test change nothing, and most are told.
+// others is itself. The options of this test change nothing, and most are reported.
 TEST(Sbatch, TakesAbbreviationsAndWhatChangesNothing) {
   EXPECT_EQ(read("--part=hi").partitions, std::vector<std::string>{"hi"});
   EXPECT_EQ(read("--part hi").partitions, std::vector<std::string>{"hi"});

@@ -241,14 +241,14 @@ std::optional<Instant> when_has_run(const BasicTimetable<Pod>& timetable,
 
 namespace {
 
-// Calls visit(run of a, run of b) for so many instants t >= from that the two tables are equal for
-// ever if they are equal in all of them; stops when it returns false.
+// Calls visit(run of a, run of b) for enough instants t >= from: two tables that are equal in all
+// of them are equal forever. Stops when it returns false.
 //
 // 1. `from` itself.
 // 2. The ends of plan entries after it.
 // 3. The slot boundaries after it, up to where both tables are in their cycles.
 // 4. From there on as many slots as the two cycles have together: two periodic sequences that
-//    agree over the sum of their periods agree for ever.
+//    agree over the sum of their periods agree forever.
 //
 // REQUIRES: equal slices.
 template <typename Pod, typename Visit>

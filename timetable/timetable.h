@@ -3,7 +3,7 @@
 // implementation, shared by the operator (which writes it), the agent (which obeys it) and the
 // command line (which computes exact states and run times from it). No I/O, no clock, no JSON.
 //
-// Shape: first a `plan` (entries in force `until` an instant), then a `cycle` that repeats for ever
+// Shape: first a `plan` (entries in force `until` an instant), then a `cycle` that repeats forever
 // on the grid of slot numbers floor(t / slice) since the Unix epoch, the same on every node.
 #pragma once
 
@@ -50,12 +50,12 @@ struct BasicTimetable {
   friend bool operator==(const BasicTimetable&, const BasicTimetable&) = default;
 };
 
-// Of a node: its pods are kPodsMax at most.
+// The timetable of a node: its pods are kPodsMax at most.
 using Timetable = BasicTimetable<std::uint16_t>;
 using PodSet = Timetable::PodSet;
 using PlanEntry = Timetable::PlanEntry;
-// Of any number of jobs on any number of nodes; a "pod" is a job. The nodes' timetables are cut out
-// of it. The functions below are defined for these two.
+// A timetable of any number of jobs on any number of nodes; a "pod" is a job. The nodes' timetables
+// are cut out of it. The functions below are defined for these two.
 using Timeline = BasicTimetable<std::uint32_t>;
 
 // kInvalidArgument with the reason (an index out of range, an empty cycle, a slice out of range,

@@ -42,7 +42,7 @@ class BatchJobContract : public ApiServerContract {
                  {{"restartPolicy", "Never"},
                   {"containers", json::array({{{"name", "main"}, {"image", "none"}}})}}}}}}}};
   }
-  // Makes the Job anew with the status `before`; null: without one.
+  // Makes the Job again with the status `before`; null: without one.
   void have(const json& before) {
     // In the background, so that the name is free at once.
     remove(jobs("x"), {{"propagationPolicy", "Background"}});

@@ -175,7 +175,7 @@ TEST_P(ApiServerContract, AWatchEndsProperlyAfterItsTime) {
   EXPECT_TRUE(events.empty());
 }
 
-// 410 in the stream, not as the answer's code: the informer has to list anew.
+// 410 in the stream, not as the answer's code: the informer has to list again.
 TEST_P(ApiServerContract, AVersionThatIsForgottenIsGone) {
   const std::string rv = list_rv(widgets());
   create(widgets(), widget("a"));

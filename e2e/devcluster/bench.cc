@@ -85,7 +85,7 @@ base::Status Bench::wait_until(const std::string& what, const std::function<bool
   return {};
 }
 
-// Of all processes of the component, since an agent is two: the supervisor and its worker.
+// Counts all processes of the component, since an agent is two: the supervisor and its worker.
 ProcessUsage Bench::usage(const std::string& component) const {
   return usage_of(cluster_.components().processes(component));
 }
@@ -125,7 +125,7 @@ base::Result<base::Duration> Bench::time_one_start(const std::string& name) {
   };
   if (const auto status = wait_until("a start", all_run); !status.ok()) return status.error();
   const base::Duration time = clock_.monotonic() - begin;
-  // The result shows in the wait that follows: pods that stay are told as a timeout.
+  // The result shows in the wait that follows: pods that stay are reported as a timeout.
   (void)call_api(cluster_.transport(), kube::Method::kDelete, job_path(name), nullptr);
   const auto status = wait_until("the end of a job", [&] {
     const auto pods = pod_names(cluster_.transport());

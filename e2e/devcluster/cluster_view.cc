@@ -63,7 +63,7 @@ std::size_t agents_ready(const ClusterView& view) {
       }));
 }
 
-// Of all namespaces.
+// Reads all namespaces.
 base::Result<std::vector<std::string>> pod_names(kube::Transport& transport) {
   const base::Result<json> list = get_api(transport, "/api/v1/pods");
   if (!list.ok()) return list.error();

@@ -375,8 +375,8 @@ int play_demo(const kube::Clock& clock, Devcluster& cluster, const DemoOptions& 
   give_to_invoking_user(path);
   demo.say("");
   for (const std::string& line : report_lines(*report)) demo.say(line);
-  // Every complaint is told; a hard one makes the exit code 1, so that a script can run the demo as
-  // a test.
+  // Every complaint is printed; a hard one makes the exit code 1, so that a script can run the demo
+  // as a test.
   bool failed = false;
   for (const Complaint& complaint : complaints(*report)) {
     demo.say((complaint.hard ? "FAILED: " : "remark: ") + complaint.sentence);

@@ -313,7 +313,7 @@ base::Status Devcluster::start_operator(const OperatorSpec& spec) {
   return components_->start(spec.name, operator_spec(spec));
 }
 
-// As after a restart of a kube-apiserver, whose watch cache is empty then: watches must list anew
+// As after a restart of a kube-apiserver, whose watch cache is empty then: watches must list again
 // instead of going on from an old version.
 base::Status Devcluster::start_api_server_again() {
   api_server_->compact();

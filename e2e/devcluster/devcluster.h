@@ -80,8 +80,8 @@ class Devcluster {
   // Starts programs again that have ended, as a Deployment or a DaemonSet would. One line for each.
   std::vector<std::string> restart_ended();
   // To operators, agents and kubectl: the API server's process is killed, and started again: it has
-  // what it stored and knows nothing of the past, so watches are listed anew. The kubelet, which is
-  // a part of this process, is not cut off.
+  // what it stored and knows nothing of the past, so watches are listed again. The kubelet, which
+  // is a part of this process, is not cut off.
   void kill_api_server() { front_end_->close(); }
   base::Status start_api_server_again();
   // Until the Lease has a holder: kTimeout, or kUnavailable when `name` has ended, with its log.

@@ -40,7 +40,7 @@ std::vector<JobRow> job_rows(const std::vector<kube::Job>& jobs,
                .run_time = moment.run_time,
                .nodes_or_reason = nodes_or_reason(job.status)};
     row.nodes_count = cli::node_count(job);
-    // Of a job that has ended the time since its start says nothing.
+    // The time since its start says nothing about a job that has ended.
     const bool over = kube::is_final(job.status.state.value_or(kube::JobState::kPending));
     if (job.status.start_time && !over) {
       row.suspended_time = std::max(base::Duration{}, now - *job.status.start_time - row.run_time);

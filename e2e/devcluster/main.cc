@@ -160,8 +160,8 @@ base::Status lead(devcluster::Devcluster& cluster, const Options& options) {
 
 // Until Ctrl-C. Programs that end are started again, as a DaemonSet and a Deployment would.
 int up(const Options& options, devcluster::Interrupts& interrupts) {
-  // An error is told as a sentence and not as usage: the words are right, but a folder or a program
-  // is missing.
+  // An error is printed as a sentence and not as usage: the words are right, but a folder or a
+  // program is missing.
   auto config = config_of(options);
   if (!config.ok()) return fail(config.error().message);
   const kube::SystemClock clock;

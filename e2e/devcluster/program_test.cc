@@ -271,7 +271,7 @@ TEST_F(Program, RefusesADemoThatIsTooShortToSeeAnything) {
 }
 
 // Cgroups of dead instances are swept at each start. One that is taken for dead by mistake would
-// end another user's cluster; one that is not swept keeps frozen processes for ever.
+// end another user's cluster; one that is not swept keeps frozen processes forever.
 TEST(Instances, AreDeadWhenTheirProcessIsGone) {
   EXPECT_FALSE(is_dead_instance(instance_name()));
   // This process lives, but it has not started at 1: its number was another's before.

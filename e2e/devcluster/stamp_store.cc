@@ -22,7 +22,7 @@ base::Status StampStore::prepare(const std::vector<std::string>& nodes) {
   return {};
 }
 
-// Reads the stamps of all nodes anew: the probes append to them all the time.
+// Reads the stamps of all nodes again: the probes append to them all the time.
 probe::Gang StampStore::gang(const std::string& job,
                              const std::map<std::string, base::Instant>& first_freezes) const {
   probe::Gang out{.name = job};

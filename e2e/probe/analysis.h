@@ -82,7 +82,8 @@ base::Duration turn_gap(base::Duration slice);
 // How long both ran at the same time, in pieces.
 std::vector<Interval> overlaps(const std::vector<Run>& a, const std::vector<Run>& b);
 
-// Of the values in any order; the smallest value that at least that share of them does not exceed.
+// Returns the percentile of values in any order: the smallest value that at least that share of
+// them does not exceed.
 Percentiles percentiles(std::vector<std::int64_t> values);
 
 // Pieces of work in `interval`, a run that reaches beyond it counted in proportion.

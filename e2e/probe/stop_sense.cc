@@ -14,7 +14,8 @@
 namespace probe {
 namespace {
 
-// Of less than this the end could come before the thread sleeps: it looks at the clock instead.
+// If less than this is left, the end could come before the thread sleeps: it looks at the clock
+// instead.
 constexpr base::Duration kSleepMin = std::chrono::microseconds{50};
 
 base::Instant wall() {

@@ -37,7 +37,7 @@ TEST(StopSense, ItsOwnSleepIsNoStop) {
   EXPECT_LE(stops, kLooks / 20);
 }
 
-// Of every `period` it works the first part and sleeps the rest.
+// Works the first part of every `period` and sleeps the rest.
 struct Rhythm {
   const char* name;
   base::Duration period, work;

@@ -304,7 +304,7 @@ bool Cluster::runs_now(const std::string& name, Duration within) const {
   return turns().runs_at(now(), name, within);
 }
 
-// Fails if the job was started anew, has lost a pod or was touched by kubelet.
+// Fails if the job was started again, has lost a pod or was touched by kubelet.
 // The pods are those of the first start, as many as the job has nodes.
 void Cluster::expect_undisturbed(const std::string& job_name) {
   const kube::Job found = job(job_name);

@@ -86,7 +86,7 @@ TEST_P(CommitPoint, OfASecondJobsStartLosesNothing) {
   expect_strict_turns(rotating, now(), {"first", "second"});
   expect_one_start("first");
   expect_one_start("second");
-  // The first job was not started anew by the operator's successor.
+  // The first job was not started again by the operator's successor.
   EXPECT_LT(*job("first").status.start_time, from);
 }
 

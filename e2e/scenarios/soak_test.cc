@@ -191,7 +191,7 @@ class Soak : public Scenario {
   // No job has running pods of two starts; and no pod of a job that is said to run stays frozen for
   // longer than faults can explain.
   void look_at_pods(const std::string& name, const kube::Job& found) {
-    // A requeue may start the job anew only when the pods before are gone.
+    // A requeue may start the job again only when the pods before are gone.
     std::set<std::string> starts;  // that have a running pod
     const bool runs = found.status.state == kube::JobState::kRunning &&
                       !found.spec.control.suspend && !found.status.ending;

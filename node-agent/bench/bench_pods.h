@@ -60,7 +60,8 @@ class Driver {
   Switcher switcher_;
 };
 
-// Of values in any order; the smallest that at least `percent` of them do not exceed.
+// Returns the percentile of values in any order: the smallest that at least `percent` of them do
+// not exceed.
 double percentile(std::vector<double> values, int percent);
 
 // SCHED_FIFO at the switcher's priority for the calling thread, if the kernel allows it.

@@ -41,7 +41,7 @@ void pin_to(int cpu) {
   pin_to(node);
   Driver driver{{.try_fifo = fifo}};
   shared.policy[node].store(static_cast<int>(driver.switcher().policy()));
-  // Of the four pods the other node's are none of its business.
+  // Two of the four pods are the other node's; it ignores them.
   Assignment mine = pods.assignment({{0, 2}, {1, 3}}, kSkewSlice);
   std::erase_if(mine.pods, [&](const ControlledPod& pod) { return pod.index / 2 != node; });
   driver.submit(std::move(mine));

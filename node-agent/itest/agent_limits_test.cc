@@ -73,7 +73,7 @@ TEST_P(AgentLimitsTest, TheKillSwitchThawsEverythingWithin1Second) {
   EXPECT_LE(usual(), seconds{1});
 }
 
-// Both pods are off for ever, so only the stop can thaw them.
+// Both pods are off forever, so only the stop can thaw them.
 TEST_P(AgentLimitsTest, AStopThawsEverythingAndEndsWithin2Seconds) {
   two_gangs();
   node_->publish(1, 2, {"a", "b"}, {{}}, kSlice);

@@ -175,7 +175,7 @@ TEST_P(AgentProcessTest, ASlowApiServerDoesNotHoldUpAStop) {
 TEST_P(AgentProcessTest, AnApiServerThatDoesNotAnswerAtAllDoesNotHoldUpAStop) {
   ASSERT_TRUE(two_frozen_gangs());
   node_->silence_server();
-  // Most of the four watches are being begun anew.
+  // Most of the four watches are being begun again.
   ASSERT_TRUE(eventually([&] { return node_->silent_connections() >= 3; }));
   const Stop stop = stopped();
   EXPECT_EQ(stop.code, 0);

@@ -373,7 +373,7 @@ class Waiting {
   std::atomic<std::int64_t>& word_;
 };
 
-// The minute is for a test that fails: no call may wait for ever.
+// The minute is for a test that fails: no call may wait forever.
 bool waits_for_a_semaphore(int semaphore) {
   sembuf down{.sem_num = 0, .sem_op = -1, .sem_flg = 0};
   const timespec limit{.tv_sec = 60, .tv_nsec = 0};
@@ -451,7 +451,7 @@ TEST_P(FrozenTasksTest, MoreWaitingCallsGoOnOrSayWhatUsersAreToldOf) {
   std::this_thread::sleep_for(milliseconds{100});
   for (const auto& call : going_on) EXPECT_TRUE(call->waits()) << call->name();
   // Now what each waits for. The signal only if its call still waits: after EINTR, it would stay
-  // blocked and pending for ever.
+  // blocked and pending forever.
   ASSERT_EQ(::write(writable.get(), "x", 1), 1);
   ASSERT_EQ(::write(writable_too.get(), "x", 1), 1);
   sembuf up{.sem_num = 0, .sem_op = 1, .sem_flg = 0};

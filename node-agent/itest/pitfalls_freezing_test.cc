@@ -67,7 +67,7 @@ TEST_P(PitfallsTest, TwoGangsNeverRunAtTheSameTime) {
     if (even && a_moved) ++turns_of_a;
     if (!even && b_moved) ++turns_of_b;
   }
-  // Both did run: two gangs that stand still for ever do not run at the same time either. Three
+  // Both did run: two gangs that stand still forever do not run at the same time either. Three
   // seconds have 15 slots of each.
   EXPECT_GT(turns_of_a, 20);
   EXPECT_GT(turns_of_b, 20);

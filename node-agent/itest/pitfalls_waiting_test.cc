@@ -267,7 +267,7 @@ TEST_P(PitfallsTest, WaitingCallsGoOnAfterTheThawButForThoseThatUsersAreToldOf) 
   }
 }
 
-// A client with a time limit of 200 ms for each answer. recv then fails instead of waiting for ever
+// A client with a time limit of 200 ms for each answer. recv then fails instead of waiting forever
 // for a server that stands still.
 class TcpClient {
  public:

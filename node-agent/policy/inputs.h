@@ -1,4 +1,4 @@
-// Everything that the policy is told, as of one instant: what the API server says about this node,
+// The inputs of the policy, as of one instant: what the API server says about this node,
 // and what this process knows by itself. A value; who fills in what stands beside each part.
 #pragma once
 

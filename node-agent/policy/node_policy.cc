@@ -5,8 +5,8 @@
 
 #include "node-agent/policy/timetable_json.h"
 
-// Each step() works out the whole assignment anew from the inputs, the journal and what the
-// switcher tells of its pods; nothing depends on which change woke it. The order within a step
+// Each step() works out the whole assignment again from the inputs, the journal and what the
+// switcher reports about its pods; nothing depends on which change woke it. The order within a step
 // keeps the one promise that the rest of the agent builds on (a pod is frozen only after the
 // journal names it):
 //
@@ -104,9 +104,9 @@ NodePolicy::NodePolicy(std::string node, JournalFile journal, std::string boot_i
       cpu_sets_{opener},
       adoption_{opener} {}
 
-// 1. No journal of this boot, or a damaged one: which pods are ours is not known, adopt_unknown()
-//    finds them later by what is frozen. Usually no agent was here before, but somebody may have
-//    removed the file.
+// 1. No journal of this boot, or a damaged one: it is unknown which pods the agent
+//    froze, and adopt_unknown() finds them later by what is frozen. Usually no agent was here
+//    before, but a user may have removed the file.
 // 2. A whole one: its pods, CPU sets and timetable go on.
 NodePolicy::Adopted NodePolicy::adopt() {
   Adopted adopted;
@@ -166,7 +166,7 @@ void NodePolicy::adopt_unknown(const Inputs& inputs) {
 }
 
 // A pod of a job that is asked to be frozen counts as frozen by us: to thaw it later is right in
-// any case, to take it for foreign would leave it frozen for ever. Returns false if it could not be
+// any case, to take it for foreign would leave it frozen forever. Returns false if it could not be
 // looked at just now (no descriptor left, no right).
 bool NodePolicy::adopt_if_frozen(const PodFacts& facts) {
   const base::Result<PodOpener::Opened> opened =
@@ -281,7 +281,7 @@ NodePolicy::Placed NodePolicy::place(const Inputs& inputs, std::uint16_t index,
   if (found == inputs.pods.end()) return {.view = std::move(view)};
   const PodFacts& facts = found->second;
   view.uid = facts.uid;
-  // The timetable names pods by namespace and name. A pod that was made anew under the same name,
+  // The timetable names pods by namespace and name. A pod that was made again under the same name,
   // or that belongs to another Job, must not be frozen in its place.
   view.note = refusal(facts, listed);
   if (!view.note.empty()) {
@@ -424,7 +424,7 @@ bool NodePolicy::adopt_foreign_once(const PodFacts& facts) {
 // time from when it sends SIGTERM, which is some seconds after the request (kKubeletLag), and has
 // begun long ago if this process saw the deletion late. So a deletion counts by its
 // deletionTimestamp, but never for longer than the grace time from when we saw it: the clocks may
-// differ. A disruption has no such timestamp, and the deletion that follows it counts anew.
+// differ. A disruption has no such timestamp, and the deletion that follows it counts again.
 base::Duration NodePolicy::end_of_grace(const Inputs& inputs, const PodFacts& facts) {
   const bool by_deletion = facts.deleted_by.has_value();
   auto [ending, first] = endings_.try_emplace(

@@ -53,8 +53,8 @@ TEST_F(NodePolicyTest, TakesOverFromACrashedAgentWithoutTheApiServer) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-// No descriptor is free for a moment, say. Forgotten, b would stay frozen for ever; taken for
-// foreign, it would, too.
+// For example, no descriptor is free for a moment. Forgotten, b would stay frozen forever; taken
+// for foreign, it would, too.
 TEST_F(NodePolicyTest, APodThatCannotBeOpenedAfterARestartIsNeitherForgottenNorTakenForForeign) {
   two_gangs();
   node_.step();

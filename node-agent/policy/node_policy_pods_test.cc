@@ -81,8 +81,8 @@ TEST_F(NodePolicyTest, ThawsAPodForAnEphemeralContainerUntilThatHasSettled) {
 
 // kubectl debug with an image that does not exist: kubelet tries to pull it for as long as the pod
 // lives, and Kubernetes never removes the container. The pod runs beside the other gang for 2 min,
-// and then takes its turns. Otherwise whoever may add such containers would stay out of them for as
-// long as there is a container to add: each of the others below would have been another 2 min.
+// and then takes its turns. Otherwise users who may add such containers would stay out of them for
+// as long as there is a container to add: each of the others below would have been another 2 min.
 TEST_F(NodePolicyTest, EphemeralContainersThatNeverStartThawAPodForOneBoundedTime) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -206,7 +206,7 @@ TEST_F(NodePolicyTest, SaysThatAFreezerIsNotItsToOpenOrToWrite) {
 }
 
 // Rule 5 of freezer.md 4. A pod that outlives its grace time must not run in the turns of others
-// for ever.
+// forever.
 TEST_F(NodePolicyTest, ThawsADeletedPodForItsGracePeriodThenTheTimetableAppliesAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));
@@ -426,7 +426,7 @@ TEST_F(NodePolicyTest, SaysAfter10SecondsThatASettledPodHasNoCgroup) {
   EXPECT_EQ(node_.view("b").standing, PodStanding::kControlled);
 }
 
-// As if kubelet had made the pod's cgroup anew. The descriptors of the old cgroup are dead.
+// As if kubelet had made the pod's cgroup again. The descriptors of the old cgroup are dead.
 TEST_F(NodePolicyTest, TakesUpAPodWhoseCgroupWasRemovedAndMadeAgain) {
   two_gangs();
   node_.publish(node_.timetable({"a", "b"}, {{0}}));

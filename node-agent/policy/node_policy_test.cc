@@ -65,7 +65,7 @@ TEST_F(NodePolicyTest, IgnoresALowerTermOrRevisionAndTheNewOneStaysInForce) {
 }
 
 // etcd was restored from a backup: lower revisions are published under a higher term. Compared by
-// the revision alone, the agent would obey the lost timetable for ever.
+// the revision alone, the agent would obey the lost timetable forever.
 TEST_F(NodePolicyTest, AHigherTermBeginsWithAnyRevision) {
   node_.add_pod("a", "a");
   kube::NodeTimetable table = node_.timetable({"a"}, {{0}});
@@ -82,7 +82,7 @@ TEST_F(NodePolicyTest, AHigherTermBeginsWithAnyRevision) {
   EXPECT_FALSE(node_.runs("a"));
 }
 
-// The cluster was installed anew, so terms begin at 1 again. A watch alone cannot tell that from a
+// The cluster was installed again, so terms begin at 1 again. A watch alone cannot tell that from a
 // cache that is behind; the quorum read can.
 TEST_F(NodePolicyTest, ObeysAnOlderTimetableOnceAQuorumReadSaysTheSame) {
   node_.add_pod("a", "a");

@@ -61,7 +61,7 @@ base::Status validate(const kube::NodeTimetable& timetable) {
 //    term.
 // 3. An invalid one is refused, and the last valid one stays in force.
 // For example 3/7 (term 3, revision 7) is in force. From the watch 3/8 and 4/1 are obeyed, 3/6 and
-// 2/9 are not. If the object was deleted and made anew, 3/1 is obeyed: its UID is another one.
+// 2/9 are not. If the object was deleted and made again, 3/1 is obeyed: its UID is another one.
 GateVerdict TimetableGate::offer(const kube::NodeTimetable& timetable, Source source) {
   if (in_force_) {
     const kube::NodeTimetable& current = *in_force_;

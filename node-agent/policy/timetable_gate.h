@@ -3,7 +3,7 @@
 //
 // Timetables are ordered by term, and those of one term and object by revision. A watch may be
 // served by a stale cache, so an older one that it brings is not obeyed. But the API server itself
-// may have gone back (etcd restored from a backup, a cluster installed anew), and then the older
+// may have gone back (etcd restored from a backup, a cluster installed again), and then the older
 // one is right: a quorum read tells the two cases apart.
 #pragma once
 

@@ -173,7 +173,7 @@ int run(std::vector<std::string> arguments) {
   if (options.command == Command::kCheck) return run_check(options);
   if (options.command == Command::kInspect) return run_inspect(options);
   set_up_log(options.log_level);
-  // The supervisor starts this program anew as its worker. That one needs no lock of its own: it
+  // The supervisor starts this program again as its worker. That one needs no lock of its own: it
   // has inherited the supervisor's.
   if (std::getenv(kWorkerVariable) != nullptr) return run_worker(options);
   return run_in_directory(options, std::move(arguments));

@@ -49,7 +49,7 @@ class NodeWatch {
   NodeWatch(kube::Client client, const kube::Clock& clock, NodeWatchOptions options,
             std::function<void()> notify);
 
-  // The steps to repeat for ever, each by a thread of its own: one per kind, one for the
+  // The steps to repeat forever, each by a thread of its own: one per kind, one for the
   // Lease, one for quorum reads. A step returns how long to wait, unless its waker ends that. If
   // the API server was away, pods and timetable are asked for within 6 s of its return, the rest
   // within 45 s.

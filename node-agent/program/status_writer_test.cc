@@ -118,7 +118,7 @@ TEST_F(StatusWriterTest, WritesAChangeNoSoonerThanTheIntervalAllows) {
 }
 
 // etcd is restored to an instant before the write: without a status the node would count as without
-// an agent for ever.
+// an agent forever.
 TEST_F(StatusWriterTest, WritesAgainWhatARestoreHasForgotten) {
   offer(false);
   writer_.step();

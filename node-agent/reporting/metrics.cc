@@ -252,7 +252,7 @@ void Metrics::count_frozen(const std::vector<FrozenPod>& pods) {
     listed.insert(pod.gang);
     // A pod that cannot be read keeps what was counted of it last: the kernel's count goes on, and
     // all of it would count once more at the next reading. That count begins at 0 with each cgroup,
-    // so one that was made anew may be below the last value; a counter never falls.
+    // so one that was made again may be below the last value; a counter never falls.
     const base::Duration before = is_known ? known->second : base::Duration{0};
     const base::Duration now = pod.frozen.value_or(before);
     if (now > before) counter->Increment(seconds(now - before));

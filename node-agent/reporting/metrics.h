@@ -12,7 +12,7 @@
 
 namespace agent {
 
-// Of one pod, what the kernel has counted so far.
+// The kernel's counts for one pod, so far.
 struct FrozenPod {
   std::string uid{};
   std::string gang{};  // its Job, as namespace/name
@@ -26,7 +26,7 @@ class Metrics {
   ~Metrics();
 
   void set_policy(ThreadPolicy policy);
-  // Of each switch, once.
+  // Counts a switch; called once for each.
   void record(const SwitchReport& report);
   // The state of things, as often as it changes.
   void update(const AgentReport& report, const SwitchCounters& counters);

@@ -6,7 +6,7 @@
 namespace agent {
 namespace {
 
-// Of each list of names in the status; its pods are counted in the metrics anyway.
+// The bound of each list of names in the status; its pods are counted in the metrics anyway.
 constexpr std::size_t kNamesMax = 64;
 
 // True is the good state of all three, so a user may look for False alone.
@@ -118,7 +118,7 @@ kube::Condition granted_condition(const AgentReport& report) {
 }
 
 // 1. which timetable is in force, 2. the node and the pods that stand out, 3. the conditions.
-// `before` is the status as it was written last; the rest is written anew, and a condition that
+// `before` is the status as it was written last; the rest is written again, and a condition that
 // stays keeps its transition time.
 kube::NodeTimetableStatus node_status(const kube::NodeTimetableStatus& before,
                                       const AgentReport& report, base::Instant now) {

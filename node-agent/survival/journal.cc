@@ -36,7 +36,7 @@ std::optional<std::int64_t> parse_number(std::string_view text) {
 }
 
 // Strict on purpose: a line that is not understood makes the whole journal damaged. A journal that
-// was read in part would name too few pods, and those that it lacks would stay frozen for ever.
+// was read in part would name too few pods, and those that it lacks would stay frozen forever.
 // A word of a newer version is refused, too: to an older agent such a journal is damaged, and it
 // waits for the API server to name the pods.
 bool parse_line(std::string_view line, Journal& journal) {

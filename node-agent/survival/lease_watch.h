@@ -1,5 +1,5 @@
 // When the operator was last seen alive, and whether that is too long ago: then the node fails open
-// and everything runs, since sharing a CPU is slow and a pod frozen for ever is an outage.
+// and everything runs, since sharing a CPU is slow and a pod frozen forever is an outage.
 // (architecture.md 5) Pure; the caller reads the Lease about once a minute.
 #pragma once
 

@@ -89,7 +89,7 @@ class Supervisor {
   std::optional<base::Duration> stopping_since_;
 };
 
-// Starts this same program anew (/proc/self/exe) with a variable that makes it the worker. By exec
+// Starts this same program again (/proc/self/exe) with a variable that makes it the worker. By exec
 // and not by fork alone: the worker gets an address space of its own, free of what the supervisor
 // has touched.
 bool Supervisor::start_worker() {
@@ -160,7 +160,7 @@ void Supervisor::thaw() {
 
 // 1. At a stop the worker's own thaw is believed if it ended with 0. 2. Otherwise all that its
 //    journal names is thawed. 3. A worker that never began to work is not started again: its exit
-//    code becomes ours. 4. Any other is started again after a pause.
+//    code becomes the supervisor's. 4. Any other is started again after a pause.
 std::optional<int> Supervisor::worker_ended(int status) {
   const bool got_to_work = heartbeat_.main_beat().load() > 0;
   const bool well = WIFEXITED(status) && WEXITSTATUS(status) == 0;

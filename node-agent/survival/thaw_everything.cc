@@ -40,7 +40,7 @@ ThawResult thaw_again_and_again(const std::vector<PodIdentity>& pods, const PodC
 
 }  // namespace
 
-// Opens the tree, reads the journal, thaws, all anew at each call: nothing that was learned before
+// Opens the tree, reads the journal, thaws, all again at each call: nothing that was learned before
 // a crash is trusted. A damaged journal counts as done, because it does not say which pods are
 // ours; the next worker finds them (NodePolicy::adopt).
 bool thaw_everything(const AgentPlaces& places, const std::function<bool()>& give_up) {

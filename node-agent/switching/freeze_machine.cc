@@ -62,7 +62,7 @@ bool FreezeMachine::needs_write(FreezeRequest wanted) const {
 }
 
 // Comes to rest in a state that needs no write: the next look is an audit, and the counts of looks
-// and rewrites begin anew with the next write.
+// and rewrites begin again with the next write.
 void FreezeMachine::settle_in(FreezeState state, base::Duration now) {
   state_ = state;
   // Deadlines are rounded up to a grid of 100 ms, so that the audits of many pods share one wake-up
@@ -97,7 +97,7 @@ void FreezeMachine::on_write(FreezeRequest wanted, IoResult result, base::Durati
     next_due_.reset();
     return;
   }
-  // In state kThawed nothing is pending, so a write begins anew even if it asks for what was asked
+  // In state kThawed nothing is pending, so a write begins again even if it asks for what was asked
   // before.
   const bool repeated = asked_ == wanted && state_ != FreezeState::kThawed;
   denied_ = result == IoResult::kDenied;

@@ -135,7 +135,7 @@ TEST(FreezeMachine, AFreezeThatSomebodyElseAsksForRightAfterOurThawIsForeign) {
   machine.on_look(kAskedFrozen, kFrozen, kT0 + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kForeign);
   EXPECT_NE(machine.due(*machine.next_due()), Action::kThawAgain);
-  // Of a deleted pod it is undone, once (rule 5).
+  // For a deleted pod it is undone, once (rule 5).
   machine.on_thaw_of_deleted(IoResult::kOk, kT0 + seconds{1});
   machine.on_look(kAskedFrozen, kFrozen, kT0 + seconds{1} + milliseconds{1});
   EXPECT_EQ(machine.state(), FreezeState::kThawing);

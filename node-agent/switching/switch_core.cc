@@ -174,7 +174,7 @@ void SwitchCore::prepare(base::Instant boundary) {
   work_out(boundary);
   prepared_for_ = boundary;
   // The prepared arrays hold for this slot alone. A thread that wakes too late for it works
-  // everything out anew.
+  // everything out again.
   prepared_until_ = timetable::next_change(*assignment_->table, boundary);
 }
 

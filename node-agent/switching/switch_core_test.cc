@@ -56,7 +56,7 @@ class SwitchCoreTest : public ::testing::Test {
                        {.control = control("b"), .index = 1, .rule = ControlRule::kTimetable}};
     return assignment;
   }
-  // The pods of these names, in this order, by one set for ever.
+  // The pods of these names, in this order, by one set forever.
   Assignment always(const std::vector<std::string>& names, timetable::PodSet run) {
     Assignment assignment;
     assignment.number = ++number_;

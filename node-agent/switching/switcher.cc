@@ -193,7 +193,7 @@ void Switcher::wait_for(const SwitchWake& wake) {
   const timespec relative = os::to_timespec(timeout);
   ::ppoll(wait.data(), wait.size(), &relative, nullptr);
   if (wait[0].revents != 0) {
-    // Of a timer that the setting of the clock has cancelled the read fails, with ECANCELED; the
+    // If the clock was set, the timer is canceled and the read fails with ECANCELED; the
     // core sees the new time by itself.
     // The clock may be set back between the two reads: lateness below 0 would move all timers back.
     if (clear_event(timer_)) {

@@ -65,7 +65,7 @@ IoResult FakeKernel::write(const std::string& name, FreezeRequest wanted) {
   log_.push_back((wanted == FreezeRequest::kFrozen ? "freeze " : "thaw ") + name +
                  (result == IoResult::kOk ? "" : "!"));
   if (result != IoResult::kOk) return result;
-  // A freeze that is written again does not begin anew, as in the kernel.
+  // A freeze that is written again does not begin again, as in the kernel.
   if (wanted == FreezeRequest::kFrozen && group.request == FreezeRequest::kThawed) {
     group.frozen_from = clock_.monotonic() + group.freeze_takes;
   }

@@ -74,7 +74,7 @@ FakeNode::FakeNode() {
 }
 FakeNode::~FakeNode() = default;
 
-// Kernel, journal and clock stay, as they do when the process ends; everything else is made anew.
+// Kernel, journal and clock stay, as they do when the process ends; everything else is made again.
 void FakeNode::restart_agent(bool pods_known) {
   policy_.reset();
   sink_.reset();

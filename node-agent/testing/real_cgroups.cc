@@ -41,7 +41,7 @@ bool write_text(const std::string& path, const std::string& text) {
 // As the shell says it of a program that cannot be executed.
 constexpr int kCannotRun = 126;
 
-// Of a machine that has both, each version has a mount of its own; "" without one.
+// On a machine that has both, each version has a mount of its own; "" without one.
 std::string hierarchy_of(CgroupVersion version) {
   return os::first_mount(os::cgroup_mounts(), version);
 }
@@ -85,7 +85,7 @@ void clean_up(CgroupVersion version, const std::string& root) {
 
 }  // namespace
 
-// A test that crashes must not leave processes: some of them would stand frozen for ever.
+// A test that crashes must not leave processes: some of them would stand frozen forever.
 void end_with_parent(pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(kCannotRun);

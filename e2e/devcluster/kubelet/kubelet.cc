@@ -44,7 +44,7 @@ constexpr seconds kTearDownPatience{5};
 constexpr std::string_view kHostIp = "127.0.0.1";
 constexpr const char* kEnter = "/usr/bin/nsenter";  // of util-linux
 constexpr std::string_view kPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-// Lets a test make a pod that waits for its image for ever.
+// Lets a test make a pod that waits for its image forever.
 constexpr std::string_view kUnpullableImage = "invalid:";
 
 // As long as a container id of containerd, and unique: pod UID and position.
@@ -58,7 +58,7 @@ std::string container_id(const kube::Pod& pod, ContainerIndex index) {
   return id;
 }
 
-// The folder has the UID: a pod that is made anew under its name must not append to the log of
+// The folder has the UID: a pod that is made again under its name must not append to the log of
 // another.
 std::string log_file(const std::string& log_directory, const kube::Pod& pod,
                      const std::string& container) {
@@ -132,7 +132,7 @@ Kubelet::~Kubelet() {
   reap_children();
 }
 
-// A Node that exists is taken over, and its status written anew.
+// A Node that exists is taken over, and its status written again.
 base::Status Kubelet::register_nodes() {
   for (const auto& [name, node] : nodes_) {
     // kubelet makes the QoS directories at its start.
@@ -270,7 +270,7 @@ void Kubelet::handle(const NodeFails& event) {
   found->second.fault = event.fault;
   write_node_ready(event.node, false);
   if (event.fault == NodeFault::kCutOff) return;
-  // A machine without power: its processes end at once, and nothing of that is told.
+  // A machine without power: its processes end at once, and it reports nothing.
   os::kill_below(config_.cgroup.version, node_cgroup(event.node));
 }
 
@@ -295,7 +295,7 @@ void Kubelet::handle(const NodeRestored& event) {
     if (pod->object_gone) {
       carry_out(*pod, pod->machine.delete_requested(kForcedGrace, now()));
     } else if (pod->deletion_grace) {
-      // A deletion that came while the node was away is told now.
+      // Reports a deletion that came while the node was away.
       carry_out(*pod, pod->machine.delete_requested(*pod->deletion_grace, now()));
     }
   }
@@ -311,7 +311,7 @@ void Kubelet::admit(Pod& pod) {
   const std::uint32_t number = pods_started_++;
   pod.facts.host_ip = kHostIp;
   // Addresses of the loopback network, so pods can listen on them without a network of their own.
-  // Not unique for ever: the number of pods goes round.
+  // Not unique forever: the number of pods goes round.
   pod.facts.pod_ip = "127." + std::to_string(64 + node.number % 128) + "." +
                      std::to_string(number / 250 % 250) + "." + std::to_string(number % 250 + 1);
   if (config_.names != nullptr && pod.object->spec.subdomain) {
@@ -335,7 +335,7 @@ void Kubelet::admit(Pod& pod) {
 }
 
 // Returns why kubelet's admission says no, as a reason and a message; nullopt if the pod fits. What
-// is in use is summed up anew: a node has few pods here.
+// is in use is summed up again: a node has few pods here.
 std::optional<std::pair<std::string, std::string>> Kubelet::refusal(const kube::Pod& pod) const {
   const std::string policy = pod.spec.restart_policy.value_or("Always");
   if (policy != "Never") {

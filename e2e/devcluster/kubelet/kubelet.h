@@ -165,7 +165,7 @@ class Kubelet {
   const KubeletConfig config_;
   os::FileDescriptor wake_fd_;
 
-  // Of the thread in step() only.
+  // Used by the thread in step() only.
   std::map<std::string, Node, std::less<>> nodes_;
   std::map<std::string, std::unique_ptr<Pod>> pods_;  // by UID
   std::set<std::string> garbage_;                     // cgroups that could not be removed yet

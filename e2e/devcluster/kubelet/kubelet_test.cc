@@ -300,8 +300,8 @@ TEST_P(KubeletTest, GoesOnAfterANodeWasCutOff) {
   EXPECT_TRUE(eventually([&] { return gone("a"); }));
 }
 
-// The watch ends and its history is compacted, so the kubelet must list anew, and must not take its
-// pods for deleted meanwhile.
+// The watch ends and its history is compacted, so the kubelet must list again, and must not take
+// its pods for deleted meanwhile.
 TEST_P(KubeletTest, GoesOnAfterADroppedWatch) {
   run("a", "sleep 1000");
   ASSERT_TRUE(becomes("a", "Running"));

@@ -12,8 +12,8 @@
 namespace devcluster {
 
 // Adds to `spec` what the container sees; files for it are made below `directory`. Reads the pod
-// anew, with all its fields, and its Secrets. An error is one of the pod's configuration, such as a
-// Secret that does not exist.
+// again, with all its fields, and its Secrets. An error is one of the pod's configuration, such as
+// a Secret that does not exist.
 base::Status add_view(const kube::Client& client, const kube::Pod& pod,
                       const kube::Container& container, const std::string& directory,
                       SpawnSpec& spec);

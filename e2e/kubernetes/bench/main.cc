@@ -51,7 +51,7 @@ void write(const Options& options, const json& figures) {
 Status measure_launches(const Options& options, Launches& launches, json& figures) {
   for (const Shape& full : options.shapes) {
     const Shape shape = full.scaled(options.scale);
-    // Pods that do not fit would wait for ever, and the measurement with them.
+    // Pods that do not fit would wait forever, and the measurement with them.
     if (shape.pods() > options.nodes * kPodsPerNode) {
       return base::Error{base::Code::kInvalidArgument,
                          shape.name() + " pods do not fit on " + std::to_string(options.nodes) +

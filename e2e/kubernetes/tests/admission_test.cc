@@ -49,7 +49,7 @@ class Admission : public Cluster {
   void expect_denied(const std::string& sentence,
                      const std::function<base::Result<json>()>& request) {
     std::string last = "it was allowed";
-    // Fails after 10 s with the last answer, so that a wrong sentence is told as such.
+    // Fails after 10 s with the last answer, so that a wrong sentence is shown.
     wait_until(
         "denied with \"" + sentence + "\"",
         [&] {

@@ -12,7 +12,7 @@ namespace {
 // Method: the real controller and small sets.
 class JobSets : public GatedPods {
  protected:
-  // A JobSet would make its Jobs anew, and a batch Job ours.
+  // A JobSet would make its Jobs again, and a batch Job ours.
   void TearDown() override {
     if (!ns_.empty()) {
       if (HasFailure())
@@ -128,7 +128,7 @@ TEST_F(JobSets, GiveTheirPodsNames) {
 }
 
 // Its failure policy restarts the whole set: all its Jobs are deleted, in the foreground, and made
-// anew under the same names.
+// again under the same names.
 TEST_F(JobSets, StartAnewWhenAJobFails) {
   const std::string fails_once =
       "sleep 2; [ -e /stamps/failed ] && exit 0; touch /stamps/failed; exit 1";
@@ -209,7 +209,7 @@ TEST_F(JobSets, TakeTurnsAsOneGang) {
       wait_until("its workers are deleted", [&] { return pods_of("train-workers-0").empty(); }));
 }
 
-// JobSet deletes all child Jobs and makes them anew. Their pods are another gang under the same
+// JobSet deletes all child Jobs and makes them again. Their pods are another gang under the same
 // label: it is queued when the last pod of the first one is gone.
 TEST_F(JobSets, StartAnewAsOneGang) {
   const std::string fails_once =
@@ -237,7 +237,7 @@ TEST_F(JobSets, FailWhenTheirOneGangIsCancelled) {
   ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Cancelled"));
 }
 
-// The pods of all its Jobs go, and the gang's Job with them; other pods queue anew.
+// The pods of all its Jobs go, and the gang's Job with them; other pods queue again.
 TEST_F(JobSets, HaveNoPodsOfTheirOneGangWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(one_gang("train")));
   ASSERT_NO_FATAL_FAILURE(wait_gang("train", "Running"));

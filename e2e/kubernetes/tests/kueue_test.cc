@@ -133,8 +133,8 @@ TEST_F(Kueue, LetsInWhatTakesTurns) {
   ASSERT_NO_FATAL_FAILURE(wait_for_turns({"one", "two"}));
 }
 
-// Kueue preempts by suspending: the whole gang ends, gives up its place, and begins anew when there
-// is quota again.
+// Kueue preempts by suspending: the whole gang ends, gives up its place, and begins again when
+// there is quota again.
 TEST_F(Kueue, StopsAGangForAJobOfHigherPriority) {
   ASSERT_NO_FATAL_FAILURE(make_queue(3));
   ASSERT_NO_FATAL_FAILURE(make_priority("low", 1));

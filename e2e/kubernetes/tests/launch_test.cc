@@ -177,7 +177,7 @@ class LaunchRefusedByKubelet : public Launch {
     }
     return milli;
   }
-  // A pod that is not ours on the first node, which has to run before the job is submitted.
+  // A pod of no job on the first node, which has to run before the job is submitted.
   // With its node in the spec, so kube-scheduler is not asked.
   void run_big_pod(const json& pod_spec, const json& container) {
     json main{{"name", "main"}, {"image", kBusyboxImage}, {"command", {"sleep", "1000"}}};
@@ -195,7 +195,7 @@ class LaunchRefusedByKubelet : public Launch {
              "Running";
     }));
   }
-  // The refusal is told in the operator's words, in an event of the job.
+  // The refusal is in the operator's words, in an event of the job.
   void expect_pair_elsewhere(const std::string& sentence) {
     ASSERT_NO_FATAL_FAILURE(submit({.name = "pair", .nodes_count = 2}));
     ASSERT_NO_FATAL_FAILURE(wait_ready("pair"));

@@ -11,7 +11,7 @@ namespace {
 // them as separate pods and knows nothing of gangs.
 class MpiJobs : public GatedPods {
  protected:
-  // Their controller would make their pods anew.
+  // Their controller would make their pods again.
   void TearDown() override {
     if (!ns_.empty()) {
       if (HasFailure()) {
@@ -95,7 +95,7 @@ TEST_F(MpiJobs, FailWhenTheirGangIsCancelled) {
   ASSERT_NO_FATAL_FAILURE(wait_gang("mpi", "Cancelled"));
 }
 
-// Their pods go, and the gang's Job with them; when they are resumed, other pods queue anew.
+// Their pods go, and the gang's Job with them; when they are resumed, other pods queue again.
 TEST_F(MpiJobs, HaveNoPodsWhileTheyAreSuspended) {
   ASSERT_NO_FATAL_FAILURE(apply(mpi_job("mpi")));
   ASSERT_NO_FATAL_FAILURE(wait_gang("mpi", "Running"));
