@@ -1,5 +1,6 @@
 #include "launcher/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,6 +17,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <set>
 
 extern char** environ;
 
@@ -121,6 +124,22 @@ pid_t start(const Program& program) {
   return pid;
 }
 
+void signal_session(pid_t session, int number) {
+  // The leader's group at once: it may be larger than what one look at /proc finds.
+  ::kill(-session, number);
+  std::set<pid_t> known;
+  for (bool has_new = true; has_new;) {
+    has_new = false;
+    for (const std::string& name : names_in("/proc")) {
+      const auto pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
+      if (pid <= 1 || ::getsid(pid) != session || !known.insert(pid).second) continue;
+      // Who is in the leader's group has heard it.
+      if (::getpgid(pid) != session) ::kill(pid, number);
+      has_new = number == SIGKILL;
+    }
+  }
+}
+
 int take_signals() {
   sigset_t all{};
   ::sigfillset(&all);
@@ -149,6 +168,17 @@ bool write_all(int fd, std::string_view bytes) {
     }
   }
   return true;
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(folder.c_str()), ::closedir};
+  while (directory != nullptr) {
+    const dirent* const entry = ::readdir(directory.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  return names;
 }
 
 std::string text_of_file(const std::string& path) {

@@ -42,6 +42,10 @@ struct Program {
 // daemon does, and says why on its standard error. Returns the PID, or -1 with errno.
 pid_t start(const Program& program);
 
+// Sends it to all processes of that session, also to those in the background of its shell, which
+// have process groups of their own.
+void signal_session(pid_t session, int number);
+
 // Blocks all signals but those of the program's own faults, and takes in processes whose parents
 // end, inside a pod and outside of one. Returns a descriptor that signals are read from.
 int take_signals();
@@ -54,6 +58,8 @@ bool write_all(int fd, std::string_view bytes);
 // A wait status as a shell has it: the exit code, or 128 + signal.
 int shell_code(int wait_status);
 
+// The names in a folder but for hidden ones; none if it cannot be read.
+std::vector<std::string> names_in(const std::string& folder);
 // "" if it cannot be read.
 std::string text_of_file(const std::string& path);
 

@@ -16,6 +16,12 @@
 #include "launcher/terminal.h"
 
 namespace launcher {
+namespace {
+
+// 64 KiB, or 1 MiB if somebody has enlarged it.
+constexpr std::size_t kPipeBytesMax = 1U << 20U;
+
+}  // namespace
 
 struct TaskGroup::Task {
   std::uint32_t rank = 0;
@@ -34,7 +40,7 @@ TaskGroup::TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls)
     : loop_{loop}, node_{std::move(node)}, set_{std::move(set)}, calls_{std::move(calls)} {}
 
 TaskGroup::~TaskGroup() {
-  for (const auto& [pid, place] : running_) ::kill(-pid, SIGKILL);
+  for (const auto& [pid, place] : running_) signal_session(pid, SIGKILL);
   for (Task& task : tasks_) {
     for (const int fd : {task.outputs[0], task.outputs[1], task.input}) {
       if (fd < 0) continue;
@@ -151,11 +157,13 @@ Program TaskGroup::program_of(std::size_t place) const {
   return program;
 }
 
-// Reads once; when the task has ended, all that is left.
+// Reads once; when the task has ended, what is left. One that has left its session may still write,
+// so no more is read than a pipe can hold.
 void TaskGroup::output(Task& task, int stream) {
   int& fd = task.outputs[static_cast<std::size_t>(stream)];
   std::array<char, kChunkBytesMax> bytes{};
-  do {
+  std::size_t left = task.has_ended ? kPipeBytesMax : 1;
+  while (left > 0) {
     const ssize_t count = ::read(fd, bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
@@ -168,7 +176,8 @@ void TaskGroup::output(Task& task, int stream) {
                  .rank = task.rank,
                  .number = static_cast<std::uint32_t>(stream + 1),
                  .text = std::string{bytes.data(), static_cast<std::size_t>(count)}});
-  } while (task.has_ended);
+    left -= std::min(left, static_cast<std::size_t>(count));
+  }
 }
 
 void TaskGroup::handle(const Message& message) {
@@ -198,7 +207,7 @@ void TaskGroup::handle(const Message& message) {
 }
 
 void TaskGroup::signal(int number) {
-  for (const auto& [pid, place] : running_) ::kill(-pid, number);
+  for (const auto& [pid, place] : running_) signal_session(pid, number);
 }
 
 // Writes what the pipe takes. A task that has closed its input loses the rest.
@@ -302,7 +311,7 @@ bool TaskGroup::reaped(pid_t pid, int wait_status) {
   running_.erase(found);
   task.has_ended = true;
   // What it left behind in its session would run on without anybody who waits for it.
-  ::kill(-pid, SIGKILL);
+  signal_session(pid, SIGKILL);
   for (const int stream : {0, 1}) {
     if (task.outputs[static_cast<std::size_t>(stream)] >= 0) output(task, stream);
   }

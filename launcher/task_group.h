@@ -30,7 +30,7 @@ class TaskGroup {
   TaskGroup& operator=(const TaskGroup&) = delete;
 
   void start();
-  // Input, InputEnd, Signal, Pmi. Ranks that are not here are not meant.
+  // Input, InputEnd, Signal, Resize, Pmi. Ranks that are not here are not meant.
   void handle(const Message& message);
   void signal(int number);
   // Reads what the tasks write, or lets it wait in their pipes.
