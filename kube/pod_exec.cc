@@ -2,8 +2,10 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -23,30 +25,47 @@ constexpr const char* kProtocol = "v5.channel.k8s.io";
 // Below what a socket takes at once when poll() calls it writable, so that output is read on.
 constexpr std::size_t kPieceBytesMax = 8192;
 constexpr std::size_t kInputBytesMax = 1U << 20U;
+// Between two looks at what the caller wants to wait for.
+constexpr std::chrono::milliseconds kLook{1'000};
+
+// Null if there is none: a server may say anything.
+nlohmann::json field(const nlohmann::json& object, const char* name) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return found == object.end() ? nlohmann::json{} : *found;
+}
+std::string text_of(const nlohmann::json& object, const char* name) {
+  const nlohmann::json value = field(object, name);
+  return value.is_string() ? value.get<std::string>() : "";
+}
 
 // The end of the program, as the server tells it.
 // SOURCE: a Status; of a program that has ended by itself, a cause "ExitCode".
 base::Result<int> exit_code_of(std::string_view text) {
   const auto status = nlohmann::json::parse(text, nullptr, false);
   if (!status.is_object()) return base::Error{base::Code::kInternal, "exec: no status at its end"};
-  if (status.value("status", "") == "Success") return 0;
-  if (status.value("reason", "") == "NonZeroExitCode") {
-    const auto details = status.value("details", nlohmann::json::object());
-    for (const auto& cause : details.value("causes", nlohmann::json::array())) {
-      const std::string number = cause.value("message", "");
+  if (text_of(status, "status") == "Success") return 0;
+  if (text_of(status, "reason") == "NonZeroExitCode") {
+    const nlohmann::json causes = field(field(status, "details"), "causes");
+    for (const auto& cause : causes.is_array() ? causes : nlohmann::json::array()) {
+      const std::string number = text_of(cause, "message");
       int code = 0;
       const auto read = std::from_chars(number.data(), number.data() + number.size(), code);
-      if (cause.value("reason", "") == "ExitCode" && read.ec == std::errc{}) return code;
+      if (text_of(cause, "reason") == "ExitCode" && read.ec == std::errc{}) return code;
     }
   }
-  return base::Error{base::Code::kUnavailable, "exec: " + status.value("message", "it failed")};
+  std::string message = text_of(status, "message");
+  if (message.empty()) message = "it failed";
+  return base::Error{base::Code::kUnavailable, "exec: " + message};
 }
+
+using Clock = std::chrono::steady_clock;
 
 class Conversation {
  public:
-  Conversation(Duplex& connection, ExecCaller& caller)
+  Conversation(Duplex& connection, ExecCaller& caller, std::chrono::milliseconds idle_after)
       : connection_{connection},
         caller_{caller},
+        idle_after_{idle_after},
         socket_{
             WebSocket::Side::kClient,
             {.read = [this](char* out, std::size_t size) { return connection_.read(out, size); },
@@ -82,14 +101,20 @@ class Conversation {
   // 3. what has arrived is handed out
   bool wait() {
     std::vector<pollfd> ready;
-    if (pending_.size() < kInputBytesMax) {
-      for (const int fd : caller_.descriptors()) ready.push_back({fd, POLLIN, 0});
+    for (const int fd : caller_.descriptors(pending_.size() < kInputBytesMax)) {
+      ready.push_back({fd, POLLIN, 0});
+    }
+    if (pending_.empty() && Clock::now() - sent_at_ >= idle_after_) {
+      pending_ += caller_.idle();
+      sent_at_ = Clock::now();
     }
     const bool writes = !pending_.empty();
     ready.push_back(
         {connection_.descriptor(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
     const bool has_more = connection_.has_more();
-    if (::poll(ready.data(), ready.size(), has_more ? 0 : -1) < 0 && errno != EINTR) return false;
+    const auto patience = has_more ? std::chrono::milliseconds{0} : std::min(kLook, idle_after_);
+    const int count = ::poll(ready.data(), ready.size(), static_cast<int>(patience.count()));
+    if (count < 0 && errno != EINTR) return false;
     const pollfd connection = ready.back();
     ready.pop_back();
     for (const pollfd& one : ready) {
@@ -99,6 +124,7 @@ class Conversation {
       const std::string piece = pending_.substr(0, kPieceBytesMax);
       pending_.erase(0, piece.size());
       if (!socket_.send(std::string(1, kInputChannel) + piece)) return false;
+      sent_at_ = Clock::now();
     }
     if (has_more || (connection.revents & ~POLLOUT) != 0) return socket_.receive();
     return true;
@@ -106,8 +132,10 @@ class Conversation {
 
   Duplex& connection_;
   ExecCaller& caller_;
+  const std::chrono::milliseconds idle_after_;
   WebSocket socket_;
   std::string pending_;
+  Clock::time_point sent_at_ = Clock::now();
   std::optional<base::Result<int>> status_;
 };
 
@@ -141,7 +169,7 @@ base::Result<int> pod_exec(Upgrader& upgrader, const ExecRequest& request, ExecC
                                 ", which it has since Kubernetes 1.30"};
           return;
         }
-        end = Conversation{connection, caller}.run();
+        end = Conversation{connection, caller, request.idle_after}.run();
       });
   if (end && end->ok()) return *end;
   const base::Error error = end ? end->error() : status.error();

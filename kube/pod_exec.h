@@ -3,6 +3,7 @@
 // Kubernetes 1.30. Who may do this is a matter of the caller's rights (create pods/exec).
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -18,6 +19,7 @@ struct ExecRequest {
   std::string pod;
   std::string container;
   std::vector<std::string> command;
+  std::chrono::milliseconds idle_after = std::chrono::minutes{1};
 };
 
 // What the caller does on its side of the conversation.
@@ -26,10 +28,14 @@ class ExecCaller {
   virtual ~ExecCaller() = default;
   // What the program's standard input begins with; asked once.
   virtual std::string first() { return ""; }
-  // Descriptors to wait for; asked before each wait.
-  virtual std::vector<int> descriptors() = 0;
+  // Descriptors to wait for; asked before each wait, which takes a second at most. Without
+  // `takes_input` enough waits to be sent, and only what must not stand behind it is wanted.
+  virtual std::vector<int> descriptors(bool takes_input) = 0;
   // One of them is readable. Returns bytes for the program's standard input, "" for none.
   virtual std::string ready(int descriptor) = 0;
+  // Nothing was sent for a while. Returns bytes that say nothing to the program, "" for none:
+  // servers cut connections that are not used (containerd: after four hours).
+  virtual std::string idle() { return ""; }
   // The program has written this: stream 1 or 2.
   virtual void output(int stream, std::string_view bytes) = 0;
   // True: give up, without waiting for the program's end. Asked after each wait.

@@ -102,10 +102,16 @@ class Caller final : public ExecCaller {
  public:
   explicit Caller(std::string first) : first_{std::move(first)} {}
   std::string first() override { return first_; }
-  std::vector<int> descriptors() override { return {}; }
+  std::vector<int> descriptors(bool takes_input) override {
+    if (takes_input) return {};
+    ++waits_without_input;
+    return {};
+  }
+  std::string idle() override { return "nothing"; }
   std::string ready(int) override { return ""; }
   void output(int stream, std::string_view bytes) override { (stream == 1 ? out : err) += bytes; }
   std::string out, err;
+  int waits_without_input = 0;
 
  private:
   const std::string first_;
@@ -161,6 +167,43 @@ TEST(PodExec, AProgramThatCannotBeStartedIsAnError) {
   }};
   Caller caller{"x"};
   EXPECT_THAT(pod_exec(server, kRequest, caller).error().message, HasSubstr("no such file"));
+}
+
+// Anything may be between a program and its API server, so anything may come as an answer.
+TEST(PodExec, AnEndOfAnotherShapeIsAnError) {
+  for (const std::string end :
+       {"[]", "{}", "nonsense", R"({"status":1,"reason":null,"message":{}})",
+        R"({"reason":"NonZeroExitCode","details":null})",
+        R"({"reason":"NonZeroExitCode","details":{"causes":{"a":1}}})",
+        R"({"reason":"NonZeroExitCode","details":{"causes":[7,{"reason":2,"message":[]}]}})"}) {
+    Server server{[&](std::string_view) { return std::vector<std::string>{on(3, end)}; }};
+    Caller caller{"x"};
+    EXPECT_FALSE(pod_exec(server, kRequest, caller).ok()) << end;
+  }
+}
+
+TEST(PodExec, AnIdleConnectionIsUsed) {
+  Server server{[](std::string_view message) {
+    const bool is_idle = message.substr(1) == "nothing";
+    return is_idle ? std::vector<std::string>{on(3, kExit6)} : std::vector<std::string>{};
+  }};
+  Caller caller{"x"};
+  ExecRequest request = kRequest;
+  request.idle_after = std::chrono::milliseconds{20};
+  const auto code = pod_exec(server, request, caller);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+  EXPECT_EQ(*code, 6);
+}
+
+// A server that takes nothing for a while: what must not wait is still asked for.
+TEST(PodExec, EnoughInputThatWaitsHoldsNothingElse) {
+  Server server{[](std::string_view message) {
+    return message.back() == 'z' ? std::vector<std::string>{on(3, kExit6)}
+                                 : std::vector<std::string>{};
+  }};
+  Caller caller{std::string(3U << 20U, 'i') + "z"};
+  ASSERT_TRUE(pod_exec(server, kRequest, caller).ok());
+  EXPECT_GT(caller.waits_without_input, 0);
 }
 
 // SOURCE: the example of RFC 6455, section 1.3.
