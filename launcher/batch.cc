@@ -250,9 +250,11 @@ class Batch {
   }
 
   // A shell ends by SIGTERM at once; srun, which the signal reaches too, waits for its tasks and
-  // shows what they say. The pod's grace period bounds that, if nothing else does.
+  // shows what they say, also from outside of the job. The pod's grace period bounds that, if
+  // nothing else does.
   void wait_for_steps() {
-    for (int i = 0; i < kEndLooksMax && ::kill(-pid_, 0) == 0; ++i) loop_.wait(kEndLookMs);
+    const auto is_in_use = [&] { return ::kill(-pid_, 0) == 0 || server_.has_sruns(); };
+    for (int i = 0; i < kEndLooksMax && is_in_use(); ++i) loop_.wait(kEndLookMs);
   }
 
   // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure.

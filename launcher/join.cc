@@ -1,6 +1,5 @@
 #include "launcher/join.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -19,7 +18,6 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -39,23 +37,15 @@ extern char** environ;
 namespace launcher {
 namespace {
 
-// Of input that srun has not read: above it no more is taken.
+// Of input that srun has not read: above it the caller sends no more.
 constexpr std::size_t kInputBytesMax = 1U << 20U;
+// Of output that the caller has not taken: above it srun is not read.
+constexpr std::size_t kOutputBytesMax = 1U << 20U;
+constexpr std::size_t kPieceBytes = 65'536;
 
 int complain(const std::string& message) {
   std::fprintf(stderr, "srun: error: %s\n", message.c_str());
   return 1;
-}
-
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory{::opendir(folder.c_str()), ::closedir};
-  while (directory != nullptr) {
-    const dirent* const entry = ::readdir(directory.get());
-    if (entry == nullptr) break;
-    if (entry->d_name[0] != '.') names.emplace_back(entry->d_name);
-  }
-  return names;
 }
 
 std::string link_text(const std::string& path) {
@@ -147,16 +137,19 @@ class Join {
     }
     const std::string address = steps_address_soon();
     if (address.empty()) return no_launcher();
+    // Asks for nothing: for as long as it is open the launcher, when it is to end, waits for what
+    // srun says last.
+    (void)connect_locally(address.substr(0, address.find(':')));
     if (!start(address)) return complain(std::string{"srun: "} + std::strerror(errno));
     const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
-    for (;;) {
-      while (is_open_ && pending_.size() < kInputBytesMax) {
-        const auto message = reader_.next();
-        if (!message) break;
-        pass_on(*message);
-      }
-      if (wait(process)) break;
+    for (bool has_ended = false; !has_ended;) {
+      while (const auto message = reader_.next()) pass_on(*message);
+      balance();
+      has_ended = wait(process);
     }
+    while (read_output(kOutput) || read_output(kErrorOutput)) {
+    }
+    (void)write_all(STDOUT_FILENO, to_say_);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
@@ -164,6 +157,9 @@ class Join {
   }
 
  private:
+  static constexpr std::size_t kOutput = 0;  // in outputs_
+  static constexpr std::size_t kErrorOutput = 1;
+
   void prepare(const slurm::RemoteMessage& message) {
     switch (message.kind) {
       case slurm::RemoteKind::kArgument:
@@ -184,12 +180,17 @@ class Join {
       case slurm::RemoteKind::kInput:
       case slurm::RemoteKind::kInputEnd:
       case slurm::RemoteKind::kSignal:
+      case slurm::RemoteKind::kNothing:
         return;  // nobody is there for them
+      case slurm::RemoteKind::kOutput:
+      case slurm::RemoteKind::kErrorOutput:
+      case slurm::RemoteKind::kHold:
+        return;  // this program's own
     }
   }
 
-  // Rows and columns. srun's own terminal is here, and what is typed and printed at it goes through
-  // to the one of who has called, which passes all on as it is.
+  // Rows and columns. srun's own terminal is here: it reads what is typed at the one of who has
+  // called, which passes all on as it is.
   static std::optional<Window> window_in(const std::string& text) {
     const std::size_t blank = std::min(text.find(' '), text.size());
     const auto rows = number_of(text.substr(0, blank));
@@ -205,7 +206,7 @@ class Join {
     ends[0] = terminal.program;
     ends[1] = terminal.ours;
     termios mode{};
-    // Until srun takes over nothing that is typed is printed.
+    // Nothing that is typed is printed at it, where nobody reads.
     if (terminal.ours >= 0 && ::tcgetattr(terminal.program, &mode) == 0) {
       mode.c_lflag &= ~static_cast<tcflag_t>(ECHO);
       ::tcsetattr(terminal.program, TCSANOW, &mode);
@@ -215,7 +216,11 @@ class Join {
 
   bool start(const std::string& address) {
     int ends[2];
-    if (!open_input(ends)) return false;
+    int output[2];
+    int error[2];
+    if (!open_input(ends) || ::pipe2(output, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) {
+      return false;
+    }
     // As slurmstepd: a folder that is missing here is a message, and /tmp.
     if (!directory_.empty() && ::chdir(directory_.c_str()) != 0) {
       std::fprintf(stderr, "srun: error: couldn't chdir to `%s': %s: going to /tmp instead\n",
@@ -228,9 +233,12 @@ class Join {
     pid_ = ::fork();
     if (pid_ < 0) return false;
     if (pid_ > 0) {
-      ::close(ends[0]);
+      for (const int fd : {ends[0], output[1], error[1]}) ::close(fd);
       input_ = ends[1];
-      ::fcntl(input_, F_SETFL, O_NONBLOCK);
+      outputs_ = {output[0], error[0]};
+      for (const int fd : {input_, output[0], error[0], STDOUT_FILENO}) {
+        ::fcntl(fd, F_SETFL, O_NONBLOCK);
+      }
       return true;
     }
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -238,10 +246,10 @@ class Join {
     if (window_) {
       ::setsid();
       ::ioctl(STDIN_FILENO, TIOCSCTTY, 0);
-      ::dup2(ends[0], STDOUT_FILENO);
-      ::dup2(ends[0], STDERR_FILENO);
     }
-    ::close(ends[1]);
+    ::dup2(output[1], STDOUT_FILENO);
+    ::dup2(error[1], STDERR_FILENO);
+    for (const int fd : {ends[1], output[0], error[0]}) ::close(fd);
     std::vector<char*> entries;
     for (std::string& entry : environment) entries.push_back(entry.data());
     entries.push_back(nullptr);
@@ -262,33 +270,44 @@ class Join {
     if (const auto signal = number_of(message.text)) ::kill(pid_, static_cast<int>(*signal));
   }
 
+  void say(slurm::RemoteKind kind, std::string text) {
+    to_say_ += slurm::encode({kind, std::move(text)});
+  }
+
+  void balance() {
+    const bool holds = pending_.size() > kInputBytesMax;
+    if (holds == std::exchange(holds_, holds)) return;
+    say(slurm::RemoteKind::kHold, holds ? "1" : "0");
+  }
+
   // True: srun has ended.
   bool wait(int process) {
     // The end of a terminal is not its caller's to say.
     if (pending_.empty() && input_ends_ && input_ >= 0 && !window_) {
       ::close(std::exchange(input_, -1));
     }
-    const bool reads = is_open_ && pending_.size() < kInputBytesMax;
-    std::array<pollfd, 4> ready{
+    const bool reads_outputs = to_say_.size() < kOutputBytesMax;
+    std::array<pollfd, 6> ready{
         {{.fd = process, .events = POLLIN, .revents = 0},
-         {.fd = is_open_ ? STDIN_FILENO : -1,
-          .events = reads ? short{POLLIN} : short{0},
-          .revents = 0},
+         {.fd = is_open_ ? STDIN_FILENO : -1, .events = POLLIN, .revents = 0},
          {.fd = pending_.empty() ? -1 : input_, .events = POLLOUT, .revents = 0},
-         {.fd = window_ ? input_ : -1, .events = POLLIN, .revents = 0}}};
+         {.fd = reads_outputs ? outputs_[kOutput] : -1, .events = POLLIN, .revents = 0},
+         {.fd = reads_outputs ? outputs_[kErrorOutput] : -1, .events = POLLIN, .revents = 0},
+         {.fd = to_say_.empty() ? -1 : STDOUT_FILENO, .events = POLLOUT, .revents = 0}}};
     if (::poll(ready.data(), ready.size(), -1) < 0) return errno != EINTR;
-    if (ready[3].revents != 0) print();
-    if (ready[0].revents != 0) {
-      if (window_) print();
-      return true;
-    }
+    if (ready[1].revents != 0 && (!read_more() || reader_.is_broken())) lose();
     if (ready[2].revents != 0) feed();
-    if (ready[1].revents == 0) return false;
-    if (reads && read_more()) return false;
-    // The connection is lost: srun's end ends the step.
+    // What tasks have printed stands before what srun says of their ends.
+    const bool has_more = ready[3].revents != 0 && read_output(kOutput);
+    if (ready[4].revents != 0 && !has_more) (void)read_output(kErrorOutput);
+    if (ready[5].revents != 0) speak();
+    return ready[0].revents != 0;
+  }
+
+  // srun's end ends the step.
+  void lose() {
     is_open_ = false;
     ::kill(pid_, SIGKILL);
-    return false;
   }
 
   bool read_more() {
@@ -302,14 +321,29 @@ class Join {
     return true;
   }
 
-  // What srun has printed at its terminal.
-  void print() {
-    std::array<char, 65'536> bytes{};
-    for (;;) {
-      const ssize_t count = ::read(input_, bytes.data(), bytes.size());
-      if (count <= 0) return;
-      if (!write_all(STDOUT_FILENO, {bytes.data(), static_cast<std::size_t>(count)})) return;
+  // False: all that there is has been read.
+  bool read_output(std::size_t stream) {
+    int& fd = outputs_[stream];
+    if (fd < 0) return false;
+    std::string bytes(kPieceBytes, '\0');
+    const ssize_t count = ::read(fd, bytes.data(), bytes.size());
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return errno == EINTR;
+    if (count <= 0) {
+      ::close(std::exchange(fd, -1));
+      return false;
     }
+    bytes.resize(static_cast<std::size_t>(count));
+    say(stream == kOutput ? slurm::RemoteKind::kOutput : slurm::RemoteKind::kErrorOutput,
+        std::move(bytes));
+    return static_cast<std::size_t>(count) == kPieceBytes;
+  }
+
+  void speak() {
+    const ssize_t count = ::write(STDOUT_FILENO, to_say_.data(), to_say_.size());
+    if (count > 0) to_say_.erase(0, static_cast<std::size_t>(count));
+    if (count >= 0 || errno == EAGAIN || errno == EINTR) return;
+    to_say_.clear();
+    lose();
   }
 
   void feed() {
@@ -328,7 +362,10 @@ class Join {
   std::optional<Window> window_;  // --pty of a caller who has a terminal
   pid_t pid_ = -1;
   int input_ = -1;
-  std::string pending_;
+  std::array<int, 2> outputs_{-1, -1};  // srun's
+  std::string pending_;                 // input that srun has not read
+  std::string to_say_;
+  bool holds_ = false;  // the caller was told to wait
   bool input_ends_ = false;
   bool is_open_ = true;
 };

@@ -3,10 +3,13 @@
 //
 //   srun              Create, Input, InputEnd, Signal, Resize
 //   from outside      SignalJob, Release, which are answered by Done or Refused
-//   first launcher    to srun: Busy, Created, Refused, Output, Exited, Lost, Done
+//   first launcher    to srun: Busy, Created, Refused, Hold, Output, Exited, Lost, Done
 //                     to another launcher: Run, Input, InputEnd, Signal, Resize, Pmi
-//   other launcher    Hello, then, once it has been asked to run tasks, Output, Exited and Pmi;
-//                     or Relay, then what a srun on its node says and hears
+//   other launcher    Hello, then, once it has been asked to run tasks, Hold, Output, Exited and
+//                     Pmi; or Relay, then what a srun on its node says and hears
+//
+// Input waits where it comes from: whoever has too much of it that a task has not read says Hold,
+// and everything is read on, so a signal never stands behind input that nobody reads.
 //
 // Numbers are little-endian, whatever the machine is. Pure.
 #pragma once
@@ -50,6 +53,7 @@ enum class Kind : std::uint32_t {
   kRelease,
   kRelay,
   kResize,
+  kHold,
 };
 
 enum class Distribution : std::uint32_t { kDefault, kBlock, kCyclic, kPlane };
@@ -118,7 +122,7 @@ struct Message {
   std::uint32_t rank = 0;    // of Input, InputEnd, Output, Exited, Pmi; SignalJob: who hears it
   std::uint32_t number = 0;  // Signal, SignalJob: signal; Created: step; Output: 1 or 2; Exited:
                              // wait status; Hello, Lost: index of the node; Release: exit code;
-                             // Resize: rows * 65,536 + columns
+                             // Resize: rows * 65,536 + columns; Hold: 1 = no more Input, 0 = go on
   std::string text{};        // Input, Output, Refused, Pmi: bytes. Pmi to a task without any: the
                              // end of its connection. SignalJob, Release: the secret of the pod
   std::optional<StepRequest> step{};   // of Create

@@ -22,6 +22,7 @@ constexpr int kTryAgainMs = 200;
 struct NodeClient::Link {
   std::unique_ptr<Channel> channel{};
   std::unique_ptr<TaskGroup> tasks{};
+  bool holds_input = false;  // the first pod was told to wait
   bool is_leaving = false;
 };
 
@@ -156,7 +157,9 @@ void NodeClient::lose(LinkPlace link) {
 void NodeClient::balance(LinkPlace link) {
   if (!link->tasks) return;
   link->tasks->read_outputs(!link->channel->is_piled_up());
-  link->channel->read(!link->tasks->is_piled_up());
+  const bool holds_input = link->tasks->is_piled_up();
+  if (holds_input == std::exchange(link->holds_input, holds_input)) return;
+  link->channel->send({.kind = Kind::kHold, .number = holds_input ? 1U : 0U});
 }
 
 bool NodeClient::has_tasks() const {

@@ -41,6 +41,8 @@ constexpr int kFailed = 1;
 constexpr std::chrono::seconds kKillPatience{30};
 // Of input that the launcher has not taken: above it no more is read.
 constexpr std::size_t kUnsentBytesMax = 1U << 20U;
+// Between two looks whether the terminal may be read.
+constexpr int kForegroundLookMs = 1'000;
 
 int say(const std::string& message, int code = kFailed) {
   std::fprintf(stderr, "srun: error: %s\n", message.c_str());
@@ -211,7 +213,8 @@ class Srun {
   }
 
   void wait() {
-    const bool takes_input = to_send_.size() < kUnsentBytesMax;
+    const bool is_behind = is_in_background(input_);
+    const bool takes_input = !is_held_ && !is_behind && to_send_.size() < kUnsentBytesMax;
     const auto events = static_cast<short>(to_send_.empty() ? POLLIN : POLLIN | POLLOUT);
     std::array<pollfd, 3> ready{
         {{.fd = socket_, .events = events, .revents = 0},
@@ -225,6 +228,9 @@ class Srun {
     if (run_time_) {
       const auto step = static_cast<int>(RunTime::kStep.count());
       timeout_ms = timeout_ms < 0 ? step : std::min(timeout_ms, step);
+    }
+    if (is_behind && (timeout_ms < 0 || timeout_ms > kForegroundLookMs)) {
+      timeout_ms = kForegroundLookMs;
     }
     const int count = ::poll(ready.data(), ready.size(), timeout_ms);
     if (run_time_ && run_time_->at(Clock::now()) >= *options_.time_limit) pass_time_limit();
@@ -266,6 +272,9 @@ class Srun {
         return;
       case Kind::kOutput:
         if (output_) output_->add(message.rank, static_cast<int>(message.number), message.text);
+        return;
+      case Kind::kHold:
+        is_held_ = message.number != 0;
         return;
       case Kind::kExited:
         return ended(message.rank, static_cast<int>(message.number));
@@ -505,6 +514,7 @@ class Srun {
   std::string to_send_;
   int signals_ = -1;
   int input_ = -1;  // -1: none, or at its end
+  bool is_held_ = false;  // tasks have input enough
   std::uint32_t input_rank_ = kAllTasks;
   MessageReader reader_;
   std::string step_id_;

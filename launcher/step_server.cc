@@ -40,6 +40,7 @@ struct StepServer::Step {
   std::vector<bool> has_ended{};   // by rank
   std::uint32_t running = 0;
   bool was_told_busy = false;
+  bool holds_input = false;  // srun was told to wait
 };
 
 // A connection of another pod's launcher: unknown, then idle, then of a step; or unknown, then a
@@ -49,6 +50,7 @@ struct StepServer::Peer {
   std::optional<std::uint32_t> node{};
   std::optional<StepPlace> step{};
   std::optional<StepPlace> of_srun{};
+  bool holds_input = false;  // its tasks have enough
   bool is_leaving = false;
 };
 
@@ -160,6 +162,10 @@ void StepServer::hear_launcher(PeerPlace peer, const Message& message) {
     idle_[node] = peer;
     return start_waiting();
   }
+  if (message.kind == Kind::kHold && peer->step) {
+    peer->holds_input = message.number != 0;
+    return balance(*peer->step);
+  }
   const bool is_of_task =
       message.kind == Kind::kOutput || message.kind == Kind::kExited || message.kind == Kind::kPmi;
   if (!peer->step || !is_of_task) return dismiss(peer);
@@ -178,7 +184,7 @@ void StepServer::hear_task(StepPlace step, const Message& message) {
   step->srun->send(message);
   if (message.kind == Kind::kOutput) return balance(step);
   step->has_ended[message.rank] = true;
-  if (--step->running > 0) return;
+  if (--step->running > 0) return balance(step);
   step->srun->send({.kind = Kind::kDone});
   finish(step);
 }
@@ -343,17 +349,19 @@ void StepServer::signal_all(int signal) {
   }
 }
 
-// Where more has piled up than may, the source stands still.
+// Where more has piled up than may, the source stands still: tasks wait with their output, and srun
+// with its input, but never with signals.
 void StepServer::balance(StepPlace step) {
   if (step->state != Step::State::kRunning) return;
   const bool reads_outputs = !step->srun->is_piled_up();
-  bool reads_input = !step->here || !step->here->is_piled_up();
+  bool holds_input = !reads_outputs || (step->here && step->here->is_piled_up());
   if (step->here) step->here->read_outputs(reads_outputs);
   for (const PeerPlace peer : step->peers) {
     peer->channel->read(reads_outputs);
-    reads_input = reads_input && !peer->channel->is_piled_up();
+    holds_input = holds_input || peer->holds_input || peer->channel->is_piled_up();
   }
-  step->srun->read(reads_input);
+  if (holds_input == std::exchange(step->holds_input, holds_input)) return;
+  step->srun->send({.kind = Kind::kHold, .number = holds_input ? 1U : 0U});
 }
 
 // Ends what still runs of it, and gives its room to those that wait.

@@ -50,6 +50,8 @@ class StepServer {
   const std::string& address() const { return address_; }
   // Returns true if it was one of its tasks.
   bool reaped(pid_t pid, int wait_status);
+  // Some srun, or join that has one, is still connected.
+  bool has_sruns() const { return !steps_.empty(); }
   // To the tasks of all steps, on all nodes.
   void signal_all(int signal);
 
@@ -91,7 +93,7 @@ class StepServer {
   std::string secret_;
   std::string address_;
   std::list<Peer> peers_;  // in the order in which they came
-  std::list<Step> steps_;  // the same
+  std::list<Step> steps_;  // the same; also of connections that have asked for none yet
 };
 
 }  // namespace launcher

@@ -268,6 +268,55 @@ TEST_F(StepsOfPods, PassesInputAndSignalsOn) {
   EXPECT_EQ(srun->output(), "0:got zero\nusr1\n1:got one\nusr1\n");
 }
 
+// A task that reads nothing for a while, on the first node and on another: its input waits at srun,
+// its signals do not, and nothing is lost.
+TEST_F(StepsOfPods, SignalsDoNotStandBehindInput) {
+  begin_node(1);
+  for (const std::uint32_t node : {0U, 1U}) {
+    StepRequest request = shell("trap 'exec wc -c' USR1; echo up; sleep 1000 & wait", 1, 1);
+    request.required = {node};
+    const auto srun = ask(request);
+    const auto holds = [&] {
+      const auto last = std::ranges::find_if(
+          srun->heard.rbegin(), srun->heard.rend(),
+          [](const Message& message) { return message.kind == Kind::kHold; });
+      return last != srun->heard.rend() && last->number == 1;
+    };
+    const std::string piece(kChunkBytesMax, 'x');
+    std::size_t sent = 0;
+    ASSERT_TRUE(wait_for([&] { return srun->output() == "0:up\n"; }));
+    ASSERT_TRUE(wait_for([&] {
+      if (holds()) return true;
+      srun->channel->send({.kind = Kind::kInput, .rank = kAllTasks, .text = piece});
+      sent += piece.size();
+      return false;
+    }));
+    srun->channel->send({.kind = Kind::kSignal, .number = SIGUSR1});
+    ASSERT_TRUE(wait_for([&] { return !holds(); }));
+    srun->channel->send({.kind = Kind::kInputEnd, .rank = kAllTasks});
+    ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+    EXPECT_EQ(srun->output(), "0:up\n" + std::to_string(sent) + "\n");
+  }
+}
+
+// A shell at a terminal gives what runs in the background a process group of its own.
+TEST_F(StepsOfPods, NothingOfATaskRunsOnInTheBackground) {
+  StepRequest request = shell("set -m; sleep 1000 & echo $!", 1, 1);
+  request.window = {.rows = 24, .columns = 80};
+  const auto srun = ask(request);
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+  const std::string process = srun->output().substr(2, srun->output().find('\r') - 2);
+  EXPECT_TRUE(wait_for([&] {
+    const std::string state = text_of_file("/proc/" + process + "/stat");
+    return state.empty() || state.find(") Z ") != std::string::npos;
+  })) << process;
+}
+
+TEST_F(StepsOfPods, AnEndlessWriterThatHasLeftTheTaskHoldsNobody) {
+  const auto srun = ask(shell("setsid sh -c 'while :; do echo y; done' & sleep 0.2", 1, 1));
+  ASSERT_TRUE(wait_for([&] { return srun->has(Kind::kDone); }));
+}
+
 // More than all buffers hold, both ways.
 TEST_F(StepsOfPods, NothingOfMuchInputAndOutputIsLost) {
   begin_node(1);

@@ -56,6 +56,11 @@ std::optional<Window> window_of(int fd) {
   return Window{.rows = size.ws_row, .columns = size.ws_col};
 }
 
+bool is_in_background(int fd) {
+  const pid_t reader = fd < 0 ? -1 : ::tcgetpgrp(fd);
+  return reader >= 0 && reader != ::getpgrp();
+}
+
 RawTerminal::RawTerminal(int fd) : fd_{fd} {
   if (::tcgetattr(fd_, &before_) != 0) return;
   termios raw = before_;

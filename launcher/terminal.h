@@ -22,6 +22,8 @@ TerminalEnds open_output_terminal();
 void set_window(int terminal, const Window& window);
 // nullopt: it is not a terminal.
 std::optional<Window> window_of(int fd);
+// A terminal at which somebody else reads now: who reads it in the background is stopped.
+bool is_in_background(int fd);
 
 // Has a terminal pass on all that is typed as it is, for as long as this lives.
 class RawTerminal {

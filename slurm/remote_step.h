@@ -1,6 +1,9 @@
 // What a program outside of a job says to `kubegang-launcher join` in one of its pods, over its
-// standard input: how srun is called there, then input and signals. A type, a length of four bytes
-// (little-endian), bytes. Pure.
+// standard input: how srun is called there, then input and signals; and what it hears on join's
+// standard output. A type, a length of four bytes (little-endian), bytes. Pure.
+//
+// join reads always, so that no signal stands behind input that nobody reads; it says Hold when it
+// has enough input.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +24,11 @@ enum class RemoteKind : char {
   kInputEnd = 'Z',
   kSignal = 'S',    // its number
   kTerminal = 'T',  // before kRun: there is one, "24 80"; later: its new size
+  kNothing = 'N',   // the connection is in use: ones that say nothing for hours are cut
+  // What join says.
+  kOutput = 'O',
+  kErrorOutput = 'F',
+  kHold = 'H',  // "1": no more kInput; "0": go on
 };
 
 struct RemoteMessage {

@@ -88,7 +88,8 @@ std::string window_text() {
 // srun there, with what this process has.
 class StepCaller final : public kube::ExecCaller {
  public:
-  StepCaller(const RemoteStep& step, const TakenSignals& signals) : signals_{signals} {
+  StepCaller(const RemoteStep& step, const TakenSignals& signals)
+      : signals_{signals}, has_terminal_{step.has_terminal}, has_input_{step.has_input} {
     const auto add = [this](slurm::RemoteKind kind, const std::string& text) {
       first_ += slurm::encode({kind, text});
     };
@@ -97,14 +98,18 @@ class StepCaller final : public kube::ExecCaller {
     add(slurm::RemoteKind::kDirectory, step.directory);
     if (step.has_terminal) add(slurm::RemoteKind::kTerminal, window_text());
     add(slurm::RemoteKind::kRun, "");
+    if (!has_input_) add(slurm::RemoteKind::kInputEnd, "");
   }
 
   std::string first() override { return std::move(first_); }
-  std::vector<int> descriptors() override {
+  std::vector<int> descriptors(bool takes_input) override {
     std::vector<int> all{signals_.descriptor()};
-    if (has_input_) all.push_back(STDIN_FILENO);
+    if (takes_input && has_input_ && !is_held_ && !is_in_background()) {
+      all.push_back(STDIN_FILENO);
+    }
     return all;
   }
+  std::string idle() override { return slurm::encode({slurm::RemoteKind::kNothing, ""}); }
   std::string ready(int descriptor) override {
     if (descriptor == STDIN_FILENO) return input();
     const int signal = signals_.next();
@@ -114,11 +119,39 @@ class StepCaller final : public kube::ExecCaller {
     if (signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT) ++ends_;
     return slurm::encode({slurm::RemoteKind::kSignal, std::to_string(signal)});
   }
-  void output(int stream, std::string_view bytes) override { write_all(stream, bytes); }
-  bool gives_up() const override { return interrupts_ > kInterruptsMax || ends_ > 1; }
+  // On its own standard error join says why it cannot begin.
+  void output(int stream, std::string_view bytes) override {
+    if (stream == STDERR_FILENO) return write_all(STDERR_FILENO, bytes);
+    reader_.add(bytes);
+    while (const auto message = reader_.next()) hear(*message);
+  }
+  bool gives_up() const override {
+    return interrupts_ > kInterruptsMax || ends_ > 1 || reader_.is_broken();
+  }
+  bool is_of_another_version() const { return reader_.is_broken(); }
   bool was_interrupted(int code) const { return interrupts_ > 1 && code == kExitInterrupted; }
 
  private:
+  void hear(const slurm::RemoteMessage& message) {
+    if (message.kind == slurm::RemoteKind::kHold) is_held_ = message.text == "1";
+    if (message.kind == slurm::RemoteKind::kOutput) write_all(STDOUT_FILENO, message.text);
+    if (message.kind != slurm::RemoteKind::kErrorOutput) return;
+    // A terminal that passes all on as it is begins no line by itself.
+    std::string text = message.text;
+    const bool is_raw = has_terminal_ && ::isatty(STDERR_FILENO) != 0;
+    for (std::size_t at = 0; is_raw && (at = text.find('\n', at)) != std::string::npos;) {
+      text.insert(at, "\r");
+      at += 2;
+    }
+    write_all(STDERR_FILENO, text);
+  }
+
+  // Who reads a terminal in the background of its shell is stopped.
+  static bool is_in_background() {
+    const pid_t reader = ::tcgetpgrp(STDIN_FILENO);
+    return reader >= 0 && reader != ::getpgrp();
+  }
+
   std::string input() {
     std::string bytes(kInputBytesMax, '\0');
     const ssize_t count = ::read(STDIN_FILENO, bytes.data(), bytes.size());
@@ -133,7 +166,10 @@ class StepCaller final : public kube::ExecCaller {
 
   const TakenSignals& signals_;
   std::string first_;
-  bool has_input_ = true;
+  slurm::RemoteReader reader_;
+  const bool has_terminal_;
+  bool has_input_;
+  bool is_held_ = false;  // the tasks have enough
   int interrupts_ = 0;
   int ends_ = 0;
 };
@@ -141,7 +177,7 @@ class StepCaller final : public kube::ExecCaller {
 class WordCaller final : public kube::ExecCaller {
  public:
   WordCaller(const TakenSignals& signals, std::ostream& err) : signals_{signals}, err_{err} {}
-  std::vector<int> descriptors() override { return {signals_.descriptor()}; }
+  std::vector<int> descriptors(bool) override { return {signals_.descriptor()}; }
   std::string ready(int) override {
     is_interrupted_ = is_interrupted_ || is_interrupted(signals_);
     return "";
@@ -251,6 +287,11 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
   StepCaller caller{step, signals};
   const RawInput raw{step.has_terminal};
   const auto code = exec(session, pod, {"join"}, caller);
+  if (caller.is_of_another_version()) {
+    return base::Error{base::Code::kInvalidArgument,
+                       "pod " + pod.metadata.name +
+                           ": its kubegang-launcher is of another version than this program"};
+  }
   if (!code) return code.error();
   return StepEnd{.code = *code, .was_interrupted = caller.was_interrupted(*code)};
 }

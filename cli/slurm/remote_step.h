@@ -47,6 +47,7 @@ struct RemoteStep {
   std::vector<std::string> variables;  // NAME=VALUE
   std::string directory;
   bool has_terminal = false;  // --pty, and standard input is one
+  bool has_input = true;      // its tasks read our standard input, not a file or nothing (-i)
 };
 struct StepEnd {
   int code = 0;

@@ -91,6 +91,7 @@ struct Srun {
   std::string job_id;  // "": a job of its own
   std::string name;    // of the command
   bool wants_terminal = false;
+  std::string input;  // -i
   PodOptions pod;
   std::string question;  // --help or such
 };
@@ -137,6 +138,7 @@ base::Result<bool> read_own(std::span<const std::string> words, std::size_t& i, 
   }
   if (option->name == "export") read.exports = value;
   if (option->name == "jobid") read.job_id = value;
+  if (option->name == "input") read.input = value;
   if (option->name == "pty") read.wants_terminal = true;
   for (std::size_t at = first; at <= i; ++at) {
     read.of_step.push_back(words[at]);
@@ -182,6 +184,12 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
   return read;
 }
 
+// With a file or nothing as the input of the tasks the caller's is left alone.
+bool reads_own_input(const Srun& read) {
+  const bool is_task = read.input.find_first_not_of("0123456789") == std::string::npos;
+  return read.wants_terminal || read.input == "all" || is_task;
+}
+
 base::Result<RemoteStep> step_of(const Srun& read, const std::string& directory, Output output) {
   std::vector<std::string> left_out;
   const auto variables = exported_variables(read.exports, own_variables(), left_out);
@@ -190,7 +198,8 @@ base::Result<RemoteStep> step_of(const Srun& read, const std::string& directory,
   RemoteStep step{.arguments = read.of_step,
                   .variables = {},
                   .directory = directory,
-                  .has_terminal = read.wants_terminal && ::isatty(STDIN_FILENO) != 0};
+                  .has_terminal = read.wants_terminal && ::isatty(STDIN_FILENO) != 0,
+                  .has_input = reads_own_input(read)};
   for (const kube::BatchVariable& variable : *variables) {
     step.variables.push_back(variable.name + "=" + variable.value);
   }

@@ -1,0 +1,187 @@
+// srun from outside of a job: the program itself, with a job in one pod whose script does nothing.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "launcher/process.h"
+#include "slurm/remote_step.h"
+
+namespace launcher {
+namespace {
+
+using slurm::RemoteKind;
+
+// A program with pipes.
+class Started {
+ public:
+  Started(std::vector<std::string> words, Environment environment) {
+    std::array<int, 2> input{};
+    std::array<int, 2> output{};
+    EXPECT_EQ(::pipe2(input.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(output.data(), O_CLOEXEC), 0);
+    pid_ = start({.argv = std::move(words),
+                  .environment = std::move(environment),
+                  .directory = "/",
+                  .input = input[0],
+                  .output = output[1],
+                  .error = STDERR_FILENO,
+                  .speaker = "test"});
+    ::close(input[0]);
+    ::close(output[1]);
+    input_ = input[1];
+    output_ = output[0];
+  }
+  ~Started() {
+    ::kill(-pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    ::close(input_);
+    ::close(output_);
+  }
+  Started(const Started&) = delete;
+  Started& operator=(const Started&) = delete;
+
+  void signal(int number) { ::kill(pid_, number); }
+  void say(RemoteKind kind, const std::string& text = "") {
+    EXPECT_TRUE(write_all(input_, slurm::encode({kind, text})));
+  }
+  // Takes what it says until that comes true. False: it did not.
+  bool hear(const std::function<bool()>& come_true) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    std::array<char, 4096> bytes{};
+    while (!come_true() && !has_ended) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      pollfd look{output_, POLLIN, 0};
+      if (::poll(&look, 1, 10) <= 0) continue;
+      const ssize_t count = ::read(output_, bytes.data(), bytes.size());
+      has_ended = count <= 0;
+      if (count > 0) reader_.add({bytes.data(), static_cast<std::size_t>(count)});
+      while (const auto message = reader_.next()) {
+        if (message->kind == RemoteKind::kOutput) out += message->text;
+        if (message->kind == RemoteKind::kErrorOutput) err += message->text;
+        if (message->kind == RemoteKind::kHold) holds = message->text == "1";
+      }
+      EXPECT_FALSE(reader_.is_broken());
+    }
+    return come_true();
+  }
+  bool hear_its_end() {
+    return hear([this] { return has_ended; });
+  }
+
+  std::string out, err;
+  bool holds = false;
+  bool has_ended = false;
+
+ private:
+  static constexpr std::chrono::seconds kPatience{20};
+
+  pid_t pid_ = -1;
+  int input_ = -1;
+  int output_ = -1;
+  slurm::RemoteReader reader_;
+};
+
+// join finds the job by the program that it is itself, so each test has a copy.
+class Join : public testing::Test {
+ protected:
+  Join() {
+    std::string folder = "/tmp/kubegang-join-XXXXXX";
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    program_ = folder + "/kubegang-launcher";
+    std::filesystem::copy_file(
+        std::filesystem::read_symlink("/proc/self/exe").parent_path() / "../bin/kubegang-launcher",
+        program_);
+    job_ = std::make_unique<Started>(
+        std::vector<std::string>{program_, "batch", "--output=/dev/null", "--"},
+        Environment{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURM_JOB_NODELIST=n1",
+                    "SLURM_JOB_CPUS_PER_NODE=2", "SLURM_NODEID=0", "SLURM_JOB_NUM_NODES=1",
+                    "SLURMD_NODENAME=n1", "KUBEGANG_SCRIPT_0=#!" + program_ + " hold\n"});
+  }
+  ~Join() override {
+    job_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+
+  // `window`: of the terminal of who calls, "" for none.
+  std::unique_ptr<Started> srun(const std::vector<std::string>& words, const std::string& window) {
+    auto join = std::make_unique<Started>(
+        std::vector<std::string>{program_, "join"},
+        Environment{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURM_JOB_NODELIST=n1",
+                    "SLURM_JOB_CPUS_PER_NODE=2", "SLURM_JOB_NUM_NODES=1"});
+    for (const std::string& word : words) join->say(RemoteKind::kArgument, word);
+    join->say(RemoteKind::kDirectory, "/");
+    if (!window.empty()) join->say(RemoteKind::kTerminal, window);
+    join->say(RemoteKind::kRun);
+    return join;
+  }
+
+  std::unique_ptr<Started> job_;
+
+ private:
+  std::string folder_;
+  std::string program_;
+};
+
+TEST_F(Join, PassesInputOutputAndErrorsOn) {
+  const auto join = srun({"sh", "-c", "cat; echo late >&2; exit 3"}, "");
+  join->say(RemoteKind::kInput, "typed\n");
+  join->say(RemoteKind::kNothing);
+  join->say(RemoteKind::kInputEnd);
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_EQ(join->out, "typed\n");
+  EXPECT_EQ(join->err, "late\nsrun: error: n1: task 0: Exited with exit code 3\n");
+}
+
+TEST_F(Join, ASignalDoesNotStandBehindInputThatNobodyReads) {
+  const auto join = srun({"sh", "-c", "echo up; exec sleep 1000"}, "");
+  ASSERT_TRUE(join->hear([&] { return join->out == "up\n"; }));
+  const std::string piece(65'536, 'x');
+  ASSERT_TRUE(join->hear([&] {
+    if (!join->holds) join->say(RemoteKind::kInput, piece);
+    return join->holds;
+  }));
+  join->say(RemoteKind::kSignal, std::to_string(SIGTERM));
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_EQ(join->err,
+            "srun: forcing job termination\nsrun: error: n1: task 0: Terminated\n");
+}
+
+// As scancel does. The script ends at once; its tasks, and what srun says of them, may take longer.
+TEST_F(Join, TheEndOfTheJobWaitsForWhatIsSaidLast) {
+  const auto join = srun({"sh", "-c", "trap 'sleep 0.2; echo last; exit 4' TERM; echo up; "
+                                      "while :; do sleep 0.01; done"},
+                         "");
+  ASSERT_TRUE(join->hear([&] { return join->out == "up\n"; }));
+  job_->signal(SIGTERM);
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_EQ(join->out, "up\nlast\n");
+  // Its shell may say first that what it ran has been terminated.
+  EXPECT_TRUE(join->err.ends_with("srun: error: n1: task 0: Exited with exit code 4\n"))
+      << join->err;
+}
+
+TEST_F(Join, EndlessOutputAtATerminalDoesNotHoldWhatIsTyped) {
+  const auto join = srun({"--pty", "sh", "-c", "while :; do echo y; done"}, "24 80");
+  ASSERT_TRUE(join->hear([&] { return join->out.size() > 100'000; }));
+  join->say(RemoteKind::kInput, "\x03");
+  ASSERT_TRUE(join->hear_its_end());
+  // What srun itself says is no output of the task.
+  EXPECT_EQ(join->err, "srun: error: n1: task 0: Interrupt\n");
+  EXPECT_EQ(join->out.find("srun"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace launcher
