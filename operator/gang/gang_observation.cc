@@ -266,6 +266,7 @@ class Observer {
   void look_at_waiting(const PodSlot& slot, const kube::Pod& pod) {
     if (const auto problem = binding_problem(pod)) {
       return note_failing(pod, {.node_is_at_fault = !problem->about_claims,
+                                .lacks_devices = problem->about_devices,
                                 .node = slot.node,
                                 .message = "kube-scheduler cannot bind " + pod_text(pod) +
                                            " to node " + slot.node + ": " + problem->message});
@@ -287,8 +288,8 @@ class Observer {
     out_.failing.push_back(pod.metadata.name);
     // Errors such as ImagePullBackOff may pass; only one that lasts undoes the start.
     const auto since = view_.failing_since->find(pod.metadata.name);
-    const Instant deadline =
-        (since == view_.failing_since->end() ? now_ : since->second) + kLaunchPatience;
+    const Instant deadline = (since == view_.failing_since->end() ? now_ : since->second) +
+                             (failure.lacks_devices ? kDevicesPatience : kLaunchPatience);
     if (deadline <= now_) return add_launch(failure);
     look_again_at(deadline);
   }

@@ -22,6 +22,9 @@ namespace control {
 // A container that cannot be started, or a pod that cannot be bound, is given that long before the
 // start is given up.
 inline constexpr base::Duration kLaunchPatience = std::chrono::seconds{60};
+// A pod for whose devices its node has no room. The scheduler has counted them, so no other pod of
+// ours is about to give them back; for so long kube-scheduler may be behind.
+inline constexpr base::Duration kDevicesPatience = std::chrono::seconds{5};
 // startedAt is in whole seconds: the container started somewhere in the second after it.
 inline constexpr base::Duration kStartedAtResolution = std::chrono::seconds{1};
 
@@ -43,6 +46,7 @@ struct LaunchFailure {
   // kubelet refused the pod, or kube-scheduler cannot bind it there: others may take it. Otherwise
   // the pod is at fault: requeue and hold.
   bool node_is_at_fault = false;
+  bool lacks_devices = false;  // the node has fewer devices than were counted
   std::string node;
   std::string message;
 };

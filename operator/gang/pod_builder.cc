@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "api/wellknown.h"
@@ -74,7 +75,9 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
 
 // Within the pod its devices have the numbers from 0 on, whichever of the node they are: kubelet's
 // device plugin shows it no others.
-void set_device_variables(Variables& env, const DeviceResources& devices) {
+Variables device_variables(const DeviceResources& devices) {
+  if (devices.empty()) return {};
+  Variables env;
   int nvidia = 0, amd = 0;
   for (const auto& [resource, count] : devices) {
     (resource.starts_with("amd.com/") ? amd : nvidia) += count;
@@ -88,17 +91,36 @@ void set_device_variables(Variables& env, const DeviceResources& devices) {
   env.emplace_back("SLURM_GPUS_ON_NODE", text(nvidia + amd));
   if (nvidia > 0) env.emplace_back("CUDA_VISIBLE_DEVICES", numbers(nvidia));
   if (amd > 0) env.emplace_back("ROCR_VISIBLE_DEVICES", numbers(amd));
+  return env;
 }
 
-// The first container gets them all: kubelet gives devices to containers, and a second one could
-// not have the same. The tolerations are those that a taint of GPU nodes needs, which is named
-// after the resource.
-void set_devices(Json& spec, const DeviceResources& devices) {
-  Json& resources = spec["containers"][0]["resources"];
-  for (const auto& [resource, count] : devices) {
+// The devices of a pod and who gets them. A template that asks for some itself has said so.
+struct PodDevices {
+  DeviceResources all;
+  bool of_template = false;
+
+  // What the container is told of: kubelet gives it its own alone.
+  DeviceResources of(const kube::Container& container) const {
+    return of_template ? device_requests(container.resources) : all;
+  }
+};
+
+PodDevices devices_of_pod(const kube::PodSpec& pod, const PodOptions& options) {
+  DeviceResources own = device_requests(pod);
+  if (own.empty()) return {options.devices, false};
+  return {std::move(own), true};
+}
+
+// Unless the template says who, the first container gets them all: kubelet gives devices to
+// containers, and a second one could not have the same. The tolerations are those that a taint of
+// GPU nodes needs, which is named after the resource.
+void set_devices(Json& spec, const PodDevices& devices) {
+  for (const auto& [resource, count] : devices.all) {
+    spec["tolerations"].push_back({{"key", resource}, {"operator", "Exists"}});
+    if (devices.of_template) continue;
+    Json& resources = spec["containers"][0]["resources"];
     resources["requests"][resource] = text(count);
     resources["limits"][resource] = text(count);
-    spec["tolerations"].push_back({{"key", resource}, {"operator", "Exists"}});
   }
 }
 
@@ -112,8 +134,8 @@ Json variable_of(const std::string& name, const std::string& value) {
 }
 
 // Ours stand first, so that the template's variables may refer to them by $(NAME).
-void add_environment(Json& container,
-                     const std::vector<std::pair<std::string, std::string>>& environment) {
+void add_environment(Json& container, const Variables& environment,
+                     const DeviceResources& devices) {
   Json& env = container["env"];
   if (!env.is_array()) env = Json::array();
   std::set<std::string> given;
@@ -121,6 +143,9 @@ void add_environment(Json& container,
   Json all = Json::array();
   for (const auto& [name, value] : environment) {
     // A variable that the template sets itself stays its own.
+    if (!given.contains(name)) all.push_back(variable_of(name, value));
+  }
+  for (const auto& [name, value] : device_variables(devices)) {
     if (!given.contains(name)) all.push_back(variable_of(name, value));
   }
   for (Json& variable : env) all.push_back(std::move(variable));
@@ -306,10 +331,10 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   if (const auto added = apply_pod_defaults(spec, job.spec, options.defaults); !added) {
     return added.error();
   }
-  if (has_claims(spec) || !options.devices.empty()) {
-    // Volumes that wait for their first consumer are bound by kube-scheduler alone, so a pod with
-    // claims is pinned for it and not bound directly. So is a pod with devices: kubelet drops
-    // requests of resources that its node does not have at that moment, and kube-scheduler waits.
+  const PodDevices devices = devices_of_pod(decoded->spec, options);
+  if (has_claims(spec) || !devices.all.empty()) {
+    // Volumes that wait for their first consumer are bound by kube-scheduler alone. For devices it
+    // waits, where kubelet drops requests that its node does not meet at that moment.
     spec["affinity"] = affinity_to_node(slot.node);
     spec.erase("schedulerName");  // a template may name us, and we bind no pods
   } else {
@@ -335,17 +360,17 @@ base::Result<Json> build_pod(const kube::Job& job, const PodSlot& slot, const Ga
   // The taint that keeps foreign pods off nodes of partitions.
   tolerations.push_back({{"key", kube::kTaintManaged}, {"operator", "Exists"}});
 
-  auto environment = slurm_environment(job, slot, gang);
-  if (!options.devices.empty()) set_device_variables(environment, options.devices);
-  for (const auto& [list, limits] :
-       {std::pair{"initContainers", &*init_memory}, {"containers", &*memory}}) {
+  const Variables environment = slurm_environment(job, slot, gang);
+  for (const auto& [list, containers, limits] :
+       {std::tuple{"initContainers", &decoded->spec.init_containers, &*init_memory},
+        {"containers", &decoded->spec.containers, &*memory}}) {
     if (!spec.contains(list)) continue;
     for (std::size_t i = 0; i < spec[list].size(); ++i) {
-      add_environment(spec[list][i], environment);
+      add_environment(spec[list][i], environment, devices.of((*containers)[i]));
       set_resources(spec[list][i], i == 0, slot, (*limits)[i]);
     }
   }
-  set_devices(spec, options.devices);
+  set_devices(spec, devices);
   if (!job.spec.batch) return pod;
   // Last, because its container is none of the template's.
   const base::Status added = add_launcher(pod, job, slot, gang.hosts, launcher, options.time_limit,

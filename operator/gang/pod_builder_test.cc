@@ -178,6 +178,45 @@ TEST(Pods, WithDevicesArePinnedAndAskForThem) {
   EXPECT_FALSE(env.contains("ROCR_VISIBLE_DEVICES"));
 }
 
+// The author has said which container has which devices; none is asked for a second time.
+TEST(Pods, WithDevicesOfTheirTemplateKeepThemWhereTheyAre) {
+  const auto gpus = [](const char* name, const char* resource, int count) {
+    return json{{"name", name}, {"resources", {{"limits", {{resource, count}}}}}};
+  };
+  kube::Job job =
+      job_of_spec({{"resources", {{"devices", json::array({{{"name", "gpu"}, {"count", 3}}})}}},
+                   {"template",
+                    {{"spec",
+                      {{"containers", json::array({{{"name", "logs"}},
+                                                   gpus("main", "nvidia.com/gpu", 2),
+                                                   gpus("eval", "nvidia.com/gpu", 1)})}}}}}});
+  job.status.allocation = kube::Allocation{.hostlist = "n1", .cpus = 2};
+  job.status.allocation->shares = {
+      {.hostlist = "n1", .cpus = 2, .tasks = 1, .devices = {{"gpu", "nvidia", 3}}}};
+  const auto slots =
+      pod_slots({"j", "u", 1}, *job.status.allocation, kube::PodPolicy::kPerNode).value();
+  const auto built =
+      build_pod(job, slots[0], gang_layout(slots), {.devices = {{"nvidia.com/gpu", 3}}});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  const json& spec = (*built)["spec"];
+  EXPECT_FALSE(spec.contains("nodeName"));
+  EXPECT_TRUE(spec["affinity"].contains("nodeAffinity"));
+  EXPECT_EQ(spec["tolerations"].back(), (json{{"key", "nvidia.com/gpu"}, {"operator", "Exists"}}));
+  const json& containers = spec["containers"];
+  EXPECT_FALSE(containers[0]["resources"]["limits"].contains("nvidia.com/gpu"));
+  EXPECT_EQ(containers[1]["resources"]["limits"]["nvidia.com/gpu"], 2);
+  EXPECT_EQ(containers[2]["resources"]["limits"]["nvidia.com/gpu"], 1);
+  const auto visible = [](const json& container) {
+    for (const json& one : container["env"]) {
+      if (one["name"] == "CUDA_VISIBLE_DEVICES") return one["value"].get<std::string>();
+    }
+    return std::string{"-"};
+  };
+  EXPECT_EQ(visible(containers[0]), "-");
+  EXPECT_EQ(visible(containers[1]), "0,1");
+  EXPECT_EQ(visible(containers[2]), "0");
+}
+
 // kubelet refuses a pod that it has no room for, so a pod's requests never say what its gang needs.
 // Limits are the author's where there are some: the init container keeps its 2 GiB of the pod's 4,
 // and the one without a limit has all of them.

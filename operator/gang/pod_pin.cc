@@ -5,6 +5,7 @@
 
 #include "api/wellknown.h"
 #include "kube/api/json_text.h"
+#include "operator/translate/devices.h"
 
 namespace control {
 namespace {
@@ -14,6 +15,19 @@ using Json = nlohmann::json;
 Json::json_pointer terms() {
   return Json::json_pointer{
       "/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"};
+}
+
+// SOURCE: kube-scheduler's plugin NodeResourcesFit, "1 Insufficient nvidia.com/gpu, …".
+bool lacks_devices(std::string_view message) {
+  constexpr std::string_view kInsufficient = "Insufficient ";
+  for (std::size_t at = message.find(kInsufficient); at != std::string_view::npos;
+       at = message.find(kInsufficient, at + 1)) {
+    std::string_view resource = message.substr(at + kInsufficient.size());
+    resource = resource.substr(0, resource.find_first_of(", "));
+    if (resource.ends_with('.')) resource.remove_suffix(1);
+    if (is_device(resource)) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -108,7 +122,7 @@ std::optional<BindingProblem> binding_problem(const kube::Pod& pod) {
   // about this one.
   const bool about_claims = message.find("persistentvolumeclaim") != std::string::npos ||
                             message.find("PersistentVolumeClaim") != std::string::npos;
-  return BindingProblem{about_claims, message};
+  return BindingProblem{about_claims, lacks_devices(message), message};
 }
 
 }  // namespace control

@@ -38,7 +38,8 @@ std::optional<std::string> node_of(const kube::Pod& pod);
 
 // The newest word of kube-scheduler on why it cannot bind the pod; nullopt: it does not say so.
 struct BindingProblem {
-  bool about_claims = false;  // its claims are missing or wait for an administrator: no node helps
+  bool about_claims = false;   // its claims are missing or wait for an administrator: no node helps
+  bool about_devices = false;  // the node has fewer devices free than were counted
   std::string message;
 };
 std::optional<BindingProblem> binding_problem(const kube::Pod& pod);

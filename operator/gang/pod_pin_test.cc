@@ -90,6 +90,14 @@ TEST(PodPin, KubeSchedulerSaysWhyItCannotBind) {
   EXPECT_TRUE(binding_problem(pod)->about_claims);
   pod.status.conditions[0].message = "pod has unbound immediate PersistentVolumeClaims.";
   EXPECT_TRUE(binding_problem(pod)->about_claims);
+  EXPECT_FALSE(binding_problem(pod)->about_devices);
+  pod.status.conditions[0].message =
+      "0/2 nodes are available: 1 Insufficient memory, 1 Insufficient nvidia.com/gpu. preemption: "
+      "0/2 nodes are available";
+  EXPECT_TRUE(binding_problem(pod)->about_devices);
+  EXPECT_FALSE(binding_problem(pod)->about_claims);
+  pod.status.conditions[0].message = "0/2 nodes are available: 2 Insufficient example.com/nic.";
+  EXPECT_FALSE(binding_problem(pod)->about_devices);
   // Bound after all: what a condition said before does not count any more.
   pod.spec.node_name = "n1";
   EXPECT_FALSE(binding_problem(pod).has_value());

@@ -137,7 +137,14 @@ void GangRunner::run_adopted(JobRecord& job) {
                                      "had started"});
   }
   // The gates are removed already, so the start cannot be undone like one of our own pods.
-  if (seen.launch) return end_by_itself(job, {.exit_code = 1, .message = seen.launch->message});
+  // Devices that the node does not have are no failure of the program.
+  if (seen.launch) {
+    return end_by_itself(job, {.state = seen.launch->lacks_devices ? sched::JobState::kNodeFail
+                                                                   : sched::JobState::kFailed,
+                               .exit_code = 1,
+                               .lost_member = seen.launch->lacks_devices,
+                               .message = seen.launch->message});
+  }
   if (is_out_of_time(job)) return;
   become_ready_when_settled(job, seen);
 }

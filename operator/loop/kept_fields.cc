@@ -216,7 +216,7 @@ void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   if (const kube::Bytes memory = memory_request(pod); memory.value() > 0) {
     all.resources.requests.emplace("memory", kube::Quantity::from_units(memory.value()));
   }
-  for (const auto& [resource, count] : device_requests(pod)) {
+  for (const auto& [resource, count] : device_requests(pod.spec)) {
     all.resources.requests.emplace(resource, kube::Quantity::from_units(count));
   }
   if (!all.resources.requests.empty()) kept.spec.containers.push_back(std::move(all));

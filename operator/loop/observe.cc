@@ -169,7 +169,7 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   // A finished pod takes nothing of its node, whatever its owner.
   if (is_finished(*pod)) return;
   if (is_foreign) {
-    nodes_.put_foreign(after->node, key, memory_request(*pod), device_requests(*pod));
+    nodes_.put_foreign(after->node, key, memory_request(*pod), device_requests(pod->spec));
   } else {
     nodes_.put_orphan(after->node, key);
     orphans_.add(key);

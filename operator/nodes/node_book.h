@@ -112,7 +112,7 @@ class NodeBook {
   // --- as seen last ---
   // Pods with devices tolerate the taints of nodes that have some.
   NodeClasses::Names unusable_for(const TemplateFacts& pod_template, const kube::JobSpec& spec) {
-    if (spec.resources.devices.empty()) return classes_.unusable_for(pod_template);
+    if (!needs_device_nodes(spec, pod_template)) return classes_.unusable_for(pod_template);
     TemplateFacts with_devices;
     with_devices.node_selector = pod_template.node_selector;
     with_devices.tolerations = with_device_tolerations(pod_template.tolerations);

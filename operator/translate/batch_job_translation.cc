@@ -95,7 +95,10 @@ std::string job_name(const kube::BatchJob& batch, const Attempt& attempt) {
 
 // A range of nodes from the annotation, "2" or "2-4". A gang of n pods can never use more than n
 // nodes, so a larger minimum is a mistake.
-void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
+//
+// A later attempt has fewer pods left. If they ask for devices, they stay even (job_translation.cc)
+// and no more of them share a node than before.
+void set_nodes(const kube::BatchJob& batch, bool has_devices, kube::JobSpec& spec,
                std::vector<std::string>& problems) {
   const std::string text = annotation(batch, kube::kAnnotationNodes);
   if (text.empty()) return;  // as few as hold its pods
@@ -109,7 +112,12 @@ void set_nodes(const kube::BatchJob& batch, kube::JobSpec& spec,
   }
   if (parsed.ec == std::errc{} && parsed.ptr == end && min >= 1 && max >= min && min <= pods) {
     const std::int32_t tasks = *spec.resources.tasks;
-    if (min > tasks) min = max = tasks;  // a later attempt, which has fewer pods left
+    if (min > tasks) min = max = tasks;
+    if (has_devices && min == max && tasks < pods) {
+      const std::int32_t per_node = pods / min;
+      while (tasks % min != 0 || tasks / min > per_node) ++min;
+      max = min;
+    }
     spec.resources.nodes = kube::JobNodes{.min = min, .max = max};
     return;
   }
@@ -340,7 +348,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
   if (spec.resources.tasks != 1) {
     verdict.problems.insert(verdict.problems.end(), facts.launchers.begin(), facts.launchers.end());
   }
-  set_nodes(batch, spec, verdict.problems);
+  set_nodes(batch, !facts.devices.empty(), spec, verdict.problems);
   PodShape shape;
   if (const auto pod = kube::decode_template(pod_template); pod.ok()) {
     shape = shape_of(pod->spec, PodCpus::kRequestsFirst, verdict.problems);

@@ -97,6 +97,23 @@ TEST(BatchJobTranslation, AnAnnotationSaysOnHowManyNodes) {
   }
 }
 
+// Devices are counted by node, so pods with devices are even: three that are left of four on two
+// nodes are one on each of three.
+TEST(BatchJobTranslation, PodsWithDevicesThatAreLeftStayEven) {
+  const auto nodes_of_attempt = [](const char* limit) {
+    json object{{"metadata", {{"annotations", {{"kubegang.io/nodes", "2"}}}}},
+                {"spec", {{"parallelism", 4}, {"completions", 8}}}};
+    object["spec"]["template"]["spec"]["containers"] = json::array(
+        {{{"name", "main"}, {"image", "x"}, {"resources", {{"limits", {{limit, 1}}}}}}});
+    const BatchVerdict verdict =
+        translate_batch_job(batch(object), {.number = 1, .succeeded = {0, 1, 2, 3, 4}});
+    EXPECT_THAT(verdict.problems, IsEmpty());
+    return verdict.job.spec.resources.nodes.value_or(kube::JobNodes{});
+  };
+  EXPECT_EQ(nodes_of_attempt("nvidia.com/gpu"), (kube::JobNodes{3, 3}));
+  EXPECT_EQ(nodes_of_attempt("cpu"), (kube::JobNodes{2, 2}));
+}
+
 // Of the deadline of 90 s the attempts before have used 30 s. The number is part of the name, so
 // the objects of two attempts exist side by side. The back-off becomes a begin time.
 TEST(BatchJobTranslation, AnotherAttemptIsAnotherJobWithWhatIsLeftOfTheTime) {

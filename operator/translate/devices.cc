@@ -30,29 +30,33 @@ std::string lower_case(std::string_view text) {
 
 // nullopt: nobody knows what the resource is.
 std::optional<sched::DeviceKind> kind_of(std::string_view resource, const kube::Node& node) {
+  if (!is_device(resource)) return std::nullopt;
   if (resource.starts_with(kMig)) {
     return sched::DeviceKind{"gpu", lower_case(resource.substr(kMig.size()))};
   }
   const auto known = std::ranges::find(kKnown, resource, &KnownResource::resource);
-  if (known == std::end(kKnown)) return std::nullopt;
   const auto label = node.metadata.labels.find(std::string{known->product});
-  const bool has_label = label != node.metadata.labels.end() && !label->second.empty();
-  return sched::DeviceKind{"gpu", lower_case(has_label ? label->second : known->maker)};
+  std::string type{known->maker};
+  if (label == node.metadata.labels.end() || label->second.empty()) {
+    return sched::DeviceKind{"gpu", type};
+  }
+  // Not each product's name has its maker's, by which pods ask that name a resource.
+  const std::string product = lower_case(label->second);
+  if (product.starts_with(type)) return sched::DeviceKind{"gpu", product};
+  return sched::DeviceKind{"gpu", type + "-" + product};
 }
 
 int count_of(const kube::Quantity& quantity) {
   return static_cast<int>(std::clamp<std::int64_t>(quantity.milli() / 1000, 0, kDevicesMax));
 }
 
-// Of an extended resource limit and request are equal, and a pod may name either.
-DeviceResources requests_of(const kube::ResourceRequirements& resources) {
-  DeviceResources all;
-  for (const auto* list : {&resources.requests, &resources.limits}) {
-    for (const auto& [name, quantity] : *list) {
-      if (is_device(name)) all[name] = std::max(all[name], count_of(quantity));
-    }
-  }
-  return all;
+// A MIG profile such as 1g.5gb, which is another resource than the whole GPU.
+bool is_profile(std::string_view type) {
+  return type.size() > 1 && type[0] >= '0' && type[0] <= '9' && lower_case(type)[1] == 'g';
+}
+
+void add(DeviceResources& to, const DeviceResources& more) {
+  for (const auto& [name, count] : more) to[name] = std::min(to[name] + count, kDevicesMax);
 }
 
 void keep_larger(DeviceResources& to, const DeviceResources& from) {
@@ -62,7 +66,7 @@ void keep_larger(DeviceResources& to, const DeviceResources& from) {
 }  // namespace
 
 bool is_device(std::string_view resource) {
-  return resource.starts_with(kMig) ||
+  return (resource.starts_with(kMig) && resource.size() > kMig.size()) ||
          std::ranges::find(kKnown, resource, &KnownResource::resource) != std::end(kKnown);
 }
 
@@ -74,19 +78,32 @@ std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Tolerati
   return tolerations;
 }
 
-DeviceResources device_requests(const kube::Pod& pod) {
-  DeviceResources containers, init;
-  for (const kube::Container& container : pod.spec.containers) {
-    for (const auto& [name, count] : requests_of(container.resources)) {
-      containers[name] = std::min(containers[name] + count, kDevicesMax);
+DeviceResources device_requests(const kube::ResourceRequirements& resources) {
+  DeviceResources all;
+  for (const auto* list : {&resources.requests, &resources.limits}) {
+    for (const auto& [name, quantity] : *list) {
+      if (is_device(name)) all[name] = std::max(all[name], count_of(quantity));
     }
   }
-  for (const kube::Container& container : pod.spec.init_containers) {
-    keep_larger(init, requests_of(container.resources));
+  std::erase_if(all, [](const auto& each) { return each.second == 0; });
+  return all;
+}
+
+// SOURCE: k8s.io/component-helpers/resource, PodRequests.
+DeviceResources device_requests(const kube::PodSpec& spec) {
+  DeviceResources sidecars, init;
+  for (const kube::Container& container : spec.init_containers) {
+    DeviceResources beside = sidecars;
+    add(beside, device_requests(container.resources));
+    keep_larger(init, beside);
+    if (container.restart_policy == "Always") sidecars = beside;
   }
-  keep_larger(containers, init);
-  std::erase_if(containers, [](const auto& each) { return each.second == 0; });
-  return containers;
+  DeviceResources all = sidecars;
+  for (const kube::Container& container : spec.containers) {
+    add(all, device_requests(container.resources));
+  }
+  keep_larger(all, init);
+  return all;
 }
 
 sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign) {
@@ -113,6 +130,45 @@ DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const 
     all[found] += each.count;
   }
   return all;
+}
+
+std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods) {
+  std::vector<kube::JobDevice> all;
+  for (const auto& [resource, count] : resources) {
+    const auto known = std::ranges::find(kKnown, resource, &KnownResource::resource);
+    const std::string type = known != std::end(kKnown)
+                                 ? std::string{known->maker}
+                                 : lower_case(std::string_view{resource}.substr(kMig.size()));
+    const std::int64_t together = std::int64_t{count} * pods;
+    all.push_back(
+        {.name = "gpu",
+         .type = type,
+         .count = static_cast<std::int32_t>(std::min<std::int64_t>(together, kDevicesMax))});
+  }
+  return all;
+}
+
+// A type that the job names is more exact than a maker, and no type at all less.
+std::optional<std::vector<kube::JobDevice>> same_devices(
+    const std::vector<kube::JobDevice>& devices, const std::vector<kube::JobDevice>& of_template) {
+  if (devices.empty()) return of_template;
+  if (of_template.empty()) return devices;
+  // With several kinds on either side there is no telling which of one is which of the other.
+  if (devices.size() != 1 || of_template.size() != 1) return std::nullopt;
+  const kube::JobDevice& asked = devices.front();
+  const kube::JobDevice& in_pods = of_template.front();
+  if (asked.name != in_pods.name || asked.count != in_pods.count) return std::nullopt;
+  if (asked.type.empty()) return of_template;
+  const bool is_maker =
+      std::ranges::find(kKnown, in_pods.type, &KnownResource::maker) != std::end(kKnown);
+  if (is_maker ? is_profile(asked.type) : lower_case(asked.type) != in_pods.type) {
+    return std::nullopt;
+  }
+  return devices;
+}
+
+std::string device_text(const std::vector<kube::JobDevice>& devices) {
+  return sched::to_string(devices_from(devices));
 }
 
 sched::Devices devices_from(const std::vector<kube::JobDevice>& devices) {

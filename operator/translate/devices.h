@@ -2,7 +2,9 @@
 // and a type (Slurm's GRES), and what a job gets of them its pods ask for by these resources. Pure.
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,11 +23,18 @@ using DeviceResources = std::map<std::string, int>;
 // and amd.com/gpu.
 bool is_device(std::string_view resource);
 
-// What a pod that is not ours has of its node, as kubelet counts it.
-DeviceResources device_requests(const kube::Pod& pod);
+// A container may ask for at most so many kinds of devices.
+inline constexpr std::size_t kDeviceKindsPerContainerMax = 2;
 
-// The devices of the node that `foreign` leaves. A GPU has the words of its product's label as its
-// type, in lower case, or its maker's name; a MIG profile has that.
+// What a container asks for: a limit and a request are equal, and a template may have either.
+DeviceResources device_requests(const kube::ResourceRequirements& resources);
+
+// What a pod takes of its node, as Kubernetes adds it up: its containers together, or an init
+// container if that needs more; sidecars run beside both.
+DeviceResources device_requests(const kube::PodSpec& spec);
+
+// The devices of the node that `foreign` leaves. A GPU has its maker's name and the words of its
+// product's label as its type, in lower case; a MIG profile has that.
 sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign);
 
 // The resources by which a pod on that node asks for these devices. Null, or a node that has lost
@@ -34,6 +43,18 @@ DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const 
 
 // Tolerations of the taints that nodes with devices have by custom.
 std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations);
+
+// The same request as a job's, of `pods` pods that each ask for `resources`. Any type of the maker
+// will do.
+std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods);
+
+// What a job asks for that names devices and has a template that asks for `of_template` on each
+// node. nullopt if these are not the same devices.
+std::optional<std::vector<kube::JobDevice>> same_devices(
+    const std::vector<kube::JobDevice>& devices, const std::vector<kube::JobDevice>& of_template);
+
+// "gpu:a100:2", as Slurm writes it.
+std::string device_text(const std::vector<kube::JobDevice>& devices);
 
 // As the scheduler counts them, and back.
 sched::Devices devices_from(const std::vector<kube::JobDevice>& devices);

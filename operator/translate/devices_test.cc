@@ -65,11 +65,67 @@ TEST(Devices, OfForeignPodsAreNotForJobs) {
                       {"limits", {{"nvidia.com/gpu", "2"}}}}}},
                    {{"name", "b"}, {"resources", {{"limits", {{"nvidia.com/gpu", "1"}}}}}}})}}}})
           .value();
-  EXPECT_THAT(device_requests(pod), ElementsAre(Pair("nvidia.com/gpu", 3)));
+  EXPECT_THAT(device_requests(pod.spec), ElementsAre(Pair("nvidia.com/gpu", 3)));
   kube::Node node = a100();
   const NodeVerdict verdict =
-      translate_node({.node = &node, .foreign_devices = device_requests(pod)});
+      translate_node({.node = &node, .foreign_devices = device_requests(pod.spec)});
   EXPECT_EQ(to_string(verdict.spec.devices), "gpu:nvidia-a100-sxm4-80gb:1");
+}
+
+// Sidecars run beside the init containers that come after them, and beside all containers: 2 + 1
+// against 2 + 2 while the last init container runs; of the profile 3 + 0 before there is a sidecar.
+TEST(Devices, OfAPodAreCountedAsKubernetesDoes) {
+  const auto with = [](const char* name, const json& limits, const json& more = json::object()) {
+    json one{{"name", name}, {"resources", {{"limits", limits}}}};
+    one.update(more);
+    return one;
+  };
+  const auto pod =
+      kube::decode<kube::Pod>(
+          {{"metadata", {{"name", "p"}}},
+           {"spec",
+            {{"initContainers",
+              json::array({with("a", {{"nvidia.com/mig-1g.5gb", 3}}),
+                           with("s", {{"nvidia.com/gpu", 2}}, {{"restartPolicy", "Always"}}),
+                           with("b", {{"nvidia.com/gpu", 2}})})},
+             {"containers", json::array({with("c", {{"nvidia.com/gpu", 1}}),
+                                         with("d", {{"cpu", 1}, {"google.com/tpu", 1}})})}}}})
+          .value();
+  EXPECT_THAT(device_requests(pod.spec),
+              ElementsAre(Pair("nvidia.com/gpu", 4), Pair("nvidia.com/mig-1g.5gb", 3)));
+}
+
+// A pod names a resource and no product, so any product of that maker will do, and no other's.
+TEST(Devices, OfAPodAreOfAnyProductOfTheirMaker) {
+  const kube::Node rtx = node_with({{"nvidia.com/gpu", "4"}, {"nvidia.com/mig-1g.5gb", "7"}},
+                                   {{"nvidia.com/gpu.product", "Quadro-RTX-8000"}});
+  const kube::Node amd =
+      node_with({{"amd.com/gpu", "8"}}, {{"amd.com/gpu.product-name", "Instinct_MI250X"}});
+  const auto fits = [](const kube::Node& node, const DeviceResources& pod, int pods) {
+    return sched::have_devices(devices_of(node, {}), devices_from(devices_asked(pod, pods)));
+  };
+  EXPECT_TRUE(fits(rtx, {{"nvidia.com/gpu", 2}}, 2));
+  EXPECT_FALSE(fits(rtx, {{"nvidia.com/gpu", 5}}, 1)) << "a profile is no GPU";
+  EXPECT_TRUE(fits(rtx, {{"nvidia.com/mig-1g.5gb", 7}, {"nvidia.com/gpu", 1}}, 1));
+  EXPECT_FALSE(fits(rtx, {{"amd.com/gpu", 1}}, 1));
+  EXPECT_TRUE(fits(amd, {{"amd.com/gpu", 8}}, 1));
+  EXPECT_FALSE(fits(amd, {{"nvidia.com/gpu", 1}}, 1));
+  EXPECT_TRUE(sched::have_devices(devices_of(rtx, {}), devices_from({{"gpu", "rtx8000", 1}})));
+}
+
+TEST(Devices, OfAJobAndOfItsTemplateMustBeTheSame) {
+  const auto same = [](const std::vector<kube::JobDevice>& job, const DeviceResources& pod) {
+    const auto devices = same_devices(job, devices_asked(pod, 1));
+    return devices ? device_text(*devices) : "contradiction";
+  };
+  EXPECT_EQ(same({}, {{"nvidia.com/gpu", 2}}), "gpu:nvidia:2");
+  EXPECT_EQ(same({{"gpu", "", 2}}, {{"nvidia.com/gpu", 2}}), "gpu:nvidia:2");
+  EXPECT_EQ(same({{"gpu", "A100", 2}}, {{"nvidia.com/gpu", 2}}), "gpu:a100:2");
+  EXPECT_EQ(same({{"gpu", "1g.5gb", 1}}, {{"nvidia.com/mig-1g.5gb", 1}}), "gpu:1g.5gb:1");
+  EXPECT_EQ(same({{"gpu", "", 1}}, {{"nvidia.com/gpu", 2}}), "contradiction");
+  EXPECT_EQ(same({{"gpu", "1g.5gb", 2}}, {{"nvidia.com/gpu", 2}}), "contradiction");
+  EXPECT_EQ(same({{"gpu", "a100", 1}}, {{"nvidia.com/mig-1g.5gb", 1}}), "contradiction");
+  EXPECT_EQ(same({{"gpu", "a", 1}, {"gpu", "b", 1}}, {{"nvidia.com/gpu", 2}}), "contradiction");
 }
 
 TEST(Devices, OfAPodAreResourcesOfItsNode) {

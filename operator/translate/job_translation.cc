@@ -163,7 +163,7 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
     if (qos.name == spec.schedule.qos.value_or("")) grace = std::max(grace, qos.grace_time);
   }
   // Its pods are pinned to their nodes and bound by kube-scheduler, which evicts others for them.
-  if (!spec.resources.devices.empty() && facts.may_evict) {
+  if ((!spec.resources.devices.empty() || !facts.devices.empty()) && facts.may_evict) {
     problems.push_back(
         "spec.template.spec.priorityClassName: kube-scheduler would evict other pods from the "
         "gang's "
@@ -208,6 +208,53 @@ void check_template_against(const kube::JobSpec& spec, const TemplateFacts& fact
                                : " differ from spec.resources.memoryPerNode " +
                                      kube::format_bytes(kube::Bytes{job}) +
                                      "; leave the limits out or make them equal"));
+}
+
+// How many pods of the job a node has at most, where the job decides that: one if it says nothing
+// of its nodes. nullopt if the scheduler would choose, because the job has a range of nodes or its
+// pods do not come out even.
+std::optional<int> pods_per_node(const kube::JobSpec& spec) {
+  const bool per_task =
+      spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
+  if (!per_task || kube::has_one_pod(spec)) return 1;
+  if (spec.resources.tasks_per_node) return spec.resources.tasks_per_node;
+  const auto& nodes = spec.resources.nodes;
+  if (!nodes) return 1;
+  if (nodes->max.value_or(nodes->min) != nodes->min) return std::nullopt;
+  const std::int32_t tasks = spec.resources.tasks.value_or(nodes->min);
+  if (nodes->min < 1 || tasks % nodes->min != 0) return std::nullopt;
+  return tasks / nodes->min;
+}
+
+// The devices that the template's containers ask for, as if the job asked for them on each node.
+// The scheduler counts devices by node, so it must be known how many pods one may have.
+void add_devices_of(const TemplateFacts& facts, const kube::JobSpec& spec,
+                    sched::JobRequest& request, std::vector<std::string>& problems) {
+  if (facts.devices.empty()) return;
+  const std::optional<int> pods = pods_per_node(spec);
+  if (!pods) {
+    problems.emplace_back(
+        "spec.resources.nodes: pods that ask for devices need one number of nodes that divides the "
+        "number of pods; change nodes, in a batch Job or gated pods the annotation "
+        "kubegang.io/nodes");
+    return;
+  }
+  const std::vector<kube::JobDevice> of_template = devices_asked(facts.devices, *pods);
+  const auto devices = same_devices(spec.resources.devices, of_template);
+  if (!devices) {
+    problems.push_back("spec.resources.devices: " + device_text(spec.resources.devices) +
+                       " on each node contradict the template, whose pods ask for " +
+                       device_text(of_template) + " there; leave one of the two out");
+    return;
+  }
+  request.devices = devices_from(*devices);
+  if (!request.pod_per_task || kube::has_one_pod(spec)) return;
+  // No node gets more pods than it has devices for.
+  request.tasks_per_node = *pods;
+  if (spec.resources.nodes || spec.resources.tasks_per_node) return;
+  request.nodes_given = true;
+  request.min_nodes = spec.resources.tasks.value_or(1);
+  request.max_nodes = request.min_nodes;
 }
 
 // Lists that contradict each other or the number of nodes. The job could wait for ever otherwise.
@@ -267,6 +314,10 @@ std::chrono::seconds longest_grace(const sched::Configuration& configuration) {
   for (const auto& qos : configuration.qos) grace = std::max(grace, qos.grace_time);
   const std::int64_t seconds = whole_seconds_up(configuration.cluster.kill_wait + grace);
   return std::chrono::seconds{std::max<std::int64_t>(seconds, 1)};
+}
+
+bool needs_device_nodes(const kube::JobSpec& spec, const TemplateFacts& pod_template) {
+  return spec.adopted.empty() && (!spec.resources.devices.empty() || !pod_template.devices.empty());
 }
 
 // The taints of Kubernetes itself say what state a node is in (not ready, under memory pressure,
@@ -380,7 +431,8 @@ bool can_use(const kube::Labels& node_selector, const std::vector<kube::Tolerati
 // Judges a job by everything that it depends on, and makes the scheduler's request of it:
 // 1. the object by itself (check_job()), and its template
 // 2. the names in it: partitions, QOS, account
-// 3. its size against the partitions, its node lists, its template against its other fields
+// 3. the devices of its template; its size against the partitions, its node lists, its template
+// against its other fields
 // 4. the request; nodes that its template cannot use are excluded
 //
 // After step 2 an object with a field out of range goes no further. All problems are collected.
@@ -413,6 +465,7 @@ JobVerdict translate_job(const kube::Job& job, const TemplateFacts& pod_template
   if (!object_is_legal) return verdict;
 
   sched::JobRequest request = plain_request(job, id, submit_time);
+  add_devices_of(pod_template, job.spec, request, verdict.problems);
   check_node_list(request, verdict.problems);
   check_capacity(request, partitions, context, verdict.problems);
   check_template_against(job.spec, pod_template, partitions, context, verdict.problems);

@@ -56,6 +56,10 @@ sched::JobRequest plain_request(const kube::Job& job, sched::JobId id, base::Ins
 // least a second: 0 would remove the record of a process that may still run.
 std::chrono::seconds longest_grace(const sched::Configuration& configuration);
 
+// Pods with devices are bound by kube-scheduler, and tolerate the taints of nodes that have some,
+// unless others have made them.
+bool needs_device_nodes(const kube::JobSpec& spec, const TemplateFacts& pod_template);
+
 // A taint that stands for the state of its node, or is our own: every job's pods tolerate it.
 bool is_state_taint(const kube::Taint& taint);
 

@@ -64,6 +64,13 @@ json container(const json& more) {
   one.update(more);
   return {{"template", {{"spec", {{"containers", json::array({one})}}}}}};
 }
+// A template whose pods ask for so many GPUs.
+json gpu_template(int count) {
+  return {{"spec",
+           {{"containers",
+             json::array({{{"name", "main"},
+                           {"resources", {{"limits", {{"nvidia.com/gpu", count}}}}}}})}}}};
+}
 // The spec of a job with this in its pod template.
 json pod(const json& more) {
   json spec{{"containers", json::array({{{"name", "main"}}})}};
@@ -121,6 +128,27 @@ INSTANTIATE_TEST_SUITE_P(
                    {{"containers", json::array({{{"name", "main"}}})},
                     {"priorityClassName", "high"}}}}}},
                "spec.template.spec.priorityClassName"},
+        BadJob{"devices_of_pods_of_a_class",
+               pod({{"priorityClassName", "high"},
+                    {"containers",
+                     json::array({{{"name", "main"},
+                                   {"resources", {{"limits", {{"nvidia.com/gpu", 1}}}}}}})}}),
+               "spec.template.spec.priorityClassName"},
+        BadJob{"devices_twice",
+               {{"resources", {{"devices", json::array({{{"name", "gpu"}, {"count", 2}}})}}},
+                {"template", gpu_template(1)}},
+               "spec.resources.devices: gpu:2 on each node contradict the template, whose pods ask "
+               "for gpu:nvidia:1 there"},
+        BadJob{"devices_of_a_range",
+               {{"resources", {{"nodes", {{"min", 1}, {"max", 2}}}, {"tasks", 4}}},
+                {"podPolicy", "PerTask"},
+                {"template", gpu_template(1)}},
+               "spec.resources.nodes: pods that ask for devices need one number"},
+        BadJob{"devices_uneven",
+               {{"resources", {{"nodes", {{"min", 2}}}, {"tasks", 3}}},
+                {"podPolicy", "PerTask"},
+                {"template", gpu_template(1)}},
+               "one number of nodes that divides"},
         BadJob{"unsorted",
                {{"resources", {{"nodes", {{"min", 1}}}, {"tasks", 2}}},
                 {"podPolicy", "PerTask"},
@@ -213,6 +241,30 @@ TEST(JobTranslation, TellsTheSchedulerWhatIsAskedFor) {
 
 // sbatch --mem=0. The API has a word for it, because a 0 that was not meant would take a whole
 // node.
+// The scheduler counts devices by node: those of a pod times the pods that a node may have. Without
+// a number of nodes each pod has one to itself.
+TEST(JobTranslation, DevicesOfTheTemplateAreAskedForOnEachNode) {
+  const auto asked = [](const json& resources, const char* policy) {
+    const JobVerdict verdict = Cluster{}.judge(job_of_spec(
+        {{"resources", resources}, {"podPolicy", policy}, {"template", gpu_template(2)}}));
+    EXPECT_THAT(verdict.problems, ElementsAre());
+    return verdict.request.value_or(sched::JobRequest{});
+  };
+  const json two_nodes{{"min", 2}};
+  EXPECT_EQ(to_string(asked({{"nodes", two_nodes}, {"tasks", 4}}, "PerNode").devices),
+            "gpu:nvidia:2");
+  const sched::JobRequest packed = asked({{"nodes", two_nodes}, {"tasks", 4}}, "PerTask");
+  EXPECT_EQ(to_string(packed.devices), "gpu:nvidia:4");
+  EXPECT_EQ(packed.tasks_per_node, 2);
+  const sched::JobRequest spread = asked({{"tasks", 4}}, "PerTask");
+  EXPECT_EQ(to_string(spread.devices), "gpu:nvidia:2");
+  EXPECT_EQ(spread.min_nodes, 4);
+  EXPECT_EQ(spread.tasks_per_node, 1);
+  EXPECT_EQ(to_string(asked({{"tasks", 1}}, "PerTask").devices), "gpu:nvidia:2");
+  EXPECT_EQ(to_string(asked({{"tasks", 8}, {"tasksPerNode", 3}}, "PerTask").devices),
+            "gpu:nvidia:6");
+}
+
 TEST(JobTranslation, AllMemoryIsSlurmsZero) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources", {{"allMemory", true}}}}));
   ASSERT_TRUE(verdict.request.has_value());

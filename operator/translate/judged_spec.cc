@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/translate/devices.h"
 #include "operator/translate/kept_text.h"
 #include "operator/translate/template_check.h"
 #include "operator/translate/uncounted.h"
@@ -45,12 +46,16 @@ std::optional<kube::LifecycleHandler> judged_post_start(
   return kube::LifecycleHandler{.sleep = kube::RawJson{Json{{"dropped", true}}}};
 }
 
-// Keeps what is counted, and as much of the rest as is refused by name.
+// Keeps what is counted, and as much of the rest as is refused by name. Of devices one kind more
+// than is possible is refused as all of them would be.
 kube::ResourceList judged_resources(const kube::ResourceList& all) {
   kube::ResourceList kept;
-  std::size_t uncounted = 0;
+  std::size_t uncounted = 0, devices = 0;
   for (const auto& [name, quantity] : all) {
     if (is_counted(name)) {
+      kept.emplace(name, quantity);
+    } else if (is_device(name)) {
+      if (quantity.milli() == 0 || devices++ > kDeviceKindsPerContainerMax) continue;
       kept.emplace(name, quantity);
     } else if (uncounted < kUncountedToldMax && quantity.milli() != 0) {
       kept.emplace(head(name), quantity);

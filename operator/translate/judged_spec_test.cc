@@ -52,6 +52,13 @@ json selector(std::size_t count, const std::string& value) {
   return all;
 }
 
+// More kinds of devices than a container may ask for.
+json many_profiles() {
+  json all;
+  for (int i = 1; i < 50; ++i) all["nvidia.com/mig-" + std::to_string(i) + "g"] = 1;
+  return all;
+}
+
 json many_resources() {
   json all = json::object();
   for (int i = 0; i < 3'000; ++i) all["example.com/d" + std::to_string(i)] = "1";
@@ -65,6 +72,17 @@ json many_ports(int first) {
     all.push_back({{"containerPort", i}, {"hostPort", first > 0 && i >= first ? i : 0}});
   }
   return all;
+}
+
+void expect_same_facts(const TemplateFacts& of_judged, const TemplateFacts& of_whole,
+                       const std::string& shown) {
+  EXPECT_EQ(of_judged.problems, of_whole.problems) << shown;
+  EXPECT_EQ(of_judged.launchers, of_whole.launchers) << shown;
+  EXPECT_EQ(of_judged.node_selector, of_whole.node_selector) << shown;
+  EXPECT_EQ(of_judged.tolerations, of_whole.tolerations) << shown;
+  EXPECT_EQ(of_judged.grace_seconds, of_whole.grace_seconds) << shown;
+  if (!of_whole.problems.empty()) return;
+  EXPECT_EQ(of_judged.devices, of_whole.devices) << shown;
 }
 
 // The operator keeps the judged part only. A template that is refused as a whole and legal in its
@@ -110,18 +128,19 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
       template_with({}, {{"ports", many_ports(0)}}),
       template_with({}, {{"ports", many_ports(70)}}),
       template_with({}, {{"resources", {{"limits", {{"ephemeral-storage", "5Gi"}}}}}}),
+      template_with({}, {{"resources", {{"limits", {{"nvidia.com/gpu", 4}, {"x/y", 0}}}}}}),
+      template_with({}, {{"resources", {{"limits", many_profiles()}}}}),
+      template_with(
+          {{"initContainers",
+            json::array({{{"name", "init"}, {"resources", {{"limits", {{"amd.com/gpu", 2}}}}}}})}}),
   };
   int refused = 0;
   for (const kube::RawJson& whole : templates) {
     const kube::RawJson judged = judged_template(whole);
     const std::string shown = whole.text().substr(0, 400);
     const TemplateFacts of_whole = check_template(whole), of_judged = check_template(judged);
-    EXPECT_EQ(of_judged.problems, of_whole.problems) << shown;
-    EXPECT_EQ(of_judged.launchers, of_whole.launchers) << shown;
+    expect_same_facts(of_judged, of_whole, shown);
     if (!of_whole.problems.empty() || !of_whole.launchers.empty()) ++refused;
-    EXPECT_EQ(of_judged.node_selector, of_whole.node_selector) << shown;
-    EXPECT_EQ(of_judged.tolerations, of_whole.tolerations) << shown;
-    EXPECT_EQ(of_judged.grace_seconds, of_whole.grace_seconds) << shown;
     EXPECT_LE(judged.text().size(), 65'536U) << shown;
     for (const PodCpus from : {PodCpus::kRequestsFirst, PodCpus::kLimits}) {
       std::vector<std::string> problems;
@@ -133,11 +152,11 @@ TEST(JudgedSpec, IsJudgedAsTheWhole) {
     }
     EXPECT_EQ(judged_template(judged), judged) << "judging what was judged: " << shown;
   }
-  // Of 34. The other eight are near misses: nothing special, a file called srun.log, a preStop hook
+  // Of 37. The other ten are near misses: nothing special, a file called srun.log, a preStop hook
   // by HTTP, 32 containers, 64 entries of each list, a long grace period (which depends on
-  // KillWait, and is judged elsewhere), ports of the pod's own network, and ephemeral storage. A
-  // table in which all were refused would show less.
-  EXPECT_EQ(refused, 26);
+  // KillWait, and is judged elsewhere), ports of the pod's own network, ephemeral storage, and
+  // GPUs of a container or an init container. A table in which all were refused would show less.
+  EXPECT_EQ(refused, 27);
 }
 
 // The facts of its template are kept of each job of a partition.

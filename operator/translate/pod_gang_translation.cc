@@ -11,6 +11,7 @@
 #include "kube/api/pod_group.h"
 #include "kube/api/time_format.h"
 #include "operator/gang/pod_slots.h"
+#include "operator/translate/devices.h"
 #include "operator/translate/pod_shape.h"
 #include "operator/translate/sentences.h"
 #include "operator/translate/template_check.h"
@@ -174,6 +175,9 @@ class Translator {
     // The maxima may come from different pods: each slot holds the most of each.
     shape_ = {std::max(shape_.cpus, shape.cpus), std::max(shape_.memory, shape.memory),
               std::max(shape_.disk, shape.disk)};
+    for (const auto& [resource, count] : device_requests(pod.spec)) {
+      devices_[resource] = std::max(devices_[resource], count);
+    }
     for (std::string& sentence : found) {
       // The check speaks of the template of a Job of ours, which the author of these pods has never
       // seen.
@@ -314,13 +318,16 @@ class Translator {
   }
 
   // Returns the template that tells the scheduler where the pods may run: the fields that choose
-  // nodes, and for how long a pod may take to end. No pod is made of it. It names the first pod's
-  // containers because a template without any is refused.
+  // nodes, the devices of a pod, and for how long a pod may take to end. No pod is made of it. It
+  // names the first pod's containers because a template without any is refused.
   kube::RawJson pod_template() const {
     const Json from = kube::encode(first_)["spec"];
     Json spec{{"restartPolicy", "Never"}, {"containers", Json::array()}};
     for (const kube::Container& container : first_.spec.containers) {
       spec["containers"].push_back({{"name", container.name}, {"image", container.image}});
+    }
+    for (const auto& [resource, count] : devices_) {
+      spec["containers"][0]["resources"]["limits"][resource] = std::to_string(count);
     }
     for (const char* field : {"nodeSelector", "tolerations"}) {
       if (from.contains(field)) spec[field] = from[field];
@@ -335,6 +342,7 @@ class Translator {
   const PodGroupFacts& group_;
   const kube::Pod& first_;
   PodShape shape_;
+  DeviceResources devices_;  // the most of each that a pod asks for
   Sentences problems_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "kube/api/pod.h"
 #include "kube/api/raw_json.h"
+#include "operator/translate/devices.h"
 
 namespace control {
 
@@ -44,6 +45,7 @@ struct TemplateFacts {
   std::vector<ContainerMemory> memory;        // one per container
   kube::Bytes init_memory{0};  // the largest limit of an init container; 0 = none has one
   kube::Bytes disk{0};         // ephemeral storage that its node must have
+  DeviceResources devices{};   // that each pod asks for
   bool may_evict = false;      // it has a priority class, and not preemptionPolicy: Never
   std::size_t init_containers_count = 0;
   std::size_t text_hash = 0;  // of the JSON, to notice that it changed though it may not

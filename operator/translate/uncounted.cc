@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "operator/translate/devices.h"
+
 namespace control {
 namespace {
 
@@ -10,20 +12,44 @@ namespace {
 constexpr std::string_view kShared =
     " not counted yet, so two gangs would share them; remove it, or run the pods without kubegang";
 
+// Devices that are counted, as the API server takes them: it would refuse the pods only when the
+// gang has nodes.
+void check_devices(const kube::ResourceRequirements& resources, const std::string& where,
+                   std::vector<std::string>& problems) {
+  for (const auto& [name, request] : resources.requests) {
+    const auto limit = resources.limits.find(name);
+    if (!is_device(name) || request.milli() == 0) continue;
+    if (limit != resources.limits.end() && limit->second.milli() == request.milli()) continue;
+    problems.push_back(
+        where + ": \"" + name +
+        "\": devices need a limit that is equal to the request; name the limit alone");
+  }
+  for (const auto& [name, limit] : resources.limits) {
+    if (!is_device(name) || (limit.milli() >= 0 && limit.milli() % 1000 == 0)) continue;
+    problems.push_back(where + ": \"" + name +
+                       "\": a part of a device is not possible; use a whole number");
+  }
+  if (device_requests(resources).size() > kDeviceKindsPerContainerMax) {
+    problems.push_back(where + ": more than " + std::to_string(kDeviceKindsPerContainerMax) +
+                       " kinds of devices are not possible; use fewer");
+  }
+}
+
 void check_container(const kube::Container& container, const std::string& where, bool host_network,
                      std::vector<std::string>& problems) {
   // The API server copies a limit of such a resource to the request of a pod, not of a template.
   std::set<std::string> names;
   for (const auto* list : {&container.resources.requests, &container.resources.limits}) {
     for (const auto& [name, quantity] : *list) {
-      if (!is_counted(name) && quantity.milli() != 0) names.insert(name);
+      if (!is_counted(name) && !is_device(name) && quantity.milli() != 0) names.insert(name);
     }
   }
+  check_devices(container.resources, where + ".resources", problems);
   std::size_t told = 0;
   for (const std::string& name : names) {
     if (told++ == kUncountedToldMax) break;
-    problems.push_back(where + ".resources: \"" + name +
-                       "\": " + (name.starts_with("hugepages-") ? "huge pages" : "devices") +
+    problems.push_back(where + ".resources: \"" + name + "\": " +
+                       (name.starts_with("hugepages-") ? "huge pages" : "devices of this kind") +
                        " are" + std::string{kShared});
   }
   const kube::ContainerPort* port = port_of_node(container, host_network);

@@ -13,10 +13,11 @@
 
 namespace control {
 
-// CPU and memory (pod_shape.h), and ephemeral storage, which is a filter as sbatch's --tmp.
+// CPU and memory (pod_shape.h), and ephemeral storage, which is a filter as sbatch's --tmp. Devices
+// that are counted are is_device (devices.h).
 bool is_counted(std::string_view resource);
 
-// At most so many resources of a container are named.
+// At most so many resources of a container that are not counted are named.
 inline constexpr std::size_t kUncountedToldMax = 4;
 
 // Returns the first port of the container that it takes of its node; null if it takes none. In the

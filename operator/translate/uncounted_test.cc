@@ -70,13 +70,21 @@ struct Case {
 // and the request of an extended resource, which must equal the limit, into a pod.
 std::vector<Case> uncounted() {
   return {
-      {"containers[0].resources: \"nvidia.com/gpu\": devices are not counted yet",
-       spec_with(limits_of({{"nvidia.com/gpu", "8"}}))},
-      {"containers[0].resources: \"vpc.amazonaws.com/efa\": devices are not counted yet",
+      {"containers[0].resources: \"nvidia.com/gpu.shared\": devices of this kind are not counted",
+       spec_with(limits_of({{"nvidia.com/gpu.shared", "8"}}))},
+      {"containers[0].resources: \"nvidia.com/gpu\": a part of a device",
+       spec_with(limits_of({{"nvidia.com/gpu", "500m"}}))},
+      {"containers[0].resources: \"amd.com/gpu\": devices need a limit that is equal",
+       spec_with({{"resources", {{"requests", {{"amd.com/gpu", "1"}}}}}})},
+      {"containers[0].resources: more than 2 kinds of devices",
+       spec_with(limits_of(
+           {{"nvidia.com/mig-1g.5gb", 1}, {"nvidia.com/mig-2g.10gb", 1}, {"nvidia.com/gpu", 1}}))},
+      {"containers[0].resources: \"vpc.amazonaws.com/efa\": devices of this kind are not counted "
+       "yet",
        spec_with({{"resources", {{"requests", {{"vpc.amazonaws.com/efa", "1"}}}}}})},
       {"containers[0].resources: \"hugepages-2Mi\": huge pages are not counted yet",
        spec_with(limits_of({{"hugepages-2Mi", "1Gi"}, {"memory", "1Gi"}}))},
-      {"initContainers[0].resources: \"google.com/tpu\": devices are not counted yet",
+      {"initContainers[0].resources: \"google.com/tpu\": devices of this kind are not counted yet",
        spec_with({}, {{"initContainers",
                        json::array({{{"name", "warm"},
                                      {"resources", {{"limits", {{"google.com/tpu", "4"}}}}}}})}})},
@@ -106,10 +114,11 @@ TEST(Uncounted, IsRefusedWithOneSentenceForAllThreeKinds) {
   }
 }
 
-// An amount of 0, ports of the pod's own network, and the node's network without a list of ports.
-TEST(Uncounted, WhatTakesNothingOfANodeIsAccepted) {
+// Devices, an amount of 0, ports of the pod's own network, and the node's network without a list of
+// ports.
+TEST(Uncounted, WhatIsCountedOrTakesNothingOfANodeIsAccepted) {
   for (const json& spec :
-       {spec_with(limits_of({{"nvidia.com/gpu", "0"}})),
+       {spec_with(limits_of({{"nvidia.com/gpu", "8"}, {"google.com/tpu", "0"}})),
         spec_with({{"ports", json::array({{{"containerPort", 80}, {"hostPort", 0}}})}}),
         spec_with({}, {{"hostNetwork", true}})}) {
     EXPECT_THAT(problems_of_job(spec), IsEmpty()) << spec.dump();
