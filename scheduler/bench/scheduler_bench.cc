@@ -397,12 +397,8 @@ void arrays(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations());
 }
-BENCHMARK(arrays)
-    ->Name("Arrays")
-    ->Arg(1000)
-    ->Arg(100000)
-    ->UseManualTime()
-    ->Unit(benchmark::kMicrosecond);
+BENCHMARK(arrays)->Name("Arrays")->Arg(1000)->Arg(100000)->UseManualTime()->Unit(
+    benchmark::kMicrosecond);
 
 // The jobs of a busy cluster as the API server holds them.
 std::vector<JobFacts> stored_jobs(const World& world) {
@@ -428,23 +424,24 @@ void restore(benchmark::State& state) {
 BENCHMARK(restore)->Name("Restore")->Arg(500)->Arg(5000)->Arg(50000)->UseManualTime()->Unit(
     benchmark::kMillisecond);
 
+double heap_mib() {
+  std::uint64_t epoch = 1;  // a write of it makes jemalloc count anew
+  std::size_t bytes = 0, size = sizeof bytes;
+  mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
+  mallctl("stats.allocated", &bytes, &size, nullptr, 0);
+  return static_cast<double>(bytes) / (1 << 20);
+}
+
 // Heap in use for the whole state: so many waiting and half as many running jobs. real_time is how
 // long it took to build.
 void memory(benchmark::State& state, bool gang) {
   constexpr double kMibMax = 512;
-  const auto in_use = [] {
-    std::uint64_t epoch = 1;  // a write of it makes jemalloc count anew
-    std::size_t bytes = 0, size = sizeof bytes;
-    mallctl("epoch", nullptr, nullptr, &epoch, sizeof epoch);
-    mallctl("stats.allocated", &bytes, &size, nullptr, 0);
-    return static_cast<double>(bytes) / (1 << 20);
-  };
   for (auto _ : state) {
-    const double before = in_use();
+    const double before = heap_mib();
     std::optional<World> world;
     Stopwatch{state}.measure(
         [&] { world.emplace(busy_cluster(static_cast<int>(state.range(0)), gang)); });
-    const double mib = in_use() - before;
+    const double mib = heap_mib() - before;
     state.counters["mib"] = mib;
     if (mib > kMibMax) state.SkipWithError("more than 512 MiB");
   }
@@ -461,6 +458,32 @@ BENCHMARK_CAPTURE(memory, gang, true)
     ->Name("MemoryGang")
     ->Arg(1000)
     ->Arg(10000)
+    ->Arg(100000)
+    ->UseManualTime()
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond);
+
+// Heap for one array of so many tasks, of which as many run as there is room for. real_time is how
+// long its submission and their starts took.
+void memory_of_array(benchmark::State& state) {
+  constexpr int kRoomForHalf = 2000;
+  for (auto _ : state) {
+    World world{busy_setup(kRoomForHalf, false), Timing::kOwn};
+    JobRequest request = busy_job(false);
+    request.array.emplace().tasks.insert(0, static_cast<int>(state.range(0)) - 1);
+    const double before = heap_mib();
+    std::size_t started = 0;
+    Stopwatch{state}.measure([&] {
+      world.submit(request);
+      started = world.settle();
+    });
+    state.counters["started"] = static_cast<double>(started);
+    state.counters["mib"] = heap_mib() - before;
+  }
+}
+BENCHMARK(memory_of_array)
+    ->Name("MemoryArray")
+    ->Arg(1000)
     ->Arg(100000)
     ->UseManualTime()
     ->Iterations(1)
