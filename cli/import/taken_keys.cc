@@ -18,7 +18,7 @@ struct SettledKey {
 constexpr std::array<SettledKey, 3> kSettled = {
     {{"AccountingStorageEnforce", "accounts, QOS and their limits always hold here"},
      {"MaxJobCount", "a ResourceQuota limits the number of jobs (count/jobs.kubegang.io)"},
-     {"MaxArraySize", "there are no job arrays yet"}}};
+     {"MaxArraySize", "numbers of tasks go up to 100000 here"}}};
 
 // Why a key was left out: it is not about scheduling at all, kubegang has nothing like it, or its
 // value is wrong. MessageTimeout is read for the simulation, where it only bounds how long a
