@@ -14,7 +14,8 @@
 //      an ending that a new leader would not know of.
 //   4. The ending of a job that is preempted is written only when the claim, or the readiness, of
 //      the job that preempts it is stored. So no job is ended for one that a new leader would then
-//      place elsewhere.
+//      place elsewhere. But if that job waited for the start of this one, a start that is not
+//      stored yet comes first, and the ending with it (rule 5).
 //   5. That a job waits no longer for another one (its dependency), and so its start, is written
 //      only when the start or the end of that one is stored. So no job starts because of an end
 //      that a new leader may see otherwise.

@@ -89,6 +89,22 @@ bool may_inform(const StatusMirror<T>& mirror, base::Instant now) {
          informs_at(mirror) <= now;
 }
 
+// Returns true if the job waited for nothing but the start of the other one, and that is stored.
+// The end of that one may be outstanding: if it is for this job, it waits for this job's claim
+// (rule 4).
+bool only_start_is_awaited(const JobRecord& job, const JobRecord& other) {
+  const auto& terms = job.wanted().dependency;
+  return other.status.stored().starts.value_or(0) > 0 &&
+         std::ranges::none_of(terms, [&](const kube::DependencyStatus& term) {
+           return term.job_id == other.id.number() && term.type != kube::DependencyType::kAfter;
+         });
+}
+
+// Returns true if neither the start of the job nor what became of it since is stored.
+bool has_start_to_store(const JobRecord& job) {
+  return job.wanted().starts.value_or(0) > job.status.stored().starts.value_or(0);
+}
+
 }  // namespace
 
 void StatusPublisher::take_marked() {
@@ -109,7 +125,9 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   // What became of the jobs that it waited for comes first (rule 5).
   while (!job.commit_after_ends.empty()) {
     const JobRecord* other = jobs_.peek(*job.commit_after_ends.begin());
-    if (other != nullptr && !gate_.may_end_wait(other->uid)) return false;
+    const bool may_end =
+        other == nullptr || gate_.may_end_wait(other->uid) || only_start_is_awaited(job, *other);
+    if (!may_end) return false;
     job.commit_after_ends.erase(job.commit_after_ends.begin());
   }
   // An ending by preemption waits for the commit of the job that preempts (CommitGate, rule 4).
@@ -117,7 +135,10 @@ bool StatusPublisher::may_say_now(JobRecord& job, base::Instant now) {
   // later.
   if (!job.start.commit_after) return true;
   const JobRecord* first = jobs_.find(*job.start.commit_after);
-  if (first != nullptr && !gate_.may_write_ending(first->uid)) return false;
+  // A start and its end may be one write, which comes first if the preemptor waited for that start.
+  const bool goes_first = first != nullptr && first->commit_after_ends.contains(job.id) &&
+                          has_start_to_store(job);
+  if (first != nullptr && !goes_first && !gate_.may_write_ending(first->uid)) return false;
   job.start.commit_after.reset();
   return true;
 }

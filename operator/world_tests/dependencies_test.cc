@@ -105,6 +105,28 @@ TEST_F(DependencyTest, ACircleIsRefused) {
   EXPECT_EQ(reason("second"), "DependencyNeverSatisfied");
 }
 
+// The job whose start it waits for is ended for it in the step in which it starts. Each of the two
+// writes would wait for the other one.
+TEST_F(DependencyTest, AJobMayPreemptTheOneWhoseStartItWaitsFor) {
+  json config = linear_config();
+  config["spec"]["preemptMode"] = "Requeue";
+  config["spec"]["requeue"] = {{"delay", "2s"}, {"maxBatch", 100}};
+  world.apply(config);
+  world.apply(partition("high", {{"nodes", {{"hostlist", "n[12-16]"}}},
+                                 {"priorityTier", 2},
+                                 {"overSubscribe", {{"policy", "Force"}, {"maxShare", 1}}}}));
+  json more = after("After", "first");
+  more["partitions"] = json::array({"high"});
+  world.apply(gang_job("second", 5, "5s", more));
+  world.run_for(seconds{5});
+  EXPECT_EQ(reason("second"), "Dependency") << world.log_tail();
+  world.apply(gang_job("first", 5, "10s"));
+  ASSERT_TRUE(ends_as("second", "Completed")) << world.log_tail();
+  ASSERT_TRUE(ends_as("first", "Completed")) << world.log_tail();
+  EXPECT_EQ(world.job("first").status.starts, 2);
+  expect_no_violations(world);
+}
+
 // The next leader reads what became of the terms; the other job's object may be gone by then.
 TEST_F(DependencyTest, ANewLeaderKnowsWhatHasEnded) {
   world.apply(gang_job("first", 1, "5s"));
