@@ -152,6 +152,20 @@ void TimetableReader::read_all() {
   }
 }
 
+// A server before 1.31, or one with an older CRD, answers that it does not support the field.
+base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const std::string& ns,
+                                                   std::int64_t number, Output output,
+                                                   const kube::KnownFields* fields) {
+  const std::string selector = "status.jobID=" + std::to_string(number);
+  auto jobs = list_all<kube::Job>(session, ns, output, fields, selector);
+  if (!jobs && jobs.error().code == base::Code::kInvalidArgument) {
+    jobs = list_all<kube::Job>(session, ns, output, fields);
+  }
+  if (!jobs) return jobs.error();
+  std::erase_if(*jobs, [&](const kube::Job& job) { return job.status.job_id != number; });
+  return jobs;
+}
+
 // 1. "job/NAME": the present attempt at a batch Job
 // 2. "gjob/NAME": a Job of ours, as kubectl writes it
 // 3. "NAMESPACE/NAME", as `explain` and messages write it
@@ -173,12 +187,10 @@ base::Result<kube::Job> find_job(const Session& session, const std::string& name
   if (!number) {
     return session.client.get<kube::Job>({.ns = session.ns, .name = name_or_number});
   }
-  const base::Result<std::vector<kube::Job>> jobs =
-      list_all<kube::Job>(session, session.ns, output);
+  base::Result<std::vector<kube::Job>> jobs =
+      list_numbered(session, session.ns, *number, output);
   if (!jobs) return jobs.error();
-  for (const kube::Job& job : *jobs) {
-    if (job.status.job_id == *number) return job;
-  }
+  if (!jobs->empty()) return std::move(jobs->front());
   return base::Error{base::Code::kNotFound,
                      "there is no job " + name_or_number + " in namespace " + session.ns};
 }

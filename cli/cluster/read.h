@@ -14,12 +14,13 @@
 namespace cli {
 
 // All objects of a kind; ns "" = all namespaces (or the kind has none). Of each only `fields` are
-// read; null: all that T has.
+// read; null: all that T has. A field selector has only those sent that fit it.
 template <kube::ApiObject T>
 base::Result<std::vector<T>> list_all(const Session& session, const std::string& ns, Output output,
-                                      const kube::KnownFields* fields = nullptr) {
-  base::Result<kube::ObjectList<T>> list =
-      session.client.list<T>({.ns = ns, .fields = fields, .reads_ahead = true});
+                                      const kube::KnownFields* fields = nullptr,
+                                      const std::string& field_selector = "") {
+  base::Result<kube::ObjectList<T>> list = session.client.list<T>(
+      {.ns = ns, .field_selector = field_selector, .fields = fields, .reads_ahead = true});
   if (!list) return list.error();
   for (const kube::Undecodable& broken : list->undecodable) {
     output.err << "kubectl-gang: left out: " << broken.error.message << "\n";
@@ -57,6 +58,13 @@ class TimetableReader {
   bool has_all_ = false;
   std::map<std::string, std::optional<kube::NodeTimetable>> read_;  // nothing: there is none
 };
+
+// The jobs of a namespace ("" = all) that have this number (status.jobID): an array has one of its
+// own, and the numbers of its tasks are not looked for. The server sends only them if it can select
+// by the number, all jobs otherwise.
+base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const std::string& ns,
+                                                   std::int64_t number, Output output,
+                                                   const kube::KnownFields* fields = nullptr);
 
 // A job by its name, by its number (status.jobID) in the session's namespace, or as "job/NAME" by
 // the Job of the batch group that it is the present attempt of. kNotFound: no such job.

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <iterator>
+#include <set>
 
 #include "api/annotations.h"
 #include "api/partition.h"
@@ -149,10 +151,41 @@ std::string dependency_text(const kube::Job& job) {
   return text.empty() ? "(null)" : text;
 }
 
-base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output) {
-  auto jobs = list_all<kube::Job>(session, "", output, &fields_of_jobs());
+namespace {
+
+// More numbers than that are looked for in one list of all jobs.
+constexpr std::size_t kSingleListsMax = 8;
+
+base::Result<std::vector<kube::Job>> list_jobs_in(const Session& session, const std::string& ns,
+                                                  std::span<const std::string> words,
+                                                  Output output) {
+  if (words.empty() || words.size() > kSingleListsMax) {
+    return list_all<kube::Job>(session, ns, output, &fields_of_jobs());
+  }
+  std::set<std::int64_t> numbers;
+  for (const std::string& word : words) {
+    const auto read = parse_job_word(word);
+    if (!read) return list_jobs_in(session, ns, {}, output);
+    numbers.insert(read->id);
+  }
+  std::vector<kube::Job> all;
+  for (const std::int64_t number : numbers) {
+    auto jobs = list_numbered(session, ns, number, output, &fields_of_jobs());
+    if (!jobs) return jobs.error();
+    // Perhaps the number of a task, which only its array's object says.
+    if (jobs->empty()) return list_jobs_in(session, ns, {}, output);
+    std::ranges::move(*jobs, std::back_inserter(all));
+  }
+  return all;
+}
+
+}  // namespace
+
+base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
+                                               std::span<const std::string> words) {
+  auto jobs = list_jobs_in(session, "", words, output);
   if (!jobs && jobs.error().code == base::Code::kPermissionDenied) {
-    jobs = list_all<kube::Job>(session, session.ns, output, &fields_of_jobs());
+    jobs = list_jobs_in(session, session.ns, words, output);
   }
   if (!jobs) return jobs.error();
   std::erase_if(*jobs, [](const kube::Job& job) { return !job.status.job_id; });
@@ -161,8 +194,9 @@ base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output ou
 }
 
 base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,
-                                              bool has_ended, Output output) {
-  auto jobs = list_jobs(session, output);
+                                              bool has_ended, Output output,
+                                              std::span<const std::string> words) {
+  auto jobs = list_jobs(session, output, words);
   if (!jobs) return jobs.error();
   return array_parts(std::move(*jobs), view, has_ended);
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,9 +44,11 @@ struct JobFacts {
   const kube::Job* job = nullptr;
 };
 
-// All jobs that have a number, by it. Jobs of all namespaces, or of the session's own if the others
-// may not be read.
-base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output);
+// The jobs that have a number, by it. Jobs of all namespaces, or of the session's own if the others
+// may not be read. With a few `words` ("12", "12_3") at least the jobs that they name; many words,
+// or one that names no job by its own number, cost a list of all.
+base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
+                                               std::span<const std::string> words = {});
 
 // The memory and time that a job of a partition has if it does not say so.
 struct PartitionDefaults {
@@ -61,7 +64,8 @@ base::Result<std::vector<PartitionDefaults>> list_partition_defaults(const Sessi
 
 // The same as Slurm shows arrays.
 base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,
-                                              bool has_ended, Output output);
+                                              bool has_ended, Output output,
+                                              std::span<const std::string> words = {});
 
 // `part` must live longer than the facts.
 JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& partitions,

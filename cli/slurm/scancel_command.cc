@@ -181,7 +181,7 @@ int cancel_step(const Session& session, const std::string& word, const ScancelOp
 // SOURCE: a number that does not exist is told. It changes the exit code only with a signal, for
 // which a job that has ended does not exist either.
 int cancel(const Session& session, const ScancelOptions& options, Output output) {
-  auto jobs = list_jobs(session, output);
+  auto jobs = list_jobs(session, output, options.jobs);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);

@@ -103,7 +103,7 @@ std::vector<Named> jobs_of(const std::string& word, const std::vector<kube::Job>
 // control.cc says on standard output what it has done; scontrol says nothing.
 int change(const Session& session, ControlVerb verb, const std::vector<std::string>& words,
            Output output) {
-  const auto all = list_jobs(session, output);
+  const auto all = list_jobs(session, output, words);
   if (!all) return fail(output, all.error().message);
   int code = kExitOk;
   for (const std::string& word : words) {

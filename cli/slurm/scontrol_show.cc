@@ -267,7 +267,8 @@ int show_job(const Session& session, const std::string& id, ShowOptions options,
   const auto asked = parse_job_word(id);
   const bool names_tasks = asked && asked->tasks;
   const ArrayView view = names_tasks ? ArrayView::kEach : ArrayView::kJoined;
-  const auto jobs = list_parts(session, view, true, output);
+  const std::vector<std::string> words = job_words(id);
+  const auto jobs = list_parts(session, view, true, output, words);
   if (!jobs) return fail(output, jobs.error().message);
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error().message);

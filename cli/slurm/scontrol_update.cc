@@ -325,10 +325,11 @@ int update_jobs(const Session& session, const std::string& ids, std::span<const 
     if (!is_known) return fail(output, unsupported(each).message);
   }
   if (changes.empty()) return fail(output, "No changes specified");
-  const auto jobs = list_jobs(session, output);
+  const std::vector<std::string> words = job_words(ids);
+  const auto jobs = list_jobs(session, output, words);
   if (!jobs) return fail(output, "scontrol: error: " + jobs.error().message);
   int code = kExitOk;
-  for (const std::string& id : job_words(ids)) {
+  for (const std::string& id : words) {
     // SOURCE: Slurm takes fields of single tasks; here the tasks of an array have one spec.
     const auto word = parse_job_word(id);
     if (word && word->tasks) {

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "api/scheduler_config.h"
 #include "cli/cluster/batch_variables.h"
@@ -123,6 +125,32 @@ TEST(ExportedVariables, FollowSbatch) {
   EXPECT_THAT(exported_variables("ALL", large, left_out).error().message, HasSubstr("65536"));
 }
 
+// Counts the Jobs in the lists that the API server sends.
+class CountsJobs final : public kube::Transport {
+ public:
+  explicit CountsJobs(kube::Transport& inner) : inner_{inner} {}
+
+  base::Result<kube::Response> send(const kube::Request& request) override {
+    auto response = inner_.send(request);
+    const bool is_list = request.method == kube::Method::kGet &&
+                         request.path.find("/jobs?") != std::string::npos;
+    if (response && is_list) {
+      sent += std::ssize(nlohmann::json::parse(response->body).value("items", nlohmann::json{}));
+    }
+    return response;
+  }
+  base::Status stream(const kube::Request& request,
+                      const std::function<bool(std::string_view)>& on_line,
+                      std::stop_token stop) override {
+    return inner_.stream(request, on_line, std::move(stop));
+  }
+
+  std::int64_t sent = 0;
+
+ private:
+  kube::Transport& inner_;
+};
+
 // Against the API server in memory, whose objects have the statuses that a test writes.
 class SlurmCommands : public ProgramTest {
  protected:
@@ -132,11 +160,14 @@ class SlurmCommands : public ProgramTest {
     const WithSession with_session =
         [this](const ConnectOptions&,
                const std::function<int(const Session&)>& use) -> base::Result<int> {
-      return use(Session{client_, clock_, sleeper_, "team-b"});
+      return use(Session{counted_client_, clock_, sleeper_, "team-b"});
     };
     const int code = run_slurm_command(name, arguments, with_session, {.out = out, .err = err});
     return {code, out.str(), err.str()};
   }
+
+  CountsJobs counts_{transport_};
+  kube::Client counted_client_{counts_, clock_, sleeper_, {}};
 };
 
 TEST_F(SlurmCommands, WhatIsNotThereIsRefusedByName) {
@@ -182,6 +213,26 @@ TEST_F(SlurmCommands, ShowDevices) {
 TEST_F(SlurmCommands, HostlistsNeedNoCluster) {
   EXPECT_EQ(slurm("scontrol", {"show", "hostnames", "n[08-10],x"}).out, "n08\nn09\nn10\nx\n");
   EXPECT_EQ(slurm("scontrol", {"show", "hostlistsorted", "b2,a10,a9"}).out, "a[9-10],b2\n");
+}
+
+// Tools ask for one job again and again: the server sends that one, and not 5,000 others.
+TEST_F(SlurmCommands, ANumberIsSelectedByTheServer) {
+  for (int i = 1; i <= 3; ++i) {
+    add_job("team-b", "j" + std::to_string(i), {},
+            {.state = kube::JobState::kRunning, .job_id = 40 + i});
+  }
+  const auto sent = [&](const std::string& command, const Words& arguments) {
+    counts_.sent = 0;
+    (void)slurm(command, arguments);
+    return counts_.sent;
+  };
+  EXPECT_EQ(sent("squeue", {"-h", "-j", "42"}), 1);
+  EXPECT_EQ(sent("squeue", {"-h", "-j", "41,43"}), 2);
+  EXPECT_EQ(sent("scontrol", {"show", "job", "42"}), 1);
+  EXPECT_EQ(sent("scontrol", {"hold", "42"}), 1);
+  EXPECT_EQ(sent("squeue", {"-h", "-j", "42,99"}), 1 + 3) << "99 may be the number of a task";
+  EXPECT_EQ(sent("squeue", {"-h"}), 3);
+  EXPECT_EQ(sent("scancel", {"42"}), 1);
 }
 
 TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {

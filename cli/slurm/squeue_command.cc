@@ -543,7 +543,7 @@ std::string date_line(base::Instant now) {
 
 int show(const Session& session, const SqueueOptions& options, Output output) {
   const bool has_ended = options.all_states || !options.states.empty();
-  const auto jobs = list_parts(session, options.arrays, has_ended, output);
+  const auto jobs = list_parts(session, options.arrays, has_ended, output, options.jobs);
   if (!jobs) return fail(output, jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error());
