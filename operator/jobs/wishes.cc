@@ -257,6 +257,11 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
   const bool held = job.request.hold;
   if (job.request.dependency != request.dependency) show_terms(job, request.dependency);
   job.request = std::move(request);
+  if (job.array) {
+    for (const auto& [number, task] : job.array->tasks) {
+      task->request.time_limit = job.request.time_limit;
+    }
+  }
   // An Update never takes a hold back, so both directions are told as events of their own.
   scheduler_.tell(sched::Update{job.request, known});
   if (job.request.hold != held) {

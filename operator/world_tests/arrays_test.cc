@@ -187,6 +187,23 @@ TEST_F(ArrayTest, ThePodsOfTheLastTasksStay) {
   EXPECT_EQ(world.pods_of("sweep").size(), 10U) << world.log_tail();
 }
 
+// A requeue of what waits asks for nothing, then or later; a release of the whole array is none of
+// tasks that are held by themselves.
+TEST_F(ArrayTest, WhatIsAskedOfATaskThatWaitsDoesNotComeLater) {
+  json more = tasks("0-5", 1);
+  json control{{"tasks",
+                {{{"tasks", "2"}, {"requeueRequest", 1}}, {{"tasks", "4-5"}, {"hold", true}}}}};
+  world.apply(gang_job("sweep", 1, "2s", more));
+  world.run_for(seconds{1});
+  control["releaseRequest"] = 1;
+  world.patch_job("sweep", {{"control", control}});
+  world.run_for(minutes{1});
+  EXPECT_EQ(array("sweep").succeeded, "0-3") << world.log_tail();
+  for (const kube::Pod& pod : world.pods_of("sweep")) {
+    EXPECT_EQ(pod.metadata.labels.at(std::string{kube::kLabelStart}), "1");
+  }
+}
+
 // Nodes that tasks share take turns between them, each by its own entry.
 TEST_F(ArrayTest, TasksTakeTurns) {
   world.apply(partition("batch", force("n[12-13]")));
