@@ -302,7 +302,9 @@ TEST_F(SlowApiServer, StartsJobsWhileThousandsOfFinishedOnesAreDeleted) {
   for (int i = 0; i < kFinished; ++i) {
     json job = core_job(name_of("done-", i));
     job["spec"]["lifecycle"] = {{"ttlAfterFinished", "3s"}};
-    job["status"] = {{"state", "Completed"}, {"endTime", kube::format_time(world.clock().wall())}};
+    job["status"] = {{"state", "Completed"},
+                     {"observedGeneration", 1},
+                     {"endTime", kube::format_time(world.clock().wall())}};
     world.apply(job);
   }
   world.run_for(seconds{2});
