@@ -107,6 +107,11 @@ bool same_turns(const JobView& a, const JobView& b) {
 
 }  // namespace
 
+bool Succession::has_nodes(const Side& side, JobId id) const {
+  const auto view = side.scheduler.job(id, now_);
+  return view && view->allocation != nullptr;
+}
+
 void Succession::take(Side& side) const {
   for (const Decision& decision : side.scheduler.take_decisions()) {
     if (const auto* start = std::get_if<Start>(&decision)) {
@@ -114,9 +119,11 @@ void Succession::take(Side& side) const {
     }
     const std::string what = std::visit(Text{side.scheduler}, decision);
     if (what.empty()) continue;
+    const auto* const end = std::get_if<End>(&decision);
+    const bool makes_room = end != nullptr && end->preemptor && has_nodes(side, *end->preemptor);
     std::visit(
         [&](const auto& each) {
-          side.decided.push_back(text(now_) + " job " + to_string(each.job) + " " + what);
+          (makes_room ? side.room : side.decided).push_back(text(now_) + " job " + to_string(each.job) + " " + what);
         },
         decision);
   }
@@ -135,8 +142,8 @@ void Succession::wake_until(Side& side, base::Instant to) {
 }
 
 std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int events) {
-  Side before{old_leader, {}, {}};
-  Side after{new_leader, {}, {}};
+  Side before{old_leader, {}, {}, {}};
+  Side after{new_leader, {}, {}, {}};
   std::string story;
   for (int i = 0; i < events; ++i) {
     // From the same instant up to many slices, and beyond most timers.
@@ -146,7 +153,7 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
     wake_until(after, to);
     now_ = to;
     if (std::string found = difference(before, after); !found.empty()) return story + found;
-    if (turns_differ_ || cores_differ_) return {};
+    if (turns_differ_ || cores_differ_ || room_differs_) return {};
     const Event event = random_event(old_leader);
     story += text(now_) + " event " + std::to_string(event.index());
     std::visit(
@@ -162,7 +169,7 @@ std::string Succession::play(Scheduler& old_leader, Scheduler& new_leader, int e
       wake_until(*side, now_);
     }
     if (std::string found = difference(before, after); !found.empty()) return story + found;
-    if (turns_differ_ || cores_differ_) return {};
+    if (turns_differ_ || cores_differ_ || room_differs_) return {};
   }
   return {};
 }
@@ -179,6 +186,10 @@ std::string Succession::difference(Side& before, Side& after) {
     return "the old leader decides:\n" + lines(was) + "and has the queue:\n" +
            queue_text(before.scheduler, now_) + "the new one:\n" + lines(is) +
            "and has the queue:\n" + queue_text(after.scheduler, now_);
+  }
+  if (std::exchange(before.room, {}) != std::exchange(after.room, {})) {
+    room_differs_ = true;
+    return {};
   }
   if (std::exchange(before.cores, {}) != std::exchange(after.cores, {})) cores_differ_ = true;
   if (before.scheduler.jobs() != after.scheduler.jobs()) return "they know different jobs";

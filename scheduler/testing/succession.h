@@ -11,7 +11,10 @@
 //   later job may bring them together: then they take turns in another order, and reach their time
 //   limits at other instants. The play ends there;
 // * which cores of a node a job gets once they differ. In which row each running job is depends on
-//   the order of starts and resumes, which is not stored. The play ends there, too.
+//   the order of starts and resumes, which is not stored. The play ends there, too;
+// * who must make room for a job that has nodes and that its user has resumed, once it differs: its
+//   claim is not stored (JobFacts::claim), and which of its cores are free depends on the rows. The
+//   play ends there, too.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +41,22 @@ class Succession {
   bool turns_differ() const { return turns_differ_; }
   // Likewise because a job got other cores.
   bool cores_differ() const { return cores_differ_; }
+  // Likewise because another job, or at another time, made room for one that its user has resumed.
+  bool room_differs() const { return room_differs_; }
 
  private:
   struct Side {
     Scheduler& scheduler;
     std::vector<std::string> decided;
     std::vector<std::string> cores;  // of the starts
+    std::vector<std::string> room;   // endings that make room for jobs that have nodes
   };
 
   int pick(int bound) { return static_cast<int>(prng_.below(static_cast<std::uint64_t>(bound))); }
   JobId any(const std::vector<JobId>& jobs) {
     return jobs[static_cast<std::size_t>(pick(static_cast<int>(jobs.size())))];
   }
+  bool has_nodes(const Side& side, JobId id) const;
   void take(Side& side) const;
   void wake_until(Side& side, base::Instant to);
   Event random_event(const Scheduler& leader);
@@ -62,6 +69,7 @@ class Succession {
   JobId next_;
   bool turns_differ_ = false;
   bool cores_differ_ = false;
+  bool room_differs_ = false;
 };
 
 }  // namespace sched::testing

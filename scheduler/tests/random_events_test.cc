@@ -40,6 +40,7 @@ struct Looks {
   std::int64_t successions = 0;  // new leaders that were played on beside the old one
   std::int64_t turns_apart = 0;  // those of them that gave the turns to other jobs
   std::int64_t cores_apart = 0;  // those of them that gave a job other cores
+  std::int64_t room_apart = 0;   // likewise for jobs that were resumed
 };
 
 // One run of random events. Beside the scheduler under test, which the driver owns, there are:
@@ -679,6 +680,7 @@ class RandomRun {
     EXPECT_EQ(succession.play(before, after, 50), "");
     looks_.turns_apart += succession.turns_differ() ? 1 : 0;
     looks_.cores_apart += succession.cores_differ() ? 1 : 0;
+    looks_.room_apart += succession.room_differs() ? 1 : 0;
   }
 
   // Restored from published plans + projection = what was published.
@@ -768,6 +770,7 @@ void run_many(SelectType select, bool told, std::uint64_t first_seed) {
   EXPECT_GT(looks.successions, events / 200);
   EXPECT_LT(looks.turns_apart, looks.successions / 5);
   EXPECT_LT(looks.cores_apart, looks.successions / 20);
+  EXPECT_LT(looks.room_apart, looks.successions / 100);
 }
 
 // Each found something once; changes of random_world make other runs of them.
