@@ -36,7 +36,9 @@ bool names_too_many_tasks(const JobControl& control) {
   std::size_t named = 0;
   for (const TaskControl& entry : control.tasks) {
     const auto numbers = base::parse_number_list(entry.tasks, kArrayTasksMax - 1);
-    if (numbers) named += numbers->size();
+    // Not read on: an entry that names the same tasks again and again may be as long as it likes.
+    if (!numbers) return false;
+    named += numbers->size();
     if (named > kNamedTasksMax) return true;
   }
   return false;

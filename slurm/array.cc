@@ -1,5 +1,6 @@
 #include "slurm/array.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ class RangeReader {
   RangeReader(std::string_view what, std::string_view part, int tasks_end)
       : what_{what}, part_{part}, tasks_end_{tasks_end} {}
 
-  base::Status read(sched::TaskSet& into) const {
+  // Adds to `written` how many numbers it stands for.
+  base::Status read(sched::TaskSet& into, std::int64_t& written) const {
     const std::size_t colon = part_.find(':');
     const std::string_view range = part_.substr(0, colon);
     const std::size_t dash = range.find('-');
@@ -22,6 +24,7 @@ class RangeReader {
     if (!first) return first.error();
     if (dash == std::string_view::npos) {
       if (colon != std::string_view::npos) return wrong("a step (:) goes with a range alone");
+      ++written;
       into.insert(*first);
       return {};
     }
@@ -35,6 +38,9 @@ class RangeReader {
       if (!read) return wrong("the step must be a number from 1 on");
       step = static_cast<int>(*read);
     }
+    written += (*last - *first) / step + 1;
+    // A text of a few bytes can name the same tasks again and again.
+    if (written > 2 * std::int64_t{tasks_end_}) return wrong("names tasks that are named before");
     into.insert(*first, *last, step);
     return {};
   }
@@ -74,8 +80,9 @@ base::Result<sched::ArrayRequest> parse_array(std::string_view what, std::string
                                               int tasks_end) {
   sched::ArrayRequest array;
   const std::size_t percent = text.find('%');
+  std::int64_t written = 0;
   for (const std::string& part : split(text.substr(0, percent), ',')) {
-    const base::Status status = RangeReader{what, part, tasks_end}.read(array.tasks);
+    const base::Status status = RangeReader{what, part, tasks_end}.read(array.tasks, written);
     if (!status) return status.error();
   }
   if (array.tasks.empty()) {

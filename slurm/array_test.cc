@@ -18,6 +18,7 @@ TEST(Array, IsReadAsSlurmReadsIt) {
   EXPECT_EQ(as_written("1-7:2"), "1-7:2");
   EXPECT_EQ(as_written("1-8:2%2"), "1-7:2%2");
   EXPECT_EQ(as_written("0-1000%0"), "0-1000") << "no bound";
+  EXPECT_EQ(as_written("0-1000,5,0-7"), "0-1000");
   EXPECT_EQ(as_written("63-64,127-129"), "63-64,127-129");
 }
 
@@ -35,6 +36,7 @@ TEST(Array, SaysWhatIsWrong) {
   says("1-9:0", "step must be a number");
   says("1-9%x", "how many tasks run at once");
   says("%4", "names no tasks");
+  says("0-1000,0-1000,0-1000", "named before");
 }
 
 TEST(Array, NamesOfJobs) {

@@ -270,8 +270,9 @@ void Wishes::tell_update(JobRecord& job, sched::JobRequest request,
     } else {
       scheduler_.tell(sched::Release{job.id});
     }
-    tell_tasks_again(job);
   }
+  // Also a new priority releases, and a hold of the request holds, each task that waits.
+  tell_tasks_again(job);
 }
 
 // An array of which tasks have started does not leave the scheduler, to which all of its tasks

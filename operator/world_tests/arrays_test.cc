@@ -141,6 +141,24 @@ TEST_F(ArrayTest, SingleTasksAreCanceledHeldAndReleased) {
   expect_no_violations(world);
 }
 
+// A change of the request says its hold, and a new priority a release, of all tasks that wait.
+TEST_F(ArrayTest, AChangeOfTheArrayLeavesWhatIsAskedOfSingleTasks) {
+  json released = tasks("0-9", 1);
+  released["control"] = {{"hold", true}, {"tasks", {{{"tasks", "0-1"}, {"hold", false}}}}};
+  world.apply(gang_job("released", 1, "3s", released));
+  json held = tasks("0-2", 1);
+  held["control"] = {{"tasks", {{{"tasks", "2"}, {"hold", true}}}}};
+  world.apply(gang_job("held", 1, "3s", held));
+  world.run_for(seconds{2});
+  world.patch_job("released", {{"schedule", {{"nice", 5}}}});
+  world.patch_job("held", {{"schedule", {{"priority", 1000}}}});
+  world.run_for(seconds{20});
+  EXPECT_EQ(array("released").succeeded, "0-1") << world.log_tail();
+  EXPECT_EQ(array("held").succeeded, "0-1") << world.log_tail();
+  EXPECT_EQ(array("held").counts.running, 0);
+  expect_no_violations(world);
+}
+
 TEST_F(ArrayTest, ACancelEndsAllTasks) {
   world.apply(gang_job("sweep", 1, "", tasks("0-99")));
   world.run_for(seconds{5});
@@ -346,6 +364,14 @@ TEST_F(ArrayTest, WhatMakesNoSenseIsRefusedWithASentence) {
   world.apply(gang_job("sweep", 1, "2s", tasks("5-1")));
   world.run_for(seconds{3});
   EXPECT_THAT(world.condition("Job", "sweep", "Accepted"), HasSubstr("spec.array.tasks"));
+  json more = tasks("0-9");
+  more["control"] = {{"tasks", {{{"tasks", "0-50000"}, {"hold", true}}}}};
+  world.apply(gang_job("many", 1, "2s", more));
+  more["control"]["tasks"][0]["tasks"] = "0-100000,0-100000,0-100000";
+  world.apply(gang_job("repeated", 1, "2s", more));
+  world.run_for(seconds{3});
+  EXPECT_THAT(world.condition("Job", "many", "Accepted"), HasSubstr("names more than 10000 tasks"));
+  EXPECT_THAT(world.condition("Job", "repeated", "Accepted"), HasSubstr("must list numbers"));
 }
 
 }  // namespace
