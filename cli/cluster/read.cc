@@ -169,7 +169,7 @@ base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const
 // 1. "job/NAME": the present attempt at a batch Job
 // 2. "gjob/NAME": a Job of ours, as kubectl writes it
 // 3. "NAMESPACE/NAME", as `explain` and messages write it
-// 4. a number: all jobs of the namespace are listed, since the API cannot select by status.jobID
+// 4. a number: the server selects by status.jobID
 // 5. a name
 base::Result<kube::Job> find_job(const Session& session, const std::string& name_or_number,
                                  Output output) {
