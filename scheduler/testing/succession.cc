@@ -123,7 +123,8 @@ void Succession::take(Side& side) const {
     const bool makes_room = end != nullptr && end->preemptor && has_nodes(side, *end->preemptor);
     std::visit(
         [&](const auto& each) {
-          (makes_room ? side.room : side.decided).push_back(text(now_) + " job " + to_string(each.job) + " " + what);
+          (makes_room ? side.room : side.decided)
+              .push_back(text(now_) + " job " + to_string(each.job) + " " + what);
         },
         decision);
   }
