@@ -256,6 +256,19 @@ void visit(Io& io, Like<JobObserved> auto& s) {
   io.field("timeLimit", s.time_limit);
 }
 
+// What a job and a task of an array have alike: the times and holds that a new leader goes on from.
+template <typename Io>
+void visit_books(Io& io, auto& s) {
+  io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
+  io.field("timeLimit", s.time_limit);
+  io.field("runTime", s.run_time);
+  io.field("suspendTime", s.suspend_time);
+  io.field("claim", s.claim);
+  io.field("ending", s.ending);
+  io.field("held", s.held);
+  io.field("retry", s.retry);
+}
+
 template <typename Io>
 void visit(Io& io, Like<ArrayTask> auto& s) {
   io.always("task", s.task);
@@ -272,14 +285,7 @@ void visit(Io& io, Like<ArrayTask> auto& s) {
   io.micro_time("eligibleTime", s.eligible_time);
   io.micro_time("allocatedTime", s.allocated_time);
   io.micro_time("startTime", s.start_time);
-  io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
-  io.field("timeLimit", s.time_limit);
-  io.field("runTime", s.run_time);
-  io.field("suspendTime", s.suspend_time);
-  io.field("claim", s.claim);
-  io.field("ending", s.ending);
-  io.field("held", s.held);
-  io.field("retry", s.retry);
+  visit_books(io, s);
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
   io.field("observed", s.observed);
@@ -326,14 +332,7 @@ void visit(Io& io, Like<JobStatus> auto& s) {
   io.micro_time("endTime", s.end_time);
   io.micro_time("expectedStartTime", s.expected_start_time);
   io.field("plannedNodes", s.planned_nodes);
-  io.micro_time("preemptEligibleTime", s.preempt_eligible_time);
-  io.field("timeLimit", s.time_limit);
-  io.field("runTime", s.run_time);
-  io.field("suspendTime", s.suspend_time);
-  io.field("claim", s.claim);
-  io.field("ending", s.ending);
-  io.field("held", s.held);
-  io.field("retry", s.retry);
+  visit_books(io, s);
   io.field("dependency", s.dependency);
   io.field("exitCode", s.exit_code);
   io.field("succeededIndexes", s.succeeded_indexes);
