@@ -54,20 +54,34 @@ std::string link_text(const std::string& path) {
   return size <= 0 ? "" : std::string{text, static_cast<std::size_t>(size)};
 }
 
-// The launcher of this container is a process of this program and user in our own cgroup. It has
-// the address of the steps in a file without a name.
-std::string steps_address() {
+// The folders of the processes of this program and user in our own cgroup.
+std::vector<std::string> own_processes() {
+  std::vector<std::string> folders;
   const std::string cgroup = text_of_file("/proc/self/cgroup");
-  const std::string wanted = std::string{"/memfd:"} + kStepsFile + " (deleted)";
   struct stat own {};
-  if (::stat("/proc/self/exe", &own) != 0) return "";
+  if (::stat("/proc/self/exe", &own) != 0) return folders;
   for (const std::string& process : names_in("/proc")) {
     const std::string folder = "/proc/" + process;
     struct stat program {};
-    if (::stat((folder + "/exe").c_str(), &program) != 0 || program.st_ino != own.st_ino ||
-        program.st_dev != own.st_dev || text_of_file(folder + "/cgroup") != cgroup) {
-      continue;
+    if (::stat((folder + "/exe").c_str(), &program) == 0 && program.st_ino == own.st_ino &&
+        program.st_dev == own.st_dev && text_of_file(folder + "/cgroup") == cgroup) {
+      folders.push_back(folder);
     }
+  }
+  return folders;
+}
+
+bool has_join() {
+  const std::string word{"\0join\0", 6};
+  return std::ranges::any_of(own_processes(), [&](const std::string& folder) {
+    return text_of_file(folder + "/cmdline").ends_with(word);
+  });
+}
+
+// The launcher of this container has the address of the steps in a file without a name.
+std::string steps_address() {
+  const std::string wanted = std::string{"/memfd:"} + kStepsFile + " (deleted)";
+  for (const std::string& folder : own_processes()) {
     for (const std::string& fd : names_in(folder + "/fd")) {
       const std::string path = folder + "/fd/" + fd;
       if (link_text(path) == wanted) return text_of_file(path);
@@ -394,8 +408,17 @@ int run_release(const std::string& code) {
   return ask_launcher({.kind = Kind::kRelease, .number = *number});
 }
 
-int run_hold() {
-  for (;;) ::pause();
+int run_hold(const std::string& seconds) {
+  constexpr int kLookMs = 1'000;
+  if (seconds.empty()) {
+    for (;;) ::pause();
+  }
+  const std::uint32_t patience = number_of(seconds).value_or(0);
+  for (std::uint32_t alone = 0; alone < patience;) {
+    ::poll(nullptr, 0, kLookMs);
+    alone = has_join() ? 0 : alone + 1;
+  }
+  return complain("this job was not used for " + seconds + " s: it ends");
 }
 
 }  // namespace launcher

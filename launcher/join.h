@@ -15,7 +15,9 @@ int run_signal(const std::string& signal, const std::string& who);
 // Ends the job with this exit code.
 int run_release(const std::string& code);
 
-// Does nothing until the job ends: what salloc and an srun of its own have for a script.
-int run_hold();
+// Does nothing until the job ends: what salloc and an srun of its own have for a script. With
+// `seconds` it ends when no join has run here for so long; the time in which a turn is off does not
+// count. So a srun that is killed leaves no job.
+int run_hold(const std::string& seconds);
 
 }  // namespace launcher

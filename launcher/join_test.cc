@@ -23,10 +23,11 @@ namespace {
 
 using slurm::RemoteKind;
 
-// A program with pipes.
+// Starts `batch` or `join` with pipes. join says everything in messages, a job's log is text.
 class Started {
  public:
-  Started(std::vector<std::string> words, Environment environment) {
+  Started(std::vector<std::string> words, Environment environment)
+      : speaks_messages_{words.at(1) == "join"} {
     std::array<int, 2> input{};
     std::array<int, 2> output{};
     EXPECT_EQ(::pipe2(input.data(), O_CLOEXEC), 0);
@@ -44,7 +45,8 @@ class Started {
     output_ = output[0];
   }
   ~Started() {
-    ::kill(-pid_, SIGKILL);
+    // It may not lead a session yet.
+    for (const pid_t whom : {-pid_, pid_}) ::kill(whom, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     ::close(input_);
     ::close(output_);
@@ -66,7 +68,8 @@ class Started {
       if (::poll(&look, 1, 10) <= 0) continue;
       const ssize_t count = ::read(output_, bytes.data(), bytes.size());
       has_ended = count <= 0;
-      if (count > 0) reader_.add({bytes.data(), static_cast<std::size_t>(count)});
+      if (count <= 0 || !speaks_messages_) continue;
+      reader_.add({bytes.data(), static_cast<std::size_t>(count)});
       while (const auto message = reader_.next()) {
         if (message->kind == RemoteKind::kOutput) out += message->text;
         if (message->kind == RemoteKind::kErrorOutput) err += message->text;
@@ -87,6 +90,7 @@ class Started {
  private:
   static constexpr std::chrono::seconds kPatience{20};
 
+  const bool speaks_messages_;
   pid_t pid_ = -1;
   int input_ = -1;
   int output_ = -1;
@@ -96,7 +100,7 @@ class Started {
 // join finds the job by the program that it is itself, so each test has a copy.
 class Join : public testing::Test {
  protected:
-  Join() {
+  explicit Join(const std::string& script = "hold") {
     std::string folder = "/tmp/kubegang-join-XXXXXX";
     EXPECT_NE(::mkdtemp(folder.data()), nullptr);
     folder_ = folder;
@@ -108,7 +112,7 @@ class Join : public testing::Test {
         std::vector<std::string>{program_, "batch", "--output=/dev/null", "--"},
         Environment{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURM_JOB_NODELIST=n1",
                     "SLURM_JOB_CPUS_PER_NODE=2", "SLURM_NODEID=0", "SLURM_JOB_NUM_NODES=1",
-                    "SLURMD_NODENAME=n1", "KUBEGANG_SCRIPT_0=#!" + program_ + " hold\n"});
+                    "SLURMD_NODENAME=n1", "KUBEGANG_SCRIPT_0=#!" + program_ + " " + script + "\n"});
   }
   ~Join() override {
     job_.reset();
@@ -171,6 +175,19 @@ TEST_F(Join, TheEndOfTheJobWaitsForWhatIsSaidLast) {
   // Its shell may say first that what it ran has been terminated.
   EXPECT_TRUE(join->err.ends_with("srun: error: n1: task 0: Exited with exit code 4\n"))
       << join->err;
+}
+
+// What a srun that is killed leaves behind.
+class JoinOfOneSecond : public Join {
+ protected:
+  JoinOfOneSecond() : Join{"hold=1"} {}
+};
+
+TEST_F(JoinOfOneSecond, AJobThatNobodyUsesEnds) {
+  const auto join = srun({"sleep", "2.5"}, "");
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_EQ(join->err, "");
+  EXPECT_TRUE(job_->hear_its_end());
 }
 
 TEST_F(Join, EndlessOutputAtATerminalDoesNotHoldWhatIsTyped) {

@@ -25,8 +25,8 @@ int usage() {
       "       kubegang-launcher signal SIGNAL WHO            signal steps, script or all of the "
       "job\n"
       "       kubegang-launcher release CODE                 end the job with this exit code\n"
-      "       kubegang-launcher hold                         the script of a job that is held "
-      "open\n"
+      "       kubegang-launcher hold[=SECONDS]               the script of a job that is held "
+      "open; ends after so long without join\n"
       "       kubegang-launcher srun|scontrol ...            as under these names\n",
       stderr);
   return kUsage;
@@ -51,7 +51,8 @@ int main(int argc, char** argv) {
   if (name == "join") return launcher::run_join();
   if (name == "signal" && rest.size() == 2) return launcher::run_signal(rest[0], rest[1]);
   if (name == "release" && rest.size() == 1) return launcher::run_release(rest[0]);
-  if (name == "hold") return launcher::run_hold();
+  if (name == "hold") return launcher::run_hold("");
+  if (name.starts_with("hold=")) return launcher::run_hold(name.substr(5));
   if (name == "install" && rest.size() == 1) return launcher::install(rest.front());
   return usage();
 }

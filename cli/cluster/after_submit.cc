@@ -25,13 +25,6 @@ constexpr base::Duration kReasonWaitMax = std::chrono::seconds{2};
 // An exit code of a process has 8 bits.
 constexpr int kExitCodeMax = 255;
 
-// Returns true if the server cannot be asked now and the same question may be answered later.
-// Everything else is an answer, such as "forbidden" or "not found", and waiting would not change
-// it.
-bool is_outage(const base::Error& error) {
-  return error.code == base::Code::kUnavailable || error.code == base::Code::kTimeout;
-}
-
 // Returns the exit code of the command if the job has ended, and says how it ended; nullopt if not.
 // A job whose program ended with 3 gives 3; one that was cancelled before it started gives 1.
 std::optional<int> exit_code_after(const kube::Job& job, Output output) {
@@ -77,6 +70,10 @@ base::Status check_there(const Session& session, const std::vector<std::string>&
 }
 
 }  // namespace
+
+bool is_outage(const base::Error& error) {
+  return error.code == base::Code::kUnavailable || error.code == base::Code::kTimeout;
+}
 
 // The answer may be several writes: the number first, then why the job waits. An outage of the API
 // server is waited for like a missing operator.

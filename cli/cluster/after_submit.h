@@ -14,6 +14,10 @@ namespace cli {
 using Speaker = std::string_view;
 inline constexpr Speaker kSubmitSpeaker = "kubectl-gang submit";
 
+// True: the server cannot be asked now, and the same question may be answered later. Everything
+// else is an answer, such as "forbidden" or "not found", and waiting would not change it.
+bool is_outage(const base::Error& error);
+
 // Waits until the operator has given the job its number and looked for nodes, at most 60 s. Returns
 // the job as it is then; without a number if no operator answered. kInvalidArgument: the operator
 // refused it, or no nodes can ever hold it; the message is the operator's, and the job is deleted.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "api/wellknown.h"
 #include "cli/cluster/after_submit.h"
 #include "cli/cluster/user.h"
+#include "kube/backoff.h"
 #include "kube/pod_exec.h"
 #include "slurm/remote_step.h"
 
@@ -32,6 +34,11 @@ constexpr int kEndLooksMax = 50;  // 10 s
 constexpr std::size_t kInputBytesMax = 65'536;
 // The launcher's own word, found in PATH as the interpreter of a script.
 constexpr const char* kHoldScript = "#!kubegang-launcher hold\n";
+// srun's own job ends by itself if its srun is killed: after so many seconds without one.
+constexpr const char* kSrunScript = "#!kubegang-launcher hold=180\n";
+// A job may wait for days.
+constexpr kube::BackoffOptions kPodLooks{.first = std::chrono::milliseconds{200},
+                                         .max = std::chrono::seconds{2}};
 
 bool has_ended(const kube::Job& job) {
   return job.status.state && kube::is_final(*job.status.state);
@@ -52,9 +59,9 @@ bool is_interrupted(const TakenSignals& signals) {
 }
 
 // Waits for a signal, or a moment. True: a signal that is to end this.
-bool wait_a_moment(const TakenSignals& signals) {
+bool wait_a_moment(const TakenSignals& signals, int moment_ms = kPollMs) {
   pollfd ready{signals.descriptor(), POLLIN, 0};
-  ::poll(&ready, 1, kPollMs);
+  ::poll(&ready, 1, moment_ms);
   return ready.revents != 0 && is_interrupted(signals);
 }
 
@@ -211,20 +218,35 @@ std::string label_of(const kube::Pod& pod, std::string_view label) {
   return found == pod.metadata.labels.end() ? "" : found->second;
 }
 
-// Waits for the pod. kCancelled: by a signal, or because the job has ended.
+// The pod, nullopt while there is none. kCancelled: the job has ended.
+base::Result<std::optional<kube::Pod>> look_for_pod(const Session& session,
+                                                    const kube::Job& submitted) {
+  const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
+  if (!job) return job.error();
+  if (has_ended(*job)) {
+    return base::Error{base::Code::kCancelled,
+                       "it has ended: " + std::string{kube::to_string(*job->status.state)}};
+  }
+  const bool waits = !job->status.state || *job->status.state == kube::JobState::kPending;
+  return waits ? std::optional<kube::Pod>{} : first_pod(session, *job);
+}
+
+// Waits for the pod. kCancelled: by a signal, or because the job has ended. An API server that is
+// away is told once and outlived.
 base::Result<kube::Pod> wait_for_pod(const Session& session, const kube::Job& submitted,
-                                     const TakenSignals& signals) {
+                                     const std::string& speaker, const TakenSignals& signals,
+                                     Output output) {
+  kube::Backoff looks{kPodLooks, static_cast<std::uint64_t>(::getpid())};
+  bool outage_told = false;
   for (;;) {
-    const auto job = session.client.get<kube::Job>(kube::key_of(submitted.metadata));
-    if (!job) return job.error();
-    if (has_ended(*job)) {
-      return base::Error{base::Code::kCancelled,
-                         "it has ended: " + std::string{kube::to_string(*job->status.state)}};
+    auto pod = look_for_pod(session, submitted);
+    if (!pod && !is_outage(pod.error())) return pod.error();
+    if (!pod && !std::exchange(outage_told, true)) {
+      output.err << speaker << ": " << pod.error().message << "; still waiting\n" << std::flush;
     }
-    auto pod = first_pod(session, *job);
-    if (!pod) return pod.error();
-    if (*pod) return std::move(**pod);
-    if (wait_a_moment(signals)) {
+    if (pod && *pod) return std::move(**pod);
+    const auto moment = std::chrono::ceil<std::chrono::milliseconds>(looks.next());
+    if (wait_a_moment(signals, static_cast<int>(moment.count()))) {
       return base::Error{base::Code::kCancelled, "interrupted"};
     }
   }
@@ -302,7 +324,7 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
 base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
                                const std::string& speaker, const TakenSignals& signals,
                                Output output) {
-  request.batch->script = kHoldScript;
+  request.batch->script = speaker == "srun" ? kSrunScript : kHoldScript;
   request.options.output = "/dev/null";
   auto object = job_object(request, session.ns);
   if (!object) return object.error();
@@ -318,9 +340,12 @@ base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
   if (waits) {
     output.err << speaker << ": job " << id << " queued and waiting for resources\n";
   }
-  auto pod = wait_for_pod(session, *job, signals);
+  auto pod = wait_for_pod(session, *job, speaker, signals, output);
   if (!pod) {
-    (void)cancel_job(session, *job);
+    if (const base::Status canceled = cancel_job(session, *job); !canceled) {
+      output.err << speaker << ": error: job " << id
+                 << " could not be canceled: " << canceled.error().message << "\n";
+    }
     return pod.error().with_context("job " + id);
   }
   if (waits) output.err << speaker << ": job " << id << " has been allocated resources\n";
@@ -335,7 +360,7 @@ void release_job(const Session& session, const HeldJob& held, int exit_code,
   const bool is_lost = !released && released.error().code == base::Code::kUnavailable;
   for (int i = 0; (released || is_lost) && i < kEndLooksMax; ++i) {
     const auto job = session.client.get<kube::Job>(kube::key_of(held.job.metadata));
-    if (!job || has_ended(*job)) return;
+    if (job ? has_ended(*job) : !is_outage(job.error())) return;
     if (wait_a_moment(signals)) break;
   }
   (void)cancel_job(session, held.job);
