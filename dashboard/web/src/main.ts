@@ -12,6 +12,7 @@ const byId = (id: string) => document.getElementById(id)!;
 const state = new State();
 const main = byId("main");
 const live = byId("live");
+let isOver = false;
 
 function route(): { view: string; parameters: URLSearchParams } {
   const hash = location.hash.replace(/^#/, "");
@@ -51,6 +52,7 @@ const panel = new JobPanel(byId("panel"), state, () => {
 });
 
 function show(): void {
+  if (isOver) return;
   const { view, parameters } = route();
   for (const link of document.querySelectorAll<HTMLElement>("nav a")) {
     if (link.dataset["view"] === view) link.setAttribute("aria-current", "page");
@@ -95,7 +97,9 @@ function setLive(text: string, isGood: boolean): void {
   live.classList.toggle("good", isGood);
 }
 
+/** This page's session is over; what stands now stays until another address is opened. */
 function closed(title: string, text: string): void {
+  isOver = true;
   setLive("", false);
   main.replaceChildren(element("div", { class: "empty" }, element("h2", {}, title), element("p", {}, text),
     element("pre", {}, "kubectl gang dashboard")));
@@ -163,7 +167,7 @@ async function begin(): Promise<void> {
 // A browser has six connections for all tabs of an address, and a stream takes one: only what is
 // looked at has it.
 document.addEventListener("visibilitychange", () => {
-  if (!state.hasData) return;
+  if (!state.hasData || isOver) return;
   if (document.hidden) source?.close();
   else if (source?.readyState === EventSource.CLOSED) follow();
 });
@@ -182,7 +186,7 @@ window.setInterval(() => {
     setLive("the page's server is silent; trying again", false);
     void again();
   }
-  if (!state.hasData || document.hidden) return;
+  if (!state.hasData || isOver || document.hidden) return;
   showNotes();
   panel.update();
   if (route().view === "queue") show();

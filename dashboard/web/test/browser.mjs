@@ -194,6 +194,9 @@ async function test(browser, kubeconfig) {
   const second = start("kubectl-gang", ["dashboard", "-A", "--port", new URL(address).port], env);
   const next = await until("a new address", () => second.lines.find((line) => line.startsWith("http://")));
   await until("a word of the new server", () => page.evaluate(() => document.body.textContent.includes("This page has ended")));
+  // Two rounds of the page's own clock.
+  await new Promise((done) => setTimeout(done, 1200));
+  assert.ok(await page.evaluate(() => document.body.textContent.includes("This page has ended")), "the word stays");
   await page.goto("about:blank");
   await page.goto(next);
   await until("the page again", () => page.evaluate(() => window.kubegang?.state.hasData));
@@ -221,7 +224,7 @@ try {
 } finally {
   await browser?.close();
   for (const child of children.reverse()) {
-    if (child.exitCode !== null) continue;
+    if (child.exitCode !== null || child.signalCode !== null) continue;
     const over = new Promise((done) => child.on("exit", done));
     child.kill("SIGTERM");
     await over;
