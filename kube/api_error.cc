@@ -27,7 +27,7 @@ bool has_cause(const json& status, std::string_view field, std::string_view valu
 }
 
 // Returns true if the server refused a write for the object's UID: a patch that names the UID of an
-// object that was deleted and made anew is answered with 422, not 409, since the field is
+// object that was deleted and created again is answered with 422, not 409, since the field is
 // immutable. To the caller both are a conflict.
 bool blames_uid(const json& status) {
   return has_cause(status, "field", "metadata.uid");

@@ -19,7 +19,7 @@ using nlohmann::json;
 // RFC 7386. The other patch types of Kubernetes (JSON patch, strategic merge, apply) are not used:
 // a merge patch needs no list of what the object has now, and works for custom resources as well.
 constexpr std::string_view kMergePatch = "application/merge-patch+json";
-// A server that compacts faster than a list is read would let it begin again for ever.
+// A server that compacts faster than a list is read would make it begin again forever.
 constexpr int kListRestartsMax = 3;
 
 // Not an error of the caller's request.
@@ -134,7 +134,7 @@ base::Result<std::string> Client::patch_json(const ResourceInfo& resource, const
                                              Part part, const json& merge_patch,
                                              const PatchOptions& options) const {
   json body = merge_patch;
-  // In a patch these two are compared, not written: the server answers 409 if they differ.
+  // These two members of a patch are compared, not written: the server answers 409 if they differ.
   if (options.resource_version) body["metadata"]["resourceVersion"] = *options.resource_version;
   if (options.uid) body["metadata"]["uid"] = *options.uid;
   return send({.method = Method::kPatch,
@@ -239,7 +239,7 @@ std::string next_token(const base::Result<Response>& response) {
   return body ? body->root().find("metadata").find("continue").string() : std::string{};
 }
 
-// Of an answer whose text must live as long.
+// A page of an answer whose text must live as long.
 struct Page {
   JsonText text;
   JsonView items;
@@ -267,7 +267,8 @@ base::Result<Page> read_page(const base::Result<Response>& response, const Known
 
 // Reads page by page; all pages show the state of one version, which the continue token carries.
 // 1. A page that is too large for one answer is asked for again in halves.
-// 2. If the continue token has expired (410), the list begins anew, at most kListRestartsMax times,
+// 2. If the continue token has expired (410), the list begins again, at most kListRestartsMax
+// times,
 //    and `restarted` tells the caller to drop the pages so far: they are of an older version.
 // 3. The next page is under way while this one is read and its objects are handled, if that is
 //    wanted. An answer that is no page says nothing of a next one.

@@ -55,8 +55,8 @@ struct ListOptions {
   std::string resource_version{};
   // Fewer where a page would be too large for an answer; 0 = all in one.
   std::int32_t page_items_max = 500;
-  // Of each object only these are read. Null: all of them in list_json(), those of T in list<T>().
-  // Must live longer than the call.
+  // The fields that are read of each object. Null: all of them in list_json(), those of T in
+  // list<T>(). Must live longer than the call.
   const KnownFields* fields = nullptr;
   // Asks for the next page, on another thread, while the last one is read and handled.
   bool reads_ahead = false;
@@ -89,7 +89,7 @@ struct WatchOptions {
   std::string resource_version{};  // events after this one
   // The server ends the stream after this long.
   base::Duration server_timeout = std::chrono::minutes{5};
-  // Nothing arrived for so long, not even a bookmark: the connection may be dead.
+  // The longest silence: without even a bookmark for that long, the connection may be dead.
   base::Duration idle_timeout = std::chrono::minutes{2};
   base::Duration gather{};              // Request::gather
   const KnownFields* fields = nullptr;  // as in a list
@@ -97,7 +97,7 @@ struct WatchOptions {
 
 struct WriteOptions {
   bool dry_run = false;  // the server checks and stores nothing
-  // What is read of the answer; null: all that the type reads. Must live longer than the call.
+  // The fields that are read of the answer; null: all of the type. Must live longer than the call.
   const KnownFields* fields = nullptr;
 };
 
@@ -139,7 +139,7 @@ class Client {
   template <ApiObject T>
   base::Result<ObjectList<T>> list(const ListOptions& options = {}) const;
 
-  // In object.metadata.ns. Returns what the server made of it; so do the other writes.
+  // Writes to object.metadata.ns. Returns what the server made of it; so do the other writes.
   template <ApiObject T>
   base::Result<T> create(const T& object, const WriteOptions& options = {}) const;
   // The same from JSON: a Pod with a template's fields that Pod does not have.

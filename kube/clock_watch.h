@@ -32,7 +32,7 @@ class ClockWatch {
   // request before it took `took`.
   void saw(const std::string& address, base::Instant date, base::Duration took);
 
-  // By how much the wall clock is ahead (negative: behind), if it is off.
+  // Returns by how much the wall clock is ahead (negative: behind); nullopt if it is right.
   std::optional<base::Duration> off() const;
   // Returns true if the newest answers of the majority of the addresses differ, though it may not
   // be for long: who begins something by this clock waits.

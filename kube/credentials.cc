@@ -4,8 +4,8 @@
 
 namespace kube {
 
-// With a plugin the lock is held while it runs, so that a person is asked once and not by each
-// thread. Without one nothing is shared but the token, which has its own lock.
+// A plugin runs with the lock held, so that a person is asked once and not by each thread. Without
+// a plugin nothing is shared but the token, which has its own lock.
 base::Result<Credential> Credentials::get() {
   if (config_.exec) {
     const std::lock_guard lock{mu_};

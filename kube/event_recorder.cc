@@ -59,8 +59,8 @@ void EventRecorder::record(const ObjectReference& object, EventType type, std::s
   queue_.push_back(std::move(event));
 }
 
-// At most kPerStepMax, so that a loop with a full queue still sees its stop. Returns 0 if there may
-// be more.
+// Writes at most kPerStepMax events, so that a loop with a full queue still sees its stop. Returns
+// 0 if there may be more.
 base::Duration EventRecorder::step() {
   for (std::size_t written = 0; written < kPerStepMax; ++written) {
     Event event;
@@ -104,7 +104,7 @@ bool EventRecorder::raise_count(const Identity& identity, const Event& event) {
   }
   const nlohmann::json patch{{"count", known.count + 1},
                              {"lastTimestamp", format_time(*event.last_timestamp)}};
-  // The count is ours, not read back: only this process writes the event.
+  // The count is kept here, not read back: only this process writes the event.
   const auto patched = client_.patch<Event>(known.key, patch);
   if (!patched.ok() && patched.error().code == base::Code::kNotFound) {
     remembered_.erase(found);  // the server forgets events after an hour

@@ -1,6 +1,6 @@
 // EventRecorder: writes what happened to an object as a Kubernetes Event, for `kubectl describe`.
 // The same event again within kRepeatWindow raises the count of the first instead of making a new
-// one. Best effort: an event that cannot be written is dropped and counted, never retried for ever.
+// one. Best effort: an event that cannot be written is dropped and counted, never retried forever.
 #pragma once
 
 #include <atomic>

@@ -119,9 +119,9 @@ Result<pid_t> start(const TransportConfig& config, int output) {
   // of such a process must not even allocate.
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // Only its output is ours. What it says on standard error is for the person at the terminal.
+  // Only its output is read. Its standard error is for the person at the terminal.
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  // Without a terminal a plugin that reads its standard input would wait for ever.
+  // A plugin that reads its standard input without a terminal would wait forever.
   if (!may_ask(plugin)) {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   }
@@ -162,7 +162,7 @@ Result<ExecCredential> run_exec_plugin(const TransportConfig& config) {
   Descriptor writing{ends[1]};
   const auto pid = start(config, writing.get());
   if (!pid.ok()) return pid.error();
-  // Or the pipe would have a writer for ever, and reading would not end with the program.
+  // Otherwise the pipe would keep a writer, and reading would not end with the program.
   writing.reset();
   // No time limit: a plugin may wait for a person who logs in with a browser.
   const std::string text = read_all(reading.get());

@@ -28,7 +28,7 @@ constexpr std::size_t kConnectionsMax = 16;
 // Between two looks at those that are there: each has several before it could be the oldest.
 constexpr std::size_t kAcceptedMax = 4;
 constexpr std::size_t kRequestBytesMax = 4096;
-// No descriptors are left for a client, and none of ours can be given up.
+// The wait when no descriptor is left for a client: this process cannot give one up.
 constexpr int kAcceptAgainAfter = 100;  // ms
 
 struct Answer {

@@ -35,7 +35,7 @@ class HealthServer {
     std::function<std::string()> metrics{};  // /metrics: Prometheus' text format
   };
 
-  // Listens. kUnavailable: the port is in use, or the address is not ours.
+  // Listens. kUnavailable: the port is in use, or the machine does not have the address.
   static base::Result<std::unique_ptr<HealthServer>> create(const Options& options, Probes probes);
 
   int port() const { return port_; }

@@ -59,8 +59,8 @@ constexpr base::Duration kConnectTimeoutMax = std::chrono::seconds{10};
 constexpr base::Duration kIdleMax = std::chrono::seconds{30};
 // For the rest of a record of TLS that has begun to arrive, or to be sent.
 constexpr base::Duration kPieceTimeout = std::chrono::seconds{60};
-// Of the body of an error that answers a stream. A Status is well below this; an HTML page of a
-// proxy may not be.
+// The most that is read of the body of an error that answers a stream. A Status is well below this;
+// an HTML page of a proxy may not be.
 constexpr std::size_t kErrorBytesMax = 64U << 10U;
 
 const char* method_name(Method method) {
@@ -198,7 +198,8 @@ class TlsStream final : public httplib::Stream {
 };
 
 // HTTP over TLS, directly or through a tunnel. The library's own client for TLS loads the
-// authorities anew for each connection, keeps no session, reads the head of an answer byte by byte,
+// authorities again for each connection, keeps no session, reads the head of an answer byte by
+// byte,
 // and would send the proxy's password on to the server.
 class TlsClient final : public httplib::ClientImpl {
  public:
@@ -215,7 +216,7 @@ class TlsClient final : public httplib::ClientImpl {
   const std::optional<Error>& failure() const { return failure_; }
   // REQUIRES: within a request, whose answer switches protocols.
   TlsConnection& connection() { return *tls_; }
-  // What is wrong with the server's certificate; X509_V_OK: nothing.
+  // Returns why the server's certificate was refused; X509_V_OK: it was not.
   long verify_result() const { return verify_result_; }
 
  private:
@@ -525,18 +526,18 @@ class HttpTransport::Connections {
 
   bool is_tls() const { return url_.scheme == "https"; }
 
-  // Who we are to the server. Shared and immutable: a connection keeps the identity that it was
+  // The identity of this client. Shared and immutable: a connection keeps the identity that it was
   // made with while a newer one replaces it for the next connections.
   struct Party {
     Identity identity;                // empty if requests carry a token or nothing
     std::shared_ptr<TlsContext> tls;  // null without TLS
   };
 
-  // That of the credential. A plugin's certificate changes when it runs again.
+  // Returns the identity of the credential. A plugin's certificate changes when it runs again.
   Result<PartyPointer> party_of(const Credential& credential) {
     const std::lock_guard lock{mu_};
-    // By the text of the PEM: parsing a key costs more than a request, and a plugin prints the same
-    // text until it renews it.
+    // Compares the text of the PEM: parsing a key costs more than a request, and a plugin prints
+    // the same text until it renews it.
     const bool same = party_ != nullptr &&
                       party_pem_.client_certificate_pem == credential.client_certificate_pem &&
                       party_pem_.client_key_pem == credential.client_key_pem;
@@ -581,8 +582,9 @@ class HttpTransport::Connections {
     return client;
   }
 
-  // Nothing may arrive on an idle connection but its end. The library takes TLS's goodbye for data
-  // and would send the request into it, which for a create cannot be repeated.
+  // Returns true if nothing has arrived on the idle connection, not even its end. The library takes
+  // TLS's goodbye for data and would send the request into it, which for a create cannot be
+  // repeated.
   static bool is_quiet(const httplib::ClientImpl& client) {
     pollfd poll_one{.fd = client.socket(), .events = POLLIN, .revents = 0};
     return poll(&poll_one, 1, 0) == 0;
@@ -646,7 +648,7 @@ Result<Response> HttpTransport::send(const Request& request) {
   const auto credential = connections_->credentials().get();
   if (!credential.ok()) return credential.error();
   auto response = send_once(request, *credential);
-  // Nothing was sent to a server that was not trusted.
+  // No request was sent to a server that was not trusted.
   if (!response.ok() && response.error().code == Code::kUnauthenticated &&
       connections_->reload_authorities()) {
     response = send_once(request, *credential);
@@ -654,7 +656,7 @@ Result<Response> HttpTransport::send(const Request& request) {
   // A 401 may mean that a token was rotated or that a plugin's credential has expired: the request
   // is sent once more with a new one. A server that answers 401 has done nothing, so any request
   // may be repeated, a POST as well. Once only: a second 401 means that the credential itself is
-  // refused, and the caller is told.
+  // refused, and goes to the caller.
   const bool refused = response.ok() && response->status == 401;
   if (!refused || !connections_->credentials().refresh(*credential)) return response;
   const auto fresh = connections_->credentials().get();
@@ -747,7 +749,7 @@ base::Status HttpTransport::stream(const Request& request,
   });
 
   const Clock& clock = connections_->clock();
-  // A stream may last for ever; request.timeout is the longest silence (bookmarks break it).
+  // A stream may last forever; request.timeout is the longest silence (bookmarks break it).
   base::Duration last_arrival = clock.monotonic();
   Response head;
   LineSplitter lines{kWatchLineBytesMax};
@@ -797,8 +799,8 @@ base::Status HttpTransport::stream(const Request& request,
   return error;
 }
 
-// As stream(), with the head of the answer for the beginning of something else: the library calls
-// response_handler when it has read the head, and from within it the connection is ours.
+// Works as stream(), with the head of the answer for the beginning of something else: the library
+// calls response_handler when it has read the head, which may use the connection until it returns.
 base::Status HttpTransport::upgrade(
     const Request& request, const std::vector<std::pair<std::string, std::string>>& headers,
     const std::function<void(const Response& head, Duplex& connection)>& use) {

@@ -53,9 +53,9 @@ class Informer {
   // Drops what is not needed before the object is stored (templates, annotations). Must keep name,
   // namespace, uid and resourceVersion.
   using Transform = std::function<void(T&)>;
-  // Of the objects as they come, with the fields of T: the rest is dropped before it is decoded, as
-  // if it did not exist.
-  // For what no selector of the server can tell.
+  // Chooses objects that no selector of the server can choose. It sees each as it comes, with the
+  // fields of T: an object that is not chosen is dropped before it is decoded, as if it did not
+  // exist.
   using Filter = std::function<bool(const JsonView&)>;
 
   Informer(Client client, const Clock& clock, InformerOptions options, Handlers handlers,

@@ -77,22 +77,23 @@ base::Duration InformerCore::list() {
   };
   const auto version = client_.list_json(resource_, list_options(), on_item, restarted);
   if (!version.ok()) {
-    // Of the cache, whose answer is in one piece: its version is not known there (etcd was
-    // restored, or that server is behind), or it is too large.
+    // The failure is one of the cache, whose answer is in one piece: its version is not known there
+    // (etcd was restored, or that server is behind), or it is too large.
     lists_newest_ = version.error().code == Code::kGone || version.error().code == Code::kTooLarge;
     return failed(version.error());
   }
   lists_newest_ = false;
   for (const Undecodable& one : undecodable) {
     // Only this thread writes the cache, so it may be read here without the lock.
-    // With the same UID only: an object that was made anew under its name is another one, and the
+    // The UID must be the same: an object that was created again under its name is another one, and
+    // the
     // old one is gone.
     const auto last = cache_.find(one.key);
     if (last != cache_.end() && last->second.uid == one.uid) fresh.insert(*last);
   }
   resource_version_ = *version;
-  // From here on a failure of the watch resumes at resource_version_, and only 410 or an unclear
-  // error comes back here.
+  // A failure of the watch now resumes at resource_version_, and only 410 or an unclear error comes
+  // back here.
   listed_ = true;
   replace_all(std::move(fresh));
   std::map<ObjectKey, std::string> still_bad;
@@ -102,7 +103,7 @@ base::Duration InformerCore::list() {
   }
   // Only the objects of this list: those that were deleted or mended during a gap are forgotten.
   reported_ = std::move(still_bad);
-  // After the handlers: a reader that sees synced_ finds every object told.
+  // Follows the handlers: a reader that sees synced_ finds that they know every object.
   synced_ = true;
   backoff_.reset();
   return {};
@@ -122,7 +123,7 @@ ListOptions InformerCore::list_options() const {
   return list;
 }
 
-// Whether the kind never was served or its definition was deleted: with it all its objects went.
+// The kind was never served, or its definition was deleted, and all its objects with it.
 base::Duration InformerCore::not_served() {
   replace_all({});
   reported_.clear();
@@ -179,7 +180,7 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
       backoff_.reset();
       return backoff_.next();
     case Code::kTimeout:
-      // Nothing arrived for long: most likely nothing happened. The resumed watch will tell.
+      // A long silence: most likely nothing happened. The resumed watch will tell.
       return progress ? base::Duration{} : failed(ended.error());
     // The connection broke. The version is still good, so the watch resumes behind it, and no list
     // of thousands of objects is read for a network that flickers.
@@ -197,7 +198,7 @@ base::Duration InformerCore::after_watch(const base::Status& ended, bool progres
     case Code::kInternal:
       break;
   }
-  // Whatever it is, the list after it shows the state in full.
+  // The list after any error shows the state in full.
   listed_ = false;
   return failed(ended.error());
 }
@@ -232,10 +233,10 @@ void InformerCore::replace_all(Cache fresh) {
 // 1. The version counts even if the object is not wanted or cannot be decoded: the next watch goes
 //    on behind it.
 // 2. A bookmark has nothing but the version.
-// 3. An object that stops being wanted is told as deleted, because its handlers know it.
+// 3. Handlers see an object that stops being wanted as deleted, because they know it.
 // 4. A deletion carries the object's last state, with the version of the deletion.
-// 5. Anything else is stored, whether the event says ADDED or MODIFIED: after a gap the server's
-//    word for it may differ from what the cache knows.
+// 5. Anything else is stored, ADDED and MODIFIED alike: after a gap the server's word for it may
+//    differ from what the cache knows.
 void InformerCore::on_event(WatchEventType type, const JsonView& object) {
   const Undecodable identity = undecodable_of(object, {});
   if (!identity.resource_version.empty()) resource_version_ = identity.resource_version;

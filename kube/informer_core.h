@@ -16,7 +16,7 @@
 
 namespace kube {
 
-// What a list may show.
+// The age of the state that a list may show.
 enum class Freshness {
   kNewest,  // the state as of the list; the server may read all objects of the kind from etcd for
             // it
@@ -32,13 +32,13 @@ struct InformerOptions {
   std::int32_t page_items_max = 500;
   Freshness freshness = Freshness::kNewest;
   BackoffOptions backoff{};
-  // Of one watch session; the server gets it plus 0 to 100 % at random, so that the watches of
-  // many clients do not end together.
+  // The length of a watch session; the server gets it plus 0 to 100 % at random, so that the
+  // watches of many clients do not end together.
   base::Duration watch_timeout = std::chrono::minutes{5};
   base::Duration watch_idle_timeout = std::chrono::minutes{2};
   base::Duration gather{};  // of a watch: Request::gather
-  // Of a kind that an API server may not serve: it then has no objects, and is asked for again
-  // after so long. Absent: an API server that does not serve it is an error like any other.
+  // Set for a kind that an API server may not serve: it then has no objects, and is asked for again
+  // after that long. Absent: an API server that does not serve it is an error like any other.
   std::optional<base::Duration> unserved_retry{};
   std::uint64_t seed = 1;
   // Less than what T reads; null: all of it. Must live longer than the informer.

@@ -72,9 +72,8 @@ base::Duration LeaderElector::renew_by() const {
   return base::Duration{renewed_at_micros_.load()} + options_.renew_deadline;
 }
 
-// As client-go does it: whether another leader is alive is judged by our own clock, from when we
-// last saw its Lease change, never by the times in the Lease. So the clocks of two machines need
-// not agree.
+// Judges another leader by this process's clock, from when it last saw the Lease change, never by
+// the times in the Lease, as client-go does. So the clocks of two machines need not agree.
 LeaderElector::Outcome LeaderElector::try_acquire_or_renew() {
   const base::Instant now = clock_.wall();
   const auto lease = client_.get<Lease>(options_.lease);
@@ -139,7 +138,7 @@ LeaderElector::Outcome LeaderElector::take(const Lease& lease, base::Instant now
   const base::Duration sent_at = clock_.monotonic();
   // Noted before the call: if its answer is lost, the next look finds a Lease that we do not
   // remember, and must know it for our own renewal. Only a leader asks for that, and it gives up
-  // after a few renewals that fail; a candidate may try for ever.
+  // after a few renewals that fail; a candidate may try forever.
   if (renewal) unanswered_.push_back(now);
   // The resourceVersion in `wanted` lets only one of several candidates win.
   const auto updated = client_.update(wanted);
@@ -218,7 +217,7 @@ void LeaderElector::release() {
 void LeaderElector::clear() {
   Lease released = *observed_;
   const base::Instant now = clock_.wall();
-  // As client-go releases it: no holder, and a second of duration.
+  // Releases it as client-go does: no holder, and a second of duration.
   released.spec.holder_identity.reset();
   released.spec.lease_duration_seconds = 1;
   released.spec.renew_time = now;

@@ -43,9 +43,9 @@ class LeaderElector {
     // The Lease could not be renewed in time, was set back, or another process has it. The process
     // should exit: finishing what it has decided since is not safe.
     std::function<void()> on_lost{};
-    // Whether this process is fit to lead; asked before the Lease is taken, with for how long it
-    // has been free as far as this process saw, and before it is renewed, with zero. A leader that
-    // is not fit loses it at the renew deadline, so that others may take it.
+    // Returns true if this process is fit to lead; called before the Lease is taken, with for how
+    // long it has been free as far as this process saw, and before it is renewed, with zero. A
+    // leader that is not fit loses it at the renew deadline, so that others may take it.
     std::function<bool(base::Duration free_for)> may_hold{};
     // A new holder was seen, perhaps this process.
     std::function<void(const std::string& identity)> on_new_leader{};

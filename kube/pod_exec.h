@@ -22,19 +22,19 @@ struct ExecRequest {
   std::chrono::milliseconds idle_after = std::chrono::minutes{1};
 };
 
-// What the caller does on its side of the conversation.
+// The caller's side of the conversation.
 class ExecCaller {
  public:
   virtual ~ExecCaller() = default;
-  // What the program's standard input begins with; asked once.
+  // Returns the beginning of the program's standard input; called once.
   virtual std::string first() { return ""; }
   // Descriptors to wait for; asked before each wait, which takes a second at most. Without
   // `takes_input` enough waits to be sent, and only what must not stand behind it is wanted.
   virtual std::vector<int> descriptors(bool takes_input) = 0;
   // One of them is readable. Returns bytes for the program's standard input, "" for none.
   virtual std::string ready(int descriptor) = 0;
-  // Nothing was sent for a while. Returns bytes that say nothing to the program, "" for none:
-  // servers cut connections that are not used (containerd: after four hours).
+  // Called when nothing was sent for a while. Returns bytes that say nothing to the program, "" for
+  // none: servers cut connections that are not used (containerd: after four hours).
   virtual std::string idle() { return ""; }
   // The program has written this: stream 1 or 2.
   virtual void output(int stream, std::string_view bytes) = 0;

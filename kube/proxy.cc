@@ -56,7 +56,7 @@ std::optional<Address> parse_address(const std::string& text) {
   return std::nullopt;
 }
 
-// As Go's clients, to which users are accustomed: a machine's own addresses never take the proxy.
+// Returns true for a machine's own addresses, which never take the proxy, as with Go's clients.
 bool is_local(const std::string& host) {
   if (host == "localhost") return true;
   const auto address = parse_address(host);
@@ -151,7 +151,7 @@ class Conversation {
     return {};
   }
 
-  // Exactly so many bytes: what follows belongs to the server behind the proxy.
+  // Receives exactly `size` bytes: those behind them belong to the server behind the proxy.
   Result<std::string> receive(std::size_t size) {
     std::string bytes;
     while (bytes.size() < size) {
@@ -221,8 +221,8 @@ Status connect_by_http(Conversation& proxy_end, const Url& proxy, const Url& tar
     return proxy_end.refused("its answer is not HTTP");
   }
   const std::string answer = line.substr(blank + 1);
-  // 407 asks for a password, 403 says that the target is not allowed; the proxy's own words are
-  // told.
+  // 407 asks for a password, 403 says that the target is not allowed; the error has the proxy's own
+  // words.
   if (!answer.starts_with("2")) return proxy_end.refused(answer);
   return {};
 }
@@ -291,7 +291,7 @@ Status connect_by_socks(Conversation& proxy_end, const Url& proxy, const Url& ta
     request += static_cast<char>(target.host.size());
     request += target.host;
   }
-  // In network byte order.
+  // Network byte order.
   request += static_cast<char>(target.port >> 8);
   request += static_cast<char>(target.port & 0xff);
   if (auto status = proxy_end.send(request); !status.ok()) return status;

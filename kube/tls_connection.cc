@@ -51,7 +51,7 @@ base::Result<std::shared_ptr<TlsContext>> TlsContext::create(const TlsTrust& tru
                                                              const Identity& identity) {
   const std::shared_ptr<TlsContext> made{new TlsContext{trust.server_name}};
   const bool is_prepared = made->context_ != nullptr && made->prepare(trust, identity);
-  // What a failure leaves behind would be taken for an error of this thread's next call.
+  // An error that a failure leaves behind would be taken for one of this thread's next call.
   ERR_clear_error();
   if (!is_prepared) return base::Error{base::Code::kInternal, "cannot set up TLS"};
   return made;
@@ -97,7 +97,7 @@ int TlsContext::keep_session(SSL* connection, SSL_SESSION* session) {
   std::unique_ptr<SSL_SESSION, Deleter> kept{session};
   const std::lock_guard lock{self->mu_};
   if (self->resumes_) self->session_.swap(kept);
-  return 1;  // it is ours now
+  return 1;  // kept: this object frees it
 }
 
 // Several connections may begin with the same session: servers remember nothing of it.

@@ -18,16 +18,16 @@
 
 namespace kube {
 
-// Which server is trusted.
+// The servers that are trusted.
 struct TlsTrust {
   std::vector<CertificatePointer> authorities{};  // none: the machine's own
   bool checks_server = true;
   std::string server_name{};  // or address, that the server's certificate has to be for
 };
 
-// What the connections of one identity share: the authorities, our certificate, and the server's
-// last session, with which the next connection needs neither certificates nor signatures.
-// Thread-safe. Cost: about a millisecond to make; a connection a tenth of that.
+// The things that connections of one identity share: the authorities, the client's certificate, and
+// the server's last session, with which the next connection needs neither certificates nor
+// signatures. Thread-safe. Cost: about a millisecond to make; a connection a tenth of that.
 class TlsContext {
  public:
   // kInternal: OpenSSL refuses it. Nothing of `trust` and `identity` is kept.
@@ -78,7 +78,7 @@ class TlsConnection {
   // It was the session that the server refused. No further connection of the context offers one.
   bool is_session_refused() const { return is_session_refused_; }
 
-  // Of one system call.
+  // Sets the limits of one system call.
   void set_timeouts(base::Duration read, base::Duration write);
   bool is_readable() const;
   bool is_writable() const;

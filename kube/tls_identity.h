@@ -20,9 +20,9 @@ struct OpenSslDeleter {
 using CertificatePointer = std::unique_ptr<X509, OpenSslDeleter>;
 using KeyPointer = std::unique_ptr<EVP_PKEY, OpenSslDeleter>;
 
-// Who we are: a client certificate with its key; both empty if requests carry a token or nothing.
+// A client certificate with its key; both empty if requests carry a token or nothing.
 struct Identity {
-  std::vector<CertificatePointer> certificates;  // ours first, then its chain
+  std::vector<CertificatePointer> certificates;  // the client's first, then its chain
   KeyPointer key;
 };
 

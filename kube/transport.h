@@ -24,9 +24,9 @@ struct Request {
   std::string accept = "application/json";
   base::Duration timeout =
       std::chrono::seconds{30};  // of the whole call; of a stream: see stream()
-  // Of a stream: what follows an arrival within so long may be read together with it, which saves a
-  // wake-up for each line of a busy stream. No line comes later by more than that, and none that
-  // follows a longer silence comes later at all.
+  // Lines of a stream that follow an arrival within this time may be read together with it, which
+  // saves a wake-up for each line of a busy stream. No line comes later by more than that, and none
+  // that follows a longer silence comes later at all.
   base::Duration gather{};
 };
 

@@ -29,8 +29,8 @@ constexpr std::streamsize kFileBytesMax = 4 << 20;
 
 }  // namespace
 
-// Reads one byte more than is allowed, so that a file of exactly the limit is told from a larger
-// one (or from one without an end, such as /dev/zero).
+// Reads one byte more than is allowed, which tells a file of exactly the limit from a larger one
+// (or from one without an end, such as /dev/zero).
 Result<std::string> read_config_file(const std::string& path) {
   std::ifstream file{path, std::ios::binary};
   // A missing file is told apart: a list of kubeconfigs may have entries that do not exist.
@@ -51,8 +51,8 @@ namespace {
 nlohmann::json json_of_scalar(const YAML::Node& node) {
   // yaml-cpp tags a quoted scalar with "!": "007" must stay a string and not become a number.
   if (node.Tag() != "!") {
-    // In the order of the core schema: a word is tried as a flag, then as a whole number, then as
-    // any number.
+    // The order is that of the core schema: a word is tried as a flag, then as a whole number, then
+    // as any number.
     if (bool flag = false; YAML::convert<bool>::decode(node, flag)) return flag;
     if (std::int64_t number = 0; YAML::convert<std::int64_t>::decode(node, number)) return number;
     if (double number = 0; YAML::convert<double>::decode(node, number)) return number;
@@ -117,7 +117,7 @@ void apply(const ConfigOverrides& overrides, TransportConfig& config) {
   if (!as.user.empty()) config.impersonate.user = as.user;
   if (!as.uid.empty()) config.impersonate.uid = as.uid;
   if (!as.groups.empty()) config.impersonate.groups = as.groups;
-  // As client-go: what logs in without a program is used instead of it.
+  // A login without a program takes its place, as in client-go.
   if (!config.bearer_token.empty() || !config.token_file.empty()) config.exec.reset();
 }
 
@@ -166,7 +166,7 @@ class Reader {
     return config;
   }
 
-  // As $KUBECONFIG lists them.
+  // Returns the files as $KUBECONFIG lists them.
   std::string paths() const {
     std::string all;
     for (const Kubeconfig& file : files_) all += (all.empty() ? "" : ":") + file.path;
@@ -306,7 +306,7 @@ class Reader {
   }
 
   // The plugin is not run here, only described: Credentials runs it when a request needs it.
-  // Its environment is beside ours, not in place of it.
+  // Its environment is added to this process's.
   static base::Status read_exec(const Entry& user, const Entry& cluster, TransportConfig& config) {
     const YAML::Node exec = user.node["exec"];
     ExecPlugin plugin;

@@ -20,7 +20,7 @@ struct ExecPlugin {
   std::string api_version{};  // "client.authentication.k8s.io/v1" or ".../v1beta1"
   std::string command{};      // found by $PATH unless it has a slash
   std::vector<std::string> arguments{};
-  std::vector<std::pair<std::string, std::string>> environment{};  // added to ours
+  std::vector<std::pair<std::string, std::string>> environment{};  // added to this process's
   std::string install_hint{};  // says how to get the program; may have several lines
   Interactive interactive = Interactive::kIfAvailable;
   bool provide_cluster_info = false;
@@ -29,7 +29,7 @@ struct ExecPlugin {
   friend bool operator==(const ExecPlugin&, const ExecPlugin&) = default;
 };
 
-// The identity that the API server checks rights for instead of ours (--as); all empty: none.
+// The identity whose rights the API server checks (--as); all empty: the caller's own.
 struct Impersonation {
   std::string user{};
   std::string uid{};
@@ -90,12 +90,12 @@ base::Result<TransportConfig> parse_kubeconfig(std::string_view text, const std:
                                                const std::string& directory,
                                                const ConfigOverrides& overrides = {});
 
-// In a pod: $KUBERNETES_SERVICE_HOST and _PORT, and token, ca.crt and namespace in `directory`.
-// kNotFound when the variables or the files are not there.
+// Reads the configuration of a pod: $KUBERNETES_SERVICE_HOST and _PORT, and token, ca.crt and
+// namespace in `directory`. kNotFound when the variables or the files are not there.
 base::Result<TransportConfig> in_cluster_config(
     const std::string& directory = "/var/run/secrets/kubernetes.io/serviceaccount");
 
-// As kubectl: `path` if it is not empty, else $KUBECONFIG (load_kubeconfigs), else
+// Reads what kubectl would: `path` if it is not empty, else $KUBECONFIG (load_kubeconfigs), else
 // in-cluster, else ~/.kube/config.
 base::Result<TransportConfig> default_config(const std::string& path = {},
                                              const ConfigOverrides& overrides = {});

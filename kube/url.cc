@@ -59,7 +59,7 @@ bool take_host(std::string_view authority, Url& url) {
 
 }  // namespace
 
-// By bytes, so UTF-8 is encoded as it is transmitted. SOURCE: RFC 3986, section 2.
+// Encodes byte by byte, so UTF-8 is encoded as it is transmitted. SOURCE: RFC 3986, section 2.
 std::string percent_encode(std::string_view text) {
   static constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string out;

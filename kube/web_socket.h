@@ -35,7 +35,7 @@ class WebSocket {
   WebSocket(const WebSocket&) = delete;
   WebSocket& operator=(const WebSocket&) = delete;
 
-  // As one binary message. False: the connection broke, or was closed.
+  // Sends one binary message. False: the connection broke, or was closed.
   bool send(std::string_view message);
   // Takes what has arrived, and answers pings. False: the other end has closed, the connection
   // broke, or the other end broke a rule.

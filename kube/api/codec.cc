@@ -117,7 +117,7 @@ std::string api_version(const ResourceInfo& resource) {
   return std::string{resource.group} + "/" + std::string{resource.version};
 }
 
-// By kind and name, because objects come in lists of thousands.
+// Names kind and object, because objects come in lists of thousands.
 base::Error decode_error(const ResourceInfo& resource, const ObjectMeta& meta,
                          const std::string& failure) {
   const std::string name = meta.name.empty() ? "without a name" : to_string(key_of(meta));

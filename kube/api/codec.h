@@ -44,7 +44,7 @@ concept Like = std::same_as<std::remove_const_t<T>, U>;
 template <typename T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
-// Where in the object we are; a chain on the stack, made into text only for an error.
+// The place in the object; a chain on the stack, made into text only for an error.
 struct Path {
   const Path* parent = nullptr;
   std::string_view name;
@@ -300,7 +300,7 @@ class FieldLister {
   }
 
  private:
-  // What has no fields of its own, texts and maps among it, is read as a whole.
+  // Reads a value without fields of its own, such as a text or a map, as a whole.
   template <typename T>
   static void list(KnownFields& out) {
     if constexpr (kIsOptional<T> || kIsVector<T>) {
@@ -362,7 +362,7 @@ base::Result<T> decode_object(const JsonView& object) {
   return out;
 }
 
-// With apiVersion and kind in front.
+// Encodes the object with apiVersion and kind in front.
 template <ApiObject T>
 Json encode_object(const T& object) {
   Json out = Json::object();

@@ -158,7 +158,7 @@ class JsonReader {
     if (!take(':')) return false;
     skip_space();
     if (known == nullptr) return skip_value();
-    // With its quotes, which `name` does not count.
+    // The text includes the quotes, which `name` does not count.
     if (!name.is_plain && !is_accepted(text_.substr(name.at - 1, name.size + 2))) return false;
     return value(name, *known);
   }
@@ -179,7 +179,7 @@ class JsonReader {
       return string(value.at, value.size, value.is_plain) &&
              (value.is_plain || is_accepted(text_.substr(value.at - 1, value.size + 2)));
     }
-    // What is left is a word or a number, which ends before a comma, a bracket or a blank.
+    // Only a word or a number is left, which ends before a comma, a bracket or a blank.
     if (!skip_value()) return false;
     value.size = position() - value.at;
     const std::string_view text = text_.substr(value.at, value.size);
@@ -204,8 +204,8 @@ class JsonReader {
     return true;
   }
 
-  // From a quote to behind the next one. Whether escapes and bytes make sense is not looked at if
-  // it is not plain.
+  // Reads from a quote to behind the next one. If the text is not plain, escapes and bytes are not
+  // checked.
   bool string(std::uint32_t& at, std::uint32_t& size, bool& is_plain) {
     const std::size_t begin = ++at_;
     const char* const text = text_.data();
@@ -292,7 +292,7 @@ std::optional<JsonText> JsonText::read(std::string_view text, const KnownFields&
   if (text.size() > std::numeric_limits<std::uint32_t>::max()) return std::nullopt;
   JsonText out;
   out.text_ = text;
-  // Of an object with managedFields a value is 50 to 70 bytes of text; the table may grow.
+  // A value of an object with managedFields takes 50 to 70 bytes of text; the table may grow.
   out.values_.reserve(text.size() / 64 + 8);
   if (!JsonReader{text, out.values_}.read(fields)) return std::nullopt;
   return out;

@@ -70,10 +70,10 @@ class JsonView {
   // The member of that name; of several the last. Cost: a look at each member.
   JsonView find(std::string_view name) const;
   Elements elements() const;
-  // Of each name the last.
+  // Returns the members; the last one of each name counts.
   std::map<std::string, JsonView> members() const;
-  // As the JSON library parses it, with the members that were not wanted; discarded if one of those
-  // is not JSON. Of what is nothing: null.
+  // Returns the value as the JSON library parses it, with the members that were not wanted;
+  // discarded if one of those is not JSON, null if there is no value.
   nlohmann::json tree() const;
 
  private:

@@ -7,7 +7,7 @@
 
 namespace kube {
 
-// As kubectl shows names: "ns/name", "name" for kinds without namespaces.
+// Returns the name as kubectl shows it: "ns/name", "name" for kinds without namespaces.
 std::string to_string(const ObjectKey& key) {
   return key.ns.empty() ? key.name : key.ns + "/" + key.name;
 }

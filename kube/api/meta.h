@@ -53,7 +53,7 @@ struct ObjectMeta {
   friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
 
-// Which object: what caches, work queues and log lines use. ns is "" for cluster-scoped kinds.
+// The key of an object in caches, work queues and log lines. ns is "" for cluster-scoped kinds.
 struct ObjectKey {
   std::string ns{};
   std::string name{};

@@ -10,7 +10,7 @@
 //   node, and where it may be
 // * probes, exec hooks, activeDeadlineSeconds, restart policies: reasons not to freeze a pod, since
 //   a frozen one answers no probe and starts no program
-// * the states and IDs of containers: whether the pod's programs run, and which cgroups are theirs
+// * the states and IDs of containers: they tell if the pod's programs run, and name its cgroups
 //
 // `field`, `nonzero` and `always` follow the omitempty of the Go types: `ready: false` is written,
 // `hostPID: false` is not. So an object that we write has the text that the API server would give

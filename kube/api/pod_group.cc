@@ -4,7 +4,7 @@
 
 namespace kube {
 
-// Of the coscheduling plugin's spec only the least number of members says anything to us.
+// Only the least number of members is read from the coscheduling plugin's spec.
 template <typename Io>
 void visit(Io& io, Like<PodGroupSpec> auto& s) {
   io.field("minMember", s.min_member);

@@ -61,7 +61,7 @@ std::optional<Scale> exponent_of(std::string_view suffix) {
   int exponent = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
   if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  // In thousandths. The bounds keep both powers of ten below 2^127.
+  // Thousandths. The bounds keep both powers of ten below 2^127.
   exponent += 3;
   if (exponent > 21 || exponent < -18) return std::nullopt;
   Scale scale;
@@ -107,7 +107,7 @@ struct Product {
 // `factor` is at most 2^60 thousand.
 std::optional<Product> multiply(const Number& number, Wide factor) {
   Product product;
-  // From the right: what is carried over the point is the whole part.
+  // Goes from right to left: a carry over the point goes to the whole part.
   for (auto digit = number.fraction.rbegin(); digit != number.fraction.rend(); ++digit) {
     const Wide sum = (*digit - '0') * factor + product.whole;
     product.has_fraction = product.has_fraction || sum % 10 != 0;

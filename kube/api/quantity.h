@@ -50,7 +50,7 @@ base::Result<Quantity> parse_quantity(std::string_view text);
 std::string format_bytes(Bytes bytes);
 // "100m", "2".
 std::string format_decimal(Quantity quantity);
-// As the resource is usually written: binary for memory and storage, decimal for the rest.
+// Writes binary units for memory and storage and decimal ones for the rest, as usual.
 std::string format_quantity(std::string_view resource_name, Quantity quantity);
 
 }  // namespace kube

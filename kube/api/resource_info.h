@@ -1,4 +1,4 @@
-// Where objects of a kind live in the API: each typed object has a `static constexpr ResourceInfo
+// The place of a kind in the API: each typed object has a `static constexpr ResourceInfo
 // kResource`, from which the client builds paths.
 #pragma once
 

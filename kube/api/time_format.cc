@@ -161,8 +161,8 @@ std::optional<base::Duration> read_duration(std::string_view text) {
     if (!term) return std::nullopt;
     nanos += *term;
   }
-  // Go's durations end at 2^63 ns, about 292 years, and so do ours: to no job, and to no program,
-  // does a longer one make a difference, and an object that has one must be readable.
+  // Go's durations end at 2^63 ns, about 292 years, and so do these: a longer one makes no
+  // difference to any job or program, and an object that has one must be readable.
   nanos = std::min(nanos, static_cast<long double>(std::numeric_limits<std::int64_t>::max()));
   // Half a nanosecond up: "0.3s" is not exact in binary.
   const auto micros = static_cast<std::int64_t>((nanos + 0.5L) / 1000.0L);
@@ -183,7 +183,7 @@ std::string format_time(base::Instant t) {
   return base::format_utc(std::chrono::floor<seconds>(t));
 }
 
-// With all six digits, as metav1.MicroTime has them.
+// Writes all six digits, as metav1.MicroTime does.
 std::string format_micro_time(base::Instant t) {
   const auto second = std::chrono::floor<seconds>(t);
   std::array<char, 32> fraction{};
