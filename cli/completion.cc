@@ -22,7 +22,7 @@ constexpr base::Duration kClusterTimeout = std::chrono::seconds{3};
 // Words with descriptions, by the alphabet.
 using Words = std::map<std::string, std::string>;
 
-// What the next word may be; with `files`, the shell adds its own file names.
+// Candidates for the next word; with `files`, the shell adds its own file names.
 struct Possibilities {
   Words words;
   bool files = false;

@@ -26,8 +26,8 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 }  // namespace
 
-// In blocks, because the size of a pipe or of standard input is not known beforehand. The limit is
-// checked after each block, so an endless input costs bytes_max and one block of memory.
+// Reads in blocks, because the size of a pipe or of standard input is not known beforehand. The
+// limit is checked after each block, so an endless input costs bytes_max and one block of memory.
 base::Result<std::string> read_file(const std::string& path, std::size_t bytes_max) {
   const bool standard_input = path == "-";
   const File file{standard_input ? stdin : std::fopen(path.c_str(), "rb"),

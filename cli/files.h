@@ -16,8 +16,8 @@ base::Result<std::string> read_file(const std::string& path, std::size_t bytes_m
 
 base::Status write_file(const std::string& path, std::string_view text);
 
-// Writes what is left of `out`, a stream on `file`, and returns 0 if all of the stream could be
-// written; else errno of the failure: EPIPE if it is a pipe that nobody reads any more.
+// Writes the rest of `out`, a stream on `file`, and returns 0 if all of the stream could be
+// written; else errno of the failure: EPIPE if it is a pipe whose reader is gone.
 int flush_output(std::ostream& out, std::FILE* file);
 
 }  // namespace cli

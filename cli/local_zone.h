@@ -6,7 +6,7 @@
 
 namespace cli {
 
-// Of this process's zone (TZ, /etc/localtime).
+// Returns the time in this process's zone (TZ, /etc/localtime).
 slurm::Now local_time(base::Instant now);
 
 }  // namespace cli

@@ -17,7 +17,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;  // what was asked for failed, with a sentence on `err`
 inline constexpr int kExitUsage = 2;   // the command line is wrong
 
-// Where a command writes.
+// The streams of a command.
 struct Output {
   std::ostream& out;
   std::ostream& err;

@@ -109,7 +109,7 @@ base::Result<Scenario> Reader::read(const YAML::Node& root) {
   constexpr std::array<std::string_view, 14> kKeys = {
       "name",       "description", "as",       "nodes", "conf",     "clock", "partitions",
       "accounting", "users",       "accounts", "qos",   "topology", "end",   "inputs"};
-  // By name, because the file may have its sections in any order.
+  // Finds entries by name, because the file may have its sections in any order.
   std::map<std::string, const Entry*> by_key;
   for (const Entry& entry : *all) {
     if (std::find(kKeys.begin(), kKeys.end(), entry.key) == kKeys.end()) {
@@ -185,7 +185,7 @@ Status Reader::read_head(const std::map<std::string, const Entry*>& by_key) {
   return by_key.count("conf") == 0 ? read_conf(YAML::Node{YAML::NodeType::Map}) : Status{};
 }
 
-// At least one: without nodes no job could ever start, so the file is not finished.
+// Reads at least one: without nodes no job could ever start, so the file is not finished.
 Status Reader::read_nodes(const YAML::Node& list) {
   if (!list.IsSequence() || list.size() == 0) {
     return at(file_.place(list), "nodes: must be a list of at least one node");
@@ -210,7 +210,7 @@ Status Reader::read_nodes(const YAML::Node& list) {
 //
 //   NodeName=n[1-4] CoresPerSocket=2 Features=a,b
 //
-// and gives four nodes; "CoresPerSocket 0: must be …" is told as "cores 0: must be …".
+// and gives four nodes; "CoresPerSocket 0: must be …" becomes "cores 0: must be …".
 Status Reader::read_node(const YAML::Node& map) {
   // The scenario's short names of the keys of a NodeName line, which take the same values.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kKeys = {
@@ -467,8 +467,8 @@ Status Reader::read_user(const YAML::Node& map) {
   return {};
 }
 
-// From here on only these users, and root, may submit. A name alone is a user without an account
-// unless the file has accounts. The same user may be listed once for each account.
+// Only these users, and root, may submit. A name alone is a user without an account unless the file
+// has accounts. The same user may be listed once for each account.
 Status Reader::read_users(const YAML::Node& list) {
   if (!list.IsSequence()) return at(file_.place(list), "users: must be a list");
   // Recordings were made by root, so root may submit without being listed.
@@ -498,7 +498,7 @@ Status Reader::read_inputs(const YAML::Node& list) {
   return ScenarioInputs{file_, scenario_, partition_keys_, users_}.read(list);
 }
 
-// In the order of the file, with all hostlists expanded.
+// Returns the names in the order of the file, with all hostlists expanded.
 std::vector<std::string> Reader::node_names() const {
   std::vector<std::string> names;
   names.reserve(scenario_.nodes.size());
@@ -508,8 +508,8 @@ std::vector<std::string> Reader::node_names() const {
 
 }  // namespace
 
-// As Reader::check_configuration(), for a configuration that inputs have changed: there are no
-// places any more, and warnings were told when the file's own configuration was read.
+// Checks as Reader::check_configuration() does a configuration that inputs have changed: it has no
+// places in the file, and warnings were printed when the file's own configuration was read.
 base::Status check_legal(const sched::Configuration& configuration) {
   for (const sched::ConfigIssue& issue : sched::check(configuration)) {
     if (issue.severity == sched::IssueSeverity::kError) {

@@ -418,7 +418,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_partition(
     const std::vector<slurm::KeyValue>& keys) {
   for (std::size_t i = 0; i < configuration_.partitions.size(); ++i) {
     if (configuration_.partitions[i].name != keys.front().value) continue;
-    // The partition is read anew from all of its keys, the new ones last: slurm.conf's rule that
+    // The partition is read again from all of its keys, the new ones last: slurm.conf's rule that
     // the last value of a key wins also holds for updates.
     std::vector<slurm::KeyValue> all = partition_keys_[i];
     all.insert(all.end(), keys.begin() + 1, keys.end());
@@ -458,7 +458,7 @@ base::Result<simulate::Happening> ScenarioInputs::scontrol_job(
     const base::Status status = update_job(keys[i], update.request);
     if (!status) return status.error();
   }
-  // What is changed of an array holds for its tasks, too.
+  // A change of an array holds for its tasks, too.
   requests_[scenario_.index_of(id)] = update.request;
   base::Status status;
   scenario_.each_task(id, [&](sched::JobId task) {

@@ -65,10 +65,10 @@ class ScenarioInputs {
   std::set<std::string> known_nodes_;
   std::map<std::string, sched::JobId> jobs_by_label_;
   // The first inputs that make a scenario without an end; they do not matter where timing is told.
-  std::optional<base::Error> endless_;       // the first job that runs for ever
+  std::optional<base::Error> endless_;       // the first job that runs forever
   std::optional<base::Error> unknown_mode_;  // the first job whose program is unknown
   const PartitionKeys keys_at_first_;
-  // As of the input that is being read.
+  // The keys as of the input that is being read.
   PartitionKeys partition_keys_;
   sched::Configuration configuration_;
   std::vector<sched::JobRequest> requests_;

@@ -1,4 +1,4 @@
-// What follows a submission: the operator's answer, and with --wait the job's end.
+// The steps after a submission: the operator's answer, and with --wait the job's end.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ bool is_outage(const base::Error& error);
 // Waits until the operator has given the job its number and looked for nodes, at most 60 s. Returns
 // the job as it is then; without a number if no operator answered. kInvalidArgument: the operator
 // refused it, or no nodes can ever hold it; the message is the operator's, and the job is deleted.
-// An API server that is away is told once and waited for.
+// An API server that is away is reported once and waited for.
 base::Result<kube::Job> wait_for_number(const Session& session, const kube::Job& submitted,
                                         Output output, Speaker speaker = kSubmitSpeaker);
 
@@ -32,7 +32,7 @@ base::Result<kube::Job> number_or_take_back(const Session& session, const kube::
 // Deletes the job that was submitted, and no other of its name.
 base::Status take_back(const Session& session, const kube::Job& submitted);
 
-// Waits for the job's end and returns its exit code. An API server that is away is told, too.
+// Waits for the job's end and returns its exit code. Reports an API server that is away, too.
 base::Result<int> wait_for_end(const Session& session, const kube::Job& submitted, Output output);
 
 // Checks what a server dry run does not: that the partitions, the QOS and the account that the job

@@ -28,7 +28,7 @@ bool looks_secret(const std::string& name) {
       kParts, [&](std::string_view part) { return lower.find(part) != std::string::npos; });
 }
 
-// What says where the calling job is must not reach the new one.
+// Returns true for a variable about the calling job's place, which must not reach the new job.
 bool is_of_calling_job(const std::string& name) {
   return name.starts_with("SLURM") || name.starts_with("KUBEGANG_") || name == "ENVIRONMENT";
 }

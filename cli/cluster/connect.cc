@@ -11,7 +11,7 @@ constexpr base::Duration kNoTimeout = std::chrono::hours{24};
 
 }  // namespace
 
-// As kubectl takes it: a number alone is seconds, and 0 means none.
+// Reads a time-out as kubectl does: a number alone is seconds, and 0 means none.
 base::Result<base::Duration> parse_request_timeout(const std::string& text) {
   const bool number = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
   const base::Result<base::Duration> duration = kube::parse_duration(number ? text + "s" : text);
@@ -19,7 +19,7 @@ base::Result<base::Duration> parse_request_timeout(const std::string& text) {
   return base::invalid_argument("invalid duration \"" + text + "\" (examples: 5s, 2m)");
 }
 
-// From the outside in: the kubeconfig, the transport that it describes, the client with its
+// Goes from the outside in: the kubeconfig, the transport that it describes, the client with its
 // patience, and the session that commands get. The order is also that of the members, since each
 // stands on the one before it.
 base::Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {

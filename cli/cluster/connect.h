@@ -1,4 +1,4 @@
-// From kubectl's options to a session over HTTPS.
+// A session over HTTPS, made from kubectl's options.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What an explanation is made of. `moment` and `turns` are of the instant `now`, for which all of
+// The facts behind an explanation. `moment` and `turns` are of the instant `now`, for which all of
 // it holds.
 struct Facts {
   kube::Job job;
@@ -186,7 +186,7 @@ void add_details(Lines& out, const kube::JobStatus& status,
   }
 }
 
-// What the job waits for, and how far that has come.
+// Adds the jobs that the job waits for, and how far they have come.
 void add_dependency(Lines& out, const Facts& facts) {
   for (const kube::DependencyStatus& term : facts.job.status.dependency) {
     if (term.state == kube::DependencyState::kFulfilled) continue;
@@ -234,10 +234,10 @@ void add_turns(Lines& out, const Facts& facts) {
   }
 }
 
-// In the order in which a person asks: which job, what does it do, where, why not, since when, and
-// at last the conditions and events for those who look closer. Lines without a value are left out.
-// For example "State  Running, suspended now" is a job whose turn is over at this instant; the
-// status was written during one of its turns.
+// Answers in the order in which a person asks: which job, what does it do, where, why not, since
+// when, and at last the conditions and events for those who look closer. Lines without a value are
+// left out. For example "State  Running, suspended now" is a job whose turn is over at this
+// instant; the status was written during one of its turns.
 Lines explanation(const Facts& facts) {
   const kube::Job& job = facts.job;
   const JobMoment& moment = facts.moment;
@@ -280,7 +280,7 @@ Lines explanation(const Facts& facts) {
     add(out, "Held", "by its user; kubectl gang release ends that");
   if (status.priority) add(out, "Priority", std::to_string(*status.priority));
   add(out, "Submitted", instant(status.submit_time));
-  // What is to come: only a job that has no nodes waits for them.
+  // The future: only a job that has no nodes waits for them.
   if (!status.allocation) {
     add(out, "Eligible", instant(status.eligible_time));
     if (status.retry) add(out, "Not before", instant(status.retry->at));
@@ -377,7 +377,8 @@ base::Result<std::vector<kube::Event>> read_events(const Session& session, const
                                                    Output output) {
   std::vector<kube::Event> of_job;
   base::Result<kube::ObjectList<kube::Event>> events = session.client.list<kube::Event>(
-      // By name here and by UID below: events of a job that had the name before may still be there.
+      // The server selects by name, and the UID is compared below: events of a job that had the
+      // name before may still be there.
       {.ns = session.ns, .field_selector = "involvedObject.name=" + job.metadata.name});
   if (!events && events.error().code == base::Code::kPermissionDenied) {
     output.err << "kubectl-gang explain: events may not be read, so they are not shown\n";

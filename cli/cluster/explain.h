@@ -8,7 +8,7 @@
 
 namespace cli {
 
-// On a terminal the text has lines of its width where names allow it.
+// Writes lines of the terminal's width, if there is one and names allow it.
 int run_explain(const Session& session, const std::string& job, bool as_json, Output output);
 
 }  // namespace cli

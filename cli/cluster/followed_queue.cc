@@ -42,8 +42,8 @@ FollowedQueue::~FollowedQueue() {
   loops_.join();
 }
 
-// Timetables that may not be read do not hold up the queue for ever.
-// The informer's own word comes first; the lock is only needed for what a thread of ours has noted.
+// Timetables that may not be read do not hold up the queue forever. The informer's own word comes
+// first; the lock is only needed for what its thread has noted.
 bool FollowedQueue::has_synced() const {
   if (!jobs_.has_synced()) return false;
   if (timetables_.has_synced()) return true;
@@ -51,7 +51,7 @@ bool FollowedQueue::has_synced() const {
   return timetables_refused_;
 }
 
-// The last error since the last call: several in one second are told once.
+// Returns the last error since the last call: several in one second are reported once.
 std::optional<base::Error> FollowedQueue::take_error() {
   const std::lock_guard lock{mu_};
   return std::exchange(error_, std::nullopt);

@@ -24,7 +24,7 @@ struct InfoLine {
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
 
-// What `info`, sinfo and scontrol say of nodes: one read of the cluster, and of that the lines.
+// The nodes as `info`, sinfo and scontrol show them: one read of the cluster, and the lines of it.
 struct ClusterNodes {
   std::vector<kube::Partition> partitions;  // by name
   std::vector<kube::Node> nodes;
@@ -52,8 +52,8 @@ struct NodeLine {
 base::Result<ClusterNodes> read_cluster_nodes(const Session& session, std::string_view speaker,
                                               Output output);
 
-// By partition, then in the order of the nodes. Refused partitions have none. The lines point into
-// `cluster`.
+// Returns the lines by partition, then in the order of the nodes. Refused partitions have none. The
+// lines point into `cluster`.
 std::vector<NodeLine> node_lines(const ClusterNodes& cluster);
 
 // A partition without nodes.

@@ -128,7 +128,7 @@ std::optional<SharedTurns> shared_turns(const kube::Job& job, const TimetableOf&
     const std::vector<timetable::PodSet>& cycle = spec.timetable.cycle;
     const auto own = static_cast<std::size_t>(std::ranges::count_if(
         cycle, [&](const timetable::PodSet& turn) { return runs_in(turn, listed->pod); }));
-    // On all its nodes a gang has the same turns.
+    // A gang has the same turns on all its nodes.
     if (own == 0 || own == cycle.size()) return std::nullopt;
     if (!shared) {
       shared = SharedTurns{.slice = spec.timetable.slice,

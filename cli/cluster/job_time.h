@@ -41,8 +41,8 @@ struct SharedTurns {
   std::map<std::string, Other> with{};         // jobs that run while it stands still, by UID
 };
 
-// By the timetables of the job's nodes, of which only one is asked for if that lists no other job.
-// nullopt if the job takes turns with none.
+// Reads the timetables of the job's nodes, only one if that lists no other job. nullopt if the job
+// takes turns with none.
 std::optional<SharedTurns> shared_turns(const kube::Job& job, const TimetableOf& timetable_of,
                                         base::Instant now);
 

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// From its start until its last pod is gone.
+// Returns true from the job's start until its last pod is gone.
 bool holds_licenses(const kube::Job& job) {
   return job.status.state == kube::JobState::kRunning ||
          job.status.state == kube::JobState::kSuspended ||

@@ -25,8 +25,8 @@ struct LicenseLine {
 std::vector<LicenseLine> license_lines(const kube::SchedulerConfig& config,
                                        const std::vector<kube::Job>& jobs);
 
-// What the lines are made of. A user who may not read the jobs of all namespaces gets those of one,
-// and stderr is told so.
+// The objects behind the lines. A user who may not read the jobs of all namespaces gets those of
+// one, and stderr says so.
 struct LicenseObjects {
   kube::SchedulerConfig config;  // empty if there is none
   std::vector<kube::Job> jobs;

@@ -32,8 +32,8 @@ std::int64_t number_of(const kube::Pod& pod, std::string_view label) {
   return number;
 }
 
-// Of each task of an array the pods of its newest start that has some; with `previous` of the one
-// before that.
+// Returns, for each task of an array, the pods of its newest start that has some; with `previous`
+// those of the start before it.
 std::vector<kube::Pod> pods_of_tasks(std::vector<kube::Pod> all,
                                      const std::optional<std::vector<int>>& tasks, bool previous) {
   std::map<std::int64_t, std::map<std::int64_t, std::vector<kube::Pod>>> by_task;

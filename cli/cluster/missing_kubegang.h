@@ -21,7 +21,7 @@ class TellsMissingKubegang final : public kube::Transport {
 
   base::Result<kube::Response> send(const kube::Request& request) override;
 
-  // Streams follow lists, which have told it already.
+  // Streams follow lists, which have reported it already.
   base::Status stream(const kube::Request& request,
                       const std::function<bool(std::string_view)>& on_line,
                       std::stop_token stop) override {

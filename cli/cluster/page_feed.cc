@@ -6,7 +6,7 @@
 namespace cli {
 namespace {
 
-// What the page keeps of what is over.
+// Bounds on what the page keeps of the past.
 constexpr std::size_t kGoneMax = 1000;    // jobs
 constexpr std::size_t kPastMax = 10'000;  // timetables, of all nodes together
 constexpr std::size_t kStaysMax = 16;     // of one job
@@ -20,7 +20,7 @@ kube::InformerOptions feed_options(const std::string& ns) {
   return options;
 }
 
-// What the page does not draw is not kept.
+// Drops the fields that the page does not draw.
 void drop_what_is_not_drawn(kube::Job& job) {
   job.spec.pod_template = {};
   job.spec.batch.reset();
@@ -159,7 +159,8 @@ void PageFeed::on_job(const JobPointer& job) {
   board_.set("jobs", job->metadata.uid, page_job(job, stays));
 }
 
-// What has run is drawn although its object is gone; what never ran is not.
+// The page goes on drawing a job that has run and whose object is gone; one that never ran goes
+// away.
 void PageFeed::on_job_gone(const JobPointer& job) {
   const std::string& uid = job->metadata.uid;
   std::vector<PageStay> stays = std::move(stays_[uid]);

@@ -19,7 +19,7 @@
 
 namespace cli {
 
-// On the board:
+// The entries of the board:
 //   jobs/UID         page_job, also of jobs that have ended or gone, as long as there is room
 //   nodes/NAME       page_timetable
 //   past/NUMBER      page_past, of timetables that others have replaced
@@ -51,15 +51,15 @@ class PageFeed {
   const base::Instant began_;
   dashboard::Board& board_;
 
-  // Of the jobs' thread.
+  // Used by the jobs' thread.
   std::map<std::string, std::vector<PageStay>> stays_;  // by UID
   std::deque<std::string> gone_;                        // UIDs of jobs that are shown nevertheless
-  // Of the timetables' thread.
+  // Used by the timetables' thread.
   std::map<std::string, base::Instant> in_force_;  // since when, by node
   std::deque<std::string> past_;
   std::uint64_t past_count_ = 0;
 
-  // Of the publishing thread.
+  // Used by the publishing thread.
   std::set<std::string> shown_;  // partitions
 
   mutable std::mutex mu_;

@@ -1,6 +1,6 @@
-// What the page (dashboard/) is told of jobs, nodes and partitions: reduced to what it draws, as
-// JSON. Instants and durations are whole microseconds, so that the browser finds the slots of a
-// timetable as the agents do. Nothing in these texts changes with the turns. Pure.
+// Jobs, nodes and partitions for the page (dashboard/): reduced to what it draws, as JSON. Instants
+// and durations are whole microseconds, so that the browser finds the slots of a timetable as the
+// agents do. Nothing in these texts changes with the turns. Pure.
 #pragma once
 
 #include <memory>

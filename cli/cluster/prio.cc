@@ -124,8 +124,8 @@ void print_weights_json(const sched::PriorityParameters& parameters, Output outp
 
 }  // namespace
 
-// With --weights no jobs are read, and so no nodes either: any user may ask for weights.
-// With priority.type Basic there are no factors: a job gets one less than the last one (R9.2).
+// Reads no jobs with --weights, and so no nodes either: any user may ask for weights. With
+// priority.type Basic there are no factors: a job gets one less than the last one (R9.2).
 int run_prio(const Session& session, const PrioOptions& options, Output output) {
   std::optional<std::string> jobs_of;
   if (!options.weights) jobs_of = options.all_namespaces ? "" : session.ns;

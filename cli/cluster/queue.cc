@@ -66,7 +66,7 @@ QueueLine queue_line(const kube::Job& job, const TimetableOf& timetable_of, base
   } else {
     line.reason = job.status.reason.empty() ? "None" : job.status.reason;
   }
-  // What its tasks do, and why those that are left wait.
+  // The state of its tasks, and why those that are left wait.
   if (job.status.array) {
     const std::string& why = job.status.reason;
     line.reason = job.status.array->summary + (why.empty() ? "" : "; " + why);
@@ -239,11 +239,13 @@ base::Status print_once(const Session& session, const QueueOptions& options, con
 }
 
 // Prints the queue every second, since run times go on and turns change without a write. Returns
-// the error of the first list, since a mistake (a wrong namespace, no rights) is told at once; an
-// error after the first lists is told below the table and outlived, because a watch is meant to run
-// through an upgrade of the API server. It ends when nobody can read it any more (`queue -w |
+// the error of the first list, since a mistake (a wrong namespace, no rights) is reported at once;
+// an
+// error after the first lists is shown below the table and outlived, because a watch is meant to
+// run
+// through an upgrade of the API server. It ends when its output is closed (`queue -w |
 // head`): the client ignores SIGPIPE, so a closed pipe shows in the stream alone. With
-// `watch_rounds_max` it ends after so many rounds.
+// `watch_rounds_max` it ends after that many rounds.
 base::Status follow(const Session& session, const QueueOptions& options, const std::string& ns,
                     Output output) {
   kube::ThreadSleeper sleeper;
@@ -297,8 +299,8 @@ const kube::KnownFields& fields_of_queue() {
   return kFields;
 }
 
-// By partition, then in the order in which the scheduler looks at jobs, as far as the statuses
-// tell: state, priority, age.
+// Sorts by partition, then in the order in which the scheduler looks at jobs, as far as the
+// statuses tell: state, priority, age.
 std::vector<QueueLine> queue_lines(const std::vector<std::shared_ptr<const kube::Job>>& jobs,
                                    const TimetableOf& timetable_of, base::Instant now) {
   std::vector<QueueLine> lines;
@@ -353,8 +355,8 @@ std::string format_wide_queue(const std::vector<QueueLine>& lines) {
   return format_table(columns, rows);
 }
 
-// By the expected start; jobs without one come last, in the order of the queue.
-// "N/A" and "(null)" are squeue's words, so that scripts that read its output read this one.
+// Sorts by the expected start; jobs without one come last, in the order of the queue. "N/A" and
+// "(null)" are squeue's words, so that scripts that read its output read this one.
 std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_t> columns_max) {
   std::stable_sort(lines.begin(), lines.end(), [](const QueueLine& a, const QueueLine& b) {
     return a.expected_start.value_or(base::kNever) < b.expected_start.value_or(base::kNever);
@@ -370,8 +372,7 @@ std::string format_starts(std::vector<QueueLine> lines, std::optional<std::size_
   return format_narrow(squeue_start_columns(), std::move(rows), columns_max);
 }
 
-// With --watch, the exit code is that of the first list; what a watch hears later it tells and
-// outlives.
+// With --watch, the exit code is that of the first list; later errors are shown and outlived.
 int run_queue(const Session& session, const QueueOptions& options, Output output) {
   const std::string ns = options.all_namespaces ? "" : session.ns;
   const base::Status status = options.watch ? follow(session, options, ns, output)

@@ -42,7 +42,7 @@ struct QueueLine {
   std::string planned_nodes;                    // likewise
 };
 
-// What of a Job is read for its line; job_moment() and is_called() read no more.
+// Returns the fields of a Job that its line needs; job_moment() and is_called() read no more.
 const kube::KnownFields& fields_of_queue();
 
 // Jobs that are not finished, in squeue's order: partition, waiting before running before

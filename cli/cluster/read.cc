@@ -48,8 +48,9 @@ base::Result<std::int64_t> read_number(const std::string& text) {
   return slurm::parse_integer("job", text, {.min = 1, .max = std::int64_t{1} << 53U});
 }
 
-// Why a batch Job has no Job of ours, as exactly as its own object tells: it belongs to another
-// controller, kubegang has refused it, it is suspended, or the operator has not come to it yet.
+// Says why a batch Job has no kubegang Job, as exactly as its own object tells: it belongs to
+// another controller, kubegang has refused it, it is suspended, or the operator has not come to it
+// yet.
 base::Error no_job_of(const Session& session, const std::string& name) {
   const auto batch = session.client.get<kube::BatchJob>({.ns = session.ns, .name = name});
   if (!batch) return batch.error();
@@ -66,8 +67,8 @@ base::Error no_job_of(const Session& session, const std::string& name) {
                                          : " has no kubegang job yet; is the operator running?")};
 }
 
-// One batch Job may have several Jobs of ours, one for each attempt. The highest attempt is the
-// present one. The whole namespace is listed: the API cannot select by owner.
+// Finds the present attempt, the highest: one batch Job may have several kubegang Jobs, one for
+// each attempt. The whole namespace is listed: the API cannot select by owner.
 base::Result<kube::Job> find_job_of_batch(const Session& session, const std::string& name,
                                           Output output) {
   const base::Result<std::vector<kube::Job>> jobs =
@@ -167,7 +168,7 @@ base::Result<std::vector<kube::Job>> list_numbered(const Session& session, const
 }
 
 // 1. "job/NAME": the present attempt at a batch Job
-// 2. "gjob/NAME": a Job of ours, as kubectl writes it
+// 2. "gjob/NAME": a kubegang Job, as kubectl writes it
 // 3. "NAMESPACE/NAME", as `explain` and messages write it
 // 4. a number: the server selects by status.jobID
 // 5. a name

@@ -1,4 +1,4 @@
-// Reading objects for commands: an object that does not decode is told on stderr and left out.
+// Reads objects for commands: an object that does not decode is named on stderr and left out.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class TimetableReader {
 
   // For job_moment(); valid as long as this. Null after an error, too.
   TimetableOf lookup();
-  // The first error that reading met. Without the right to read timetables there are none, and
-  // stderr is told so.
+  // Returns the first error that reading met. Without the right to read timetables there are none,
+  // and stderr says so.
   const base::Status& status() const { return status_; }
 
  private:

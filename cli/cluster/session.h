@@ -14,12 +14,12 @@
 
 namespace cli {
 
-// Where the cluster is, as kubectl's options say it.
+// The place of the cluster, as kubectl's options give it.
 struct ConnectOptions {
   std::string kubeconfig;           // empty = $KUBECONFIG, in-cluster, ~/.kube/config
   kube::ConfigOverrides overrides;  // context, cluster, user, …
   std::string ns;                   // empty = the context's
-  // Of one request; nothing: the default. Zero: none.
+  // The limit of one request; nullopt: the default. Zero: none.
   std::optional<base::Duration> request_timeout;
 };
 

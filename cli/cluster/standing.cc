@@ -151,7 +151,7 @@ base::Result<Standing> read_standing(const Session& session,
   for (const kube::Node& node : nodes) {
     scheduler.step(now, sched::NodeUpdate{control::translate_node({.node = &node}).spec});
   }
-  // Running jobs stay out, since no priority of theirs is shown; so there are no timetables to
+  // Running jobs stay out, since their priorities are not shown; so there are no timetables to
   // give.
   scheduler.restore_from_published(now, restored(standing.waiting, now), {});
   const base::Status usage = restore_usage(session, standing, output);

@@ -1,4 +1,4 @@
-// Standing: the scheduler's own view of priorities and shares, made anew from what the API server
+// Standing: the scheduler's own view of priorities and shares, built from what the API server
 // holds: the accepted policies, the nodes, the waiting jobs and the operator's UsageRecord. `prio`
 // and `share` ask it, so nothing has to be written for them. Usage is as of the record: what
 // running jobs have used since is in the next one.

@@ -1,4 +1,4 @@
-// Who the user is, as the API server knows it.
+// The user's name, as the API server knows it.
 #pragma once
 
 #include <optional>

@@ -50,7 +50,7 @@ struct Placed {
 // its key.
 // For example DefMemPerCPU=1000 becomes memory.defaultPerCPU: 1000Mi, which the operator translates
 // to 1000 MiB again: it is taken. A weight of Billing has no field; it comes back as 0, and the key
-// is told and left out.
+// is reported and left out.
 template <typename Read, typename Back>
 CanTake comes_back(const Read& read, const Back& back) {
   return [read, back](std::span<const KeyValue> keys) -> base::Status {
@@ -80,7 +80,7 @@ void rename_all(std::optional<std::vector<std::string>>& names, const Rename& re
 //    remark. This is decided by the operator's code too.
 //
 // So all that is printed can be applied and means what the files say, and everything else has been
-// told.
+// reported.
 class Importer {
  public:
   Importer(const std::vector<ImportFile>& files, const ReadInclude& read_include)
@@ -144,7 +144,7 @@ class Importer {
   std::vector<std::string> names_;
   Remarks remarks_;
 
-  // What the files have given, before it becomes objects: accounts and users wait for each other,
+  // The contents of the files, before they become objects: accounts and users wait for each other,
   // and the cluster's keys for the last file.
   // The first line of the first slurm.conf.
   std::optional<FilePlace> conf_place_;
@@ -166,7 +166,7 @@ class Importer {
   std::vector<Placed<kube::Account>> accounts_;
 };
 
-// The name as Kubernetes can have it; a change is told.
+// Returns the name as Kubernetes can have it, and reports a change.
 std::string Importer::named(FilePlace place, const std::string& name) {
   return changed_name(place, name, kube_name(name));
 }
@@ -261,7 +261,7 @@ void Importer::read(std::string_view text) {
 
 // --- slurm.conf ---
 
-// A text without any key that Slurm knows is told in one line. An included file is always one: it
+// Reports a text without any key that Slurm knows in one line. An included file is always read: it
 // may hold nothing but comments.
 void Importer::read_conf(std::string_view text) {
   const slurm::ConfLines read = slurm::read_conf_lines(text);
@@ -429,7 +429,8 @@ void Importer::settle_default_partition() {
 
 // SelectType first: it decides which SelectTypeParameters there are. A slurm.conf without any key
 // about scheduling becomes a SchedulerConfig that spells out Slurm's defaults where they differ
-// from ours: gangs are off, for example. So a text that is not a slurm.conf must not become one.
+// from kubegang's: gangs are off, for example. So a text that is not a slurm.conf must not become
+// one.
 void Importer::read_cluster_lines() {
   std::vector<PlacedKey> keys;
   for (const PlacedLine& line : conf_lines_) {
@@ -443,7 +444,7 @@ void Importer::read_cluster_lines() {
   const auto back = [](const sched::ClusterParameters& cluster) {
     return control::translate_config(spec_of(cluster));
   };
-  // The keys are told even if there is no object: each remark says what is wrong with its line.
+  // Keys are reported even if there is no object: each remark says what is wrong with its line.
   const std::vector<KeyValue> taken =
       take_keys({}, keys, comes_back(slurm::read_cluster_keys, back), remarks_);
   if (!conf_place_) return;
@@ -576,7 +577,7 @@ void Importer::read_user(const slurm::DumpLine& line, const std::string& account
 // --- objects ---
 
 // Users are entries of their account's object, so all accounts must be known first. A user in an
-// account without a line has no object to be put into, and is told.
+// account without a line has no object to be put into, and is reported.
 void Importer::make_accounts() {
   std::map<std::string, std::size_t> index_of;
   for (const Placed<sched::AccountConfig>& config : account_configs_) {

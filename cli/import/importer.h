@@ -1,9 +1,9 @@
-// Importer: Slurm's configuration becomes YAML of our kinds. Pure.
+// Importer: Slurm's configuration becomes YAML of kubegang's kinds. Pure.
 //
-// The importer takes everything that the API can say and tells the rest, line by line: a parameter,
-// or a word of its list, is taken if the spec that it becomes means the same to the operator,
-// translated back. Objects that the operator would not accept are left out. Nodes are not objects
-// of ours: they are named in a comment.
+// The importer takes everything that the API can say and reports the rest, line by line: a
+// parameter, or a word of its list, is taken if the spec that it becomes means the same to the
+// operator, translated back. Objects that the operator would not accept are left out. Nodes are
+// Kubernetes' objects: a comment names them.
 #pragma once
 
 #include <functional>

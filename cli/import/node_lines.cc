@@ -92,7 +92,7 @@ void append(std::vector<std::string>& to, const std::vector<std::string>& names)
 
 }  // namespace
 
-// A hostlist that cannot be read is told once and leaves its nodes out.
+// Reports a hostlist that cannot be read once, and leaves its nodes out.
 void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Remarks& remarks) {
   std::vector<KeyValue> all = defaults_;
   all.insert(all.end(), keys.begin() + 1, keys.end());
@@ -114,7 +114,7 @@ void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Re
     remarks.add(RemarkKind::kSetting, place,
                 std::string{lost.name} + "=" + *value + ": " + std::string{lost.advice});
   }
-  // What is said by labels.
+  // The labels that the line becomes.
   std::string labels;
   const std::string weight = value_of(all, "Weight").value_or("1");
   if (weight != "1" && is_label(weight)) labels += " kubegang.io/weight=" + weight;
@@ -128,7 +128,7 @@ void NodeLines::add_nodes(FilePlace place, const std::vector<KeyValue>& keys, Re
     }
   }
   if (!labels.empty()) append(labeled_[labels], *read);
-  // What its state says.
+  // The node's state.
   const std::string state = value_of(all, "State").value_or("UNKNOWN");
   if (same_word(state, "CLOUD") || same_word(state, "FUTURE")) {
     remarks.add(RemarkKind::kNote, place,

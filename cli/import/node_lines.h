@@ -16,8 +16,8 @@ namespace cli {
 
 class NodeLines {
  public:
-  // A line NodeName=…; DEFAULT lines hold for the lines behind them. What cannot be said in
-  // Kubernetes is told.
+  // Reads a line NodeName=…; DEFAULT lines hold for the lines behind them. What cannot be said in
+  // Kubernetes is reported.
   void add_nodes(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);
   // A line DownNodes=…
   void add_down(FilePlace place, const std::vector<slurm::KeyValue>& keys, Remarks& remarks);

@@ -1,4 +1,4 @@
-// Who may use a partition, of slurm.conf's keys. A partition that was closed is never opened.
+// The rights to a partition, from slurm.conf's keys. A partition that was closed is never opened.
 #pragma once
 
 #include <optional>

@@ -15,19 +15,19 @@ struct FilePlace {
   std::size_t line = 0;
 };
 
-// In the order in which they are told: the worst first.
+// Kinds of remarks, in the order in which they are printed: the worst first.
 enum class RemarkKind {
   kLost,     // an object, a file or a line
   kAccess,   // who may use something
   kSetting,  // a parameter of scheduling
   kNote,     // what came over and looks different now
-  kForeign,  // not about scheduling: counted, not told one by one
+  kForeign,  // not about scheduling: counted, not printed one by one
 };
 
 class Remarks {
  public:
-  // A remark that is made twice of a line, as of a DEFAULT line of several partitions, is told
-  // once.
+  // Adds a remark. One that comes twice for a line, as for a DEFAULT line of several partitions, is
+  // printed once.
   void add(RemarkKind kind, FilePlace place, std::string text) {
     remarks_.emplace(kind, place.file, place.line, std::move(text));
   }

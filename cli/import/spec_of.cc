@@ -257,7 +257,7 @@ std::optional<kube::OverSubscribe> over_subscribe_of(const sched::PartitionConfi
 
 // TRESBillingWeights. The scheduler has millionths per CPU, MiB and node; the API thousandths per
 // CPU, GiB and node. A weight that is finer than a thousandth is cut off here, so it does not come
-// back and is told.
+// back and is reported.
 std::optional<kube::BillingWeights> billing_of(const std::optional<sched::TresWeights>& micro) {
   if (!micro) return std::nullopt;
   constexpr std::int64_t kMicroPerMilli = 1'000;
@@ -383,7 +383,7 @@ kube::QosSpec spec_of(const sched::QosConfig& q) {
   }
   spec.limits = qos_limits_of(q.limits);
   // UsageFactor has six digits in Slurm and whole percents in the API: a factor with more digits
-  // does not come back, and is told.
+  // does not come back, and is reported.
   constexpr std::int64_t kMilliPerPercent = 10;
   set_unless(spec.usage_factor_percent, q.usage_factor_milli / kMilliPerPercent,
              usual.usage_factor_milli / kMilliPerPercent);

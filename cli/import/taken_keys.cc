@@ -53,7 +53,7 @@ void tell(const PlacedKey& placed, const std::string& value, const base::Error& 
 // 1. its whole value, beside all keys that were taken before it
 // 2. if that fails and the value is a list, its words one by one, each beside the good ones before
 //    it
-// 3. everything that could be taken in neither way is told
+// 3. everything that could be taken in neither way is reported
 std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
                                        std::span<const PlacedKey> keys, const CanTake& can_take,
                                        Remarks& remarks) {

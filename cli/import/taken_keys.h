@@ -19,8 +19,8 @@ struct PlacedKey {
 // Returns ok if all these keys together can be translated; the error says why not.
 using CanTake = std::function<base::Status(std::span<const slurm::KeyValue>)>;
 
-// Takes one key after the other; of a list with commas the words that can be taken. The others are
-// told. REQUIRES: `first` can be taken.
+// Takes one key after the other, and the words of a list that can be taken. Reports the others.
+// REQUIRES: `first` can be taken.
 std::vector<slurm::KeyValue> take_keys(std::vector<slurm::KeyValue> first,
                                        std::span<const PlacedKey> keys, const CanTake& can_take,
                                        Remarks& remarks);

@@ -106,7 +106,7 @@ std::string what_if_json(const simulate::Scenario& scenario, const simulate::Wha
     if (scenario.jobs[i].request.array) continue;  // its tasks are there
     json["jobs"][scenario.jobs[i].label] = job_json(scenario, result.jobs[i], result.end);
   }
-  // In the order of --at, also if that is not ascending.
+  // Keeps the order of --at, also if that is not ascending.
   for (const base::Instant t : at) json["queues"].push_back(queue_json(scenario, result, t));
   const simulate::Totals& totals = result.totals;
   // The same figures as in the text, without its rounding (totals_text says what each is).

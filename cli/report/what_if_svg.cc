@@ -216,7 +216,7 @@ class Picture {
     }
   }
 
-  // From back to front: the ground, the rows, the times, the legend.
+  // Draws from back to front: the ground, the rows, the times, the legend.
   std::string text() const {
     const double bottom = kTop + static_cast<double>(rows_) * (kRowHeight + kRowGap);
     const std::vector<std::size_t> shown = jobs_shown();
@@ -306,7 +306,7 @@ class Picture {
   }
 
   // Makes the stretches of all rows, with jobs below share_min as others. Returns false if that
-  // gives too many marks. Each call begins anew from the cells, since a stretch cannot be taken
+  // that gives too many marks. Each call begins with the cells, since a stretch cannot be taken
   // apart again.
   bool join(const std::vector<std::vector<Cell>>& cells, std::int64_t share_min) {
     joined_.clear();

@@ -101,7 +101,7 @@ std::string spread_line(const char* what, const simulate::Totals::Spread& spread
 
 }  // namespace
 
-// In node order, as Slurm prints an allocation.
+// Returns the nodes in their order, as Slurm prints an allocation.
 std::string node_list(const Scenario& scenario, const Placement& placement) {
   std::vector<std::string> names;
   for (const Placement::Part& part : placement.parts) {

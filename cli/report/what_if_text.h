@@ -8,7 +8,7 @@
 
 namespace cli {
 
-// As squeue would have shown it at t, with a line that says when.
+// Returns the queue as squeue would have shown it at t, below a line with the time.
 std::string queue_at(const simulate::Scenario& scenario, const simulate::WhatIf& result,
                      base::Instant t);
 

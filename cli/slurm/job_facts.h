@@ -1,4 +1,4 @@
-// What Slurm's commands say of a job, from its object: the words are Slurm's. Pure, but for the
+// The job as Slurm's commands show it, from its object and in Slurm's words. Pure, but for the
 // list.
 #pragma once
 
@@ -74,8 +74,8 @@ JobFacts facts_of(const JobPart& part, const std::vector<PartitionDefaults>& par
 JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& partitions,
                   base::Instant now);
 
-// Who calls a command: the name by which the API server knows the user ("" if it does not say) and
-// the namespace.
+// The user of a command: the name by which the API server knows the user ("" if it does not say)
+// and the namespace.
 struct Caller {
   std::string user;
   std::string ns;

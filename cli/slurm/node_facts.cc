@@ -76,7 +76,7 @@ std::string full_node_state(const std::string& state) {
 }
 
 std::string drain_reason(const NodeLine& line) {
-  // What scontrol has noted is of no meaning once somebody has uncordoned the node.
+  // The note of scontrol means nothing once the node was uncordoned.
   const bool is_cordoned = line.node != nullptr && line.node->spec.unschedulable;
   const std::string own = is_cordoned ? annotation_of(line, kube::kAnnotationReason) : "";
   return own.empty() ? line.reason : own;

@@ -1,4 +1,4 @@
-// What sinfo and scontrol say of nodes and partitions, in Slurm's words. Pure, but for the
+// Nodes and partitions as sinfo and scontrol show them, in Slurm's words. Pure, but for the
 // topologies.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace cli {
 
-// By the name of the node, as its agent has reported it. Empty if the user may not read timetables.
+// Topologies by name of the node, as its agent has reported them. Empty if the user may not read
+// timetables.
 using Topologies = std::map<std::string, kube::NodeTopology>;
 base::Result<Topologies> read_topologies(const Session& session, Output output);
 
@@ -29,7 +30,7 @@ std::string full_node_state(const std::string& state);
 
 // Why a node takes no new jobs: the words of scontrol, or the operator's. "" if there are none.
 std::string drain_reason(const NodeLine& line);
-// Who has drained it ("" if that is not known), and when.
+// Returns the user who has drained it ("" if that is not known), and when.
 std::string drain_user(const NodeLine& line);
 std::optional<base::Instant> drain_time(const NodeLine& line);
 

@@ -1,4 +1,4 @@
-// What a command of Slurm's has here: the source of docs/reference/slurm-commands.md.
+// The parts of Slurm's commands that exist here: the source of docs/reference/slurm-commands.md.
 #pragma once
 
 #include <span>

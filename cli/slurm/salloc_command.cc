@@ -79,7 +79,7 @@ base::Result<Salloc> read_arguments(std::span<const std::string> words, slurm::N
   return read;
 }
 
-// What the job's script would see, but for what is of one node.
+// Sets the variables that the job's script would see, except those of one node.
 void set_variables(const HeldJob& held) {
   constexpr std::array<std::string_view, 9> kOfNode = {
       "SLURM_NODEID",        "SLURM_PROCID",   "SLURM_LOCALID",

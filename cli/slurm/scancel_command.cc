@@ -135,7 +135,7 @@ base::Status send_signal(const Session& session, const kube::Job& job, int signa
   return {};
 }
 
-// Of an array those of its tasks that are meant; all that have not ended are the array.
+// The tasks of an array that a word means; all that have not ended are the array.
 struct MeantTasks {
   kube::Job array;
   std::vector<int> tasks;
@@ -177,9 +177,9 @@ int cancel_step(const Session& session, const std::string& word, const ScancelOp
   return fail(output, "Kill job error on job step id " + word + ": " + sent.error().message);
 }
 
-// Those of a filter that have ended are passed over.
-// SOURCE: a number that does not exist is told. It changes the exit code only with a signal, for
-// which a job that has ended does not exist either.
+// Passes over jobs of a filter that have ended. SOURCE: a number that does not exist is reported.
+// It changes the exit code only with a signal, for which a job that has ended does not exist
+// either.
 int cancel(const Session& session, const ScancelOptions& options, Output output) {
   auto jobs = list_jobs(session, output, options.jobs);
   if (!jobs) return fail(output, jobs.error().message);

@@ -69,7 +69,7 @@ struct Named {
   std::string tasks{};
 };
 
-// What a number names: a job, or, by the number that it has for itself, a task.
+// Returns what a number names: a job, or, by the number that it has for itself, a task.
 std::optional<Named> named_by(const JobWord& word, const kube::Job& job) {
   if (*job.status.job_id == word.id) {
     if (!word.tasks) return Named{&job};

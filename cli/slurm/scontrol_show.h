@@ -28,7 +28,7 @@ int show_partition(const Session& session, const std::string& name, ShowOptions 
 int show_licenses(const Session& session, const std::string& name, ShowOptions options,
                   Output output);
 int show_config(const Session& session, Output output);
-// Whether an operator holds its Lease, which stands for slurmctld.
+// Shows if an operator holds its Lease, which stands for slurmctld.
 int show_ping(const Session& session, Output output);
 
 }  // namespace cli

@@ -128,7 +128,7 @@ void annotate(JobChange& change, std::string_view name, const std::string& text)
   change.job.metadata.annotations[std::string{name}] = text;
 }
 
-// Which of a job's states a change makes sense in.
+// The states of a job in which a change makes sense.
 enum class Until { kEnd, kStart };
 
 struct JobField {
@@ -271,7 +271,7 @@ constexpr std::array kJobFields = {
              }},
 };
 
-// What differs between two JSON objects as a merge patch; null for what is gone.
+// Returns the differences between two JSON objects as a merge patch; null for what is gone.
 nlohmann::json merge_patch(const nlohmann::json& from, const nlohmann::json& to) {
   nlohmann::json patch = nlohmann::json::object();
   for (const auto& [name, value] : to.items()) {
@@ -318,7 +318,7 @@ base::Status apply_to_job(std::span<const KeyValue> changes, JobChange& change) 
 
 int update_jobs(const Session& session, const std::string& ids, std::span<const KeyValue> changes,
                 Output output) {
-  // A name that does not exist is told before any job is changed.
+  // A name that does not exist is reported before any job is changed.
   for (const KeyValue& each : changes) {
     const bool is_known = std::ranges::any_of(
         kJobFields, [&](const JobField& f) { return same_word(f.name, each.key); });

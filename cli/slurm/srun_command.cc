@@ -184,7 +184,7 @@ base::Result<Srun> read_arguments(std::span<const std::string> words, slurm::Now
   return read;
 }
 
-// With a file or nothing as the input of the tasks the caller's is left alone.
+// Returns false if the tasks' input is a file or nothing: then the caller's is left alone.
 bool reads_own_input(const Srun& read) {
   const bool is_task = read.input.find_first_not_of("0123456789") == std::string::npos;
   return read.wants_terminal || read.input == "all" || is_task;

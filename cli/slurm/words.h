@@ -60,7 +60,7 @@ struct ReadWords {
 base::Result<ReadWords> read_words(std::span<const WordOption> table,
                                    std::span<const std::string> words);
 
-// As read_words(), for a command that takes options alone: a word that is no option's is an error.
+// Reads as read_words(), for a command that takes options alone: any other word is an error.
 base::Result<ReadWords> read_options(std::span<const WordOption> table,
                                      std::span<const std::string> words);
 

@@ -25,7 +25,7 @@ base::Result<std::string> with_table(const std::string& document, const std::str
   return document.substr(0, mark) + begin_mark + table + document.substr(end);
 }
 
-// All loads and policies; each row is told when it is worked out.
+// Studies all loads and policies; prints each row when it is worked out.
 std::vector<cli::Studied> study_all(const cli::WorkloadModel& model) {
   std::vector<cli::Studied> all;
   for (const double load : cli::kLoads) {

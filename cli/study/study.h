@@ -1,5 +1,5 @@
 // Does it help? Four ways to schedule on workloads of two models, over a range of loads, in virtual
-// time. docs/does-it-help.md shows what comes out; `make does-it-help` writes it anew.
+// time. docs/does-it-help.md shows what comes out; `make does-it-help` writes it.
 #pragma once
 
 #include <array>
@@ -32,8 +32,9 @@ inline constexpr int kJobsOfTrace = 2'000;
 // Not counted: the first jobs find an empty machine.
 inline constexpr int kJobsOfWarmUp = 200;
 
-// Of the jobs behind the warm-up. Times are in seconds; a wait is all the time of a job between its
-// submission and its end in which it did not run: in the queue, or suspended for others' turns.
+// Figures of the jobs behind the warm-up. Times are in seconds; a wait is all the time of a job
+// between its submission and its end in which it did not run: in the queue, or suspended for
+// others' turns.
 struct Figures {
   double response_mean = 0;
   double slowdown_mean = 0;   // bounded slowdown

@@ -24,7 +24,7 @@ constexpr std::array<Panel, 4> kPanels = {
      {"mean bounded slowdown", &Figures::slowdown_mean, false},
      {"95 % wait of short jobs, hours", &Figures::wait_p95_short, true},
      {"95 % wait of wide jobs, hours", &Figures::wait_p95_wide, true}}};
-// By policy, so that lines differ by more than their color.
+// A dash for each policy, so that lines differ by more than their color.
 constexpr std::array<const char*, kPolicies.size()> kDashes = {"", "6 3", "2 2", "8 2 2 2"};
 
 // One element of the picture; none is longer than the line, since texts are added outside.
