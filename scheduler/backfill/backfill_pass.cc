@@ -70,11 +70,11 @@ void BackfillPass::begin(base::Instant now) {
   plan_->configuration = cluster_.configuration_version();
   const bool licenses = plans_licenses(cluster_.parameters());
   if (licenses) plan_licenses();
-  // As in Slurm, where bf_licenses implies bf_running_job_reserve.
+  // SOURCE: slurm.conf(5), bf_licenses, which implies bf_running_job_reserve.
   if (parameters.running_job_reserve || licenses) promise_running_jobs();
 }
 
-// A job started that the pass did not start. Of its own promise it makes no use any more: on those
+// Notes that a job started that the pass did not start. It no longer uses its promise: on those
 // nodes only promises before that one are in its way, since none overlaps it.
 void BackfillPass::begun(const Job& job) {
   if (!plan_ || stepping_) return;
@@ -112,7 +112,7 @@ bool BackfillPass::fetch() {
   Plan& plan = *plan_;
   if (plan.has_all) return false;
   const bool ends_early = may_end_early();
-  // As many as it has passed at least, so that few walks are made over those.
+  // At least as many as it has passed, so that few walks are made over those.
   int left = std::max({1, cluster_.parameters().backfill.max_job_test - plan.tried,
                        static_cast<int>(plan.passed.size())});
   const std::size_t before = plan.records.size();
@@ -135,7 +135,7 @@ bool BackfillPass::fetch() {
 // 1. If promised nodes were taken since the last step the pass ends, unless bf_continue is set (8.1
 //    step 3a). A changed configuration always ends it: promises are kept by rank, and ranks may be
 //    others now.
-// 2. After any other change the records to come are fetched anew. The next pass does not rely on
+// 2. After any other change the records to come are fetched again. The next pass does not rely on
 //    this one: it may find something else for the records before them.
 // 3. Try the next records. The expected ends of jobs are read once for all of them.
 bool BackfillPass::step(base::Instant now, int records) {
@@ -166,7 +166,7 @@ bool BackfillPass::step(base::Instant now, int records) {
 // Returns false if the pass is over: with the last record, or at a limit; and if plans are not
 // told, before the first record from which on none can start.
 bool BackfillPass::walk(base::Instant now, int records) {
-  // A record that a limit holds back costs so much less than one for which nodes are looked for.
+  // A record that a limit holds back costs a 64th of one for which nodes are looked for.
   constexpr std::int64_t kTryCost = 64;
   Plan& plan = *plan_;
   for (std::int64_t left = records * kTryCost; left > 0;) {
@@ -274,7 +274,7 @@ bool BackfillPass::try_record(const Record& record, base::Instant now) {
   }
 }
 
-// As recorded (rnd_array_3012) those that run already do not count.
+// Tasks that run already do not count, as recorded (rnd_array_3012).
 int BackfillPass::tasks_to_promise(const Job& array) const {
   const int most = std::min(array.count(), cluster_.parameters().backfill.max_job_array_resv);
   return std::min(most, array.request->array->at_once.value_or(most));
@@ -429,7 +429,7 @@ std::optional<JobKind> BackfillPass::kind_of(const Try& tried, base::Instant now
   return JobKind{.number = number, .nodes = nodes, .tasks = tasks_of(request, nodes)};
 }
 
-// Where cores are counted the kind of a job tells nothing that its ripening does not.
+// Where cores are counted, the kind of a job adds nothing to its ripening.
 Lookahead::Answer BackfillPass::ask(const Try& tried, const NodeSet& nodes,
                                     std::optional<base::Instant> until, base::Instant now) {
   const bool counted = lookahead_.goes_by_ripening(tried.job, tried.partition);
@@ -470,7 +470,7 @@ Startable BackfillPass::list_startable(base::Instant now) const {
   return startable;
 }
 
-// Whether a job of this kind could start if those before it were promised nothing more.
+// Returns true if a job of this kind could start if those before it were promised nothing more.
 bool BackfillPass::can_start(Startable::Kind& kind, base::Instant now) {
   if (kind.special) return true;
   Plan& plan = *plan_;
@@ -618,7 +618,7 @@ bool BackfillPass::place(const Try& tried, base::Instant now) {
   if (!possible) from = first_start(failed_until, nodes_min, counted);
   while ((from = with_licenses(tried, from)) && *from < plan.end) {
     const NodeSet& nodes = sweep.at(*from);
-    // From when on the job may find more nodes that are free of promises.
+    // The instant from which the job may find more nodes that are free of promises.
     std::optional<base::Instant> later;
     if (!tried.now_only) later = sweep.next_free();
     std::optional<base::Instant> until = later;
@@ -685,7 +685,7 @@ BackfillPass::Started BackfillPass::start_now(const Try& tried, const NodeSet& n
   Job& job = tried.job;
   // The real books from here on: StartAttempt asks about now, and a start changes them.
   lookahead_.release();
-  // On the nodes that are free of promises alone, or the start would delay a job ahead (R8.2).
+  // Only nodes that are free of promises, or the start would delay a job ahead (R8.2).
   const Availability::View view{nodes, nodes.count_and(cluster_.partition(tried.partition).nodes)};
   StartAttempt::Answer answer = attempt_.run(job, tried.partition, view, now);
   plan_->valid_until = std::min(plan_->valid_until, answer.valid_until);

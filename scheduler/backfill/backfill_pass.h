@@ -103,7 +103,7 @@ class BackfillPass {
   // so a job that needs no less cannot start before then either.
   class Failures {
    public:
-    // Fewer than so many of the nodes were ripe and free of promises for the limit.
+    // A need that failed: fewer nodes than nodes_min were ripe and free of promises for the limit.
     struct Need {
       const Ripening* ripening;
       int nodes_min;

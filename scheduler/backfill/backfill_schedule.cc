@@ -5,7 +5,7 @@
 namespace sched {
 namespace {
 
-// So many records in a step: some ten milliseconds in a large cluster.
+// Records in a step: some ten milliseconds in a large cluster.
 constexpr int kRecordsPerStep = 64;
 
 }  // namespace
@@ -17,9 +17,9 @@ std::optional<base::Instant> BackfillSchedule::next_due(base::Instant now) const
   return tells_plans_ ? next_due_of(estimates_, now) : std::nullopt;
 }
 
-// In this order: a pass under way goes on at once; an empty queue needs none; after a change the
-// next one waits for the interval; and without a change it waits for the instant at which what the
-// last one found stops being true.
+// Returns when the next step is due, by the first of these: a pass under way goes on at once; an
+// empty queue needs none; after a change the next one waits for the interval; and without a change
+// it waits for the instant at which what the last one found stops being true.
 template <typename Pass>
 std::optional<base::Instant> BackfillSchedule::next_due_of(const Pass& pass,
                                                            base::Instant now) const {
@@ -31,8 +31,8 @@ std::optional<base::Instant> BackfillSchedule::next_due_of(const Pass& pass,
   return std::max({next_, pass.passed_until(), now});
 }
 
-// From the end of the pass: one that takes long in many steps leaves time between passes all the
-// same.
+// Counts the interval from the end of the pass: one that takes long in many steps leaves time
+// between passes all the same.
 void BackfillSchedule::run(base::Instant now) {
   const ClusterParameters& parameters = cluster_.parameters();
   if (estimates_only()) {

@@ -6,7 +6,7 @@ namespace sched {
 
 // Two ways. Where free cores can be counted, the selector answers in the trial itself: its books
 // are as cheap to ask with jobs gone as without. Where jobs are stacked it would have to pack the
-// rows anew at each question, so there a copy is made for each number of ends, and asked by all
+// rows again at each question, so there a copy is made for each number of ends, and asked by all
 // questions of the pass that come to that number. Books from which nothing is taken are asked
 // themselves, which packs them if that is due.
 Chooser& BooksWithout::first(std::size_t count, const Victims* victims) {
@@ -37,7 +37,7 @@ void BooksWithout::forget_copies() {
 // lives, gone_victims_ and the first gone_ ends that are no victims are out of the books, in this
 // order.
 //
-// Questions come close to each other, so the trial moves on instead of beginning anew: after a
+// Questions come close to each other, so the trial moves on instead of beginning again: after a
 // question with 5 ends gone one with 8 takes three more away, and one with 6 after that puts two
 // back.
 void BooksWithout::take_away(std::size_t count, const Victims* victims) {
@@ -49,7 +49,7 @@ void BooksWithout::take_away(std::size_t count, const Victims* victims) {
   // anywhere in it.
   if (gone_victims_ != victims) release();
   // The last jobs taken away come back, if the selector can undo it. If it cannot, the trial begins
-  // anew with the real books.
+  // with the real books.
   while (gone_ > count) {
     if (is_victim(gone_ - 1) || trial_->put_back()) {
       --gone_;

@@ -3,7 +3,8 @@
 //
 // Where no two jobs share a core they are a trial of the selector, which stays as the last question
 // left it: the next one takes more jobs away, or puts the last ones back. Where jobs are stacked
-// rows would be packed anew for each question, so the books without so many jobs are copied, and
+// rows would be packed for each question, so the books are copied without the jobs that are gone,
+// and
 // the copy is kept for the next question that comes to as many.
 //
 // Threads: none. Cost: of() Trial::remove() or put_back() for the jobs between the last question
@@ -47,7 +48,7 @@ class BooksWithout {
   Ends& ends_;
   std::unique_ptr<Selector::Trial> trial_;
   const Victims* gone_victims_ = nullptr;  // these are taken away in the trial …
-  std::size_t gone_ = 0;                   // … and so many of the ends
+  std::size_t gone_ = 0;                   // … and the number of ends
   Copies copies_;                          // without victims
   Copies victim_copies_;                   // without these
   Victims::Jobs copies_victims_;

@@ -18,10 +18,10 @@ base::Instant half_minute_after(const ClusterParameters& parameters, base::Insta
 
 }  // namespace
 
-// To ask the selector at every end would cost as many questions as jobs end; to ask at fixed steps,
-// as many as the day has steps. Windows that double ask rarely where ends are far away: n windows
-// cover 30 s × (2^n − 1), so 12 of them cover a day. Unless as recorded, the general search then
-// looks for the exact end within the last batch alone.
+// A question to the selector at every end would cost as many questions as jobs end; one at fixed
+// steps, as many as the day has steps. Windows that double ask rarely where ends are far away: n
+// windows cover 30 s × (2^n − 1), so 12 of them cover a day. Unless as recorded, the general search
+// then looks for the exact end within the last batch alone.
 EndBatches::EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes,
                        const Victims* victims, std::size_t from)
     : cluster_{cluster},

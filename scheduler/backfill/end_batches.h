@@ -28,9 +28,9 @@ class EndBatches {
     base::Instant first;     // end in it that matters
     base::Instant next;      // end behind it, or where its window ends
   };
-  // Of the ends from `from` on, as far as they have nodes among these; without the victims (null =
-  // there are none), who are gone from the beginning. The arguments must outlive this object.
-  // REQUIRES: the ends are read.
+  // Takes the ends from `from` on that have nodes among these; without the victims (null = there
+  // are none), which are gone from the beginning. The arguments must outlive this object. REQUIRES:
+  // the ends are read.
   EndBatches(const Cluster& cluster, const Ends& ends, const NodeSet& nodes, const Victims* victims,
              std::size_t from);
 

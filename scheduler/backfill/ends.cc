@@ -21,7 +21,8 @@ bool Ends::go_to(base::Instant now) {
          !cluster_.parameters().gang;
 }
 
-// With gang, or in a partition whose jobs are stacked, a core can be taken and yet be offered.
+// Returns false with gang, or in a partition whose jobs are stacked: a core can be taken there and
+// yet be offered.
 bool Ends::counts_cores() {
   const std::uint64_t version = cluster_.configuration_version();
   if (std::exchange(counts_cores_of_, version) != version) {
@@ -39,13 +40,13 @@ bool Ends::counts_cores() {
 base::Instant Ends::expected_end(const Job& job) const {
   const base::Duration limit = job.time_limit.value_or(kUnlimitedTime);
   base::Instant at = turns_.expected_end(job, limit, now_ + cluster_.parameters().backfill.window);
-  // In Slurm 22.05 what moves the end of a job that goes on after its suspension is its time limit.
+  // Slurm 22.05 moves the end of a job that goes on after its suspension by its time limit.
   if (cluster_.parameters().quirks.unlimited_ends_by_the_clock && !job.time_limit &&
       job.start_time) {
     at = *job.start_time + kUnlimitedTime;
   }
   if (job.replay.notice) at = std::min(at, job.replay.notice->until);  // 7.8: its end was moved
-  // It was told to end: it leaves at the end of its grace time, whatever its limit is.
+  // It has to end: it leaves at the end of its grace time, whatever its limit is.
   if (job.ending) at = std::min(at, job.ending->grace_end);
   at = std::min(at, now_ + 2 * kUnlimitedTime);  // one that never runs ends after all others
   return whole_second(cluster_.parameters(), at);
@@ -59,16 +60,17 @@ base::Instant Ends::guess_overdue(const End& end) const {
   if (parameters.select != SelectType::kLinear) {
     const auto& own = cluster_.partition(*end.job->partition).config.over_time_limit;
     const auto over = own ? own : parameters.over_time_limit;
-    // With OverTimeLimit the job may go on for so long (R8.3). With UNLIMITED it is taken to run
-    // for its whole limit once more.
+    // OverTimeLimit lets the job go on for that long (R8.3). With UNLIMITED it is taken to run for
+    // its whole limit once more.
     guess = over ? end.at + parameters.kill_wait + *over
                  : now_ + end.job->time_limit.value_or(kUnlimitedTime);
   }
   return std::max(guess, now_ + kShortestTime);
 }
 
-// Where jobs take turns the expected end may be another one than when the ends were read, and in
-// books that are not read yet the job may be missing; then all are looked through.
+// Finds the job's end. Where jobs take turns the expected end may be another one than when the ends
+// were read, and in books that are not read yet the job may be missing; then all are looked
+// through.
 std::optional<std::size_t> Ends::find(const Job& job) const {
   auto found = ends_.end();
   if (!cluster_.parameters().gang) {
@@ -82,8 +84,8 @@ std::optional<std::size_t> Ends::find(const Job& job) const {
   return static_cast<std::size_t>(found - ends_.begin());
 }
 
-// What the job gives back on this node. A job that its user has suspended keeps its memory alone
-// (R5.2).
+// Returns what the job gives back on this node. A job that its user has suspended keeps its memory
+// alone (R5.2).
 CoresAndMemory Ends::freed_on(const Job& job, const NodeAllocation& use) {
   return {.cores = job.user_suspended ? 0 : use.cores.count(), .memory = use.memory.value()};
 }
@@ -140,9 +142,9 @@ bool Ends::add(const Job& job) {
   return true;
 }
 
-// All of them if so many moved that the log does not tell them apart, if nodes may have other ranks
-// now, or where jobs take turns; otherwise those that moved, with those whose ends move by
-// themselves. If there are none, what was read before holds.
+// Reads all ends if more moved than the log tells apart, if nodes may have other ranks now, or
+// where jobs take turns; otherwise those that moved, with those whose ends move by themselves. If
+// there are none, what was read before holds.
 void Ends::read() {
   if (std::exchange(is_read_, true)) return;
   books_version_ = books_.version();
@@ -174,7 +176,7 @@ void Ends::read_all() {
 }
 
 // 1. The ends of jobs that moved leave, and come back as they are now.
-// 2. Their nodes are counted anew.
+// 2. Their nodes are counted again.
 //
 // The ends that stay keep their order, so only the few that come back are sorted before both are
 // merged: O(ends) in copies instead of O(ends × log).

@@ -3,9 +3,9 @@
 //
 // It is kept from one pass to the next: read() looks again at what JobBooks::moves() names, of
 // which it is the one reader, and at ends that move with the time ("unsettled"). Where jobs take
-// turns all is read anew, because their ends follow from the turns.
+// turns all is read again, because their ends follow from the turns.
 //
-// What others work out of the ends is theirs to forget: generation() tells them when.
+// Users of the ends keep their own results: generation() shows them when to forget these.
 //
 // Threads: none. Cost: read() O(jobs that moved × log of the ends, and a pass over the ends to take
 // them out), or O(allocated jobs × log) where all is read; add() O(ends) in moves; expected_end()
@@ -29,7 +29,7 @@
 
 namespace sched {
 
-// What a job without a time limit is reckoned with, and the least time that can be told apart.
+// The time of a job without a time limit, and the least time that can be told apart.
 inline constexpr base::Duration kUnlimitedTime = std::chrono::hours{365 * 24};
 inline constexpr base::Duration kShortestTime = std::chrono::seconds{1};
 
@@ -39,7 +39,7 @@ class Ends {
     base::Instant at;
     std::int64_t order;  // the job's, in the job table
     const Job* job;      // not to be looked at once it has moved: it may be gone
-    // Of a job on one node, that node and what it gives back there, so that the job need not be
+    // The node of a job on one node, and what it gives back there, so that the job need not be
     // fetched from memory for it; -1 = its allocation tells.
     int rank = -1;
     CoresAndMemory freed{};
@@ -67,8 +67,8 @@ class Ends {
   // In their order; those that end together in the order of the job table. Valid until the next
   // generation.
   const std::vector<End>& all() const { return ends_; }
-  // What is free now, by rank. Of memory less than 0, what jobs hold: how much a node has changes
-  // with the pods of others, and is looked up when it is needed.
+  // Returns what is free now, by rank. Memory is less than 0, what jobs hold: how much a node has
+  // changes with the pods of others, and is looked up when it is needed.
   const std::vector<CoresAndMemory>& free() const { return free_; }
   // Returns when the job ends; later than now, also of one that should have ended already (R8.3).
   base::Instant guess(const End& end) const { return end.at > now_ ? end.at : guess_overdue(end); }
@@ -90,7 +90,7 @@ class Ends {
   // Returns true if no two jobs share a core, so that the free cores of a node are its cores
   // without those of its jobs.
   bool counts_cores();
-  // Empty, or how what is kept differs from what would be read anew; for tests. Reads the ends.
+  // Returns "", or how what is kept differs from a new reading; for tests. Reads the ends.
   std::string check_invariants();
 
  private:

@@ -21,7 +21,7 @@ class LicensePlan {
   // A job holds them, or is promised them, in [begin, end).
   void take(const Licenses& asked, base::Instant begin, base::Instant end);
   // Returns the first instant from `from` on at which all are free for as long; nullopt if there
-  // are never so many.
+  // are never enough.
   std::optional<base::Instant> first_free(const Licenses& asked, base::Instant from,
                                           base::Duration length) const;
 

@@ -25,11 +25,11 @@ struct Lookahead::Search {
   const SharingStatus& sharing;
   const Victims* victims = nullptr;  // taken away from the beginning; null = there are none
   bool is_future = false;
-  // What is known without the selector, each of it necessary and not sufficient:
+  // Facts that are known without the selector, each of them necessary and not sufficient:
   std::optional<CoreCount> count{};  // of the ends that were passed; nullopt = cannot be counted
   bool is_bounded = false;           // by the room in the rows: …
   std::size_t least_gone = 0;        // … with fewer ends gone the job does not fit
-  std::optional<std::size_t> refused{};  // with so many gone, and fewer, while victims stay
+  std::optional<std::size_t> refused{};  // while victims stay: refused with as many gone
 
   RowRooms::Asked in_rooms() const { return {question.partition, question.nodes, needs}; }
   Refusals::Asked of_kind() const { return {*question.kind, sharing.may_stack, question.nodes}; }
@@ -37,7 +37,7 @@ struct Lookahead::Search {
     return victims == nullptr && refused && gone <= *refused;
   }
   bool foresees() const { return count || is_bounded; }
-  // With so many gone.
+  // Returns true if the job may fit with `gone` jobs gone.
   bool may_fit(std::size_t gone) const {
     return (!count || count->may_fit()) && gone >= least_gone;
   }
@@ -55,8 +55,8 @@ void Lookahead::release() {
 
 void Lookahead::started(const Job& job) {
   victims_.forget();
-  // Room and copies are kept only where cores cannot be counted, and there the ends are read anew.
-  // What was refused is refused still: the job has only taken something.
+  // Room and copies are kept only where cores cannot be counted, and there the ends are read again.
+  // A refusal holds still: the job has only taken something.
   if (!ends_.add(job)) changed();
 }
 
@@ -104,12 +104,12 @@ Lookahead::Answer Lookahead::try_with(Search& search) {
 
 // --- where nodes ripen ---
 
-// With batches, the start is the end of a batch and not of a node.
+// Returns false with batches: the start is then the end of a batch and not of a node.
 bool Lookahead::counts_ripe_nodes() {
   return !cluster_.parameters().quirks.ends_come_in_batches && ends_.counts_cores();
 }
 
-// With preemption a node is not only ripe when jobs have ended.
+// Returns false with preemption: a node can then be ripe before jobs have ended.
 bool Lookahead::goes_by_ripening(const Job& job, PartitionIndex partition) {
   return counts_ripe_nodes() && !victims_.may_be_any(job, partition);
 }
@@ -176,9 +176,9 @@ std::optional<Lookahead::Answer> Lookahead::ask_ripe(const Search& search, Ripen
 
 // --- in general: the steps of the header ---
 
-// Before the selector is asked, what can be told without it: the free cores of the nodes where they
-// can be counted, otherwise the room in the rows if it is known, and what jobs of this kind were
-// refused. All of these only ever say no. The numbers beside the code are the steps of the header.
+// Asks first what is known without the selector: the free cores of the nodes where they can be
+// counted, otherwise the room in the rows if it is known, and what jobs of this kind were refused.
+// All of these only ever say no. The numbers beside the code are the steps of the header.
 Lookahead::Answer Lookahead::general(Search& search) {
   const Question& question = search.question;
   if (ends_.counts_cores() && !question.on_any_node) {
@@ -223,7 +223,7 @@ Lookahead::Answer Lookahead::after_ends(Search& search, std::size_t from) {
   search.is_future = true;
   EndBatches batches{cluster_, ends_, search.question.nodes, search.victims, from};
   for (;;) {
-    std::optional<std::size_t> possible;  // by what is foreseen, with so many gone
+    std::optional<std::size_t> possible;  // by what is foreseen: the number gone
     auto batch = batches.next([&](std::size_t index) {
       if (search.count) search.count->leave(*ends[index].job);
       if (search.foresees() && !possible && search.may_fit(index + 1)) possible = index + 1;
@@ -283,7 +283,7 @@ Lookahead::Answer Lookahead::narrow(Search& search, const EndBatches::Batch& bat
 
 // --- what is foreseen ---
 
-// At first only whether more than none must be gone, for which the ends need not be read.
+// Asks first only if more than none must be gone, for which the ends need not be read.
 void Lookahead::bound_by_room(Search& search) {
   search.is_bounded = rooms_.knows();
   if (search.is_bounded) search.least_gone = rooms_.may_fit_now(search.in_rooms()) ? 0 : 1;
@@ -330,7 +330,7 @@ bool Lookahead::take_victims(Search& search) {
 
 // --- the selector ---
 
-// Asks if the job fits when so many jobs are gone; then it starts at `start`. This is the one place
+// Asks if the job fits when `gone` jobs are gone; then it starts at `start`. This is the one place
 // at which the general way comes to the selector. The bounds are asked first, and a refusal is
 // noted: with as many jobs gone, or fewer, no later question of this search needs to be asked. Not
 // with victims gone: then it is said of other books.

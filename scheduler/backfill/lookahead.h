@@ -68,7 +68,7 @@ class Lookahead {
         placement_{cluster, groups, books.usage(), books.allocated()},
         ends_{cluster, books, turns} {}
 
-  // Of nodes that ripen at one instant so many are asked about at first (1,000).
+  // Sets how many of the nodes that ripen at one instant are asked about at first (1,000).
   void set_together_max(std::size_t nodes) { together_max_ = nodes; }
 
   // Questions until end() are as of this instant. REQUIRES: the books do not change, except after
@@ -114,9 +114,9 @@ class Lookahead {
   const NodeSet& could_ever_use(const Job& job, PartitionIndex partition) {
     return placement_.could_ever_use(job, partition);
   }
-  // As of the instant of the last begin().
+  // Returns the end as of the instant of the last begin().
   base::Instant expected_end(const Job& job) const { return ends_.expected_end(job); }
-  // Empty, or what is kept from pass to pass and is not what would be read anew; for tests.
+  // Returns "", or how what is kept from pass to pass differs from a new reading; for tests.
   std::string check_invariants();
 
  private:

@@ -18,7 +18,7 @@
 
 namespace sched {
 
-// What is free on a node, or comes free there; memory in MiB.
+// Cores and memory (MiB) that are free on a node, or come free there.
 struct CoresAndMemory {
   int cores = 0;
   std::int64_t memory = 0;
@@ -30,14 +30,14 @@ struct CoresAndMemory {
   friend bool operator==(const CoresAndMemory&, const CoresAndMemory&) = default;
 };
 
-// What a job needs on each of its nodes at least.
+// The least that a job needs on each of its nodes.
 struct NodeNeeds {
   int cores = 1;  // 0 = all of the node's
   int cpus = 1;   // for which memory is charged; 0 = all of the node's
   CountedDemand memory{};
 
   int cores_of(const NodeSpec& spec) const { return cores > 0 ? cores : spec.cores(); }
-  // Returns true if so much is enough on this node.
+  // Returns true if `free` is enough on this node.
   bool fit(const NodeSpec& spec, const CoresAndMemory& free) const {
     return free.cores >= cores_of(spec) &&
            memory.fits(cpus > 0 ? cpus : spec.cpus, spec.memory.value(), free.memory);

@@ -21,7 +21,7 @@ class Promises {
   Promises(int node_count, base::Instant window_end);
 
   void add(const NodeSet& nodes, base::Instant begin, base::Instant end);
-  // Whether one of the nodes is promised at an instant in [begin, end).
+  // Returns true if one of the nodes is promised at an instant in [begin, end).
   bool overlaps(const NodeSet& nodes, base::Instant begin, base::Instant end) const;
   // When the next promise of one of the nodes begins after this instant.
   std::optional<base::Instant> next_begin(const NodeSet& nodes, base::Instant after) const;
@@ -61,7 +61,7 @@ class Promises {
     int count_ = 0, marked_count_ = 0;
     std::vector<std::uint32_t> blocked_;  // by place: promises in the way
     base::Instant last_{};                // promises that begin by then have entered
-    std::size_t entered_ = 0, left_ = 0;  // so many of by_begin_ and by_end_ are done with
+    std::size_t entered_ = 0, left_ = 0;  // those of by_begin_ and by_end_ that are done with
   };
 
  private:

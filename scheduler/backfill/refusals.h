@@ -30,7 +30,7 @@ class Refusals {
   // Returns with how many jobs gone, in the order of their ends, and with fewer, such a job is
   // known to be refused; nullopt if nothing is known.
   std::optional<std::size_t> up_to(const Asked& asked) const;
-  // Notes that it was refused with so many gone, and would be with fewer.
+  // Notes that it was refused with `gone` jobs gone, and would be with fewer.
   void add(const Asked& asked, std::size_t gone);
   // Jobs have left; one that came takes nothing back.
   void forget() { all_.clear(); }

@@ -13,8 +13,8 @@ namespace sched {
 // goes back in time on a node of its own:
 //
 //   A ends on n1 at 10:00, B on n2 at 11:00. A question about n2 at 11:00 takes B away. One about
-//   n1 at 10:00 goes on from there and takes A away besides. One about n2 at 10:30 must begin anew,
-//   because B, which is gone, is there until 11:00.
+// n1 at 10:00 goes on from there and takes A away besides. One about n2 at 10:30 must begin again,
+// because B, which is gone, is there until 11:00.
 //
 // In BackfillChurn removals take a third of the instructions that new trials would cost them
 // (docs/design/performance.md).

@@ -3,7 +3,7 @@
 // then are elsewhere.
 //
 // A question goes on with the trial of the one before, because jobs that were taken away on other
-// nodes do not matter to it. It begins anew if a job is gone from its nodes that ends later than
+// nodes do not matter to it. It begins again if a job is gone from its nodes that ends later than
 // its instant. To list what is still to be taken away, the ends of a node are chained.
 //
 // Threads: none. Cost: with() O(nodes that are ripe by then + ends on those of them that were asked
@@ -37,8 +37,9 @@ class RipeBooks {
     Chooser& books;
     const NodeSet& nodes;
   };
-  // The books at an instant, and those of these nodes that are among the first so many that are
-  // ripe by then. Valid until the next call. REQUIRES: no trial but this object's own lives.
+  // Returns the books at an instant, and those of these nodes that are ripe by then and among the
+  // first that are enough. Valid until the next call. REQUIRES: no trial but this object's own
+  // lives.
   Then with(const Ripening::Enough& ripe, Ripening& ripening, const NodeSet& nodes);
   // The selector's books are the real ones again.
   void release() { trial_.reset(); }
@@ -65,12 +66,12 @@ class RipeBooks {
   const Cluster& cluster_;
   JobBooks& books_;
   const Ends& ends_;
-  // Of the first chained_count_ ends, of this generation.
+  // The leaves of the first chained_count_ ends, of this generation.
   std::vector<Leave> leaves_;
   std::vector<std::ptrdiff_t> last_leave_;  // by rank, in leaves_; -1 = none
   std::size_t chained_count_ = 0;
   std::uint64_t generation_ = 0;
-  // What was taken away: jobs by their order in the job table, and ends of nodes by rank.
+  // The jobs and ends that were taken away: jobs by their order in the job table, ends by rank.
   std::unique_ptr<Selector::Trial> trial_;
   std::set<std::int64_t> gone_;
   std::vector<Gone> gone_on_;

@@ -53,7 +53,7 @@ void Ripening::add_end() {
 
 // Two conditions, each necessary, and the later one decides:
 //
-// 1. So many of these nodes are ripe as the job needs at least.
+// 1. As many of these nodes are ripe as the job needs at least.
 // 2. The ripe ones have together what it needs in all. On nodes that are not ripe the job has
 //    nothing, so only the gains of ripe ones count: what was free when they became ripe, and what
 //    jobs have left there since.

@@ -23,14 +23,14 @@ class Ripening {
     int rank;
     base::Instant at;
   };
-  // A node that is ripe has so much more; at first all that is free there.
+  // The gain of a ripe node; the first one is all that is free there.
   struct Gain {
     int rank;
     CoresAndMemory more;
     base::Instant at;
-    std::size_t ripe;  // so many nodes are, with this one
+    std::size_t ripe;  // the number of nodes that are, with this one
   };
-  // So many of the first nodes that are ripe by then have what a job needs at least.
+  // The instant at which the first `count` ripe nodes have what a job needs at least.
   struct Enough {
     base::Instant at = base::kNever;
     std::size_t count = 0;
@@ -50,7 +50,7 @@ class Ripening {
     while (index >= gains_.size() && next_end_ < ends_.all().size()) add_end();
     return index < gains_.size() ? &gains_[index] : nullptr;
   }
-  // Returns the first instant at which so many of these nodes are ripe as the job needs, and
+  // Returns the first instant at which as many of these nodes are ripe as the job needs, and
   // together have the cores and the memory that it needs in all; kNever if there is none. A job
   // cannot start earlier. REQUIRES: needs.each is what this was made for.
   Enough first_enough(const NodeSet& nodes, const Needs& needs);

@@ -34,11 +34,12 @@ class RowRoom {
   // The next one leaves. REQUIRES: it has entered, or does not count.
   void leave(const Job& job);
   std::size_t gone_count() const { return gone_count_; }
-  // Cores of the node that are free in a row at most when so many are gone. REQUIRES: they are.
+  // Returns the most cores of the node that are free in a row when `gone` are gone. REQUIRES: they
+  // are.
   int open_cores(int rank, std::size_t gone) const;
 
-  // False: a job with these needs does not fit on these nodes when so many are gone. True promises
-  // nothing. With more of them gone it is not false again. REQUIRES: so many are gone.
+  // Returns false if a job with these needs does not fit on these nodes when `gone` are gone. True
+  // promises nothing. With more of them gone it is not false again. REQUIRES: as many are gone.
   bool may_fit(const NodeSet& nodes, const Needs& needs, std::size_t gone) const;
   // Returns true if the job's cores count in the room of the partition.
   static bool counts_cores(const Job& job, PartitionIndex partition) {
@@ -46,7 +47,7 @@ class RowRoom {
   }
 
  private:
-  // From so many jobs gone on: the node's open cores, and the memory (MiB) that jobs hold.
+  // The node's open cores, and the memory (MiB) that jobs hold, from a number of jobs gone on.
   struct Open {
     std::size_t gone;
     int cores;

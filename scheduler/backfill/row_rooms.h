@@ -56,7 +56,7 @@ class RowRooms {
 
  private:
   struct OfPartition {
-    RowRoom room;  // of the allocated jobs, and of so many ends as were looked at
+    RowRoom room;  // of the allocated jobs, and of the ends that were looked at
     std::map<Needs, std::optional<std::size_t>> least;  // on all nodes; nullopt = more than 0
   };
   OfPartition& of(PartitionIndex partition);

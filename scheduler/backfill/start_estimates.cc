@@ -89,7 +89,7 @@ void StartEstimates::sort_by_priority(std::vector<Record>& records) const {
 // one round fit together.
 bool StartEstimates::step(base::Instant now, int records) {
   Plan& plan = *plan_;
-  // Nodes are known by rank, and ranks may be others now. The next estimates begin anew.
+  // Nodes are known by rank, and ranks may be others now. The next estimates begin from scratch.
   if (plan.configuration != cluster_.configuration_version()) {
     plan_.reset();
     passed_version_ = 0;
@@ -111,7 +111,7 @@ bool StartEstimates::finish() {
   return true;
 }
 
-// A job that has no estimate any longer loses the one that it was told.
+// Takes back the estimates of jobs that no longer have one.
 void StartEstimates::tell_plans() {
   for (const JobId id : std::exchange(told_, {})) {
     Job* const job = books_.find(id);
@@ -156,7 +156,7 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
   Plan& plan = *plan_;
   const Job* const job = books_.find(record.job);
   if (job == nullptr || !job->pending() || job->held || job->queued.in.empty()) return;
-  // Nothing says when a limit lets it start.
+  // It is not known when a limit lets it start.
   if (limits_on_resources_.over_before(*job, record.partition)) return;
   const NodeSet nodes = usable_nodes(*job, record.partition, now);
   if (!nodes.has_at_least(node_counts(cluster_, *job->request, record.partition).min)) return;
@@ -174,7 +174,7 @@ void StartEstimates::estimate(const Record& record, base::Instant now) {
       start + limits_.limit_of(*job, record.partition, now).value_or(kUnlimitedTime);
   plan.previous_end = end;
   plan.last_start[record.partition] = start;
-  // Behind that instant it would be overdue, and the estimates are made anew.
+  // Behind that instant it would be overdue, and the estimates are made again.
   if (start > plan.now) plan.valid_until = std::min(plan.valid_until, start);
   Job::Plan expected{.start = start, .nodes = {}};
   for (int rank = answer.nodes.next(0); rank >= 0; rank = answer.nodes.next(rank + 1)) {

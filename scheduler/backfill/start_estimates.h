@@ -33,7 +33,7 @@
 
 namespace sched {
 
-// So many records of the queue are looked at, if bf_max_job_test does not say how many.
+// The records of the queue that are looked at, if bf_max_job_test does not say how many.
 inline constexpr int kEstimatesMax = 50;
 
 // The interval between two estimates: 30 s, or what the first key of SchedulerParameters says whose

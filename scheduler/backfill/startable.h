@@ -27,12 +27,12 @@ class Startable {
     Job* job;  // one of them
     PartitionIndex partition;
     bool special = false;  // a job that is a kind of its own: nothing is known of it
-    // Of each record that is still to come, the last one first: its index, and the least limit of
-    // the records from it on.
+    // The records that are still to come, the last one first: each with its index, and the least
+    // limit of the records from it on.
     std::vector<std::pair<std::size_t, base::Duration>> records{};
     std::optional<NodeSet> nodes{};  // where a job of this kind can start, when it was last asked
 
-    // Of the records that are still to come.
+    // Returns the least limit of the records that are still to come.
     base::Duration limit_min() const { return records.back().second; }
   };
 

@@ -1,6 +1,5 @@
-// Which allocated jobs a waiting one may preempt (7.3), as the lookahead reckons with them: gone
-// from the beginning, and not when their time is over.
-//
+// Victims: the allocated jobs that a waiting one may preempt (7.3), as the lookahead reckons with
+// them: gone from the beginning, and not when their time is over.
 // VictimFinder keeps them for each kind of job, and the partitions and QOS that allocated jobs
 // have, which tell most jobs that they may preempt none.
 //
@@ -24,7 +23,7 @@ namespace sched {
 
 struct Victims {
   enum class Fate : std::uint8_t { kStays, kIsSuspended, kMustEnd };
-  // In the order in which they would be preempted, with what they leave on their nodes.
+  // The jobs in the order in which they would be preempted, with what they leave on their nodes.
   using Jobs = std::vector<std::pair<const SelectJob*, Selector::Trial::Keep>>;
   Jobs jobs;
   std::vector<Fate> fates;       // of each of the ends

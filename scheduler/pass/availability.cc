@@ -22,7 +22,7 @@ void Availability::add_claim(const Job& job, NodeSet nodes) {
   Claim claim{.job = &job, .tier = 0, .nodes = std::move(nodes)};
   // It runs there, and waits for room to go on (T11).
   if (job.allocated()) claim.tier = cluster_.partition(*job.partition).tier();
-  // Of the tiers in which the preemptor waits the highest counts: it may start in that partition.
+  // The highest tier in which the preemptor waits counts: it may start in that partition.
   for (const QueueRecord& record : job.queued.in) {
     claim.tier = std::max(claim.tier, cluster_.partition(record.partition).tier());
   }
@@ -56,7 +56,7 @@ Availability::View Availability::view(const Job& job, PartitionIndex partition) 
     if (!count) count = open.count_and(where.nodes);
     return {open, *count};
   }
-  // With claims each job sees nodes of its own, so nothing can be kept from one job to the next.
+  // Claims make each job see nodes of its own, so nothing can be kept from one job to the next.
   with_claims_ = open;
   for (const Claim& claim : claims_) {
     // The claim wins over partitions that have failed. Otherwise a job ahead that cannot start

@@ -67,7 +67,7 @@ struct MainPass::State {
   std::vector<int> left;        // records not visited yet, by PartitionIndex
   int open;                     // those of them in partitions that have not failed
   std::set<JobId> claimants;    // jobs that had a claim before the pass
-  int claimants_left = 0;       // records of theirs not visited yet
+  int claimants_left = 0;       // records of claimants not visited yet
   std::set<JobId> tried;        // and not started
   std::map<JobId, int> visits;  // of jobs with several records
   std::vector<Job*> done;       // their records go when the walk is over
@@ -83,7 +83,7 @@ struct MainPass::State {
 bool MainPass::run(base::Instant now, std::optional<int> depth) {
   books_.expire_claims(now);
   const std::uint64_t version = books_.version();
-  // Nothing has changed since a pass that went to the end of the queue: this one would decide the
+  // Without a change since a pass that went to the end of the queue, this one would decide the
   // same.
   if (passed_version_ == version && now < passed_until_ && !depth) return false;
   State pass{groups_, cluster_, admission_.queue(), now};
@@ -140,7 +140,7 @@ void MainPass::try_record(State& pass, const QueueRecord& record) {
   const PartitionIndex partition = record.partition;
   // 3. It was started through another record, or held, or its victims are on their way out.
   if (!job.pending() || job.held || pass.preempting.contains(job.id)) return;
-  // As many of its array as may run have started in this pass, or it was the last one.
+  // The array has started as many tasks in this pass as may run, or this was its last one.
   if (job.count() == 0 || job.is_throttled()) return note_done(pass, job);
   if (pass.now < job.replay.passed_over_until) {
     pass.valid_until = std::min(pass.valid_until, job.replay.passed_over_until);
@@ -198,8 +198,8 @@ void MainPass::on(State& pass, Job& job, PartitionIndex partition, Fits verdict)
   note_done(pass, job);
 }
 
-// Its records are looked at anew when the walk is over; those of an array once, however many of its
-// tasks have started.
+// Its records are looked at again when the walk is over; those of an array once, however many of
+// its tasks have started.
 void MainPass::note_done(State& pass, Job& job) {
   if (pass.done.empty() || pass.done.back() != &job) pass.done.push_back(&job);
 }
@@ -276,7 +276,7 @@ bool MainPass::holds_up_no_other(State& pass, const Job& job) const {
   if (job.priority < parameters.min_prio_reserve) return true;
   const base::Instant old = job.eligible_time + parameters.min_age_reserve;
   if (pass.now >= old) return false;
-  // From that age on it does hold up others, so the pass's answers hold no longer than that.
+  // A job of that age does hold up others, so the pass's answers hold no longer than that.
   pass.valid_until = std::min(pass.valid_until, old);
   return true;
 }

@@ -40,7 +40,7 @@ class PassActions {
   virtual bool may_preempt(const NeedsVictims& /*needs*/) { return true; }
   // Returns the job that has started: of an array one of its tasks.
   virtual Job& start(Job& job, PartitionIndex partition, Fits fits) = 0;
-  // The victims that must end are told so, and the job claims the nodes until they are gone (7.7).
+  // Ends the victims that must end; the job claims the nodes until they are gone (7.7).
   virtual void preempt_for(Job& job, NeedsVictims needs) = 0;
 };
 
@@ -56,7 +56,8 @@ class MainPass {
         actions_{actions},
         attempt_{cluster, groups, books, limits} {}
 
-  // `depth`: tries so many records at most; nullopt = all. Returns true if another pass could start
+  // `depth`: tries at most that many records; nullopt = all. Returns true if another pass could
+  // start
   // more jobs: a job that had blocked a partition was itself started in a different one.
   bool run(base::Instant now, std::optional<int> depth);
 

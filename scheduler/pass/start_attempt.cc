@@ -12,7 +12,7 @@ StartAttempt::Answer StartAttempt::run(const Job& job, PartitionIndex partition,
   const NodeCounts counts = node_counts(cluster_, *job.request, partition);
   const Partition& where = cluster_.partition(partition);
   // A count that needs no placement and that most jobs of a full cluster fail. A partition that
-  // never has so many nodes is for the placement to classify: that job can never run.
+  // never has as many nodes is for the placement to classify: that job can never run.
   if (available.in_partition < counts.min &&
       static_cast<int>(where.nodes_ranked.size()) >= counts.min) {
     return {TooFewLeft{"needs " + std::to_string(counts.min) + " nodes and " +
@@ -54,8 +54,8 @@ Verdict StartAttempt::verdict_of(const Job& job, PartitionIndex partition,
     case PlacementResult::kFits:
       break;
     case PlacementResult::kBusy:
-      // With what it asks for it is over a limit in any case. So it waits for the limit, and it
-      // does not block its partition for nodes that it could not use (R9.9).
+      // Its request is over a limit in any case. So it waits for the limit, and it does not block
+      // its partition for nodes that it could not use (R9.9).
       if (auto over = limits_.over_as_asked(job, partition)) {
         return OverLimit{over->reason, std::move(over->message)};
       }

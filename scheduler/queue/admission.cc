@@ -168,7 +168,7 @@ void Admission::forget(Job& job) {
   outside_.erase(job.table_order);
 }
 
-// What a pass has said of the array stays.
+// The array keeps the reason that a pass gave.
 void Admission::task_started(Job& array, base::Instant now) {
   if (array.startable() == 0) return admit(array, now);
   if (!is_fifo(cluster_)) return;
@@ -196,7 +196,7 @@ std::optional<Refusal> Admission::refused_by_job(const Job& job, base::Instant n
                    job.retry.at};
   }
   if (const base::Instant from = eligible_from(job); from > now) {
-    // When, not how long from now: a reason that did not change is not told again.
+    // An instant, not a duration from now: a reason that did not change is not published again.
     const auto whole = std::chrono::ceil<std::chrono::seconds>(from);
     return Refusal{Reason::kBeginTime,
                    "may start at " + base::format_utc(whole) + " at the earliest", from};
@@ -222,13 +222,13 @@ void Admission::release_bad_constraints(base::Instant now) {
   }
 }
 
-// Where the job waits now, worked out anew; called after whatever may have changed it.
+// Decides where the job waits now; called after whatever may have changed it.
 //
 // 1. It leaves the queue. A job that is held gives up its claim.
 // 2. The gates of the job: held, or not before some instant. A timer looks at it again then.
 // 3. The gates of each of its partitions; it gets a record in those that let it in.
 // 4. In no queue: the refusal of its first partition is its reason. Otherwise a pass says why it
-//    waits; a reason that a pass gave before stays until then, so that it is not told twice.
+//    waits; a reason that a pass gave before stays until then, so that it is not published twice.
 void Admission::admit(Job& job, base::Instant now) {
   withdraw(job);
   books_.changed();
@@ -275,8 +275,8 @@ void Admission::admit(Job& job, base::Instant now) {
   }
 }
 
-// The queue has forgotten its records (configure), so the jobs must not take theirs out. All
-// waiting jobs anew, in job-table order, after a change of the configuration.
+// Admits all waiting jobs again, in job-table order, after a change of the configuration. The queue
+// has forgotten its records (configure), so the jobs must not take theirs out.
 void Admission::admit_all(base::Instant now) {
   CHECK(!work_out_);
   queue_.configure(cluster_);

@@ -35,7 +35,7 @@ class Admission {
   // Returns why a new job is turned away for good instead of waiting; nullopt if it is accepted.
   std::optional<std::string> refused_at_submit(const JobRequest& request) const;
 
-  // Decides anew whether and where the job waits. REQUIRES: it is pending.
+  // Decides whether and where the job waits. REQUIRES: it is pending.
   void admit(Job& job, base::Instant now);
   // New priorities for all jobs that are pending now and not held, in steps. Until the last step
   // the queue has no order, so no pass may be made; jobs may come, go and change. All is in the end
@@ -45,8 +45,8 @@ class Admission {
   using WorkOut = std::function<void(Job&)>;
   void begin_priorities(WorkOut work_out);
   bool works_priorities_out() const { return static_cast<bool>(work_out_); }
-  // Works on so many jobs at most. Returns nullopt if another step must follow, and in the end
-  // false if the records are in the same order as before for sure.
+  // Works on at most `jobs` jobs. Returns nullopt if another step must follow, and in the end false
+  // if the records are in the same order as before for sure.
   // REQUIRES: works_priorities_out().
   std::optional<bool> step_priorities(std::size_t jobs);
   // Takes its records out of the queue. To be called before anything of the job is changed that its
@@ -60,9 +60,9 @@ class Admission {
   // A change of nodes or configuration may make the impossible possible (2.4): jobs that no node
   // could hold wait again. Cost: O(these jobs).
   void release_bad_constraints(base::Instant now);
-  // Whether it may do something.
+  // Returns true if it has something to do.
   bool has_bad_constraints() const { return !unfit_.empty(); }
-  // All pending jobs anew: partitions, QOS or the order changed.
+  // Admits all pending jobs again: partitions, QOS or the order changed.
   // REQUIRES: not works_priorities_out().
   void admit_all(base::Instant now);
   // Finishes the job with state kDeadline if its latest start has passed, and returns whether it
@@ -74,7 +74,7 @@ class Admission {
   void fire_timers(base::Instant now);
   // Cost: O(timers); for tests.
   bool has_timer(JobId id) const;
-  // Whether new priorities come to the pending job; for tests.
+  // Returns true if new priorities come to the pending job; for tests.
   bool knows(const Job& job) const {
     return job.count() == 0 || !job.queued.in.empty() || outside_.contains(job.table_order) ||
            outside_waiting_.contains(job.table_order);

@@ -29,7 +29,7 @@ const ArrayFacts* array_of(const JobBooks& books, JobId task) {
   return array != nullptr && array->array ? &*array->array : nullptr;
 }
 
-// No task of it waits for its start any more.
+// Returns true if no task of the array waits for its start.
 bool has_begun(const JobBooks& books, const Job& array) {
   return array.count() == 0 && std::ranges::all_of(array.tasks->own, [&](JobId id) {
            return !books.find(id)->pending();
@@ -137,7 +137,7 @@ std::optional<std::string> Dependencies::refused(const JobRequest& request) cons
   return std::nullopt;
 }
 
-// The only place that changes how many there are. A job that has started waits for nobody any more;
+// Sets the number of terms, which nothing else changes. A job that has started waits for none, and
 // neither does an array of which no task waits.
 void Dependencies::fit_terms(Job& job) {
   const bool waits = !job.allocated() && job.count() > 0;
@@ -171,7 +171,7 @@ void Dependencies::restore(Job& job, const std::map<JobId, KnownJob>& known) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   if (counts_names_) names_[name_of(job)].jobs.insert(job.id);
   if (terms.empty()) return;
-  // What was met before has had its consequences: the job's age counts from then on.
+  // A job whose terms were met before has had the consequences: its age counts from then on.
   if (state_of(job.terms, job.request->dependency.any) != TermState::kMet) changed_.insert(job.id);
   for (std::uint32_t i = 0; i < terms.size() && !needs_no_more(job); ++i) {
     if (job.terms[i] != TermState::kOpen) continue;
@@ -198,7 +198,8 @@ bool Dependencies::is_known(JobId id) const {
                               array->outcomes.of(*id.task()) != TaskOutcome::kNotEnded);
 }
 
-// With aftercorr a task waits for the one of its number, if the other job is an array.
+// Returns the job that the term names; with aftercorr, if that is an array, its task of the same
+// number.
 JobId Dependencies::waited_for(const Job& job, const DependencyTerm& term) const {
   if (term.kind != DependencyKind::kAfterCorr || !job.id.is_task()) return term.job;
   const Job* other = books_.find(term.job);
@@ -221,7 +222,8 @@ void Dependencies::split(Job& array, Job& task) {
     if (task.terms[i] != TermState::kOpen) continue;
     if (asked.terms[i].kind != DependencyKind::kSingleton) open(task, i);
   }
-  // What was met before has had its consequences; of what has failed the task is to have them too.
+  // Terms that were met before have had their consequences; the task takes over those of failed
+  // ones, too.
   const TermState state = state_of(task.terms, asked.any);
   if (state == TermState::kFailed) changed_.insert(task.id);
   if (state == TermState::kMet && state_of(array.terms, asked.any) == TermState::kMet) {
@@ -232,8 +234,8 @@ void Dependencies::split(Job& array, Job& task) {
   if (counts_names_) names_[name_of(array)].jobs.erase(array.id);
 }
 
-// With aftercorr: the tasks of the array that wait for one that has ended wait no more, or for
-// ever, so each becomes a job of its own.
+// Makes a job of each task of the array that waits by aftercorr for one that has ended: it waits no
+// more, or forever.
 void Dependencies::split_ended(const Job& job, const Job& other) {
   job.array->waiting.each([&](int task) {
     if (other.array->outcomes.of(task) == TaskOutcome::kNotEnded) return;
@@ -241,7 +243,7 @@ void Dependencies::split_ended(const Job& job, const Job& other) {
   });
 }
 
-// What is so already settles the term at once.
+// A fact that holds already settles the term at once.
 void Dependencies::open(Job& job, std::uint32_t term) {
   const DependencyTerm& asked = job.request->dependency.terms[term];
   if (asked.kind == DependencyKind::kSingleton) {
@@ -317,7 +319,7 @@ void Dependencies::change(Job& job, const JobRequest& request, const std::vector
   if (differs) add(job, known);
 }
 
-// Timers of the job find no edge any more.
+// Timers of the job then find no edge.
 void Dependencies::remove(const Job& job) {
   const std::vector<DependencyTerm>& terms = job.request->dependency.terms;
   CHECK(job.terms.size() == terms.size(), to_string(job.id));
@@ -326,7 +328,7 @@ void Dependencies::remove(const Job& job) {
   }
 }
 
-// Of the terms that name the job, those for which state_of_term() says something.
+// Settles the terms that name the job and for which state_of_term() has an answer.
 void Dependencies::settle(JobId id, const auto& state_of_term) {
   for (auto at = edges_.lower_bound(Edge{id, JobId{0}, 0});
        at != edges_.end() && std::get<0>(*at) == id;) {
@@ -407,7 +409,7 @@ void Dependencies::over_elsewhere(JobId id, JobState state) {
   const Job* job = books_.find(id);
   settle(id, [&](const DependencyTerm& term, const Edge& edge) -> std::optional<TermState> {
     if (term.kind == DependencyKind::kAfter) return std::nullopt;
-    // What still waits as an array has tasks that the other one does not have.
+    // An array that still waits as such has tasks that the other one does not have.
     const bool each_for_one = term.kind == DependencyKind::kAfterCorr && job != nullptr &&
                               job->is_array() && books_.find(std::get<1>(edge))->is_array();
     if (!each_for_one) return outcome(term.kind, state);

@@ -1,12 +1,12 @@
-// Dependencies: who waits for whom, and what became of each term (13.1). A job that starts or ends
-// settles the terms that name it, and no others. What is met or failed stays so: a requeue takes
-// nothing back.
+// Dependencies: which job waits for which, and the state of each term (13.1). A job that starts or
+// ends settles the terms that name it, and no others. A term that is met or failed stays so: a
+// requeue takes nothing back.
 //
 // Slurm asks each waiting job again in each pass; here the jobs whose terms changed are handed over
 // by take_changed(), and their owner admits them, or ends those that can never start.
 //
-// Of an array (13.4) all tasks are waited for; for kAfter that none of them waits any more. A task
-// that waits as its array is waited for under its own id.
+// An array (13.4) is waited for as all its tasks; for kAfter until none of them waits. A task that
+// waits as its array is waited for under its own id.
 //
 // Threads: none. Cost: a start or an end O(log terms), and O(its terms) for each job that waits for
 // it; add and remove O(terms × log); refused O(what can be reached by terms). Memory: a node of a
@@ -28,7 +28,7 @@
 
 namespace sched {
 
-// What the job waits for, in a sentence. REQUIRES: its terms are open or failed.
+// Returns the jobs that the job waits for, in a sentence. REQUIRES: its terms are open or failed.
 std::string dependency_message(const Job& job);
 
 class Dependencies {
@@ -43,15 +43,15 @@ class Dependencies {
   // The job waits for what its request says. A job of which nothing is known is waited for by
   // nobody, whatever the kind of the term (recorded). REQUIRES: it is pending.
   void add(Job& job, const std::vector<KnownJob>& known);
-  // As many states as the request has terms, which holds for each job in the table from its Submit
-  // or its restore on. Those that the job has stay.
+  // Gives the job as many states as the request has terms, which holds for each job in the table
+  // from its Submit or its restore on. Those that the job has stay.
   static void fit_terms(Job& job);
   // Its terms are what they are stored as. How a job has ended that is gone by now is not known, so
   // a term that asks for that has failed. REQUIRES: it is pending; all other jobs are in the table.
   void restore(Job& job, const std::map<JobId, KnownJob>& known);
-  // Its user changed the request. Terms are judged anew if the dependency is another one. No other
-  // function gives a job another dependency. REQUIRES: it is pending, and the new dependency is not
-  // refused.
+  // Takes a request that the user changed. Terms are judged again if the dependency is another one.
+  // No other function gives a job another dependency. REQUIRES: it is pending, and the new
+  // dependency is not refused.
   void change(Job& job, const JobRequest& request, const std::vector<KnownJob>& known);
   // The task has just become a job of its own (JobBooks::split).
   void split(Job& array, Job& task);
@@ -62,8 +62,8 @@ class Dependencies {
 
   // Waiting jobs of which a term has changed since the last call, by number.
   std::set<JobId> take_changed() { return std::exchange(changed_, {}); }
-  // Tasks that must become jobs of their own, since with aftercorr they wait for nobody any more,
-  // or in vain. Each is split off by the caller.
+  // Returns the tasks that must become jobs of their own, since with aftercorr they no longer wait,
+  // or wait in vain. The caller splits each off.
   std::set<JobId> take_splits() { return std::exchange(splits_, {}); }
   bool has_changed() const { return !changed_.empty() || !splits_.empty(); }
 

@@ -8,7 +8,7 @@
 namespace sched {
 namespace {
 
-// So many records are merged in the time in which one gets its priority, or in less.
+// Records that are merged in the time in which one gets its priority, or in less.
 constexpr std::size_t kMergesForOne = 4;
 
 // reach[a][b]: a may preempt b, directly or through others. Used only to detect preemption cycles:
@@ -143,10 +143,10 @@ std::optional<bool> JobQueue::step_priorities(
   return moved;
 }
 
-// Of the records from `head` on: the first of each tier has the highest priority of its tier. The
-// last key that could stand in that tier is made up, and the walk goes on behind it: one look for
-// each tier instead of one for each record. In a lane with WITHIN the first record has the highest
-// priority of all, and nothing stands behind the key.
+// Returns the highest priority of the records from `head` on: the first of each tier has the
+// highest of its tier. The last key that could stand in that tier is made up, and the walk goes on
+// behind it: one look for each tier instead of one for each record. In a lane with WITHIN the first
+// record has the highest priority of all, and nothing stands behind the key.
 Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Position head) {
   Priority highest{};
   while (!records.is_end(head)) {
@@ -159,10 +159,10 @@ Priority JobQueue::highest_from(const SortedRecords& records, SortedRecords::Pos
   return highest;
 }
 
-// With lanes: of the heads of all lanes the first by key goes next, except for heads that have to
-// wait for another lane. A head waits while that lane has any record or, where priority is asked
-// too (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in
-// the worst case; there are few QOS.
+// Visits, of the heads of all lanes, the first by key, except for heads that have to wait for
+// another lane. A head waits while that lane has any record or, where priority is asked too
+// (PreemptMode=PRIORITY), one of a higher priority than its own. Cost of a step: O(lanes²) in the
+// worst case; there are few QOS.
 //
 // For example, QOS high may preempt low, other has nothing to do with either, and all jobs are in
 // one tier. The lanes hold priorities high: 10; low: 50, 40; other: 30. Low waits for high, so the

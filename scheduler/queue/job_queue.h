@@ -25,9 +25,9 @@
 
 namespace sched {
 
-// With sched/builtin, priority/basic and one tier for all partitions Slurm does not sort: jobs are
-// tried in job-table order, whatever their priorities are (recordings queue_priority_builtin and
-// queue_tier_order).
+// Returns true with sched/builtin, priority/basic and one tier for all partitions: Slurm does not
+// sort then, and tries jobs in job-table order, whatever their priorities are (recordings
+// queue_priority_builtin and queue_tier_order).
 bool is_fifo(const Cluster& cluster);
 
 class JobQueue {
@@ -41,10 +41,11 @@ class JobQueue {
   // Records by PartitionIndex.
   const std::vector<int>& counts() const { return counts_; }
 
-  // From now on until they are done all records that are there now wait for new priorities, and the
-  // queue has no order. Those that are inserted meanwhile keep theirs.
+  // Lets all records that are there now wait for new priorities; until they are done, the queue has
+  // no order. Those that are inserted meanwhile keep theirs.
   void begin_priorities();
-  // Works on so many records at most: each gets the priority that priority_of(record) returns, and
+  // Works on at most `count` records: each gets the priority that priority_of(record) returns,
+  // and
   // then its new place. Returns nullopt if another step must follow, and in the end false if walk()
   // visits the records in the same order as before for sure. REQUIRES: begun, and not done.
   // Cost: see Reordering; the last step frees the memory of the records that were merged.

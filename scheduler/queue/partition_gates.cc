@@ -94,7 +94,7 @@ std::optional<Refusal> open_to_qos(const Entry& entry) {
                                              (qos.empty() ? "jobs without a QOS" : "QOS " + qos)};
 }
 
-// With a least time limit only that has to be allowed: the backfill may cut the limit to it.
+// Only a least time limit has to be allowed, if there is one: the backfill may cut the limit to it.
 std::optional<Refusal> partition_time_limit(const Entry& entry) {
   const JobRequest& request = entry.request;
   const bool waived = entry.qos != nullptr && entry.qos->partition_time_limit;
@@ -171,7 +171,7 @@ MemoryMiB least_memory_per_node(const JobRequest& request, const MemoryRequest& 
   if (per_cpu == nullptr) return MemoryMiB{0};
   std::int64_t tasks = request.tasks_per_node.value_or(1);
   if (request.tasks) {
-    // Spread over the most nodes that it may have, some node still runs so many of its tasks.
+    // Even if its tasks are spread over the most nodes that it may have, some node runs this many.
     tasks = std::max<std::int64_t>(tasks, (*request.tasks + counts.max - 1) / counts.max);
   }
   if (request.overcommit) tasks = 1;
@@ -198,9 +198,9 @@ std::optional<Refusal> memory_per_node(const Entry& entry) {
                                               to_string(*limit.per_node)};
 }
 
-// In the order in which their reasons count: a job for which several gates are closed shows the
-// first. Gates that an administrator has closed come before those at which the job asks for too
-// much, because no smaller request would help against it.
+// The gates, in the order in which their reasons count: a job for which several gates are closed
+// shows the first. Gates that an administrator has closed come before those at which the job asks
+// for too much, because no smaller request would help against it.
 using Gate = std::optional<Refusal> (*)(const Entry& entry);
 constexpr Gate kGates[] = {
     qos_exists,           state_allows,       open_to_user,    open_to_qos,

@@ -1,6 +1,6 @@
-// What a partition asks of a job that wants to wait for it (3.2 step 5): access, state, and the
-// limits of the partition and of the QOS on a single job. Limits on what jobs hold together are
-// checked at the start (limits/).
+// The conditions of a partition for a job that wants to wait for it (3.2 step 5): access, state,
+// and the limits of the partition and of the QOS on a single job. Limits on what jobs hold together
+// are checked at the start (limits/).
 #pragma once
 
 #include <optional>

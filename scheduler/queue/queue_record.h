@@ -13,7 +13,7 @@ namespace sched {
 
 struct Job;
 
-// Where a place is counted like ids: an array behind all of its tasks.
+// Returns a place in the order of ids: an array stands behind all of its tasks.
 constexpr std::int64_t behind_tasks(JobId job, std::int64_t place) {
   return job.is_task() ? 2 * place : 2 * (place + JobId::kTasksMax) + 1;
 }

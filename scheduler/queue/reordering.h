@@ -3,7 +3,7 @@
 //
 //   1. Records that are added continue the last run if they come behind it, otherwise they are a
 //      run of their own. Mostly all jobs get older together, and there is one run.
-//   2. merge() takes the first records of all runs, so many at a time.
+// 2. merge() takes the first records of all runs, a few at a time.
 //
 // Records may come and go meanwhile.
 //
@@ -24,7 +24,7 @@ class Reordering {
  public:
   // `moved`: they had another order before. REQUIRES: nothing has been merged.
   void add(SortedRecords records, bool moved);
-  // Merges so many records at most. Returns how many it may still merge when all is done, nullopt
+  // Merges at most `count` records. Returns how many it may still merge when all is done, nullopt
   // if something is left. REQUIRES: all have been added.
   std::optional<std::size_t> merge(std::size_t count);
 

@@ -11,7 +11,7 @@ namespace {
 
 // Some three kilobytes: copied in the time of a cache miss or two.
 constexpr std::size_t kBlockRecords = 56;
-// So many records ahead the memory of a job is asked for, so that it has arrived in time.
+// The distance at which the memory of a job is asked for, so that it has arrived in time.
 constexpr std::size_t kAhead = 16;
 
 // Fetches the fields of the job that working out a priority reads and writes.
@@ -49,7 +49,7 @@ std::size_t SortedRecords::block_of(const QueueRecord& record) const {
 
 // A block that gets too large is cut in the middle, so both halves have room for those to come.
 // Nothing merges blocks that have become small: a block goes away with its last record, and
-// change_all() fills all of them anew when it sorts.
+// change_all() fills all of them again when it sorts.
 bool SortedRecords::insert(const QueueRecord& record) {
   if (blocks_.empty() || before(blocks_.back().back(), record)) {
     append(record);

@@ -28,7 +28,7 @@ class SortedRecords {
   // REQUIRES: they come behind all others.
   void append(const QueueRecord& record);
   void append(SortedRecords records);
-  // Takes the first records out, so many if there are as many.
+  // Takes the first `count` records out, or all if there are fewer.
   // Cost: O(blocks), and a few kilobytes copied.
   SortedRecords take_first(std::size_t count);
 
