@@ -217,13 +217,17 @@ std::optional<int> pods_per_node(const kube::JobSpec& spec) {
   const bool per_task =
       spec.pod_policy.value_or(kube::PodPolicy::kPerNode) == kube::PodPolicy::kPerTask;
   if (!per_task || kube::has_one_pod(spec)) return 1;
-  if (spec.resources.tasks_per_node) return spec.resources.tasks_per_node;
   const auto& nodes = spec.resources.nodes;
-  if (!nodes) return 1;
-  if (nodes->max.value_or(nodes->min) != nodes->min) return std::nullopt;
-  const std::int32_t tasks = spec.resources.tasks.value_or(nodes->min);
-  if (nodes->min < 1 || tasks % nodes->min != 0) return std::nullopt;
-  return tasks / nodes->min;
+  const std::optional<std::int32_t> most = spec.resources.tasks_per_node;
+  if (!nodes && !most) return 1;
+  const std::int32_t nodes_min = nodes ? std::max(nodes->min, 1) : 1;
+  if (most && !spec.resources.tasks) return most;
+  const std::int32_t tasks = spec.resources.tasks.value_or(nodes_min);
+  const bool even = nodes && nodes->max.value_or(nodes->min) == nodes_min && tasks % nodes_min == 0;
+  if (!most) return even ? std::optional{tasks / nodes_min} : std::nullopt;
+  // Each other node has one pod at least, so that so many remain for this one.
+  const std::int32_t remaining = std::max(tasks - (nodes_min - 1), 1);
+  return std::min(*most, even ? tasks / nodes_min : remaining);
 }
 
 // The devices that the template's containers ask for, as if the job asked for them on each node.

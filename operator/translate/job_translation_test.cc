@@ -265,6 +265,23 @@ TEST(JobTranslation, DevicesOfTheTemplateAreAskedForOnEachNode) {
             "gpu:nvidia:6");
 }
 
+// tasksPerNode is a maximum: a node has no more pods than the job, and the other nodes have some.
+TEST(JobTranslation, DevicesOfTheTemplateAreThoseOfThePodsThatThereAre) {
+  const auto asked = [](const json& resources) {
+    const JobVerdict verdict = Cluster{}.judge(job_of_spec(
+        {{"resources", resources}, {"podPolicy", "PerTask"}, {"template", gpu_template(1)}}));
+    EXPECT_THAT(verdict.problems, ElementsAre());
+    return to_string(verdict.request.value_or(sched::JobRequest{}).devices);
+  };
+  EXPECT_EQ(asked({{"tasks", 2}, {"tasksPerNode", 4}}), "gpu:nvidia:2");
+  EXPECT_EQ(asked({{"tasks", 4}, {"tasksPerNode", 4}}), "gpu:nvidia:4");
+  EXPECT_EQ(asked({{"nodes", {{"min", 2}}}, {"tasks", 4}, {"tasksPerNode", 3}}), "gpu:nvidia:2");
+  EXPECT_EQ(asked({{"nodes", {{"min", 2}}}, {"tasks", 3}, {"tasksPerNode", 4}}), "gpu:nvidia:2");
+  EXPECT_EQ(asked({{"nodes", {{"min", 2}, {"max", 3}}}, {"tasks", 4}, {"tasksPerNode", 2}}),
+            "gpu:nvidia:2");
+  EXPECT_EQ(asked({{"nodes", {{"min", 2}}}, {"tasksPerNode", 3}}), "gpu:nvidia:3");
+}
+
 TEST(JobTranslation, AllMemoryIsSlurmsZero) {
   const JobVerdict verdict = Cluster{}.judge(job_of_spec({{"resources", {{"allMemory", true}}}}));
   ASSERT_TRUE(verdict.request.has_value());
