@@ -93,7 +93,8 @@ std::string Engine::check_node(NodeIndex node) const {
   if (parameters.memory && !may_exceed && memory > spec.memory) {
     return "node " + spec.name + ": memory";
   }
-  if (!have_devices(spec.devices, devices)) return "node " + spec.name + ": devices";
+  if (!have_devices(spec.devices, in_words_of(spec.devices, devices)))
+    return "node " + spec.name + ": devices";
   return {};
 }
 

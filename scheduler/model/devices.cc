@@ -46,6 +46,36 @@ bool meets(const DeviceKind& kind, const DeviceKind& asked) {
   return kind.name == asked.name && (asked.type.empty() || is_of_type(kind.type, asked.type));
 }
 
+std::string_view first_word(std::string_view product) {
+  std::size_t end = 0;
+  while (end < product.size() && !is_separator(product[end])) ++end;
+  return product.substr(0, end);
+}
+
+// The kind under which the node has what jobs hold as `held`; null: it has none such.
+const DeviceKind* renamed(const Devices& all, const DeviceKind& held) {
+  const auto find = [&](const auto& is_it) -> const DeviceKind* {
+    const auto found = std::ranges::find_if(all, is_it, &DeviceCount::kind);
+    return found == all.end() ? nullptr : &found->kind;
+  };
+  if (const auto* kind = find([&](const DeviceKind& k) { return k == held; })) return kind;
+  if (const auto* kind = find([&](const DeviceKind& k) { return meets(k, held); })) return kind;
+  if (const auto* kind = find([&](const DeviceKind& k) { return meets(held, k); })) return kind;
+  return find([&](const DeviceKind& k) {
+    return k.name == held.name && first_word(k.type) == first_word(held.type);
+  });
+}
+
+Devices subtract(const Devices& all, const Devices& held) {
+  Devices left;
+  for (const DeviceCount& there : all) {
+    const auto taken = std::ranges::find(held, there.kind, &DeviceCount::kind);
+    const int count = there.count - (taken == held.end() ? 0 : taken->count);
+    if (count > 0) left.push_back({there.kind, count});
+  }
+  return left;
+}
+
 }  // namespace
 
 void add_devices(Devices& to, const DeviceKind& kind, int count) {
@@ -57,14 +87,21 @@ void add_devices(Devices& to, const DeviceKind& kind, int count) {
   }
 }
 
-Devices devices_left(const Devices& all, const Devices& held) {
-  Devices left;
-  for (const DeviceCount& there : all) {
-    const auto taken = std::ranges::find(held, there.kind, &DeviceCount::kind);
-    const int count = there.count - (taken == held.end() ? 0 : taken->count);
-    if (count > 0) left.push_back({there.kind, count});
+Devices in_words_of(const Devices& all, const Devices& held) {
+  Devices translated;
+  for (const DeviceCount& each : held) {
+    const DeviceKind* const kind = renamed(all, each.kind);
+    add_devices(translated, kind == nullptr ? each.kind : *kind, each.count);
   }
-  return left;
+  return translated;
+}
+
+// A held kind is rarely one that the node does not name, so that nothing is copied.
+Devices devices_left(const Devices& all, const Devices& held) {
+  const bool known = std::ranges::all_of(held, [&](const DeviceCount& each) {
+    return std::ranges::find(all, each.kind, &DeviceCount::kind) != all.end();
+  });
+  return known ? subtract(all, held) : subtract(all, in_words_of(all, held));
 }
 
 bool have_devices(const Devices& there, const Devices& asked) {

@@ -40,6 +40,12 @@ struct DevicesOnNode {
 // more.
 void add_devices(Devices& to, const DeviceKind& kind, int count);
 
+// Returns what is held in the words of the node. A node that is given another name for its devices,
+// because its product's label came or went, has them all the same: what jobs hold of a kind that it
+// does not name is of the kind of which that is a word, or that is a word of it; else of those that
+// begin with the same word (the maker's).
+Devices in_words_of(const Devices& all, const Devices& held);
+
 // Returns what is left of these devices. A node of which devices have gone may hold more than it
 // has: then nothing is left of that kind.
 Devices devices_left(const Devices& all, const Devices& held);

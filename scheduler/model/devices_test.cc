@@ -72,5 +72,28 @@ TEST(Devices, OfNoTypeAreTakenInTheNodesOrder) {
   EXPECT_TRUE(held.empty());
 }
 
+// A job began before the product's label came, went or was spelled as it is now. A type of others
+// is not the same under another name.
+TEST(Devices, OfAJobAreHeldUnderWhateverNameTheNodeHasForThem) {
+  const auto left = [](const char* node, const char* held) {
+    return to_string(devices_left(gpus(node, 4), gpus(held, 3)));
+  };
+  EXPECT_EQ(left("nvidia-tesla-t4", "tesla-t4"), "gpu:nvidia-tesla-t4:1");
+  EXPECT_EQ(left("amd-instinct-mi300x", "instinct_mi300x"), "gpu:amd-instinct-mi300x:1");
+  EXPECT_EQ(left("nvidia-a100-sxm4-80gb", "nvidia"), "gpu:nvidia-a100-sxm4-80gb:1");
+  EXPECT_EQ(left("nvidia", "nvidia-a100-sxm4-80gb"), "gpu:nvidia:1");
+  EXPECT_EQ(left("nvidia-a100-pcie-40gb", "nvidia-a100-sxm4-80gb"), "gpu:nvidia-a100-pcie-40gb:1");
+  EXPECT_EQ(left("a", ""), "gpu:a:1");
+  EXPECT_EQ(left("", "a"), "gpu:1");
+  EXPECT_EQ(left("nvidia-a100", "amd"), "gpu:nvidia-a100:4");
+  EXPECT_EQ(left("nvidia-a100", "1g.5gb"), "gpu:nvidia-a100:4");
+  // What is held under either name counts together.
+  Devices held = gpus("nvidia", 2);
+  add_devices(held, {"gpu", "nvidia-a100"}, 1);
+  EXPECT_EQ(to_string(devices_left(gpus("nvidia-a100", 4), held)), "gpu:nvidia-a100:1");
+  EXPECT_EQ(to_string(in_words_of(gpus("nvidia-a100", 4), held)), "gpu:nvidia-a100:3");
+  EXPECT_EQ(to_string(devices_left({{{"nic", ""}, 1}}, held)), "nic:1");
+}
+
 }  // namespace
 }  // namespace sched
