@@ -55,6 +55,14 @@ bool is_profile(std::string_view type) {
   return type.size() > 1 && type[0] >= '0' && type[0] <= '9' && lower_case(type)[1] == 'g';
 }
 
+// The resource of devices that their node does not name.
+std::string usual_resource(const std::string& type) {
+  if (is_profile(type)) return std::string{kMig} + type;
+  const auto known = std::ranges::find_if(
+      kKnown, [&](const KnownResource& each) { return type.starts_with(each.maker); });
+  return std::string{known == std::end(kKnown) ? kKnown[0].resource : known->resource};
+}
+
 void add(DeviceResources& to, const DeviceResources& more) {
   for (const auto& [name, count] : more) to[name] = std::min(to[name] + count, kDevicesMax);
 }
@@ -119,15 +127,24 @@ sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign
 }
 
 DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const kube::Node* node) {
+  // All that it has a name for, also with none left.
+  std::map<sched::DeviceKind, std::string> resources;
+  sched::Devices there;
+  const kube::ResourceList none;
+  for (const auto& [resource, quantity] : node == nullptr ? none : node->status.allocatable) {
+    const auto kind = kind_of(resource, *node);
+    if (kind && resources.try_emplace(*kind, resource).second) there.push_back({*kind, 1});
+  }
   DeviceResources all;
-  for (const kube::JobDevice& each : devices) {
-    std::string found{kKnown[0].resource};
-    const kube::ResourceList none;
-    for (const auto& [resource, quantity] : node == nullptr ? none : node->status.allocatable) {
-      const auto kind = kind_of(resource, *node);
-      if (kind && each.name == kind->name && each.type == kind->type) found = resource;
+  for (const sched::DeviceCount& each : sched::in_words_of(there, devices_from(devices))) {
+    const auto found = resources.find(each.kind);
+    if (found != resources.end()) {
+      all[found->second] += each.count;
+    } else if (resources.size() == 1) {
+      all[resources.begin()->second] += each.count;
+    } else {
+      all[usual_resource(each.kind.type)] += each.count;
     }
-    all[found] += each.count;
   }
   return all;
 }

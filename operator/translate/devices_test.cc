@@ -135,8 +135,22 @@ TEST(Devices, OfAPodAreResourcesOfItsNode) {
   const kube::Node amd = node_with({{"amd.com/gpu", "8"}}, json::object());
   EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &amd), ElementsAre(Pair("amd.com/gpu", 1)));
   // The node has lost them: the pod must not run without.
-  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, &node), ElementsAre(Pair("nvidia.com/gpu", 1)));
-  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, nullptr), ElementsAre(Pair("nvidia.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "a100", 1}}, nullptr), ElementsAre(Pair("nvidia.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 1}}, nullptr), ElementsAre(Pair("amd.com/gpu", 1)));
+  EXPECT_THAT(resources_of({{"gpu", "1g.5gb", 1}}, nullptr),
+              ElementsAre(Pair("nvidia.com/mig-1g.5gb", 1)));
+}
+
+// A start that was stored before the node's devices had the name that they have now.
+TEST(Devices, OfAPodAreResourcesOfItsNodeUnderAnOlderName) {
+  const kube::Node amd = node_with({{"amd.com/gpu", "8"}, {"nvidia.com/gpu", "0"}},
+                                   {{"amd.com/gpu.product-name", "Instinct_MI300X"}});
+  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &amd),
+              ElementsAre(Pair("amd.com/gpu", 2)));
+  EXPECT_THAT(resources_of({{"gpu", "amd", 2}}, &amd), ElementsAre(Pair("amd.com/gpu", 2)));
+  const kube::Node unlabeled = node_with({{"amd.com/gpu", "8"}}, json::object());
+  EXPECT_THAT(resources_of({{"gpu", "instinct_mi300x", 2}}, &unlabeled),
+              ElementsAre(Pair("amd.com/gpu", 2)));
 }
 
 // A new leader must not give a device away that a running job has.
