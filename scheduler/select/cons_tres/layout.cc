@@ -249,10 +249,10 @@ int occupied_cpus(const Shape& shape, const NodeFacts& node, const NodeTasks& ta
   return std::max(tasks.cpus, std::min(tasks.tasks * of_task, node.cores_count() * per_core));
 }
 
-// A job with devices that has one node picks among as many cores as it needs. The last core of the
-// socket that has the most is given up until so many are left, of equals the first socket's
-// (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and three get 0, 4
-// and 5).
+// A job with devices that has one node, or a task on each, picks among as many cores as it needs.
+// The last core of the socket that has the most is given up until so many are left, of equals the
+// first socket's (recorded: rnd_gres_102, where one task on two sockets of 4 cores gets core 4, and
+// three get 0, 4 and 5; rnd_gres_220, where two tasks on two nodes get core 6 and core 4).
 CoreSet evened_out(const NodeFacts& node, CoreSet free, int cores) {
   while (free.count() > cores) {
     CoreSet fullest;
@@ -310,7 +310,7 @@ std::optional<NodeAllocation> allocate_node(const Shape& shape, const NodeFacts&
   if (!shape.whole_nodes) {
     const int cpus = occupied_cpus(shape, node, tasks);
     CoreSet usable = usable_cores(shape, node, free);
-    if (!shape.devices.asked.empty() && (shape.one_node || shape.tasks == 1)) {
+    if (!shape.devices.asked.empty() && (shape.one_node || shape.tasks == shape.min_nodes)) {
       const int per_core = cpus_per_core(shape, node);
       usable = evened_out(node, usable, (cpus + per_core - 1) / per_core);
     }
