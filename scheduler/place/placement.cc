@@ -578,6 +578,20 @@ void Placement::classify(Attempt& attempt) {
 
 namespace {
 
+// "4 GPUs of type a100", "1 nic".
+std::string words_for(const DeviceCount& devices) {
+  const bool is_gpu = devices.kind.name == "gpu";
+  std::string text = std::to_string(devices.count) + " " + (is_gpu ? "GPU" : devices.kind.name);
+  if (is_gpu && devices.count != 1) text += "s";
+  return text + (devices.kind.type.empty() ? "" : " of type " + devices.kind.type);
+}
+
+std::string words_for(const Devices& devices) {
+  std::string text;
+  for (const DeviceCount& each : devices) text += (text.empty() ? "" : " and ") + words_for(each);
+  return text;
+}
+
 std::string count_of_nodes(int count) {
   return std::to_string(count) + (count == 1 ? " node" : " nodes");
 }
@@ -618,7 +632,7 @@ std::string Placement::describe_never(const Attempt& attempt) const {
   if (allowed < wanted) return too_few(allowed, "are not excluded");
   if (large < wanted) return too_few(large, "have the CPUs that it asks for");
   if (equipped < wanted) {
-    return too_few(equipped, "have ") + to_string(base_.request->devices) +
+    return too_few(equipped, "have ") + words_for(base_.request->devices) +
            ", which it asks for on each";
   }
   if (roomy < wanted) return too_few(roomy, "have the memory and the disk that it asks for");
@@ -646,10 +660,13 @@ std::string Placement::describe_busy(const Attempt& attempt) {
   return text;
 }
 
-// How many nodes have the devices free that the job asks of each.
+// How many nodes have the devices free that the job asks of each; if none has enough of a kind, how
+// many of it the best one has.
 std::string Placement::describe_devices() {
-  if (base_.request->devices.empty()) return "";
+  const Devices& wanted = base_.request->devices;
+  if (wanted.empty()) return "";
   int free = 0;
+  std::vector<int> most(wanted.size());
   const NodeSet& up = up_of_base().nodes;
   for (int rank = up.next(0); rank >= 0; rank = up.next(rank + 1)) {
     const NodeIndex node = cluster_.node_at(rank);
@@ -660,10 +677,22 @@ std::string Placement::describe_devices() {
         add_devices(held, use.kind, use.count);
       }
     }
-    if (have_devices(devices_left(cluster_.node(node).devices, held), base_.request->devices))
-      ++free;
+    const Devices left = devices_left(cluster_.node(node).devices, held);
+    if (have_devices(left, wanted)) ++free;
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      while (most[i] < wanted[i].count && have_devices(left, {{wanted[i].kind, most[i] + 1}})) {
+        ++most[i];
+      }
+    }
   }
-  return "; " + std::to_string(free) + " have " + to_string(base_.request->devices) + " free";
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (most[i] == wanted[i].count) continue;
+    return "; needs " + words_for(wanted[i]) +
+           (base_.request->min_nodes > 1 ? " on each node" : " on one node") +
+           "; the largest has " + std::to_string(most[i]) + " free";
+  }
+  return "; " + std::to_string(free) + (free == 1 ? " has " : " have ") + words_for(wanted) +
+         " free";
 }
 
 // Names one job: they have mostly the same cause, which its user or an administrator can remove.

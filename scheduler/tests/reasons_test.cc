@@ -129,6 +129,28 @@ TEST_F(Reasons, ResourcesWhereAJobThatAskedForNoMemoryHasItAll) {
   EXPECT_EQ(told({job(1, 3), frugal}, 3), "needs 1 node; of 3 that could hold it 0 are idle");
 }
 
+// The largest number that is free on a node, or how many nodes have enough.
+TEST_F(Reasons, DevicesThatAreNotFree) {
+  for (NodeSpec& node : four) node.devices = {{{"gpu", "nvidia-a100-sxm4-80gb"}, 4}};
+  c = gang_linear({partition("p", {four[0], four[1]}, OverSubscribe::kForce, 2)});
+  const auto asks = [](std::int64_t id, int nodes, const char* type, int count) {
+    JobRequest request = job(id, nodes);
+    request.devices = {{{"gpu", type}, count}};
+    return request;
+  };
+  EXPECT_EQ(told({asks(1, 2, "", 2), asks(2, 1, "a100", 4)}, 2),
+            "needs 1 node; of 2 that could hold it 0 are idle; needs 4 GPUs of type a100 on one "
+            "node; the largest has 2 free");
+  EXPECT_EQ(told({asks(1, 2, "", 4), asks(2, 2, "", 1)}, 2),
+            "needs 2 nodes; of 2 that could hold it 0 are idle; needs 1 GPU on each node; the "
+            "largest has 0 free");
+  EXPECT_EQ(told({asks(1, 1, "", 1), asks(2, 2, "a100", 4)}, 2),
+            "needs 2 nodes; of 2 that could hold it 1 are idle; 1 has 4 GPUs of type a100 free");
+  EXPECT_EQ(told({asks(1, 1, "a100", 5)}, 1),
+            "partition p can never hold it: it needs 1 node, and 0 of 2 have 5 GPUs of type a100, "
+            "which it asks for on each");
+}
+
 // A job that takes only idle nodes would not come to these, whatever memory is left.
 TEST_F(Reasons, MemoryIsNotNamedWhereJobsDoNotShare) {
   c.cluster.memory = true;
