@@ -1,28 +1,28 @@
 // AdoptedJobs: Jobs of the batch group that say `managedBy: kubegang.io/job`. For each, one attempt
-// after the other is a Job of ours, which the rest of the operator runs like any other; what
-// becomes of it is told in the batch Job's status.
+// after the other is a kubegang Job, which the rest of the operator runs like any other; the batch
+// Job's status shows its outcome.
 //
-// Nothing is remembered that is not stored: which attempt a Job of ours is stands in its label,
-// whose it is in its owner reference, and how many have failed follows from their statuses and
-// labels. So a new leader goes on where the old one ended, whichever write was its last:
+// Only what is stored is remembered: the attempt of a kubegang Job stands in its label, the batch
+// Job in its owner reference, and how many have failed follows from their statuses and labels. So a
+// new leader goes on where the old one ended, whichever write was its last:
 //
 //   1. No unfinished Job of the present attempt: it is made. One that exists is as good.
 //   2. It has failed, as stored: the next attempt is made after a back-off, up to backoffLimit;
 //      podFailurePolicy may say that the failure does not count, or that there is no next attempt.
 //   3. It has ended otherwise, as stored, so that no pod of it is left: the batch Job's status says
 //      so and never changes again.
-//   4. spec.suspend: it is deleted, and made anew when the batch Job is resumed. A Job that others
-//      delete is made anew too. So a Cancelled that only its deletion has brought is no end.
-//      Of two that are unfinished, as after a restore of etcd, one is deleted.
-//   5. The batch Job has ended, as stored, and a Job of ours has not: etcd was restored, and a
-//      leader that remembered more told the end once more. It is deleted: what has ended does not
+//   4. spec.suspend: it is deleted, and created again when the batch Job is resumed. A Job that
+//      others delete is created again, too. So a Cancelled that only its deletion has brought is no
+//      end. Of two that are unfinished, as after a restore of etcd, one is deleted.
+//   5. The batch Job has ended, as stored, and a kubegang Job has not: etcd was restored, and a
+//      leader that remembered more wrote the end once more. It is deleted: what has ended does not
 //      run again.
 //
 // Its status costs as few writes as it can: in a life that goes as it should one when its pods are
-// ready and one when it has ended (write() says when which is told).
+// ready and one when it has ended (write() says when each change is written).
 //
 // A Job is deleted only as it was when that was decided (4 and 5): one that has ended meanwhile
-// stays, since its end would be lost, and its batch Job would begin anew.
+// stays, since its end would be lost, and its batch Job would begin again.
 #pragma once
 
 #include <cstddef>
@@ -60,14 +60,14 @@ class AdoptedJobs {
       : report_{report}, templates_{templates} {}
 
   void observe(const Changes<kube::BatchJob>& changes);
-  // Of any Job of ours, whenever something about it or its pods changed; those of no batch Job are
-  // passed over. The second is one that had ended when it was first seen.
+  // Called for each kubegang Job whenever something about it or its pods changed; passes over those
+  // of no batch Job. The second is one that had ended when it was first seen.
   void observe_job(const JobRecord& job);
   void observe_ended(const kube::Job& job);
-  // Neither it nor pods of it exist any more.
+  // Forgets a Job that no longer exists and has no pods.
   void forget_job(const std::string& uid);
-  // A pod whose Job of ours is gone, as a new leader may find it: the batch Job of its label has
-  // not stopped yet, and its next attempt must not start beside it.
+  // Notes a pod whose kubegang Job is gone, as a new leader may find it: the batch Job of its label
+  // has not stopped yet, and its next attempt must not start beside it.
   void put_orphan(const kube::Pod& pod);
   // It is gone, or its Job is known now. Any other pod is passed over.
   void erase_orphan(const kube::ObjectKey& pod);
@@ -75,13 +75,13 @@ class AdoptedJobs {
   // Null: there is no such batch Job.
   StatusMirror<kube::BatchJob>* find_status(const std::string& uid);
   void answered(const JobCreated& outcome, base::Instant now);
-  // The outcome of find_status(uid) has been told to the mirror.
+  // Called when the mirror knows the outcome of find_status(uid).
   void look_again(const std::string& uid);
 
-  // The writes that are due. What clients wait for is written at once; Jobs of ours are made as far
-  // as there is `room` (CountedWriter), and numbers of pods are written with what is left of it, or
-  // from the budget; what is out of date soon, and why a batch Job waits, as far as the budget
-  // goes.
+  // Returns the writes that are due. What clients wait for is written at once; kubegang Jobs are
+  // made as far as there is `room` (CountedWriter), and numbers of pods are written with what is
+  // left of it, or from the budget; what is out of date soon, and why a batch Job waits, as far as
+  // the budget goes.
   std::vector<Effect> due(InformBudget& budget, std::size_t room, base::Instant now);
   // Never in the past.
   base::Instant next_due(base::Instant now) const;
@@ -101,7 +101,7 @@ class AdoptedJobs {
     base::Instant differs_since{base::kNever};
     bool is_passing = false;  // what is wanted: BatchView
   };
-  // What the writes of one call of due() may take.
+  // The room and the budget of one call of due().
   struct Means {
     InformBudget& budget;
     std::size_t room = 0;
@@ -140,7 +140,7 @@ class AdoptedJobs {
   std::map<kube::ObjectKey, std::string> orphans_;  // batch Job by pod
   std::set<std::string> touched_;
   base::Timers<std::string> timers_;  // when to look again, by UID of the batch Job
-  // UIDs of batch Jobs whose Job of ours is to be made and found no room.
+  // UIDs of batch Jobs whose kubegang Job is due and found no room.
   WaitingLine to_make_;
   // UIDs of batch Jobs whose numbers found no room, or whose reasons found no budget. However many
   // they are, only as many are looked at again as may be written.

@@ -1,4 +1,4 @@
-// The Jobs of ours that run one batch Job, an attempt each, and what follows from them: which
+// The kubegang Jobs that run one batch Job, an attempt each, and what follows from them: which
 // attempt is the next, which pods need not run again, how the batch Job has ended. Pure.
 #pragma once
 
@@ -37,12 +37,12 @@ struct OurJob {
 };
 using OurJobs = std::map<std::string, OurJob>;  // by UID
 
-// Returns the batch Job that controls an object; null if none does. Our Jobs of other owners (a
-// user, a gang of pods) are not ours to count. Any version of the batch group is accepted, because
-// a reference keeps the version under which it was written.
+// Returns the batch Job that controls an object; null if none does. kubegang Jobs of other owners
+// (a user, a gang of pods) do not count. Any version of the batch group is accepted, because a
+// reference keeps the version under which it was written.
 const kube::OwnerReference* batch_owner(const kube::ObjectMeta& metadata);
 
-// Of a Job of ours, by its labels: its attempt, and how many before it count as failures.
+// Reads from the labels of a kubegang Job its attempt, and how many before it count as failures.
 int attempt_of(const kube::ObjectMeta& metadata);
 int failures_before(const kube::ObjectMeta& metadata);
 
@@ -78,14 +78,15 @@ struct FailedAttempts {
   std::optional<BatchView> verdict;    // podFailurePolicy ends the batch Job
 };
 
-// Our Job of an attempt may have been deleted since. What its label and the batch Job's status,
-// `told`, say is therefore a lower bound, and each later attempt has the count of those before it.
+// Counts failed attempts. The kubegang Job of an attempt may have been deleted since, so its label
+// and the batch Job's status, `told`, are a lower bound, and each later attempt has the count of
+// those before it.
 FailedAttempts failed_attempts(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& told,
                                const OurJobs& jobs);
 
-// Of a batch Job whose pods follow one another, sorted: an index that has succeeded in any attempt
-// is not run again. If the Jobs of attempts are gone, its own status, `told`, tells. Not Indexed it
-// only has their number, which is enough: such pods do not differ.
+// Returns the indexes, sorted, that have succeeded in any attempt and are not run again, of a batch
+// Job whose pods follow one another. If the Jobs of attempts are gone, its own status, `told`, has
+// them. A Job that is not Indexed only has their number, which is enough: such pods do not differ.
 std::vector<int> succeeded_so_far(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& told,
                                   const OurJobs& jobs);
 

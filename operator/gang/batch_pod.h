@@ -20,7 +20,7 @@
 
 namespace control {
 
-// Where pods get the launcher from. With neither, batch scripts are refused.
+// The source of the launcher for pods. With neither, batch scripts are refused.
 struct PodLauncher {
   std::string image{};      // an init container copies the launcher from it into a volume
   std::string directory{};  // a folder of the nodes that has it; wins

@@ -1,6 +1,6 @@
-// How long a pod may take to end once its deletion was asked for. Its author writes the grace
-// period, and of a pod that only says it is of a Job of ours nobody has checked it: ten years are
-// as legal as ten seconds. Such a pod would keep its node that long. Pure.
+// The time that a pod may take to end once its deletion was asked for. Its author writes the grace
+// period, which is not checked if the pod only claims to be of a kubegang Job: ten years are as
+// legal as ten seconds. Such a pod would keep its node that long. Pure.
 #pragma once
 
 #include <chrono>

@@ -22,8 +22,9 @@ namespace control {
 // A container that cannot be started, or a pod that cannot be bound, is given that long before the
 // start is given up.
 inline constexpr base::Duration kLaunchPatience = std::chrono::seconds{60};
-// A pod for whose devices its node has no room. The scheduler has counted them, so no other pod of
-// ours is about to give them back; for so long kube-scheduler may be behind.
+// The patience with a pod for whose devices its node has no room. The scheduler has counted them,
+// so no other pod of kubegang is about to give them back; kube-scheduler may be behind for this
+// long.
 inline constexpr base::Duration kDevicesPatience = std::chrono::seconds{5};
 // startedAt is in whole seconds: the container started somewhere in the second after it.
 inline constexpr base::Duration kStartedAtResolution = std::chrono::seconds{1};
@@ -41,7 +42,7 @@ struct GangEnd {
   std::string message;
 };
 
-// Nothing came to life because of the start itself.
+// A start that failed before any of its programs ran, because of the start itself.
 struct LaunchFailure {
   // kubelet refused the pod, or kube-scheduler cannot bind it there: others may take it. Otherwise
   // the pod is at fault: requeue and hold.
@@ -80,7 +81,7 @@ struct SlotPod {
   bool is_finished = false;
   // Somebody deleted it before it had ended, so its end says nothing about its program.
   bool was_told_to_end = false;
-  bool has_succeeded = false;  // and was not told to end
+  bool has_succeeded = false;  // and was not ended by a deletion
   bool has_started = false;    // all of its containers run or have ended, or it is finished
   bool runs = false;           // one of them does, or an init container
   bool has_init_left = false;  // an init container has yet to end
@@ -99,7 +100,7 @@ struct SlotPod {
   // One of which it is stored that it has succeeded, and whose object is gone.
   static SlotPod known_success();
 
-  // What is left when its object is gone.
+  // Returns what is left of it when its object is gone.
   SlotPod without_object() const;
   bool is_missing() const { return pod == nullptr && !has_succeeded; }
 
@@ -114,7 +115,7 @@ struct GangView {
   const std::map<std::string, base::Instant>* failing_since = nullptr;
   base::Duration settle = std::chrono::seconds{2};
   std::optional<base::Instant> start_deadline;  // of the gang; nothing once it is ready
-  // Of a pod that follows another at its place, from its creation on.
+  // The limit for a pod that follows another at its place, from its creation on.
   base::Duration start_timeout = std::chrono::minutes{30};
   bool ready = false;  // all of its pods have run: nothing fails to launch
   const kube::SuccessPolicy* success_policy = nullptr;  // null: all pods have to succeed
@@ -135,7 +136,7 @@ GangObservation observe_gang(const GangView& view, base::Instant now);
 // Why a pod does not run yet: which one, where, and what kubelet or kube-scheduler says of it.
 std::string why_waiting(const PodSlot& slot, const SlotPod& one);
 
-// Succeeded or Failed: holds no resources any more.
+// Returns true if it is Succeeded or Failed and so holds no resources.
 bool is_finished(const kube::Pod& pod);
 
 }  // namespace control

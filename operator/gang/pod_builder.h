@@ -27,8 +27,7 @@ struct PodOptions {
   friend bool operator==(const PodOptions&, const PodOptions&) = default;
 };
 
-// The facts about a start of which all its pods are told.
-// Which task of its array a start is of. SOURCE: sbatch(1), SLURM_ARRAY_….
+// The place of a start in its array: which task it is. SOURCE: sbatch(1), SLURM_ARRAY_….
 struct ArrayPlace {
   std::int64_t job_id = 0;  // of the array
   int task = 0;
@@ -42,7 +41,7 @@ struct ArrayPlace {
 struct GangLayout {
   std::size_t pods_count = 0;
   int tasks = 0;
-  // By PodSlot::node_index:
+  // Indexed by PodSlot::node_index:
   std::vector<int> cpus_per_node;
   std::vector<int> first_task;     // of the node
   std::vector<std::string> hosts;  // host_names of the nodes, for batch scripts
@@ -55,12 +54,13 @@ struct GangLayout {
   }
   friend bool operator==(const GangLayout&, const GangLayout&) = default;
 };
-// Of pod_slots. Cost: O(slots), so once for all pods of a start.
+// Derives the layout from pod_slots. Cost: O(slots), so once for all pods of a start.
 GangLayout gang_layout(std::span<const PodSlot> slots);
 
-// The pod of `slot`: the template's, with node, names, labels, SLURM_* environment, requests of 1m
-// per CPU, limits and the Job as controller. What the template says wins where it may: environment
-// by the same name, its grace period, its own labels but ours. REQUIRES: the job has its template,
+// Builds the pod of `slot`: the template's, with node, names, labels, SLURM_* environment, requests
+// of 1m per CPU, limits and the Job as controller. The template wins where it may: environment by
+// the same name, its grace period, its own labels but kubegang's. REQUIRES: the job has its
+// template,
 // which check_template found legal, a committed allocation, `slot` is one of pod_slots of it, and
 // `gang` is the layout of those. kInvalidArgument: the template does not decode, or its memory
 // limits cannot be kept, or the job is a batch script and `launcher` is empty.

@@ -1,5 +1,5 @@
-// What a pod gets from its Partition (spec.podDefaults) and from the identity of its namespace (an
-// Account's), under what its Job says. Pure.
+// The fields that a pod gets from its Partition (spec.podDefaults) and from the identity of its
+// namespace (an Account's), under those of its Job. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@
 
 namespace control {
 
-// In force when a job starts.
+// The defaults in force when a job starts.
 struct DefaultsInForce {
   std::string partition;
   std::optional<kube::PodDefaults> defaults;
@@ -22,7 +22,7 @@ struct DefaultsInForce {
   friend bool operator==(const DefaultsInForce&, const DefaultsInForce&) = default;
 };
 
-// What is wrong with the defaults of a partition: whole sentences. Empty = legal.
+// Returns the faults of a partition's defaults as whole sentences. Empty = legal.
 std::vector<std::string> pod_defaults_problems(const kube::PodDefaults& defaults);
 
 // Batch scripts get defaults unless they say no; other Jobs if they ask for them.

@@ -1,9 +1,9 @@
-// Pods that kube-scheduler binds. Our pods name their node, which no scheduler looks at; but a
-// volume whose class binds at first consumer (WaitForFirstConsumer) waits until kube-scheduler has
-// chosen a node for the pod, for ever if the pod has one already. So a pod with claims is pinned
-// instead: node affinity leaves kube-scheduler no choice but the node that we have decided on, and
-// it provisions and binds the volumes as for any pod. Pods that others have made are pinned too; a
-// scheduling gate keeps them from kube-scheduler until then. Pure.
+// Pods that kube-scheduler binds. Other pods of jobs name their node, which no scheduler looks at;
+// but a volume whose class binds at first consumer (WaitForFirstConsumer) waits until
+// kube-scheduler has chosen a node for the pod, forever if the pod has one already. So a pod with
+// claims is pinned instead: node affinity leaves kube-scheduler no choice but the node that the
+// operator has decided on, and it provisions and binds the volumes as for any pod. Pods that others
+// have made are pinned too; a scheduling gate keeps them from kube-scheduler until then. Pure.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -20,10 +20,10 @@ namespace control {
 // classes go the same way: which class a claim has may not be known yet when the pod is made.
 bool has_claims(const nlohmann::json& pod_spec);
 
-// By the node's name, which labels need not have.
+// Returns affinity to the node by its name, which labels need not have.
 nlohmann::json affinity_to_node(const std::string& node);
 
-// Returns true if ours is the only scheduling gate of the pod: gates of others have to go first.
+// Returns true if kubegang's is the only scheduling gate of the pod: others have to go first.
 bool has_gang_gate(const nlohmann::json& pod_spec);
 bool has_gang_gate(const kube::Pod& pod);
 

@@ -1,4 +1,4 @@
-// Which pods one start of a job has: names, nodes and shares. A pure function of the job's UID, its
+// The pods of one start of a job: names, nodes and shares. A pure function of the job's UID, its
 // number of starts and its committed allocation, so it is the same after a crash.
 #pragma once
 

@@ -1,6 +1,6 @@
-// What the pods of a batch script need to run steps together: the Secret with their key, names that
-// they resolve, and the port of the first one's launcher (launcher/README.md). Pure, but for the
-// key.
+// The means by which the pods of a batch script run steps together: the Secret with their key,
+// names that they resolve, and the port of the first one's launcher (launcher/README.md). Pure, but
+// for the key.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,15 +19,15 @@ struct ClusterDns {
   std::string domain{"cluster.local"};
   friend bool operator==(const ClusterDns&, const ClusterDns&) = default;
 };
-// Of the resolv.conf of a pod whose names the cluster resolves, such as the operator's own.
+// Reads the resolv.conf of a pod whose names the cluster resolves, such as the operator's own.
 ClusterDns read_cluster_dns(std::string_view resolv_conf);
 
 // The host name of each node's pod: its node's up to the first dot, or, if two nodes of the job
 // share that, all of it, with dashes for dots.
 std::vector<std::string> host_names(const std::vector<std::string>& nodes);
 
-// Of the Service by which the pods of one start find each other: the job's name, of a task of an
-// array "<job>-<task>".
+// Returns the name of the Service by which the pods of one start find each other: the job's name,
+// of a task of an array "<job>-<task>".
 std::string service_name(const std::string& job, std::optional<int> task);
 
 // "<job>-<hash>-steps": new at each start, and the same for each leader.
@@ -36,8 +36,9 @@ std::string step_secret_name(const JobIdentity& job);
 nlohmann::json build_step_secret(const std::string& ns, const JobIdentity& job,
                                  std::string_view key);
 
-// What the pod of `slot` gets for steps over several pods. REQUIRES: `hosts` are host_names of the
-// nodes of the start, by PodSlot::node_index; the first container's arguments are the launcher's.
+// The additions to the pod of `slot` for steps over several pods. REQUIRES: `hosts` are host_names
+// of the nodes of the start, by PodSlot::node_index; the first container's arguments are the
+// launcher's.
 struct StepNetwork {
   const ClusterDns& dns;
   int port = 0;

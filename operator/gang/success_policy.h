@@ -1,5 +1,5 @@
-// When a gang is complete although not all of its pods have succeeded
-// (spec.lifecycle.successPolicy): a driver is done and its workers would wait for ever. Pure.
+// Decides when a gang is complete although not all of its pods have succeeded
+// (spec.lifecycle.successPolicy): a driver is done and its workers would wait forever. Pure.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct EarlySuccess {
   std::size_t rule = 0;     // that is met
   std::string succeeded{};  // indexes of all pods that have succeeded: "0,2-3"
 };
-// By the first rule that is met. `before`: indexes of pods that succeeded earlier, sorted; their
-// slots have other pods by now. Cost: for each rule the pods, if any pod has succeeded.
+// Judges by the first rule that is met. `before`: indexes of pods that succeeded earlier, sorted;
+// their slots have other pods by now. Cost: for each rule the pods, if any pod has succeeded.
 // REQUIRES: success_policy_problems() finds none.
 std::optional<EarlySuccess> early_success(const kube::SuccessPolicy& policy,
                                           std::span<const PodSlot> slots,

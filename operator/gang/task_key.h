@@ -1,5 +1,5 @@
-// What a record, a start and its pods are known by: the UID of the Job's object, or of a task of an
-// array "UID/17". Pure.
+// The key of a record, a start and its pods: the UID of the Job's object, or of a task of an array
+// "UID/17". Pure.
 #pragma once
 
 #include <charconv>
@@ -14,7 +14,7 @@ inline std::string record_key(std::string uid, std::optional<int> task) {
   return uid;
 }
 
-// Of the object.
+// Returns the UID of the object.
 inline std::string uid_in(std::string_view key) {
   return std::string{key.substr(0, key.find('/'))};
 }

@@ -47,7 +47,7 @@ class GatedPods {
   // `report` must live longer than this.
   explicit GatedPods(const Report& report) : report_{report} {}
   struct Adopts {
-    bool groups = false;  // pods that name a PodGroup instead of a gang of ours, too
+    bool groups = false;  // pods that name a PodGroup instead of a gang, too
   };
   // Without it gated pods are ignored. REQUIRES: nothing has been observed yet.
   void adopt(Adopts adopts) { adopts_ = adopts; }
@@ -56,7 +56,7 @@ class GatedPods {
   void observe(const kube::ObjectKey& key, const std::shared_ptr<const kube::Pod>& pod);
   // Null: the PodGroup is gone.
   void observe_group(const kube::ObjectKey& key, const kube::PodGroup* group);
-  // Any Job of ours, after each change; Jobs that list no pods are ignored.
+  // Called for each kubegang Job after each change; ignores Jobs that list no pods.
   void observe_job(const JobRecord& job);
   // A Job that had ended when it was first seen.
   void observe_ended(const kube::Job& job);

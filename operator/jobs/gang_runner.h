@@ -23,7 +23,7 @@ class GangRunner {
 
   // REQUIRES: the job is allocated, and no commit point of it is outstanding. Cost: its pods.
   void run(JobRecord& job);
-  // Nothing of the start is to stay: its pods go first, then the scheduler hears of it.
+  // Removes all of the start: its pods go first, then the scheduler hears of it.
   void undo_start(JobRecord& job, StartUndo undo);
 
  private:

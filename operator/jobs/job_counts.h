@@ -16,7 +16,7 @@ namespace control {
 // Belongs to the loop's thread. Cost: the logarithm of the number of jobs for each that changed.
 class JobCounts {
  public:
-  // As it is now. A job that has ended, is deleted or was not accepted counts nowhere.
+  // Counts the job as it is now. One that has ended, is deleted or was not accepted counts nowhere.
   void observe(const JobRecord& job);
   void forget(const std::string& job_uid);
 

@@ -20,11 +20,11 @@ namespace control {
 // [next, end) is reserved in the API server, and no job has a number of it.
 class JobNumbers {
  public:
-  // Of a new leader: all numbers below may be in use, none is reserved.
+  // Begins as a new leader: all numbers below may be in use, none is reserved.
   void restore(std::int64_t first_unused) { next_ = end_ = first_unused; }
   std::int64_t first_unused() const { return next_; }
 
-  // Nothing while none is reserved: the job waits, and `answered` names it.
+  // Returns nullopt while none is reserved: the job waits, and `answered` names it.
   std::optional<sched::JobId> next(const std::string& job_uid);
 
   // The write of the next block, if a job waits and none is under way. `config` is

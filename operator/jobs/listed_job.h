@@ -1,4 +1,4 @@
-// Which pods of a job timetables list.
+// The pods of a job that timetables list.
 #pragma once
 
 #include <optional>

@@ -24,14 +24,14 @@ namespace control {
 // Belongs to the loop's thread. Cost: the logarithm of the number of trials for each job.
 class PodTrials {
  public:
-  // Null: not known any more.
+  // Returns null for a job that is no longer known.
   using FindJob = std::function<const JobRecord*(const std::string& uid)>;
 
-  // In order of submission.
+  // REQUIRES: called in order of submission.
   void add(const std::string& job_uid) { to_try_.push_back(job_uid); }
 
-  // As many as the budget pays for. A job that waits no more is left out, and one that is like
-  // another of which a pod is being tried takes that answer.
+  // Returns as many as the budget pays for. A job that no longer waits is left out, and one that is
+  // like another of which a pod is being tried takes that answer.
   std::vector<TryPod> due(InformBudget& budget, const FindJob& find,
                           const sched::Configuration& configuration);
   // UIDs of the jobs for which the outcome counts, the one that was tried first. If the API server

@@ -38,17 +38,17 @@ class PodWrites {
   // Once. `kill_at`: when the grace period is over; nothing: the pod's own, as far as a template
   // may ask for it.
   void end_pod(JobRecord& job, const kube::Pod& pod, std::optional<base::Instant> kill_at);
-  // All of them; those whose creation waits for room are not made any more.
+  // Ends all of them; does not create those that wait for room.
   void end_pods(JobRecord& job, std::optional<base::Instant> kill_at);
-  // Pods of earlier starts: whatever made them, they are not wanted any more.
+  // Ends pods of earlier starts, whatever made them.
   void end_stale_pods(JobRecord& job);
   // Something of the job may still run.
   bool has_pods_left(const JobRecord& job) const;
   // Where; nullopt if a pod is on no node yet. Cost: O(pods).
   std::optional<std::set<std::string>> nodes_with_pods_left(const JobRecord& job) const;
 
-  // The pods to make or to pin for which there is room: a gang's by their slots, gangs in the order
-  // in which theirs might be made. Cost: these.
+  // Returns the pods to make or to pin for which there is room: a gang's by their slots, gangs in
+  // the order in which their pods might be made. Cost: these.
   std::vector<Effect> due(std::size_t room);
 
   // The answer to the start's commit has the template too: it need not be read again.

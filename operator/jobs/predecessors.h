@@ -27,7 +27,7 @@ Predecessors find_predecessors(JobBook& jobs, const JobRecord& job);
 std::vector<kube::DependencyStatus> shown_terms(const kube::Job& job,
                                                 const sched::Dependency& dependency,
                                                 const std::vector<kube::DependencyStatus>& before);
-// What became of each term of the spec, as it is stored.
+// Returns the state of each term of the spec, as it is stored.
 std::vector<sched::TermState> stored_terms(const kube::JobSpec& spec,
                                            const kube::JobStatus& status);
 

@@ -23,8 +23,8 @@ struct LifeBeforeReady {
   base::Duration ran() const { return ended - began; }
 };
 std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Instant now);
-// Tells the scheduler of that time, which adds it to what the time limit and usage count, as far as
-// it was not told before, by the leader before or at the last look.
+// Reports that time to the scheduler, which adds it to the run time for time limit and usage, as
+// far as it was not reported before, by the leader before or at the last look.
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
 // The same of a job that ends so; its wanted status says it too.
 void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::Instant now);
@@ -33,7 +33,7 @@ void note_life_before_ready(JobRecord& job, SchedulerDriver& scheduler, base::In
 class RunTimes {
  public:
   void restore(base::Instant now) { shown_at_ = now; }
-  // Of each job that changed.
+  // Called for each job that changed.
   void observe(const JobRecord& job);
   void forget(const std::string& job_uid) { allocated_.erase(job_uid); }
   // Marks the jobs that ran since. Cost: the jobs with an allocation, once a minute.

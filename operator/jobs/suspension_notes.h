@@ -27,8 +27,8 @@ struct Suspension {
   friend bool operator==(const Suspension&, const Suspension&) = default;
 };
 
-// Of a job that is suspended otherwise than by its turns, while its pods can be frozen; else
-// nullopt. Pure.
+// Returns the suspension of a job that is suspended otherwise than by its turns, while its pods can
+// be frozen; else nullopt. Pure.
 std::optional<Suspension> suspension_of(const JobRecord& job);
 
 // Belongs to the loop's thread. Remembers only jobs that are suspended and pods that have to be
@@ -39,7 +39,7 @@ class SuspensionNotes {
   static constexpr base::Duration kNotedAfter = std::chrono::seconds{30};
 
   using Pods = std::map<std::string, std::shared_ptr<const kube::Pod>>;  // by name
-  // Null: the job is not known any more.
+  // Returns null for a job that is no longer known.
   using PodsOf = std::function<const Pods*(const std::string& job_uid)>;
 
   // nullopt: the job is not suspended, or only by its turns.

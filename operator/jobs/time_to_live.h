@@ -17,7 +17,7 @@ namespace control {
 // the logarithm of their number, and in `due` those that are deleted.
 class TimeToLive {
  public:
-  // Of a job that has ended, whenever its object or its status, as it is wanted, changed.
+  // Called for a job that has ended, whenever its object or its wanted status changed.
   void observe(const kube::Job& object, const kube::JobStatus& status);
   // The object is gone.
   void forget(const std::string& uid);

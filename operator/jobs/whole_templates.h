@@ -20,11 +20,12 @@ namespace control {
 // by the loop. Cost: the logarithm of what is kept.
 class WholeTemplates {
  public:
-  // Of all together: thousands of usual ones, or ten of the largest that the API server takes.
+  // The bound on all together: thousands of usual ones, or ten of the largest that the API server
+  // takes.
   static constexpr std::size_t kBytesMax = std::size_t{16} << 20;
 
-  // As a watch shows it: its template is kept if its first Job of ours is still to be made, and
-  // else forgotten. The oldest make room.
+  // Called for a batch Job as a watch shows it: keeps its template if its first kubegang Job is
+  // still to be made, and else forgets it. The oldest make room.
   void see(const kube::BatchJob& job) {
     const std::lock_guard lock{mu_};
     erase(job.metadata.uid);
@@ -51,7 +52,8 @@ class WholeTemplates {
     std::int64_t age = 0;
   };
 
-  // One that was started, or waits, has its Job of ours. A suspended one may get another template.
+  // Returns false for one that was started, or waits: it has its kubegang Job. A suspended one may
+  // get another template.
   static bool is_new(const kube::BatchJob& job) {
     const bool waits = kube::is_true(job.status.conditions, kube::kBatchWaiting);
     return !job.spec.suspend && !job.status.start_time && !waits &&

@@ -37,7 +37,7 @@ struct LicenseUse {
 // timetable_lag, which are those of the moment.
 struct LoopCounters {
   std::int64_t steps = 0;
-  std::int64_t events = 0;     // told to the scheduler
+  std::int64_t events = 0;     // handed to the scheduler
   std::int64_t decisions = 0;  // taken from it
   base::Duration deciding{0};  // time in the scheduler for these, and for what nodes are to do
   std::int64_t starts = 0;

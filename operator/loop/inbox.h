@@ -25,7 +25,7 @@ namespace control {
 template <typename T>
 using Changes = std::map<kube::ObjectKey, std::shared_ptr<const T>>;
 
-// The UIDs of objects that are gone, also of those that were made anew under their names.
+// The UIDs of objects that are gone, also of those that were created again under their names.
 template <typename T>
 struct GoneUids {
   std::vector<std::string> uids;
@@ -90,10 +90,10 @@ class Inbox {
   }
 
  private:
-  // As long as the loop rests at most after a step (pace.h).
+  // The longest rest of the loop after a step (pace.h).
   static constexpr base::Duration kGather = std::chrono::milliseconds{50};
 
-  // Of pods of others nothing follows from how they ended.
+  // Ignores pods of others: nothing follows from how they ended.
   void note_end(std::shared_ptr<const kube::Pod> pod) {
     if (!is_finished(*pod) || job_uid_of(*pod).empty()) return;
     const std::lock_guard lock{mu_};

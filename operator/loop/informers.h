@@ -21,8 +21,7 @@ class Informers {
   // `on_error`: kind, and what went wrong; it is tried again. From any of the informers' threads.
   using OnError = std::function<void(std::string_view kind, const base::Error& error)>;
 
-  // What of others is adopted. Kinds that nothing is adopted of are not watched, so that no right
-  // to read them is needed.
+  // The kinds that are adopted. Others are not watched, so that no right to read them is needed.
   struct Adopts {
     bool batch_jobs = true;
     bool pod_groups = false;
@@ -36,8 +35,8 @@ class Informers {
   bool have_synced() const;
   // The kinds whose first lists are not, as "Account, Job".
   std::string missing() const;
-  // All lists are read anew, and have_synced() is false until then: a watch may be behind what
-  // another leader has written. No step may be under way.
+  // Reads all lists again; have_synced() is false until then: a watch may be behind what another
+  // leader has written. No step may be under way.
   void list_again();
 
   // One step per informer, each for a thread of its own (Informer::step), by name.

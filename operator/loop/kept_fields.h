@@ -13,26 +13,27 @@ namespace control {
 
 // Each of these drops all other fields, and gives their memory back.
 
-// A pod is one of three: behind our gate (translate_pod_gang reads it), of a job of ours (node_of,
-// observe_gang, SuspensionNotes), or of others (memory_request, AgentPods).
+// Keeps what is read of a pod, which is one of three: behind kubegang's gate (translate_pod_gang
+// reads it), of a job (node_of, observe_gang, SuspensionNotes), or of others (memory_request,
+// AgentPods).
 void keep_what_is_read(kube::Pod& pod);
 // Returns true if the pod, as it is kept, takes memory of its node and means nothing else: it is of
 // others, not behind our gate, and not an agent's.
 bool concerns_only_its_node(const kube::Pod& pod);
-// What is read of the text of a pod: all that kube::Pod has, but what is dropped here of each pod
-// and may be long. A pod of ours has 20 variables in its environment, a third of its text.
+// Returns the fields that are read of a pod: all that kube::Pod has, but what is dropped here of
+// each pod and may be long. A job's pod has 20 variables in its environment, a third of its text.
 const kube::KnownFields& fields_of_pods();
 
-// Of its template only what is judged; the whole one is read again when a Job of ours is made
-// (CreateJob). Its status is kept as it is: what the operator writes is the difference to it.
+// Keeps of the template only what is judged; the whole one is read again when a kubegang Job is
+// made (CreateJob). The status is kept as it is: the operator writes the difference to it.
 void keep_what_is_read(kube::BatchJob& job);
 
-// All of its taints: they are written back as a whole. Labels of up to 64 KiB, ours first.
+// Keeps all taints: they are written back as a whole. Keeps labels up to 64 KiB, kubegang's first.
 void keep_what_is_read(kube::Node& node);
 
-// Of any kind: names, versions and times, without labels, annotations and owners.
+// Keeps names, versions and times, without labels, annotations and owners.
 void keep_identity(kube::ObjectMeta& metadata);
-// Of a Job of ours.
+// Keeps the metadata that a kubegang Job needs.
 void keep_what_jobs_need(kube::ObjectMeta& metadata);
 
 }  // namespace control

@@ -47,7 +47,8 @@ Kinds<T..., U...> joined_kinds(Kinds<T...>, Kinds<U...>);
 
 // The kinds that administrators write: specs that are in force only if they are legal together.
 using PolicyKinds = Kinds<kube::Partition, kube::Qos, kube::Account, kube::SchedulerConfig>;
-// In the order in which the loop takes their changes: what others are judged by comes first.
+// The kinds in the order in which the loop takes their changes: those that others are judged by
+// come first.
 using WatchedKinds =
     decltype(joined_kinds(PolicyKinds{}, Kinds<kube::NodeTimetable, kube::UsageRecord, kube::Node,
                                                kube::BatchJob, kube::PodGroup, kube::Job,

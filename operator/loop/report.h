@@ -20,7 +20,7 @@ struct LoopHooks {
   std::function<void(const kube::ObjectReference& object, bool warning, const std::string& reason,
                      const std::string& message)>
       event;
-  // This leader is none any more, and writes nothing more. The process should exit.
+  // Called when this leader has ceased to lead and writes nothing. The process should exit.
   std::function<void(const std::string& why)> ended;
 };
 

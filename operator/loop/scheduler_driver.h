@@ -26,8 +26,8 @@ class SchedulerDriver {
                   Apply apply)
       : clock_{clock}, now_{now}, counters_{counters}, apply_{std::move(apply)} {}
 
-  // The wall clock cannot be trusted: from now on no job is told of that would end because time has
-  // passed. Before anything is told.
+  // Called before any event if the wall clock cannot be trusted: no job then ends because time has
+  // passed.
   void end_nothing_by_time() { ends_by_time_ = false; }
   bool ends_by_time() const { return ends_by_time_; }
 
@@ -43,7 +43,7 @@ class SchedulerDriver {
   std::optional<PutUsage> due_usage(UsageKeeper& keeper, const UsageKeeper::IsStored& is_stored) {
     return keeper.due(now_, scheduler_, is_stored);
   }
-  // Nothing if nothing was told since the last call.
+  // Returns the plans that changed since the last call.
   std::vector<sched::NodePlan> take_plans();
   // kNever: only an event can change anything.
   base::Instant next_due() const { return scheduler_.next_due().value_or(base::kNever); }

@@ -1,5 +1,5 @@
-// AgentPods: which nodes have an agent, by the pods of the agents' DaemonSet. What the agent itself
-// said last stands in the NodeTimetable; a dead one says nothing any more, but kubelet does.
+// AgentPods: which nodes have an agent, by the pods of the agents' DaemonSet. The agent's own last
+// word stands in the NodeTimetable; a dead one says nothing, but kubelet does.
 #pragma once
 
 #include <map>

@@ -52,19 +52,20 @@ class NodeBook {
   void observe_agent(const std::string& name, std::shared_ptr<const kube::NodeTimetable> table);
   // AgentPods may say something else of it than before.
   void observe_agent_pod(const std::string& name);
-  // A pod that is none of ours and has not finished, with the memory and the devices that it
+  // Puts a pod that is not of a job and has not finished, with the memory and the devices that it
   // requests.
   void put_foreign(const std::string& name, const kube::ObjectKey& pod, kube::Bytes memory,
                    DeviceResources devices = {});
-  // A pod of ours whose job is gone or has ended.
+  // Puts a pod of kubegang whose job is gone or has ended.
   void put_orphan(const std::string& name, const kube::ObjectKey& pod);
-  // Of either kind, if there was one.
+  // Removes a pod of either kind, if there was one.
   void erase_pod(const std::string& name, const kube::ObjectKey& pod);
   // A job got an allocation there, or has it no more.
   void enter(const std::string& name, const std::string& job_uid);
   void leave(const std::string& name, const std::string& job_uid);
-  // Its user wants the job there to stand still, or does not any more: for so long the node needs
-  // an agent and a timetable, whatever the configuration says. Ends when the job leaves the node.
+  // Notes that the job's user wants it to stand still there, or no longer does: meanwhile the node
+  // needs an agent and a timetable, whatever the configuration says. Ends when the job leaves the
+  // node.
   void ask_to_stop(const std::string& name, const std::string& job_uid);
   void stop_asking(const std::string& name, const std::string& job_uid);
   // Another configuration or other parameters are in force: all nodes are looked at again.
@@ -72,10 +73,11 @@ class NodeBook {
 
   // --- what follows ---
   struct News {
-    std::vector<sched::Event> events;    // what the scheduler has to be told
+    std::vector<sched::Event> events;    // that the scheduler has to hear of
     std::vector<std::string> forgotten;  // nodes of which nothing is left
   };
-  // Of the nodes that changed since the last call, in the order of their names. Cost: these nodes.
+  // Returns news of the nodes that changed since the last call, in the order of their names. Cost:
+  // these nodes.
   News take_news(const sched::Configuration& configuration, const OperatorParameters& parameters);
   // Nodes of which needs_timetable may be another than when this was called last.
   std::set<std::string> take_asked() { return std::exchange(asked_changed_, {}); }
@@ -125,9 +127,9 @@ class NodeBook {
   // Null: there is none.
   const kube::Node* object(const std::string& name) const;
   const kube::NodeTimetable* table(const std::string& name) const;
-  // As the scheduler knows it; null: not at all.
+  // Returns the node as the scheduler knows it; null: not at all.
   const sched::NodeSpec* told(const std::string& name) const;
-  // Its pods count as gone: nothing can run them any more.
+  // Returns true if its pods count as gone: they cannot run there.
   bool is_lost(const std::string& name) const;
   // Its administrator wants it to empty: it is cordoned, as by kubectl drain, or being deleted.
   bool is_cordoned(const std::string& name) const;
@@ -152,7 +154,7 @@ class NodeBook {
   struct Record {
     std::shared_ptr<const kube::Node> node;            // null: gone
     std::shared_ptr<const kube::NodeTimetable> table;  // newest seen; null: none
-    sched::NodeSpec told;                              // its name is empty before it is told
+    sched::NodeSpec told;                              // the name is empty before it is known
     std::optional<NodeProblem> problem;                // why it takes no new jobs
     std::optional<NodeProblem> counted_problem;        // as unusable_ has it
     std::vector<Place> places;                         // as of the last count()

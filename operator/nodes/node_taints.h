@@ -1,6 +1,6 @@
 // NodeTaints: Partition.spec.taintNodes. The taint kubegang.io/managed:NoSchedule on the nodes of
-// such a partition keeps other pods off (architecture.md 4). The key is ours: a node of no such
-// partition loses it.
+// such a partition keeps other pods off (architecture.md 4). The key is kubegang's: a node of no
+// such partition loses it.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ class NodeTaints {
   // Null when there is none of that name.
   using FindNode = std::function<const kube::Node*(const std::string& name)>;
 
-  // Which nodes are to have it, of the partitions as accepted.
+  // Sets the nodes that need it, from the partitions as accepted.
   void want(std::set<std::string> nodes) { wanted_ = std::move(nodes); }
   bool wants(const std::string& node) const { return wanted_.contains(node); }
-  // Of each node after `want`: it is written if its taints differ.
+  // Called for each node after `want`: it is written if its taints differ.
   void observe(const kube::Node& node);
 
   // The writes that are due, as many as there is `room` for (CountedWriter). Nodes that are as they

@@ -23,14 +23,14 @@ struct TimetableVersion {
 // Belongs to one thread. Remembers only nodes that are behind.
 class ObservedLag {
  public:
-  // Of a NodeTimetable as seen: the version that is published, the one that its agent obeys.
+  // Notes a NodeTimetable as seen: the version that is published, the one that its agent obeys.
   void see(const std::string& node, TimetableVersion published,
            std::optional<TimetableVersion> observed, base::Instant now);
   void forget(const std::string& node) { behind_.erase(node); }
   std::int64_t behind_count() const { return static_cast<std::int64_t>(behind_.size()); }
 
   // Returns for how long the longest waiting version of a node that `counts` has waited to be
-  // obeyed; zero if none does. A node that follows, however late, starts anew with each version
+  // obeyed; zero if none does. A node that follows, however late, starts over with each version
   // that it reaches. Cost: all nodes that are behind.
   base::Duration oldest(base::Instant now,
                         const std::function<bool(const std::string&)>& counts) const;

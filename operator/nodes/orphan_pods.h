@@ -1,7 +1,7 @@
-// OrphanPods: pods that run though their jobs do not exist any more, as a new leader may find them,
-// or have ended, as pods may show that no watch has shown in time. Garbage collection deletes the
-// former; should it be off, and in the other case, the operator does. Pods that others have made it
-// stops and does not delete. Their nodes take nothing new until they are gone.
+// OrphanPods: pods that run though their jobs are gone, as a new leader may find them, or have
+// ended, as pods may show that no watch has shown in time. Garbage collection deletes the former;
+// should it be off, and in the other case, the operator does. It stops pods that others have made
+// and does not delete them. Their nodes take nothing new until they are gone.
 #pragma once
 
 #include <chrono>
@@ -22,9 +22,9 @@ class OrphanPods {
   }
   void remove(const kube::ObjectKey& pod) { tries_.clear(pod); }
 
-  // As many as there is `room` for (CountedWriter), those that have waited longest first. Each is
-  // tried until the watch says that it is gone: what became of a try does not matter. `longest`:
-  // the grace period that they may have.
+  // Returns as many as there is `room` for (CountedWriter), those that have waited longest first.
+  // Each is tried until the watch says that it is gone: the outcome of a try does not matter.
+  // `longest`: the grace period that they may have.
   std::vector<DeleteOrphan> due(base::Instant now, std::chrono::seconds longest, std::size_t room);
   // Never in the past: an orphan that finds no room waits for the outcome of another write.
   base::Instant next_due(base::Instant now) const;

@@ -24,7 +24,7 @@ class UnslicedTime {
   struct Sources {
     // UIDs of the jobs with an allocation on the node.
     std::function<const std::set<std::string>&(const std::string& node)> jobs_on;
-    // Of the scheduler's clock; nothing before the job is ready and once its end is decided.
+    // By the scheduler's clock; nullopt before the job is ready and once its end is decided.
     std::function<std::optional<base::Duration>(const std::string& uid)> run_time;
     // The job ran for so long more than the scheduler knows. May end jobs.
     std::function<void(const std::string& uid, base::Duration more)> ran;
@@ -33,9 +33,9 @@ class UnslicedTime {
   // Takes the present value of is_unsliced(). Returns true if it has changed.
   bool observe(const std::string& node, bool unsliced);
   bool slices(const std::string& node) const { return !nodes_.contains(node); }
-  // Whether the job's pods are never frozen. Returns the same.
+  // Notes if the job's pods are never frozen. Returns the same.
   bool observe_job(const std::string& uid, bool never_frozen);
-  // Of such a job: the run time that the leader before has stored, as of then.
+  // Notes for such a job the run time that the leader before has stored, as of then.
   void restore_job(const std::string& uid, const kube::RunTime& stored);
   bool counts_nobody() const { return nodes_.empty() && jobs_.empty() && never_frozen_.empty(); }
   const std::set<std::string>& nodes() const { return nodes_; }
@@ -64,8 +64,8 @@ class UnslicedTime {
   base::Instant counted_at_{};
 };
 
-// Of the time before this leader: for how long the job was off by `published` while the node of
-// `table` did not slice, as far as its stored run time does not have it yet. Pure.
+// Returns for how long before this leader the job was off by `published` while the node of `table`
+// did not slice, as far as its stored run time does not have it yet. Pure.
 base::Duration missed_before(const kube::NodeTimetable* table,
                              const kube::NodeTimetableSpec& published, const std::string& job_uid,
                              const kube::JobStatus& status, base::Instant now);

@@ -67,10 +67,10 @@ class PolicyBook {
   // Works out what is in force.
   Decided decide(std::span<const kube::Node* const> nodes, base::Instant now);
 
-  // In force.
+  // Returns the configuration in force.
   const sched::Configuration& configuration() const { return configuration_; }
   const OperatorParameters& parameters() const { return parameters_; }
-  // Of the partition as accepted.
+  // Returns true if the partition, as accepted, taints its nodes.
   bool taints_nodes(const std::string& partition) const;
   // For pods of the namespace that start in the partition, as accepted.
   DefaultsInForce pod_defaults(const std::string& partition, const std::string& ns) const;

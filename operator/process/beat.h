@@ -1,5 +1,5 @@
-// Beat: whether the main thread still goes round. The Lease and /healthz look at it, because both
-// live on other threads: a leader whose loop is dead would keep them for ever.
+// Beat: shows if the main thread still goes round. The Lease and /healthz look at it, because both
+// live on other threads: a leader whose loop is dead would keep them forever.
 #pragma once
 
 #include <atomic>

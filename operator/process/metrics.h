@@ -14,9 +14,9 @@ class Metrics {
   Metrics();
   ~Metrics();
 
-  // From the loop's thread, after a step that took `took`.
+  // Called by the loop's thread after a step that took `took`.
   void update(const LoopCounters& counters, std::int64_t term, base::Duration took);
-  // From any thread, in Prometheus' text format.
+  // Returns Prometheus' text format. May be called by any thread.
   std::string render() const;
 
  private:

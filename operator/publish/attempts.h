@@ -41,7 +41,7 @@ class Attempts {
     not_before_ = now + std::min(delay, back_off_.max);
     ++failures_;
   }
-  // Whatever happens, no try before that.
+  // Forbids any try before that.
   void rest_until(base::Instant at) { not_before_ = std::max(not_before_, at); }
 
  private:

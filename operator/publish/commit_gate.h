@@ -40,8 +40,8 @@ namespace control {
 class CommitGate {
  public:
   struct View {
-    // No commit point of the job, or of the task of an array, is outstanding (task_key.h); true of
-    // one that is not known any more.
+    // Returns true if no commit point of the job, or of the task of an array, is outstanding
+    // (task_key.h); also for one that is no longer known.
     std::function<bool(const std::string& key)> is_stored;
     // The node's wanted timetable is the stored one, and no write of it is under way.
     std::function<bool(const std::string& node)> is_published;

@@ -37,7 +37,7 @@ class InformBudget {
   // Adds the tokens of the time since the last call. `busy`: more important writes wait.
   void refill(base::Instant now, bool busy);
   bool has_one() const { return tokens_ >= 1; }
-  // As refill() was told last.
+  // Returns the last argument of refill().
   bool is_busy() const { return is_busy_; }
   void spend_one() { tokens_ -= 1; }
   double tokens() const { return tokens_; }

@@ -42,7 +42,7 @@ enum class WriteUrgency {
 
 // The treatment of an object that does not exist.
 enum class IfGone {
-  kLeave,   // a user's object: there is nothing to write any more
+  kLeave,   // a user's object: there is nothing left to write
   kCreate,  // our own: it is made again
 };
 
@@ -58,7 +58,7 @@ class Mirror {
  public:
   using Value = std::remove_cvref_t<decltype(std::declval<const T&>().*kPart)>;
 
-  // Of an object that does not exist as far as is known.
+  // A mirror of an object that does not exist as far as is known.
   Mirror() = default;
   // Wanted is what is stored.
   explicit Mirror(const T& object) : wanted_{object.*kPart} { take(object); }

@@ -68,8 +68,8 @@ class TimetablePublisher {
   // have to be written.
   std::vector<PutTimetable> due(base::Instant now, std::int64_t term, std::size_t room);
   WriteEnd answered(TimetablePut&& outcome, base::Instant now);
-  // Those that may go, no more than there is `room` for. Cost: the nodes that do not need theirs
-  // any more, and still have it.
+  // Returns those that may go, no more than there is `room` for. Cost: the nodes that no longer
+  // need theirs, and still have it.
   std::vector<DeleteTimetable> due_deletions(base::Instant now, std::size_t room);
   void answered(const TimetableDeleted& outcome, base::Instant now);
   // Never in the past: what is due now waits for a commit point, or for room.
@@ -126,7 +126,7 @@ class TimetablePublisher {
   std::string next_to_write_;            // of them, the one for which there was no room
   std::set<std::string> deleted_;
   std::set<std::string> settled_;
-  std::set<std::string> superfluous_;  // nodes that may not need theirs any more
+  std::set<std::string> superfluous_;  // nodes that may not need theirs
 };
 
 }  // namespace control

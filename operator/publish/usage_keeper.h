@@ -40,7 +40,7 @@ class UsageKeeper {
   static constexpr base::Duration kRest = std::chrono::seconds{5};
   static constexpr std::int64_t kBytesPerSecond = 16 << 10;
 
-  // Null: it was deleted. The next change writes it anew.
+  // Null: it was deleted. The next change writes it again.
   void observe(const kube::UsageRecord* object);
   // The stored record; null if there is none.
   const kube::UsageRecordSpec* stored() const {

@@ -10,11 +10,10 @@
 
 namespace control {
 
-// As check_config.
+// Checks as check_config does.
 std::vector<std::string> check_account(const kube::Account& account);
 
-// With the API's defaults for what is absent. REQUIRES:
-// check_account found nothing.
+// Translates with the API's defaults for what is absent. REQUIRES: check_account found nothing.
 sched::AccountConfig translate_account(const std::string& name, const kube::AccountSpec& spec);
 
 // A namespace that the account lists, as a user in it.

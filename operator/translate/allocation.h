@@ -28,8 +28,8 @@ struct KnownNode {
 };
 using NodesByName = std::function<std::optional<KnownNode>(const std::string&)>;
 
-// The allocation as it was encoded. Nodes that do not exist any more are left out: their names are
-// in `missing`. kInvalidArgument when the text is not what encode_allocation writes.
+// The allocation as it was encoded. Nodes that no longer exist are left out: their names are in
+// `missing`. kInvalidArgument when the text is not what encode_allocation writes.
 struct DecodedAllocation {
   sched::Allocation allocation;
   std::vector<std::string> missing;

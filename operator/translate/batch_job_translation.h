@@ -1,5 +1,5 @@
-// Jobs of the batch group that say `managedBy: kubegang.io/job`: what a Job of ours for one has to
-// be, and what its status has to say about it. Pure.
+// Jobs of the batch group that say `managedBy: kubegang.io/job`: the kubegang Job for each, and
+// what its status has to say. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace control {
 
-// Which attempt of the batch Job: each is a Job of its own, and each but the last has failed.
+// The attempt at the batch Job: each is a Job of its own, and each but the last has failed.
 struct Attempt {
   int number = 0;                             // from 0
   int failures = 0;                           // attempts before it that count for backoffLimit
   base::Duration ran{0};                      // of the attempts before it; counts for the deadline
   std::optional<base::Instant> not_before{};  // the batch group's back-off between attempts
   bool plain_name = true;                     // false: the batch Job's own name is taken
-  // Of a batch Job whose pods follow one another: the indexes that are not run again, sorted.
+  // The indexes, sorted, that are not run again, of a batch Job whose pods follow one another.
   std::vector<int> succeeded{};
 };
 
@@ -44,7 +44,7 @@ BatchVerdict translate_batch_job(const kube::BatchJob& batch, const Attempt& att
 // Returns the sentence about what is run in another way than its author wrote; "" if nothing is.
 std::string run_otherwise(const kube::BatchJob& batch);
 
-// Returns the template of the Job of ours for `batch`, which has its own as it is stored.
+// Returns the template of the kubegang Job for `batch`, which has its own as it is stored.
 // kConflict: it is not the one that was judged.
 base::Result<kube::RawJson> pod_template_of(const kube::BatchJob& batch,
                                             const kube::RawJson& judged);
@@ -79,7 +79,7 @@ struct BatchView {
   // another, of all attempts so far.
   std::string succeeded_indexes{};
   std::int32_t failed = 0;  // attempts that count for backoffLimit
-  // More will follow soon by itself: what is told of this is out of date a moment later.
+  // More will follow soon by itself: this status is out of date a moment later.
   bool is_passing = false;
 };
 

@@ -1,6 +1,6 @@
-// Which specs of SchedulerConfig, Partitions, QOS and Accounts are in force: the newest ones if
-// they are legal together (C1-C20 of slurm-semantics.md 1.6), for the others the last accepted
-// ones. Pure.
+// Decides which specs of SchedulerConfig, Partitions, QOS and Accounts are in force: the newest
+// ones if they are legal together (C1-C20 of slurm-semantics.md 1.6), for the others the last
+// accepted ones. Pure.
 #pragma once
 
 #include <optional>
@@ -40,7 +40,7 @@ struct SpecVerdict {
 
 struct AcceptanceInput {
   std::optional<SpecCandidate<kube::SchedulerConfigSpec>> config;  // nothing: all defaults
-  // In the order in which they were created (it breaks ties).
+  // Partitions in the order in which they were created (it breaks ties).
   std::vector<SpecCandidate<kube::PartitionSpec>> partitions;
   std::vector<SpecCandidate<kube::QosSpec>> qos;
   std::vector<SpecCandidate<kube::AccountSpec>> accounts;

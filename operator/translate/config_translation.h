@@ -15,10 +15,10 @@ namespace control {
 // sentences that name the field, the value and what to do; empty = legal by itself.
 std::vector<std::string> check_config(const kube::SchedulerConfig& config);
 
-// With the API's defaults for what is absent. REQUIRES: check_config found nothing.
+// Translates with the API's defaults for what is absent. REQUIRES: check_config found nothing.
 sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec);
 
-// Of SchedulerConfig.spec, with their defaults; the scheduler core does not know them.
+// Parameters of SchedulerConfig.spec that the scheduler core does not know, with their defaults.
 struct OperatorParameters {
   int memory_reserve_percent = 5;
   base::Duration settle = std::chrono::seconds{2};

@@ -15,7 +15,7 @@
 
 namespace control {
 
-// Returns the memory that a foreign pod (of no Job of ours) takes from its node. Zero once it is
+// Returns the memory that a foreign pod (of no kubegang Job) takes from its node. Zero once it is
 // Succeeded or Failed.
 kube::Bytes memory_request(const kube::Pod& pod);
 
@@ -39,7 +39,7 @@ struct NodeFacts {
   kube::Bytes foreign_memory{0};                     // of all foreign pods on it
   int foreign_pods = 0;                              // of them those that are not finished
   DeviceResources foreign_devices{};                 // of all of them
-  // Pods of ours are on it whose job does not exist any more: nothing new until they are gone.
+  // The node has pods of kubegang whose job no longer exists: nothing new until they are gone.
   bool has_orphans = false;
   int memory_reserve_percent = 5;  // SchedulerConfig.spec.nodeReserve
   bool needs_agent = true;         // it takes jobs only while its agent is ready
@@ -62,7 +62,7 @@ struct NodeVerdict {
 };
 
 // A node takes no new jobs (kDrain) while it is cordoned, tainted by its own lifecycle, its agent
-// is not Ready where gangs need it (by its pod, or by its own word), or orphans of ours are on it;
+// is not Ready where gangs need it (by its pod, or by its own word), or orphans are on it;
 // it is kDown while its kubelet is not Ready. CPUs come from the agent's topology, flat from
 // allocatable until it is known. Memory is allocatable − foreign requests − the reserve, the number
 // of pods allocatable − foreign pods.

@@ -12,11 +12,11 @@
 
 namespace control {
 
-// As check_config.
+// Checks as check_config does.
 std::vector<std::string> check_partition(const kube::Partition& partition);
 
-// With the API's defaults for what is absent. `nodes`: those that exist; the hostlist or the
-// selector picks from them. REQUIRES: check_partition found nothing.
+// Translates with the API's defaults for what is absent. `nodes`: those that exist; the hostlist or
+// the selector picks from them. REQUIRES: check_partition found nothing.
 sched::PartitionConfig translate_partition(const std::string& name, const kube::PartitionSpec& spec,
                                            std::span<const kube::Node* const> nodes);
 

@@ -25,8 +25,8 @@ struct FailureVerdict {
   int rule = -1;  // index of the rule that says so; -1: none does
 };
 
-// Of an attempt whose first failed container ended with `exit_code`. The first rule that matches
-// decides; without one the failure counts.
+// Judges an attempt whose first failed container ended with `exit_code`. The first rule that
+// matches decides; without one the failure counts.
 FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code);
 
 // The rules that cannot hold for a gang, each in a sentence that says what to change.

@@ -9,7 +9,7 @@ namespace control {
 
 void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems);
 
-// With the API's defaults for what is absent. REQUIRES: check_priority found nothing.
+// Translates with the API's defaults for what is absent. REQUIRES: check_priority found nothing.
 sched::PriorityParameters translate_priority(const std::optional<kube::PriorityConfig>& priority);
 
 }  // namespace control

@@ -10,10 +10,10 @@
 
 namespace control {
 
-// As check_config.
+// Checks as check_config does.
 std::vector<std::string> check_qos(const kube::Qos& qos);
 
-// With the API's defaults for what is absent. REQUIRES: check_qos found nothing.
+// Translates with the API's defaults for what is absent. REQUIRES: check_qos found nothing.
 sched::QosConfig translate_qos(const std::string& name, const kube::QosSpec& spec);
 
 }  // namespace control

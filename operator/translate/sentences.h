@@ -13,7 +13,7 @@ namespace control {
 // Leaves room in a message for how the sentence ends ("; the job goes on as it was").
 inline constexpr std::size_t kJoinedBytesMax = kube::kStatusMessageBytesMax - 128;
 
-// As many of them as fit, the first one at least, and how many more there are.
+// Joins as many of them as fit, the first one at least, and says how many more there are.
 inline std::string joined(const std::vector<std::string>& sentences) {
   if (sentences.empty()) return "";
   std::string text = base::shortened(sentences.front(), kJoinedBytesMax);

@@ -18,7 +18,7 @@ class SpecProblems {
  public:
   void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
 
-  // Of a value that is absent nothing is wrong.
+  // An absent value has no problems.
   template <typename T>
   void range(std::string_view field, const std::optional<T>& value, std::int64_t min,
              std::int64_t max) {

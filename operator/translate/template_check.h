@@ -15,10 +15,10 @@
 
 namespace control {
 
-// A template has at most so many containers, and as many init containers.
+// The most containers of a template, and the most init containers.
 inline constexpr std::size_t kTemplateContainersMax = 32;
-// Bounds on what is kept of each job: at most so many labels in its nodeSelector, as many
-// tolerations, and so many bytes of text in each of the two.
+// Bounds on what is kept of each job: the most labels of its nodeSelector, the most tolerations,
+// and the most bytes of text in each of the two.
 inline constexpr std::size_t kTemplateListMax = 64;
 inline constexpr std::size_t kTemplateListBytesMax = 32'768;
 bool is_small(const kube::Labels& node_selector);

@@ -1,7 +1,7 @@
-// What a pod may ask for that nobody counts. kubelet refuses or ignores a pod that names its node
-// and asks for more of it than there is, and what two gangs have at the same time cannot be taken
-// from one of them by freezing it. So each of it is refused, with the same sentence for Jobs, batch
-// Jobs and pods behind our gate. Pure.
+// Requests of a pod that nothing counts. kubelet refuses or ignores a pod that names its node and
+// asks for more of it than there is, and freezing one of two gangs does not take from it what both
+// have. So each of them is refused, with the same sentence for Jobs, batch Jobs and pods behind
+// kubegang's gate. Pure.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace control {
 // that are counted are is_device (devices.h).
 bool is_counted(std::string_view resource);
 
-// At most so many resources of a container that are not counted are named.
+// The most resources of a container that are named if they are not counted.
 inline constexpr std::size_t kUncountedToldMax = 4;
 
 // Returns the first port of the container that it takes of its node; null if it takes none. In the

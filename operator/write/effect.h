@@ -121,7 +121,8 @@ struct TemplateRead {
   base::Result<kube::Job> result;
 };
 
-// Built when its turn comes: the pods of thousands that wait for theirs would fill the memory.
+// A pod to create, built when its turn comes: thousands of built pods that wait would fill the
+// memory.
 struct CreatePod {
   Shared<kube::Job> job;  // with its template, and the allocation of this start
   Shared<GangLayout> gang;
@@ -150,7 +151,7 @@ struct PodDeleted {
   base::Status status;
 };
 
-// Of a pod that no watch has shown.
+// Reads a pod that no watch has shown.
 struct ReadPod {
   kube::ObjectKey key;
   std::string uid;
@@ -254,8 +255,8 @@ struct TaintsSet {
   base::Result<kube::Node> result;
 };
 
-// Sets a condition of ours of a pod to `note`; nullopt removes it. Nothing is written if the pod is
-// so already.
+// Sets a condition of kubegang's of a pod to `note`; nullopt removes it. Writes nothing if the pod
+// has it so already.
 struct NotePod {
   kube::ObjectKey pod;
   std::string uid;

@@ -43,7 +43,7 @@ enum class WritePoint {
 
 // "start", "pod-create", …
 std::string_view to_string(WritePoint point);
-// Nothing when no write has that name.
+// Returns nullopt when no write has that name.
 std::optional<WritePoint> parse_write_point(std::string_view name);
 // "start, ready, …, config-status": all names.
 std::string write_point_names();

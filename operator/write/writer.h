@@ -1,4 +1,4 @@
-// Where effects are carried out: somewhere else, so that the loop never waits for the network.
+// Carries out effects somewhere else, so that the loop never waits for the network.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ class Writer {
   // Never blocks; the outcome reaches the Inbox. Effects are carried out in any order and in
   // parallel: what has an order is submitted after the outcome of what it waits for.
   virtual void submit(Effect effect) = 0;
-  // So many are under way at the same time; the others wait.
+  // Returns how many are under way at the same time; the others wait.
   virtual int at_once() const = 0;
 };
 
@@ -43,13 +43,13 @@ class CountedWriter {
     --under_way_;
     ++heard_;
   }
-  // As many wait as can be under way: what is submitted now has to wait for long.
+  // Returns true if as many wait as can be under way: a new one has to wait for long.
   bool is_busy() const { return under_way_ > 2 * std::int64_t{writer_.at_once()}; }
-  // How many more writes are worth submitting: as many as the writer will get through until the
-  // next step, by what it did since the last one. What finds no room is decided anew in a later
-  // step, so that with a slow API server no line grows and nothing is written that is not true any
-  // more. It is never 0 while nothing is under way, and an outcome brings the next step, so nothing
-  // has to be timed.
+  // Returns how many more writes are worth submitting: as many as the writer will get through until
+  // the next step, by what it did since the last one. What finds no room is decided again in a
+  // later step, so that with a slow API server no line grows and nothing is written that is no
+  // longer true. It is never 0 while nothing is under way, and an outcome brings the next step, so
+  // nothing has to be timed.
   std::size_t room() const {
     const std::int64_t most = 4 * std::int64_t{writer_.at_once()} + 2 * heard_;
     return static_cast<std::size_t>(std::max<std::int64_t>(most - under_way_, 0));
