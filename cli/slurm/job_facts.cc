@@ -33,18 +33,6 @@ constexpr std::array kStates = {
     State{"TO", "TIMEOUT"},   State{"NF", "NODE_FAIL"},      State{"PR", "PREEMPTED"},
     State{"DL", "DEADLINE"},  State{"OOM", "OUT_OF_MEMORY"}, State{"CG", "COMPLETING"}};
 
-// The template and the script are most of a job's text, and nothing of them is shown.
-const kube::KnownFields& fields_of_jobs() {
-  static const kube::KnownFields kFields = [] {
-    kube::KnownFields fields = kube::known_fields<kube::Job>();
-    fields.remove({"spec", "template"});
-    fields.remove({"spec", "batch", "script"});
-    fields.remove({"spec", "batch", "environment"});
-    return fields;
-  }();
-  return kFields;
-}
-
 const PartitionDefaults* partition_of(const kube::Job& job,
                                       const std::vector<PartitionDefaults>& partitions) {
   // A job that waits has the names of all that it may run in: "a,b".
@@ -109,6 +97,18 @@ void set_sizes(JobFacts& facts, const kube::Job& job, const PartitionDefaults* p
 }
 
 }  // namespace
+
+// The template and the script are most of a job's text, and nothing of them is shown.
+const kube::KnownFields& fields_of_jobs() {
+  static const kube::KnownFields kFields = [] {
+    kube::KnownFields fields = kube::known_fields<kube::Job>();
+    fields.remove({"spec", "template"});
+    fields.remove({"spec", "batch", "script"});
+    fields.remove({"spec", "batch", "environment"});
+    return fields;
+  }();
+  return kFields;
+}
 
 std::string licenses_text(const kube::Job& job) {
   std::string text;
@@ -181,6 +181,12 @@ base::Result<std::vector<kube::Job>> list_jobs_in(const Session& session, const 
 
 }  // namespace
 
+std::vector<kube::Job> numbered(std::vector<kube::Job> jobs) {
+  std::erase_if(jobs, [](const kube::Job& job) { return !job.status.job_id; });
+  std::ranges::sort(jobs, {}, [](const kube::Job& job) { return *job.status.job_id; });
+  return jobs;
+}
+
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words) {
   auto jobs = list_jobs_in(session, "", words, output);
@@ -188,9 +194,7 @@ base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output ou
     jobs = list_jobs_in(session, session.ns, words, output);
   }
   if (!jobs) return jobs.error();
-  std::erase_if(*jobs, [](const kube::Job& job) { return !job.status.job_id; });
-  std::ranges::sort(*jobs, {}, [](const kube::Job& job) { return *job.status.job_id; });
-  return jobs;
+  return numbered(*std::move(jobs));
 }
 
 base::Result<std::vector<JobPart>> list_parts(const Session& session, ArrayView view,

@@ -50,6 +50,12 @@ struct JobFacts {
 base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output output,
                                                std::span<const std::string> words = {});
 
+// Without the jobs that have no number yet, by it.
+std::vector<kube::Job> numbered(std::vector<kube::Job> jobs);
+
+// What of a Job these facts need; its template and script are large.
+const kube::KnownFields& fields_of_jobs();
+
 // The memory and time that a job of a partition has if it does not say so.
 struct PartitionDefaults {
   std::string name;

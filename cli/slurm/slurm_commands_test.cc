@@ -155,17 +155,18 @@ class CountsJobs final : public kube::Transport {
 class SlurmCommands : public ProgramTest {
  protected:
   Ran slurm(const std::string& name, const Words& arguments) {
-    std::ostringstream out;
+    out_.str("");
     std::ostringstream err;
     const WithSession with_session =
         [this](const ConnectOptions&,
                const std::function<int(const Session&)>& use) -> base::Result<int> {
-      return use(Session{counted_client_, clock_, sleeper_, "team-b"});
+      return use(Session{counted_client_, clock_, *session_sleeper_, "team-b"});
     };
-    const int code = run_slurm_command(name, arguments, with_session, {.out = out, .err = err});
-    return {code, out.str(), err.str()};
+    const int code = run_slurm_command(name, arguments, with_session, {.out = out_, .err = err});
+    return {code, out_.str(), err.str()};
   }
 
+  std::ostringstream out_;  // of the present command
   CountsJobs counts_{transport_};
   kube::Client counted_client_{counts_, clock_, sleeper_, {}};
 };
@@ -233,6 +234,56 @@ TEST_F(SlurmCommands, ANumberIsSelectedByTheServer) {
   EXPECT_EQ(sent("squeue", {"-h", "-j", "42,99"}), 1 + 3) << "99 may be the number of a task";
   EXPECT_EQ(sent("squeue", {"-h"}), 3);
   EXPECT_EQ(sent("scancel", {"42"}), 1);
+}
+
+// Sleeps in real time, so that a watch can arrive. Ends what sleeps when the test has seen enough.
+class Rounds final : public kube::Sleeper {
+ public:
+  explicit Rounds(std::function<bool(int round)> goes_on) : goes_on_{std::move(goes_on)} {}
+
+  base::Status sleep(base::Duration, std::stop_token stop) override {
+    if (!goes_on_(++round_)) return base::Error{base::Code::kCancelled, "enough"};
+    return kube::ThreadSleeper{}.sleep(std::chrono::milliseconds{10}, std::move(stop));
+  }
+
+ private:
+  std::function<bool(int)> goes_on_;
+  int round_ = 0;
+};
+
+// A table once a second costs the server one list and what changes.
+TEST_F(SlurmCommands, ARepeatedQueueIsListedOnce) {
+  const auto add = [&](const std::string& name, std::int64_t number) {
+    add_job("team-b", name, {}, {.state = kube::JobState::kRunning, .job_id = number});
+  };
+  add("first", 1);
+  Rounds rounds{[&](int round) {
+    if (round == 1) add("second", 2);
+    return round < 2000 && out_.str().find("2;") == std::string::npos;
+  }};
+  session_sleeper_ = &rounds;
+  const Ran ran = slurm("squeue", {"-h", "-i", "1", "-o", "%i;"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_EQ(counts_.sent, 1);
+  EXPECT_THAT(ran.out, HasSubstr("1;\n2;\n"));
+}
+
+// A number that is asked for again and again is selected again and again; one that is gone in a
+// later round ends nothing.
+TEST_F(SlurmCommands, ARepeatedQueueOutlivesItsJob) {
+  const kube::Job job = add_job("team-b", "first", {},
+                                {.state = kube::JobState::kRunning, .job_id = 1});
+  Rounds rounds{[&](int round) {
+    if (round == 1) {
+      EXPECT_TRUE(client_.remove<kube::Job>(key_of(job.metadata)));
+    }
+    return round < 3;
+  }};
+  session_sleeper_ = &rounds;
+  const Ran ran = slurm("squeue", {"-h", "-i", "1", "-j", "1", "-o", "%i;"});
+  EXPECT_EQ(ran.code, kExitOk) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("Invalid job id specified"));
+  EXPECT_EQ(slurm("squeue", {"-i", "1", "-j", "77"}).code, kExitFailed) << "the first round";
 }
 
 TEST_F(SlurmCommands, ANumberThatDoesNotExistIsAnError) {

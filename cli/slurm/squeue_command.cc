@@ -4,9 +4,11 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <memory>
 #include <ranges>
 #include <set>
 
+#include "cli/slurm/followed_jobs.h"
 #include "cli/slurm/format.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -541,13 +543,20 @@ std::string date_line(base::Instant now) {
   return slurm_date(now) + "\n";
 }
 
-int show(const Session& session, const SqueueOptions& options, Output output) {
+// Jobs that are named cost a list of those; all others come from the watch, if there is one.
+base::Result<std::vector<JobPart>> parts_of(const Session& session, const SqueueOptions& options,
+                                            const FollowedJobs* followed, Output output) {
   const bool has_ended = options.all_states || !options.states.empty();
-  const auto jobs = list_parts(session, options.arrays, has_ended, output, options.jobs);
+  if (followed != nullptr) return array_parts(followed->jobs(), options.arrays, has_ended);
+  return list_parts(session, options.arrays, has_ended, output, options.jobs);
+}
+
+int show(const Session& session, const SqueueOptions& options, const Caller& caller,
+         const FollowedJobs* followed, Output output) {
+  const auto jobs = parts_of(session, options, followed, output);
   if (!jobs) return fail(output, jobs.error());
   const auto partitions = list_partition_defaults(session, output);
   if (!partitions) return fail(output, partitions.error());
-  const Caller caller = options.is_own ? caller_of(session) : Caller{};
   const base::Instant now = session.clock.wall();
   std::vector<JobFacts> all;
   bool is_known = options.jobs.size() != 1;
@@ -571,9 +580,21 @@ int show(const Session& session, const SqueueOptions& options, Output output) {
   return kExitOk;
 }
 
-int show_again_and_again(const Session& session, const SqueueOptions& options, Output output) {
-  for (;;) {
-    if (const int code = show(session, options, output); code != kExitOk) return code;
+// What cannot be read in one round may be there in the next: an API server restarts. The first
+// round is an answer to what was typed.
+int show_again_and_again(const Session& session, const SqueueOptions& options,
+                         const Caller& caller, Output output) {
+  std::unique_ptr<FollowedJobs> followed;
+  if (options.jobs.empty()) {
+    auto begun = FollowedJobs::begin(session);
+    if (!begun) return fail(output, begun.error());
+    followed = *std::move(begun);
+  }
+  for (bool is_first = true;; is_first = false) {
+    const auto error = followed ? followed->take_error() : std::nullopt;
+    if (error) output.err << "squeue: " << error->message << "; trying again\n";
+    const int code = show(session, options, caller, followed.get(), output);
+    if (is_first && code != kExitOk) return code;
     output.out.flush();
     if (!output.out || !session.sleeper.sleep(*options.every, {})) return kExitOk;
     output.out << "\n";
@@ -599,8 +620,9 @@ int run_squeue(std::span<const std::string> arguments, const WithCluster& with_c
   }
   set_cells(*words, options, output);
   return with_cluster.in(options.context)([&](const Session& session) {
-    return options.every ? show_again_and_again(session, options, output)
-                         : show(session, options, output);
+    const Caller caller = options.is_own ? caller_of(session) : Caller{};
+    return options.every ? show_again_and_again(session, options, caller, output)
+                         : show(session, options, caller, nullptr, output);
   });
 }
 
