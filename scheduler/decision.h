@@ -75,8 +75,8 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// Where and when a refused start is not tried again: nowhere before `at`, and not on `nodes` before
-// `nodes_until`. Instants in the past say nothing.
+// The instant and the nodes until which a refused start is not tried again: nowhere before `at`,
+// and not on `nodes` before `nodes_until`. Instants in the past have no effect.
 struct Retry {
   base::Instant at{};
   std::vector<NodeIndex> nodes;

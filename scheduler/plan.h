@@ -21,7 +21,7 @@ struct NodeTimetableEntry {
   friend bool operator==(const NodeTimetableEntry&, const NodeTimetableEntry&) = default;
 };
 
-// Which job of a node runs when, to be published (architecture.md 2).
+// Says which job of a node runs when, to be published (architecture.md 2).
 struct NodePlan {
   NodeIndex node;
   base::Instant as_of{};  // c: order, rows and run times of `entries` are those of this instant

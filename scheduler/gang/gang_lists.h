@@ -33,7 +33,7 @@
 
 namespace sched::gang {
 
-// What a partition shares (6.2).
+// The unit that a partition shares (6.2).
 enum class Unit { kNode, kCore, kCpuCount, kSocket };
 
 Unit unit_of(const ClusterParameters& parameters);
@@ -50,7 +50,7 @@ struct Newcomer {
   bool suspended = false;          // by the gang, before (restart, 6.10)
 };
 
-// What the lists want done.
+// The actions that the lists ask for.
 enum class ActionKind {
   kStop,  // suspend
   kResume,
@@ -96,7 +96,7 @@ class GangLists {
   void set_held(JobId job, bool held);
   // 6.5 for every partition, highest tier first.
   void refill_all();
-  // The end of a slice: every list chooses anew (6.7).
+  // Ends a slice: every list chooses again (6.7).
   void tick();
 
   bool contains(JobId job) const { return index_of(job) >= 0; }
@@ -111,7 +111,7 @@ class GangLists {
   std::vector<Place> places() const;
   std::vector<JobId> jobs() const;
   bool runs(JobId job) const;
-  // Whether a tick or a start may kill a job.
+  // Returns true if a tick or a start may kill a job.
   bool may_kill() const;
   // Where the job is held here, for runs(slot): valid until a job is added or removed. REQUIRES:
   // contains(job).
@@ -123,7 +123,7 @@ class GangLists {
   // Whether the job is under a shadow that it conflicts with, so that it does not run at any
   // turn of its own list (R6.34).
   bool shadowed(JobId job) const;
-  // Whether two jobs have common units at all.
+  // Returns true if two jobs have common units.
   bool overlap(JobId a, JobId b) const;
   // Everything that decides the future: the lists with their rows. Worlds of one origin with equal
   // signatures go on alike.
@@ -144,14 +144,14 @@ class GangLists {
     has_kills_ = false;
   }
   bool has_actions() const { return !actions_.empty(); }
-  // Whether a kill is among the actions.
+  // Returns true if a kill is among the actions.
   bool has_kills() const { return has_kills_; }
 
   // I1 to I5 of 6.13; an empty string, or what is broken.
   std::string check_invariants() const;
 
  private:
-  // What a job takes of one node.
+  // The part of one node that a job takes.
   struct Use {
     std::int32_t node = 0;  // local
     std::int32_t cpus = 0;
@@ -199,7 +199,7 @@ class GangLists {
   void sort_lists();
   bool fits(const List& list, const Entry& entry) const;
   std::int32_t cpus_of(const Use& use) const;  // that its node has
-  // Whether one word of cores for each node decides what fits.
+  // Returns true if one word of cores for each node decides what fits.
   bool one_word() const { return !wide_ && unit_ != Unit::kCpuCount; }
   void occupy(List& list, const Entry& entry) const;
   void add(List& list, Entry& entry, EntryRow row);

@@ -39,8 +39,8 @@ class LicenseCounts {
     return licenses_of(cluster_.parameters().licenses, name);
   }
 
-  // What jobs before this one have reclaimed: how many they are to get, and how many of these are
-  // still in use by their victims.
+  // The licenses that jobs before this one have reclaimed: how many they are to get, and how many
+  // of these are still in use by their victims.
   struct Promised {
     int kept = 0;
     int coming_back = 0;

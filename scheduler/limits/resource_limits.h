@@ -27,18 +27,18 @@ class ResourceLimits {
   // `usage`: what GrpWall is compared with.
   ResourceLimits(const Cluster& cluster, JobBooks& books, const UsageLedger& usage);
 
-  // The configuration changed, or the request of a pending job: counts all jobs anew.
+  // Counts all jobs again: the configuration changed, or the request of a pending job.
   void recount();
 
-  // Why a new job is turned away: so many are submitted already, or a QOS has DenyOnLimit and the
-  // job asks for what its limits never allow; nullopt = it is accepted.
+  // Returns why a new job is turned away: too many are submitted already, or a QOS has DenyOnLimit
+  // and the job asks for what its limits never allow; nullopt = it is accepted.
   std::optional<std::string> refused_at_submit(const JobRequest& request) const;
   // The job is among those that are submitted, an array with each task that waits: by = 1; not any
   // longer, because its request is about to change: −1.
   void submitted(const Job& job, int by);
 
-  // Which limit forbids the job to start in the partition, before its nodes are looked for: too few
-  // licenses are free, or one on jobs and on wall time; …
+  // Returns the limit that forbids the job to start in the partition, before its nodes are looked
+  // for: too few licenses are free, or one on jobs and on wall time; …
   std::optional<LimitHit> over_before(const Job& job, PartitionIndex partition) const;
   // … the same without licenses; …
   std::optional<LimitHit> over_before_but_licenses(const Job& job, PartitionIndex partition) const;

@@ -31,7 +31,7 @@ class Constraint {
   std::size_t alternatives() const { return alternatives_.size(); }
   const std::string& alternative(std::size_t index) const { return alternatives_[index]; }
 
-  // feature*n: so many nodes of them are needed. Such features filter nothing by themselves.
+  // feature*n: n nodes of them are needed. Such features filter nothing by themselves.
   struct Counted {
     std::string feature;
     int count = 1;

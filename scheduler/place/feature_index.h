@@ -27,7 +27,7 @@ class FeatureIndex {
   const NodeSet& nodes_with(const std::string& feature);
 
  private:
-  static constexpr std::size_t kKeptMax = 256;  // features; beyond that it begins anew
+  static constexpr std::size_t kKeptMax = 256;  // features; beyond that it begins again
 
   const Cluster& cluster_;
   std::map<std::string, NodeSet> nodes_with_;

@@ -13,7 +13,7 @@ struct NodeCounts {
   int req = 1;
   int max = 1;
 };
-// Pure. `min` above `max` means that the partition or a QOS does not allow so many.
+// Pure. `min` above `max` means that the partition or a QOS does not allow as many.
 NodeCounts node_counts(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
 }  // namespace sched

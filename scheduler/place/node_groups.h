@@ -34,7 +34,7 @@ class NodeGroups {
 
   // After a change of topology or configuration. Cost: O(nodes × groups).
   void rebuild();
-  // The node was told anew, without a change of topology. Cost: the feature index's.
+  // Called when the node changed without a change of topology. Cost: the feature index's.
   void node_changed(int rank);
 
   // Ascending weight (4.2.8), ties by the first node.

@@ -1,4 +1,4 @@
-// Which jobs may preempt which, how, and in which order (7.1 to 7.4).
+// The rules of preemption: which jobs may preempt which, how, and in which order (7.1 to 7.4).
 #pragma once
 
 #include <optional>

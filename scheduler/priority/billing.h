@@ -1,4 +1,4 @@
-// What a job asks for or holds, in trackable resources, and what it is billed for that.
+// The trackable resources that a job asks for or holds, and what it is billed for them.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,9 @@
 
 namespace sched {
 
-// What the job asks for in the partition at least: CPUs of its tasks, nodes, memory. Without a
-// request and without defaults its memory is that of whole nodes (1.8). `billing` is left at 0.
+// Returns the least that the job asks for in the partition: CPUs of its tasks, nodes, memory.
+// Without a request and without defaults its memory is that of whole nodes (1.8). `billing` is left
+// at 0.
 TresCounts requested(const Cluster& cluster, const JobRequest& request, PartitionIndex partition);
 
 // The CPUs of the nodes that select/linear would give the job on an empty partition: those that it
@@ -19,7 +20,7 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
                              PartitionIndex partition, std::int64_t cpus_asked);
 
-// What the allocation holds; `billing` in whole units, rounded down.
+// Returns what the allocation holds; `billing` in whole units, rounded down.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition);
 
 // Thousandths of billing units for these resources: TRESBillingWeights of the partition, summed,

@@ -26,14 +26,14 @@ class FairShare {
  public:
   FairShare(const Cluster& cluster, const UsageLedger& usage) : cluster_{cluster}, usage_{usage} {}
 
-  // The tree of accounts changed: shares are worked out anew.
+  // Works shares out again: the tree of accounts changed.
   void configure();
   // A period ended: usage has decayed; what running jobs used in it has not been charged yet …
   void before_charging();
   // … and has been charged now.
   void after_charging();
 
-  // In billionths. REQUIRES: a user.
+  // Returns billionths. REQUIRES: a user.
   std::int64_t factor_ppb(AssociationIndex user);
   // The part of the whole cluster that is due to it, in billionths.
   std::int64_t shares_ppb(AssociationIndex index) const { return shares_ppb_[index.index()]; }

@@ -18,7 +18,7 @@
 
 namespace sched {
 
-// What the factors are parts of; changes with the configuration and the nodes.
+// The totals that factors are parts of; they change with the configuration and the nodes.
 struct PriorityTotals {
   PriorityTotals() = default;
   explicit PriorityTotals(const Cluster& cluster);

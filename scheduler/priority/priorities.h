@@ -1,7 +1,7 @@
 // Priorities: the priority of every job (chapter 9), by the rule that PriorityType names.
 //
 //   basic        each new job gets one less than the job before it, and keeps that (R9.2).
-//   multifactor  worked out from age, size, partition, QOS and fair share (R9.3), anew for all
+//   multifactor  worked out from age, size, partition, QOS and fair share (R9.3), again for all
 //                waiting jobs once in a period (PriorityCalcPeriod).
 //
 // A priority that the request names is kept as it is (R9.1). It also owns the usage that fair share
@@ -48,7 +48,8 @@ class Priorities {
     return cluster_.parameters().priority.type == PriorityType::kMultifactor;
   }
 
-  // Which association the job is of; nullopt = accounts are not configured, or its user is in none.
+  // Returns the association of the job; nullopt = accounts are not configured, or its user is in
+  // none.
   std::optional<AssociationIndex> association_of(const JobRequest& request) const;
   // Works the job's priority out: Job::priority and Factors::priority_in. With `basic` it does
   // nothing. Returns whether it changed.
@@ -59,7 +60,7 @@ class Priorities {
   // --- usage ---
   // Charges the job for what it ran. REQUIRES: its clock is as of now.
   void charge(Job& job);
-  // From now on take_charged_ends() is called.
+  // Keeps charged ends: take_charged_ends() is called.
   void keep_ends() { keeps_ends_ = true; }
   // The jobs that were charged at their ends since the last call, for all of their run time.
   std::vector<JobCharged> take_charged_ends() { return std::exchange(charged_ends_, {}); }
@@ -70,7 +71,7 @@ class Priorities {
   // Ends the period: usage decays, and running jobs are charged. With CALCULATE_RUNNING they get
   // their priorities. Returns whether one of these has changed.
   bool end_period(base::Instant now);
-  // As set(), from what is kept of the job and of its user where that is enough.
+  // Does as set(), from what is kept of the job and of its user where that is enough.
   // REQUIRES: end_period(now) was the last change of usage and configuration.
   bool set_again(Job& job, base::Instant now);
   const UsageLedger& usage() const { return usage_; }
@@ -96,8 +97,8 @@ class Priorities {
   bool keeps_ends_ = false;
   std::vector<JobCharged> charged_ends_;
   FairShare fair_share_;
-  // Of fair share since the end of the period, by AssociationIndex, as far as they have been asked
-  // for.
+  // The terms of fair share since the end of the period, by AssociationIndex, as far as they have
+  // been asked for.
   std::vector<std::optional<std::int64_t>> terms_;
   PriorityTotals totals_;
   std::uint64_t totals_version_ = 0;

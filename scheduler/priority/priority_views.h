@@ -1,5 +1,5 @@
-// What callers can see of priorities and shares (chapter 9), for sprio's and sshare's tables. Parts
-// of a whole are in billionths.
+// Priorities and shares as callers see them (chapter 9), for sprio's and sshare's tables. Parts of
+// a whole are in billionths.
 #pragma once
 
 #include <cstdint>

@@ -32,7 +32,7 @@ class UsageLedger {
   // Accounts, users or QOS changed: what those that are still there have used stays.
   void configure();
 
-  // What a job is billed per second of run time: thousandths of billing units. `job` has an
+  // Returns the bill of a job per second of run time: thousandths of billing units. `job` has an
   // allocation.
   std::int64_t rate_of(const Job& job) const;
   // Charges the job for its run time up to `run`, and notes in the job that this was done.
@@ -49,8 +49,8 @@ class UsageLedger {
 
   // `jobs`: the allocated ones.
   UsageState save(const std::vector<const Job*>& jobs) const;
-  // Of the jobs it takes nothing: the caller sets Job::charged. What belongs to associations that
-  // are not there (any more) is left out.
+  // Takes nothing of the jobs: the caller sets Job::charged. Usage of associations that do not
+  // exist is left out.
   void restore(const UsageState& state);
 
  private:

@@ -5,7 +5,7 @@
 // A node lists all jobs on it if one of them is off at some t; otherwise it lists none. A published
 // plan that says the same from now on stays, though it may list jobs that run always by now: that
 // is no reason for a write. But it means the pods of the start that it was made for: once one of
-// its jobs has begun anew it has to be written again, though to the letter it says the same. Cost:
+// its jobs has begun again it has to be written again, though to the letter it says the same. Cost:
 // O(jobs on the node × slots) per node that may have changed.
 #pragma once
 
@@ -62,7 +62,7 @@ class NodePlans {
   const NodeUsage& usage_;
   gang::Components& components_;
   std::map<NodeIndex, NodePlan> published_;  // nodes with entries only
-  std::set<NodeIndex> outdated_;             // of them: a job that is listed has begun anew
+  std::set<NodeIndex> outdated_;             // of them: a job that is listed has begun again
 };
 
 // Returns true if two plans say the same from `from` on: the same jobs, running at the same times.

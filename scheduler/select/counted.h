@@ -1,4 +1,4 @@
-// Counted resources: what nodes have so many units of, where it does not matter which. Memory is
+// Counted resources: nodes have a number of units of them, and it does not matter which. Memory is
 // one (in MiB); GRES will be others. A selector asks the same three questions of each of them: what
 // is a job charged on a node, is that free there, and what is left when jobs have come or gone.
 #pragma once
@@ -23,7 +23,7 @@ struct CountedDemand {
   CountedPer per = CountedPer::kNothing;
   std::int64_t amount = 0;  // for each CPU or node
 
-  // Returns what it is charged on a node where it gets so many CPUs.
+  // Returns what it is charged on a node where it gets `cpus` CPUs.
   std::int64_t charge(int cpus, std::int64_t capacity) const {
     switch (per) {
       case CountedPer::kNothing:
@@ -37,7 +37,7 @@ struct CountedDemand {
     }
     return 0;
   }
-  // Returns true if so much is free on a node of that capacity, where it gets so many CPUs.
+  // Returns true if its charge is free on a node of that capacity, where it gets `cpus` CPUs.
   bool fits(int cpus, std::int64_t capacity, std::int64_t free) const {
     return per == CountedPer::kNothing || charge(cpus, capacity) <= free;
   }
@@ -57,7 +57,7 @@ class CountedBook {
   void hold(int rank, std::int64_t amount) { held_[index(rank)] += amount; }
   std::int64_t held(int rank) const { return held_[index(rank)]; }
   void set_held(int rank, std::int64_t amount) { held_[index(rank)] = amount; }
-  // Returns true if a job that gets so many CPUs there finds what it is charged.
+  // Returns true if a job that gets `cpus` CPUs there finds what it is charged.
   bool fits(const CountedDemand& demand, int cpus, int rank) const {
     return demand.fits(cpus, capacity(rank), free(rank));
   }

@@ -15,7 +15,7 @@
 
 namespace sched {
 
-// What a job wants of the devices of each of its nodes.
+// The devices that a job wants on each of its nodes.
 struct DeviceDemand {
   Devices asked;
   // Whole nodes, with all their devices, so no other job may hold any there (R11.3).

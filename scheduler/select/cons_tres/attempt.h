@@ -127,7 +127,7 @@ class Attempt {
 
   void prepare();
   const Offer& idle_offer();
-  // Of a view that follows from the key, the occupancy and the configuration.
+  // Returns the offer of a view that follows from the key, the occupancy and the configuration.
   const Offer& view_offer(OfferMemo::Key key, const CoreView& view);
   template <typename Evaluate>
   const Offer& fresh_offer(const Evaluate& evaluate) {  // where the memo does not apply

@@ -12,7 +12,7 @@ namespace sched::cons_tres {
 
 struct Chosen {
   int rank;
-  int cpus;  // at most so many are for the job here
+  int cpus;  // the most that are for the job here
 };
 
 struct ChoiceRequest {
@@ -24,8 +24,9 @@ struct ChoiceRequest {
   const NodeSet* idle_last = nullptr;  // bf_busy_nodes: other nodes are taken before these
 };
 
-// By ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64 + runs × rounds),
-// and again for each CPU count that has to be left out (a choice that got stuck on small nodes).
+// Returns the nodes by ascending rank; empty = the offer does not hold the job. Cost: O(nodes / 64
+// + runs × rounds), and again for each CPU count that has to be left out (a choice that got stuck
+// on small nodes).
 std::vector<Chosen> choose(const Offer& offer, const ChoiceRequest& request);
 
 }  // namespace sched::cons_tres

@@ -12,7 +12,7 @@ namespace sched::cons_tres {
 class CoreView {
  public:
   explicit CoreView(const Occupancy& occupancy) : occupancy_{&occupancy} {}
-  // By rank; nullptr = nothing. Must outlive the view.
+  // Subtracts the cores, by rank; nullptr = nothing. Must outlive the view.
   void subtract(const CoreSet* by_rank) {
     if (by_rank != nullptr) taken_.push_back(by_rank);
   }

@@ -69,7 +69,7 @@ class Occupancy {
   const NodeSet& weight_changes() const { return weight_changes_; }
   bool is_of_one_weight() const { return is_of_one_weight_; }
 
-  // Nothing before a partition's first job.
+  // Returns null before a partition's first job.
   PartitionRows* rows(PartitionIndex partition) {
     flush_rows();
     return partition.index() < rows_.size() ? rows_[partition.index()].get() : nullptr;
@@ -105,7 +105,7 @@ class Occupancy {
     CoreSet busy;
     int idle_count = 0;
     int held_count = 0;  // cores, each as often as jobs hold it
-    // Of jobs that hold cores.
+    // Counts of jobs that hold cores.
     std::uint16_t reserved_count = 0, one_row_count = 0, jobs_count = 0;
   };
   struct CopyOf {
@@ -148,7 +148,7 @@ class Occupancy {
   std::map<JobId, Held> jobs_;                        // all that are allocated
   JobPages<Held> by_id_;                              // the same
   std::vector<TrialStep> trial_;
-  std::size_t flushed_ = 0;  // so many steps of the trial are done in the rows
+  std::size_t flushed_ = 0;  // the steps of the trial that are done in the rows
   bool in_trial_ = false;
   std::vector<int> log_;
   std::size_t log_begin_ = 0;

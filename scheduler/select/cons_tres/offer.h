@@ -83,7 +83,7 @@ class Offer {
       if (here >= need && here > 0 && (best < 0 || here < best_cpus)) {
         best = rank;
         best_cpus = here;
-        // Nothing is tighter than that, and the first of equals counts.
+        // No other is tighter than that, and the first of equals counts.
         if (here == need) break;
       }
       ++rank;

@@ -1,6 +1,6 @@
 // Packing: the last packing of a partition's rows, so that the next one costs what has changed.
 //
-// R4.11 puts all jobs anew, one by one: in which row a job comes to be depends on the order of the
+// R4.11 puts all jobs again, one by one: in which row a job comes to be depends on the order of the
 // rows at that time, which depends on all jobs before it. But as long as the rows stand in the same
 // order nothing else changes for a job on whose nodes nothing has changed. So a packing is
 // replayed:
@@ -94,7 +94,7 @@ class Packing {
     RowJob* job;
     std::uint64_t blocked;  // rows in which jobs before it are in its way
     std::int32_t row;       // of a job that moves in this replay: the new one
-    bool unknown;           // `blocked` may not hold any more
+    bool unknown;           // `blocked` may be out of date
   };
   struct Rows;
   static Key key_of(const RowJob& job);

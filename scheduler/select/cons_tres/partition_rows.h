@@ -69,8 +69,8 @@ class PartitionRows {
   // R4.12: densest first, by the number of cores held.
   void sort_densest_first();
 
-  // A copy for questions: so many rows, packed as pack() would pack these. It has no list of jobs,
-  // and nothing may be added to it or removed.
+  // Returns a copy for questions: `count` rows, packed as pack() would pack these. It has no list
+  // of jobs, and nothing may be added to it or removed.
   std::unique_ptr<PartitionRows> packed_copy(int count);
 
   void begin_trial();
@@ -90,7 +90,7 @@ class PartitionRows {
     int jobs_count = 0;
   };
   using Jobs = std::map<JobId, RowJob>;
-  // Where the jobs stand; those that were removed in the trial before are not among them.
+  // The places of the jobs; those that were removed in the trial before are not among them.
   struct Layout {
     struct JobPlace {
       RowJob* job;

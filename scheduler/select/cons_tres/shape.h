@@ -35,7 +35,7 @@ struct Shape {
   int tasks = 0;          // as asked; 0 = not said
   int cpus_per_task = 1;
   int node_cpus = 1;   // free on each node at least (--mincpus, --ntasks-per-node, --cpus-per-task)
-  int given_cpus = 1;  // of these the job gets so many at least; fewer only with --overcommit
+  int given_cpus = 1;  // the least of these that the job gets; fewer only with --overcommit
   int tasks_per_node = kNoLimit, tasks_per_socket = kNoLimit;
   int cpus_per_core_max = kNoLimit;     // from --ntasks-per-core, --threads-per-core
   int threads_per_core_max = kNoLimit;  // --threads-per-core: others are not even charged
@@ -56,8 +56,8 @@ struct Shape {
 
 Shape make_shape(const Cluster& cluster, const SelectRequest& request);
 
-// CPUs that a job with so many nodes asked for, over all of them: a job of whole nodes may hold
-// many more. Rows are packed by it (R4.11).
+// Returns the CPUs that a job on `nodes_count` nodes asked for, over all of them: a job of whole
+// nodes may hold many more. Rows are packed by it (R4.11).
 int cpus_asked(const Cluster& cluster, const SelectJob& job, int nodes_count);
 
 // CPUs that the job can use on one core of this node (4.6 step 3).

@@ -66,7 +66,7 @@ class Linear final : public Selector {
     return request.may_stack && request.max_share > 1 ? request.max_share : 1;
   }
   CountedDemand memory_of(const SelectJob& job) const;
-  // What it asks for: whole nodes do not bring their devices with them here (recorded).
+  // Returns what it asks for: whole nodes do not bring their devices with them here (recorded).
   static DeviceDemand devices_of(const SelectJob& job) { return {.asked = job.request->devices}; }
   int min_cpus(const SelectJob& job) const;
 

@@ -25,8 +25,8 @@ class Mates {
   explicit Mates(const Cluster& cluster)
       : cluster_{cluster}, on_(static_cast<std::size_t>(cluster.node_count())) {}
 
-  // The job was taken into the books, or out of them: it runs there or does not any more. A job
-  // that refuses to be stacked is no mate, and counts on its nodes all the same.
+  // Notes that the job was taken into the books, or out of them: it runs there or no longer does. A
+  // job that refuses to be stacked is no mate, and counts on its nodes all the same.
   void add(const SelectJob& job, const NodeBooks& books);
   void remove(const SelectJob& job, const NodeBooks& books);
 
