@@ -16,8 +16,8 @@ namespace {
 using Phase = BatchView::Phase;
 
 constexpr int kBackoffLimit = 6;  // the batch group's default
-// Differences that only inform are gathered so long: a short life ends meanwhile, and is told at
-// its end.
+// The time for which differences that only inform are gathered: a short life ends meanwhile, and is
+// written at its end.
 constexpr base::Duration kGather = std::chrono::seconds{3};
 // Numbers that are about to change: the pods of a gang become ready one after the other, and its
 // own end follows that of its last pod. A gang that starts as it should is ready before that, even
@@ -28,14 +28,14 @@ constexpr base::Duration kGatherPassingWhenBusy = InformBudget::kObjectPeriod;
 constexpr base::Duration kDeleteAgain = std::chrono::seconds{10};
 // An answered creation that no watch has shown for so long: it was deleted at once.
 constexpr base::Duration kUnseen = std::chrono::seconds{30};
-// For so long a Job of ours that has nodes is left alone beside a batch Job that has ended: its
-// watch may lag behind that of batch Jobs, and kubelets tell again what a restored etcd has
+// The time for which a kubegang Job that has nodes is left alone beside a batch Job that has ended:
+// its watch may lag behind that of batch Jobs, and kubelets report again what a restored etcd has
 // forgotten. Most such Jobs end by that, and their pods keep their logs.
 constexpr base::Duration kEndsByItself = std::chrono::seconds{30};
 
-// Returns true if something waits for this difference: `kubectl wait` and the controllers above (a
-// CronJob's, say) for the conditions, and the next attempt for the count of failures, which would
-// be lost if the failed Job of ours were deleted first. A suspension waits for the count of
+// Returns true if something waits for this difference: `kubectl wait` and controllers above, such
+// as a CronJob's, for the conditions, and the next attempt for the count of failures, which would
+// be lost if the failed kubegang Job were deleted first. A suspension waits for the count of
 // successes. The rest only informs.
 bool is_urgent(const kube::BatchJobSpec& spec, const kube::BatchJobStatus& stored,
                const kube::BatchJobStatus& wanted) {
@@ -82,7 +82,7 @@ void AdoptedJobs::observe(const Changes<kube::BatchJob>& changes) {
   for (const auto& [key, object] : changes) {
     const auto known = uids_.find(key);
     // The informer shows the newest version per key, so a batch Job that was deleted and created
-    // anew is one change with another UID.
+    // again is one change with another UID.
     if (known != uids_.end() && (object == nullptr || object->metadata.uid != known->second)) {
       // Our Jobs of it go by garbage collection, or stay as they are.
       Adopted& gone = adopted_.at(known->second);
@@ -249,7 +249,8 @@ void AdoptedJobs::answered(const JobCreated& outcome, base::Instant now) {
     return adopted.creation.lost_race();
   }
   adopted.creation.failed(now);
-  // An unreachable API server is not a refusal: the creation is retried and users are told nothing.
+  // An unreachable API server is not a refusal: the creation is retried, and users see nothing of
+  // it.
   const bool is_refusal = error.code == base::Code::kInvalidArgument ||
                           error.code == base::Code::kPermissionDenied ||
                           error.code == base::Code::kAlreadyExists;
@@ -273,7 +274,7 @@ std::vector<Effect> AdoptedJobs::due(InformBudget& budget, std::size_t room, bas
   std::vector<Effect> effects;
   Means means{budget, room};
   for (std::string& uid : timers_.take_due(now)) touched_.insert(std::move(uid));
-  // Those whose Job of ours has waited longest for room come first. It may not be wanted any more.
+  // Batch Jobs that have waited longest for room come first. A Job may have become unwanted.
   while (means.room > 0 && !to_make_.empty()) {
     look_and_write(std::string{to_make_.first()}, means, now, effects);
     (void)to_make_.take_first();
@@ -289,7 +290,7 @@ void AdoptedJobs::look_and_write(const std::string& uid, Means& means, base::Ins
                                  std::vector<Effect>& effects) {
   const auto found = adopted_.find(uid);
   if (found == adopted_.end() || found->second.object == nullptr) return;
-  // 1. which Jobs of ours are made or deleted, and what the status should say
+  // 1. which kubegang Jobs are made or deleted, and what the status should say
   look(uid, found->second, means, now, effects);
   // 2. the difference to what is stored, now or when its turn comes
   write(uid, found->second, means, now, effects);
@@ -302,13 +303,13 @@ void AdoptedJobs::look(const std::string& uid, Adopted& adopted, Means& means, b
   const bool has_ended = kube::is_finished(adopted.status.stored());
   if (!has_ended) adopted.ended_since = base::kNever;
   if (object.metadata.deletion_timestamp || has_ended) {
-    // It says nothing new. What was wanted before is no longer: another leader may have told the
+    // It says nothing new. What was wanted before is no longer: another leader may have written the
     // end, and the API server refuses every status that takes an end back.
     adopted.status.wanted() = adopted.status.stored();
     // The dependents of one that is being deleted are the garbage collector's.
     if (object.metadata.deletion_timestamp) return;
     if (adopted.ended_since == base::kNever) adopted.ended_since = now;
-    // At once what waits, because it would start what has ended.
+    // Jobs that wait go at once, because they would start what has ended.
     delete_unfinished(adopted, nullptr, adopted.ended_since + kEndsByItself, now, effects);
     return;
   }
@@ -413,7 +414,7 @@ BatchView AdoptedJobs::view_of(Adopted& adopted, Means& means, base::Instant now
 BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
                                          std::vector<Effect>& effects) {
   BatchView view{.phase = Phase::kSuspended};
-  // batch/v1: suspending a Job deletes its pods, and resuming it starts them anew. So the Job
+  // batch/v1: suspending a Job deletes its pods, and resuming it starts them again. So the Job
   // behind it is deleted, which is asked for again until it is gone.
   const auto succeeded = static_cast<std::int32_t>(
       succeeded_so_far(adopted.object->spec, adopted.status.stored(), adopted.jobs).size());
@@ -426,7 +427,7 @@ BatchView AdoptedJobs::view_of_suspended(Adopted& adopted, base::Instant now,
     // runs.
     view.active += job.active;
     view.terminating += job.terminating;
-    // What has succeeded is counted first: the next one goes on from there.
+    // Successes are counted first: the next Job goes on from there.
     if (all_counted) delete_job(uid, job, now, effects);
   }
   count_orphans(adopted, view);
@@ -476,8 +477,8 @@ BatchView AdoptedJobs::view_without_job(Adopted& adopted, const FailedAttempts& 
             .reason = "DeadlineExceeded",
             .message = "Job was active longer than specified deadline"};
   }
-  // Translated anew at each look: until our Job exists, an edit of the batch Job (of its
-  // annotations, say) still counts.
+  // Translated again at each look: until the kubegang Job exists, an edit of the batch Job, such as
+  // of its annotations, still counts.
   BatchVerdict verdict = translate_batch_job(*adopted.object, attempt);
   if (!verdict.problems.empty()) {
     return {
@@ -526,7 +527,7 @@ void AdoptedJobs::tell_refusal(Adopted& adopted, const BatchView& view) {
   report_.event(kube::reference_to(*adopted.object), true, "Refused", message);
 }
 
-// With the first attempt. The others are run in the same way.
+// Reports it with the first attempt. The others are run in the same way.
 void AdoptedJobs::tell_run_otherwise(const Adopted& adopted) const {
   const std::string message = adopted.object == nullptr ? "" : run_otherwise(*adopted.object);
   if (message.empty()) return;
@@ -567,7 +568,8 @@ bool AdoptedJobs::may_inform(const std::string& uid, Adopted& adopted, Means& me
   return true;
 }
 
-// Four degrees, since each write of a batch Job costs the API server as much as one of ours:
+// Writes by four degrees, since each write of a batch Job costs the API server as much as one of a
+// kubegang Job:
 //
 // 1. What clients wait for goes out at once (is_urgent): an end, a suspension, a count of failures.
 //    Complete and its SuccessCriteriaMet are one write, as are Failed and its FailureTarget: the

@@ -13,13 +13,13 @@ namespace {
 
 using Phase = BatchView::Phase;
 
-// With a back-off of 6 min a batch Job would have to fail for eleven years.
+// A batch Job with a back-off of 6 min would have to fail for eleven years.
 constexpr int kAttemptMax = 1'000'000;
 // Between attempts, as the batch group's controller has it.
 constexpr base::Duration kBackOffFirst = std::chrono::seconds{10};
 constexpr base::Duration kBackOffMax = std::chrono::minutes{6};
 
-// Labels can be edited by users. `absent` holds for what no attempt of ours can have: what is not a
+// Reads a label, which users can edit. `absent` stands for what no attempt can have: what is not a
 // number, is negative, or is above kAttemptMax.
 int number_in(const kube::ObjectMeta& metadata, std::string_view name, int absent) {
   const auto label = metadata.labels.find(std::string{name});

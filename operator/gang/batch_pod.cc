@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 // Linux takes 131,072 bytes for a variable with its name.
 constexpr std::size_t kPartBytesMax = 98'304;
-// Of a script whose template and partition name no image.
+// The image of a script whose template and partition name none.
 constexpr const char* kImageOtherwise = "debian:stable-slim";
 constexpr const char* kVolume = "kubegang-launcher";
 constexpr const char* kDirectory = "/kubegang";
@@ -211,7 +211,7 @@ void set_batch_variables(Variables& variables, const kube::Job& job, const PodSl
     if (name == "SLURM_JOB_NODELIST" || name == "SLURM_NODELIST") {
       value = slurm::compress_hostlist(hosts);
     }
-    // As asked for: with --ntasks-per-node there may be more places than tasks.
+    // The number that was asked for: with --ntasks-per-node there may be more places than tasks.
     const bool is_tasks = name == "SLURM_NTASKS" || name == "SLURM_NPROCS";
     if (is_tasks && resources.tasks) value = std::to_string(*resources.tasks);
     if (name == "SLURMD_NODENAME") value = hosts[static_cast<std::size_t>(slot.node_index)];

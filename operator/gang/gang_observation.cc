@@ -211,7 +211,7 @@ class Observer {
     }
     if (one.has_succeeded) return;
     if (pod.status.phase == kube::PodPhase::kFailed) return look_at_failed(slot, pod);
-    // Once the gang is ready all of its containers have run, so no launch can fail any more.
+    // All containers of a gang that is ready have run, so no launch can fail.
     if (!view_.ready) look_at_waiting(slot, pod);
   }
 
@@ -310,7 +310,8 @@ class Observer {
     }
   }
 
-  // Which of the pods is at fault is not known, but of one that its kubelet says nothing about.
+  // It is not known which of the pods is at fault, except for one that its kubelet says nothing
+  // about.
   void check_start_deadline(bool all_running) {
     if (view_.ready || all_running || !view_.start_deadline) return;
     if (*view_.start_deadline > now_) return look_again_at(*view_.start_deadline);
@@ -331,7 +332,7 @@ class Observer {
     if (view_.members != nullptr && !view_.start_deadline) check_follower(slot, one);
   }
 
-  // A pod that follows another does not hold up its gang for ever: those before it ran there.
+  // A pod that follows another does not hold up its gang forever: those before it ran there.
   void check_follower(const PodSlot& slot, const SlotPod& one) {
     if (one.pod == nullptr || !one.pod->metadata.creation_timestamp) return;
     const Instant deadline = *one.pod->metadata.creation_timestamp + view_.start_timeout;
@@ -427,7 +428,7 @@ void SlotPod::look_at_times() {
     if (status.state.terminated && status.state.terminated->exit_code == 0) ++init_done;
   }
   has_started = is_finished || all_started;
-  // Where the containers run, so do those that a webhook has added as sidecars.
+  // Sidecars that a webhook has added run where the containers run.
   has_init_left = !has_started && init_done < pod->spec.init_containers.size();
   // A pod that has ended needs no time to settle.
   if (is_finished) newest_start.reset();

@@ -92,7 +92,7 @@ std::vector<int> Members::fill(const std::function<bool(int place)>& takes_pod) 
   return filled;
 }
 
-// In ascending order.
+// Returns the indexes in ascending order.
 std::vector<int> Members::succeeded() const {
   std::vector<int> indexes;
   indexes.reserve(static_cast<std::size_t>(succeeded_count_));

@@ -8,7 +8,7 @@
 
 namespace control {
 
-// From one change of the timetable to the next. All changes of the plan and twice those of the
+// Goes from one change of the timetable to the next. All changes of the plan and twice those of the
 // cycle are more than enough: a run of slots may go on from the end of the cycle to its beginning.
 std::optional<base::Instant> next_turn_to_settle_in(const kube::NodeTimetableSpec& spec,
                                                     const std::string& job_uid, base::Instant now,

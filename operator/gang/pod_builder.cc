@@ -47,8 +47,8 @@ Variables slurm_environment(const kube::Job& job, const PodSlot& slot, const Gan
       {"SLURM_TASKS_PER_NODE", gang.tasks_list},
       {"SLURM_JOB_CPUS_PER_NODE", gang.cpus_list},
       {"SLURM_CPUS_ON_NODE", text(gang.cpus_per_node[node_index])},
-      // A pod that runs all tasks of its node (PerNode) is told the first of them, as a batch
-      // script is.
+      // A pod that runs all tasks of its node (PerNode) has the first of them, as a batch script
+      // has.
       {"SLURM_PROCID", text(slot.first_task)},
       {"SLURM_LOCALID", text(slot.first_task - gang.first_task[node_index])},
       {"SLURM_RESTART_COUNT", text(status.restarts.value_or(0))},
@@ -99,7 +99,7 @@ struct PodDevices {
   DeviceResources all;
   bool of_template = false;
 
-  // What the container is told of: kubelet gives it its own alone.
+  // Returns the devices in the container's variables: kubelet gives it its own alone.
   DeviceResources of(const kube::Container& container) const {
     return of_template ? device_requests(container.resources) : all;
   }

@@ -74,7 +74,7 @@ base::Status check_reach(Json& pod_spec, const std::set<std::string>& volumes,
   return {};
 }
 
-// What a security context may not say beside an identity that counts.
+// Checks for what a security context may not say beside an identity that counts.
 base::Status check_user(const Json& context, const kube::PodIdentity& identity,
                         const std::string& where) {
   const auto refuse = [&](const std::string& field, const std::string& advice) {
@@ -138,7 +138,7 @@ void set_if_absent(Json& object, const char* name, const Json& value) {
   if (!object.contains(name)) object[name] = value;
 }
 
-// Where the template says nothing.
+// Sets what the template leaves open.
 void suggest(Json& pod_spec, const kube::PodIdentity& identity) {
   Json& context = object_in(pod_spec, "securityContext");
   if (context.contains("runAsUser")) return;

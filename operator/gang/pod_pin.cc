@@ -81,8 +81,9 @@ Json pin_patch(const Json& pod_spec, const kube::Job& job, const PodSlot& slot,
   if (!cpuset.empty()) bound = cpuset;  // else null, which removes it
   Json& spec = patch["spec"];
   spec["affinity"] = affinity_to_node(slot.node);
-  // In the same write as the affinity: with two writes a crash in between would leave either a
-  // pinned pod that is never released, or a released pod that kube-scheduler puts anywhere.
+  // The gate goes in the same write as the affinity: with two writes a crash in between would leave
+  // either a pinned pod that is never released, or a released pod that kube-scheduler puts
+  // anywhere.
   spec["schedulingGates"] = nullptr;
   // A merge patch replaces the list as a whole, so the pod's own tolerations are repeated. The API
   // server lets tolerations be added, never removed.

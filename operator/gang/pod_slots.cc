@@ -15,7 +15,7 @@ constexpr int kHashCharacters = 5;
 
 // FNV-1a, 64 bits.
 std::uint64_t hash_of(std::string_view uid, std::int64_t starts) {
-  // FNV's offset basis and prime. The hash needs to be the same in each leader for ever, so
+  // FNV's offset basis and prime. The hash needs to be the same in each leader forever, so
   // std::hash will not do.
   std::uint64_t hash = 14695981039346656037U;
   const auto mix = [&](std::string_view text) {

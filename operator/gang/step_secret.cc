@@ -17,7 +17,7 @@ constexpr const char* kStepDirectory = "/run/kubegang-steps";
 constexpr const char* kKey = "key";
 // Any user of the container reads it.
 constexpr int kMode = 0444;
-// Of Kubernetes.
+// Kubernetes' limits.
 constexpr std::size_t kNameServersMax = 3;
 constexpr std::size_t kSearchesMax = 32;
 

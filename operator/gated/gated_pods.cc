@@ -9,9 +9,9 @@
 namespace control {
 namespace {
 
-// The pods of a gang appear one after the other: they are told what they wait for once nothing has
-// changed for so long. A gang of which only the least number of pods is known has all its pods once
-// none has come for so long.
+// The time without a change after which pods of a gang, which appear one after the other, get a
+// note of what they wait for. A gang of which only the least number of pods is known has all its
+// pods once none has come for that long.
 constexpr base::Duration kGatherPods = std::chrono::seconds{5};
 // A deletion is repeated until the watch shows that the Job is gone; its outcome is only logged.
 constexpr base::Duration kDeleteJobAgain = std::chrono::seconds{10};
@@ -34,13 +34,14 @@ bool is_final_refusal(base::Code code) {
 
 }  // namespace
 
-// How pods of others get a Job. A pod with our gate names its gang by a label; kube-scheduler
+// How pods of others get a Job. A pod with kubegang's gate names its gang by a label;
+// kube-scheduler
 // leaves the pod alone for as long as it has the gate. Five maps hold what is known: pods_ (gated,
-// or with a note of ours), gangs_ (pods and Jobs of one label in one namespace), groups_ (what
-// PodGroups say), jobs_ (our Jobs that list pods) and job_of_pod_ (which Job lists a pod, by UID).
-// Each change touches gangs; due() looks at the touched ones, makes or deletes Jobs, and writes
-// notes within the budget. Nothing here survives a restart: a new leader is told all pods and Jobs
-// again and comes to the same maps.
+// with a note of kubegang's), gangs_ (pods and Jobs of one label in one namespace), groups_ (what
+// PodGroups say), jobs_ (kubegang Jobs that list pods) and job_of_pod_ (which Job lists a pod, by
+// UID). Each change touches gangs; due() looks at the touched ones, makes or deletes Jobs, and
+// writes notes within the budget. Nothing here survives a restart: a new leader observes all pods
+// and Jobs and comes to the same maps.
 void GatedPods::observe(const kube::ObjectKey& key, const PodPtr& pod) {
   if (!adopts_) return;
   const bool is_gated = pod != nullptr && !pod->metadata.deletion_timestamp && has_gang_gate(*pod);
@@ -85,9 +86,9 @@ void GatedPods::forget_pod(const kube::ObjectKey& key) {
 
 void GatedPods::observe_job(const JobRecord& job) {
   if (!job.is_adopted()) return;
-  // A Job that has lost its allocation without an end (its start was refused, say, by kubelet)
-  // waits again. Some of its pods may have lost their gate by then. delete_broken_jobs sees that
-  // they are missing, so such a gang is never queued in parts.
+  // A Job that has lost its allocation without an end, as when kubelet refuses its start, waits
+  // again. Some of its pods may have lost their gate by then. delete_broken_jobs sees that they are
+  // missing, so such a gang is never queued in parts.
   std::optional<std::string> ended;
   if (job.is_final()) ended = kube::to_string(*job.wanted().state);
   put_job(job.object, !job.is_allocated() && !job.is_final() && !job.deleted, std::move(ended));
@@ -102,7 +103,7 @@ void GatedPods::observe_ended(const kube::Job& job) {
 void GatedPods::put_job(const std::shared_ptr<const kube::Job>& object, bool waits,
                         std::optional<std::string> ended) {
   const std::string& uid = object->metadata.uid;
-  // Whatever is adopted now: it may stand for a gang of another time.
+  // Both kinds of groups count, whatever is adopted now: it may stand for a gang of another time.
   OurJob job{.gang = {object->metadata.ns, gang_of(object->metadata.labels, true)},
              .object = object,
              .waits = waits,
@@ -114,8 +115,8 @@ void GatedPods::put_job(const std::shared_ptr<const kube::Job>& object, bool wai
     forget_job(uid);  // its author may have changed its label, which names its gang
   }
   gangs_[job.gang].jobs.insert(uid);
-  // The UID, not the name: a pod that its controller has made anew under the same name is not in
-  // the Job, whose list never changes.
+  // The UID, not the name: a pod that its controller has created again under the same name is not
+  // in the Job, whose list never changes.
   for (const kube::AdoptedPod& pod : object->spec.adopted) job_of_pod_[pod.uid] = uid;
   touched_.insert(job.gang);
   jobs_.emplace(uid, std::move(job));
@@ -178,7 +179,7 @@ std::vector<Effect> GatedPods::due(InformBudget& budget, std::size_t room, base:
   std::vector<Effect> effects;
   room_ = room;
   for (GangKey& key : timers_.take_due(now)) touched_.insert(std::move(key));
-  // Those whose Job has waited longest for room come first. It may not be wanted any more.
+  // Gangs whose Job has waited longest for room come first. A Job may have become unwanted.
   while (room_ > 0 && !to_make_.empty()) {
     look_at(GangKey{to_make_.first()}, now, effects);
     (void)to_make_.take_first();
@@ -211,9 +212,9 @@ void GatedPods::look(const GangKey& key, Gang& gang, base::Instant now,
     if (!job_of_pod_.contains(pod->metadata.uid)) free.push_back(pod);
   }
   const Note note = free.empty() ? Note{} : note_of(key, gang, std::move(free), now, effects);
-  // 3. the pods are told, once the verdict has stood for kGatherPods. A controller creates the pods
-  //    of a gang one by one: without the delay each of n pods would get n notes ("1 of n", "2 of
-  //    n", …).
+  // 3. the pods get the note, once the verdict has stood for kGatherPods. A controller creates the
+  // pods of a gang one by one: without the delay each of n pods would get n notes ("1 of n", "2 of
+  // n", …).
   if (std::exchange(gang.note, note) != note) gang.noted_at = now;
   if (now < gang.noted_at + kGatherPods)
     return timers_.set_no_later(key, gang.noted_at + kGatherPods);
@@ -352,8 +353,8 @@ std::optional<GatedPods::Note> GatedPods::wanted_note(const kube::Pod& pod,
 }
 
 // Writes the notes that are wrong, as far as the budget goes; the other pods stay in to_note_. Each
-// pod is asked once: after a write the watch shows the pod with its note, which queues it again, so
-// a verdict that changed in the meantime is told then.
+// pod is written once: after a write the watch shows the pod with its note, which queues it again,
+// so a verdict that changed in the meantime is written then.
 void GatedPods::write_notes(InformBudget& budget, base::Instant now, std::vector<Effect>& effects) {
   for (auto at = to_note_.begin(); at != to_note_.end() && budget.has_one();) {
     if (at->second > now) {

@@ -73,7 +73,7 @@ void GangRunner::run_ending(JobRecord& job) {
   if (pods_.has_pods_left(job)) return tell_clean_nodes(job);
   note_successes(job);
   if (job.start.undo) return finish_undo(job);
-  // With a grace time it has run on since its ending was shown.
+  // A job with a grace time has run on since its ending was shown.
   show_times(job, scheduler_, parts_.now);
   scheduler_.tell(
       sched::JobGone{.job = job.id,
@@ -96,7 +96,7 @@ void GangRunner::tell_clean_nodes(JobRecord& job) {
   if (!clean.nodes.empty()) scheduler_.tell(std::move(clean));
 }
 
-// The launcher of a batch script counts the time itself, and so is told how much there is.
+// The launcher of a batch script counts the time itself, and so hears how much there is.
 void GangRunner::launch(JobRecord& job, const std::vector<int>& missing) {
   if (job.object->spec.batch) {
     const auto view = scheduler_.view(job.id);
@@ -125,8 +125,8 @@ void GangRunner::run_adopted(JobRecord& job) {
     note_life_before_ready(job, scheduler_, parts_.now);
     return end_adopted(job, seen);
   }
-  // From here on the gang has not started as a whole. After it has, single pods that end are their
-  // owner's business.
+  // The gang has not started as a whole. After it has, single pods that end are their owner's
+  // business.
   if (is_ready(job)) return;
   if (!job.start.gone.empty()) {
     const auto first = static_cast<std::size_t>(*job.start.gone.begin());
@@ -169,8 +169,8 @@ void GangRunner::end_adopted(JobRecord& job, const GangObservation& seen) {
       .exit_code = 0});
 }
 
-// A gang that is not ready has a time limit, too: a program that works in an init container gets no
-// more time than any other. Returns true if it has been told to end.
+// Applies the time limit to a gang that is not ready: a program that works in an init container
+// gets no more time than any other. Returns true if the gang has to end.
 bool GangRunner::is_out_of_time(JobRecord& job) {
   const auto life = life_before_ready(job, parts_.now);
   const auto view = life ? scheduler_.view(job.id) : std::nullopt;
@@ -327,8 +327,8 @@ void GangRunner::run_members(JobRecord& job, const GangObservation& seen) {
   launch(job, missing);
 }
 
-// By what the agents of its nodes obey: the nodes of a gang turn together, so one of them tells. A
-// job that no timetable lists takes no turns.
+// Goes by what the agents of its nodes obey: the nodes of a gang turn together, so one of them is
+// enough. A job that no timetable lists takes no turns.
 base::Instant GangRunner::turn_for_next_pod(const JobRecord& job) const {
   // kubelet rounds the start of a container down to a second.
   const base::Duration settle = parts_.policy.parameters().settle + std::chrono::seconds{1};
@@ -384,7 +384,7 @@ void GangRunner::note_successes(JobRecord& job) const {
     const auto note = [&](int index) { return start.members->note_success(index); };
     if (std::ranges::count_if(succeeded, note) == 0) return;
     job.wanted().succeeded_indexes = start.members->succeeded_text();
-    // With the next commit point at the latest: until then the pods that tell it stay.
+    // The next commit point carries it at the latest: until then the pods that show it stay.
     return parts_.jobs.mark(job, WriteUrgency::kUrgent);
   }
   // Without members nothing waits for it: the next status that is written brings it, unless the
@@ -419,7 +419,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
   view.start_timeout = std::min(
       job.object->spec.lifecycle.start_timeout.value_or(parts_.policy.parameters().start_timeout),
       kStartTimeoutMax);
-  // Where the clock cannot be trusted nothing ends by time.
+  // A clock that cannot be trusted ends nothing.
   if (!parts_.ends_by_time) view.start_timeout = std::chrono::hours{24 * 365};
   const std::optional<base::Instant> starting = starting_since(job.wanted());
   // A new leader reads from the status when the nodes were allocated.
@@ -433,7 +433,7 @@ GangObservation GangRunner::look_at_pods(JobRecord& job) {
     const auto since = job.start.failing_since.find(name);
     failing[name] = since == job.start.failing_since.end() ? parts_.now : since->second;
   }
-  // Pods that have recovered are left out here, so their patience begins anew.
+  // Pods that have recovered are left out here, so their patience begins again.
   job.start.failing_since = std::move(failing);
   if (seen.look_again) parts_.jobs.set_timer(job, *seen.look_again);
   if (seen.never_frozen && !job.start.never_frozen) leave_rotation(job, *seen.never_frozen);
@@ -487,7 +487,8 @@ void GangRunner::leave_rotation(JobRecord& job, const std::string& why) {
   tell_event(parts_.report, job, true, "NeverFrozen", message);
 }
 
-// The commit point of readiness is marked before the scheduler is told, because its answer may end
+// The commit point of readiness is marked before the scheduler hears of it, because its answer may
+// end
 // victims, whose endings wait for that commit point. Where no job is stopped for another there are
 // none, and no timetable waits for it either: it may be late.
 void GangRunner::become_ready(JobRecord& job) {
@@ -495,7 +496,7 @@ void GangRunner::become_ready(JobRecord& job) {
   job.set_condition(kube::kReady, kube::ConditionStatus::kTrue, "Settled", "all its pods run",
                     parts_.now);
   wanted.start_time = parts_.now;
-  // This start has succeeded, so the back-off of refused ones begins anew.
+  // This start has succeeded, so the back-off of refused ones begins again.
   job.api_refusals = 0;
   const auto& nodes = job.start.nodes;
   if (std::none_of(nodes.begin(), nodes.end(),
@@ -514,8 +515,8 @@ void GangRunner::end_by_itself(JobRecord& job, const GangEnd& end) {
   show_times(job, scheduler_,
              parts_.now);  // its time ends here, not when the last of its pods is gone
   sched::JobState state = end.state;
-  // The verdict that is stored (Requeue) and the one that the scheduler is told (NodeFail) say the
-  // same: the scheduler requeues a NodeFail of a job that may be requeued.
+  // The verdict that is stored (Requeue) and the scheduler's (NodeFail) mean the same: the
+  // scheduler requeues a NodeFail of a job that may be requeued.
   const bool requeue = end.lost_member && may_requeue(job);
   if (requeue) state = sched::JobState::kNodeFail;  // the scheduler requeues it then
   kube::JobEnding ending;
@@ -556,7 +557,7 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
   if (job.is_adopted() && !job.pods.empty()) {
     return end_by_itself(job, {.exit_code = 1, .launch_failed = true, .message = undo.message});
   }
-  // Of a gang that runs, the next pod is refused: it is queued again, with what has succeeded.
+  // The next pod of a gang that runs is refused: the gang is queued again, with what has succeeded.
   if (is_ready(job) && job.start.members) {
     return end_by_itself(job, {.exit_code = 1, .lost_member = true, .message = undo.message});
   }
@@ -581,7 +582,7 @@ void GangRunner::undo_start(JobRecord& job, StartUndo undo) {
 // All pods of the start are gone. After a refusal by the API server the job waits longer each time,
 // because the next start would be refused as well.
 void GangRunner::finish_undo(JobRecord& job) {
-  // Taken out before the scheduler is told: its StateChange for this very job comes back while
+  // Taken out before the scheduler hears of it: its StateChange for this very job comes back while
   // tell() runs, and clears the start.
   const StartUndo undo = *std::exchange(job.start.undo, std::nullopt);
   sched::StartRefused refused{.job = job.id,

@@ -39,7 +39,7 @@ void JobCounts::add(const Place& place, int by) {
   // Sums are kept by differences, so they cost the same with ten jobs and with a hundred thousand.
   changed_ = true;
   auto& [qos_running, qos_pending] = qos_[place.qos];
-  // In a QOS suspended jobs count as running.
+  // Suspended jobs count as running in a QOS.
   (place.kind == Kind::kPending ? qos_pending : qos_running) += by;
   for (kube::PartitionJobCounts* counts : {&all_, &partitions_[place.partition]}) {
     switch (place.kind) {

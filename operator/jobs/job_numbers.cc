@@ -23,8 +23,8 @@ std::optional<ReserveIds> JobNumbers::due(base::Instant now, const std::string* 
   attempts_.begin();
   const std::int64_t first = std::max(next_, std::int64_t{1});
   return ReserveIds{.first = first,
-                    // At least as many as jobs wait for, or each block of a burst would be used up
-                    // at once.
+                    // At least one for each job that waits, or each block of a burst would be used
+                    // up at once.
                     .end = first + std::max(kube::kJobIdBlock, std::ssize(waiting_)),
                     .exists = config_version != nullptr,
                     .version = config_version != nullptr ? *config_version : ""};
@@ -44,7 +44,7 @@ std::vector<std::string> JobNumbers::answered(const IdsReserved& outcome, base::
   next_ = outcome.first;
   end_ = outcome.end;
   asked_.clear();
-  // In the order in which they asked, which is the order of the queue.
+  // The order is that in which they asked, which is the order of the queue.
   return std::exchange(waiting_, {});
 }
 

@@ -5,8 +5,8 @@
 
 namespace control {
 
-// Of a start that begins, or of one that a new leader has found. Pods may have come before their
-// slots are known.
+// Takes the slots of a start that begins, or of one that a new leader has found. Pods may have come
+// before their slots are known.
 void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members> members) {
   start.slots = std::move(of_start);
   start.members = std::move(members);
@@ -15,7 +15,7 @@ void JobRecord::take_slots(std::vector<PodSlot> of_start, std::optional<Members>
   for (const PodSlot& slot : start.slots) {  // those of a node stand together
     if (start.nodes.empty() || start.nodes.back() != slot.node) start.nodes.push_back(slot.node);
   }
-  // Which pods are stale depends on the slots, so all are sorted in anew.
+  // The slots decide which pods are stale, so all are sorted in again.
   stale_pods.clear();
   for (const auto& [name, pod] : std::exchange(pods, {})) put_pod(name, pod);
 }
@@ -36,8 +36,8 @@ void JobRecord::clear_start() {
   take_slots({});
 }
 
-// By name always, and by slot if it is one of the present start. A pod of neither kind is stale,
-// unless it is kept for its log.
+// Stores the pod by name always, and by slot if it is one of the present start. A pod of neither
+// kind is stale, unless it is kept for its log.
 void JobRecord::put_pod(const std::string& name, std::shared_ptr<const kube::Pod> pod) {
   if (const PodSlot* slot = slot_named(name)) {
     SlotPod now{pod};
@@ -85,15 +85,15 @@ std::vector<PodSlot> JobRecord::fill_places(
   return before;
 }
 
-// With members the pod of an index that has succeeded, of this start or an earlier one, stays: its
-// log is what users look for, and no other pod will write it again.
+// Returns true, with members, for the pod of an index that has succeeded, of this start or an
+// earlier one: its log is what users look for, and no other pod will write it again.
 bool JobRecord::is_done(const std::string& name, const kube::Pod& pod) const {
   if (!start.members || pod.status.phase != kube::PodPhase::kSucceeded) return false;
   const auto index = index_in_name(name);
   return index && start.members->has_succeeded(*index);
 }
 
-// Also of a pod that has no place any more, because another has followed it.
+// Returns true also for a pod that has lost its place to another that follows it.
 bool JobRecord::is_of_start(const std::string& name) const {
   if (is_adopted() || !start.members) return slot_named(name) != nullptr;
   const auto index = index_in_name(name);

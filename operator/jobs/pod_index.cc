@@ -32,7 +32,7 @@ std::string job_uid_of(const kube::Pod& pod) {
       owner->api_version.starts_with(std::string{kube::kGroup} + "/")) {
     return owner->uid;
   }
-  // A pod that others have made: its controller is theirs, and the label was written with its pin.
+  // A pod that others have made has another controller, and the label was written with its pin.
   const auto label = pod.metadata.labels.find(std::string{kube::kLabelJobUid});
   return label == pod.metadata.labels.end() ? "" : label->second;
 }
@@ -44,11 +44,11 @@ PodIndex::Change PodIndex::observe(const kube::ObjectKey& key,
   if (const auto known = places_.extract(key)) change.before = std::move(known.mapped());
   if (pod == nullptr) return change;
   std::string uid = record_key_of(*pod);
-  // One of ours that kube-scheduler has yet to bind is there already.
+  // A kubegang pod that kube-scheduler has yet to bind counts as there.
   auto node = uid.empty() ? pod->spec.node_name : node_of(*pod);
   // A pod that is not bound takes no part of any node.
   if (!node) return change;
-  // Of foreign pods only the place is kept: a cluster may have far more of them than of ours.
+  // Only the place of a foreign pod is kept: a cluster may have far more of them than pods of jobs.
   PodPlace place{std::move(*node), uid, uid.empty() ? nullptr : pod};
   change.after = places_.emplace(key, std::move(place)).first->second;
   return change;

@@ -12,7 +12,7 @@ namespace {
 PodSlot smallest_slot(const JobRecord& job, const std::string& node) {
   PodSlot slot{.name = pod_name(job.key.name, job.object_uid(), 0, 0), .node = node, .cpus = 1};
   const kube::JobSpec& spec = job.object->spec;
-  // With memory per CPU, that of one CPU.
+  // Memory per CPU counts as that of one CPU.
   const auto memory = spec.resources.memory_per_node ? spec.resources.memory_per_node
                                                      : spec.resources.memory_per_cpu;
   slot.memory = memory;
@@ -41,7 +41,7 @@ std::vector<TryPod> PodTrials::due(InformBudget& budget, const FindJob& find,
     // The job stays at the head of the list: its turn comes when the budget has been filled again.
     if (!budget.has_one()) break;
     budget.spend_one();
-    // From here on equal jobs join this trial instead of asking themselves.
+    // Equal jobs now join this trial instead of asking themselves.
     under_way_.emplace(std::move(shape), job->uid);
     effects.push_back(std::move(*effect));
   }

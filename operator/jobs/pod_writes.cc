@@ -205,8 +205,8 @@ Effect PodWrites::take_next(JobRecord& job) {
 
 void PodWrites::withdraw(JobRecord& job) {
   if (!job.start.to_create) return;
-  // What is with the writer already stays in `creating`: its answer may bring a pod, and the ending
-  // waits for that (run_ending).
+  // Pods that the writer has stay in `creating`: its answer may bring one, and the ending waits for
+  // that (run_ending).
   for (const int slot : job.start.to_create->slots) job.start.creating.erase(slot);
   job.start.to_create.reset();
 }
@@ -298,10 +298,10 @@ bool PodWrites::has_step_secret(JobRecord& job) {
   return false;
 }
 
-// Without it no pod of the start can be made, so a failure counts as one of theirs.
+// No pod of the start can be made without it, so a failure counts as one of a pod.
 std::optional<StartUndo> PodWrites::answered(const StepSecretCreated& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
-  // That of an earlier start is no use for this one.
+  // The Secret of an earlier start is no use for this one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   GangStart& start = job->start;
   parts_.jobs.touch(job->uid);
@@ -322,7 +322,7 @@ std::optional<StartUndo> PodWrites::answered(const StepSecretCreated& outcome) {
 std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   const base::Result<kube::Pod>& result = outcome.result;
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
-  // Of a start that is over nothing follows: its pod, if there is one, is a stale one.
+  // An answer about a start that is over changes nothing: its pod, if there is one, is a stale one.
   if (job == nullptr || job->wanted().starts.value_or(0) != outcome.starts) return std::nullopt;
   job->start.creating.erase(outcome.slot.index);
   parts_.jobs.touch(job->uid);
@@ -345,8 +345,8 @@ std::optional<StartUndo> PodWrites::answered(const PodCreated& outcome) {
   return note_failure(*job, job->start.pod_tries, result.error());
 }
 
-// Of a creation or a pin. Returns how to undo the start if it was refused, or if nothing else has
-// happened for long. Otherwise it is tried again with a back-off.
+// Notes that a creation or a pin failed. Returns how to undo the start if it was refused, or if
+// nothing else has happened for long. Otherwise it is tried again with a back-off.
 std::optional<StartUndo> PodWrites::note_failure(JobRecord& job, Attempts& tries,
                                                  const base::Error& error) {
   ++counters_.write_failures;
@@ -380,7 +380,7 @@ bool PodWrites::have_failed_for_long(JobRecord& job, const std::string& why) {
   return false;
 }
 
-// Of a gang that is ready, and of which the next pod is made, Ready says that it runs.
+// Leaves Ready of a gang that is ready, and of which the next pod is made: it says that it runs.
 void PodWrites::show_starting(JobRecord& job, const std::string& reason,
                               const std::string& message) {
   if (kube::is_true(job.wanted().conditions, kube::kReady)) return;
@@ -405,7 +405,7 @@ void PodWrites::end_pod(JobRecord& job, const kube::Pod& pod,
   const bool lost = parts_.nodes.is_lost(node_of(pod).value_or(""));
   if (is_finished(pod) && job.wanted().ending) return;  // its log stays until the next start
   const std::chrono::seconds longest = longest_grace(parts_.policy.configuration());
-  // On a lost node the deletion that was asked for earlier still waits for its kubelet.
+  // The deletion that was asked for earlier still waits for the kubelet of a lost node.
   if (is_ending_within(pod, longest) && !lost && !ends_after(pod, kill_at)) return;
   if (!job.deleting.insert(uid).second) return;
   std::optional<std::chrono::seconds> grace_period = grace_within(pod, longest);
@@ -462,7 +462,8 @@ std::optional<std::set<std::string>> PodWrites::nodes_with_pods_left(const JobRe
   return nodes;
 }
 
-// A pod that is gone, or that was made anew under its name, needs no further try; its watch tells.
+// A pod that is gone, or that was created again under its name, needs no further try; its watch
+// tells.
 void PodWrites::answered(PodDeleted&& outcome) {
   JobRecord* job = parts_.jobs.find(outcome.job_uid);
   if (job == nullptr || outcome.status.ok()) return;

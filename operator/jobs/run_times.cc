@@ -23,7 +23,7 @@ void show_times(JobRecord& job, const SchedulerDriver& scheduler, base::Instant 
   if (!view->ready) return;
   if (view->start_time) wanted.start_time = view->start_time;
   wanted.preempt_eligible_time = view->preempt_eligible_time;
-  // With the instant it is of, so that a reader can add what has passed since while the job runs.
+  // The instant goes with it, so that a reader can add what has passed since while the job runs.
   wanted.run_time = kube::RunTime{view->run_time, now};
   wanted.suspend_time = kube::RunTime{view->suspend_time, now};
 }
@@ -47,7 +47,7 @@ std::optional<LifeBeforeReady> life_before_ready(const JobRecord& job, base::Ins
 }
 
 void tell_life_before_ready(const JobRecord& job, SchedulerDriver& scheduler, base::Instant now) {
-  // By a clock that cannot be trusted it may be hours.
+  // A clock that cannot be trusted may be hours off.
   if (!scheduler.ends_by_time()) return;
   const auto life = life_before_ready(job, now);
   const auto view = life ? scheduler.view(job.id) : std::nullopt;

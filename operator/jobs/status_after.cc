@@ -48,7 +48,7 @@ void end_condition(kube::JobStatus& status, const DecisionContext& context, std:
                 std::move(message));
 }
 
-// Of a job that has no nodes any more.
+// Sets the fields of a job that has lost its nodes.
 void set_gone(kube::JobStatus& status, const DecisionContext& context, const std::string& reason) {
   end_condition(status, context, kube::kReady, reason, "none of its pods runs");
   end_condition(status, context, kube::kCompleting, reason, "its pods are gone");
@@ -76,7 +76,7 @@ void set_finished(kube::JobStatus& status, const DecisionContext& context) {
       context.end_message.empty() ? "the job has ended" : context.end_message;
   const bool complete = status.state == kube::JobState::kCompleted;
   if (complete) {
-    // A refused change does not matter any more.
+    // A refused change has become irrelevant.
     end_condition(status, context, kube::kStalled, name, message);
   } else {
     set_condition(status, context, kube::kStalled, ConditionStatus::kTrue, name, message);
@@ -121,7 +121,7 @@ void set_waiting_again(kube::JobStatus& status, const sched::StateChange& change
   status.succeeded_indexes = context.succeeded;
   status.partition = context.partition;
   status.start_time.reset();
-  // Slurm counts the time limit anew for each start, so the times of the start that is over go.
+  // Slurm counts the time limit again for each start, so the times of the start that is over go.
   status.run_time.reset();
   status.suspend_time.reset();
   status.preempt_eligible_time.reset();
@@ -159,7 +159,7 @@ StatusAfter status_after(const sched::Start& start, kube::JobStatus status,
   // The claimed nodes are allocated now. Both change in one write, so no leader ever sees the nodes
   // free.
   status.claim.reset();
-  // What the previous start left behind must not be read as an outcome of this one.
+  // The outcome of the previous start must not be read as one of this.
   status.exit_code.reset();
   status.succeeded_indexes = context.succeeded;
   status.member_indexes.clear();
@@ -198,12 +198,12 @@ StatusAfter status_after(const sched::End& end, kube::JobStatus status,
   kube::JobEnding ending;
   ending.verdict = verdict_of(end.verdict);
   ending.since = context.now;
-  // Stored as an instant, not as a duration: a new leader must not grant the grace time anew.
+  // Stored as an instant, not as a duration: a new leader must not grant the grace time again.
   ending.grace_end = end.kill_at;
   ending.reason = std::string{end.preemptor ? reason_name(sched::Reason::kPreempted)
                                             : kube::to_string(ending.verdict)};
-  // By UID, so that a new leader knows for whose claim this victim ends, even if a job of that name
-  // was made anew.
+  // The UID, so that a new leader knows for whose claim this victim ends, even if a job of that
+  // name was created again.
   ending.by = context.preemptor;
   status.ending = std::move(ending);
   set_condition(status, context, kube::kCompleting, ConditionStatus::kTrue, "Ending",

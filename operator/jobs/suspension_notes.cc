@@ -67,7 +67,7 @@ void SuspensionNotes::observe_pod(const std::string& job_uid, const kube::Pod& p
   if (found == look_at_.end()) look_at_[job_uid] = now;
 }
 
-// Of a job that has ended, or is gone.
+// Forgets a job that has ended, or is gone.
 void SuspensionNotes::forget(const std::string& job_uid) {
   suspended_.erase(job_uid);
   look_at_.erase(job_uid);
@@ -78,7 +78,7 @@ void SuspensionNotes::forget(const std::string& job_uid) {
 std::vector<Effect> SuspensionNotes::due(InformBudget& budget, base::Instant now,
                                          const PodsOf& pods_of) {
   std::vector<Effect> effects;
-  // With less than two tokens, half of the budget does not pay for a single write.
+  // Half of the budget does not pay for a single write if there are fewer than two tokens.
   if (budget.tokens() < 2 && (gives_way_ = !gives_way_)) return effects;
   const double left = budget.tokens() / 2;
   while (budget.has_one() && budget.tokens() > left) {

@@ -54,7 +54,7 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   } else {
     mirror = policy_.find_status<T>(outcome.key.name);
   }
-  // Of an object that was made anew under its name the answer says nothing.
+  // The answer says nothing of an object that was created again under its name.
   if (mirror == nullptr || mirror->uid() != outcome.uid) return;
   // CEL has refused our write, or let one through that came later: in both cases another operator
   // leads, and this one must write nothing more.
@@ -80,11 +80,11 @@ void ControlLoop::answered(StatusPatched<T>&& outcome) {
   }
 }
 
-// What became of the write of an array's status became of what it said of each task.
+// The outcome of the write of an array's status is that of its tasks.
 void ControlLoop::tasks_answered(const StatusPatched<kube::Job>& outcome) {
   JobRecord* array = jobs_.find(outcome.uid);
   if (array == nullptr || !array->array) return;
-  // What the mirrors of tasks look at: not the spec, and not the entries of all other tasks.
+  // The part that mirrors of tasks look at: not the spec, and not the entries of all other tasks.
   const auto head_of = [](const base::Result<kube::Job>& whole) -> base::Result<kube::Job> {
     if (!whole.ok()) return whole.error();
     kube::Job head;
@@ -183,7 +183,7 @@ void ControlLoop::read_unseen_pods() {
 // that exists is known as it is now, so that a job goes on, and can end, while its pods are not
 // watched. After any other answer it is read again.
 void ControlLoop::answered(PodRead&& outcome) {
-  // What a watch has shown meanwhile is newer, and the watch goes on from there.
+  // A state that a watch has shown meanwhile is newer, and the watch goes on from there.
   if (!pods_.is_unseen(outcome.key)) return;
   const kube::Pod& known = *pods_.find(outcome.key)->pod;
   if (known.metadata.uid != outcome.uid) return;  // made again under its name
@@ -198,7 +198,8 @@ void ControlLoop::answered(PodDeleted&& outcome) {
   const JobRecord* job = jobs_.peek(outcome.job_uid);
   if (job != nullptr && !outcome.status.ok() &&
       outcome.status.error().code == base::Code::kNotFound) {
-    // The watch may have told so before the answer to the creation came, and will not tell again.
+    // The watch may have shown that before the answer to the creation came, and will not show it
+    // again.
     const auto gone = std::ranges::find(job->pods, outcome.uid,
                                         [](const auto& each) { return each.second->metadata.uid; });
     if (gone != job->pods.end()) index_pod({job->key.ns, gone->first}, nullptr);
@@ -225,7 +226,7 @@ void ControlLoop::answered(PodCreated&& outcome) {
   if (is_ours) index_answer(std::move(*outcome.result));
 }
 
-// A pod that is gone was noted by PodWrites: the gang cannot be complete any more.
+// A pod that is gone was noted by PodWrites: the gang cannot become complete.
 void ControlLoop::answered(PodPinned&& outcome) {
   if (auto undo = pod_writes_.answered(outcome)) {
     return gangs_.undo_start(*jobs_.find(outcome.job_uid), std::move(*undo));

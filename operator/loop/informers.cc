@@ -7,13 +7,11 @@
 namespace control {
 namespace {
 
-// What an informer does with a change: it leaves the object in the inbox and wakes the loop. All of
-// it runs on the thread of that informer, which does nothing else, so a slow loop never holds up a
-// watch.
+// An informer leaves a changed object in the inbox and wakes the loop. All of it runs on the thread
+// of that informer, which does nothing else, so a slow loop never holds up a watch.
 //
-// `gone` is called with the last state of each object that does not exist any more, before the
-// inbox hears of it: there an object that came and went between two looks of the loop leaves no
-// trace.
+// `gone` is called with the last state of each object that is gone, before the inbox hears of it:
+// there an object that came and went between two looks of the loop leaves no trace.
 template <typename T>
 typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnError& on_error,
                                               bool (*may_wait)(const T&),
@@ -30,14 +28,14 @@ typename kube::Informer<T>::Handlers handlers(Inbox& inbox, const Informers::OnE
                 gone(*before);
                 inbox.replaced<T>(*before, object, waits);
               },
-          // An object that is deleted and made anew between two looks of the loop is one change
+          // An object that is deleted and created again between two looks of the loop is one change
           // (inbox.h).
           .on_delete =
               [&inbox, may_wait, gone](const Pointer& last) {
                 gone(*last);
                 inbox.deleted<T>(last, may_wait(*last));
               },
-          // One object that cannot be read must not stop the watch of its kind: it is told of and
+          // One object that cannot be read must not stop the watch of its kind: it is logged and
           // skipped.
           .on_undecodable =
               [on_error](const kube::Undecodable& bad) {
@@ -71,7 +69,8 @@ struct Watch<kube::Job> {
       templates.learn(job.metadata.uid, job.spec.pod_template);
     }
     job.spec.pod_template = {};
-    // Of a script only its name, which singletons go by; the rest is read again with the template.
+    // Only the name of a script is kept, which singletons go by; the rest is read again with the
+    // template.
     if (job.spec.batch) *job.spec.batch = kube::JobBatch{.name = std::move(job.spec.batch->name)};
     keep_what_jobs_need(job.metadata);
   }
@@ -86,7 +85,7 @@ struct Watch<kube::BatchJob> {
   static bool wants(const kube::JsonView& object) {
     return object.find("spec").find("managedBy").string() == kube::kManagedBy;
   }
-  // First the whole template is noted, as long as a Job of ours may still be made of it.
+  // The whole template is noted first, as long as a kubegang Job may still be made of it.
   static void slim(kube::BatchJob& job, TemplateBook& templates) {
     templates.of_batch_jobs().see(job);
     keep_what_is_read(job);
@@ -132,7 +131,7 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
   WatchedKinds::for_each([&]<typename T>(std::type_identity<T>) {
     if (std::is_same_v<T, kube::BatchJob> && !adopts.batch_jobs) return;
     if (std::is_same_v<T, kube::PodGroup> && !adopts.pod_groups) return;
-    // What is special about a kind stands in its Watch<T>; a member that is absent there leaves the
+    // The peculiarities of a kind stand in its Watch<T>; a member that is absent there leaves the
     // default.
     typename kube::Informer<T>::Filter wants;
     kube::InformerOptions options;
@@ -156,7 +155,7 @@ Informers::Informers(const kube::Client& client, const kube::Clock& clock, Inbox
   });
 }
 
-// Nothing is decided before that: a leader that knew some pods and not others would take jobs for
+// Returns false until all is known: a leader that knew some pods and not others would take jobs for
 // lost.
 bool Informers::have_synced() const {
   bool all = true;

@@ -75,7 +75,7 @@ void replace(T& object, T kept) {
   object = std::move(kept);
 }
 
-// Of all owners only the controller is read: it says to which job a pod belongs.
+// Returns the controller alone, which says to which job a pod belongs.
 std::vector<kube::OwnerReference> only_controller(const kube::ObjectMeta& metadata) {
   const kube::OwnerReference* controller = kube::controller_of(metadata);
   if (controller == nullptr) return {};
@@ -105,8 +105,7 @@ std::size_t message_bytes_max(const kube::Condition& condition) {
   return condition.type == "PodScheduled" ? kMessageBytesMax : 0;
 }
 
-// Whether a condition counts at all depends on its type, which the caller names.
-// Of a condition the reason and the times are kept, and as much of the message as is read.
+// Keeps the conditions of these types: reason and times, and as much of the message as is read.
 kube::Conditions only(const kube::Conditions& all, Names types) {
   kube::Conditions kept;
   for (const kube::Condition& condition : all) {
@@ -179,7 +178,8 @@ void keep_gated(kube::Pod& pod, kube::Pod& kept) {
   kept.status.conditions = only(pod.status.conditions, {kube::kPodWaiting});
 }
 
-// Pods of jobs: the states of their containers decide about the gang, and their messages are told.
+// Keeps what pods of jobs need: the states of their containers decide about the gang, and statuses
+// quote their messages.
 void keep_ours(kube::Pod& pod, kube::Pod& kept) {
   kept.metadata.labels =
       only(pod.metadata.labels, {kube::kLabelJobUid, kube::kLabelArrayTask, kube::kLabelGang,
@@ -222,15 +222,15 @@ void keep_foreign(kube::Pod& pod, kube::Pod& kept) {
   if (!all.resources.requests.empty()) kept.spec.containers.push_back(std::move(all));
   kept.status.conditions = only(pod.status.conditions, {kube::kReady, kube::kPodWaiting});
   for (const kube::ContainerStatus& status : pod.status.container_statuses) {
-    // Whether the agent's container runs tells whether the node can switch.
+    // The node can switch if the agent's container runs.
     if (status.name != kube::kAgentContainer) continue;
     kept.status.container_statuses = {{.name = status.name, .state = short_state(status.state)}};
     break;
   }
 }
 
-// The API server takes 20 rules. One that names more indexes than a Job of ours may is cut, so that
-// it is still refused.
+// The API server takes 20 rules. One that names more indexes than a kubegang Job may is cut, so
+// that it is still refused.
 void shorten(kube::BatchSuccessPolicy& policy) {
   for (kube::BatchSuccessRule& rule : policy.rules) {
     if (rule.succeeded_indexes.size() <= kIndexesBytesMax) continue;
@@ -254,9 +254,9 @@ void keep_devices(const kube::ResourceList& all, kube::ResourceList& kept) {
   }
 }
 
-// Partitions, jobs and their users may select by any label.
-// In two rounds, ours first: a node with more labels than are kept must not lose those that our own
-// partitions and notes depend on. Within a round the order is that of the names.
+// Keeps labels in two rounds, kubegang's first: partitions, jobs and their users may select by any
+// label, and a node with more labels than are kept must not lose those that kubegang's partitions
+// and notes depend on. Within a round the order is that of the names.
 kube::Labels labels_of_node(kube::Labels& all) {
   kube::Labels kept;
   std::size_t bytes = 0;
@@ -278,8 +278,8 @@ kube::Labels labels_of_node(kube::Labels& all) {
 
 }  // namespace
 
-// 1. a pod behind our gate: what makes it part of a gang
-// 2. a pod of a job of ours
+// 1. a pod behind kubegang's gate: what makes it part of a gang
+// 2. a pod of a job
 // 3. any other pod: its memory and its node
 // `kept` starts empty and takes what is needed. So a field that is added to kube::Pod is dropped
 // until a reader asks for it, and not kept by accident.
@@ -345,7 +345,7 @@ void keep_identity(kube::ObjectMeta& metadata) {
   replace(metadata, identity_of(metadata));
 }
 
-// For Jobs of ours, whose spec and status stay whole.
+// Keeps the metadata of kubegang Jobs, whose spec and status stay whole.
 void keep_what_jobs_need(kube::ObjectMeta& metadata) {
   kube::ObjectMeta kept = identity_of(metadata);
   kept.labels = only(metadata.labels, {kube::kLabelGang, kube::kLabelPodGroup, kube::kLabelAttempt,

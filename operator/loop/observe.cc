@@ -48,10 +48,10 @@ void ControlLoop::observe(const Changes<kube::Node>& changes) {
   }
 }
 
-// Tells the scheduler of nodes that are new, changed or gone, after all changes of the step were
-// observed: a node that flaps between two looks is not told of.
+// Reports to the scheduler nodes that are new, changed or gone, after all changes of the step were
+// observed: a node that flaps between two looks is not reported.
 void ControlLoop::tell_nodes() {
-  // Events are collected first and told afterwards: telling leads to decisions, which change the
+  // Events are collected first and handed over afterwards: they lead to decisions, which change the
   // NodeBook.
   const NodeBook::News news = nodes_.take_news(policy_.configuration(), policy_.parameters());
   // A node that has left the cluster takes its timetable with it: the Node owns the object.
@@ -93,7 +93,7 @@ void ControlLoop::choose_taints() {
 
 void ControlLoop::observe(const Changes<kube::UsageRecord>& changes) {
   for (const auto& [key, object] : changes) {
-    // There is one record; an object of another name is not ours.
+    // There is one record; an object of another name is ignored.
     if (key.name == kube::kUsageRecordName) usage_.observe(object.get());
   }
 }
@@ -154,8 +154,8 @@ void ControlLoop::index_pod(const kube::ObjectKey& key,
   //    node), a job that has ended, like the pod, or none (an orphan, to be deleted). It leaves the
   //    old place and enters the new one
   const auto [before, after] = pods_.observe(key, pod);
-  // Before the new place, because both may be of one job: the pod moved from Pending to a node, or
-  // was made anew under its name.
+  // The old place comes first, because both may be of one job: the pod moved from Pending to a
+  // node, or was created again under its name.
   if (before) {
     nodes_.erase_pod(before->node, key);
     orphans_.remove(key);
@@ -193,7 +193,7 @@ void ControlLoop::leave_orphans(const JobRecord& job) {
   }
 }
 
-// Forgets a deleted job whose pods are gone. `submitted` makes sure that the scheduler is told
+// Forgets a deleted job whose pods are gone. `submitted` makes sure that the scheduler hears of it
 // once.
 void ControlLoop::forget(JobRecord& job) {
   // Jobs may wait for one that was never submitted, too.
@@ -283,7 +283,7 @@ UnslicedTime::Sources ControlLoop::unsliced_sources() {
     return nodes_.jobs_on(node);
   };
   sources.run_time = [this](const std::string& uid) -> std::optional<base::Duration> {
-    // Nothing is added before the job is ready or once its end is decided: no run time passes then.
+    // No time is added before the job is ready or once its end is decided: no run time passes then.
     const JobRecord* job = jobs_.find(uid);
     const auto view = job == nullptr ? std::nullopt : scheduler_.view(job->id);
     if (!view || !view->ready || view->ending) return std::nullopt;

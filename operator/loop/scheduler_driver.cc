@@ -53,7 +53,7 @@ void SchedulerDriver::restore(std::vector<sched::JobFacts> jobs,
   hand_over(scheduler_.take_decisions());
 }
 
-// In the order in which they were made: a later one may rest on an earlier one.
+// Hands them over in the order in which they were made: a later one may rest on an earlier one.
 void SchedulerDriver::hand_over(const std::vector<sched::Decision>& decisions) {
   for (const sched::Decision& decision : decisions) {
     ++counters_.decisions;

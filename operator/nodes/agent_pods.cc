@@ -20,7 +20,7 @@ bool is_agents(const kube::Pod& pod) {
          has_label(pod, kube::kLabelComponent, kube::kComponentAgent);
 }
 
-// An agent that is told to stop runs on for up to two seconds, in which it still switches.
+// An agent that is being stopped runs on for up to two seconds, in which it still switches.
 std::optional<AgentPod> agent_in(const kube::Pod& pod) {
   // A pod that has ended stays as an object after an eviction; a newer one may stand beside it.
   if (is_finished(pod)) return std::nullopt;

@@ -21,7 +21,7 @@ std::vector<kube::Taint> lasting_taints(const kube::Node& node) {
 NodeBook::Change NodeBook::observe(const std::string& name,
                                    std::shared_ptr<const kube::Node> node) {
   // Three questions about one change: is the node lost or back (jobs are touched), may partitions
-  // select it differently (they are evaluated anew), and does the scheduler's view of it change
+  // select it differently (they are evaluated again), and does the scheduler's view of it change
   // (take_news, which compares).
   const bool lost_before = is_lost(name);
   const bool cordoned_before = is_cordoned(name);
@@ -52,7 +52,7 @@ void NodeBook::observe_agent(const std::string& name,
   const bool same = both ? before->status == record.table->status &&
                                before->spec.pods.empty() == record.table->spec.pods.empty()
                          : before == record.table;
-  // Of a node of which nothing else is known, nothing may be left.
+  // A node of which nothing else is known may have to be forgotten.
   if (!same || record.node == nullptr) changed_.insert(name);
 }
 
@@ -113,13 +113,13 @@ void NodeBook::stop_asking(const std::string& name, const std::string& job_uid) 
 
 void NodeBook::observe_policy() {
   is_policy_new_ = true;
-  // The facts told of each node may depend on the policy (the memory reserve, whether it needs an
+  // The facts of each node may depend on the policy (the memory reserve, whether it needs an
   // agent).
   for (const auto& [name, record] : nodes_) changed_.insert(name);
   is_uncounted_ = is_policy_uncounted_ = true;
 }
 
-// 1. a node that is there is judged anew; the scheduler hears of it if its spec has changed
+// 1. a node that is there is judged again; the scheduler hears of it if its spec has changed
 // 2. a node that is gone stays as long as jobs are booked on it; they are ended first
 // 3. then it is removed, and forgotten when nothing else is known of it
 NodeBook::News NodeBook::take_news(const sched::Configuration& configuration,
@@ -296,8 +296,8 @@ bool NodeBook::needs_agent(const std::string& name) const {
 
 std::optional<NodeProblem> NodeBook::why_not_stopped(const std::string& name) const {
   const Record* record = find(name);
-  // Where the configuration needs an agent anyway, a node without one takes no jobs, so a
-  // suspension there has nothing to wait for.
+  // A node without an agent takes no jobs where the configuration needs one anyway, so a suspension
+  // there has nothing to wait for.
   const bool waits = record != nullptr && !turns_.need_agent(name);
   return waits ? agent_problem(facts_of(name, *record)) : std::nullopt;
 }

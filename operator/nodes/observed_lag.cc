@@ -14,11 +14,11 @@ void ObservedLag::see(const std::string& node, TimetableVersion published,
   if (is_new) return;
   Waiting& waiting = found->second;
   // Newer versions are published while a node is behind. It waits for the oldest one that it has
-  // not obeyed: when that is reached and a newer one is not, the wait begins anew, because the
+  // not obeyed: when that is reached and a newer one is not, the wait begins again, because the
   // instant at which the newer one was published was not noted. So the lag errs on the small side.
   const bool reached = observed && waiting.version <= *observed && *observed < published;
-  // A timetable that was deleted and made anew begins with revision 1, which no agent can be behind
-  // of for a version that is gone.
+  // A timetable that was deleted and created again begins with revision 1, which no agent can be
+  // behind of for a version that is gone.
   const bool recreated = published < waiting.version;
   if (reached || recreated) waiting = {published, now};
 }

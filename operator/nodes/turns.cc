@@ -72,8 +72,8 @@ Turns::Turns(const sched::Configuration& configuration) {
   // Rule 4. QOS are not bound to partitions, so it holds for every node.
   const bool everywhere = suspends_by_qos(configuration);
   std::map<std::string_view, Partitions> partitions_of;
-  // From partitions to nodes: jobs of different partitions meet where their nodes overlap, so each
-  // node is judged by all of its partitions together.
+  // Goes from partitions to nodes: jobs of different partitions meet where their nodes overlap, so
+  // each node is judged by all of its partitions together.
   for (const PartitionConfig& partition : configuration.partitions) {
     for (const std::string& node : partition.nodes) partitions_of[node].push_back(&partition);
   }

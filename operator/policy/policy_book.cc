@@ -60,7 +60,7 @@ kube::Condition accepted_condition(const SpecVerdict& verdict, std::int64_t gene
 }  // namespace
 
 // 1. All specs that count, with what is wrong with each. 2. Which of them are legal together.
-// 3. Each object is told, also those that do not count.
+// 3. The status of each object, also of those that do not count.
 PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
                                        base::Instant now) {
   is_dirty_ = false;
@@ -77,11 +77,11 @@ PolicyBook::Decided PolicyBook::decide(std::span<const kube::Node* const> nodes,
   Acceptance acceptance = accept(input);
   Decided decided{
       // The very first decision counts as a change, even if it equals the defaults: the scheduler
-      // has been told nothing before it.
+      // has had no configuration before it.
       .configuration_changed = !has_decided_ || !(configuration_ == acceptance.configuration),
       .parameters_changed = !(parameters_ == acceptance.parameters)};
   has_decided_ = true;
-  // 3. each object is told, also those that do not count
+  // 3. the status of each object, also of those that do not count
   PolicyKinds::for_each([&]<typename T>(std::type_identity<T>) {
     const auto counted = by_age(entries<T>());
     for (std::size_t i = 0; i < counted.size(); ++i) {
@@ -182,7 +182,7 @@ void PolicyBook::show(PolicyEntry<T>& entry, const SpecVerdict& verdict, base::I
   }
 }
 
-// As accepted: a spec that was refused must not taint nodes.
+// Goes by the accepted spec: one that was refused must not taint nodes.
 bool PolicyBook::taints_nodes(const std::string& partition) const {
   const auto found = entries<kube::Partition>().find(partition);
   if (found == entries<kube::Partition>().end()) return false;

@@ -180,8 +180,8 @@ void Metrics::show_licenses(const std::map<std::string, LicenseUse>& licenses) {
   }
 }
 
-// In Prometheus' text format, for a scrape. The registry has its own lock, so this may be called
-// from the server's thread.
+// Returns Prometheus' text format, for a scrape. The registry has its own lock, so this may be
+// called from the server's thread.
 std::string Metrics::render() const {
   return kube::metrics_text(families_->registry);
 }

@@ -40,12 +40,12 @@ void TimetablePublisher::forget(const std::string& node) {
   superfluous_.erase(node);
   const auto found = tables_.find(node);
   if (found == tables_.end()) return;
-  // Of a write under way the answer is heard first.
+  // The answer to a write under way is heard first.
   if (!found->second.mirror.is_in_flight()) tables_.erase(found);
 }
 
-// What is wanted is replaced as a whole. It is compared with what is stored when it is set, and not
-// in each step, so that a step costs only the nodes whose plan changed.
+// Replaces the wanted timetable as a whole. It is compared with the stored one when it is set, and
+// not in each step, so that a step costs only the nodes whose plan changed.
 void TimetablePublisher::want(const sched::NodePlan& plan, const std::string& node,
                               const ListedJobs& jobs) {
   Table& table = tables_[node];
@@ -72,7 +72,7 @@ void TimetablePublisher::leave_out(const std::string& node, const std::string& j
 }
 
 // A pod follows another at its place (Members): the turns are the place's and stay. The scheduler
-// knows nothing of it, so it plans nothing anew.
+// knows nothing of it, so its plan stays.
 void TimetablePublisher::replace_pod(const std::string& node, const Successor& successor) {
   const auto found = tables_.find(node);
   if (found == tables_.end() || !found->second.is_planned) return;
@@ -92,8 +92,8 @@ void TimetablePublisher::compare(const std::string& node, Table& table) {
   // even where it is not, until it is deleted.
   const bool differs = table.is_planned &&
                        (mirror.exists() ? !same_plan(mirror.wanted(), mirror.stored()) : is_needed);
-  // Pods may wait for this timetable, although it is not written any more: it became equal to what
-  // is stored before its turn came.
+  // Pods may wait for this timetable, although it is no longer written: it became equal to what is
+  // stored before its turn came.
   if (!differs && mirror.urgency() != WriteUrgency::kClean) settled_.insert(node);
   mirror.set_differs(differs);
   if (differs) to_write_.insert(node);
@@ -135,7 +135,7 @@ void TimetablePublisher::ensure(const std::string& node, base::Duration slice, b
   compare(node, table);
 }
 
-// Goes on where there was no room, so that no node waits for ever behind others.
+// Goes on where there was no room, so that no node waits forever behind others.
 std::vector<PutTimetable> TimetablePublisher::due(base::Instant now, std::int64_t term,
                                                   std::size_t room) {
   std::vector<PutTimetable> effects;
@@ -212,7 +212,7 @@ WriteEnd TimetablePublisher::answered(TimetablePut&& outcome, base::Instant now)
   return end;
 }
 
-// Nothing keeps it, as far as it is known here.
+// Returns true if nothing keeps it, as far as it is known here.
 bool TimetablePublisher::is_superfluous(const std::string& node, const Table& table) const {
   return table.mirror.exists() && !table.wants_pods() && !nodes_.needs_timetable(node);
 }

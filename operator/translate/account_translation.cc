@@ -29,7 +29,7 @@ void check_shares(const std::string& field, const std::optional<std::int32_t>& c
   problems.add(field + "shares: excludes " + other + "; remove one of the two");
 }
 
-// Root's numbers would make every file of the volumes theirs.
+// Root's numbers would give users every file of the volumes.
 void check_identity(const std::string& field, const std::optional<kube::PodIdentity>& identity,
                     SpecProblems& problems) {
   constexpr std::int64_t kNumberMax = 2'147'483'647;

@@ -96,7 +96,7 @@ base::Result<DecodedAllocation> decode_allocation(const kube::Allocation& alloca
     if (!cores.ok()) return cores.error().with_context("status.allocation.shares.cores");
     for (const std::string& name : *names) {
       const auto node = find(name);
-      // A node that has been removed from the cluster: the job is told lost, but the rest of its
+      // A node that has been removed from the cluster: the job counts as lost, but the rest of its
       // allocation must still be known.
       if (!node) {
         decoded.missing.push_back(name);

@@ -24,7 +24,7 @@ namespace {
 using Json = nlohmann::json;
 using kube::ConditionStatus;
 
-constexpr std::size_t kNameMax = 52;  // of a Job of ours
+constexpr std::size_t kNameMax = 52;  // of a kubegang Job
 constexpr std::size_t kHashedPrefixMax = 40;
 constexpr int kIndexMax = 99'999;                  // of a pod in its Job
 constexpr std::int64_t kDefaultGraceSeconds = 30;  // written into each template that has none
@@ -65,7 +65,7 @@ void check_spec(const kube::BatchJobSpec& spec, std::vector<std::string>& proble
   }
 }
 
-// How many pods of it run at once when so many have succeeded; at least 1.
+// Returns how many of its pods run at once when `succeeded` have succeeded; at least 1.
 std::int32_t gang_size(const kube::BatchJobSpec& spec, std::size_t succeeded) {
   const auto left = std::int64_t{completions_of(spec)} - static_cast<std::int64_t>(succeeded);
   const std::int64_t parallelism = spec.parallelism.value_or(1);
@@ -74,7 +74,7 @@ std::int32_t gang_size(const kube::BatchJobSpec& spec, std::size_t succeeded) {
 
 // --- names ---
 
-// A name that a Job of ours may have (the CRD's rule), and that has no dot.
+// Returns true for a name that a kubegang Job may have (the CRD's rule), and that has no dot.
 bool is_job_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameMax && name[0] >= 'a' && name[0] <= 'z' &&
          name.find('.') == std::string_view::npos;
@@ -149,8 +149,8 @@ std::vector<std::string> split(const std::string& text) {
 
 // --- its template ---
 
-// As the batch group's controller does for an Indexed Job. An author's own variable of that name
-// wins.
+// Adds what the batch group's controller adds for an Indexed Job. An author's own variable of that
+// name wins.
 void add_completion_index(Json& spec) {
   const Json variable{
       {"name", "JOB_COMPLETION_INDEX"},
@@ -171,8 +171,8 @@ void add_completion_index(Json& spec) {
 }
 
 // `decoded` is batch.spec.pod_template, whose known fields therefore have the types that they
-// should; ours is made of the JSON, which keeps the others. The result is what the operator's pods
-// are made of, so each difference from the author's template has its reason here.
+// should; the result is made of the JSON, which keeps the others. The operator's pods are made of
+// it, so each difference from the author's template has its reason here.
 Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& decoded) {
   const Json from = batch.spec.pod_template.json();
   Json made{{"metadata", Json::object()}, {"spec", kube::object_at(from, "spec")}};
@@ -180,7 +180,7 @@ Json our_template_of(const kube::BatchJob& batch, const kube::PodTemplateSpec& d
   for (const char* field : {"labels", "annotations"}) {
     if (metadata.contains(field)) made["metadata"][field] = metadata[field];
   }
-  // As the API server has it for a Job without a selector of its own.
+  // The labels are those that the API server gives a Job without a selector of its own.
   Json& labels = made["metadata"]["labels"];
   labels[std::string{kube::kBatchJobName}] = batch.metadata.name;
   labels[std::string{kube::kBatchControllerUid}] = batch.metadata.uid;
@@ -240,7 +240,8 @@ void set_ended(kube::BatchJobStatus& status, const BatchView& view, base::Instan
   status.active = 0;
   status.ready = 0;
   status.terminating = 0;
-  // A short life is told at its end only. An end before the start cannot be: clocks of two nodes.
+  // A short life is written at its end only. An end before the start cannot be: clocks of two
+  // nodes.
   const base::Instant end = view.since.value_or(now);
   set_started(status, std::min(view.start.value_or(end), end));
 }
@@ -258,8 +259,8 @@ std::string as_batch_writes(const std::vector<int>& indexes) {
   return text;
 }
 
-// Of a batch Job whose pods follow one another. A new leader may know less for a moment than is
-// stored.
+// Counts the successes of a batch Job whose pods follow one another. A new leader may know less for
+// a moment than is stored.
 void count_successes(const kube::BatchJobSpec& spec, kube::BatchJobStatus& status,
                      const BatchView& view) {
   const std::vector<int> succeeded = parse_indexes(view.succeeded_indexes);
@@ -326,7 +327,7 @@ std::optional<base::Duration> deadline_of(const kube::BatchJobSpec& spec) {
   return std::clamp(std::chrono::seconds{*spec.active_deadline_seconds}, kNone, kMax);
 }
 
-// Makes the Job of ours that is one attempt at a batch Job, or says why that cannot be.
+// Makes the kubegang Job that is one attempt at a batch Job, or says why that cannot be.
 // 1. everything of batch/v1 that a gang cannot do
 // 2. the template, with the labels and variables that Kubernetes' controller would add
 // 3. what one pod needs: its requests, as kube-scheduler would count them

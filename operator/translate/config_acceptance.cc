@@ -28,7 +28,7 @@ std::string short_hostlist(const std::vector<std::string>& names) {
   return slurm::compress_hostlist(std::span{names}.first(kMissingNamesShown)) + ",...";
 }
 
-// Which spec of an object is tried.
+// The spec of an object that is tried.
 enum class Choice { kNewest, kAccepted, kNone };
 
 // An object on its way through the rounds: which of its specs is tried now, and everything that was
@@ -127,8 +127,7 @@ class Acceptor {
         warn_of_missing_nodes();
         break;
       }
-      // Nothing is left to retreat only if the defaults alone are illegal, which is our own
-      // mistake.
+      // Only defaults that are illegal by themselves leave nothing to retreat, which is a bug here.
       CHECK(give_way(*error), error->message);
     }
     if (config_) out_.config = config_->finish();
@@ -139,7 +138,7 @@ class Acceptor {
   }
 
  private:
-  // The whole configuration of the specs that are tried now. It is made anew in each round: a spec
+  // Builds the whole configuration of the specs that are tried now, again in each round: a spec
   // that retreats may change what others mean.
   void build() {
     out_.configuration = {};
@@ -267,7 +266,7 @@ class Acceptor {
     });
   }
 
-  // A sentence is told once, though several rounds may find it.
+  // Adds a sentence once, though several rounds may find it.
   void add_warning(const std::string& partition, std::string sentence) {
     for (auto& trial : partitions_) {
       if (trial.candidate->name != partition) continue;
@@ -323,8 +322,8 @@ class Acceptor {
   // as long as something that did is left: a rejected object changes nothing that runs.
   bool give_way(const sched::ConfigIssue& issue) {
     const std::string sentence = sentence_of(issue);
-    // In this order: a change of the object that is blamed, a change of the cluster's
-    // configuration, any other change, and only then what is in force already.
+    // The order is: a change of the object that is blamed, a change of the cluster's configuration,
+    // any other change, and only then what is in force already.
     for (const bool only_changes : {true, false}) {
       if (retreat_blamed(issue, sentence, only_changes)) return true;
       if (only_changes && config_ && config_->is_change() && config_->retreat(sentence)) {
@@ -389,7 +388,7 @@ class Acceptor {
     return where + (field.empty() ? "" : "spec." + field + ": ") + issue.message;
   }
 
-  // Slurm's spelling in ours: "PreemptMode" is preemptMode, "QOS" qos.
+  // Returns the API's spelling of Slurm's: "PreemptMode" is preemptMode, "QOS" qos.
   static std::string field_of(const std::string& field) {
     std::string ours = field;
     for (std::size_t i = 0; i < ours.size(); ++i) {

@@ -15,8 +15,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// The maximum is that of Slurm's SchedulerTimeSlice. The minimum is ours and below Slurm's 5 s: a
-// switch costs no message here (architecture.md 2).
+// The maximum is that of Slurm's SchedulerTimeSlice. The minimum is below Slurm's 5 s: a switch
+// costs no message here (architecture.md 2).
 constexpr base::Duration kSliceMin = milliseconds{100};
 constexpr base::Duration kSliceMax = seconds{65'533};
 
@@ -94,7 +94,7 @@ void translate_select(const kube::SelectConfig& select, sched::ClusterParameters
   }
   cluster.memory = select.memory.value_or(true);
   cluster.task_affinity = select.task_affinity.value_or(true);
-  // In Slurm CR_LLN, CR_ONE_TASK_PER_CORE and CR_CORE_DEFAULT_DIST_BLOCK; the field above is its
+  // Slurm's CR_LLN, CR_ONE_TASK_PER_CORE and CR_CORE_DEFAULT_DIST_BLOCK; the field above is its
   // task/affinity.
   cluster.least_loaded = select.least_loaded.value_or(false);
   cluster.one_task_per_core = select.one_task_per_core.value_or(false);
@@ -146,7 +146,7 @@ sched::PreemptMode default_preempt_mode(const sched::ClusterParameters& cluster)
   return cluster.gang ? sched::PreemptMode::kSuspend : sched::PreemptMode::kCancel;
 }
 
-// Whether a job that no partition, or not each of its partitions, can hold is refused at once.
+// Decides if a job that no partition, or not each of its partitions, can hold is refused at once.
 sched::EnforcePartLimits translate(kube::EnforcePartitionLimits limits) {
   switch (limits) {
     case kube::EnforcePartitionLimits::kNone:
@@ -184,8 +184,7 @@ void translate_queue(const kube::SchedulerConfigSpec& spec, sched::ClusterParame
 std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   SpecProblems problems;
   const kube::SchedulerConfigSpec& spec = config.spec;
-  // A second object is not an error of the cluster: it is told so in its own status and changes
-  // nothing.
+  // A second object is not an error of the cluster: its own status says so, and it changes nothing.
   if (config.metadata.name != kube::kSchedulerConfigName) {
     problems.add("metadata.name: \"" + config.metadata.name +
                  "\" is ignored, the one SchedulerConfig that counts is named \"" +
@@ -199,7 +198,7 @@ std::vector<std::string> check_config(const kube::SchedulerConfig& config) {
   problems.not_negative("spec.overTimeLimit", spec.over_time_limit);
   problems.memory("spec.memory", spec.memory);
   check_licenses(spec.licenses, problems);
-  // From here on parts that are blocks of their own in the spec.
+  // The rest are parts that are blocks of their own in the spec.
   check_conditions(spec, problems);
   check_priority(spec.priority, problems);
   if (spec.backfill) check_backfill(*spec.backfill, problems);
@@ -260,7 +259,7 @@ sched::ClusterParameters translate_config(const kube::SchedulerConfigSpec& spec)
     }
   }
   // Compat places as Slurm does, so that recordings of it can be replayed; MinimizePreemption is
-  // ours.
+  // kubegang's own.
   cluster.placement = spec.placement_policy == kube::PlacementPolicy::kMinimizePreemption
                           ? sched::PlacementPolicy::kMinimisePreemption
                           : sched::PlacementPolicy::kCompat;

@@ -31,8 +31,8 @@ kube::RawJson presence(const kube::RawJson& field) {
   return field.empty() ? kube::RawJson{} : kPresent;
 }
 
-// Of hooks that stop a container exec alone is judged (freeze_hazards.h), of hooks that start one
-// whether there is one (template_check.cc).
+// Keeps exec alone of hooks that stop a container (freeze_hazards.h); of hooks that start one only
+// their presence is judged (template_check.cc).
 std::optional<kube::LifecycleHandler> judged_pre_stop(
     const std::optional<kube::LifecycleHandler>& hook) {
   if (!hook || hook->exec.empty()) return std::nullopt;
@@ -96,8 +96,8 @@ std::vector<kube::Container> judged_containers(const std::vector<kube::Container
   return kept;
 }
 
-// Too many, or too long, is all that is told of such a selector, so any one that is too large
-// stands for it; judged_tolerations() likewise.
+// Messages say only that such a selector has too many entries or is too long, so any one that is
+// too large stands for it; judged_tolerations() likewise.
 kube::Labels judged_selector(kube::Labels selector) {
   if (is_small(selector)) return selector;
   kube::Labels too_many;

@@ -25,7 +25,7 @@ void check_amounts(const std::string& field, const std::optional<kube::ResourceA
   }
 }
 
-// Of a group of limits with these counts.
+// Checks a group of limits with these counts.
 template <typename Counts>
 void check_counts(const std::string& field, const std::optional<Counts>& counts,
                   SpecProblems& problems) {

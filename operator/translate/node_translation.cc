@@ -95,8 +95,8 @@ sched::MemoryMiB memory_for_jobs(const NodeFacts& facts) {
   return whole_mib_of(kube::Bytes{std::max<std::int64_t>(left, 0)});
 }
 
-// As many as kubelet takes, and never more than a timetable can list: a pod beyond that would run
-// in the others' turns. Without a figure kubelet refuses nothing that we could foresee.
+// Returns as many as kubelet takes, and never more than a timetable can list: a pod beyond that
+// would run in the others' turns. Without a figure kubelet refuses nothing that can be foreseen.
 int pods_for_jobs(const NodeFacts& facts) {
   constexpr auto kListedMax = static_cast<std::int64_t>(timetable::kPodsMax);
   if (!facts.node->status.allocatable.contains("pods")) return static_cast<int>(kListedMax);
@@ -139,7 +139,7 @@ std::optional<NodeProblem> why_drained(const NodeFacts& facts) {
 
 }  // namespace
 
-// As kube-scheduler counts: init containers run one after the other before the others, so the
+// Counts as kube-scheduler does: init containers run one after the other before the others, so the
 // largest of them counts against the sum; sidecars run beside them. An amount of the pod as a whole
 // takes the place of both.
 kube::Bytes memory_request(const kube::Pod& pod) {

@@ -14,7 +14,7 @@ namespace control {
 namespace {
 
 // Slurm's own limits of PriorityTier and PriorityJobFactor (16 bits, two values reserved), and of
-// the number in OverSubscribe=FORCE:n. That of the billing weights is ours.
+// the number in OverSubscribe=FORCE:n. The limit of billing weights is kubegang's own.
 constexpr std::int64_t kTierMax = 65'533;
 constexpr std::int64_t kShareMax = 1'024;
 constexpr std::int64_t kBillingWeightMax = 1'000'000'000;
@@ -59,7 +59,7 @@ std::optional<sched::TresWeights> weights_of(const std::optional<kube::BillingWe
   constexpr std::int64_t kMibPerGib = 1'024;
   sched::TresWeights micro;
   micro[sched::Tres::kCpu] = milli->milli_per_cpu.value_or(0) * kMicroPerMilli;
-  // To the nearest, so that the smallest weight does not vanish.
+  // Rounds to the nearest, so that the smallest weight does not vanish.
   micro[sched::Tres::kMemory] =
       (milli->milli_per_gibibyte.value_or(0) * kMicroPerMilli + kMibPerGib / 2) / kMibPerGib;
   micro[sched::Tres::kNode] = milli->milli_per_node.value_or(0) * kMicroPerMilli;

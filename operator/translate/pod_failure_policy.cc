@@ -44,7 +44,7 @@ std::size_t count_containers(const kube::BatchJobSpec& spec) {
 
 }  // namespace
 
-// As in the batch group's controller, the first rule that matches decides. Rules about conditions
+// The first rule that matches decides, as in the batch group's controller. Rules about conditions
 // of pods never match: the only ones that are accepted say what holds for every gang
 // (failure_policy_problems).
 FailureVerdict judge_failure(const kube::BatchJobSpec& spec, int exit_code) {
@@ -73,7 +73,7 @@ std::vector<std::string> failure_policy_problems(const kube::BatchJobSpec& spec)
       problems.push_back(path +
                          "onPodConditions: only the action Ignore on DisruptionTarget is "
                          "supported, which is what happens to every gang; remove the rule");
-    // With a single container the name cannot be wrong, since the API server checks that it exists.
+    // The name of a single container cannot be wrong, since the API server checks that it exists.
     } else if (rule.on_exit_codes && rule.on_exit_codes->container_name &&
                count_containers(spec) != 1) {
       problems.push_back(path +

@@ -148,7 +148,7 @@ class Translator {
     }
   }
 
-  // As a template of a job is checked, except for its programs: a launcher calls mpirun.
+  // Checks a pod as a template of a job, except for its programs: a launcher calls mpirun.
   void check_pod(const kube::Pod& pod) {
     Json spec = kube::encode(pod)["spec"];
     // Our gate is what brought the pod here, and the default scheduler's name is what the API
@@ -179,8 +179,8 @@ class Translator {
       devices_[resource] = std::max(devices_[resource], count);
     }
     for (std::string& sentence : found) {
-      // The check speaks of the template of a Job of ours, which the author of these pods has never
-      // seen.
+      // The check speaks of the template of a kubegang Job, which the author of these pods has
+      // never seen.
       if (sentence.starts_with(kTemplate)) sentence.erase(0, kTemplate.size());
       sentence = "pod " + pod.metadata.name + ": " + sentence;
       if (problems_.size() < kSentencesMax) problem(std::move(sentence));
@@ -228,7 +228,7 @@ class Translator {
                                                                         : kube::kLabelGang}] =
         gang_.name;
     std::string uids;
-    // In the order of names, which the check of a Job demands of `adopted` (job_check.cc).
+    // The order is that of names, which the check of a Job demands of `adopted` (job_check.cc).
     for (const auto& pod : pods_) {
       const kube::ObjectMeta& metadata = pod->metadata;
       uids += metadata.uid + ",";
@@ -257,7 +257,7 @@ class Translator {
 
   // Returns the gang's name with a hash of all UIDs. So the same pods give the same name in each
   // leader: two leaders that both see the gang complete try to create one object, and the second
-  // one is told AlreadyExists. A pod that was replaced gives another name, because it is another
+  // one gets AlreadyExists. A pod that was replaced gives another name, because it is another
   // gang. Label values may have capitals, dots and underscores, and begin with a digit; names of
   // Jobs may not. At most 44 + 2 + 6 characters, which are the 52 that a Job's name may have.
   std::string job_name(const std::string& uids) const {
@@ -304,7 +304,7 @@ class Translator {
         "is not a number of nodes from 1 to " + std::to_string(pods) + " (examples: 2, 2-4)");
   }
 
-  // Without the annotation the partition's default holds, as for a job of ours.
+  // The partition's default holds without the annotation, as for any kubegang Job.
   void set_time_limit(kube::JobSpec& spec) {
     const std::string text = annotation(first_, kube::kAnnotationTimeLimit);
     if (text.empty()) return;
@@ -349,8 +349,8 @@ class Translator {
 }  // namespace
 
 GangName gang_of(const kube::Labels& labels, bool heeds_groups) {
-  // Our own label decides even if labels of the plugin are there, too: users who write ours ask for
-  // us, whereas a workload controller may set the plugin's for another scheduler.
+  // kubegang's label decides even if labels of the plugin are there, too: users who write it ask
+  // for kubegang, whereas a workload controller may set the plugin's for another scheduler.
   using By = GangName::By;
   for (const auto& [key, by] :
        {std::pair{kube::kLabelGang, By::kJobName}, std::pair{kube::kLabelPodGroup, By::kPodGroup},

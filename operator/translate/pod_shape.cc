@@ -24,7 +24,7 @@ const kube::Quantity* amount_in(const kube::ResourceList& list, const char* name
   return found == list.end() ? nullptr : &found->second;
 }
 
-// What one container has; 0 of what it does not name.
+// The amounts of one container; 0 for those that it does not name.
 struct Amounts {
   std::int64_t milli_cpus = 0;
   std::int64_t memory = 0;  // bytes

@@ -87,9 +87,9 @@ void translate_weights(const kube::PriorityWeights& weights, sched::PriorityPara
 
 }  // namespace
 
-// The weights by one list, so that each has the same bounds and its own name in the sentence.
-// Bounds of the durations are ours: a period below a second would only recalculate what has not
-// changed.
+// Checks the weights by one list, so that each has the same bounds and its own name in the
+// sentence. Bounds of the durations are kubegang's: a period below a second would only recalculate
+// what has not changed.
 // The half-life has a lower bound and "Never" a field of its own, because Slurm's 0 for "never"
 // looks like the shortest time there is.
 void check_priority(const std::optional<kube::PriorityConfig>& priority, SpecProblems& problems) {

@@ -16,7 +16,7 @@ std::vector<std::string> check_qos(const kube::Qos& qos) {
   const kube::QosSpec& spec = qos.spec;
   problems.name(qos.metadata.name);
   problems.range("spec.priority", spec.priority, 0, 4'294'967'293);
-  // In Slurm a QOS cannot say OFF either.
+  // A QOS cannot say OFF in Slurm either.
   if (spec.preempt_mode == kube::PreemptMode::kDisabled) {
     problems.add(
         "spec.preemptMode: Disabled is not possible for a QOS; use Cancel, Requeue or "

@@ -26,7 +26,7 @@ constexpr auto kStates = std::to_array<std::pair<sched::JobState, kube::JobState
     {sched::JobState::kDeadline, kube::JobState::kDeadline},
 });
 
-// In the order of both enumerations, here and below.
+// The order is that of both enumerations, here and below.
 constexpr auto kKinds = std::to_array<std::pair<sched::DependencyKind, kube::DependencyType>>({
     {sched::DependencyKind::kAfter, kube::DependencyType::kAfter},
     {sched::DependencyKind::kAfterAny, kube::DependencyType::kAfterAny},
@@ -135,8 +135,8 @@ kube::EndingVerdict verdict_of(sched::JobState state) {
   CHECK(false, "not final");
 }
 
-// Of a stored ending: those that the scheduler decided are told to it again by a new leader, those
-// that followed from the pods (own_verdict) are not its decisions.
+// Returns the verdict of a stored ending that the scheduler decided, which hears it again from a
+// new leader; verdicts that followed from the pods (own_verdict) are not its decisions.
 std::optional<sched::EndingVerdict> decided_verdict(kube::EndingVerdict verdict) {
   switch (verdict) {
     case kube::EndingVerdict::kRequeue:

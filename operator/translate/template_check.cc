@@ -62,8 +62,8 @@ void check_container(const kube::Container& container, const std::string& where,
 void check_containers(const std::vector<kube::Container>& containers, std::string_view list,
                       std::set<std::string>& names, TemplateFacts& facts) {
   Sentences& problems = facts.problems;
-  // The size is told of, but each container is checked all the same: the list has a bound of its
-  // own, that of a whole object.
+  // Each container is checked although there are too many: the list has a bound of its own, that of
+  // a whole object.
   if (containers.size() > kTemplateContainersMax) {
     problems.push_back(std::string{kSpec} + std::string{list} + ": more than " +
                        std::to_string(kTemplateContainersMax) +
@@ -145,7 +145,8 @@ bool is_small(const kube::Labels& node_selector) {
   return bytes <= kTemplateListBytesMax;
 }
 
-// By the text in them, too: a single value may be as long as the API server takes a whole object.
+// Judges the text in them, too: a single value may be as long as the API server takes a whole
+// object.
 bool is_small(const std::vector<kube::Toleration>& tolerations) {
   if (tolerations.size() > kTemplateListMax) return false;
   std::size_t bytes = 0;

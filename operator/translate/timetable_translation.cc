@@ -61,7 +61,7 @@ timetable::Timetable map_timetable(const timetable::Timetable& from, std::size_t
     to.plan.push_back({entry.until, map_set(entry.run, images)});
   }
   for (const timetable::PodSet& slot : from.cycle) to.cycle.push_back(map_set(slot, images));
-  // A timetable without pods is one empty slot for ever, whatever the plan was: equal ones must
+  // A timetable without pods is one empty slot forever, whatever the plan was: equal ones must
   // compare equal, or an empty node would be written again.
   if (pods_count == 0) {
     to.plan.clear();
@@ -106,7 +106,7 @@ kube::NodeTimetableSpec encode_plan(const sched::NodePlan& plan, const std::stri
 }
 
 // Returns the timetable with the turns of one job emptied; its neighbors keep theirs. Used for a
-// job whose pods must not be frozen, until the scheduler plans anew.
+// job whose pods must not be frozen, until the scheduler makes a new plan.
 kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
                                     const std::string& job_key) {
   kube::NodeTimetableSpec left;
@@ -121,8 +121,8 @@ kube::NodeTimetableSpec without_job(const kube::NodeTimetableSpec& spec,
   return left;
 }
 
-// The way back, for a new leader: nullopt if the stored object is no timetable of ours, since a
-// hand or another version may have written it.
+// The way back, for a new leader: nullopt if the stored object is not a timetable of kubegang's,
+// since a hand or another version may have written it.
 std::optional<sched::NodePlan> decode_plan(const kube::NodeTimetableSpec& spec,
                                            sched::NodeIndex node, const JobsOfPods& find) {
   // Everything that follows indexes by what the object says, so it is checked first.

@@ -24,10 +24,10 @@ namespace {
 using nlohmann::json;
 
 constexpr kube::ResourceInfo kSecrets{"", "v1", "secrets", "Secret", true};
-// What the launchers of a job read (launcher/tls.h).
+// The bytes that the launchers of a job read (launcher/tls.h).
 constexpr std::size_t kStepKeyBytes = 32;
 
-// In the form in which the API server stores it, so that a note which is there already compares
+// Writes the form in which the API server stores it, so that a note which is there already compares
 // equal.
 json encode_note(const kube::Condition& note) {
   return {{"type", note.type},
@@ -90,8 +90,8 @@ class CarryOut {
                              .uid = from.metadata.uid,
                              .result = client_.patch_status_from(from, *effect.to),
                              .fresh = base::Error{}};
-    // Other failures tell nothing about the object. That it does not exist is asked again: nothing
-    // would ever be written to it any more.
+    // Other failures say nothing about the object. Its absence is read again: otherwise nothing
+    // would ever be written to it.
     const bool is_read =
         !outcome.result.ok() && (outcome.result.error().code == base::Code::kConflict ||
                                  outcome.result.error().code == base::Code::kNotFound);
@@ -170,9 +170,9 @@ class CarryOut {
     const bool exists = code == base::Code::kAlreadyExists;
     if (!exists && !is_refusal(code)) return outcome;
     // The name follows from the job's UID and the number of the start, so a pod of that name is
-    // most likely our own, made by a try whose answer was lost. The loop compares the owner. A
+    // most likely this one, made by a try whose answer was lost. The loop compares the owner. A
     // quota is judged before the name, and such a pod may be the one that has filled it: after a
-    // refusal the pod counts as well, if it is ours.
+    // refusal the pod counts as well, if it is this job's.
     auto there = client_.get<kube::Pod>({job.metadata.ns, effect.slot.name});
     if (exists || (there.ok() && record_key_of(*there) == outcome.job_uid)) {
       outcome.result = std::move(there);
@@ -187,7 +187,7 @@ class CarryOut {
                           effect.key, {.uid = effect.uid, .grace_period = effect.grace_period})};
   }
 
-  // From etcd, not from a cache that may be as old as the watch that has not shown the pod.
+  // Reads from etcd, not from a cache that may be as old as the watch that has not shown the pod.
   Outcome operator()(const ReadPod& effect) const {
     return PodRead{effect.key, effect.uid, client_.get<kube::Pod>(effect.key)};
   }
@@ -276,8 +276,8 @@ class CarryOut {
     return {effect.job.name, key.substr(0, key.find('/')), starts, task_in(key)};
   }
 
-  // That start's pods are gone, and nobody has its key any more. If this fails the Secret stays
-  // until the Job goes, which nothing waits for.
+  // That start's pods are gone, and no process has its key. If this fails the Secret stays until
+  // the Job goes, which nothing waits for.
   void delete_step_secret(const CreateStepSecret& effect, std::int64_t starts) const {
     const std::string name = step_secret_name(identity_of(effect, starts));
     (void)client_.call_json(kube::Method::kDelete,
@@ -285,11 +285,11 @@ class CarryOut {
   }
 
   // Asks the API server to check a pod of the job without storing it (dry run), so that a template
-  // which it would refuse is told while the job still waits, and not when nodes are given to it.
+  // which it would refuse is reported while the job still waits, and not when it has nodes.
   Outcome operator()(const TryPod& effect) const {
     PodTried outcome{effect.uid, {}};
     auto object = client_.get<kube::Job>(effect.job);
-    // The trial was decided for a Job that may have been deleted and made anew under its name.
+    // The trial was decided for a Job that may have been deleted and created again under its name.
     if (object.ok() && object->metadata.uid != effect.uid) {
       object = base::Error{base::Code::kNotFound, "another job has that name"};
     }
@@ -297,8 +297,8 @@ class CarryOut {
       outcome.status = object.status();
       return outcome;
     }
-    // A start that never was: build_pod needs a partition and a node.
-    // The object is ours alone: nothing of this status is written.
+    // A start that never was: build_pod needs a partition and a node. This object is a copy:
+    // nothing of this status is written.
     object->status.partition = effect.partition;
     object->status.allocation = kube::Allocation{.hostlist = effect.slot.node};
     const auto pod =
@@ -415,7 +415,7 @@ class CarryOut {
     return outcome;
   }
 
-  // In the background: its pods go by their owner, and the operator does not wait for them.
+  // Deletes in the background: its pods go by their owner, and the operator does not wait for them.
   // `version` is empty if any version may be deleted.
   Outcome operator()(const DeleteJob& effect) const {
     kube::DeleteOptions options{.uid = effect.uid, .propagation = kube::Propagation::kBackground};
@@ -431,7 +431,7 @@ class CarryOut {
     if (!pod.ok() || is_finished(*pod) || is_ending_within(*pod, effect.longest)) return outcome;
     const std::string uid = job_uid_of(*pod);
     if (uid.empty()) return outcome;
-    // 2. the name of its Job: from the owner of a pod of ours, from the label of an adopted one
+    // 2. the name of its Job: from the owner of a kubegang pod, from the label of an adopted one
     const kube::OwnerReference* owner = kube::controller_of(pod->metadata);
     const bool is_adopted = owner == nullptr || owner->uid != uid;
     const auto label = pod->metadata.labels.find(std::string{kube::kLabelJob});

@@ -3,8 +3,8 @@
 namespace control {
 namespace {
 
-// Which counter of the metrics an effect raises; null for those that are not counted. The template
-// at the end takes every other effect, since most are rare and need no metric.
+// The counter of the metrics that an effect raises; null for those that are not counted. The
+// template at the end takes every other effect, since most are rare and need no metric.
 struct CounterOf {
   using Counter = std::int64_t LoopCounters::*;
 
