@@ -32,8 +32,8 @@ constexpr base::Duration kBeat = std::chrono::seconds{5};
 // While a job is read on another thread, its end is looked for so often.
 constexpr base::Duration kLookForJobs = std::chrono::milliseconds{20};
 
-// Nothing of the page comes from elsewhere, is run that is not in its files, or is shown in a
-// frame.
+// The page loads nothing from elsewhere, runs no script that is not in its files, and cannot be
+// shown in a frame.
 constexpr std::string_view kSecurityHeaders =
     "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "

@@ -28,7 +28,7 @@ Channel::~Channel() {
 void Channel::send(const Message& message) {
   if (has_ended_) return;
   to_send_ += encode(message);
-  // An end that shows itself here is told by the next event of the socket.
+  // The next event of the socket reports an end that shows itself here.
   if (is_open_) (void)flush();
   watch_again();
 }
@@ -106,7 +106,7 @@ Channel::Outcome Channel::flush() {
     } else {
       count = ::send(fd_, from, size, MSG_NOSIGNAL);
       if (count < 0 && errno == EINTR) continue;
-      // Of an end the end of what is read tells, after what the other end has said last.
+      // The end of what is read reports an end, after what the other end has sent last.
       if (count < 0) outcome = Outcome::kWait;
     }
     if (count <= 0) break;

@@ -13,7 +13,7 @@
 
 namespace launcher {
 
-// Of what waits to be sent, and of input that a task has not read: above it the source waits.
+// The most that waits to be sent, and of input that a task has not read: above it the source waits.
 inline constexpr std::size_t kPiledUpBytesMax = 1U << 20U;
 
 class Channel {
@@ -33,7 +33,7 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // What is sent after the end is dropped; the call `closed` says so.
+  // Drops the message after the end; the call `closed` reports that.
   void send(const Message& message);
   // Reads no more messages, or goes on. Those of the piece that was read last still come.
   void read(bool reads);

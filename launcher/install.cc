@@ -38,13 +38,13 @@ int copy_self(const std::string& directory) {
       return fail_to("write " + fresh);
     }
   }
-  // Whatever the umask is: the script may run as another user.
+  // The mode does not depend on the umask: the script may run as another user.
   if (count < 0 || ::fchmod(to, 0755) != 0 || ::close(to) != 0) return fail_to("write " + fresh);
   ::close(from);
   return ::rename(fresh.c_str(), path.c_str()) == 0 ? 0 : fail_to("rename " + fresh);
 }
 
-// What bash reads after the profile (batch.cc): the commands are found again.
+// Writes the file that bash reads after the profile (batch.cc): the commands are found again.
 int write_profile(const std::string& directory) {
   const std::string path = directory + "/env.sh";
   const std::string text = "case \":$PATH:\" in *\":" + directory + ":\"*) ;; *) PATH=\"" +

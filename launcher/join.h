@@ -1,4 +1,5 @@
-// What kubectl-gang starts in the first pod of a job, by pods/exec under its user's rights.
+// The program that kubectl-gang starts in the first pod of a job, by pods/exec under its user's
+// rights.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What srun, the launcher of the first pod and those of the other pods say to each other over a
+// The messages between srun, the launcher of the first pod and those of the other pods, over a
 // stream: a type, a length, and fields.
 //
 //   srun              Create, Input, InputEnd, Signal, Resize
@@ -29,7 +29,7 @@ inline constexpr std::size_t kChunkBytesMax = 64U << 10U;  // of Input and Outpu
 inline constexpr std::uint32_t kTasksMax = 65'536;         // of a step
 inline constexpr std::uint32_t kNodesMax = 65'536;         // of a job
 inline constexpr std::uint32_t kAllTasks = 0xFFFFFFFFU;    // as the rank of Input
-// As the rank of SignalJob, which is the number of a step otherwise.
+// Used as the rank of SignalJob, which is the number of a step otherwise.
 inline constexpr std::uint32_t kAllSteps = 0xFFFFFFFFU;
 inline constexpr std::uint32_t kScriptAlone = 0xFFFFFFFEU;  // its shell
 inline constexpr std::uint32_t kWholeJob = 0xFFFFFFFDU;  // all steps, and all that the script runs
@@ -110,7 +110,7 @@ struct TaskSet {
   friend bool operator==(const TaskSet&, const TaskSet&) = default;
 };
 
-// Where the tasks of a step are.
+// The places of the tasks of a step.
 struct StepLayout {
   std::vector<std::uint32_t> nodes;   // indexes of nodes of the job
   std::vector<std::uint32_t> places;  // by rank: index into `nodes`

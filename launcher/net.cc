@@ -56,7 +56,7 @@ int stream_socket(const Address& address) {
   return ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-// Of the abstract name space. 0 and errno: the name is too long.
+// Makes an address of the abstract name space. 0 and errno: the name is too long.
 socklen_t local_address(const std::string& name, sockaddr_un& address) {
   if (name.size() + 1 >= sizeof address.sun_path) {
     errno = ENAMETOOLONG;

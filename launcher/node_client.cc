@@ -22,7 +22,7 @@ constexpr int kTryAgainMs = 200;
 struct NodeClient::Link {
   std::unique_ptr<Channel> channel{};
   std::unique_ptr<TaskGroup> tasks{};
-  bool holds_input = false;  // the first pod was told to wait
+  bool holds_input = false;  // the first pod was asked to wait
   bool is_leaving = false;
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 using Field = std::pair<std::string, std::string>;
 
-// PMI-2 begins each message with its length, in so many characters.
+// PMI-2 begins each message with its length, in this number of characters.
 constexpr std::size_t kLengthDigits = 6;
 constexpr std::size_t kNameBytesMax = 256;
 constexpr std::size_t kKeyBytesMax = 64;
@@ -120,7 +120,8 @@ PmiServer::PmiServer(std::string job, std::vector<std::uint32_t> nodes)
       nodes_{std::move(nodes)},
       mapping_{pmi_process_mapping(nodes_)},
       tasks_(nodes_.size()) {
-  // What does not fit into a value is not offered: clients then exchange the names of their hosts.
+  // A mapping that does not fit into a value is not offered: clients then exchange the names of
+  // their hosts.
   if (mapping_.size() <= kValueBytesMax) put("PMI_process_mapping", mapping_);
 }
 

@@ -59,7 +59,7 @@ Environment script_environment(const Environment& given, std::span<const std::st
   if (!value_of(all, "SLURM_SUBMIT_DIR")) set(all, "SLURM_SUBMIT_DIR", directory);
   set_user(all, entry_of(text_of_file("/etc/passwd"), ::getuid()), temporary_folder());
   set(all, "PATH", own + ":" + value_or(all, "PATH", "/usr/local/bin:/usr/bin:/bin"));
-  // Login shells read /etc/profile, which may set PATH anew; bash reads this file after it.
+  // Login shells read /etc/profile, which may set PATH; bash reads this file after it.
   if (const auto before = value_of(all, "BASH_ENV")) set(all, "KUBEGANG_BASH_ENV", *before);
   set(all, "BASH_ENV", own + "/env.sh");
   set(all, "KUBEGANG_STEPS", steps);

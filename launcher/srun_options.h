@@ -36,7 +36,7 @@ struct SrunOptions {
   bool is_multi_prog = false;                          // --multi-prog
   bool survives_nodes = false;                         // -k
   bool kills_on_bad_exit = false;                      // -K
-  int wait_s = 0;                                      // -W; 0: for ever
+  int wait_s = 0;                                      // -W; 0: forever
   std::optional<std::chrono::seconds> time_limit;      // -t, of the step
   bool appends = false;                                // --open-mode=append
   std::string output, error, input;                    // -o, -e, -i
@@ -62,7 +62,7 @@ using Variable = std::function<std::optional<std::string>(const std::string& nam
 base::Result<SrunOptions> read_srun_options(std::span<const std::string> words,
                                             const Variable& variable);
 
-// What is asked for in the job whose variables these are: all of StepRequest but its secret, its
+// The request for the job whose variables these are: all of StepRequest but its secret, its
 // directory, programs and environment.
 struct StepPlan {
   StepRequest request;

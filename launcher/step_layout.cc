@@ -7,8 +7,8 @@
 namespace launcher {
 namespace {
 
-// Tasks for which the step has CPUs among so many. A node of the step has one at least, as in
-// Slurm, which counts the CPUs of all nodes together.
+// Returns the tasks for which the step has CPUs among `cpus`. A node of the step has one at least,
+// as in Slurm, which counts the CPUs of all nodes together.
 std::uint32_t slots_in(const StepRequest& request, std::uint32_t cpus) {
   std::uint32_t slots = std::max(cpus / request.cpus_per_task, 1U);
   if (request.tasks_per_node > 0) slots = std::min(slots, request.tasks_per_node);
@@ -55,7 +55,7 @@ std::vector<std::uint32_t> nodes_now(const StepRequest& request, std::span<const
     if (!room.is_here || (!request.is_exact && !request.overlaps && room.used > 0)) continue;
     if (may_crowd || free_cpus(request, room) > 0) candidates.push_back(node);
   }
-  // As in Slurm, nodes without a step come before those that have room left.
+  // Nodes without a step come before those that have room left, as in Slurm.
   std::stable_partition(candidates.begin(), candidates.end(),
                         [&](std::uint32_t node) { return rooms[node].used == 0; });
   for (int round = 0; round < 2; ++round) {
@@ -149,7 +149,7 @@ std::vector<std::uint32_t> counts_of_planes(const StepRequest& request,
   return counts;
 }
 
-// In each turn as many in a row as are asked for, until each node has its count.
+// Deals in each turn as many in a row as are asked for, until each node has its count.
 std::vector<std::uint32_t> deal_planes(const StepRequest& request,
                                        const std::vector<std::uint32_t>& slots) {
   std::vector<std::uint32_t> left = counts_of_planes(request, slots);

@@ -1,4 +1,4 @@
-// Which nodes of its job a step runs on, and which of its tasks on which of them. Pure.
+// The nodes of its job that a step runs on, and the tasks of each of them. Pure.
 // SOURCE: Slurm 22.05, step manager and step layout, as recorded.
 #pragma once
 
@@ -40,7 +40,7 @@ using StepDecision = std::variant<StepPlacement, StepMustWait, StepIsImpossible>
 // step has all CPUs of its nodes, unless it says --exact.
 StepDecision place_step(const StepRequest& request, std::span<const NodeRoom> rooms);
 
-// The place of each rank on nodes that have so many CPUs for tasks.
+// Returns the place of each rank on nodes that have these numbers of CPUs for tasks.
 std::vector<std::uint32_t> distribute(const StepRequest& request,
                                       const std::vector<std::uint32_t>& slots);
 

@@ -51,7 +51,7 @@ void StepOutput::add(std::uint32_t rank, int stream, std::string_view bytes) {
     bytes.remove_prefix(end + 1);
   }
   begun += bytes;
-  // As Slurm does it: with labels, a line that comes in pieces is as many lines.
+  // A line that comes in pieces is as many lines with labels, as in Slurm.
   if (begun.size() < kLineBytesMax && (!is_unbuffered_ || begun.empty())) return;
   write_line(rank, stream, begun);
   begun.clear();

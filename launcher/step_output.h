@@ -1,4 +1,4 @@
-// Where the output of a step's tasks goes: to srun's own, or to files, whole lines at a time, with
+// Passes on the output of a step's tasks: to srun's own, or to files, whole lines at a time, with
 // the rank in front of each line if asked for.
 #pragma once
 

@@ -40,7 +40,7 @@ struct StepServer::Step {
   std::vector<bool> has_ended{};   // by rank
   std::uint32_t running = 0;
   bool was_told_busy = false;
-  bool holds_input = false;  // srun was told to wait
+  bool holds_input = false;  // srun was asked to wait
 };
 
 // A connection of another pod's launcher: unknown, then idle, then of a step; or unknown, then a
@@ -131,7 +131,7 @@ void StepServer::hear_srun(StepPlace step, const Message& message) {
   balance(step);
 }
 
-// To all nodes of the step, or to that of the one task that is meant.
+// Sends to all nodes of the step, or to that of the one task that is meant.
 void StepServer::send_to_tasks(StepPlace step, const Message& message) {
   const bool is_for_all = message.kind == Kind::kSignal || message.rank == kAllTasks;
   const StepLayout& layout = step->placement.layout;
@@ -349,8 +349,8 @@ void StepServer::signal_all(int signal) {
   }
 }
 
-// Where more has piled up than may, the source stands still: tasks wait with their output, and srun
-// with its input, but never with signals.
+// Stops the source where more has piled up than may: tasks wait with their output, and srun with
+// its input, but never with signals.
 void StepServer::balance(StepPlace step) {
   if (step->state != Step::State::kRunning) return;
   const bool reads_outputs = !step->srun->is_piled_up();

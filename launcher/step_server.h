@@ -3,8 +3,8 @@
 // and passes input, output and ends on.
 //
 // A step lives on connections: that of its srun, and one to each other pod. If srun's ends, so do
-// all tasks; if one of the others ends, the tasks of that node count as killed, and srun is told
-// that the node is lost.
+// all tasks; if one of the others ends, the tasks of that node count as killed, and srun hears that
+// the node is lost.
 #pragma once
 
 #include <sys/types.h>
@@ -39,7 +39,7 @@ class StepServer {
   // Takes over a socket that listens for the launchers of the other pods, which know the key.
   void take_launchers(int listener, std::unique_ptr<Tls> tls);
 
-  // What concerns the script, asked for from outside of the job (scancel, salloc).
+  // Calls about the script, from outside of the job (scancel, salloc).
   struct ScriptCalls {
     std::function<void(int signal, bool with_children)> signal;
     std::function<void(int exit_code)> release;  // the job ends, with this exit code
@@ -52,7 +52,7 @@ class StepServer {
   bool reaped(pid_t pid, int wait_status);
   // Some srun, or join that has one, is still connected.
   bool has_sruns() const { return !steps_.empty(); }
-  // To the tasks of all steps, on all nodes.
+  // Signals the tasks of all steps, on all nodes.
   void signal_all(int signal);
 
  private:

@@ -22,7 +22,7 @@ class TaskGroup {
     std::function<void()> fed{};               // tasks have read input
   };
 
-  // Nothing is started yet. `node` is in the messages of tasks that cannot be started.
+  // Starts nothing yet. `node` is in the messages of tasks that cannot be started.
   TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls);
   // Kills what still runs. Not from within one of its calls: use Loop::later.
   ~TaskGroup();

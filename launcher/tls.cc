@@ -15,7 +15,7 @@ constexpr std::size_t kKeyBytes = 32;
 // The only one that both ends offer, and the one that a key's hash must fit.
 constexpr const char* kCipher = "TLS_AES_128_GCM_SHA256";
 constexpr unsigned char kCipherId[] = {0x13, 0x01};
-// Which key it is does not depend on the name: there is one.
+// The name does not choose the key: there is one.
 constexpr unsigned char kIdentity[] = "kubegang";
 constexpr std::size_t kIdentityBytes = sizeof kIdentity - 1;
 

@@ -1,4 +1,4 @@
-// Who runs the job and where: the variables that a program of Slurm finds set, although the image
+// The job's user and folders: the variables that a program of Slurm finds set, although the image
 // may not know the user. Pure but for the folders that it looks at.
 #pragma once
 

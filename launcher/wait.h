@@ -6,7 +6,7 @@
 
 namespace launcher {
 
-// Runs tasks of the job's steps until it is told to end. Options: --first=NAME --port=PORT
+// Runs tasks of the job's steps until the first launcher ends it. Options: --first=NAME --port=PORT
 // --key=FILE.
 int run_wait(std::span<const std::string> arguments);
 

@@ -43,8 +43,8 @@ IoResult io_result_from_errno(int error_number) {
   }
 }
 
-// At offset 0 each time, since the descriptor stays open between switches. A kernfs file takes a
-// value in one write; a short one means that the value was not taken as a whole.
+// Writes at offset 0 each time, since the descriptor stays open between switches. A kernfs file
+// takes a value in one write; a short one means that the value was not taken as a whole.
 IoResult write_file(int fd, std::string_view text) {
   ssize_t written = 0;
   do {

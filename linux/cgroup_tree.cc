@@ -154,7 +154,7 @@ base::Status make_cgroup(const std::string& path) {
   for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
-      // A mount point's parents may not be ours to make, but they exist.
+      // This process may be unable to make a mount point's parents, but they exist.
       const int error_number = errno;
       if (!cgroup_exists(part)) {
         return error_from_errno("make cgroup " + part, error_number);

@@ -10,7 +10,7 @@ namespace os {
 // REQUIRES: the machine has this clock. Allocates nothing.
 base::Duration read_clock(clockid_t id);
 
-// As the kernel's calls want it. REQUIRES: duration >= 0.
+// Converts to what the kernel's calls want. REQUIRES: duration >= 0.
 inline timespec to_timespec(base::Duration duration) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
   const std::chrono::nanoseconds rest = duration - seconds;

@@ -8,11 +8,11 @@
 
 namespace os {
 
-// In the order in which they are written. nullopt if the text is not a list, or an empty one.
-// SOURCE: cpuset(7) "List format".
+// Returns the CPUs in the order in which they are written. nullopt if the text is not a list, or an
+// empty one. SOURCE: cpuset(7) "List format".
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text);
 
-// In this order; neighbours that ascend by one become a range.
+// Keeps this order; neighbors that ascend by one become a range.
 std::string format_cpu_list(const std::vector<int>& cpus);
 
 }  // namespace os

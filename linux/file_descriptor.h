@@ -26,7 +26,7 @@ class FileDescriptor {
   ~FileDescriptor() { reset(); }
 
   bool is_open() const { return fd_ != kNone; }
-  // For a system call; stays ours. REQUIRES: is_open().
+  // Returns it for a system call; the object keeps it. REQUIRES: is_open().
   int get() const { return fd_; }
   // Gives it away: the caller closes it.
   int release() { return std::exchange(fd_, kNone); }

@@ -56,8 +56,8 @@ std::vector<CgroupMount> parse_mountinfo(std::string_view text) {
   return found;
 }
 
-// Of this process's mount namespace: in a container these are the mounts that the container has,
-// and no others can be written to.
+// Returns those of this process's mount namespace: in a container these are the mounts that the
+// container has, and no others can be written to.
 std::vector<CgroupMount> cgroup_mounts() {
   std::ifstream file{"/proc/self/mountinfo"};
   std::ostringstream text;

@@ -8,7 +8,7 @@ namespace os {
 
 std::uint64_t open_files_max() {
   rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);  // Cannot fail: the resource exists, the pointer is ours.
+  ::getrlimit(RLIMIT_NOFILE, &limit);  // Cannot fail: resource and pointer are valid.
   return limit.rlim_max;
 }
 

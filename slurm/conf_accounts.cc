@@ -35,7 +35,7 @@ base::Status priority(T& t, std::string_view key, std::string_view value) {
   return set_integer(t.priority, key, value, {.min = 0, .max = kUint32Max});
 }
 
-// As of_qos() of conf_qos.cc: an action on Limits becomes one on the account or user.
+// Works as of_qos() of conf_qos.cc: an action on Limits becomes one on the account or user.
 template <typename T, auto action>
 base::Status of_association(T& t, std::string_view key, std::string_view value) {
   return action(t.limits, key, value);

@@ -55,7 +55,8 @@ constexpr std::array<std::string_view, 179> kForeign = {
 
 }  // namespace
 
-// By a part of its name, since files of other versions and other programs have keys of their own.
+// Judges by a part of the name, since files of other versions and other programs have keys of their
+// own.
 bool is_secret_key(std::string_view key) {
   for (const std::string_view part : {"pass", "secret", "token", "credential", "auth"}) {
     const auto found =
@@ -84,7 +85,7 @@ base::Error unknown_word(std::string_view what, std::string_view word,
   return base::invalid_argument(message);
 }
 
-// At the first "=": a value may have one itself.
+// Splits at the first "=": a value may have one itself.
 std::pair<std::string_view, std::string_view> split_option(std::string_view option) {
   const std::size_t equals = option.find('=');
   if (equals == std::string_view::npos) return {option, {}};
@@ -134,7 +135,7 @@ base::Result<PreemptModes> parse_preempt_modes(std::string_view what, std::strin
     return base::invalid_argument(begin +
                                   "OFF and GANG exclude each other; GANG alone only slices");
   }
-  // Which jobs share is the gang's matter; these two are about preemption alone (C5).
+  // Sharing is the gang's matter; these two are about preemption alone (C5).
   if (modes.gang && (modes.within || modes.priority)) {
     return base::invalid_argument(begin + "GANG excludes " +
                                   (modes.within ? "WITHIN" : "PRIORITY") + "; leave one out");

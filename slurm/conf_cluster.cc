@@ -25,7 +25,7 @@ base::Status select_type(ClusterParameters& c, std::string_view key, std::string
                  {"select/cons_res", sched::SelectType::kConsTres}});
 }
 
-// With sched/builtin only the main pass starts jobs, in the order of the queue; with sched/backfill
+// Only the main pass starts jobs with sched/builtin, in the order of the queue; with sched/backfill
 // jobs behind may start if they delay none before them (chapter 8).
 base::Status scheduler_type(ClusterParameters& c, std::string_view key, std::string_view value) {
   return choose(c.scheduler, key, value,
@@ -225,7 +225,7 @@ base::Status scheduler_parameters(ClusterParameters& c, std::string_view key,
   return {};
 }
 
-// In seconds. A slice must also be much longer than the grace time of a suspension, which is the
+// Reads seconds. A slice must also be much longer than the grace time of a suspension, which is the
 // node's matter (2.3).
 base::Status time_slice(ClusterParameters& c, std::string_view key, std::string_view value) {
   base::Duration slice{};
@@ -249,7 +249,7 @@ base::Status exempt_time(ClusterParameters& c, std::string_view key, std::string
   return {};
 }
 
-// In whole minutes, beyond the time limit. nullopt is UNLIMITED: jobs are not ended for their
+// Reads whole minutes, beyond the time limit. nullopt is UNLIMITED: jobs are not ended for their
 // limits.
 base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::string_view value) {
   const base::Result<std::optional<base::Duration>> time = parse_limit(key, value);
@@ -258,7 +258,7 @@ base::Status over_time_limit(ClusterParameters& c, std::string_view key, std::st
   return {};
 }
 
-// With task/none and CR_CPU the gang counts CPUs; with any plugin that binds tasks it compares
+// The gang counts CPUs with task/none and CR_CPU; with any plugin that binds tasks it compares
 // cores (6.2). Which of the binding plugins it is makes no difference to the scheduler, so all
 // other words are taken for one.
 base::Status task_plugin(ClusterParameters& c, std::string_view, std::string_view value) {

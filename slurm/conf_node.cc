@@ -34,7 +34,7 @@ base::Status features(NodeSpec& n, std::string_view, std::string_view value) {
   return {};
 }
 
-// In MiB. A node without the key has 1 MiB, Slurm's default (1.3).
+// Reads MiB. A node without the key has 1 MiB, Slurm's default (1.3).
 base::Status real_memory(NodeSpec& n, std::string_view key, std::string_view value) {
   return set_memory(n.memory, key, value);
 }
@@ -45,7 +45,7 @@ base::Status node_count(NodeSpec& n, std::string_view key, std::string_view valu
   return set_integer(n.*field, key, value, {.min = 1, .max = 65'533});
 }
 
-// What gres.conf says beyond that (files, cores) is not read.
+// The other contents of gres.conf (files, cores) are not read.
 base::Status gres(NodeSpec& n, std::string_view key, std::string_view value) {
   base::Result<sched::Devices> read = parse_gres(key, value);
   if (!read) return read.error();
@@ -103,7 +103,7 @@ base::Status complete_node(NodeSpec& node, std::span<const KeyValue> keys) {
   };
   const bool cpus_given = given("CPUs") || given("Procs");
   if (cpus_given && !given("Sockets")) {
-    // As slurmd counts where Sockets is left out: as many as the CPUs make up.
+    // Counts as slurmd does where Sockets is left out: as many as the CPUs make up.
     node.sockets = std::max(1, node.cpus / (node.cores_per_socket * node.threads_per_core));
   }
   const std::int64_t cores = std::int64_t{node.sockets} * node.cores_per_socket;

@@ -126,8 +126,8 @@ base::Status limit_key(PartitionConfig& p, std::string_view key, std::string_vie
   return {};
 }
 
-// In the partition's field, nullopt stands for "the cluster's value". UNLIMITED must differ from
-// that, so it is stored as a duration that no job reaches.
+// The partition's field has nullopt for "the cluster's value". UNLIMITED must differ from that, so
+// it is stored as a duration that no job reaches.
 base::Status partition_over_time_limit(PartitionConfig& p, std::string_view key,
                                        std::string_view value) {
   const base::Status status = limit_key<&PartitionConfig::over_time_limit>(p, key, value);
@@ -186,7 +186,7 @@ constexpr std::array kPartitionKeys = {
                  }},
     PartitionKey{"MaxNodes", count_key<&PartitionConfig::max_nodes>},
     PartitionKey{"MaxCPUsPerNode", count_key<&PartitionConfig::max_cpus_per_node>},
-    // In whole minutes (1.7). A job without a time limit gets DefaultTime, or MaxTime if that is
+    // Whole minutes (1.7). A job without a time limit gets DefaultTime, or MaxTime if that is
     // unset.
     PartitionKey{"DefaultTime", limit_key<&PartitionConfig::default_time>},
     PartitionKey{"MaxTime", limit_key<&PartitionConfig::max_time>},

@@ -66,8 +66,8 @@ base::Status qos_exempt_time(QosConfig& q, std::string_view key, std::string_vie
   return {};
 }
 
-// In thousandths; finer factors are cut off. The factor multiplies the usage that a job of this QOS
-// is charged (R9.4): 0 makes it free.
+// Reads thousandths; finer factors are cut off. The factor multiplies the usage that a job of this
+// QOS is charged (R9.4): 0 makes it free.
 base::Status usage_factor(QosConfig& q, std::string_view key, std::string_view value) {
   const base::Result<std::int64_t> read = parse_millionths(key, value);
   if (!read) return read.error();

@@ -103,8 +103,8 @@ class Reader {
         parts.push_back(std::move(literal).value());
       }
       if (names.size() * parts.size() > names_max) return too_many();
-      // Before the names are made: so many of them, each as long as the list, would fill the
-      // memory.
+      // Checked before the names are made: that many of them, each as long as the list, would fill
+      // the memory.
       if (longest(names) + longest(parts) > kHostNameBytesMax) {
         return wrong("a name is longer than " + std::to_string(kHostNameBytesMax) + " characters");
       }
@@ -207,7 +207,7 @@ class Reader {
   std::size_t position_ = 0;
 };
 
-// What neighbors have in common around the number in which they differ.
+// The common parts of neighbors around the number in which they differ.
 struct Frame {
   std::string_view prefix;
   std::string_view suffix;
@@ -242,8 +242,8 @@ std::optional<Frame> frame_of(std::string_view a, std::string_view b) {
   return frame;
 }
 
-// At most kDigitsMax digits, as number_within() ensures, so the sum does not overflow: 10^18 is
-// below 2^63.
+// REQUIRES: at most kDigitsMax digits, as number_within() ensures, so the sum does not overflow:
+// 10^18 is below 2^63.
 std::uint64_t number_of(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char c : digits) number = number * 10 + static_cast<std::uint64_t>(c - '0');
@@ -258,7 +258,7 @@ std::string write_group(const Frame& frame, std::span<const std::string_view> nu
   for (std::size_t first = 0; first < numbers.size();) {
     const std::size_t width = numbers[first].size();
     std::size_t last = first;
-    // As text and not as numbers: "009" follows "008", "9" does not.
+    // Compared as text and not as numbers: "009" follows "008", "9" does not.
     while (last + 1 < numbers.size() &&
            numbers[last + 1] == padded(number_of(numbers[last]) + 1, width)) {
       ++last;

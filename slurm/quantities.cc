@@ -60,7 +60,7 @@ std::optional<base::Duration> read_time(std::string_view text) {
   if (!fields) return std::nullopt;
   // 2. Hours, minutes and seconds, put to their places from the left.
   std::array<std::int64_t, 3> hms{};  // hours, minutes, seconds
-  // With days the numbers begin with hours; without, one or two numbers begin with minutes.
+  // The numbers begin with hours after days; without days, one or two numbers begin with minutes.
   const std::size_t first = dash == std::string_view::npos && fields->size() < 3 ? 1 : 0;
   for (std::size_t i = 0; i < fields->size(); ++i) hms[first + i] = (*fields)[i];
   // 3. Each field is compared before it is multiplied, so that neither a product nor the sum

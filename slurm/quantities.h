@@ -43,9 +43,9 @@ base::Result<base::Instant> parse_instant(std::string_view what, std::string_vie
 // Memory: a whole number with K, M (default), G or T; kibibytes are rounded up.
 base::Result<sched::MemoryMiB> parse_memory(std::string_view what, std::string_view text);
 
-// As squeue prints run times: M:SS, H:MM:SS or D-HH:MM:SS, whole seconds rounded down.
+// Writes run times as squeue does: M:SS, H:MM:SS or D-HH:MM:SS, whole seconds rounded down.
 std::string format_run_time(base::Duration duration);
-// As squeue prints limits: UNLIMITED from kUnlimited on.
+// Writes limits as squeue does: UNLIMITED from kUnlimited on.
 std::string format_limit(std::optional<base::Duration> limit);
 
 }  // namespace slurm

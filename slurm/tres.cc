@@ -21,9 +21,9 @@ constexpr std::array<std::pair<std::string_view, sched::Tres>, 4> kNames = {
      {"node", sched::Tres::kNode},
      {"billing", sched::Tres::kBilling}}};
 
-// Of each "kind=value" what read(kind, value) returns, a Result. A kind that is named twice has its
-// last value. Kinds that are not named keep the default of `Values`, which for limits is none and
-// for weights zero.
+// Reads each "kind=value" with read(kind, value), a Result. A kind that is named twice has its last
+// value. Kinds that are not named keep the default of `Values`, which for limits is none and for
+// weights zero.
 template <typename Values, typename Read>
 base::Result<Values> parse_each(std::string_view what, std::string_view text, const Read& read) {
   Values values;

@@ -16,8 +16,8 @@ base::Result<sched::TresLimits> parse_tres_limits(std::string_view what, std::st
 // PriorityWeightTRES: whole numbers.
 base::Result<sched::TresWeights> parse_tres_weights(std::string_view what, std::string_view text);
 
-// TRESBillingWeights, in millionths: decimal numbers; of memory per MiB, or with K, M, G or T per
-// so much.
+// Reads TRESBillingWeights, in millionths: decimal numbers; of memory per MiB, or with K, M, G or T
+// per that unit.
 base::Result<sched::TresWeights> parse_billing_weights(std::string_view what,
                                                        std::string_view text);
 
