@@ -22,6 +22,7 @@ using Json = nlohmann::ordered_json;
 struct Held {
   std::int64_t cpus = 0;
   std::int64_t memory_mib = 0;
+  std::vector<kube::JobDevice> devices{};
 };
 
 // Returns what running and suspended jobs hold on each node, by its name. Jobs that take turns on
@@ -43,6 +44,8 @@ std::map<std::string, Held> held_by_node(const std::vector<kube::Job>& jobs) {
       for (const std::string& name : *names) {
         held[name].cpus += part.cpus.value_or(kWhole);
         if (part.memory) held[name].memory_mib += part.memory->value() / kMiB;
+        auto& devices = held[name].devices;
+        devices.insert(devices.end(), part.devices.begin(), part.devices.end());
       }
     }
   }
@@ -168,6 +171,7 @@ void add_nodes(const kube::Partition& partition, const std::vector<kube::Node>& 
     if (cpus != node.status.allocatable.end()) line.cpus = cpus->second.units();
     line.cpus_allocated = std::min(own.cpus, line.cpus);
     line.memory_allocated_mib = own.memory_mib;
+    line.devices_allocated = own.devices;
     lines.push_back(std::move(line));
   }
 }

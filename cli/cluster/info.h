@@ -46,6 +46,7 @@ struct NodeLine {
   std::int64_t cpus = 0;
   std::int64_t cpus_allocated = 0;  // at most `cpus`
   std::int64_t memory_allocated_mib = 0;
+  std::vector<kube::JobDevice> devices_allocated{};  // of each job by itself
 };
 
 // `speaker` begins a sentence about what the user may not read.

@@ -4,9 +4,11 @@
 #include <array>
 
 #include "api/annotations.h"
+#include "api/device_resources.h"
 #include "api/wellknown.h"
 #include "cli/cluster/read.h"
 #include "kube/api/time_format.h"
+#include "scheduler/model/devices.h"
 #include "slurm/text.h"
 
 namespace cli {
@@ -109,6 +111,31 @@ std::string node_features(const NodeLine& line) {
     text += (text.empty() ? "" : ",") + name + (value.empty() ? "" : "=" + value);
   }
   return text.empty() ? "(null)" : text;
+}
+
+std::string node_gres(const NodeLine& line) {
+  const std::string text = line.node == nullptr ? "" : gres_text(kube::devices_of(*line.node));
+  return text.empty() ? "(null)" : text;
+}
+
+// Under the names that the node has for them now.
+std::string node_gres_used(const NodeLine& line) {
+  if (line.node == nullptr) return "(null)";
+  std::vector<kube::JobDevice> devices = kube::devices_of(*line.node);
+  sched::Devices there, held;
+  for (kube::JobDevice& each : devices) {
+    sched::add_devices(there, {each.name, each.type}, std::max(each.count, 1));
+    each.count = 0;
+  }
+  for (const kube::JobDevice& each : line.devices_allocated) {
+    sched::add_devices(held, {each.name, each.type}, each.count);
+  }
+  for (const sched::DeviceCount& each : sched::in_words_of(there, held)) {
+    for (kube::JobDevice& kind : devices) {
+      if (kind.name == each.kind.name && kind.type == each.kind.type) kind.count = each.count;
+    }
+  }
+  return devices.empty() ? "(null)" : gres_text(devices);
 }
 
 std::int64_t node_memory_mib(const NodeLine& line) {

@@ -76,7 +76,7 @@ std::string node_record(const NodeLine& line, const std::string& partitions,
       << " CPUTot=" << line.cpus << " CPULoad=N/A\n"
       << "   AvailableFeatures=" << node_features(line) << "\n"
       << "   ActiveFeatures=" << node_features(line) << "\n"
-      << "   Gres=(null)\n"
+      << "   Gres=" << node_gres(line) << "\n"
       << "   NodeAddr=" << node_address(line) << " NodeHostName=" << name
       << " Version=" << info.kubelet_version << "\n"
       << "   OS=" << info.os_image << " " << info.kernel_version << "\n"

@@ -132,8 +132,8 @@ class CountsJobs final : public kube::Transport {
 
   base::Result<kube::Response> send(const kube::Request& request) override {
     auto response = inner_.send(request);
-    const bool is_list = request.method == kube::Method::kGet &&
-                         request.path.find("/jobs?") != std::string::npos;
+    const bool is_list =
+        request.method == kube::Method::kGet && request.path.find("/jobs?") != std::string::npos;
     if (response && is_list) {
       sent += std::ssize(nlohmann::json::parse(response->body).value("items", nlohmann::json{}));
     }
@@ -424,6 +424,34 @@ TEST_F(SlurmNodes, SinfoGroupsNodesThatDoNotDiffer) {
       slurm("sinfo", {"-h", "-t", "down"}).out,
       "main*        up   infinite      0    n/a \nlong         up   infinite      0    n/a \n");
   EXPECT_THAT(slurm("sinfo", {"-t", "nosuch"}).err, HasSubstr("Bad state string: \"nosuch\""));
+}
+
+// n1 says what product its GPUs are, and said nothing when the job took one of them.
+TEST_F(SlurmNodes, ShowDevicesOfNodes) {
+  const auto has_gpus = [&](const std::string& node, const char* count) {
+    const nlohmann::json status{{"status", {{"allocatable", {{"nvidia.com/gpu", count}}}}}};
+    ASSERT_TRUE(client_.patch_status<kube::Node>({"", node}, status).ok());
+  };
+  has_gpus("n1", "4");
+  has_gpus("n2", "2");
+  const nlohmann::json label{
+      {"metadata", {{"labels", {{"nvidia.com/gpu.product", "NVIDIA-A100-PCIE-40GB"}}}}}};
+  ASSERT_TRUE(client_.patch<kube::Node>({"", "n1"}, label).ok());
+  kube::JobStatus status{.state = kube::JobState::kRunning, .job_id = 9};
+  status.allocation = kube::Allocation{
+      .hostlist = "n1",
+      .nodes = 1,
+      .cpus = 1,
+      .shares = {{.hostlist = "n1", .cpus = 1, .devices = {{"gpu", "nvidia", 3}}}}};
+  add_job("team-b", "tune", {}, status);
+  EXPECT_EQ(slurm("sinfo", {"-h", "-N", "-p", "main", "-o", "%N %G"}).out,
+            "n1 gpu:nvidia-a100-pcie-40gb:4\nn2 gpu:2\nn3 (null)\nn4 (null)\n");
+  EXPECT_EQ(slurm("sinfo", {"-h", "-N", "-p", "main", "-O", "nodelist:3,gresused:28"}).out,
+            "n1 gpu:nvidia-a100-pcie-40gb:3 \nn2 gpu:0                       \n"
+            "n3 (null)                      \nn4 (null)                      \n");
+  EXPECT_THAT(slurm("scontrol", {"show", "node", "n1"}).out,
+              HasSubstr("   Gres=gpu:nvidia-a100-pcie-40gb:4\n"));
+  EXPECT_THAT(slurm("scontrol", {"show", "node", "n4"}).out, HasSubstr("   Gres=(null)\n"));
 }
 
 TEST_F(SlurmNodes, ScontrolDrainsAndResumes) {

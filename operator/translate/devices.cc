@@ -6,20 +6,11 @@
 namespace control {
 namespace {
 
-constexpr std::string_view kMig = "nvidia.com/mig-";
-constexpr int kDevicesMax = 65'535;
+using kube::GpuResource;
+using kube::kGpuResources;
+using kube::kMigResource;
 
-// A resource that every cluster has for its GPUs, and the label by which its nodes name the
-// product. SOURCE: NVIDIA's gpu-feature-discovery, AMD's node labeller.
-struct KnownResource {
-  std::string_view resource;
-  std::string_view product;
-  std::string_view maker;
-};
-constexpr KnownResource kKnown[] = {
-    {"nvidia.com/gpu", "nvidia.com/gpu.product", "nvidia"},
-    {"amd.com/gpu", "amd.com/gpu.product-name", "amd"},
-};
+constexpr int kDevicesMax = 65'535;
 
 std::string lower_case(std::string_view text) {
   std::string lower{text};
@@ -30,20 +21,9 @@ std::string lower_case(std::string_view text) {
 
 // nullopt: nobody knows what the resource is.
 std::optional<sched::DeviceKind> kind_of(std::string_view resource, const kube::Node& node) {
-  if (!is_device(resource)) return std::nullopt;
-  if (resource.starts_with(kMig)) {
-    return sched::DeviceKind{"gpu", lower_case(resource.substr(kMig.size()))};
-  }
-  const auto known = std::ranges::find(kKnown, resource, &KnownResource::resource);
-  const auto label = node.metadata.labels.find(std::string{known->product});
-  std::string type{known->maker};
-  if (label == node.metadata.labels.end() || label->second.empty()) {
-    return sched::DeviceKind{"gpu", type};
-  }
-  // Not each product's name has its maker's, by which pods ask that name a resource.
-  const std::string product = lower_case(label->second);
-  if (product.starts_with(type)) return sched::DeviceKind{"gpu", product};
-  return sched::DeviceKind{"gpu", type + "-" + product};
+  const auto device = kube::device_of(resource, node);
+  if (!device) return std::nullopt;
+  return sched::DeviceKind{device->name, device->type};
 }
 
 int count_of(const kube::Quantity& quantity) {
@@ -57,10 +37,11 @@ bool is_profile(std::string_view type) {
 
 // The resource of devices that their node does not name.
 std::string usual_resource(const std::string& type) {
-  if (is_profile(type)) return std::string{kMig} + type;
+  if (is_profile(type)) return std::string{kMigResource} + type;
   const auto known = std::ranges::find_if(
-      kKnown, [&](const KnownResource& each) { return type.starts_with(each.maker); });
-  return std::string{known == std::end(kKnown) ? kKnown[0].resource : known->resource};
+      kGpuResources, [&](const GpuResource& each) { return type.starts_with(each.maker); });
+  return std::string{known == std::end(kGpuResources) ? kGpuResources[0].resource
+                                                      : known->resource};
 }
 
 void add(DeviceResources& to, const DeviceResources& more) {
@@ -73,14 +54,9 @@ void keep_larger(DeviceResources& to, const DeviceResources& from) {
 
 }  // namespace
 
-bool is_device(std::string_view resource) {
-  return (resource.starts_with(kMig) && resource.size() > kMig.size()) ||
-         std::ranges::find(kKnown, resource, &KnownResource::resource) != std::end(kKnown);
-}
-
 // They are named after the resource.
 std::vector<kube::Toleration> with_device_tolerations(std::vector<kube::Toleration> tolerations) {
-  for (const KnownResource& known : kKnown) {
+  for (const GpuResource& known : kGpuResources) {
     tolerations.push_back({.key = std::string{known.resource}, .op = "Exists"});
   }
   return tolerations;
@@ -152,10 +128,11 @@ DeviceResources resources_of(const std::vector<kube::JobDevice>& devices, const 
 std::vector<kube::JobDevice> devices_asked(const DeviceResources& resources, int pods) {
   std::vector<kube::JobDevice> all;
   for (const auto& [resource, count] : resources) {
-    const auto known = std::ranges::find(kKnown, resource, &KnownResource::resource);
-    const std::string type = known != std::end(kKnown)
-                                 ? std::string{known->maker}
-                                 : lower_case(std::string_view{resource}.substr(kMig.size()));
+    const auto known = std::ranges::find(kGpuResources, resource, &GpuResource::resource);
+    const std::string type =
+        known != std::end(kGpuResources)
+            ? std::string{known->maker}
+            : lower_case(std::string_view{resource}.substr(kMigResource.size()));
     const std::int64_t together = std::int64_t{count} * pods;
     all.push_back(
         {.name = "gpu",
@@ -176,8 +153,8 @@ std::optional<std::vector<kube::JobDevice>> same_devices(
   const kube::JobDevice& in_pods = of_template.front();
   if (asked.name != in_pods.name || asked.count != in_pods.count) return std::nullopt;
   if (asked.type.empty()) return of_template;
-  const bool is_maker =
-      std::ranges::find(kKnown, in_pods.type, &KnownResource::maker) != std::end(kKnown);
+  const bool is_maker = std::ranges::find(kGpuResources, in_pods.type, &GpuResource::maker) !=
+                        std::end(kGpuResources);
   if (is_maker ? is_profile(asked.type) : lower_case(asked.type) != in_pods.type) {
     return std::nullopt;
   }

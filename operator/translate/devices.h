@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/device_resources.h"
 #include "api/job.h"
 #include "kube/api/node.h"
 #include "kube/api/pod.h"
@@ -16,12 +17,10 @@
 
 namespace control {
 
+using kube::is_device;
+
 // How many of each extended resource, by its name.
 using DeviceResources = std::map<std::string, int>;
-
-// Returns true if the resource is one whose devices are counted: nvidia.com/gpu, nvidia.com/mig-…
-// and amd.com/gpu.
-bool is_device(std::string_view resource);
 
 // A container may ask for at most so many kinds of devices.
 inline constexpr std::size_t kDeviceKindsPerContainerMax = 2;
@@ -33,8 +32,7 @@ DeviceResources device_requests(const kube::ResourceRequirements& resources);
 // container if that needs more; sidecars run beside both.
 DeviceResources device_requests(const kube::PodSpec& spec);
 
-// The devices of the node that `foreign` leaves. A GPU has its maker's name and the words of its
-// product's label as its type, in lower case; a MIG profile has that.
+// The devices of the node that `foreign` leaves.
 sched::Devices devices_of(const kube::Node& node, const DeviceResources& foreign);
 
 // The resources by which a pod on that node asks for these devices. Null, or a node that has lost
