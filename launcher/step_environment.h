@@ -2,6 +2,7 @@
 // SOURCE: srun(1) of 22.05, "OUTPUT ENVIRONMENT VARIABLES", as recorded.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,5 +29,10 @@ std::string pmi_job(const StepRequest& request, std::uint32_t step_id);
 // What the launcher of layout.nodes[place] runs of a step.
 TaskSet task_set(const StepRequest& request, const StepPlacement& placement, std::size_t place,
                  std::uint32_t step_id, const JobNodes& nodes);
+
+// Leaves a task its own GPUs in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES, as many as
+// SLURM_GPUS_PER_TASK says: those of the node in the order of its tasks, of which this is number
+// `local`. Without that variable, or if the node has too few for them, a task sees all.
+void bind_devices(Environment& environment, std::size_t local);
 
 }  // namespace launcher

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "launcher/channel.h"
+#include "launcher/step_environment.h"
 #include "launcher/terminal.h"
 
 namespace launcher {
@@ -154,6 +155,7 @@ Program TaskGroup::program_of(std::size_t place) const {
                   .umask = value_of(set_.environment, "SLURM_UMASK")};
   program.environment.push_back("SLURM_PROCID=" + std::to_string(tasks_[place].rank));
   program.environment.push_back("SLURM_LOCALID=" + std::to_string(place));
+  bind_devices(program.environment, place);
   return program;
 }
 

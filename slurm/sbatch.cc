@@ -196,6 +196,14 @@ struct SbatchOptionActions {
   }
 
   // --gres, and --gpus and its kind: what they come to on each node is settled in finish().
+  // SOURCE: sbatch(1), "OUTPUT ENVIRONMENT VARIABLES".
+  static constexpr char kGpus[] = "SLURM_GPUS";
+  static constexpr char kGpusPerNode[] = "SLURM_GPUS_PER_NODE";
+  static constexpr char kGpusPerTask[] = "SLURM_GPUS_PER_TASK";
+  static constexpr char kCpusPerGpu[] = "SLURM_CPUS_PER_GPU";
+  static constexpr char kTasksPerGpu[] = "SLURM_NTASKS_PER_GPU";
+  static constexpr char kMemoryPerGpu[] = "SLURM_MEM_PER_GPU";
+
   template <std::optional<sched::Devices> DeviceOptions::*field, auto parse>
   static base::Status devices(Self self, Text name, Text value, bool) {
     base::Result<sched::Devices> read = parse(name, value);
@@ -204,14 +212,24 @@ struct SbatchOptionActions {
     self.devices_.*field = read->empty() ? std::optional<sched::Devices>{} : *std::move(read);
     return {};
   }
-  template <std::optional<int> DeviceOptions::*field>
+  template <std::optional<sched::Devices> DeviceOptions::*field, const char* variable>
+  static base::Status gpus(Self self, Text name, Text value, bool is_script) {
+    const base::Status status = devices<field, parse_gpus>(self, name, value, is_script);
+    if (!status) return status;
+    self.options_.gpu_variables.erase(variable);
+    if (self.devices_.*field) self.options_.gpu_variables[variable] = value;
+    return {};
+  }
+  template <std::optional<int> DeviceOptions::*field, const char* variable>
   static base::Status per_gpu(Self self, Text name, Text value, bool) {
+    self.options_.gpu_variables[variable] = value;
     return count<1>(self.devices_.*field, name, value);
   }
   static base::Status memory_per_gpu(Self self, Text name, Text value, bool) {
     const base::Result<sched::MemoryMiB> read = parse_memory(name, value);
     if (!read) return read.error();
     self.devices_.memory_per_gpu = *read;
+    self.options_.gpu_variables[kMemoryPerGpu] = std::to_string(read->value());
     return {};
   }
 
@@ -562,18 +580,19 @@ constexpr std::array kOptions = {
     Option{"container", 0, Takes::kValue, A::replaced<A::kImage>},
     Option{"context", 0, Takes::kValue, A::refused},
     Option{"core-spec", 'S', Takes::kValue, A::refused},
-    Option{"cpus-per-gpu", 0, Takes::kValue, A::per_gpu<&DeviceOptions::cpus_per_gpu>},
+    Option{"cpus-per-gpu", 0, Takes::kValue,
+           A::per_gpu<&DeviceOptions::cpus_per_gpu, A::kCpusPerGpu>},
     Option{"distribution", 'm', Takes::kValue, A::refused},
     Option{"export-file", 0, Takes::kValue, A::replaced<A::kSetInScript>},
     Option{"gid", 0, Takes::kValue, A::replaced<A::kUserOfPod>},
     Option{"gpu-bind", 0, Takes::kValue, A::refused},
     Option{"gpu-freq", 0, Takes::kValue, A::refused},
-    Option{"gpus", 'G', Takes::kValue, A::devices<&DeviceOptions::gpus, parse_gpus>},
+    Option{"gpus", 'G', Takes::kValue, A::gpus<&DeviceOptions::gpus, A::kGpus>},
     Option{"gpus-per-node", 0, Takes::kValue,
-           A::devices<&DeviceOptions::gpus_per_node, parse_gpus>},
+           A::gpus<&DeviceOptions::gpus_per_node, A::kGpusPerNode>},
     Option{"gpus-per-socket", 0, Takes::kValue, A::refused_some},
     Option{"gpus-per-task", 0, Takes::kValue,
-           A::devices<&DeviceOptions::gpus_per_task, parse_gpus>},
+           A::gpus<&DeviceOptions::gpus_per_task, A::kGpusPerTask>},
     Option{"gres", 0, Takes::kValue, A::devices<&DeviceOptions::gres, parse_gres>},
     Option{"gres-flags", 0, Takes::kValue, A::refused},
     Option{"help", 'h', Takes::kNothing, A::replaced<A::kHelpOutside>},
@@ -584,7 +603,8 @@ constexpr std::array kOptions = {
     Option{"network", 0, Takes::kValue, A::refused},
     Option{"no-kill", 'k', Takes::kMaybeValue, A::refused},
     Option{"nodefile", 'F', Takes::kValue, A::replaced<A::kNameNodes>},
-    Option{"ntasks-per-gpu", 0, Takes::kValue, A::per_gpu<&DeviceOptions::tasks_per_gpu>},
+    Option{"ntasks-per-gpu", 0, Takes::kValue,
+           A::per_gpu<&DeviceOptions::tasks_per_gpu, A::kTasksPerGpu>},
     Option{"ntasks-per-tres", 0, Takes::kValue, A::refused},
     Option{"prefer", 0, Takes::kValue, A::refused},
     Option{"reboot", 0, Takes::kNothing, A::refused},

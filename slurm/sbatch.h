@@ -2,6 +2,7 @@
 // scenarios of `simulate` use it. SOURCE: sbatch(1). Pure: no files, no clock, no environment.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,10 +36,12 @@ struct BatchOptions {
   std::optional<std::string> output;             // --output, --error, --input: files, with patterns
   std::optional<std::string> error;
   std::optional<std::string> input;
-  std::optional<bool> appends;                 // --open-mode=append
-  std::optional<std::string> exports;          // --export
-  std::string comment;                         // --comment
-  std::string dependency;                      // --dependency, as it was written
+  std::optional<bool> appends;         // --open-mode=append
+  std::optional<std::string> exports;  // --export
+  std::string comment;                 // --comment
+  std::string dependency;              // --dependency, as it was written
+  // Of options for GPUs, as they were written: SLURM_GPUS_PER_TASK and the like.
+  std::map<std::string, std::string> gpu_variables;
   std::optional<NoticeSignal> signal;          // --signal
   std::optional<std::string> container_image;  // --container-image, --container-mounts of pyxis
   std::optional<std::string> container_mounts;

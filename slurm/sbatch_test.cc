@@ -334,6 +334,24 @@ TEST(Sbatch, ReadsDevices) {
   EXPECT_EQ(per_gpu.memory, sched::MemoryRequest{sched::MemoryPerNode{sched::MemoryMiB{40960}}});
 }
 
+// What the script is told of them, beside what it gets.
+TEST(Sbatch, KeepsTheOptionsForGpusForTheScript) {
+  const auto variables = [](const char* line) {
+    return read_sbatch_line(line, kNow).value().gpu_variables;
+  };
+  using Variables = std::map<std::string, std::string>;
+  EXPECT_EQ(variables("-N2 --gpus=a100:4"), (Variables{{"SLURM_GPUS", "a100:4"}}));
+  EXPECT_EQ(variables("-G4 --cpus-per-gpu=2 --mem-per-gpu=1G --ntasks-per-gpu=1"),
+            (Variables{{"SLURM_GPUS", "4"},
+                       {"SLURM_CPUS_PER_GPU", "2"},
+                       {"SLURM_MEM_PER_GPU", "1024"},
+                       {"SLURM_NTASKS_PER_GPU", "1"}}));
+  EXPECT_EQ(variables("-n2 --gpus-per-task=1 --gpus-per-node=2"),
+            (Variables{{"SLURM_GPUS_PER_TASK", "1"}, {"SLURM_GPUS_PER_NODE", "2"}}));
+  EXPECT_EQ(variables("--gpus=2 --gpus=0"), Variables{});
+  EXPECT_EQ(variables("--gres=gpu:2"), Variables{});
+}
+
 TEST(Sbatch, RefusesDevicesThatContradict) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"--gres=gpu:1:2:3", "--gres \"gpu:1:2:3\": write name[:type][:count]"},

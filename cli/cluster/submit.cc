@@ -360,6 +360,9 @@ base::Status take_variables(const SubmitArguments& arguments, SubmitRequest& req
   if (!options.dependency.empty()) {
     request.batch->environment.push_back({"SLURM_JOB_DEPENDENCY", options.dependency});
   }
+  for (const auto& [name, value] : options.gpu_variables) {
+    request.batch->environment.push_back({name, value});
+  }
   options.warnings.insert(options.warnings.end(), left_out.begin(), left_out.end());
   return {};
 }

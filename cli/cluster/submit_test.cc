@@ -49,6 +49,15 @@ class Submit : public ProgramTest {
   std::filesystem::path directory_;
 };
 
+// As with Slurm, the script and its steps know what was asked for.
+TEST_F(Submit, OptionsForGpusAreVariablesOfTheScript) {
+  ASSERT_EQ(run({"submit", "-n2", "--gpus-per-task=1", "--wrap", "true"}).code, kExitOk);
+  const kube::Job job = only_job();
+  EXPECT_EQ(job.spec.resources.devices, (std::vector<kube::JobDevice>{{"gpu", "", 2}}));
+  EXPECT_THAT(job.spec.batch->environment,
+              testing::Contains(kube::BatchVariable{"SLURM_GPUS_PER_TASK", "1"}));
+}
+
 // The options that most scripts have, in the short and the long form. The object's name begins with
 // the program's.
 TEST_F(Submit, CommandBecomesAJob) {
