@@ -796,6 +796,30 @@ TEST_F(ClusterCommands, InfoShowsPartitionsAndNodeStates) {
             "batch*       up   infinite      1   idle n2\n");
 }
 
+// The column is there if any node has GPUs.
+TEST_F(ClusterCommands, InfoShowsHowManyGpusJobsHold) {
+  kube::Partition partition;
+  partition.metadata.name = "batch";
+  partition.spec.nodes.hostlist = "n[1-3]";
+  ASSERT_TRUE(client_.create(partition).ok());
+  add_nodes("n[1-3]");
+  for (const char* node : {"n1", "n2"}) {
+    const nlohmann::json gpus{{"status", {{"allocatable", {{"nvidia.com/gpu", "4"}}}}}};
+    ASSERT_TRUE(client_.patch_status<kube::Node>({.ns = "", .name = node}, gpus).ok());
+  }
+  kube::Allocation held = on("n1");
+  held.shares[0].devices = {{"gpu", "nvidia", 3}};
+  add_job("default", "j", {},
+          {.state = kube::JobState::kRunning, .allocation = held, .conditions = ready()});
+  EXPECT_EQ(run({"info"}).out,
+            "PARTITION AVAIL  TIMELIMIT  NODES  STATE   GPUS NODELIST\n"
+            "batch        up   infinite      1  alloc    3/4 n1\n"
+            "batch        up   infinite      2   idle    0/4 n[2-3]\n");
+  const auto lines = nlohmann::json::parse(run({"info", "-o", "json"}).out);
+  EXPECT_EQ(lines[0]["gpus"], 4);
+  EXPECT_EQ(lines[0]["gpusHeld"], 3);
+}
+
 // Goal: a node that is Ready to Kubernetes and gets no jobs is not shown as idle, and both commands
 // say why. n1 and n2 take no jobs; n2 still runs one, so it is draining. Explain names all such
 // nodes to a job that waits, and only its own to a job that runs.

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "api/device_resources.h"
 #include "api/wellknown.h"
 #include "base/natural_order.h"
 #include "cli/cluster/read.h"
@@ -50,6 +51,12 @@ std::map<std::string, Held> held_by_node(const std::vector<kube::Job>& jobs) {
     }
   }
   return held;
+}
+
+std::int64_t gpus_of(const std::vector<kube::JobDevice>& devices) {
+  std::int64_t count = 0;
+  for (const kube::JobDevice& each : devices) count += each.name == "gpu" ? each.count : 0;
+  return count;
 }
 
 // The nodes of which the operator says that they take no new jobs, with the reason.
@@ -232,12 +239,15 @@ std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
   struct Group {
     std::int64_t count = 0;
     std::vector<std::string> names;
+    std::int64_t gpus = 0, gpus_held = 0;
   };
   std::map<const kube::Partition*, std::map<std::string, Group>> groups;
   for (const NodeLine& line : node_lines(cluster)) {
     Group& group = groups[line.partition][line.state];
     group.count += line.count;
     group.names.insert(group.names.end(), line.names.begin(), line.names.end());
+    if (line.node != nullptr) group.gpus += gpus_of(kube::devices_of(*line.node));
+    group.gpus_held += gpus_of(line.devices_allocated);
   }
   std::vector<InfoLine> lines;
   for (const kube::Partition& partition : cluster.partitions) {
@@ -248,6 +258,8 @@ std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
       line.state = state;
       line.nodes_count = group.count;
       line.hostlist = slurm::compress_hostlist(group.names);
+      line.gpus = group.gpus;
+      line.gpus_held = group.gpus_held;
       lines.push_back(std::move(line));
     }
   }
@@ -257,13 +269,20 @@ std::vector<InfoLine> info_lines(const ClusterNodes& cluster) {
 // Nodes last: the hostlist is the one column that may be long.
 std::string format_info(const std::vector<InfoLine>& lines) {
   // sinfo's widths (sinfo(1), default format).
-  const std::array<Column, 6> columns = {Column{"PARTITION", 9, true}, Column{"AVAIL", 5},
-                                         Column{"TIMELIMIT", 10},      Column{"NODES", 6},
-                                         Column{"STATE", 6},           Column{"NODELIST", 0, true}};
+  std::vector<Column> columns = {Column{"PARTITION", 9, true}, Column{"AVAIL", 5},
+                                 Column{"TIMELIMIT", 10},      Column{"NODES", 6},
+                                 Column{"STATE", 6},           Column{"NODELIST", 0, true}};
+  // GPUs that are held, of those that there are; only if there are any.
+  const bool has_gpus =
+      std::ranges::any_of(lines, [](const InfoLine& line) { return line.gpus > 0; });
+  if (has_gpus) columns.insert(columns.end() - 1, Column{"GPUS", 6});
   std::vector<std::vector<std::string>> rows;
   for (const InfoLine& line : lines) {
     rows.push_back({line.partition, line.available, line.time_limit,
                     std::to_string(line.nodes_count), line.state, line.hostlist});
+    if (!has_gpus) continue;
+    const std::string held = std::to_string(line.gpus_held) + "/" + std::to_string(line.gpus);
+    rows.back().insert(rows.back().end() - 1, held);
   }
   return format_table(columns, rows);
 }
@@ -366,6 +385,8 @@ int run_info(const Session& session, const InfoOptions& options, Output output) 
                     {"timeLimit", line.time_limit},
                     {"state", line.state},
                     {"nodes", line.nodes_count},
+                    {"gpus", line.gpus},
+                    {"gpusHeld", line.gpus_held},
                     {"nodeList", line.hostlist}});
   }
   output.out << json.dump(2) << "\n";

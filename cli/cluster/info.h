@@ -20,7 +20,9 @@ struct InfoLine {
   std::string time_limit;
   std::string state;  // idle, mix, alloc, down, drain, drng (takes no new jobs, has some), unk
   std::int64_t nodes_count = 0;
-  std::string hostlist;  // of them; "" if the names are not known
+  std::string hostlist;   // of them; "" if the names are not known
+  std::int64_t gpus = 0;  // of them together, and how many of these jobs hold
+  std::int64_t gpus_held = 0;
   friend bool operator==(const InfoLine&, const InfoLine&) = default;
 };
 
