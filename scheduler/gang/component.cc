@@ -43,7 +43,7 @@ void happen(GangLists& lists, std::vector<PendingOp>& pending, const Grid& grid,
 //    run until it is gone.
 // 2. Play until the last pending op is done and the grid is the new one: the plan.
 // 3. Play on to the next slot boundary; from there on only ticks happen.
-// 4. Tick until the lists are as they were before some slot: the slots since then repeat for ever.
+// 4. Tick until the lists are as they were before some slot: the slots since then repeat forever.
 // 5. If they do not repeat within 64 slots (fewer if the plan is long), loop the smallest window in
 //    which every job runs that runs at all. If some job has not run by then though nothing keeps it
 //    from running, the projection is extended when the window ends.
@@ -68,7 +68,7 @@ class Projector {
   }
 
  private:
-  // Where each member is in the lists. To be called after a change of which jobs are in it.
+  // Finds each member in the lists. To be called after a change of which jobs are in it.
   void find_slots() {
     slots_.clear();
     for (const JobId job : out_.members) {
@@ -81,10 +81,10 @@ class Projector {
     }
   }
 
-  // The lists may have given the units of a dying job to others, which must not run before these
-  // are really free. They are blocked for the whole projection, because nothing says when the pods
-  // will be gone; the event that reports it has the component projected anew. To be called with
-  // find_slots(): a job that joins later may come over a dying one, too.
+  // Blocks the units of dying jobs: the lists may have given them to others, which must not run
+  // before these are really free. They are blocked for the whole projection, because nothing says
+  // when the pods will be gone; the event that reports it has the component projected again. To be
+  // called with find_slots(): a job that joins later may come over a dying one, too.
   void find_blocked() {
     for (const JobId job : state_.dying) {
       if (!lists_.contains(job)) continue;
@@ -121,7 +121,7 @@ class Projector {
     }
   }
 
-  // Only the first kill matters: the projection is made anew when it happens, because the ending of
+  // Notes only the first kill: the projection is made again when it happens, because the ending of
   // the victim is not foreseeable (grace time, pods that stop).
   void note_kills(base::Instant at) {
     for (const Action& action : lists_.take_actions()) {
@@ -131,7 +131,7 @@ class Projector {
 
   // Step 2. Plays one boundary or pending op after the other, and notes which jobs run in between.
   // Pending ops are played although they may still change: they decide run(t) as far as is known
-  // now, and an event that changes them has the component projected anew.
+  // now, and an event that changes them has the component projected again.
   void play_pending() {
     at_ = out_.settled = state_.base;
     out_.settled_places = lists_.places();
@@ -256,7 +256,7 @@ class Projector {
                        [&](const Place& place) { return place.job == job && place.held; });
   }
 
-  // Slots [from, end) after `first` repeat for ever.
+  // Makes slots [from, end) after `first` repeat forever.
   void set_loop(const GangLists& at_first, std::int64_t first, std::size_t from, std::size_t end,
                 const std::vector<timetable::Timeline::PodSet>& runs) {
     plan_slots(first, from, runs);

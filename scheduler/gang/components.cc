@@ -129,9 +129,9 @@ void Components::set_dying(Job& job, base::Instant now) {
 }
 
 // Applies a changed slice length or lead. Each component is brought to now under the old grid
-// first, since its pending slots are counted in old slices; afterwards all are projected anew,
-// because a cycle is counted in slots of one length. What waited for a boundary that the old grid
-// has no more happens with the change.
+// first, since its pending slots are counted in old slices; afterwards all are projected again,
+// because a cycle is counted in slots of one length. What waited for a boundary of the old grid
+// happens with the change.
 void Components::configure(base::Instant now) {
   const ClusterParameters& parameters = cluster_.parameters();
   grid_.lead = parameters.timetable_lead;

@@ -1,4 +1,4 @@
-// Components that grow together when a job joins, fall apart when one leaves, or are made anew
+// Components that grow together when a job joins, fall apart when one leaves, or are built again
 // (6.10). Every job keeps its place in the list.
 #include "scheduler/gang/components.h"
 
@@ -138,13 +138,13 @@ std::vector<std::vector<JobId>> Components::parts(const Component& component) co
   return groups;
 }
 
-// Takes a component apart where its jobs are not connected any more. Every job keeps its row and
-// its place among the jobs of its group.
+// Takes a component apart where its jobs are no longer connected. Every job keeps its row and its
+// place among the jobs of its group.
 //
 // 1. A group gets its jobs' part of the lists, its dying jobs, and the joins that are its own;
 //    fills that wait for a boundary go to each group in which a job does not run.
 // 2. A group of a single job that runs needs no list: the job leaves the components.
-// 3. The others are projected anew; what was projected before counts for each of them.
+// 3. The others are projected again; what was projected before counts for each of them.
 void Components::split(std::int64_t id, base::Instant now, base::Instant publish_at) {
   std::vector<std::vector<JobId>> groups = parts(*components_.at(id));
   std::unique_ptr<Component> whole = remove(id);
@@ -165,7 +165,7 @@ void Components::split(std::int64_t id, base::Instant now, base::Instant publish
     bool all_run = true;
     for (const Place& place : places) {
       if (!in_group(place.job)) continue;
-      // The usual case is one group, which takes over the lists as they are. They are made anew
+      // The usual case is one group, which takes over the lists as they are. They are built again
       // only if they have grown by jobs that left.
       if (groups.size() > 1 || !lean) part->state.lists.append(newcomer(place.job), place);
       all_run = all_run && place.resumed;
@@ -215,8 +215,7 @@ void Components::rebuild(const std::vector<Job*>& tracked, base::Instant now) {
   for (const auto& [id, component] : components_) {
     dying.insert(component->state.dying.begin(), component->state.dying.end());
   }
-  // From here on no job is in a component, and the unit, the tiers and the partitions may be
-  // others.
+  // No job is in a component any longer, and the unit, the tiers and the partitions may be others.
   while (!components_.empty()) remove(components_.begin()->first);
   for (Job* job : tracked) {
     if (!old.contains(job->id)) order.push_back(job->id);

@@ -163,7 +163,7 @@ bool Components::gang_kills(const Job& job) const {
 
 // Takes the published cycle over, so that the new leader goes on exactly as the old one published,
 // also where that was a window of 64 slots and no true repetition. Returns false, and the caller
-// projects anew, if the plans contradict each other or the rotation rule gives something else.
+// projects again, if the plans contradict each other or the rotation rule gives something else.
 //
 // 1. All plans have this slice and one cycle length, and now lies in all their cycles.
 // 2. Assemble the lists as of the begin of the present turn of the cycle.
@@ -184,7 +184,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
   const std::int64_t slot = base::slot_of(now, slice);
   // Before the cycle the lists do not follow from it.
   if (slot < start) return false;
-  // Of the cycle's turns, the one in which now lies.
+  // The turn of the cycle in which now lies.
   start += (slot - start) / length * length;
   const ComponentState loop = assemble(plans, group, base::slot_begin(start, slice));  // 2
   // A job that ended has left a hole since: what was published is not what the rotation gives.
@@ -204,7 +204,7 @@ bool Components::adopt_cycle(Component& component, const std::vector<const NodeP
         const auto& entries = plan->entries;
         const bool listed = std::any_of(entries.begin(), entries.end(),
                                         [&](const auto& entry) { return entry.job == job; });
-        // A single disagreement, for example a job that left since, and the caller projects anew.
+        // A single disagreement, for example a job that left since, makes the caller project again.
         if (listed && plan_runs(*plan, job, begin) != expected) return false;
       }
       if (expected) run.push_back(static_cast<std::uint32_t>(pod));

@@ -42,9 +42,9 @@ void Components::advance_due(base::Instant now) {
     update_due(component);
     if (waited && component.state.pending.empty()) settled.push_back(id);
   }
-  for (const std::int64_t id : settled) {  // a job that runs alone now needs no list any more
+  for (const std::int64_t id : settled) {  // a job that runs alone now needs no list
     Component& component = *components_.at(id);
-    // Nodes whose jobs were off until now and run for ever from here on need no timetable.
+    // Nodes whose jobs were off until now and run forever from here on need no timetable.
     for (const JobId member : component.projection.members) mark(*jobs_.find(member), now);
     const bool contended =
         std::all_of(component.projection.members.begin(), component.projection.members.end(),
@@ -87,7 +87,7 @@ void Components::update_due(Component& component) {
   }
 }
 
-// Plays the component to now, and projects it anew if a kill happened on the way or the projection
+// Plays the component to now, and projects it again if a kill happened on the way or the projection
 // has ended. The caller calls update_due().
 void Components::advance_to(Component& component, base::Instant now) {
   const std::size_t kills_before = kills_.size();

@@ -26,7 +26,7 @@ Unit unit_of(const ClusterParameters& parameters) {
 
 namespace {
 
-// Where the key is, or would be, in a vector of pairs that is sorted by key.
+// Finds the place of the key in a vector of pairs that is sorted by key, or where it would be.
 template <typename Pairs, typename Key>
 auto place_of(Pairs& pairs, Key key) {
   return std::lower_bound(pairs.begin(), pairs.end(), key,
@@ -53,7 +53,7 @@ std::int32_t GangLists::local_node(NodeIndex node) {
 }
 
 // Gives the active map a place for each local node. Cores beyond the first 64 are kept only
-// where one of the nodes has so many.
+// where one of the nodes has more.
 void GangLists::size_active(List& list) const {
   if (unit_ == Unit::kCpuCount) {
     list.active_cpus.resize(nodes_.size(), kNobody);
@@ -263,8 +263,8 @@ std::optional<JobId> GangLists::any_shadow(const List& list) const {
   return found;
 }
 
-// Where CPUs are counted (6.2): the first shadow of a node whose shadows alone leave too few for
-// it.
+// Returns, where CPUs are counted (6.2), the first shadow of a node whose shadows alone leave too
+// few for it.
 std::optional<JobId> GangLists::shadow_that_fills(const List& list, const Entry& entry) const {
   for (const Use& use : *entry.uses) {
     std::optional<JobId> first;
@@ -288,8 +288,8 @@ void GangLists::mark_lower(int tier) {
   }
 }
 
-// Lists of lower tiers are only marked. They are filled anew by the caller's refill_all() or later
-// in the same tick, so that several changes above cost one rebuild below.
+// Only marks lists of lower tiers. They are filled again by the caller's refill_all() or later in
+// the same tick, so that several changes above cost one rebuild below.
 void GangLists::cast(Entry& entry) {
   if (entry.casts) return;
   entry.casts = true;
@@ -311,7 +311,7 @@ void GangLists::act(const Entry& entry, ActionKind kind, std::optional<JobId> by
   action_slots_.push_back(static_cast<std::int32_t>(&entry - entries_.data()));
 }
 
-// 6.4: the job does not run any more. With P17 it is killed only if a shadow is over this very job.
+// 6.4: the job no longer runs. With P17 it is killed only if a shadow is over this very job.
 void GangLists::stop(List& list, Entry& entry) {
   entry.resumed = false;
   if (entry.kill_under_shadow) {
@@ -347,7 +347,7 @@ void GangLists::start(const Newcomer& newcomer, bool refill) {
     if (refill) refill_all();
     return;
   }
-  // In Slurm 22.05 a job that was stopped before is stopped anew, which may be its end (P17).
+  // Slurm 22.05 stops a job again that was stopped before, which may be its end (P17).
   if (entry.resumed || any_shadow_kills_) stop(list, entry);  // 3
   // A job that was stopped before may fit: that has not been asked yet.
   if (newcomer.suspended && !newcomer.held) list.may_change = true;

@@ -19,10 +19,10 @@ std::vector<Place> GangLists::places() const {
   return places;
 }
 
-// False if nodes and entries of jobs that have left take more room than those that are there; then
-// the owner makes the lists anew.
+// Returns false if nodes and entries of jobs that have left take more room than those that are
+// there; then the owner builds the lists again.
 bool GangLists::is_lean() const {
-  // Twice what the present jobs need: lists are made anew only after as many jobs have left as
+  // Twice what the present jobs need: lists are built again only after as many jobs have left as
   // stay. The 16 leave small lists alone.
   std::size_t uses = 0;
   for (const Entry& entry : entries_) {
@@ -86,7 +86,7 @@ std::vector<std::int32_t> GangLists::signature() const {
 // I2, I5), and then no other job may fit (I3).
 std::string GangLists::check_invariants() const {
   for (const List& list : lists_) {
-    // The kept map may be the thing that is wrong, so it is made anew.
+    // The kept map may be the thing that is wrong, so it is built again.
     List rebuilt = list;
     clear_active(rebuilt);
     for_each_shadow(list, [&](const Entry& shadow) { occupy(rebuilt, shadow); });

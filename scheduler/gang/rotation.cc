@@ -6,7 +6,7 @@
 
 namespace sched::gang {
 
-// Makes the active map anew with nothing but the shadows in it.
+// Builds the active map again with nothing but the shadows in it.
 void GangLists::begin_rebuild(List& list) {
   clear_active(list);
   list.jobs_active = 0;

@@ -92,7 +92,7 @@ bool NodeUsage::owns_nodes(const Job& job) const {
          cluster_.partition(*job.partition).config.exclusive_user;
 }
 
-// A node that was removed under its job has no rank any more; the job keeps it in its allocation.
+// A node that was removed under its job has lost its rank; the job keeps it in its allocation.
 void NodeUsage::add(const Job& job) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (cluster_.exists(use.node)) nodes_[use.node.index()].jobs.push_back(&job);
@@ -140,7 +140,7 @@ void NodeUsage::count_completing(NodeIndex index, int delta) {
   show(completing_, rank, node.completing > 0);
 }
 
-// In its grace time the job still counts as running on all of its nodes, since it has its cores.
+// A job in its grace time still counts as running on all of its nodes, since it has its cores.
 void NodeUsage::leave(const Job& job, const std::vector<NodeIndex>& nodes) {
   for (const NodeAllocation& use : job.allocation.nodes) {
     if (!cluster_.exists(use.node) || !std::ranges::binary_search(nodes, use.node)) continue;

@@ -103,7 +103,7 @@ Hit under_min(const LimitScope& scope, Tres kind, std::int64_t wanted) {
 
 }  // namespace
 
-// As messages to users say it.
+// Returns the unit as messages to users have it.
 const char* unit_of(Tres kind) {
   switch (kind) {
     case Tres::kCpu:

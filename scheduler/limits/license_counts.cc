@@ -27,7 +27,7 @@ std::optional<std::string> LicenseCounts::refused_at_submit(const JobRequest& re
   return std::nullopt;
 }
 
-// Of jobs that wait for the ends of their victims: these leave what they have to them.
+// Counts for jobs that wait for the ends of their victims: these leave what they have to them.
 LicenseCounts::Promised LicenseCounts::promised(const Job& job, const std::string& name) const {
   Promised promised;
   if (!cluster_.parameters().preempt.reclaim_licenses) return promised;
@@ -47,7 +47,8 @@ LicenseCounts::Promised LicenseCounts::promised(const Job& job, const std::strin
   return promised;
 }
 
-// Enough must be free now, and still when those who wait for their victims have got theirs.
+// Returns the licenses that are missing now, or once jobs that wait for their victims have got
+// theirs.
 Licenses LicenseCounts::missing(const Job& job) const {
   Licenses missing;
   for (const auto& [name, count] : job.request->licenses) {

@@ -73,8 +73,8 @@ void ResourceLimits::submitted(const Job& job, int by) {
   if (!partitions.empty()) count(job, partitions.front(), What::kSubmitted, by * job.count());
 }
 
-// `by` is +1 or −1, of what is submitted more. The scope is worked out anew when the job leaves, so
-// a change of the configuration in between is followed by recount().
+// `by` is +1 or −1, of what is submitted more. The scope is worked out again when the job leaves,
+// so a change of the configuration in between is followed by recount().
 //
 // For example, when user u of account a, which is below root, starts a job with QOS gold, it is
 // added to the sums of gold, of u within gold, of a within gold, of u in a, of a and of root.
@@ -119,7 +119,7 @@ void ResourceLimits::count_in(Held& held, const Job& job, PartitionIndex partiti
   }
 }
 
-// As limit_scope(), with the association that the job has already.
+// Does as limit_scope(), with the association that the job has already.
 LimitScope ResourceLimits::scope_of(const Job& job, PartitionIndex partition) const {
   return {.cluster = cluster_,
           .qos = qos_order(cluster_, job.request->qos, partition),
@@ -244,7 +244,7 @@ std::optional<LimitHit> ResourceLimits::over_as_asked(const Job& job,
   return over_limits_with_nodes(scope, counts);
 }
 
-// With the nodes known, those that the group holds already add nothing to its number of nodes
+// Nodes that the group holds already add nothing to its number of nodes, once the nodes are known
 // (R9.10).
 std::optional<LimitHit> ResourceLimits::over(const Job& job, PartitionIndex partition,
                                              const Allocation& allocation) const {
@@ -353,8 +353,8 @@ std::optional<std::string> ResourceLimits::over_submit(const LimitScope& scope,
       });
 }
 
-// Of several partitions one that takes the job is enough. The first partition that takes the job
-// decides, and the message is of the first that does not.
+// One partition that takes the job is enough. The first one that takes it decides, and the message
+// is of the first that does not.
 std::optional<std::string> ResourceLimits::refused_at_submit(const JobRequest& request) const {
   if (auto refused = licenses_.refused_at_submit(request)) return refused;
   if (!any_) return std::nullopt;

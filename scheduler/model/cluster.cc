@@ -44,7 +44,7 @@ base::Status valid_shape(const NodeSpec& spec) {
 }  // namespace
 
 // May be called while jobs run: what their allocations name stays valid.
-// A partition keeps its index for ever, because allocations name it: one that is removed keeps its
+// A partition keeps its index forever, because allocations name it: one that is removed keeps its
 // place with order −1, and one of the same name that comes back gets it again.
 void Cluster::configure(const Configuration& configuration) {
   parameters_ = configuration.cluster;
@@ -68,7 +68,7 @@ void Cluster::configure(const Configuration& configuration) {
   ++configuration_version_;
 }
 
-// Returns true if the books have to be made anew for this node: it is new, or has other hardware.
+// Returns true if the books have to be built again for this node: it is new, or has other hardware.
 bool Cluster::changes_topology(const NodeSpec& spec) const {
   const auto known = find_node(spec.name);
   return !known || !same_hardware(node(*known), spec);
@@ -84,7 +84,7 @@ base::Status Cluster::upsert_node(const NodeSpec& spec) {
       changed_nodes_.push_back(*known);
     } else {
       // Other cores, threads, CPUs or weight: what was worked out by rank from them is wrong now.
-      // Names are unchanged, so ranks are too, but groups and books have to be made anew.
+      // Names are unchanged, so ranks are too, but groups and books have to be built again.
       ++topology_version_;
     }
     old = spec;

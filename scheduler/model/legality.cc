@@ -282,7 +282,7 @@ class Check {
         error(here, "name", "Preempt", "there is no QOS " + name + ": create it or remove it here");
       }
     }
-    // As for the mode of a partition.
+    // The same as for the mode of a partition.
     if (q.preempt_mode == PreemptMode::kSuspend) {
       if (!all_.cluster.gang) {
         error(here, "C8", "PreemptMode", "SUSPEND needs GANG in the cluster's PreemptMode");

@@ -14,7 +14,7 @@ namespace sched {
 //    item       = "[" feature { joint feature } "]" | "(" feature { joint feature } ")" | feature
 //    feature    = name [ "*" number ]
 //
-// A feature with a count is kept apart from the terms: it filters nothing, but asks for so many
+// A feature with a count is kept apart from the terms: it filters nothing, but asks for that many
 // nodes.
 //
 // For example, "[rack1|rack2]&ssd&gpu*2" has the alternatives rack1 and rack2, the term ssd, and

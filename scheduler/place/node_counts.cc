@@ -36,7 +36,7 @@ NodeCounts node_counts(const Cluster& cluster, const JobRequest& request,
   counts.min = std::max(1, request.min_nodes);
   // QOS flags PartitionMinNodes and PartitionMaxNodes waive the partition's bounds.
   if (!(qos && qos->partition_min_nodes)) counts.min = std::max(counts.min, config.min_nodes);
-  // Tasks per node ask for so many nodes at least (R4.23).
+  // Tasks per node ask for at least this many nodes (R4.23).
   if (request.tasks && request.tasks_per_node) {
     const int per_node = *request.tasks_per_node;
     counts.min = std::max(counts.min, (*request.tasks + per_node - 1) / per_node);

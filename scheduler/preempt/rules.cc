@@ -109,7 +109,7 @@ bool may_take(const Cluster& cluster, const Job& preemptor, PartitionIndex parti
               const Job& victim) {
   if (!kind_may_take(cluster, preemptor, partition, victim)) return false;
   if (cluster.parameters().preempt_type == PreemptType::kPartitionPriority) {
-    // With PRIORITY an equal priority is enough here, and is not enough between QOS (7.2).
+    // An equal priority is enough here with PRIORITY, and is not enough between QOS (7.2).
     const bool by_priority = cluster.parameters().preempt_priority ||
                              cluster.partition(partition).config.preempt_priority;
     return !by_priority || preemptor.priority >= priority_of(victim);

@@ -23,7 +23,8 @@ void BasicPriorities::restore(const JobRequest& request, Priority priority) {
   lowest_ = std::min(lowest_, clamped_priority(std::int64_t{priority.value()} + request.nice));
 }
 
-// As if the job had been submitted with the other nice value. 0 is a hold and stays one.
+// Returns the priority as if the job had been submitted with the other nice value. 0 is a hold and
+// stays one.
 Priority BasicPriorities::with_nice(Priority priority, int before, int after) {
   if (before == after || priority.value() == 0) return priority;
   return clamped_priority(std::int64_t{priority.value()} + before - after);

@@ -45,8 +45,9 @@ TresCounts requested(const Cluster& cluster, const JobRequest& request, Partitio
   return counts;
 }
 
-// Which nodes they really are is up to the best fit (4.4), and to the job's constraint. Only their
-// CPUs count here, and nodes with different ones are rarely mixed in a partition.
+// Counts the CPUs of whole nodes. The best fit (4.4) and the job's constraint decide which nodes
+// they really are. Only their CPUs count here, and nodes with different ones are rarely mixed in a
+// partition.
 std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
                              PartitionIndex partition, std::int64_t cpus_asked) {
   const int nodes_aimed_at = node_counts(cluster, request, partition).req;
@@ -69,7 +70,7 @@ std::int64_t whole_node_cpus(const Cluster& cluster, const JobRequest& request,
   return cpus;
 }
 
-// From the allocation itself, so that a job of whole nodes is billed all CPUs of its nodes.
+// Counts the allocation itself, so that a job of whole nodes is billed all CPUs of its nodes.
 TresCounts held_by(const Cluster& cluster, const Allocation& allocation, PartitionIndex partition) {
   TresCounts held;
   for (const NodeAllocation& use : allocation.nodes) {

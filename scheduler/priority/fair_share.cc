@@ -7,9 +7,9 @@
 
 namespace sched {
 
-// What follows from the tree alone: children by the account under which they share, sums of shares,
-// and each association's part of all shares (S of R9.13, in billionths). Then both rules are worked
-// out with the usage of the moment.
+// Works out what follows from the tree alone: children by the account under which they share, sums
+// of shares, and each association's part of all shares (S of R9.13, in billionths). Then both rules
+// are worked out with the usage of the moment.
 void FairShare::configure() {
   const std::vector<Association>& all = cluster_.accounts().all();
   children_.assign(all.size(), {});
@@ -31,8 +31,8 @@ void FairShare::configure() {
     const std::size_t under = all[i].shares_under->index();
     const std::int64_t part =
         all[i].shares.of_parent ? kBillion : ppb(all[i].shares.count, children_shares_[under]);
-    // The product of the parts on the way down. Parents come before their children, so theirs is
-    // known.
+    // The product of the parts on the way down. Parents come before their children, so the parents'
+    // products are known.
     shares_ppb_[i] = times_ppb(part, shares_ppb_[under]);
   }
   before_charging();

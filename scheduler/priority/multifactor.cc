@@ -91,7 +91,7 @@ PriorityTotals::PriorityTotals(const Cluster& cluster) {
       counts[Tres::kCpu] += cluster.node(node).cpus;
       counts[Tres::kMemory] += cluster.node(node).memory.value();
     }
-    // What a job would be billed that had the whole partition.
+    // The bill of a job that had the whole partition.
     counts[Tres::kBilling] = billing_milli(cluster, index, counts) / 1000;
   }
   for (const QosConfig& qos : cluster.qos()) {

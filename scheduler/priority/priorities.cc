@@ -8,7 +8,7 @@
 
 namespace sched {
 
-// Associations are indexes into the tree of accounts, which is made anew with each configuration,
+// Associations are indexes into the tree of accounts, which is built again with each configuration,
 // so each job looks its own up again.
 void Priorities::configure() {
   totals_version_ = 0;
@@ -20,7 +20,7 @@ void Priorities::configure() {
 }
 
 const PriorityTotals& Priorities::totals() {
-  // Made anew when they are next asked for: a burst of node events costs one sum.
+  // Summed when they are next asked for: a burst of node events costs one sum.
   if (totals_version_ != cluster_.configuration_version()) totals_ = PriorityTotals{cluster_};
   totals_version_ = cluster_.configuration_version();
   return totals_;
@@ -69,7 +69,7 @@ bool Priorities::set(Job& job, base::Instant now) {
   for (const PartitionIndex partition : partitions) {
     const PriorityFactors found = factors(job, partition, now);
     each.push_back({partition, weighted_sum(parameters, found, job.request->nice)});
-    // Of several partitions only the last sum would stay, so it is not used for them (version 0
+    // Only the last sum of several partitions would stay, so it is not used for them (version 0
     // below).
     job.factors.fixed_terms = other_terms(parameters, found, job.request->nice);
   }
@@ -114,7 +114,7 @@ bool Priorities::set_again(Job& job, base::Instant now) {
   return job.priority != before;
 }
 
-// At the end of a run, with all of its run time; what was charged at the ends of periods is taken
+// Charges at the end of a run all of its run time; what was charged at the ends of periods is taken
 // off.
 void Priorities::charge(Job& job) {
   if (!is_multifactor()) return;
@@ -134,7 +134,7 @@ void Priorities::begin(base::Instant now) {
   if (usage_.period_began() == base::Instant{}) usage_.begin_at(now);
   const base::Duration period =
       std::max<base::Duration>(cluster_.parameters().priority.calc_period, std::chrono::seconds{1});
-  // On a grid of the clock, so that a new leader ends periods at the same instants.
+  // The end lies on a grid of the clock, so that a new leader ends periods at the same instants.
   period_end_ = base::boundary_at_or_after(usage_.period_began() + base::Duration{1}, period);
 }
 

@@ -126,7 +126,7 @@ void UsageLedger::charge(Job& job, base::Duration run) {
 }
 
 // R9.4: everything decays by the time since the last period; a reset that lies in between forgets
-// it all. Accounts are added up anew from their users instead of decaying by themselves, or
+// it all. Accounts are added up again from their users instead of decaying by themselves, or
 // rounding would make an account differ from the sum of its users.
 void UsageLedger::end_period(base::Instant now) {
   const PriorityParameters& parameters = cluster_.parameters().priority;

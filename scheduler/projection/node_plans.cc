@@ -163,8 +163,8 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
     const timetable::Timeline& whole = component->projection.timeline;
     table.cycle.reserve(whole.cycle.size());
     for (std::size_t slot = 0; slot < whole.cycle.size(); ++slot) {
-      // By the bits of the projection: a search in each slot's set would cost more, and nodes are
-      // many.
+      // Cut by the bits of the projection: a search in each slot's set would cost more, and nodes
+      // are many.
       table.cycle.push_back(cut([&](std::uint32_t pod) {
         return (component->projection.cycle_slots[pod] >> slot & 1U) != 0;
       }));
@@ -190,10 +190,9 @@ NodePlans::Full NodePlans::plan_of(NodeIndex node, base::Instant now,
   return full;
 }
 
-// The pods that a published plan names are those of an earlier start.
-// A job that was requeued starts again on a node whose published plan still lists it, with pods
-// that are gone. Comparing by job would find nothing to write, so such a node is written anew in
-// any case.
+// The pods that a published plan names are those of an earlier start. A job that was requeued
+// starts again on a node whose published plan still lists it, with pods that are gone. Comparing by
+// job would find nothing to write, so such a node is written again in any case.
 void NodePlans::begin(const Job& job) {
   if (published_.empty()) return;
   for (const NodeAllocation& use : job.allocation.nodes) {

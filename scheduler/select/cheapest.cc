@@ -32,7 +32,7 @@ class Search {
     const std::vector<std::size_t> dearest_first{order_.rbegin(), order_.rend()};
     spare_where_possible(dearest_first);
     std::reverse(best_.begin(), best_.end());
-    // From here on only sets that are really cheaper are asked for.
+    // Only sets that are really cheaper are asked for now.
     best_cost_ = sum(best_);
     if (affordable(best_.size())) {  // 3
       for (const std::size_t victim : best_) question_.spare(victim);
@@ -59,7 +59,7 @@ class Search {
   // Spares as many as can be spared, in this order; whole blocks at a time.
   void spare_where_possible(std::span<const std::size_t> block) {
     for (const std::size_t victim : block) question_.spare(victim);
-    // By halves: where most victims can be spared, which is the usual case, this takes about
+    // Halves the set: where most victims can be spared, which is the usual case, this takes about
     // log2(n) questions for each victim that cannot.
     if (question_.fits()) return;
     for (const std::size_t victim : block) question_.take(victim);

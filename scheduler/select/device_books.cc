@@ -2,7 +2,7 @@
 
 namespace sched {
 
-// A node that does not exist any more has nothing to give back.
+// A node that is gone has nothing to give back.
 void DeviceBooks::hold(const Allocation& allocation, int sign) {
   for (const DevicesOnNode& use : allocation.devices) {
     if (!cluster_->exists(use.node)) continue;

@@ -94,9 +94,9 @@ int Attempt::offered_cpus(int rank, const CoreView& view) const {
                .free_memory = ignores_others_ ? facts.memory_mib : occupancy_.memory().free(rank)});
 }
 
-// What each node offers in a view that the memo does not know: such a view (a tier more left alone,
-// rows beyond the count) is asked about once. `usable_` is what test 2 found, so nodes that failed
-// the verification are not in it and need no second look.
+// Works out what each node offers in a view that the memo does not know: such a view (a tier more
+// left alone, rows beyond the count) is asked about once. `usable_` is what test 2 found, so nodes
+// that failed the verification are not in it and need no second look.
 Offer Attempt::offer_of(const CoreView& view) const {
   Offer offer{occupancy_.node_count()};
   for (int rank = usable_.next(0); rank >= 0; rank = usable_.next(rank + 1)) {
@@ -109,8 +109,8 @@ Offer Attempt::offer_of(const CoreView& view) const {
 // nodes that changed since are looked at again.
 const Offer& Attempt::idle_offer() {
   const auto evaluate = [&](int rank) { return idle_cpus(rank); };
-  // Which other partitions count as stacked depends on the extra row, and the memo's key does not
-  // tell of it.
+  // The extra row decides which other partitions count as stacked, and the memo's key does not tell
+  // of it.
   if (options_.takes_extra_row) return fresh_offer(evaluate);
   return memo_.get(
       {.kind = OfferMemo::Kind::kIdle, .configuration_version = cluster_.configuration_version()},

@@ -45,7 +45,7 @@ class Taker {
   // Enough, if not as many nodes as wished for.
   bool acceptable() const { return rem_cpus_ <= 0 && enough_nodes(0); }
   bool enough_nodes(int count) const {
-    // Of "-N2-4" two nodes may be missing in the end.
+    // Two nodes of "-N2-4" may be missing in the end.
     const int spare = shape_.req_nodes > shape_.min_nodes ? shape_.req_nodes - shape_.min_nodes : 0;
     return count >= rem_nodes_ - spare;
   }

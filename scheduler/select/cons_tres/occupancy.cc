@@ -9,8 +9,7 @@ namespace sched::cons_tres {
 
 namespace {
 
-// By rank. The facts are what the selector needs of a node's hardware, without its name and
-// features.
+// Returns by rank what the selector needs of each node's hardware, without its name and features.
 std::vector<NodeFacts> all_facts(const Cluster& cluster) {
   std::vector<NodeFacts> facts;
   facts.reserve(static_cast<std::size_t>(cluster.node_count()));
@@ -147,7 +146,7 @@ void Occupancy::refresh(int rank) {
 // Appends to the log of what changed. A log that has grown too long is forgotten, and its readers
 // start over.
 void Occupancy::touch(int rank) {
-  // Beyond that a reader does better to work all nodes out anew.
+  // A reader of a longer log does better to work all nodes out again.
   if (log_.size() > 4 * facts_.size() + 1024) {
     log_begin_ += log_.size() + 1;  // one more: readers at the old end must start over
     log_.clear();
@@ -155,8 +154,8 @@ void Occupancy::touch(int rank) {
   log_.push_back(rank);
 }
 
-// The hardware is the same, or the books would be made anew. Of what counts here only memory and
-// devices can differ.
+// The hardware is the same, or the books would be built again. Only memory and devices can differ
+// of what counts here.
 void Occupancy::node_changed(int rank) {
   NodeFacts& node = facts_[index(rank)];
   node.memory_mib = cluster_.spec_at(rank).memory.value();
@@ -193,7 +192,7 @@ void Occupancy::take_cores(Held& held) {
   count_class(job, node_class, +1);
   const std::vector<RankCores> nodes = cores_of(job);
   if (nodes.empty()) return;
-  // By what it asked for and not by what it holds: so does Slurm when it packs (R4.11).
+  // Packs by what it asked for and not by what it holds, as Slurm does (R4.11).
   const int cpus = cpus_asked(cluster_, job, static_cast<int>(nodes.size()));
   rows_for(job.partition).add(job.id, nodes, cpus);
   for (const RankCores& node : nodes) {
@@ -253,7 +252,7 @@ void Occupancy::release_cores(Held& held) {
   const SelectJob& job = *held.job;
   count_class(job, *std::exchange(held.cores, std::nullopt), -1);
   PartitionRows* const rows = this->rows(job.partition);
-  if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes do not exist any more
+  if (rows == nullptr || !rows->holds(job.id)) return;  // its nodes are gone
   const std::vector<RankCores> nodes = rows->remove(job.id);
   for (const RankCores& node : nodes) {
     nodes_[index(node.rank)].held_count -= node.cores.count();
@@ -328,7 +327,7 @@ bool Occupancy::is_alone(const SelectJob& job) const {
   return alone;
 }
 
-// Of a job that is_alone(), when it leaves its nodes or comes back.
+// Called for a job that is_alone(), when it leaves its nodes or comes back.
 void Occupancy::show_cores(const SelectJob& job, bool held) {
   for_each_rank(cluster_, *job.allocation, [&](int rank, const NodeAllocation& use) {
     Node& node = nodes_[index(rank)];

@@ -7,7 +7,7 @@
 namespace sched::cons_tres {
 namespace {
 
-// Beyond so many changes a packing from scratch is cheaper; rows are bits of a word.
+// The changes beyond which a packing from scratch is cheaper; rows are bits of a word.
 constexpr std::size_t kChangesMax = 32;  // each moves a part of the entries
 constexpr int kRowsMax = 64;
 
@@ -68,7 +68,7 @@ struct Packing::Rows {
   }
 
   std::vector<Row> order;
-  // By id.
+  // Indexed by id.
   std::array<int, kRowsMax> at_first{};          // where it stood before the first job
   std::array<std::size_t, kRowsMax> at{};        // where it stands
   std::array<std::uint64_t, kRowsMax> before{};  // the rows before it
@@ -100,7 +100,7 @@ Packing::Key Packing::key_of(const RowJob& job) {
   return {.rank = first.rank, .core = first.cores.next(0), .cpus = job.cpus};
 }
 
-// In the order of packing, so that entries_ is sorted by key as it grows.
+// REQUIRES: called in the order of packing, so that entries_ is sorted by key as it grows.
 void Packing::add(RowJob& job, std::uint64_t blocked) {
   entries_.push_back({.key = key_of(job),
                       .cores_count = job.cores_count,
@@ -214,8 +214,7 @@ Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves
     forget();
     return Result::kTooMuch;
   }
-  // A search costs so much more than an addition that from about one in 64 on a packing from
-  // scratch wins.
+  // A search costs as much as many additions: from about one in 64 on a packing from scratch wins.
   std::size_t looked_for_max = 64 + entries_.size() / 64;
   Rows state{rows};
   std::size_t equals_end = 0;
@@ -246,7 +245,7 @@ Packing::Result Packing::replay(std::vector<Row>& rows, std::vector<Move>& moves
         mark_unknown(*entry.job, i + 1);
       }
     }
-    // The order of the rows is made again step by step, as if all jobs had been put anew.
+    // The order of the rows is made again step by step, as if all jobs had been put again.
     state.put(entry.row, entry.cores_count);
   }
   rows = std::move(state.order);

@@ -32,7 +32,7 @@ void PartitionRows::set_count(int count) {
   used_.resize(at(node_count_));
 }
 
-// By the row's id, since packing changes the order of the rows.
+// Finds it by the row's id, since packing changes the order of the rows.
 const PartitionRows::Row& PartitionRows::row_of(const RowJob& job) const {
   const auto row = std::find_if(rows_.begin(), rows_.end(),
                                 [&](const Row& candidate) { return candidate.id == job.row; });
@@ -142,7 +142,7 @@ void PartitionRows::leave_row(const RowJob& job) {
   unpacked_ = true;
 }
 
-// Its nodes are returned, because what is kept about them elsewhere has to be worked out anew.
+// Returns its nodes, because what is kept about them elsewhere has to be worked out again.
 std::vector<RankCores> PartitionRows::remove(JobId id) {
   CHECK(!in_trial_);
   const auto found = jobs_.find(id);
@@ -165,7 +165,7 @@ bool PartitionRows::remove_for_trial(JobId id) {
   return true;
 }
 
-// Of a single row the union is that row itself.
+// The union of a single row is that row itself.
 const CoreSet& PartitionRows::used(int rank) const {
   if (!used_.empty()) return used_[at(rank)];
   const bool nothing = rows_.empty() || rows_.front().cores.empty();
@@ -323,7 +323,7 @@ void PartitionRows::keep_memory(std::vector<Row> rows) {
   }
 }
 
-// By row, not by the union of rows: the memo of offers keeps one offer for each row.
+// Compares row by row, not the union of rows: the memo of offers keeps one offer for each row.
 void PartitionRows::tell_changes(const std::vector<Row>& before) const {
   for (const Row& row : rows_) {
     const auto old = std::ranges::find(before, row.id, &Row::id);
@@ -356,8 +356,8 @@ void PartitionRows::sort_densest_first(std::vector<Row>& rows) {
   }
 }
 
-// Of the jobs that this trial has taken out some may come back, so that the order is worked out
-// once for all of its copies. After a packing within the trial the jobs stand otherwise.
+// Jobs that this trial has taken out may come back, so that the order is worked out once for all of
+// its copies. After a packing within the trial the jobs stand otherwise.
 const std::vector<RowJob*>& PartitionRows::order_in_trial() {
   if (!order_.empty()) return order_;
   std::vector<RowJob*> all = flat_;
@@ -365,7 +365,7 @@ const std::vector<RowJob*>& PartitionRows::order_in_trial() {
   return order_ = packing_order(std::move(all));
 }
 
-// As pack() and pack_from_scratch(), but that nothing of this object changes. It must give the same
+// Does as pack() and pack_from_scratch(), but changes nothing of this object. It must give the same
 // rows as they do, because the question about the copy must have the answer that the books would
 // give with these jobs gone: the same order of jobs, the same first fit, the same sorting after
 // each job, and the old rows if a job fits nowhere.
@@ -432,7 +432,7 @@ void PartitionRows::end_trial() {
   CHECK(in_trial_);
   in_trial_ = false;
   order_.clear();
-  std::size_t outside = removed_.size();  // so many of them are in no row now
+  std::size_t outside = removed_.size();  // how many of them are in no row now
   if (saved_) {
     const std::vector<Row> in_trial = std::exchange(rows_, std::move(saved_->rows));
     for (const Layout::JobPlace& place : saved_->places) {

@@ -7,7 +7,7 @@ namespace sched::cons_tres {
 // The search for the cheapest victims (15.4) asks up to 4,096 times if the job starts, each time
 // with one job more or less among those that it may be stacked upon. So which jobs hold which cores
 // of a node is noted once, a change only marks the nodes of its job, and the next question works
-// the offers of these nodes out anew, where an attempt goes over all nodes. Begins with no job
+// the offers of these nodes out again, where an attempt goes over all nodes. Begins with no job
 // taken: all of them are left alone.
 SparingQuestion::SparingQuestion(const Cluster& cluster, const std::vector<const SelectJob*>& jobs,
                                  const NodeSet& nodes, std::vector<CoreSet>& left_alone,
@@ -37,7 +37,7 @@ void SparingQuestion::change(std::size_t victim, bool taken) {
   for (const int rank : ranks_[victim]) changed_.set(rank);
 }
 
-// Works out anew what the changed nodes offer: cores of jobs that are not taken are left alone.
+// Works out again what the changed nodes offer: cores of jobs that are not taken are left alone.
 void SparingQuestion::refresh() {
   for (int rank = changed_.next(0); rank >= 0; rank = changed_.next(rank + 1)) {
     const auto index = static_cast<std::size_t>(rank);

@@ -53,7 +53,7 @@ class EndingQuestion final : public VictimQuestion {
   std::vector<bool> taken_;
 };
 
-// Beyond so many victims or candidates the search would cost more than a pass may.
+// The victims or candidates beyond which the search would cost more than a pass may.
 constexpr std::size_t kCheapestVictimsMax = 64;
 constexpr std::size_t kCheapestCandidatesMax = 512;
 
@@ -197,7 +197,7 @@ SelectOutcome VictimSearch::by_removing() {
              : outcome;
 }
 
-// Beyond the bounds the result of 7.6.2 stands, which has victims that need not be the cheapest.
+// The result of 7.6.2 stands beyond the bounds; it has victims that need not be the cheapest.
 // An EndingQuestion is a whole trial with all tests, so both bounds keep its number in check: the
 // search spares victims by halves, and then asks for sets (cheapest.cc).
 SelectOutcome VictimSearch::cheapest(SelectOutcome found) {

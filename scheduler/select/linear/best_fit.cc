@@ -157,7 +157,7 @@ class BestFit {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const Run& run = runs_[i];
       if (run.nodes == 0) continue;
-      // With required nodes the one run is theirs.
+      // Only the run of the required nodes counts.
       if (request_.contiguous && any_required_ && run.first_required < 0) continue;
       const bool enough = sufficient(run);
       const Run* held = best < 0 ? nullptr : &runs_[static_cast<std::size_t>(best)];

@@ -9,8 +9,8 @@
 
 namespace sched::linear {
 
-// Sums of CPUs by rank, and the ranks by weight. Both change only with the nodes' hardware, and
-// then the selector is made anew.
+// Sums CPUs by rank, and orders the ranks by weight. Both change only with the nodes' hardware, and
+// then the selector is built again.
 Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   std::vector<int> cpus;
   for (const NodeIndex node : cluster.order()) cpus.push_back(cluster.node(node).cpus);
@@ -27,7 +27,7 @@ Linear::Linear(const Cluster& cluster) : cluster_{cluster}, books_{cluster} {
   }
 }
 
-// Nothing is counted if memory is not a consumable resource.
+// Returns nothing to count if memory is not a consumable resource.
 CountedDemand Linear::memory_of(const SelectJob& job) const {
   return memory_demand(cluster_.parameters(), cluster_.partition(job.partition).config,
                        job.request->memory)
@@ -45,7 +45,8 @@ int Linear::min_cpus(const SelectJob& job) const {
                        demand.task_factor);
 }
 
-// The nodes where at most so many jobs run and are there, none of which refuses to be stacked.
+// Returns the nodes where at most these numbers of jobs run and are there, and none refuses to be
+// stacked.
 NodeSet Linear::with_jobs(const NodeSet& nodes, int run_limit, int total_limit) const {
   // The total is no matter where all jobs that are there run.
   const bool counts_total = total_limit < kUnlimited && books_.has_stopped();
@@ -73,7 +74,8 @@ void Linear::leave_out_full(const SelectRequest& request, NodeSet& nodes) const 
   }
 }
 
-// 4.4.2: the nodes that a job could take when at most so many others may run there and be there.
+// 4.4.2: the nodes that a job could take within these limits of others that run there and are
+// there.
 NodeSet Linear::count(const SelectRequest& request, const NodeSet& nodes, int run_limit,
                       int total_limit) const {
   // The usual question, about nodes without any job, is answered by sets alone.
@@ -144,7 +146,7 @@ std::optional<Linear::Ranks> Linear::fit(const SelectRequest& request,
   return takes_idle_nodes(request) ? fit_on_first(question) : best_fit(cpus_, question);
 }
 
-// Of equal nodes as many as are needed, and the required ones.
+// Returns as many of the equal nodes as are needed, and the required ones.
 std::optional<Linear::Ranks> Linear::first_of(const BestFitRequest& question) const {
   const int of_node = cpus_.cpus(0);
   const int by_cpus = (question.min_cpus + of_node - 1) / of_node;
@@ -265,7 +267,7 @@ std::optional<Linear::Ranks> Linear::run_now(const SelectRequest& request,
   int previous = -1;
   for (int k = 0; k < max_share; ++k) {
     const bool last = k + 1 == max_share;
-    // On no nodes so few jobs run, in whatever partition.
+    // There are no nodes on which that few jobs run, in whatever partition.
     if (k < NodeBooks::kRunningMax && books_.count_with_running(k) < request.min_nodes) continue;
     // Suspended jobs that may be there besides: none, then four, and with the last k any number.
     // With the quirk, any number at once with the last k, so that a node whose job its user has

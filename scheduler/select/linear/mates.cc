@@ -6,7 +6,7 @@
 
 namespace sched::linear {
 
-// On one of the mate's nodes as many jobs run as `to` says, and no longer as many as `from`.
+// Notes that `to` jobs run on one of the mate's nodes, and no longer `from`.
 void Mates::move(Mate& mate, std::size_t from, std::size_t to) {
   if (mate.nodes_with.size() <= to) mate.nodes_with.resize(to + 1);
   --mate.nodes_with[from];
@@ -42,7 +42,7 @@ void Mates::add(const SelectJob& job, const NodeBooks& books) {
   (*mate.levels)[mate.level].emplace(job.table_order, &job);
 }
 
-// In the opposite order of add().
+// Goes in the opposite order of add().
 void Mates::remove(const SelectJob& job, const NodeBooks& books) {
   if (const auto found = mates_.find(job.table_order); found != mates_.end()) {
     Mate& mate = found->second;

@@ -9,7 +9,7 @@
 namespace sched::linear {
 namespace {
 
-// By rank, in MiB.
+// Returns MiB by rank.
 std::vector<std::int64_t> memory_of(const Cluster& cluster) {
   std::vector<std::int64_t> memory;
   memory.reserve(static_cast<std::size_t>(cluster.node_count()));
@@ -117,8 +117,8 @@ bool NodeBooks::is_roomy(const CountedDemand& demand, int rank) const {
   return demand.charge(cluster_.spec_at(rank).cpus, capacity) <= capacity;
 }
 
-// Which nodes have so much memory does not depend on jobs, so one set serves all jobs that ask for
-// as much. With empty() it tells where a job fits without a look at the books of any node.
+// Jobs do not change which nodes have that much memory, so one set serves all jobs that ask for as
+// much. With empty() it tells where a job fits without a look at the books of any node.
 const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
   const auto known = std::ranges::find(roomy_, demand, &Roomy::demand);
   if (known != roomy_.end()) return known->nodes;
@@ -133,7 +133,7 @@ const NodeSet& NodeBooks::roomy(const CountedDemand& demand) const {
 
 void NodeBooks::node_changed(int rank) {
   memory_.set_capacity(rank, cluster_.spec_at(rank).memory.value());
-  // In Kubernetes memory changes with the pods of others, so the sets are mended and not forgotten.
+  // Memory changes in Kubernetes with the pods of others, so the sets are mended and not forgotten.
   for (Roomy& known : roomy_) known.nodes.assign(rank, is_roomy(known.demand, rank));
 }
 

@@ -28,7 +28,7 @@ struct Linear::Removal {
 std::optional<Linear::Ranks> Linear::remove_until_fits(const SelectRequest& request,
                                                        std::vector<Removal>& removals,
                                                        std::size_t& removed_count) {
-  // So many jobs may run there besides this one; victims count until they are removed.
+  // The jobs that may run there besides this one; victims count until they are removed.
   const int run_limit = share_of(request) - 1;
   const CountedDemand memory = memory_of(*request.job);
   const DeviceDemand devices = devices_of(*request.job);
@@ -115,7 +115,7 @@ class Linear::Sparing final : public VictimQuestion {
         blockers_(static_cast<std::size_t>(linear.cluster_.node_count()), 0) {
     const Cluster& cluster = linear.cluster_;
     const int own_tier = cluster.partition(request.job->partition).tier();
-    // With gang a job that is stacked upon jobs of a lower tier stops them without a list of
+    // A job that is stacked upon jobs of a lower tier stops them with gang, without a list of
     // victims (7.6.5); here these cost something, too.
     const bool shadows = request.may_stack && cluster.parameters().gang;
     for (std::size_t i = 0; i < request.candidates.size(); ++i) {
@@ -187,7 +187,7 @@ class Linear::Sparing final : public VictimQuestion {
     bool shadowed = false;                 // stopped by the gang where the job is stacked upon it
     bool taken = false;
   };
-  // On the nodes of a shadowed job that is not taken the new job must not be stacked.
+  // The new job must not be stacked on the nodes of a shadowed job that is not taken.
   void block(const Victim& victim, int delta) {
     for_each_rank(linear_.cluster_, *victim.job->allocation, [&](int rank, const NodeAllocation&) {
       blockers_[static_cast<std::size_t>(rank)] += delta;
