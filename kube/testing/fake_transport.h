@@ -1,4 +1,4 @@
-// A Transport that answers as it was told. Answers come from, in this order: the queue of
+// A Transport with prepared answers. They come from, in this order: the queue of
 // answers, the handler, else kUnavailable. Streams come from the queue of streams, else
 // kUnavailable. Keeps all requests. Thread-safe.
 #pragma once

@@ -23,7 +23,7 @@ class ManualClock final : public Clock {
     monotonic_micros_ += by.count();
     wall_micros_ += by.count();
   }
-  // As if a person set the wall clock; monotonic() does not notice.
+  // Sets the wall clock as a person would; monotonic() does not notice.
   void step_wall(base::Duration by) { wall_micros_ += by.count(); }
 
  private:

@@ -22,8 +22,8 @@ std::string text_of(BIO* bio) {
   return text;
 }
 
-// In OpenSSL's spelling of extensions: "critical,CA:TRUE", "IP:127.0.0.1". The issuer's side of the
-// context serves those that refer to its key.
+// Adds an extension in OpenSSL's spelling: "critical,CA:TRUE", "IP:127.0.0.1". The issuer's side of
+// the context serves those that refer to its key.
 void add_extension(X509* certificate, X509* issuer, int id, const std::string& value) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);

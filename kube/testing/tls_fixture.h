@@ -16,7 +16,7 @@ namespace kube {
 
 class TlsFixture : public testing::Test {
  protected:
-  // With `clients`, the server asks for certificates of that authority.
+  // Serves; with `clients`, the server asks for certificates of that authority.
   void serve(const CertificateOptions& options, const TestAuthority* clients = nullptr,
              int port = 0);
   TransportConfig config() const;

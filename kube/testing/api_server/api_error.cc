@@ -5,8 +5,8 @@
 namespace devcluster {
 namespace {
 
-// With details that name an object; clients (client-go's IsNotFound and the like) read the reason
-// and not the code, which several reasons share.
+// Returns an error with details that name an object; clients (client-go's IsNotFound and the like)
+// read the reason and not the code, which several reasons share.
 ApiError about(int code, std::string_view reason, const GroupResource& what, std::string_view name,
                std::string message) {
   ApiError error;
@@ -39,7 +39,7 @@ ApiError bad_request(std::string message) {
   return plain(400, "BadRequest", std::move(message));
 }
 
-// By an admission rule of this server; rights are not checked.
+// Refuses by an admission rule of this server; rights are not checked.
 ApiError forbidden(const GroupResource& what, std::string_view name, std::string why) {
   return about(403, "Forbidden", what, name, quoted(what, name) + " is forbidden: " + why);
 }
@@ -75,8 +75,8 @@ ApiError conflict(const GroupResource& what, std::string_view name, std::string 
                "Operation cannot be fulfilled on " + quoted(what, name) + ": " + why);
 }
 
-// For a watch or a page token from before the oldest change that is kept: the client has to list
-// anew.
+// Answers a watch or a page token from before the oldest change that is kept: the client has to
+// list again.
 ApiError expired(std::string message) {
   return plain(410, "Expired", std::move(message));
 }

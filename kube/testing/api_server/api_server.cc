@@ -51,7 +51,7 @@ ApiAnswer error_answer(const ApiError& error) {
   return answer;
 }
 
-// What a knob answers: there is nothing to tell.
+// The answer of a knob: it has no content.
 ApiAnswer success_answer() {
   return json_answer(200, {{"kind", "Status"}, {"apiVersion", "v1"}, {"status", "Success"}});
 }
@@ -146,8 +146,8 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
     // Refused before anything is done.
     answer = error_answer(error_of_code(fault->code, fault->retry_after_seconds));
     if (!fault->text.empty()) answer.response.body = fault->text;
-    // As if the connection had broken on the way there: nothing is done, and the client cannot know
-    // it.
+    // The connection seems to have broken on the way there: nothing is done, and the client cannot
+    // know it.
   } else if (fault && fault->kind == Fault::Kind::kResetBefore) {
     answer.reset = true;
   } else {
@@ -175,7 +175,7 @@ ApiAnswer ApiServer::Impl::handle(const ApiRequest& request) {
 ApiAnswer ApiServer::Impl::route(const RequestInfo& info, const ApiRequest& request) {
   if (info.is_resource) return resource(info, request);
   if (info.path.starts_with("/debug/")) return debug(info, request);
-  // What follows are documents, which can only be read.
+  // The rest are documents, which can only be read.
   if (request.http.method != kube::Method::kGet) return error_answer(method_not_allowed());
   if (info.path == "/version") return json_answer(200, version_document());
   const std::string first = info.segments.empty() ? "" : info.segments[0];
@@ -320,7 +320,7 @@ Outcome<PodLogRequest> ApiServer::Impl::pod_log_request(const RequestInfo& info)
       names += (names.empty() ? "" : " ") + name;
     }
   }
-  // As kube-apiserver: without a container's name only a pod of one container has a log.
+  // Only a pod of one container has a log without a container's name, as with kube-apiserver.
   if (count > 1) {
     return bad_request("a container name must be specified for pod " + info.name +
                        ", choose one of: [" + names + "]");
@@ -457,7 +457,7 @@ base::Status ApiServer::load_crds(const std::string& folder) {
       }
     }
   }
-  // As in the constructor: tests count what programs ask for.
+  // Cleared as in the constructor: tests count what programs ask for.
   clear_request_log();
   return {};
 }
@@ -510,13 +510,13 @@ void ApiServer::drop_watches(const std::string& resource) {
   impl_->rest_.watches().finish(resource, StreamState::kEnd);
 }
 
-// As if the connection broke, whereas drop_watches() ends the answers in order.
+// Breaks the connections, whereas drop_watches() ends the answers in order.
 void ApiServer::reset_watches(const std::string& resource) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.watches().finish(resource, StreamState::kReset);
 }
 
-// A real server never loses one; the informer must find out all the same when it lists anew.
+// A real server never loses one; the informer must find out all the same when it lists again.
 void ApiServer::lose_next_event(const std::string& resource) {
   const std::scoped_lock lock{impl_->mu_};
   impl_->rest_.watches().lose_next(resource);
@@ -555,7 +555,7 @@ std::vector<std::shared_ptr<const json>> ApiServer::objects(const kube::Resource
   return found;
 }
 
-// By verb, resource, subresource and user agent, since the log was cleared.
+// Counts by verb, resource, subresource and user agent, since the log was cleared.
 std::map<RequestKind, std::int64_t> ApiServer::request_counts() const {
   const std::scoped_lock lock{impl_->mu_};
   return impl_->log_.counts();

@@ -30,7 +30,7 @@
 namespace devcluster {
 
 struct ApiServerOptions {
-  // Of the UIDs and generated names; two servers with one seed give the same ones.
+  // The seed of UIDs and generated names; two servers with one seed give the same ones.
   std::uint64_t seed = 1;
   // Older changes are forgotten: a watch from before them gets 410.
   std::size_t history_changes_max = 65536;
@@ -131,9 +131,9 @@ class ApiServer {
   // All objects and kinds, as a snapshot of etcd has them; cheap, since objects are shared.
   class Backup;
   std::shared_ptr<const Backup> back_up() const;
-  // As `etcdutl snapshot restore --bump-revision --mark-compacted` does it: what was written since
-  // is undone, resourceVersions go on from above all that were ever given, watches break, and those
-  // from before get 410. Also of a backup of another server.
+  // Works as `etcdutl snapshot restore --bump-revision --mark-compacted`: what was written since is
+  // undone, resourceVersions go on from above all that were ever given, watches break, and those
+  // from before get 410. The backup may be of another server.
   void restore(const Backup& backup);
 
   // All objects of a kind as they are stored, by namespace and name. No request, and cheap: they

@@ -58,7 +58,7 @@ class StatusCheck {
            "cannot decrease the succeeded counter");
   }
 
-  // startTime may only be set anew by a Job that is suspended, or is resumed by this very write.
+  // startTime may only be set again by a Job that is suspended, or is resumed by this very write.
   void check_start_time() {
     const bool resumes = has(before_, "Suspended") && has(now_, "Suspended", "False");
     const bool changed =

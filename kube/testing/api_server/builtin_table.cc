@@ -275,7 +275,7 @@ std::map<std::string, Table> make_tables() {
   return tables;
 }
 
-// By the plural alone: the two kinds of events share one table.
+// Finds it by the plural alone: the two kinds of events share one table.
 const Table& table_of(const ResourceType& type) {
   static const std::map<std::string, Table> kTables = make_tables();
   static const Table kOther = {{column("Name"), column("Age")},

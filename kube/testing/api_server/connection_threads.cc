@@ -54,7 +54,7 @@ void ConnectionRegistry::register_socket(int socket) {
   sockets_.insert(connection_socket);
 }
 
-// By the thread that served the connection, when it has ended.
+// Called by the thread that served the connection, when it has ended.
 void ConnectionRegistry::release() {
   if (connection_socket < 0) return;
   const int socket = std::exchange(connection_socket, -1);

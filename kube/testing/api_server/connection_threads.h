@@ -16,9 +16,9 @@ namespace devcluster {
 
 class ConnectionRegistry {
  public:
-  // From a connection's thread: this is its socket; may be called for each of its requests.
+  // Called by a connection's thread: this is its socket; may be called for each of its requests.
   void register_socket(int socket);
-  // From a connection's thread: the connection has ended.
+  // Called by a connection's thread: the connection has ended.
   void release();
   // Breaks all; the threads notice at once.
   void break_all();

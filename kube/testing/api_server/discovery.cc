@@ -94,7 +94,7 @@ json group_document(const std::string& group,
   return {{"name", group}, {"versions", list}, {"preferredVersion", list.front()}};
 }
 
-// Which kind comes back, which for a subresource is not always that of the object.
+// Returns the kind of the answer, which for a subresource is not always that of the object.
 json response_kind(const std::string& group, const std::string& version, const std::string& kind) {
   return {{"group", group}, {"version", version}, {"kind", kind}};
 }

@@ -26,7 +26,7 @@ constexpr char kErrorOutputChannel = 2;
 constexpr char kStatusChannel = 3;
 constexpr char kCloseChannel = '\xFF';
 constexpr int kLookMs = 200;
-// Of input that the program has not read: the client's connection is not read above it.
+// The most input that the program has not read: the client's connection is not read above it.
 constexpr std::size_t kInputBytesMax = 1U << 20U;
 
 json status_of(int exit_code) {
@@ -79,7 +79,7 @@ class ExecStream {
     }
     while (is_open_ && !has_ended_ && !stop_) wait();
     if (!has_ended_) return;
-    // What the pipes still have.
+    // The rest in the pipes.
     for (const auto& [fd, channel] : outputs()) {
       while (is_open_ && copy(fd, channel)) {
       }

@@ -148,7 +148,7 @@ class HttpsFrontEnd::Impl {
         port_{options.port} {}
   ~Impl() { stop(); }
 
-  // On port_; 0 becomes the port that it gets.
+  // Listens on port_; 0 becomes the port that it gets.
   base::Status listen();
   void stop();
   void handle(const httplib::Request& request, httplib::Response& response);
@@ -289,7 +289,7 @@ void HttpsFrontEnd::Impl::handle(const httplib::Request& request, httplib::Respo
     return;
   }
   response.status = answer.response.status;
-  // What each answer of a real server has beside its body. Clients read headers byte by byte.
+  // A real server's answers have these beside their body. Clients read headers byte by byte.
   response.set_header("Audit-Id", "5f7f2c9e-0c5b-4d0e-9f3e-3b6c9a6a1d10");
   response.set_header("Cache-Control", "no-cache, private");
   response.set_header("Date", kube::http_date(kube::SystemClock{}.wall()));
@@ -355,7 +355,7 @@ bool HttpsFrontEnd::Impl::pump(BodyStream& stream, int socket, httplib::DataSink
 }
 
 // The server's certificate is for the names and the address that kubeconfigs of tests use.
-// The authority is made anew for each server, so a kubeconfig of one never opens another.
+// The authority is created for each server, so a kubeconfig of one never opens another.
 base::Result<std::unique_ptr<HttpsFrontEnd>> HttpsFrontEnd::start(ApiServer& server,
                                                                   const kube::Clock& clock,
                                                                   const HttpsOptions& options) {
@@ -385,7 +385,7 @@ void HttpsFrontEnd::close() {
   impl_->stop();
 }
 
-// On the same port, with the same certificates: clients connect again by themselves.
+// Opens the same port, with the same certificates: clients connect again by themselves.
 base::Status HttpsFrontEnd::open_again() {
   impl_->stopping_ = false;
   return impl_->listen();

@@ -35,17 +35,18 @@ class HttpsFrontEnd {
   // Breaks all connections and ends all threads.
   ~HttpsFrontEnd();
 
-  // As the death of the server's process looks from outside: all connections break, and nobody
-  // listens on the port until open_again(). What the ApiServer stores stays. One thread.
+  // Looks from outside like the death of the server's process: all connections break, and the port
+  // refuses until open_again(). What the ApiServer stores stays. One thread.
   void close();
-  // On the same port, with the same certificates. kUnavailable: somebody else has the port now.
+  // Opens the same port, with the same certificates. kUnavailable: another process has the port
+  // now.
   base::Status open_again();
 
   int port() const;
   std::string url() const;  // "https://127.0.0.1:41233"
   const CertificateAuthority& authority() const;
 
-  // From now on "Authorization: Bearer TOKEN" is this user.
+  // Makes "Authorization: Bearer TOKEN" this user.
   void add_token(const std::string& token, const User& user);
 
   // A kubeconfig with a client certificate for this user, all data inside; valid for a year.

@@ -126,7 +126,7 @@ std::string media_type(std::string_view content_type) {
   return std::string{type};
 }
 
-// JSON, or the one message of protocol buffers that kubectl sends whatever it is told; see
+// Parses JSON, or the one message of protocol buffers that kubectl always sends; see
 // protobuf_json.cc.
 Outcome<json> parse_object(std::string_view body, std::string_view content_type,
                            std::vector<std::string>& duplicates) {
@@ -164,7 +164,7 @@ Outcome<json> apply_patch(const json& object, bool is_custom, std::string_view p
   }
   auto parsed = parse_any(patch, duplicates);
   if (!parsed.ok()) return parsed;
-  // On a copy: a patch of which one operation fails changes nothing.
+  // A copy: a patch of which one operation fails changes nothing.
   json patched = object;
   try {
     if (type == "application/json-patch+json") return patched.patch(*parsed);

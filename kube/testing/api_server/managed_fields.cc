@@ -55,7 +55,7 @@ void append_fields(std::string& out, const json& value) {
   out += '}';
 }
 
-// Of the metadata, only what users and controllers set: the server's own fields have no manager.
+// Appends the metadata that users and controllers set: the server's own fields have no manager.
 void append_metadata(std::string& out, const json& metadata) {
   char before = '{';
   for (const char* field : {"annotations", "labels", "ownerReferences"}) {

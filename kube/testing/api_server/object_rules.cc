@@ -42,7 +42,7 @@ bool is_label_value(std::string_view text) {
                      [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
-// A cause names one field; all causes of an object are told together.
+// Adds a cause, which names one field; an answer has all causes of an object.
 void add(std::vector<Cause>& causes, const char* reason, std::string field, std::string message) {
   causes.push_back({reason, std::move(field), std::move(message)});
 }

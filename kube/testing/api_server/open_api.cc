@@ -72,7 +72,7 @@ json object_meta_schema() {
           {"description", "It is deleted when all of these are gone."}}}}}};
 }
 
-// As of a real server, without the fields that no list here has.
+// Returns a real server's schema, without the fields that no list here has.
 json list_meta_schema() {
   return {
       {"type", "object"},
@@ -230,8 +230,8 @@ void OpenApi::refresh(const ResourceRegistry& registry) {
   generation_ = registry.generation();
 }
 
-// The index for the empty path. Documents are made anew only after the kinds have changed, which
-// the registry's generation tells.
+// Returns the index for the empty path. Documents are built again only after the kinds have
+// changed, which the registry's generation shows.
 std::optional<std::string> OpenApi::document(const ResourceRegistry& registry,
                                              const std::string& path) {
   if (generation_ != registry.generation()) refresh(registry);

@@ -64,7 +64,7 @@ std::string text_of(BIO* bio) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-// In memory only: no key is written to disk by these functions.
+// Works in memory only: no key is written to disk by these functions.
 std::string pem_of(X509* certificate) {
   const Bio bio{BIO_new(BIO_s_mem())};
   PEM_write_bio_X509(bio.get(), certificate);
@@ -143,9 +143,9 @@ base::Result<std::unique_ptr<CertificateAuthority>> CertificateAuthority::create
   return std::unique_ptr<CertificateAuthority>{new CertificateAuthority{std::move(parts)}};
 }
 
-// Servers and clients get different extended key usages, which TLS checks on both sides. Clients
-// compare the host that they wanted with the alternative names; kubectl does not look at the common
-// name any more.
+// Issues a certificate. Servers and clients get different extended key usages, which TLS checks on
+// both sides. Clients compare the host that they wanted with the alternative names; kubectl no
+// longer looks at the common name.
 base::Result<KeyPair> CertificateAuthority::issue(const CertificateRequest& request) const {
   const Key key{EVP_EC_gen("P-256")};
   if (!key) return openssl_error("make a key");

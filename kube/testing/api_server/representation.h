@@ -37,8 +37,8 @@ struct ObjectList {
 // The object as this type's API version has it.
 nlohmann::json encode_plain(const ResourceType& type, const nlohmann::json& object);
 
-// As text. Plain objects are written from what is stored, without a copy: the answer to a list of
-// thousands takes about as long as a real server takes.
+// Writes text. Plain objects are written from what is stored, without a copy: the answer to a list
+// of thousands takes about as long as a real server takes.
 std::string encode_object(const ResourceType& type, const Representation& representation,
                           const nlohmann::json& object, base::Instant now);
 std::string encode_list(const ResourceType& type, const Representation& representation,

@@ -75,7 +75,7 @@ std::string Query::get(const std::string& name) const {
   return found == values_.end() ? std::string{} : found->second;
 }
 
-// As Go's strconv.ParseBool takes the usual spellings.
+// Reads the usual spellings as Go's strconv.ParseBool does.
 bool Query::is_true(const std::string& name) const {
   const std::string value = get(name);
   return value == "true" || value == "1" || value == "True" || value == "t";

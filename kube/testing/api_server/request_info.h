@@ -17,7 +17,7 @@ class Query {
  public:
   static Query parse(std::string_view text);
   std::string get(const std::string& name) const;  // "" where absent
-  // Of a parameter that stands several times all values, in order.
+  // Returns all values, in order, of a parameter that stands several times.
   std::vector<std::string> all(const std::string& name) const;
   bool has(const std::string& name) const { return values_.contains(name); }
   bool is_true(const std::string& name) const;  // "true" or "1"

@@ -6,7 +6,8 @@
 namespace devcluster {
 namespace {
 
-// By the verb alone: a write that was refused is one, too, since it has cost the server as much.
+// Judges by the verb alone: a write that was refused is one, too, since it has cost the server as
+// much.
 bool is_write(const std::string& verb) {
   return verb == "create" || verb == "update" || verb == "patch" || verb == "delete" ||
          verb == "deletecollection";

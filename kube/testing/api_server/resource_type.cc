@@ -183,7 +183,7 @@ ResourceTypePtr ResourceRegistry::find(const std::string& group, const std::stri
   return nullptr;
 }
 
-// By the group in which a kind is stored: of the two groups of events it finds the core one.
+// Finds by the group in which a kind is stored: of the two groups of events the core one.
 ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) const {
   for (const ResourceTypePtr& type : types_) {
     if (type->plural == storage.resource && type->storage_group == storage.group &&
@@ -194,7 +194,7 @@ ResourceTypePtr ResourceRegistry::find_storage(const GroupResource& storage) con
   return nullptr;
 }
 
-// In the order of group, version and name.
+// Returns them in the order of group, version and name.
 std::vector<ResourceTypePtr> ResourceRegistry::all() const {
   return types_;
 }
@@ -202,7 +202,7 @@ std::vector<ResourceTypePtr> ResourceRegistry::all() const {
 // The generation tells OpenApi that its documents are of an older set of kinds.
 void ResourceRegistry::add(ResourceType type) {
   ++generation_;
-  // In order of group, version and name, so discovery documents are the same in each run.
+  // Sorted by group, version and name, so discovery documents are the same in each run.
   auto place = std::find_if(types_.begin(), types_.end(), [&](const ResourceTypePtr& other) {
     return std::tie(type.group, type.version, type.plural) <
            std::tie(other->group, other->version, other->plural);

@@ -41,7 +41,8 @@ struct RestResult {
   std::vector<std::string> warnings;
 };
 
-// Of a subresource that makes something of its object (a binding, an eviction): 201 and a Status.
+// Answers a subresource that makes something of its object (a binding, an eviction): 201 and a
+// Status.
 RestResult created_by_subresource();
 
 class Rest {

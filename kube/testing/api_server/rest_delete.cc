@@ -44,9 +44,8 @@ bool has_finalizers(const json& object) {
 
 }  // namespace
 
-// From the body and from the query; the query wins, except that it only fills in the propagation.
-// Foreground deletion is taken as background: the difference is the order in which owner and
-// dependents go.
+// Reads body and query; the query wins, except that it only fills in the propagation. Foreground
+// deletion is taken as background: the difference is the order in which owner and dependents go.
 Outcome<Rest::DeleteOptions> Rest::delete_options(const RestRequest& request) const {
   DeleteOptions options;
   json body = json::object();
@@ -98,7 +97,7 @@ Outcome<RestResult> Rest::remove(const RestRequest& request) {
   const ObjectPtr current = store_.find(type.storage(), key_of(request));
   if (!current) return not_found(type.group_resource(), request.info.name);
   const json& metadata = (*current)["metadata"];
-  // As a real server has it, these two name the kind instead of the resource.
+  // These two name the kind instead of the resource, as a real server does.
   const GroupResource kind{type.group, type.kind};
   if (options->uid && *options->uid != metadata["uid"]) {
     return conflict(kind, request.info.name,

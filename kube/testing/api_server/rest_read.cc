@@ -10,8 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-// A list whose rest is not fetched is forgotten when so many others have come, and its token gets
-// 410.
+// The lists whose rest is not fetched that are kept; the token of an older one gets 410.
 constexpr std::size_t kListSnapshotsMax = 32;
 constexpr base::Duration kWatchTimeoutMax = std::chrono::hours{1};
 
@@ -34,8 +33,7 @@ ObjectKey key_of(const RestRequest& request) {
   return {request.type->namespaced ? request.info.ns : "", request.info.name};
 }
 
-// Of lists, watches and deletions of collections alike: what one of them selects, the others do,
-// too.
+// Reads the selector of lists, watches and deletions of collections: they all select alike.
 Outcome<Selector> Rest::selector_of(const RestRequest& request) const {
   Selector selector;
   selector.ns = request.info.ns;

@@ -42,7 +42,7 @@ Outcome<bool> dry_run_of(const RestRequest& request) {
 }
 
 // apiVersion, kind, name and namespace must be as the path says; absent ones are filled in, except
-// for the kind, without which the body cannot be told from another kind's. managedFields are not
+// for the kind, without which the body may be another kind's. managedFields are not
 // kept by this server.
 std::optional<ApiError> adopt_identity(const RestRequest& request, json& object) {
   const ResourceType& type = *request.type;
@@ -205,7 +205,7 @@ std::string Rest::new_uid() {
   return text;
 }
 
-// As apiserver's names.SimpleNameGenerator: five characters without vowels.
+// Makes five characters without vowels, as apiserver's names.SimpleNameGenerator.
 std::string Rest::new_name_suffix() {
   static constexpr std::string_view kAlphabet = "bcdfghjklmnpqrstvwxz2456789";
   std::string suffix;

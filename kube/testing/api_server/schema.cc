@@ -236,7 +236,7 @@ void prune_node(const SchemaNode& node, json& value, const std::string& path,
   }
 }
 
-// From the outside in, as the API server does it. It runs on every write: a field with a default
+// Goes from the outside in, as the API server does. It runs on every write: a field with a default
 // that an update leaves out has it again afterwards.
 void default_node(const SchemaNode& node, json& value) {
   if (value.is_array() && node.items) {

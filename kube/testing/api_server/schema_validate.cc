@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// Of an object or list in a sentence.
+// The most of an object or list in a sentence.
 constexpr std::size_t kShownValueBytesMax = 256;
 
 // Objects and lists are cut off: a sentence with a whole template in it cannot be read.
@@ -147,7 +147,7 @@ void Validation::check_string(const SchemaNode& node, const json& value, const s
   }
 }
 
-// By double, as Go compares them: bounds of schemas are far below 2^53.
+// Compares doubles, as Go does: bounds of schemas are far below 2^53.
 void Validation::check_number(const SchemaNode& node, const json& value, const std::string& path) {
   const double figure = value.get<double>();
   if (node.minimum &&

@@ -25,7 +25,7 @@ struct FieldRequirement {
   bool negated = false;
 };
 
-// Which objects a list or watch is about. Immutable after parsing.
+// The objects that a list or watch is about. Immutable after parsing.
 struct Selector {
   std::string ns;    // "" = all
   std::string name;  // "" = all

@@ -104,7 +104,7 @@ void Store::unindex(const ObjectAddress& address, const json& object) {
 
 ChangePtr Store::record(Change change) {
   history_.push_back(std::make_shared<const Change>(std::move(change)));
-  // As etcd's compaction: a watch from before the oldest change that is kept gets 410 Gone.
+  // Compaction as etcd's: a watch from before the oldest change that is kept gets 410 Gone.
   while (history_.size() > history_changes_max_) {
     compacted_rv_ = history_.front()->rv;
     history_.pop_front();

@@ -61,7 +61,7 @@ class Store {
   // REQUIRES: it exists.
   ChangePtr remove(const GroupResource& resource, const ObjectKey& key);
 
-  // By metadata.uid.
+  // Finds by metadata.uid.
   std::optional<ObjectAddress> find_uid(const std::string& uid) const;
   // Objects with an ownerReference to this UID.
   std::vector<ObjectAddress> dependents(const std::string& uid) const;

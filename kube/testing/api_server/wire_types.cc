@@ -51,7 +51,7 @@ constexpr Field kMetadata[] = {{"metadata", Is::kObject},
                                {"metadata.ownerReferences[].controller", Is::kBoolean},
                                {"metadata.ownerReferences[].blockOwnerDeletion", Is::kBoolean}};
 
-// Of kinds with a Kubernetes spec and status.
+// The parts of kinds with a Kubernetes spec and status.
 constexpr Field kParts[] = {{"spec", Is::kObject},
                             {"status", Is::kObject},
                             {"status.phase", Is::kString},
@@ -99,7 +99,7 @@ constexpr Field kService[] = {{"spec.type", Is::kString},
                               {"spec.ports[].port", Is::kInteger},
                               {"spec.ports[].protocol", Is::kString}};
 
-// Of both groups of events; each has fields of its own.
+// Both groups of events; each has fields of its own.
 constexpr Field kEvent[] = {
     {"involvedObject", Is::kObject},      {"involvedObject.kind", Is::kString},
     {"involvedObject.name", Is::kString}, {"involvedObject.namespace", Is::kString},
@@ -162,7 +162,7 @@ bool has_type(const json& value, Is is) {
   return false;
 }
 
-// As the sentence of refusal names it.
+// Returns the name in the sentence of refusal.
 const char* name_of(Is is) {
   switch (is) {
     case Is::kString:
@@ -240,7 +240,7 @@ std::optional<ApiError> check(const ResourceType& type, const json& object,
 
 // The fields that the code reads of every object, of every object with a spec, and of this kind.
 std::vector<std::span<const Field>> tables_of(const ResourceType& type) {
-  // In this order, so that a wrong kind is told before a wrong field of it.
+  // The order matters: a wrong kind is reported before a wrong field of it.
   std::vector<std::span<const Field>> tables{kTop, kMetadata};
   if (type.custom) return tables;  // their schema has the rest
   static const std::map<std::string_view, std::span<const Field>> kKinds = {
