@@ -15,7 +15,7 @@ namespace cli {
 // one.
 std::size_t width_of(std::string_view text);
 
-// Returns the text without the characters behind so many columns.
+// Returns the text without the characters behind the first `width_max` columns.
 std::string cut_to_width(std::string_view text, std::size_t width_max);
 
 struct Column {

@@ -14,9 +14,9 @@ base::Error at(const Place& place, const std::string& message) {
   return base::invalid_argument(place.file + ":" + std::to_string(place.line) + ": " + message);
 }
 
-// In the order of the file. `what` names the map in messages: "a node".
-// Every map of a file is read by this, so a key that is there twice is told everywhere alike. Which
-// keys there may be is the caller's matter.
+// Returns the entries in the order of the file. `what` names the map in messages: "a node". Every
+// map of a file is read by this, so a key that is there twice is reported everywhere alike. The
+// caller decides which keys there may be.
 base::Result<Entries> YamlFile::entries(const YAML::Node& map, const std::string& what) const {
   if (!map.IsMap()) return at(place(map), what + ": must be a map of keys and values");
   Entries all;

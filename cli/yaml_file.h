@@ -14,7 +14,7 @@
 
 namespace cli {
 
-// Where something stands in a file, for messages.
+// A place in a file, for messages.
 struct Place {
   std::string file;
   int line = 0;

@@ -75,7 +75,7 @@ std::map<std::string, std::string> unusable_nodes(const kube::Partition& partiti
 // Returns the state as sinfo shows it:
 // 1. down: kubelet does not report the node as ready
 // 2. unk: its agent has not reported yet, as a slurmd that has not registered
-// 3. drng, drain: it takes no new jobs, and has some, or none any more
+// 3. drng, drain: it takes no new jobs, and has some, or none left
 // 4. idle, alloc, mix: none, all or some of its CPUs are held
 //
 // The order of the tests is the order of importance: a node that is down is not called idle, even

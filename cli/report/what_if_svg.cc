@@ -347,7 +347,7 @@ class Picture {
   // if it is above 1,000.
   std::string cell_svg(const Cell& cell, double x, double width, double y) const {
     std::string svg;
-    // Where jobs overlap (partitions of one tier, 6.11) the marks are squeezed into the row.
+    // Marks of jobs that overlap (partitions of one tier, 6.11) are squeezed into the row.
     std::int64_t sum = 0;
     for (const Mark& mark : cell) sum += mark.share;
     const double scale = kRowHeight / static_cast<double>(std::max<std::int64_t>(sum, 1'000));

@@ -68,7 +68,7 @@ class Splitter {
 
   std::int64_t number() const { return array_.status.job_id.value_or(0); }
 
-  // Of a task that waits for its first start.
+  // Returns the status of a task that waits for its first start.
   kube::JobStatus rest(int task) const {
     kube::JobStatus status = array_.status;
     status.array.reset();
@@ -80,7 +80,8 @@ class Splitter {
     return status;
   }
 
-  // Of one that failed with which code is not kept; the array has the highest.
+  // Returns the status of a task that has ended. The exit code of a failed one is not kept; the
+  // array has the highest.
   kube::JobStatus ended(kube::TaskOutcome outcome) const {
     kube::JobStatus status = array_.status;
     const int code = status.exit_code.value_or(0);

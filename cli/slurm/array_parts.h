@@ -1,4 +1,4 @@
-// What Slurm shows of arrays: a job for the tasks that wait, and one for each task that has started
+// Arrays as Slurm shows them: a job for the tasks that wait, and one for each task that has started
 // or ended. Pure.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace cli {
 
-// Which tasks of which array a line is about.
+// The tasks of an array that a line is about.
 struct ArrayPart {
   std::int64_t array_id = 0;
   std::vector<int> tasks;        // ascending, one at least
@@ -37,7 +37,8 @@ std::vector<JobPart> array_parts(std::vector<kube::Job> jobs, ArrayView view, bo
 std::string task_text(const ArrayPart& part);
 // "1001", "1001_3", "1001_[3-6%2]", as squeue's %i has it. `id` is the number of the job itself.
 std::string job_label(std::int64_t id, const std::optional<ArrayPart>& part);
-// Whether "1001", "1001_3" or "1001_[3-6]" names it: by its own number, its array's, or its task.
+// Returns true if "1001", "1001_3" or "1001_[3-6]" names it: by its own number, its array's, or its
+// task.
 bool is_named(std::string_view word, std::int64_t id, const std::optional<ArrayPart>& part);
 
 // "1001,1002_[1,3]" as its two words: commas in brackets do not separate.

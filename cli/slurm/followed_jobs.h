@@ -23,7 +23,7 @@ class FollowedJobs {
   static base::Result<std::unique_ptr<FollowedJobs>> begin(const Session& session);
   ~FollowedJobs();
 
-  // By their numbers. Cost: a copy of each.
+  // Returns the jobs by their numbers. Cost: a copy of each.
   std::vector<kube::Job> jobs() const;
   // The last error of the watch since the previous call. It tries again by itself.
   std::optional<base::Error> take_error();

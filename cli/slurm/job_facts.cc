@@ -127,7 +127,7 @@ std::string devices_text(const kube::Job& job) {
   return text;
 }
 
-// What is fulfilled is not shown, as it is not with Slurm.
+// Leaves out terms that are fulfilled, as Slurm does.
 std::string dependency_text(const kube::Job& job) {
   const bool any = job.spec.dependency && job.spec.dependency->match == kube::DependencyMatch::kAny;
   std::string text;
@@ -248,7 +248,7 @@ JobFacts facts_of(const kube::Job& job, const std::vector<PartitionDefaults>& pa
   facts.comment = annotation_of(job, kube::kAnnotationComment)
                       .value_or(job.spec.batch ? job.spec.batch->comment : "");
   facts.partition = job.status.partition;
-  // What was changed a moment ago counts at once, as in Slurm.
+  // A change of a moment ago counts at once, as in Slurm.
   const bool waits = job.status.state == kube::JobState::kPending;
   if (waits && !job.spec.partitions.empty()) {
     facts.partition.clear();

@@ -53,7 +53,7 @@ base::Result<std::vector<kube::Job>> list_jobs(const Session& session, Output ou
 // Without the jobs that have no number yet, by it.
 std::vector<kube::Job> numbered(std::vector<kube::Job> jobs);
 
-// What of a Job these facts need; its template and script are large.
+// Returns the fields of a Job that these facts need; its template and script are large.
 const kube::KnownFields& fields_of_jobs();
 
 // The memory and time that a job of a partition has if it does not say so.

@@ -75,7 +75,7 @@ class PanelPicture {
   }
 
  private:
-  // Nothing is shown below a hundredth: an axis has no zero.
+  // Values below a hundredth are not shown: an axis has no zero.
   double value_of(const Studied& studied) const {
     const double value = studied.figures.*panel_.value;
     return std::max(0.01, panel_.is_time ? value / 3'600 : value);

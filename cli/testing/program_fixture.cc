@@ -73,7 +73,7 @@ kube::Job ProgramTest::add_job(const std::string& ns, const std::string& name, k
   return *written;
 }
 
-// A Job of Kubernetes' batch group, without a Job of ours for it.
+// Adds a Job of Kubernetes' batch group, without a kubegang Job for it.
 kube::BatchJob ProgramTest::add_batch_job(const std::string& ns, const std::string& name,
                                           const std::string& managed_by) {
   kube::BatchJob batch;
@@ -104,7 +104,7 @@ void ProgramTest::add_nodes(const std::string& hostlist) {
   const auto names = slurm::expand_hostlist(hostlist);
   ASSERT_TRUE(names.ok()) << hostlist;
   for (const std::string& name : *names) {
-    // With a status: the fake API server takes one of a Node, as the kubelet registers it.
+    // Created with a status: the fake API server takes one of a Node, as the kubelet registers it.
     const nlohmann::json node = {{"apiVersion", "v1"},
                                  {"kind", "Node"},
                                  {"metadata", {{"name", name}}},

@@ -54,10 +54,10 @@ class ProgramTest : public testing::Test {
 
   kube::BatchJob add_batch_job(const std::string& ns, const std::string& name,
                                const std::string& managed_by);
-  // To be the metadata of a job that is an attempt at it.
+  // Returns the metadata of a job that is an attempt at it.
   static kube::ObjectMeta attempt_at(const kube::BatchJob& batch, const std::string& number);
 
-  // Of eight CPUs each, and Ready.
+  // Adds nodes of eight CPUs each, which are Ready.
   void add_nodes(const std::string& hostlist);
 
   static kube::Allocation on(const std::string& nodes);

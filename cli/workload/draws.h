@@ -6,7 +6,7 @@
 
 namespace cli {
 
-// At least 0, below 1.
+// Draws a number of at least 0, below 1.
 double draw_uniform(base::Prng& prng);
 double draw_uniform(base::Prng& prng, double from, double to);
 // A point between the two whose logarithm is uniform. REQUIRES: 0 < from <= to.

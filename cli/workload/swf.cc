@@ -12,7 +12,7 @@ namespace cli {
 namespace {
 
 constexpr std::size_t kFieldsCount = 18;
-// In the order of the file, as messages name them.
+// The fields in the order of the file, as messages name them.
 constexpr std::array<std::string_view, kFieldsCount> kNames = {"job number",
                                                                "submit time",
                                                                "wait time",
