@@ -13,8 +13,8 @@
 
 namespace simulation {
 
-// Which rounds are played, and how. `threads` changes how long a campaign takes, and not what is
-// found in a round.
+// The rounds to play. `threads` changes how long a campaign takes, and not what is found in a
+// round.
 struct CampaignOptions {
   std::uint64_t first_seed = 1;  // of the first round
   std::int64_t rounds = 200;

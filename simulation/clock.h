@@ -31,7 +31,7 @@ class HostClock final : public agent::SwitchClock {
     drifts_since_ = local();
     parts_per_million_ = parts_per_million;
   }
-  // By how much the wall clock is ahead of the true time.
+  // Returns by how much the wall clock is ahead of the true time.
   base::Duration offset() const {
     return offset_ + (local() - drifts_since_) * parts_per_million_ / 1'000'000;
   }

@@ -39,7 +39,7 @@ class Kernel::PodFreezer final : public agent::Freezer {
     return {.result = IoResult::kOk, .request = cgroup->request};
   }
   std::optional<int> changes_fd() const override { return std::nullopt; }
-  // As in cgroup v2.
+  // SOURCE: cgroup v2.
   bool kill_works_while_frozen() const override { return true; }
 
  private:
@@ -58,7 +58,7 @@ void Kernel::start(const std::string& uid) {
   cgroup.worked_as_of = clock_.monotonic();
 }
 
-// What the program has worked until now stays on its account: kubelet still asks for it.
+// The work of the program until now stays on its account: kubelet still asks for it.
 void Kernel::stop(const std::string& uid) {
   const auto found = cgroups_.find(uid);
   if (found == cgroups_.end()) return;

@@ -43,7 +43,7 @@ class Kernel final : public agent::PodOpener {
   void remove(const std::string& uid);
   void power_off();
   void set_freeze_takes(const std::string& uid, base::Duration takes);
-  // Of all pods, also those that come.
+  // Sets it for all pods, also those that come.
   void set_freezes_take(base::Duration takes);
 
   const Cgroup* find(const std::string& uid) const;

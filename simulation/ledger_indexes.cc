@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-// Returns an index that was in the list and is not any more; nullopt if there is none.
+// Returns an index that was in the list and has left it; nullopt if there is none.
 std::optional<int> lost_from(const std::set<int>& before, const std::set<int>& now) {
   const auto lost =
       std::find_if(before.begin(), before.end(), [&](int index) { return !now.contains(index); });
@@ -22,9 +22,9 @@ std::optional<int> lost_from(const std::set<int>& before, const std::set<int>& n
 
 }  // namespace
 
-// Returns the UID under which successes are remembered. In all Jobs that run an Indexed batch Job
-// an index is the same pod. The pods of others do not differ, so their numbers begin anew with each
-// Job.
+// Returns the UID under which successes are remembered. An index is the same pod in all Jobs that
+// run an Indexed batch Job. The pods of others do not differ, so their numbers begin again with
+// each Job.
 std::string Ledger::run_of(const std::string& job_uid) const {
   const auto owner = owners_.find(job_uid);
   return owner != owners_.end() && indexed_.contains(owner->second) ? owner->second : job_uid;
@@ -42,7 +42,7 @@ void Ledger::on_successes(const kube::Job& before, const kube::Job& job) {
       find("successes", "index " + std::to_string(*lost) + " of job " + job.metadata.name +
                             " had succeeded and has not any more");
     }
-    // Of two leaders one writes over what the other stored: it is not stored any more.
+    // One of two leaders writes over what the other stored: it is gone from the store.
     for (const int index : had) {
       if (!now.contains(index)) done.erase(index);
     }
@@ -101,7 +101,7 @@ void Ledger::check_index(const Program& program) {
 }
 
 // Returns how many indexes have succeeded: by what programs did, in all starts of this Job, and
-// those that it was told not to run.
+// those that it does not have to run.
 std::size_t Ledger::pods_that_ended_well(const kube::Job& job) {
   std::set<int> indexes = indexes_in(job.spec.completed_indexes);
   for (const auto& [start, tasks] : succeeded_[job.metadata.uid]) {

@@ -119,13 +119,14 @@ class NoSleep final : public kube::Sleeper {
   base::Status sleep(base::Duration, std::stop_token) override { return {}; }
 };
 
-// Of a process that talks over a link: no limit of the rate, since calls take no time.
+// Returns the options of a process that talks over a link: no limit of the rate, since calls take
+// no time.
 inline kube::ClientOptions client_options(int attempts_max) {
   return {.rate = {.per_second = 1'000'000, .burst = 1'000'000},
           .call = {.attempts_max = attempts_max}};
 }
 
-// Where the operator's replicas elect their leader.
+// Returns the Lease by which the operator's replicas elect their leader.
 inline kube::ObjectKey operator_lease() {
   return {"kubegang-system", "kubegang-operator"};
 }

@@ -18,7 +18,7 @@ struct Machine {
   Kernel kernel;
   bool is_on = true;
   int boots = 1;
-  // Of faults that explain what a checker would not accept.
+  // Faults that explain what a checker would not accept.
   Time clock_wrong_until{0};  // its wall clock is more wrong than is promised
 };
 

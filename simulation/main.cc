@@ -19,10 +19,10 @@ using simulation::Finding;
 using simulation::FoundIn;
 using simulation::Plan;
 
-// So many rounds feel every kind of fault: the rarest one takes effect once in 100.
+// Rounds in which every kind of fault is felt: the rarest one takes effect once in 100.
 constexpr std::int64_t kAllFeltIn = 1'000;
 
-// What the command line asks for.
+// The arguments of the command line.
 struct Asked {
   simulation::CampaignOptions options;
   std::string broken;       // name of the break; "" = none

@@ -113,7 +113,7 @@ NodeAgent::~NodeAgent() {
   (void)std::remove(journal_path_.c_str());
 }
 
-// As program/agent.cc does: adopt the journal, then begin to watch, with the policy due at once.
+// Adopts the journal, then begins to watch, with the policy due at once, as program/agent.cc does.
 void NodeAgent::start_worker() {
   starts_at_ = kNoTime;
   thaws_at_ = kNoTime;
@@ -134,7 +134,7 @@ void NodeAgent::start_worker() {
   worker_->policy_at = now_;
 }
 
-// Nothing of the process stays but the journal on disk, and what the kernel keeps: frozen cgroups.
+// Leaves nothing of the process but the journal on disk, and what the kernel keeps: frozen cgroups.
 void NodeAgent::end_worker() {
   if (!worker_) return;
   link_.drop_feeds();
@@ -153,8 +153,7 @@ void NodeAgent::kill_worker() {
   starts_at_ = thaws_at_ + kWorkerStarts;
 }
 
-// From now on the worker does nothing and holds everything; its supervisor notices after
-// kHangAfter.
+// Makes the worker do nothing and hold everything; its supervisor notices after kHangAfter.
 void NodeAgent::hang_worker() {
   if (!worker_ || hung_since_ != kNoTime) return;
   ++tally_.faults["agent's worker hung"];
@@ -167,7 +166,7 @@ void NodeAgent::lose_cpu(Time until) {
   no_cpu_until_ = until;
 }
 
-// With the supervisor: nothing thaws until kubelet has started the container again.
+// Kills the supervisor too: nothing thaws until kubelet has started the container again.
 void NodeAgent::kill_all(Time back_at) {
   if (!machine_.is_on) return;
   end_worker();
@@ -278,7 +277,7 @@ void NodeAgent::thaw_journaled() {
 // 1. what is due without a worker: a late journal (a break), the supervisor's thaw, a start
 // 2. a worker that hangs, or has no CPU, does nothing
 // 3. its threads, one after the other: watches, timers, policy, switcher, status
-// 4. a worker that was told to stop ends when everything runs, or when its time is over
+// 4. a worker that is being stopped ends when everything runs, or when its time is over
 void NodeAgent::step() {
   if (now_ >= journal_late_at_) {
     journal_late_at_ = kNoTime;
@@ -332,7 +331,7 @@ void NodeAgent::run_timers() {
   }
 }
 
-// As Agent::step, without the log and the metrics: read what has come, decide, set the timers,
+// Does as Agent::step, without the log and the metrics: read what has come, decide, set the timers,
 // offer a report. Rules that are broken on purpose change its inputs or delay its journal.
 void NodeAgent::step_policy() {
   Worker& w = *worker_;
@@ -376,8 +375,8 @@ void NodeAgent::step_policy() {
   offer_report();
 }
 
-// Carries out the breaks that lie in the agent: the policy is told something else than what was
-// read. The policy itself, which is real code, is not touched.
+// Carries out the breaks that lie in the agent: the policy gets something else than what was read.
+// The policy itself, which is real code, is not touched.
 void NodeAgent::break_inputs(agent::Inputs& inputs) {
   if (breaks_.is(Break::kNeverFailsOpen)) inputs.failed_open = false;
   if (breaks_.is(Break::kStaleObeyed)) inputs.confirmed = inputs.timetable;
@@ -411,7 +410,8 @@ std::optional<kube::NodeTopology> NodeAgent::topology() const {
       .sockets = 1, .cores_per_socket = 8, .threads_per_core = 1, .cpu_ids = "0-7"};
 }
 
-// As the switcher's thread: take the newest assignment, do what is due, tell the policy of changes.
+// Does as the switcher's thread: take the newest assignment, do what is due, report changes to the
+// policy.
 void NodeAgent::step_switch() {
   Worker& w = *worker_;
   if (const agent::Assignment* newest = w.sink.take()) w.core.obey(*newest);

@@ -35,7 +35,8 @@ class NodeAgent {
   void kill_worker();           // the supervisor thaws and starts it again
   void hang_worker();           // it stands still until the supervisor notices
   void kill_all(Time back_at);  // supervisor too: nothing thaws until it is back
-  // As kill_all or kill_worker, just after the next freeze of a pod that was never frozen before.
+  // Does as kill_all or kill_worker, just after the next freeze of a pod that was never frozen
+  // before.
   void kill_at_first_freeze(bool supervisor_too, Time back_after);
   void disarm() { armed_.reset(); }
   bool take_died_at_freeze() { return std::exchange(died_at_freeze_, false); }
@@ -45,7 +46,7 @@ class NodeAgent {
   void tear_journal();
   void lose_journal();
   void lose_cpu(Time until);
-  // That pod takes no turns: the breaks' means.
+  // Lets that pod take no turns: the breaks' means.
   void exempt(const std::string& uid) { exempt_.insert(uid); }
 
   // --- what checkers look at ---
@@ -60,7 +61,7 @@ class NodeAgent {
   // False without a journal, or with a damaged one, until the API server has named the node's pods.
   bool knows_its_pods() const;
   std::shared_ptr<const kube::NodeTimetable> obeyed() const;
-  // As this worker has counted it; zero without one.
+  // Returns the overlap that this worker has counted; zero without one.
   base::Duration overlap() const;
   const std::string& journal_path() const { return journal_path_; }
   Link& link() { return link_; }

@@ -23,8 +23,8 @@ constexpr Time kLeadAnyhowAfter = std::chrono::minutes{1};
 // one by one.
 constexpr std::uint64_t kWriteMicrosMax = 10'000;
 constexpr std::uint64_t kLoopMicrosMax = 5'000;
-// Of the breaks: how much time is not counted, in millionths, and how long a commit stays in memory
-// only.
+// Sizes of breaks: how much time is not counted, in millionths, and how long a commit stays in
+// memory only.
 constexpr std::int64_t kDriftOfTheBreak = -200'000;
 constexpr Time kAnsweredEarly = seconds{2};
 
@@ -145,7 +145,7 @@ struct OperatorHost::Leading {
                   },
               .event = {},
               .ended = [&host](const std::string&) { host.ends_at_ = host.now_; }}} {
-    // As operator/process does it: the term first, since the first step needs it.
+    // The term comes first, since the first step needs it, as in operator/process.
     loop.lead(transitions);
     if (host.process_->distrusts_clock) loop.distrust_clock();
     for (auto& [name, step] : informers.steps()) {
@@ -384,7 +384,7 @@ bool OperatorHost::carry_out(control::Effect effect) {
     end(now_ + kill_down_for_);
     return false;
   }
-  // Without its outcome, the loop takes the write to be under way for ever.
+  // The loop takes the write to be under way forever without its outcome.
   if (breaks_.is(Break::kOutcomeLost) && is_failure(outcome)) return true;
   const Time at =
       // Answers keep the order in which the writes were carried out.
@@ -434,7 +434,8 @@ bool OperatorHost::is_answered_early(const control::Effect& effect) const {
          (patch->point == control::WritePoint::kFinal && breaks_.is(Break::kEndNotStored));
 }
 
-// In the order in which they were answered, so that commits of one job do not overtake each other.
+// Carries them out in the order in which they were answered, so that commits of one job do not
+// overtake each other.
 void OperatorHost::carry_out_postponed(const std::string& uid) {
   for (std::size_t i = 0; i < postponed_.size();) {
     const auto& patch = std::get<control::PatchStatus<kube::Job>>(postponed_[i].effect);

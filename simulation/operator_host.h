@@ -39,9 +39,9 @@ class OperatorHost {
 
   // --- faults ---
   void kill(Time back_at);
-  // At its write number `count` from now, before it is sent or after it was done.
+  // Kills it at its write number `count` from now, before it is sent or after it was done.
   void kill_at_write(int count, bool after, Time down_for);
-  // Such a write has not come and does not count any more.
+  // Such a write has not come, and the count ends.
   void disarm() { kill_in_.reset(); }
   // Returns true once if the process has died at such a write since the last call.
   bool take_died_at_write() { return std::exchange(died_at_write_, false); }
@@ -73,8 +73,8 @@ class OperatorHost {
   class SlowWriter;
   struct Process;
   struct Leading;
-  // Break::k…NotStored: an effect that the loop was told of as done, and that is carried out only
-  // at `at`. It is lost with the process, as a commit that never reached etcd's disk would be.
+  // Break::k…NotStored: an effect whose success was reported to the loop, and that is carried out
+  // only at `at`. It is lost with the process, as a commit that never reached etcd's disk would be.
   struct Postponed {
     Time at;
     control::Effect effect;

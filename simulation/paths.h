@@ -1,4 +1,4 @@
-// Where the simulation's objects are in the API.
+// The places of the simulation's objects in the API.
 #pragma once
 
 namespace simulation::paths {

@@ -8,7 +8,7 @@
 
 namespace simulation {
 
-// Of one run, or of a campaign as the sum of its runs.
+// The counts of one run, or of a campaign as the sum of its runs.
 struct Tally {
   std::map<std::string, std::int64_t> faults;  // that took effect, by name
   std::map<std::string, std::int64_t> looked;  // by checker
