@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <sstream>
 #include <string>
@@ -226,6 +227,20 @@ TEST(Reference, SlurmCommandsMdHasWhatTheProgramHas) {
   check("slurm-commands.md", cli::slurm_commands_markdown());
 }
 
+// There is no series of jobs before the first job.
+control::JobTotals one_of_each() {
+  control::JobTotals totals;
+  control::JobRecord job;
+  job.wanted().starts = 1;
+  job.wanted().submit_time = base::Instant{};
+  job.wanted().allocation.emplace();
+  totals.started(job, base::Instant{});
+  totals.suspended(sched::Reason::kPreempted);
+  totals.changed(job,
+                 {.job = job.id, .state = sched::JobState::kFailed, .reason = {}, .restarts = 1});
+  return totals;
+}
+
 TEST(Reference, MetricsMdHasEveryMetric) {
   std::ostringstream out;
   out << "# Metrics reference\n\n"
@@ -241,7 +256,7 @@ TEST(Reference, MetricsMdHasEveryMetric) {
   control::Metrics of_operator;
   control::LoopCounters counters;
   counters.licenses["name"] = {};  // there is no license before
-  of_operator.update(counters, 0, base::Duration{});
+  of_operator.update(counters, one_of_each(), 0, base::Duration{});
   for (const auto& [program, page] : {std::pair{"The operator", of_operator.render()},
                                       std::pair{"The agent", of_agent.render()}}) {
     const std::map<std::string, Family> metrics = families(page);
@@ -260,4 +275,22 @@ TEST(Reference, MetricsMdHasEveryMetric) {
 }
 
 }  // namespace
+
+// A panel or an alert whose metric does not exist shows nothing, and nobody notices.
+TEST(Reference, AlertsAndDashboardUseMetricsThatExist) {
+  const std::string known = read(kRoot / "docs/reference/metrics.md");
+  const std::regex name{"kubegang_(?:operator|agent)_[a-z_]+"};
+  int found = 0;
+  for (const char* file :
+       {"charts/kubegang/files/alerts.yaml", "charts/kubegang/files/dashboard.json"}) {
+    const std::string text = read(kRoot / file);
+    for (std::sregex_iterator it{text.begin(), text.end(), name}, end; it != end; ++it, ++found) {
+      std::string metric = it->str();
+      if (metric.ends_with("_bucket")) metric.resize(metric.size() - std::string{"_bucket"}.size());
+      EXPECT_NE(known.find("`" + metric + "`"), std::string::npos) << metric << " in " << file;
+    }
+  }
+  EXPECT_GT(found, 40);
+}
+
 }  // namespace docs

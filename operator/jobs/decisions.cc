@@ -90,6 +90,7 @@ void Decisions::on(const sched::Start& start, JobRecord& job) {
   // The slots follow, and not before: their names contain the number of the start, which the status
   // has just counted.
   take(job, status_after(start, std::move(job.wanted()), context));
+  totals_.started(job, parts_.now);
   take_slots(job);
   const kube::JobStatus& wanted = job.wanted();
   parts_.report.log("start", job_fields(job, {{"partition", wanted.partition},
@@ -104,6 +105,7 @@ void Decisions::on(const sched::Suspend& suspend, JobRecord& job) {
   take(job, std::move(after));
   // A turn of the rotation comes with each slice; events for it would drown all others.
   if (!is_told) return;
+  totals_.suspended(suspend.cause);
   const std::string& reason = job.wanted().reason;
   parts_.report.log("suspend", job_fields(job, {{"reason", reason}}));
   tell_event(parts_.report, job, false, "Suspended", "reason " + reason);
@@ -134,6 +136,7 @@ void Decisions::on(const sched::End& end, JobRecord& job) {
   }
   show_times(job, scheduler_, parts_.now);
   note_life_before_ready(job, scheduler_, parts_.now);
+  totals_.ending(job, end);
   take(job, status_after(end, std::move(job.wanted()), context));
   job.start.undo.reset();  // another reason ends it now
   // Pods that are ending already may have to end sooner.
@@ -178,6 +181,7 @@ void Decisions::on(const sched::StateChange& change, JobRecord& job) {
   // with the same count.
   const bool requeued = change.restarts != job.wanted().restarts.value_or(0);
   show_times(job, scheduler_, parts_.now);
+  totals_.changed(job, change);
   take(job, status_after(change, std::move(job.wanted()), context));
   leave_nodes(job);
   const std::string state{kube::to_string(*job.wanted().state)};

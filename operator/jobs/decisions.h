@@ -3,6 +3,7 @@
 #pragma once
 
 #include "operator/jobs/job_parts.h"
+#include "operator/jobs/job_totals.h"
 #include "operator/jobs/status_after.h"
 #include "operator/jobs/wishes.h"
 #include "operator/loop/counters.h"
@@ -16,12 +17,13 @@ namespace control {
 class Decisions {
  public:
   Decisions(const JobParts& parts, SchedulerDriver& scheduler, TimetablePublisher& timetables,
-            Wishes& wishes, LoopCounters& counters)
+            Wishes& wishes, LoopCounters& counters, JobTotals& totals)
       : parts_{parts},
         scheduler_{scheduler},
         timetables_{timetables},
         wishes_{wishes},
-        counters_{counters} {}
+        counters_{counters},
+        totals_{totals} {}
 
   // A job that is not known any more is left.
   void apply(const sched::Decision& decision);
@@ -53,6 +55,7 @@ class Decisions {
   TimetablePublisher& timetables_;
   Wishes& wishes_;
   LoopCounters& counters_;
+  JobTotals& totals_;
 };
 
 }  // namespace control

@@ -38,7 +38,7 @@ ControlLoop::ControlLoop(const kube::Clock& clock, Inbox& inbox, Writer& writer,
              .is_published =
                  [this](const std::string& node) { return timetables_.is_published(node); }}},
       wishes_{parts_, scheduler_, numbers_, trials_},
-      decisions_{parts_, scheduler_, timetables_, wishes_, counters_},
+      decisions_{parts_, scheduler_, timetables_, wishes_, counters_, totals_},
       pod_writes_{parts_, gate_, writer_, counters_},
       gangs_{parts_, scheduler_, timetables_, pod_writes_},
       adopted_{report_, templates.of_batch_jobs()} {}

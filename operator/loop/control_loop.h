@@ -92,6 +92,7 @@ class ControlLoop {
 
   std::int64_t term() const { return term_; }
   const LoopCounters& counters() const { return counters_; }
+  const JobTotals& totals() const { return totals_; }
   // Returns true if a decision made now would wait for its turn to be written.
   bool writes_wait() const { return writer_.is_busy(); }
   // Calls action(uid, status) for each job that has not ended and of which nothing is to be written
@@ -221,6 +222,7 @@ class ControlLoop {
   Inbox& inbox_;
   const Report report_;
   LoopCounters counters_;
+  JobTotals totals_;
   CountedWriter writer_;
   std::int32_t lease_transitions_ = 0;
   base::Instant now_{};  // of the present step

@@ -13,20 +13,25 @@
 
 namespace control {
 
-// Starts by how much later they were than expected (negative: sooner), in seconds.
-struct StartErrors {
-  static constexpr std::array<double, 12> kBounds = {-3600, -600, -60, -5,  -1,  1,
-                                                     5,     30,   60,  300, 600, 3600};
-  std::array<std::int64_t, kBounds.size() + 1> counts{};  // up to each bound, and above the last
+// A histogram of durations, in seconds: how many were up to each bound, and above the last.
+template <const auto& kBoundaries>
+struct Observed {
+  static constexpr const auto& kBounds = kBoundaries;
+  std::array<std::int64_t, kBounds.size() + 1> counts{};
   double sum = 0;
 
-  void count(base::Duration error) {
-    const double late = std::chrono::duration<double>(error).count();
-    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), late);
+  void count(base::Duration duration) {
+    const double seconds = std::chrono::duration<double>(duration).count();
+    const auto bound = std::lower_bound(kBounds.begin(), kBounds.end(), seconds);
     ++counts[static_cast<std::size_t>(bound - kBounds.begin())];
-    sum += late;
+    sum += seconds;
   }
 };
+
+// Starts by how much later they were than expected; negative: sooner.
+inline constexpr std::array<double, 12> kStartErrorBounds = {-3600, -600, -60, -5,  -1,  1,
+                                                             5,     30,   60,  300, 600, 3600};
+using StartErrors = Observed<kStartErrorBounds>;
 
 struct LicenseUse {
   std::int64_t total = 0;

@@ -42,6 +42,47 @@ constexpr GaugeField kJobGauges[] = {{"pending", &LoopCounters::jobs_pending},
                                      {"running", &LoopCounters::jobs_running},
                                      {"suspended", &LoopCounters::jobs_suspended}};
 
+template <const auto& kBoundaries>
+prometheus::Histogram::BucketBoundaries boundaries_of() {
+  return {kBoundaries.begin(), kBoundaries.end()};
+}
+
+// The loop counts by bucket, because it has no metrics library; the histogram takes one number for
+// each bucket and the sum.
+template <const auto& kBoundaries>
+void raise(prometheus::Histogram& histogram, const Observed<kBoundaries>& before,
+           const Observed<kBoundaries>& now) {
+  std::vector<double> more;
+  for (std::size_t i = 0; i < now.counts.size(); ++i) {
+    more.push_back(static_cast<double>(now.counts[i] - before.counts[i]));
+  }
+  histogram.ObserveMultiple(more, now.sum - before.sum);
+}
+
+using Histograms = prometheus::Family<prometheus::Histogram>;
+using Counters = prometheus::Family<prometheus::Counter>;
+
+void raise_series(Histograms& family, const std::map<JobTotals::Series, WaitTimes>& before,
+                  const std::map<JobTotals::Series, WaitTimes>& now) {
+  for (const auto& [series, times] : now) {
+    auto& histogram = family.Add({{"partition", series.partition}, {"qos", series.qos}},
+                                 boundaries_of<kWaitBounds>());
+    const auto last = before.find(series);
+    raise(histogram, last == before.end() ? WaitTimes{} : last->second, times);
+  }
+}
+
+template <typename Number>
+void raise_each(Counters& family, const std::string& label,
+                const std::map<std::string, Number>& before,
+                const std::map<std::string, Number>& now) {
+  for (const auto& [value, count] : now) {
+    const auto last = before.find(value);
+    family.Add({{label, value}})
+        .Increment(static_cast<double>(count - (last == before.end() ? Number{} : last->second)));
+  }
+}
+
 }  // namespace
 
 // The registry owns the metrics; the pointers are for the updates. `last` are the counters of the
@@ -61,7 +102,17 @@ struct Metrics::Families {
   prometheus::Gauge* clock_trusted = nullptr;
   prometheus::Histogram* step_seconds = nullptr;
   prometheus::Histogram* start_errors = nullptr;
+  Histograms* waits = nullptr;
+  Histograms* runs = nullptr;
+  Counters* ends = nullptr;
+  Counters* preemptions = nullptr;
+  Counters* requeues = nullptr;
+  Counters* account_cpu = nullptr;
+  prometheus::Counter* preempted_cpu = nullptr;
   LoopCounters last;
+  JobTotals last_totals;
+
+  void add_totals();
 };
 
 // Everything is registered at the beginning, so a metric is there with 0 before anything has
@@ -129,8 +180,31 @@ Metrics::Metrics() : families_{std::make_unique<Families>()} {
            .Name("kubegang_operator_start_error_seconds")
            .Help("How much later than last expected jobs were started; negative: sooner.")
            .Register(registry)
-           .Add({}, prometheus::Histogram::BucketBoundaries(StartErrors::kBounds.begin(),
-                                                            StartErrors::kBounds.end()));
+           .Add({}, boundaries_of<kStartErrorBounds>());
+  families_->add_totals();
+}
+
+// Of what has labels that come with jobs there is nothing before the first job.
+void Metrics::Families::add_totals() {
+  const auto histograms = [this](const char* name, const char* help) {
+    return &prometheus::BuildHistogram().Name(name).Help(help).Register(registry);
+  };
+  const auto counts = [this](const char* name, const char* help) {
+    return &prometheus::BuildCounter().Name(name).Help(help).Register(registry);
+  };
+  waits = histograms("kubegang_operator_job_wait_seconds",
+                     "How long jobs waited, from when they might start, for their first start.");
+  runs = histograms("kubegang_operator_job_run_seconds",
+                    "How long each run of a job took that has ended, without suspensions.");
+  ends = counts("kubegang_operator_job_ends_total", "Jobs and tasks that have ended, by state.");
+  preemptions = counts("kubegang_operator_preemptions_total",
+                       "Jobs that were preempted, by what became of them.");
+  requeues = counts("kubegang_operator_requeues_total", "Jobs that began to wait again, by cause.");
+  account_cpu = counts("kubegang_operator_account_cpu_seconds_total",
+                       "CPU time of the runs that have ended, by the account that was asked for.");
+  preempted_cpu = &counts("kubegang_operator_preempted_cpu_seconds_total",
+                          "CPU time of the runs that preemption has ended, which is lost.")
+                       ->Add({});
 }
 
 Metrics::~Metrics() = default;
@@ -138,7 +212,8 @@ Metrics::~Metrics() = default;
 // Counters of the loop are totals; those of Prometheus can only be raised, hence the differences to
 // the last update.
 // Called on the thread of the loop, which owns the counters, so no lock is needed.
-void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Duration took) {
+void Metrics::update(const LoopCounters& counters, const JobTotals& totals, std::int64_t term,
+                     base::Duration took) {
   for (std::size_t i = 0; i < families_->counters.size(); ++i) {
     const auto field = kCounters[i].field;
     families_->counters[i]->Increment(
@@ -155,16 +230,24 @@ void Metrics::update(const LoopCounters& counters, std::int64_t term, base::Dura
   families_->timetable_lag->Set(std::chrono::duration<double>(counters.timetable_lag).count());
   families_->clock_trusted->Set(counters.clock_trusted ? 1 : 0);
   families_->step_seconds->Observe(std::chrono::duration<double>(took).count());
-  // The loop counts by bucket, because it has no metrics library; the histogram takes one number
-  // for each bucket and the sum.
-  std::vector<double> starts;
-  for (std::size_t i = 0; i < counters.start_errors.counts.size(); ++i) {
-    starts.push_back(static_cast<double>(counters.start_errors.counts[i] -
-                                         families_->last.start_errors.counts[i]));
-  }
-  families_->start_errors->ObserveMultiple(
-      starts, counters.start_errors.sum - families_->last.start_errors.sum);
+  raise(*families_->start_errors, families_->last.start_errors, counters.start_errors);
+  show_totals(totals);
   families_->last = counters;
+}
+
+void Metrics::show_totals(const JobTotals& totals) {
+  JobTotals& last = families_->last_totals;
+  if (totals.version() == last.version()) return;
+  raise_series(*families_->waits, last.waits(), totals.waits());
+  raise_series(*families_->runs, last.runs(), totals.runs());
+  raise_each(*families_->ends, "state", last.ends(), totals.ends());
+  raise_each(*families_->preemptions, "mode", last.preemptions(), totals.preemptions());
+  raise_each(*families_->requeues, "cause", last.requeues(), totals.requeues());
+  raise_each(*families_->account_cpu, "account", last.account_cpu_seconds(),
+             totals.account_cpu_seconds());
+  families_->preempted_cpu->Increment(totals.preempted_cpu_seconds() -
+                                      last.preempted_cpu_seconds());
+  last = totals;
 }
 
 // A license that is configured no more has no metric any longer.

@@ -15,11 +15,13 @@ class Metrics {
   ~Metrics();
 
   // Called by the loop's thread after a step that took `took`.
-  void update(const LoopCounters& counters, std::int64_t term, base::Duration took);
+  void update(const LoopCounters& counters, const JobTotals& totals, std::int64_t term,
+              base::Duration took);
   // Returns Prometheus' text format. May be called by any thread.
   std::string render() const;
 
  private:
+  void show_totals(const JobTotals& totals);
   void show_licenses(const std::map<std::string, LicenseUse>& licenses);
 
   struct Families;

@@ -354,7 +354,7 @@ class Process {
       const base::Instant due = loop_.step();
       beat_.beat();
       const base::Duration took = clock_.monotonic() - began;
-      metrics_.update(loop_.counters(), loop_.term(), took);
+      metrics_.update(loop_.counters(), loop_.totals(), loop_.term(), took);
       serving_ = true;
       // A step that took long is followed by a rest, in which changes gather: one step for a
       // hundred changes costs little more than one for one (pace.h).

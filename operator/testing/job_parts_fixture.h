@@ -64,6 +64,7 @@ class JobPartsFixture : public testing::Test {
     if (warning) warning_reasons += (warning_reasons.empty() ? "" : " ") + reason;
   }}};
   LoopCounters counters;
+  JobTotals totals;
   TemplateBook templates;
   PodIndex places;
   JobBook jobs{now, templates, places};
@@ -87,7 +88,7 @@ class JobPartsFixture : public testing::Test {
   bool ends_by_time = true;
   const JobParts parts{now, jobs, nodes, policy, report, ends_by_time};
   Wishes wishes{parts, scheduler, numbers, trials};
-  Decisions decisions{parts, scheduler, timetables, wishes, counters};
+  Decisions decisions{parts, scheduler, timetables, wishes, counters, totals};
   PodWrites pods{parts, gate, counted, counters};
   GangRunner gangs{parts, scheduler, timetables, pods};
 
