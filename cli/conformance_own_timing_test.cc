@@ -36,6 +36,7 @@
 
 #include "cli/files.h"
 #include "cli/scenario.h"
+#include "scheduler/replay/replay.h"
 #include "scheduler/simulate/driver.h"
 
 namespace cli {
@@ -49,7 +50,8 @@ using simulate::Scenario;
 class Replay {
  public:
   Replay(const Scenario& scenario, bool told)
-      : told_{told}, driver_{scenario, {.told_timing = told}} {}
+      : told_{told},
+        driver_{scenario, told ? sched::make_replay() : sched::Scheduler{sched::Options{}}} {}
 
   void happen(base::Instant now, const Happening& happening) {
     wake_until(now);

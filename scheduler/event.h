@@ -136,9 +136,9 @@ struct StartRefused {
 // --- time ---
 
 // Do whatever is due at this instant: slices, passes, time limits, begin times, grace ends, joins
-// at the end of the lead. REQUIRES: timing is not told (Options::told_timing false).
+// at the end of the lead.
 struct Wake {};
-// Told timing (recordings, tests):
+// REQUIRES: a replay (replay/replay.h), which makes passes and ends slices only then.
 struct SliceEnd {};  // one gang tick of all partitions (6.7)
 struct Pass {
   bool main = true;

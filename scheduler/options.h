@@ -6,9 +6,6 @@
 namespace sched {
 
 struct Options {
-  // Passes, slices and time limits happen only when they are told (recordings); otherwise the
-  // scheduler names its own next instant in next_due() and expects a Wake then.
-  bool told_timing = false;
   // If true, timetables are taken with take_plans(). If false (simulations), they never are: run(t)
   // is projected only as far as it is asked for, and take_runs() reports when jobs ran.
   bool publishes = true;
@@ -17,7 +14,7 @@ struct Options {
   // not come to can start now. With sched/builtin no starts are estimated.
   bool tells_starts = true;
   // When a period of the priorities ends, so many waiting jobs at most get their new ones in one
-  // step, and passes wait for the last step. With told timing all steps are made at once.
+  // step, and passes wait for the last step.
   std::size_t priorities_per_step = 32'768;  // some ten milliseconds
 };
 

@@ -7,6 +7,7 @@
 namespace sched {
 
 Scheduler::Scheduler(Options options) : engine_{std::make_unique<Engine>(options)} {}
+Scheduler::Scheduler(std::unique_ptr<Engine> engine) : engine_{std::move(engine)} {}
 Scheduler::~Scheduler() = default;
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;

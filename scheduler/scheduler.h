@@ -63,6 +63,7 @@ class Engine;
 class Scheduler {
  public:
   explicit Scheduler(Options options);
+  explicit Scheduler(std::unique_ptr<Engine> engine);  // a replay
   ~Scheduler();
   Scheduler(Scheduler&&) noexcept;
   Scheduler& operator=(Scheduler&&) noexcept;
@@ -75,7 +76,7 @@ class Scheduler {
   // When the next Wake is due; nullopt = only an event can change anything. Passes happen in Wakes
   // alone, so that many events cost one pass: after events that may let a job start this is the
   // instant of the last step. Ticks that only rotate are not due: they are played when something
-  // else happens. Told timing: always nullopt.
+  // else happens.
   std::optional<base::Instant> next_due() const;
 
   // The plans of the nodes whose list or run(t) from c on differs from what was taken last (after a

@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "scheduler/gang/turns.h"
+#include "scheduler/gang/own_turns.h"
 #include "scheduler/testing/no_turn_events.h"
 #include "scheduler/testing/pass_world.h"
 
@@ -32,8 +32,8 @@ class BackfillPassTest : public ::testing::Test {
   }
   void begin_with(const Configuration& configuration) {
     world_ = std::make_unique<PassWorld>(configuration);
-    turns_ = gang::make_turns(Options{}, world_->cluster, world_->books, events_);
-    limits_ = std::make_unique<TimeLimits>(world_->cluster, world_->books, *turns_, false);
+    turns_ = std::make_unique<gang::OwnTurns>(world_->cluster, world_->books, events_, true);
+    limits_ = std::make_unique<TimeLimits>(world_->cluster, world_->books, *turns_);
     pass_ = std::make_unique<BackfillPass>(world_->cluster, world_->groups, world_->books,
                                            world_->limits, world_->admission, *limits_, *turns_,
                                            *world_);

@@ -13,7 +13,7 @@
 
 #include "base/prng.h"
 #include "scheduler/backfill/startable.h"
-#include "scheduler/gang/turns.h"
+#include "scheduler/gang/own_turns.h"
 #include "scheduler/place/placement.h"
 #include "scheduler/place/sharing.h"
 #include "scheduler/testing/no_turn_events.h"
@@ -74,7 +74,7 @@ class LookaheadTest : public ::testing::Test {
   PassWorld world_;
   NoTurnEvents events_;
   std::unique_ptr<gang::Turns> turns_ =
-      gang::make_turns(Options{}, world_.cluster, world_.books, events_);
+      std::make_unique<gang::OwnTurns>(world_.cluster, world_.books, events_, true);
   Lookahead lookahead_{world_.cluster, world_.groups, world_.books, *turns_};
 };
 

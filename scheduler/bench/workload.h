@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "scheduler/replay/replay.h"
 #include "scheduler/scheduler.h"
 
 namespace bench {
@@ -107,7 +108,8 @@ class World {
   World(const Setup& setup, Timing timing)
       : timing_{timing},
         configuration_{setup.configuration},
-        scheduler_{{.told_timing = timing == Timing::kTold}} {
+        scheduler_{timing == Timing::kTold ? sched::make_replay()
+                                           : sched::Scheduler{sched::Options{}}} {
     if (timing == Timing::kTold) configuration_.cluster.timetable_lead = base::Duration{0};
     configure();
     for (int i = 0; i < setup.nodes; ++i) {

@@ -87,23 +87,14 @@ void Engine::on(const NodesClean& event) {
 void Engine::on(const JobGone& event) {
   Job* job = books_.find(event.job);
   if (job == nullptr || !job->allocated()) return;
-  if (job->ending) victim_gone_at_ = now_;
   // 7.8 (recorded: rnd_qos_333): a victim that ends by itself in its grace time has completed, and
-  // is not requeued. In a replay such a victim has only been given notice.
-  if (timing_.wakes && job->ending && !job->ending->killed &&
-      event.verdict == JobState::kCompleted) {
+  // is not requeued.
+  if (job->ending && !job->ending->killed && event.verdict == JobState::kCompleted) {
     Ending ending = *job->ending;
     ending.final_state = JobState::kCompleted;
     books_.set_ending(*job, ending);
   }
-  if (!job->ending) {
-    // Its end was moved to the end of its grace time, so after that it is over its time.
-    const ClusterParameters& parameters = cluster_.parameters();
-    const bool is_late = job->replay.notice && whole_second(parameters, job->replay.notice->until) <
-                                                   whole_second(parameters, now_);
-    const bool times_out = is_late && event.verdict == JobState::kCompleted;
-    end_by_itself(*job, times_out ? JobState::kTimeout : event.verdict, event.exit_code);
-  }
+  if (!job->ending) end_by_itself(*job, event.verdict, event.exit_code);
   gone(*job);
 }
 
@@ -142,7 +133,6 @@ void Engine::about_to_end(Job& job) {
 void Engine::to_pending(Job& job) {
   job.clock = JobClock{.as_of = now_};
   job.factors.charged = base::Duration{0};
-  job.replay.notice.reset();
   ++job.restarts;
   job.start_time.reset();
   // T7: it counts as submitted now, and waits requeue_delay so that it does not bounce at once
@@ -158,6 +148,10 @@ void Engine::to_pending(Job& job) {
   hold_as_asked(job);
   books_.return_to_queue(job, Reason::kBeginTime, job.exit_code, now_);
   admission_.admit(job, now_);
+}
+
+base::Instant Engine::not_before_again() const {
+  return now_ + cluster_.parameters().queue.requeue_delay;
 }
 
 // The holds that the request says. A user's suspend counts as priority 0, also for a job that has

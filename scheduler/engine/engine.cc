@@ -1,19 +1,26 @@
 #include "scheduler/engine/engine.h"
 
 #include "base/check.h"
+#include "scheduler/gang/own_turns.h"
 #include "scheduler/preempt/rules.h"
 
 namespace sched {
 
-Engine::Engine(Options options)
-    : timing_{timing_of(options)},
-      priorities_per_step_{options.priorities_per_step},
+Engine::Engine(const Options& options)
+    : Engine{options,
+             [&](const Cluster& cluster, JobBooks& books, TurnEvents& events) {
+               return std::make_unique<gang::OwnTurns>(cluster, books, events, options.publishes);
+             },
+             true} {}
+
+Engine::Engine(const Options& options, const MakeTurns& make_turns, bool wakes)
+    : priorities_per_step_{options.priorities_per_step},
       books_{cluster_},
-      turns_{gang::make_turns(options, cluster_, books_, *this)},
-      limits_{cluster_, books_, *turns_, timing_.wakes},
+      turns_{make_turns(cluster_, books_, *this)},
+      limits_{cluster_, books_, *turns_},
       priorities_{cluster_, books_, *turns_},
       resource_limits_{cluster_, books_, priorities_.usage()},
-      admission_{cluster_, books_, timing_.wakes},
+      admission_{cluster_, books_, wakes},
       pass_{cluster_, groups_, books_, resource_limits_, admission_, *this},
       pass_schedule_{cluster_, books_, admission_.queue(), pass_},
       backfill_{cluster_, groups_, books_, resource_limits_, admission_, limits_, *turns_, *this},
@@ -37,7 +44,6 @@ Engine::Engine(Options options)
 // 4. The event itself, and what follows for jobs that waited for others.
 void Engine::step(base::Instant now, const Event& event) {
   CHECK(now >= now_, std::to_string(base::micros_since_epoch(now)));
-  if (!timing_.wakes) make_untold_pass(now, event);
   // Which jobs run beside each other follows from the hardware of nodes, not from their memory,
   // labels or states.
   const auto* const node = std::get_if<NodeUpdate>(&event);
@@ -47,32 +53,18 @@ void Engine::step(base::Instant now, const Event& event) {
   turns_->go_to(now, about_cluster);
   now_ = now;
   if (about_cluster) finish_priorities();  // they follow from the nodes and accounts of before
-  // Told slices that follow each other change the jobs' records once, when something else comes.
-  const bool is_slice = std::holds_alternative<SliceEnd>(event) && !cluster_.has_changes() &&
-                        topology_version_ == cluster_.topology_version();
-  if (!timing_.wakes && !(is_slice && nothing_is_due())) turns_->project();
   // A cluster that starts up, or a relist, tells thousands of nodes one after the other. What
   // depends on all nodes is made anew once, with the first event that is about something else.
   const bool about_nodes =
       std::holds_alternative<NodeUpdate>(event) || std::holds_alternative<NodeRemove>(event);
   if (!about_nodes) {  // many nodes are settled once
     settle();
-    if (!timing_.wakes) end_told_periods();
     fire_timers();
     settle_dependencies();
   }
   std::visit([this](const auto& each) { on(each); }, event);
   settle_dependencies();
   forget_ended_tasks();
-  if (!timing_.wakes) note_for_passes(event);
-}
-
-// Told timing: neither timers nor a period of the priorities.
-bool Engine::nothing_is_due() const {
-  const auto is_due = [this](const std::optional<base::Instant>& at) { return at && *at <= now_; };
-  return !is_due(admission_.next_due()) && !is_due(dependencies_.next_due()) &&
-         !is_due(priorities_.next_due()) &&
-         (grace_timers_.empty() || grace_timers_.begin()->first > now_);
 }
 
 std::vector<JobId> Engine::jobs() const {

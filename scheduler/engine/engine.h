@@ -24,7 +24,6 @@
 #include "scheduler/backfill/backfill_schedule.h"
 #include "scheduler/backfill/start_estimates.h"
 #include "scheduler/decision.h"
-#include "scheduler/engine/timing.h"
 #include "scheduler/event.h"
 #include "scheduler/gang/turns.h"
 #include "scheduler/jobs/job_books.h"
@@ -43,13 +42,14 @@
 
 namespace sched {
 
-class Engine final : private PassActions, private gang::TurnEvents {
+class Engine : private PassActions, private gang::TurnEvents {
  public:
-  explicit Engine(Options options);
+  explicit Engine(const Options& options);
+  virtual ~Engine() = default;
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  void step(base::Instant now, const Event& event);
+  virtual void step(base::Instant now, const Event& event);
   bool works_priorities_out() const { return admission_.works_priorities_out(); }
   std::vector<Decision> take_decisions() { return books_.take_decisions(); }
   std::optional<std::string> refused_dependency(const JobRequest& request) const {
@@ -58,7 +58,7 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::optional<JobView> view(JobId id, base::Instant now);
   std::vector<JobId> jobs() const;
   std::vector<JobId> head_of_queue(std::size_t jobs_max) const;
-  std::optional<base::Instant> next_due();
+  virtual std::optional<base::Instant> next_due();
   std::vector<NodePlan> take_plans(base::Instant now) { return turns_->take_plans(now); }
   std::vector<JobRun> take_runs() { return turns_->take_runs(); }
   std::vector<JobRun> open_runs() { return turns_->open_runs(); }
@@ -77,7 +77,12 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void restore_from_published(base::Instant now, std::vector<JobFacts> jobs,
                               std::vector<NodePlan> published, const std::vector<KnownJob>& known);
 
- private:
+ protected:  // a replay of a recording is an Engine, too (replay/replay.h)
+  using MakeTurns = std::function<std::unique_ptr<gang::Turns>(
+      const Cluster& cluster, JobBooks& books, TurnEvents& events)>;
+  // `wakes`: deadlines end waiting jobs at their instants; otherwise in the next pass.
+  Engine(const Options& options, const MakeTurns& make_turns, bool wakes);
+
   std::string check_job(const Job& job) const;
   std::string check_node(NodeIndex node) const;
 
@@ -95,17 +100,16 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::optional<std::string> refused_at_update(const Job& job, const JobRequest& request) const;
   void update(Job& job, const Update& event);
   void on(const Hold& event);
-  void hold(Job& job, bool by_admin, bool with_array);
+  virtual void hold(Job& job, bool by_admin, bool with_array);
   void on(const Release& event);
-  void release(Job& job);
-  void release_unheld(Job& job);
-  void order_anew(Job& job);
+  virtual void release(Job& job);
+  virtual void end_holds(Job& job);
   void change_limit(Job& job);
   void on(const UserSuspend& event);
-  void suspend(Job& job);
+  virtual void suspend(Job& job);
   void on(const UserResume& event);
-  void resume(Job& job);
-  void resume_over_others(Job& job);
+  virtual void resume(Job& job);
+  void go_on(Job& job);
   void on(const Cancel& event);
   void cancel(Job& job);
   void on(const Requeue& event);
@@ -116,11 +120,11 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void on(const JobRan& event);
   void on(const JobEnding& event);
   void on(const NodesClean& event);
-  void on(const JobGone& event);
+  virtual void on(const JobGone& event);
   void on(const StartRefused& event);
   void on(const Wake& event);
-  void on(const SliceEnd& event);
-  void on(const Pass& event);
+  virtual void on(const SliceEnd& event);
+  virtual void on(const Pass& event);
   void on(const TimeLimitReached& event);
 
   // --- arrays ---
@@ -152,8 +156,6 @@ class Engine final : private PassActions, private gang::TurnEvents {
   }
 
   // --- PassActions ---
-  bool may_start(const Job& job) override;
-  bool may_preempt(const NeedsVictims& needs) override;
   Job& start(Job& waiting, PartitionIndex partition, Fits fits) override;
   void preempt_for(Job& preemptor, NeedsVictims needs) override;
 
@@ -164,8 +166,13 @@ class Engine final : private PassActions, private gang::TurnEvents {
 
   // --- the life cycle, in its order ---
   void begun(Job& job);  // the books' listener: a job has its allocation
+  // The start is decided; JobReady will tell when the job runs.
+  virtual void started(Job& /*job*/) {}
   void become_ready(Job& job);
+  // The nodes come free by `until` at the latest.
+  virtual void keep_nodes(Job& preemptor, Allocation nodes, base::Instant until);
   void preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor);
+  virtual base::Duration grace_time(const Job& victim) const;
   // Decides the ending and begins its grace time. Does nothing if there is one.
   void begin_ending(Job& job, Ending ending);
   // The same instead of the ending that there may be.
@@ -179,6 +186,8 @@ class Engine final : private PassActions, private gang::TurnEvents {
   void end_allocation(Job& job, JobState next);
   void about_to_end(Job& job);  // the books' listener: a job is losing its allocation
   void to_pending(Job& job);
+  // When a job that is requeued now may start.
+  virtual base::Instant not_before_again() const;
   bool may_requeue(const Job& job) const;
   static void hold_as_asked(Job& job);
   // Takes the hold back. A job that is not held any longer gets its priority anew, and its age
@@ -188,41 +197,19 @@ class Engine final : private PassActions, private gang::TurnEvents {
   // Jobs whose dependencies the event has changed wait in other queues now, or are canceled.
   void settle_dependencies();
 
-  // --- replays of recordings ---
-  // A replay of a recording that has this quirk, and not a what-if of a slurm.conf.
-  bool replays(bool Quirks::*quirk) const;
-  // When the thread of sched/builtin that estimates starts runs next.
-  base::Instant next_estimates() const;
-  // From when on a job that is requeued now may start; not in replays alone.
-  base::Instant not_before_again() const;
-  // Whether a victim that is chosen now is only given notice, and ended by a later pass.
-  bool only_gets_notice(const Job& victim) const;
-  // What the check of time limits ends of the jobs under notice, if `now_` is about when it is
-  // made. Returns whether there were any.
-  bool end_noticed();
-  bool is_between_backfills() const;
-  // The pass that came before `now` and is not told, since it started nothing.
-  void make_untold_pass(base::Instant now, const Event& event);
-  void run_untold_pass(base::Instant at);
-  void note_pass();
-  void note_for_passes(const Event& event);
-
   // --- time ---
   void fire_timers();
   void retry_resumes();
   // Priorities: a period of theirs is over.
   void end_period(base::Instant at);
-  void end_told_periods();
   void begin_priorities(bool changed, std::function<bool(Job&)> set);
   void step_priorities();
   void finish_priorities();
   bool passes_read_priorities() const;
-  bool nothing_is_due() const;
-  // Own timing; nullopt = there is no job whose priority or usage it would change.
+  // nullopt = there is no job whose priority or usage it would change.
   std::optional<base::Instant> period_due() const;
   void time_out(Job& job, EndingVerdict verdict);
 
-  const Timing timing_;
   const std::size_t priorities_per_step_;
   base::Instant now_{base::Instant::min()};
   Cluster cluster_;
@@ -246,13 +233,6 @@ class Engine final : private PassActions, private gang::TurnEvents {
   std::set<JobId> waiting_resumes_;      // their users resumed them; no row is free yet (claims)
   std::uint64_t resumes_version_ = 0;    // when they were last tried
   std::set<std::string> removed_nodes_;  // that still have jobs
-
-  // Replays: passes of which a recording does not tell all.
-  base::Instant last_pass_{};
-  std::optional<base::Instant> last_backfill_;
-  std::optional<base::Instant> pass_wanted_since_;
-  std::optional<base::Instant> victim_gone_at_;  // with the last event
-  bool in_untold_pass_ = false;
 };
 
 }  // namespace sched

@@ -21,7 +21,7 @@ Job& Engine::start(Job& waiting, PartitionIndex partition, Fits fits) {
   job.exit_code = 0;  // that of the start before
   job.clock = JobClock{.as_of = now_};
   job.factors.charged = base::Duration{0};
-  if (!timing_.tells_ready) become_ready(job);
+  started(job);
   return job;
 }
 
@@ -54,37 +54,26 @@ void Engine::become_ready(Job& job) {
 }
 
 // 7.7: the claim is committed before the victims' endings, and it lasts until the last of them must
-// be gone. A replay makes none.
+// be gone.
 void Engine::preempt_for(Job& preemptor, NeedsVictims needs) {
   std::vector<std::pair<Job*, PreemptMode>> victims;
   base::Instant until = now_;
   for (const Candidate& candidate : needs.victims) {
     if (!candidate.must_end()) continue;
     Job& victim = *books_.allocated().at(candidate.job->table_order);
-    if (only_gets_notice(victim)) {
-      if (!victim.replay.notice) {
-        const base::Instant end = now_ + preempt::grace_time(cluster_, victim);
-        victim.replay.notice = Job::Replay::Notice{.until = end, .preemptor = preemptor.id};
-      }
-      continue;
-    }
     victims.emplace_back(&victim, candidate.mode);
     until = std::max(until, now_ + preempt::grace_time(cluster_, victim));
   }
   const ClusterParameters& parameters = cluster_.parameters();
   const base::Duration at_most = parameters.kill_wait + parameters.message_timeout;
-  if (replays(&Quirks::preemptor_claims_nothing)) {
-    // Nothing is kept for it (P14); it only chooses no further victims meanwhile.
-    preemptor.replay.preempts_until = now_ + at_most;
-  } else {
-    // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
-    // find nodes coming free and no job for which they do.
-    books_.set_claim(preemptor, std::move(needs.allocation), until + at_most);
-  }
-  if (replays(&Quirks::fifo_passes_preemptors_over) && is_fifo(cluster_)) {
-    preemptor.replay.passed_over_until = next_estimates();  // P21
-  }
+  // Decided before the endings (architecture.md 3, commit point 4): otherwise a new leader would
+  // find nodes coming free and no job for which they do.
+  keep_nodes(preemptor, std::move(needs.allocation), until + at_most);
   for (const auto& [victim, mode] : victims) preempt(*victim, mode, preemptor.id);
+}
+
+void Engine::keep_nodes(Job& preemptor, Allocation nodes, base::Instant until) {
+  books_.set_claim(preemptor, std::move(nodes), until);
 }
 
 // P7: a job that the gang kills gets its grace time like any other victim. Slurm's gang kills at
@@ -101,15 +90,13 @@ void Engine::resumed(Job& job) {
 // 7.7 steps 2a, 2c and 2d; also for victims that the gang stops (P7).
 void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preemptor) {
   const bool requeue = mode == PreemptMode::kRequeue && may_requeue(victim);
-  const base::Duration grace =
-      victim.replay.notice ? base::Duration{0} : preempt::grace_time(cluster_, victim);
-  base::Instant grace_end = now_ + grace;
+  base::Instant grace_end = now_ + grace_time(victim);
   if (victim.time_limit && grace_end > now_) {  // 7.8 step 2: no later than its own end
     turns_->charge(victim);
     const base::Duration left = *victim.time_limit - turns_->run_time(victim, now_);
     grace_end = std::min(grace_end, now_ + std::max(base::Duration{0}, left));
   }
-  if (timing_.wakes && victim.request->deadline) {
+  if (victim.request->deadline) {
     grace_end = std::max(now_, std::min(grace_end, *victim.request->deadline));
   }
   // REQUEUE of a job that may not be requeued ends it instead (7.7 step 2d).
@@ -118,6 +105,10 @@ void Engine::preempt(Job& victim, PreemptMode mode, std::optional<JobId> preempt
                       .verdict = requeue ? EndingVerdict::kRequeue : EndingVerdict::kPreempted,
                       .grace_end = grace_end,
                       .preemptor = preemptor});
+}
+
+base::Duration Engine::grace_time(const Job& victim) const {
+  return preempt::grace_time(cluster_, victim);
 }
 
 // The start is undone as if it had not been: no restart is counted, the submit time stays, and the

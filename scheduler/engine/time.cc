@@ -1,8 +1,8 @@
 // Time goes on: wakes, passes, slices and time limits.
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "base/check.h"
 #include "scheduler/engine/engine.h"
 #include "scheduler/preempt/rules.h"
 
@@ -12,7 +12,6 @@ namespace sched {
 // running jobs; then priorities, which a pass sorts by; then endings, which free nodes; then one
 // pass.
 void Engine::on(const Wake&) {
-  if (!timing_.wakes) return;
   turns_->wake();
   if (!works_priorities_out()) {
     if (const auto due = period_due(); due && *due <= now_) end_period(now_);
@@ -87,46 +86,6 @@ std::optional<base::Instant> Engine::period_due() const {
   return priorities_.next_due();
 }
 
-// Told timing: at their instants, since there are no wakes.
-void Engine::end_told_periods() {
-  while (const auto due = priorities_.next_due()) {
-    if (*due > now_) return;
-    end_period(*due);
-    finish_priorities();
-  }
-}
-
-// A recording says itself when Slurm made a pass and of which kind. sched/builtin has no backfill:
-// its second thread only estimates starts (8.3).
-void Engine::on(const Pass& event) {
-  // A recording tells the check as a pass. slurmctld makes both in one round of its loop, the check
-  // first, and a true pass only if one is wanted; it does not see the nodes yet that the check
-  // makes free. The thread of sched/builtin that estimates starts ends no job.
-  const bool only_estimates =
-      !event.main && cluster_.parameters().scheduler == SchedulerType::kBuiltin;
-  if (!only_estimates && end_noticed() && !pass_wanted_since_) return;
-  if (event.main) pass_.run(now_, std::nullopt);
-  // Slurm's FIFO asks each job about its dependency when it comes to it (3.3), so one that waits
-  // for a job that has just started may start in the same pass.
-  while (event.main && is_fifo(cluster_) && dependencies_.has_changed()) {
-    settle_dependencies();
-    pass_.run(now_, std::nullopt);
-  }
-  if (!event.backfill || (event.main && is_between_backfills())) return;
-  last_backfill_ = now_;
-  // In a recording a pass is one input, so all its steps are made at once.
-  const auto run = [&](auto& pass) {
-    pass.begin(now_);
-    while (!pass.step(now_, std::numeric_limits<int>::max())) {
-    }
-  };
-  if (cluster_.parameters().scheduler == SchedulerType::kBuiltin) {
-    run(estimates_);
-  } else {
-    run(backfill_);
-  }
-}
-
 // A user's resume that found no free row is tried again when something changed.
 void Engine::retry_resumes() {
   if (waiting_resumes_.empty() || resumes_version_ == books_.version()) return;
@@ -138,7 +97,6 @@ void Engine::retry_resumes() {
 
 // The gang is asked last, and not if something is due now anyway: its answer may need a projection.
 std::optional<base::Instant> Engine::next_due() {
-  if (!timing_.wakes) return std::nullopt;
   if (works_priorities_out()) return now_;
   std::optional<base::Instant> due;
   const auto take = [&](base::Instant at) {
@@ -191,9 +149,13 @@ void Engine::on(const JobRan& event) {
   limits_.check_at_once(*job, now_);
 }
 
-// Told timing: one gang tick for all partitions (6.7).
+// Only a replay is told of passes and slices.
 void Engine::on(const SliceEnd&) {
-  turns_->end_slice();
+  CHECK(false, "a slice is told");
+}
+
+void Engine::on(const Pass&) {
+  CHECK(false, "a pass is told");
 }
 
 void Engine::on(const TimeLimitReached& event) {

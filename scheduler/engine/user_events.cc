@@ -142,17 +142,16 @@ void Engine::on(const Hold& event) {
   each_job(event.job, [&](Job& job) { hold(job, event.by_admin, job.id != event.job); });
 }
 
-// A job that runs can be held only where it can do without its turns (13.2). A task that runs while
-// its whole array is held goes on.
+// A job that runs cannot be held (13.2). A task that runs while its whole array is held goes on.
 void Engine::hold(Job& job, bool by_admin, bool with_array) {
-  if (!job.pending() && !turns_->set_held(job, true)) {
+  if (!job.pending()) {
     if (with_array) return;
     books_.decide(CommandRefused{job.id, "a job that runs cannot be held: suspend it"});
     return;
   }
-  if (job.pending()) admission_.withdraw(job);
+  admission_.withdraw(job);
   job.held.set(by_admin ? HoldBy::kAdmin : HoldBy::kUser);
-  if (job.pending()) admission_.admit(job, now_);
+  admission_.admit(job, now_);
 }
 
 // Takes back every hold but a suspend, which only a resume ends: a job whose user wants it to stand
@@ -162,20 +161,16 @@ void Engine::on(const Release& event) {
 }
 
 void Engine::release(Job& job) {
-  if (!job.held) return release_unheld(job);
-  if (job.pending()) {
-    admission_.withdraw(job);
-  } else {
-    turns_->set_held(job, false);
-  }
+  if (!job.held) return;
+  if (job.pending()) admission_.withdraw(job);
+  end_holds(job);
+  if (job.pending()) admission_.admit(job, now_);
+}
+
+void Engine::end_holds(Job& job) {
   books_.change_request(job, [](JobRequest& request) { request.hold = false; });
   take_back(job, {HoldBy::kAdmin, HoldBy::kLaunchFailed, HoldBy::kMaxRequeue, HoldBy::kUser,
                   HoldBy::kImpossible});
-  if (replays(&Quirks::release_ends_suspends)) {
-    books_.change_request(job, [](JobRequest& request) { request.suspend = false; });
-    take_back(job, {HoldBy::kSuspend});
-  }
-  if (job.pending()) admission_.admit(job, now_);
 }
 
 // 13.2: the priority is computed anew. R9.3: age is the time in which the job could have started.
@@ -189,28 +184,6 @@ bool Engine::take_back(Job& job, std::initializer_list<HoldBy> holds) {
   job.priority = priorities_.next_basic(*job.request);
   priorities_.set(job, now_);
   return true;
-}
-
-// With quirks alone: a job that its user suspended while the gang had it suspended (T11) has no
-// mark but its priority 0, and gets its turns again.
-void Engine::release_unheld(Job& job) {
-  if (job.pending()) return replays(&Quirks::release_reorders) ? order_anew(job) : void();
-  if (!replays(&Quirks::release_ends_suspends)) return;
-  if (!job.user_suspended || job.cores_released) return;
-  turns_->unhold(job);
-}
-
-// 13.2 as recorded: to release a waiting job that is not held gives it a priority anew, the lowest
-// so far under `basic`, and takes its nice value and the priority that it was given.
-void Engine::order_anew(Job& job) {
-  admission_.withdraw(job);
-  books_.change_request(job, [](JobRequest& request) {
-    request.nice = 0;
-    request.priority.reset();
-  });
-  job.priority = priorities_.next_basic(*job.request);
-  priorities_.set(job, now_);
-  admission_.admit(job, now_);
 }
 
 // A job that is on its way out, and would come back or has a grace time, ends now and for good. How
@@ -315,8 +288,6 @@ void Engine::suspend(Job& job) {
   stop_waiting_for_room(job);
   // A suspend that comes twice gives nothing back twice.
   if (job.user_suspended || job.completing()) return;
-  // T11: a job that the gang has suspended keeps its cores and loses its turns alone.
-  if (turns_->hold(job)) return set_reason(job, Reason::kUser);
   books_.give_cores_back(job);
   turns_->leave(job);
   books_.suspend_by_user(job);
@@ -326,10 +297,9 @@ void Engine::suspend(Job& job) {
 }
 
 // 1. A job that waits: the suspend was a hold.
-// 2. A job that had kept its cores (T11) waits for its next turn.
-// 3. A job that had given them back (T10) needs a row again. If none is free it stays suspended,
-//    and is tried again whenever something has changed. Its nodes are kept for it meanwhile, or
-//    smaller jobs would take each core that comes free.
+// 2. A job that had given back its cores (T10) needs a row again. If none is free it stays
+//    suspended, and is tried again whenever something has changed. Its nodes are kept for it
+//    meanwhile, or smaller jobs would take each core that comes free.
 void Engine::on(const UserResume& event) {
   each_job(event.job, [&](Job& job) { resume(job); });
 }
@@ -342,16 +312,18 @@ void Engine::resume(Job& job) {
     take_back(job, {HoldBy::kSuspend});
     return admission_.admit(job, now_);
   }
-  if (replays(&Quirks::resume_runs_over_others)) return resume_over_others(job);
   if (!job.user_suspended || job.completing()) return;
-  if (!job.cores_released) return turns_->unhold(job);
-  // P3: the job runs before the gang hears of it.
-  if (!books_.resume_by_user(job, !timing_.resume_needs_room)) {
+  if (!books_.resume_by_user(job, false)) {
     set_reason(job, Reason::kUser, "resumes when a row is free on its nodes");
     waiting_resumes_.insert(job.id);
     books_.wait_for_room(job);
     return;
   }
+  go_on(job);
+}
+
+// The job runs before the gang hears of it (P3).
+void Engine::go_on(Job& job) {
   stop_waiting_for_room(job);
   turns_->set_phase(job, job.ready ? JobClock::Phase::kRunning : JobClock::Phase::kIdle);
   set_reason(job, Reason::kNone);
@@ -364,22 +336,6 @@ void Engine::resume(Job& job) {
 // It has room, or does not want it any longer.
 void Engine::stop_waiting_for_room(Job& job) {
   if (waiting_resumes_.erase(job.id) > 0) books_.clear_claim(job, false, now_);
-}
-
-// P3: the job runs from now on, also one that the gang has suspended, and over others; the gang
-// takes it for suspended until its turn comes.
-void Engine::resume_over_others(Job& job) {
-  if (!job.suspended() || job.completing()) return;
-  turns_->resume_at_once(job, job.user_suspended || static_cast<bool>(job.held));
-  job.held = Holds{};
-  if (job.cores_released) {
-    books_.resume_by_user(job, true);
-  } else {
-    if (job.user_suspended) books_.unhold_by_user(job);
-    books_.resume(job);
-    books_.changed();
-  }
-  set_reason(job, Reason::kNone);
 }
 
 }  // namespace sched

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "scheduler/model/legality.h"
+#include "scheduler/replay/replay.h"
 #include "scheduler/scheduler.h"
 
 namespace sched {
@@ -102,7 +103,7 @@ class Run {
         told_{bytes_.flag()},
         nodes_{make_nodes(bytes_)},
         configuration_{make_configuration(bytes_, nodes_)},
-        scheduler_{{.told_timing = told_}} {}
+        scheduler_{told_ ? make_replay() : Scheduler{Options{}}} {}
 
   std::vector<Decision> decisions() && {
     if (!is_legal(check(configuration_))) return {};

@@ -109,7 +109,7 @@ TEST(GangTimetables, ChangeOfATierTellsTheNodesOfAJobThatStarts) {
 TEST(GangTimetables, TurnedOffWhileAJobCompletes) {
   const std::vector<NodeSpec> one = nodes("n", 1, 1);
   Configuration c = gang_linear({partition("p", one)});
-  Driver driver{c, one, Options{.told_timing = true}};
+  Driver driver{c, one, make_replay()};
   driver.ends_at_once = false;
   driver.step(at(1), Submit{job(1, 1)});
   driver.step(at(1), Pass{});

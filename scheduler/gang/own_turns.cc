@@ -65,15 +65,6 @@ void OwnTurns::leave(Job& job) {
   carry_over();
 }
 
-// hold() never returns true here, so no job can be released.
-void OwnTurns::unhold(Job& job) {
-  CHECK(false, to_string(job.id));
-}
-
-void OwnTurns::resume_at_once(Job& job, bool /*held*/) {
-  CHECK(false, to_string(job.id));
-}
-
 // 1. Kills first, since they change which jobs run; an ending may bring about more of them.
 // 2. Of the jobs that it may concern: which of them stop, and which go on.
 // 3. All Suspends come before all Resumes.

@@ -26,16 +26,11 @@ class OwnTurns final : public Turns {
   void go_to(base::Instant now, bool cluster_changes) override;
   void wake() override;
   void play() override;
-  void end_slice() override {}  // slices end on the grid
   std::optional<base::Instant> next_due() override;
 
   void begin(const Job& job) override;
   void start(Job& job) override;
   void leave(Job& job) override;
-  bool hold(Job& /*job*/) override { return false; }  // a job that waits for its turn is suspended
-  void unhold(Job& job) override;
-  void resume_at_once(Job& job, bool held) override;
-  bool set_held(Job& /*job*/, bool /*held*/) override { return false; }
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override;
   void mark_nodes(const Job& job) override { components_.mark(job, now_); }

@@ -3,13 +3,12 @@
 //
 //   OwnTurns   production and simulations: slices lie on a grid of the clock, and what will run
 //              when is worked out ahead, so that it can be published as timetables.
-//   ToldTurns  recordings of Slurm: a slice ends when the caller says so (SliceEnd).
+//   ToldTurns  recordings of Slurm (replay/): a slice ends when the caller says so.
 //
 // Both write Job::clock and Job::turn, and tell JobBooks when a job stops or
 // goes on. Time is the `now` of the last go_to().
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,7 +16,6 @@
 #include "base/time.h"
 #include "scheduler/jobs/job_books.h"
 #include "scheduler/model/cluster.h"
-#include "scheduler/options.h"
 #include "scheduler/plan.h"
 
 namespace sched::gang {
@@ -47,8 +45,6 @@ class Turns {
   // Stops and resumes all jobs whose turn ended or began since this was last called (a pass depends
   // on which nodes have running jobs, R4.4). Cost: O(components), once in a slice.
   virtual void play() = 0;
-  // A slice has ended (told timing).
-  virtual void end_slice() = 0;
   // When something is due; nullopt = nothing but an event changes anything.
   virtual std::optional<base::Instant> next_due() = 0;
 
@@ -60,17 +56,6 @@ class Turns {
   // The job is about to leave its nodes, or its user suspends it (6.8). Does nothing if it takes no
   // part.
   virtual void leave(Job& job) = 0;
-  // Its user suspends the job. Returns true if it is stopped already and is kept so, with its cores
-  // (T11); false if the caller must suspend it.
-  virtual bool hold(Job& job) = 0;
-  // REQUIRES: hold() returned true.
-  virtual void unhold(Job& job) = 0;
-  // P3, as recorded: the user of a suspended job lets it run at once, whatever its list says.
-  // `held`: it had priority 0. The caller writes its state. REQUIRES: told timing.
-  virtual void resume_at_once(Job& job, bool held) = 0;
-  // R6.3a: a job that is held keeps its place and gets no turn until it is released. A turn that it
-  // has goes on to its end. Returns false if this kind does not do it.
-  virtual bool set_held(Job& job, bool held) = 0;
   // Takes the job's run time up to now over into its clock.
   virtual void charge(Job& job) = 0;
   // What its clock counts from now on, outside the gang.
@@ -116,10 +101,6 @@ class Turns {
   // Empty, or which invariant is broken (6.13); for tests.
   virtual std::string check_invariants() = 0;
 };
-
-// OwnTurns or ToldTurns, as the options say. The other arguments must outlive it.
-std::unique_ptr<Turns> make_turns(const Options& options, const Cluster& cluster, JobBooks& books,
-                                  TurnEvents& events);
 
 inline bool is_on(const Cluster& cluster) {
   return cluster.parameters().gang;

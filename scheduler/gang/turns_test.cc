@@ -9,6 +9,8 @@
 
 #include <gtest/gtest.h>
 
+#include "scheduler/gang/own_turns.h"
+#include "scheduler/replay/told_turns.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::gang {
@@ -17,7 +19,7 @@ namespace {
 using testing::at;
 using testing::seconds;
 
-class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
+class TurnsTest : public ::testing::TestWithParam<bool>, public TurnEvents {
  protected:
   TurnsTest() {
     const std::vector<NodeSpec> one = testing::nodes("n", 1, 1);
@@ -25,7 +27,13 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
     cluster_.configure(testing::gang_linear({testing::partition("p", one)}));
     cluster_.settle();
     books_.reshape();
-    turns_ = make_turns(Options{.told_timing = GetParam()}, cluster_, books_, *this);
+    if (GetParam()) {
+      auto turns = std::make_unique<ToldTurns>(cluster_, books_, *this);
+      told_turns_ = turns.get();
+      turns_ = std::move(turns);
+    } else {
+      turns_ = std::make_unique<OwnTurns>(cluster_, books_, *this, true);
+    }
     turns_->configure();
   }
 
@@ -52,9 +60,7 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
   }
   void end_slice(int number) {
     turns_->go_to(at(30.0 * number), false);
-    turns_->end_slice();
-    // Own turns follow from the time, told ones from end_slice(): both are done, and each kind
-    // ignores what is not its.
+    if (told_turns_ != nullptr) told_turns_->end_slice();
     turns_->wake();
     turns_->play();
   }
@@ -76,6 +82,7 @@ class TurnsTest : public ::testing::TestWithParam<bool>, private TurnEvents {
   Cluster cluster_;
   JobBooks books_{cluster_};
   std::unique_ptr<Turns> turns_;
+  ToldTurns* told_turns_ = nullptr;  // that `turns_` is, if it is
   std::vector<JobId> killed_;
 };
 
@@ -110,7 +117,7 @@ TEST_P(TurnsTest, ClocksCountTurnsThatWereNotLookedAt) {
   Job& second = start(0, 2);
   for (int number = 1; number <= 5; ++number) {
     turns_->go_to(at(30.0 * number), false);
-    turns_->end_slice();
+    if (told_turns_ != nullptr) told_turns_->end_slice();
   }
   turns_->go_to(at(160), false);
   EXPECT_EQ(turns_->run_time(first, at(160)), seconds(30 + 30 + 30 + 10));
@@ -133,13 +140,6 @@ TEST_P(TurnsTest, AJobThatIsLeftAloneRunsOn) {
   EXPECT_TRUE(second.running());
   EXPECT_EQ(books_.take_decisions(), (std::vector<Decision>{Resume{JobId{2}}}));
   EXPECT_FALSE(first.turn.in_gang);
-}
-
-// Only where slices are told a job that waits can be held where it is (T11).
-TEST_P(TurnsTest, AJobThatWaitsIsHeldWithItsCoresWhereSlicesAreTold) {
-  start(0, 1);
-  Job& second = start(0, 2);
-  EXPECT_EQ(turns_->hold(second), GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TurnsTest, ::testing::Bool(),

@@ -47,7 +47,7 @@ std::optional<base::Duration> TimeLimits::until_deadline(const Job& job,
 }
 
 void TimeLimits::begun(const Job& job) {
-  if (enabled_ && job.request->deadline) deadlines_.emplace(*job.request->deadline, job.id);
+  if (job.request->deadline) deadlines_.emplace(*job.request->deadline, job.id);
 }
 
 void TimeLimits::over(Job& job) {
@@ -68,7 +68,7 @@ std::optional<base::Duration> TimeLimits::whole_time(const Job& job) const {
 // is less than a slice away (Turns::earliest). A job under a shadow has none.
 void TimeLimits::arm(Job& job, base::Instant now) {
   disarm(job);
-  if (!enabled_ || !job.ready || !job.allocated() || job.ending || job.user_suspended) return;
+  if (!job.ready || !job.allocated() || job.ending || job.user_suspended) return;
   const auto whole = whole_time(job);
   if (!whole) return;
   // A job over its limit fires at the next instant, and not at this one, so that firing and arming
@@ -95,7 +95,7 @@ void TimeLimits::disarm(Job& job) {
 // The job's run time was raised from outside (JobRan), so the limit may be exceeded already.
 void TimeLimits::check_at_once(Job& job, base::Instant now) {
   arm(job, now);
-  if (!enabled_ || job.user_suspended) return;
+  if (job.user_suspended) return;
   const auto whole = whole_time(job);
   if (!whole || job.clock.run < *whole) return;
   disarm(job);

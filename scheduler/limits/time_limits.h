@@ -20,9 +20,8 @@ namespace sched {
 
 class TimeLimits {
  public:
-  // `enabled`: false with told timing, where TimeLimitReached is an event of the caller's.
-  TimeLimits(const Cluster& cluster, JobBooks& books, gang::Turns& turns, bool enabled)
-      : cluster_{cluster}, books_{books}, turns_{turns}, enabled_{enabled} {}
+  TimeLimits(const Cluster& cluster, JobBooks& books, gang::Turns& turns)
+      : cluster_{cluster}, books_{books}, turns_{turns} {}
 
   // The limit of the job in the partition: its own or the partition's, cut to its deadline; nullopt
   // = unlimited.
@@ -74,7 +73,6 @@ class TimeLimits {
   const Cluster& cluster_;
   JobBooks& books_;
   gang::Turns& turns_;
-  const bool enabled_;
   std::set<std::pair<base::Instant, JobId>> timers_;     // Job::limit_timer of those that have one
   std::set<std::pair<base::Instant, JobId>> deadlines_;  // of allocated jobs
 };

@@ -8,12 +8,13 @@
 
 #include <gtest/gtest.h>
 
+#include "scheduler/replay/told_turns.h"
 #include "scheduler/testing/cluster_driver.h"
 
 namespace sched::testing {
 namespace {
 
-class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
+class TimeLimitsTest : public ::testing::Test, public gang::TurnEvents {
  protected:
   TimeLimitsTest() {
     EXPECT_TRUE(cluster_.upsert_node(node("n1")).ok());
@@ -60,9 +61,8 @@ class TimeLimitsTest : public ::testing::Test, private gang::TurnEvents {
   Configuration c_ = gang_linear({});
   Cluster cluster_;
   JobBooks books_{cluster_};
-  std::unique_ptr<gang::Turns> turns_ =
-      gang::make_turns(Options{.told_timing = true}, cluster_, books_, *this);
-  TimeLimits limits_{cluster_, books_, *turns_, true};
+  std::unique_ptr<gang::Turns> turns_ = std::make_unique<gang::ToldTurns>(cluster_, books_, *this);
+  TimeLimits limits_{cluster_, books_, *turns_};
 };
 
 TEST_F(TimeLimitsTest, AJobWithoutALimitHasNoTimer) {

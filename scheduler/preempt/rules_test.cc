@@ -14,7 +14,7 @@ namespace {
 // preempts.
 bool preempts(Configuration c, JobRequest first, JobRequest second, std::uint32_t priority) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{std::move(c), one, Options{.told_timing = true}};
+  Driver driver{std::move(c), one, make_replay()};
   first.priority = Priority{50};
   second.priority = Priority{priority};
   driver.step(at(0), Submit{first});
@@ -100,7 +100,7 @@ TEST(PreemptRules, AQosDoesNotSuspendWhoIsOfAHigherTier) {
     each.max_share = 1;
   }
   for (const bool above : {true, false}) {
-    Driver driver{c, one, Options{.told_timing = true}};
+    Driver driver{c, one, make_replay()};
     JobRequest first = with_qos(1, "normal");
     JobRequest second = with_qos(2, "high");
     // Both want all four CPUs, so they cannot run beside each other.

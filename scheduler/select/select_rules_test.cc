@@ -19,7 +19,7 @@ class SelectRules : public ::testing::Test {
     c_.cluster.gang = false;
     c_.partitions = {partition("p", nodes, OverSubscribe::kNo, 1)};
     c_.partitions.front().is_default = true;
-    driver_ = std::make_unique<Driver>(c_, std::move(nodes), Options{.told_timing = true});
+    driver_ = std::make_unique<Driver>(c_, std::move(nodes), make_replay());
     return *driver_;
   }
   // Where it starts, "" while it waits.

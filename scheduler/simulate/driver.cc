@@ -23,8 +23,8 @@ bool name_less(const sched::NodeSpec& node, const std::string& name) {
 
 }  // namespace
 
-Driver::Driver(const Scenario& scenario, sched::Options options)
-    : scenario_{scenario}, nodes_{scenario.nodes}, scheduler_{options} {
+Driver::Driver(const Scenario& scenario, sched::Scheduler scheduler)
+    : scenario_{scenario}, nodes_{scenario.nodes}, scheduler_{std::move(scheduler)} {
   // All of it at the epoch, before the first input of the scenario.
   configure({}, scenario.configuration);
   for (const sched::NodeSpec& node : nodes_) scheduler_.step({}, sched::NodeUpdate{node});
@@ -44,7 +44,7 @@ void Driver::configure(base::Instant now, sched::Configuration configuration) {
 }
 
 // Each kind of input becomes one event, or one for each node. TellPass, TellSlice and TellTimeLimit
-// are for told timing alone; the scheduler makes its own otherwise.
+// are for replays alone; the scheduler makes its own otherwise.
 void Driver::apply(base::Instant now, const Happening& happening) {
   // Each happening is one command at most, and its decisions are taken before the next.
   commanded_.reset();

@@ -14,20 +14,18 @@ namespace simulate {
 class Driver {
  public:
   // Configures the scheduler at instant 0, with lead 0. `scenario` outlives this.
-  Driver(const Scenario& scenario, sched::Options options);
+  Driver(const Scenario& scenario, sched::Scheduler scheduler);
 
   sched::Scheduler& scheduler() { return scheduler_; }
 
   void step(base::Instant now, const sched::Event& event) { scheduler_.step(now, event); }
 
   // Gives the scheduler the event that the input is. REQUIRES: its kind is not TellPass, TellSlice
-  // or TellTimeLimit unless timing is told.
+  // or TellTimeLimit unless the scheduler is a replay.
   void apply(base::Instant now, const Happening& happening);
 
   // Whether this input's command ends the job at once (cancel, requeue of an allocated job).
-  bool commanded(sched::JobId job) const {
-    return commanded_ == job || commanded_ == job.array();
-  }
+  bool commanded(sched::JobId job) const { return commanded_ == job || commanded_ == job.array(); }
   // The jobs that this input has ended by the loss of a node. The caller tells when they are gone.
   const std::vector<sched::JobId>& lost() const { return lost_; }
 

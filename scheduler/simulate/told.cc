@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "scheduler/replay/replay.h"
 #include "scheduler/simulate/driver.h"
 
 namespace simulate {
@@ -22,7 +23,7 @@ constexpr base::Duration kAnswerAfter = std::chrono::milliseconds{40};
 class ToldRun {
  public:
   explicit ToldRun(const Scenario& scenario)
-      : scenario_{scenario}, driver_{scenario, {.told_timing = true}} {
+      : scenario_{scenario}, driver_{scenario, sched::make_replay()} {
     report_.outcomes.resize(scenario.jobs.size());
   }
 

@@ -33,7 +33,7 @@ class WhatIfRun {
   // waiting jobs are given that long.
   explicit WhatIfRun(const Scenario& scenario)
       : scenario_{scenario},
-        driver_{scenario, {.told_timing = false, .publishes = false, .tells_starts = false}} {
+        driver_{scenario, sched::Scheduler{{.publishes = false, .tells_starts = false}}} {
     history_.resize(scenario.jobs.size());
     end_version_.resize(scenario.jobs.size());
     for (std::size_t i = 0; i < scenario.nodes.size(); ++i) {

@@ -85,8 +85,8 @@ std::string to_text(const NodePlan& plan) {
 
 // The configuration before the nodes, as the operator tells them; nothing is decided until the
 // first event of the test.
-Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Options options)
-    : scheduler_{options} {
+Driver::Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Scheduler scheduler)
+    : scheduler_{std::move(scheduler)} {
   scheduler_.step(now_, Configure{std::make_shared<const Configuration>(std::move(configuration))});
   for (const NodeSpec& spec : nodes) scheduler_.step(now_, NodeUpdate{spec});
 }

@@ -6,8 +6,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "scheduler/replay/replay.h"
 #include "scheduler/scheduler.h"
 
 namespace sched::testing {
@@ -36,7 +38,9 @@ std::string to_text(const NodePlan& plan);
 // them.
 class Driver {
  public:
-  Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Options options = {});
+  Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Options options = {})
+      : Driver{std::move(configuration), nodes, Scheduler{options}} {}
+  Driver(Configuration configuration, const std::vector<NodeSpec>& nodes, Scheduler scheduler);
 
   // Own timing: how long after its start a job is ready. Nothing = JobReady is told by the test.
   std::optional<base::Duration> ready_after = base::Duration{0};

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "scheduler/backfill/ends.h"
-#include "scheduler/gang/turns.h"
+#include "scheduler/gang/own_turns.h"
 #include "scheduler/place/placement.h"
 #include "scheduler/place/sharing.h"
 #include "scheduler/select/selector.h"
@@ -82,7 +82,8 @@ class EndsWorld : public PassWorld {
   }
 
   NoTurnEvents events;
-  std::unique_ptr<gang::Turns> turns = gang::make_turns(Options{}, cluster, books, events);
+  std::unique_ptr<gang::Turns> turns =
+      std::make_unique<gang::OwnTurns>(cluster, books, events, true);
   Ends ends{cluster, books, *turns};
   Placement placement{cluster, groups, books.usage(), books.allocated()};
 };

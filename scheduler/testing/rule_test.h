@@ -18,7 +18,6 @@ namespace sched::testing {
 class RuleTest : public ::testing::Test {
  protected:
   // --- a test that makes its own drivers ---
-  static constexpr Options kToldTiming{.told_timing = true};
 
   // This quirk and no other; none if it is not wanted.
   static Quirks only(bool Quirks::*quirk, bool wanted = true) {
@@ -89,7 +88,7 @@ class RuleTest : public ::testing::Test {
     c.cluster.preempt_type = PreemptType::kQos;
     c.cluster.preempt_mode = PreemptMode::kCancel;
     c.cluster.preempt_exempt_time = seconds(1000);
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     JobRequest request = job(1, 1, "high");
     request.qos = first;
     request.priority = Priority{50};
@@ -133,7 +132,7 @@ class RuleTest : public ::testing::Test {
     }
   }
   Driver& begin(std::vector<NodeSpec> nodes) {
-    driver_ = std::make_unique<Driver>(c_, std::move(nodes), Options{.told_timing = true});
+    driver_ = std::make_unique<Driver>(c_, std::move(nodes), make_replay());
     driver_->ends_at_once = false;
     return *driver_;
   }

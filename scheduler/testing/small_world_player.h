@@ -51,7 +51,8 @@ class SmallWorldPlayer {
  protected:
   SmallWorldPlayer(Turned turned, const Configuration& configuration,
                    const std::vector<NodeSpec>& nodes)
-      : turned_{turned}, driver_{configuration, nodes, Options{.told_timing = told()}} {}
+      : turned_{turned},
+        driver_{configuration, nodes, told() ? make_replay() : Scheduler{Options{}}} {}
 
   // Tells the model and the scheduler of the job at that index of the world.
   virtual void submit(int id, std::size_t index) = 0;

@@ -20,7 +20,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosLimitsNodes) {
   c.qos[0].name = "of_p";
   c.qos[0].limits.job_tres[Tres::kNode] = 2;
   c.partitions[0].qos = "of_p";
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   submit_and_pass(driver, 0, job(1, 3, "p"));
   submit_and_pass(driver, 1, job(2, 2, "p"));
   EXPECT_EQ(state(driver, 1), JobState::kPending);
@@ -40,7 +40,7 @@ TEST_F(Admission, R1_2_ThePartitionsQosComesBeforeTheJobs) {
     c.qos[1].limits.user_jobs = 2;
     c.qos[1].over_part_qos = over;
     c.partitions[0].qos = "of_p";
-    Driver driver{c, four, kToldTiming};
+    Driver driver{c, four, make_replay()};
     JobRequest request = job(1, 1, "p");
     request.qos = "own";
     submit_and_pass(driver, 0, request);
@@ -70,7 +70,7 @@ TEST_F(Admission, R1_4_DenyOnLimitRefusesTheSubmission) {
     c.qos[0].deny_on_limit = denies;
     c.qos[0].limits.job_wall = seconds(60);
     c.qos[0].limits.group_tres[Tres::kCpu] = 2;
-    Driver driver{c, four, kToldTiming};
+    Driver driver{c, four, make_replay()};
     JobRequest request = job(1, 1);
     request.qos = "small";
     request.time_limit = seconds(120);
@@ -98,7 +98,7 @@ TEST_F(Admission, R1_8_ADefaultAboveTheMaximumWaits) {
   // In p the cluster's default of 2000 MiB applies, which is above the maximum; q has a default of
   // its own.
   c.partitions[1].default_memory.per_node = MemoryMiB{500};
-  Driver driver{c, one, kToldTiming};
+  Driver driver{c, one, make_replay()};
   submit_and_pass(driver, 0, job(1, 1, "p"));
   EXPECT_EQ(driver.view(1).reason, Reason::kMaxMemPerLimit);
   submit_and_pass(driver, 1, job(2, 1, "q"));
@@ -121,7 +121,7 @@ TEST_F(Admission, R1_5_ProductsBeyondAnIntAreNoSmallNumbers) {
       c.cluster.select = select;
       c.cluster.memory = true;
       c.cluster.max_memory.per_cpu = MemoryMiB{1024};
-      Driver driver{c, one, kToldTiming};
+      Driver driver{c, one, make_replay()};
       submit_and_pass(driver, 0, request);
       EXPECT_EQ(state(driver, 1), JobState::kPending) << static_cast<int>(select);
     }
@@ -133,7 +133,7 @@ TEST_F(Admission, R1_8_MemoryBeyondAllNumbersIsAboveTheMaximum) {
   const auto one = nodes("n", 1, 1, 128);
   Configuration c = whole_nodes({closed("p", one)});
   c.cluster.max_memory.per_node = MemoryMiB{1000};
-  Driver driver{c, one, kToldTiming};
+  Driver driver{c, one, make_replay()};
   JobRequest request = job(1, 1);
   request.tasks_per_node = request.cpus_per_task = 2048;
   request.memory = MemoryPerCpu{MemoryMiB{std::int64_t{1} << 42U}};
@@ -174,7 +174,7 @@ TEST_F(Admission, R1_2_1_PartitionsThatDrainTakeNoNewJobs) {
 // R9.1: a job with a priority other than zero is not held.
 TEST_F(Admission, R9_1_APriorityReleases) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  Driver driver{whole_nodes({closed("p", one)}), one, make_replay()};
   JobRequest request = job(1, 1);
   driver.step(at(0), Submit{request});
   driver.step(at(0), Hold{.job = JobId{1}, .by_admin = true});
@@ -210,7 +210,7 @@ TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {
   for (const bool as_recorded : {false, true}) {
     Configuration c = whole_nodes({closed("p", one), closed("q", one, 2)});
     c.cluster.quirks = only(&Quirks::release_reorders, as_recorded);
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     JobRequest nice = job(1, 1, "p");
     nice.nice = 1;
     driver.step(at(0), Submit{nice});
@@ -228,7 +228,7 @@ TEST_F(Admission, R13_2_AsRecordedAReleasedJobGoesBehindTheOthers) {
 TEST_F(Admission, R13_2_AResumeReleasesNoHold) {
   const auto one = nodes("n", 1, 1);
   for (const bool by_admin : {false, true}) {
-    Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+    Driver driver{whole_nodes({closed("p", one)}), one, make_replay()};
     driver.step(at(0), Submit{job(1, 1)});
     driver.step(at(0), Hold{.job = JobId{1}, .by_admin = by_admin});
     driver.step(at(1), UserSuspend{JobId{1}});

@@ -15,7 +15,7 @@ TEST_F(AsRecorded, P16_AMateRuns) {
   const auto three = nodes("n", 1, 3);
   Configuration c = gang_linear({partition("p", three)});
   c.cluster.quirks = only(&Quirks::mates_run);
-  Driver driver{c, three, kToldTiming};
+  Driver driver{c, three, make_replay()};
   submit_and_pass(driver, 0, job(1, 3));
   submit_and_pass(driver, 1, on(job(2, 2), {"n2", "n3"}));
   ASSERT_EQ(state(driver, 2), JobState::kSuspended);
@@ -30,7 +30,7 @@ TEST_F(AsRecorded, R6_31_SuspendingDoesNotAskForExemptTimes) {
     Configuration c = two_tiers(one, PreemptMode::kSuspend, 1);
     c.cluster.quirks = only(&Quirks::suspended_jobs_are_not_exempt, as_recorded);
     c.cluster.preempt_exempt_time = seconds(60);
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
     submit_and_pass(driver, 10, with_tasks(job(2, 1, "high"), 4));
     EXPECT_EQ(state(driver, 2), as_recorded ? JobState::kRunning : JobState::kPending);
@@ -44,7 +44,7 @@ TEST_F(AsRecorded, P1_ATickGoesByTheCounts) {
   Configuration c = two_tiers(two, PreemptMode::kSuspend, 4);
   c.cluster.select = SelectType::kLinear;
   c.cluster.quirks = only(&Quirks::turns_by_counts);
-  Driver driver{c, two, kToldTiming};
+  Driver driver{c, two, make_replay()};
   submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n2"}));
   submit_and_pass(driver, 1, on(job(2, 1, "high"), {"n1"}));
   submit_and_pass(driver, 2, job(3, 2, "high"));
@@ -63,7 +63,7 @@ TEST_F(AsRecorded, P17_AnyShadowMakesATurnTheLast) {
   c.cluster.select = SelectType::kLinear;
   c.cluster.gang = true;
   c.cluster.quirks = only(&Quirks::any_shadow_kills);
-  Driver driver{c, three, kToldTiming};
+  Driver driver{c, three, make_replay()};
   submit_and_pass(driver, 0, on(job(1, 1, "low"), {"n1"}));
   submit_and_pass(driver, 1, on(job(2, 1, "low"), {"n1"}));
   submit_and_pass(driver, 2, on(job(3, 1, "high"), {"n3"}));
@@ -80,7 +80,7 @@ TEST_F(AsRecorded, P5_AUsersSuspendAndResumeMoveTheMemoryOfTheNodes) {
   Configuration c = gang_linear({partition("p", one, OverSubscribe::kForce, 4)});
   c.cluster.memory = true;
   c.cluster.quirks = only(&Quirks::suspension_frees_memory);
-  Driver driver{c, one, kToldTiming};
+  Driver driver{c, one, make_replay()};
   const auto with_memory = [](std::int64_t id, std::int64_t mib) {
     JobRequest request = job(id, 1);
     request.memory = MemoryPerNode{MemoryMiB{mib}};
@@ -113,7 +113,7 @@ TEST_F(AsRecorded, P3_AResumedJobRunsAtOnce) {
   using S = std::vector<JobState>;
   constexpr JobState kR = JobState::kRunning, kS = JobState::kSuspended;
   // Suspended by the gang: the list does not hear of it, and the job's turn comes as before.
-  Driver driver{c, one, kToldTiming};
+  Driver driver{c, one, make_replay()};
   submit_and_pass(driver, 0, job(1, 1));
   submit_and_pass(driver, 1, job(2, 1));
   ASSERT_EQ(states(driver), (S{kR, kS}));

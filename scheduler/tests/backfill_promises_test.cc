@@ -33,7 +33,7 @@ class Queue {
     c.cluster.gang = false;
     c.cluster.select = select;
     c.cluster.backfill.resolution = seconds(1);
-    driver_.emplace(c, all, Options{.told_timing = true});
+    driver_.emplace(c, all, make_replay());
   }
 
   void run() {

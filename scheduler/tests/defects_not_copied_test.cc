@@ -13,7 +13,6 @@ namespace sched::testing {
 namespace {
 
 using Names = std::vector<std::string>;
-constexpr Options kTold{.told_timing = true};
 
 Configuration preempting(PreemptMode mode, bool gang, std::vector<PartitionConfig> partitions) {
   Configuration c = gang_linear(std::move(partitions));
@@ -64,7 +63,7 @@ TEST(P1, SwappedShadowStopsWhoIsUnderTheNewOne) {
   const auto two = nodes("n", 1, 2);
   Driver driver{
       gang_linear({partition("low", two), partition("high", two, OverSubscribe::kForce, 4, 2)}),
-      two, kTold};
+      two, make_replay()};
   run(driver, 0, on(job(1, 1, "low"), {"n2"}));
   run(driver, 1, on(job(2, 1, "high"), {"n1"}));
   run(driver, 2, job(3, 2, "high"));
@@ -81,7 +80,7 @@ TEST(P1, SwappedShadowStopsWhoIsUnderTheNewOne) {
 // The user's resume registers a job that runs, not one that the gang takes for suspended.
 TEST(P3, ResumedJobIsInTheGangAsWhatItIs) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{gang_linear({partition("p", one)}), one, kTold};
+  Driver driver{gang_linear({partition("p", one)}), one, make_replay()};
   run(driver, 0, job(1, 1));
   driver.step(at(1), UserSuspend{JobId{1}});
   driver.step(at(2), UserResume{JobId{1}});
@@ -96,7 +95,8 @@ TEST(P3, ResumedJobIsInTheGangAsWhatItIs) {
 // booked twice.
 TEST(P4, SuspendAndResumeAreSymmetric) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{on_cores(gang_linear({partition("p", one, OverSubscribe::kForce, 2)})), one, kTold};
+  Driver driver{on_cores(gang_linear({partition("p", one, OverSubscribe::kForce, 2)})), one,
+                make_replay()};
   JobRequest whole = job(1, 1);
   whole.tasks = 4;
   run(driver, 0, whole);
@@ -126,7 +126,7 @@ TEST(P5, SuspensionLeavesMemoryAlone) {
                                {partition("low", one, OverSubscribe::kForce, 1),
                                 partition("high", one, OverSubscribe::kForce, 1, 2)});
   c.cluster.memory = true;
-  Driver driver{c, one, kTold};
+  Driver driver{c, one, make_replay()};
   const auto with_memory = [](std::int64_t id, const std::string& where, std::int64_t mib) {
     JobRequest request = job(id, 1, where);
     request.memory = MemoryPerNode{MemoryMiB{mib}};
@@ -181,7 +181,7 @@ TEST(P7, KillUnderAShadowHasItsGraceTime) {
   low.grace_time = seconds(20);
   Configuration c = on_cores(preempting(
       PreemptMode::kCancel, true, {low, partition("high", one, OverSubscribe::kForce, 1, 2)}));
-  Driver driver{c, one, kTold};
+  Driver driver{c, one, make_replay()};
   driver.ends_at_once = false;
   JobRequest request = job(1, 1, "low");
   request.tasks = 4;
@@ -215,7 +215,7 @@ TEST(P13, QosThatPreemptEachOtherKeepTheOrderOfPriority) {
     qos.preempt = {other};
     c.qos.push_back(qos);
   }
-  Driver driver{c, one, kTold};
+  Driver driver{c, one, make_replay()};
   std::int64_t id = 0;
   for (const char* qos : {"a", "b", "a"}) {
     JobRequest request = job(++id, 1);
@@ -234,7 +234,7 @@ TEST(P14, WaitingPreemptorKeepsItsNodes) {
                            {partition("low", one, OverSubscribe::kNo, 1, 1),
                             partition("high", one, OverSubscribe::kNo, 1, 2),
                             partition("other", one, OverSubscribe::kNo, 1, 2)}),
-                one, kTold};
+                one, make_replay()};
   driver.ends_at_once = false;
   run(driver, 0, job(1, 1, "low"));
   run(driver, 1, job(2, 1, "high"));
@@ -253,7 +253,7 @@ TEST(P14, TheClaimEnds) {
   Driver driver{preempting(PreemptMode::kCancel, false,
                            {partition("low", one, OverSubscribe::kNo, 1, 1),
                             partition("high", one, OverSubscribe::kNo, 1, 2)}),
-                one, kTold};
+                one, make_replay()};
   driver.ends_at_once = false;
   run(driver, 0, job(1, 1, "low"));
   run(driver, 1, job(2, 1, "high"));
@@ -279,7 +279,7 @@ TEST(P15, FailedAttemptMarksNobody) {
                                   partition("top", {three[0]}, OverSubscribe::kNo, 1, 4),
                                   partition("wide", three, OverSubscribe::kNo, 1, 3)});
     if (cores) c = on_cores(c);
-    Driver driver{c, three, kTold};
+    Driver driver{c, three, make_replay()};
     driver.ends_at_once = false;
     const auto whole = [](std::int64_t id, int count, const std::string& where) {
       JobRequest request = job(id, count, where);
@@ -304,7 +304,7 @@ TEST(P15, FailedAttemptMarksNobody) {
 // depend on whose turn it is.
 TEST(P16, SuspendedJobIsAMateToo) {
   const auto three = nodes("n", 1, 3);
-  Driver driver{gang_linear({partition("p", three)}), three, kTold};
+  Driver driver{gang_linear({partition("p", three)}), three, make_replay()};
   run(driver, 0, job(1, 3));
   run(driver, 1, on(job(2, 2), {"n2", "n3"}));
   ASSERT_EQ(states(driver, {1, 2}), "RS");
@@ -320,7 +320,7 @@ TEST(P17, SliceKillsNobodyWhoIsUnderNoShadow) {
   Driver driver{preempting(PreemptMode::kCancel, true,
                            {partition("low", three, OverSubscribe::kForce, 4, 1),
                             partition("high", three, OverSubscribe::kForce, 4, 2)}),
-                three, kTold};
+                three, make_replay()};
   driver.ends_at_once = false;
   run(driver, 0, on(job(1, 1, "low"), {"n1"}));
   run(driver, 1, on(job(2, 1, "low"), {"n1"}));
@@ -379,7 +379,7 @@ TEST(P18, StoppedJobsKeepTheirCores) {
   Configuration c = on_cores(preempting(PreemptMode::kSuspend, true,
                                         {partition("low", one, OverSubscribe::kForce, 1, 1),
                                          partition("high", one, OverSubscribe::kForce, 1, 2)}));
-  Driver driver{c, one, kTold};
+  Driver driver{c, one, make_replay()};
   JobRequest whole = job(1, 1, "low");
   whole.tasks = 4;
   run(driver, 0, whole);

@@ -20,7 +20,7 @@ class GraceAsRecorded : public RuleTest {
     c.cluster.preempt_type = PreemptType::kPartitionPriority;
     c.cluster.preempt_mode = PreemptMode::kCancel;
     c.partitions[0].grace_time = seconds(5);
-    replay_ = std::make_unique<Driver>(c, nodes, kToldTiming);
+    replay_ = std::make_unique<Driver>(c, nodes, make_replay());
     submit_and_pass(*replay_, 0, job(1, 1, "low"));
   }
 

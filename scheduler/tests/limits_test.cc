@@ -54,7 +54,7 @@ class LimitsTest : public RuleTest {
     return request;
   }
   void submit(const JobRequest& request) {
-    if (!driver_) driver_ = std::make_unique<Driver>(c_, four_, kToldTiming);
+    if (!driver_) driver_ = std::make_unique<Driver>(c_, four_, make_replay());
     submit_and_pass(*driver_, ++clock_, request);
   }
   // Why it waits, or that it does not.

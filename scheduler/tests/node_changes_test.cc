@@ -161,8 +161,8 @@ class ChangingNodes {
   const std::vector<std::shared_ptr<const Names>> unusable_ = {
       std::make_shared<const Names>(Names{"n0", "n3"}),
       std::make_shared<const Names>(Names{"n1", "gone"})};
-  Scheduler kept_{{.told_timing = true}};
-  Scheduler anew_{{.told_timing = true}};
+  Scheduler kept_ = make_replay();
+  Scheduler anew_ = make_replay();
   base::Instant now_{};
   std::int64_t last_id_ = 0;
   std::set<JobId> running_;

@@ -37,7 +37,7 @@ TEST_F(MainPassRules, R3_4_5_APassStartsNoMoreThanItMay) {
   const auto three = nodes("n", 1, 3);
   Configuration c = whole_nodes({closed("p", three)});
   c.cluster.queue.max_job_start = 2;
-  Driver driver{c, three, kToldTiming};
+  Driver driver{c, three, make_replay()};
   for (std::int64_t id = 1; id <= 3; ++id) driver.step(at(0), Submit{job(id, 1)});
   driver.step(at(1), Pass{});
   EXPECT_EQ(state(driver, 2), JobState::kRunning);

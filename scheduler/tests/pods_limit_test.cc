@@ -8,7 +8,6 @@ namespace sched::testing {
 namespace {
 
 using Names = std::vector<std::string>;
-constexpr Options kTimingIsTold{.told_timing = true};
 
 NodeSpec with_room(NodeSpec spec, int pods) {
   spec.pods_max = pods;
@@ -29,7 +28,7 @@ void submit_at(Driver& driver, double t, const JobRequest& request) {
 // FORCE would stack four jobs; the node has room for two pods.
 TEST(PodsLimit, StacksNoMoreJobsOnANodeThanItHasPods) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, kTimingIsTold};
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 2)}, make_replay()};
   submit_at(driver, 0, job(1, 1));
   submit_at(driver, 1, job(2, 1));
   submit_at(driver, 2, job(3, 1));
@@ -51,7 +50,7 @@ TEST(PodsLimit, AVictimThatIsNotTakenMakesNoRoom) {
   c.cluster.select = SelectType::kConsTres;
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kCancel;
-  Driver driver{c, {with_room(one[0], 1)}, kTimingIsTold};
+  Driver driver{c, {with_room(one[0], 1)}, make_replay()};
   JobRequest low = job(1, 1, "low"), high = job(2, 1, "high");
   low.tasks = high.tasks = 1;
   submit_at(driver, 0, low);
@@ -64,7 +63,7 @@ TEST(PodsLimit, AVictimThatIsNotTakenMakesNoRoom) {
 // let a pass look again.
 TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, kTimingIsTold};
+  Driver driver{gang_linear({partition("p", one)}), {with_room(one[0], 0)}, make_replay()};
   submit_at(driver, 0, job(1, 1));
   EXPECT_EQ(driver.view(1).state, JobState::kPending);
   driver.step(at(1), NodeUpdate{with_room(one[0], 1)});
@@ -75,7 +74,7 @@ TEST(PodsLimit, AHigherLimitLetsTheWaitingJobIn) {
 // n1 takes two pods, n2 any number. Three tasks in three pods go to n2, two to n1.
 TEST(PodsLimit, CountsAPodForEachTaskWhereTheJobWantsItSo) {
   const auto two = nodes("n", 1, 2);
-  Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, kTimingIsTold};
+  Driver driver{gang_linear({partition("p", two)}), {with_room(two[0], 2), two[1]}, make_replay()};
   submit_at(driver, 0, pods_per_task(job(1, 1), 3));
   EXPECT_EQ(driver.nodes_of(1), Names{"n2"});
   submit_at(driver, 1, pods_per_task(job(2, 1), 2));
@@ -93,7 +92,7 @@ TEST(PodsLimit, AnEstimateNamesNodesThatTakeThePods) {
   c.cluster.select = SelectType::kConsTres;
   c.cluster.scheduler = SchedulerType::kBackfill;
   c.cluster.backfill.resolution = seconds(1);
-  Driver driver{c, {with_room(two[0], 1), with_room(two[1], 1)}, kTimingIsTold};
+  Driver driver{c, {with_room(two[0], 1), with_room(two[1], 1)}, make_replay()};
   const auto submit = [&](JobRequest request, int tasks, int minutes) {
     request.tasks = tasks;
     request.time_limit = std::chrono::minutes{minutes};
@@ -119,7 +118,7 @@ TEST(PodsLimit, WhatAVictimLeavesCounts) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kRequeue;
   c.cluster.gang = false;
-  Driver driver{c, {with_room(one[0], 1)}, kTimingIsTold};
+  Driver driver{c, {with_room(one[0], 1)}, make_replay()};
   submit_at(driver, 0, job(1, 1, "low"));
   ASSERT_EQ(driver.nodes_of(1), Names{"n1"});
   submit_at(driver, 1, job(2, 1, "high"));

@@ -72,7 +72,7 @@ TEST_F(Preemption, P17_CountedCpusKillOnlyWhereTheShadowsLeaveTooFew) {
   Configuration c = two_tiers(one, PreemptMode::kCancel, 2);
   c.cluster.unit = SelectUnit::kCpu;
   c.cluster.task_affinity = false;
-  Driver driver{c, one, kToldTiming};
+  Driver driver{c, one, make_replay()};
   driver.ends_at_once = false;
   submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
   submit_and_pass(driver, 1, with_tasks(job(2, 1, "low"), 4));

@@ -23,7 +23,8 @@ class PriorityTest : public RuleTest {
   }
   // Made when a test first asks for it, so that the test can change the configuration before.
   Driver& driver() {
-    if (!driver_) driver_ = std::make_unique<Driver>(c_, two_, options_);
+    if (!driver_)
+      driver_ = std::make_unique<Driver>(c_, two_, is_told_ ? make_replay() : Scheduler{Options{}});
     return *driver_;
   }
   // A job of this user in the user's default account.
@@ -35,7 +36,7 @@ class PriorityTest : public RuleTest {
   std::uint32_t priority(std::int64_t id) { return driver().view(id).priority.value(); }
 
   std::vector<NodeSpec> two_ = nodes("n", 1, 2);
-  Options options_;
+  bool is_told_ = false;
 };
 
 // R9.3: the mean of half the nodes and of two of eight CPUs: (1/2 + 1/4) / 2 × 1000 = 375. Nice is
@@ -387,7 +388,7 @@ TEST_F(PriorityTest, RestoredUsageDecidesTheOrderOfTheQueueAtOnce) {
 TEST_F(PriorityTest, AHeldJobGetsNoTurnUntilItIsReleased) {
   c_.cluster.gang = true;
   c_.partitions[0].over_subscribe = OverSubscribe::kForce;
-  options_ = kToldTiming;
+  is_told_ = true;
   driver().step(at(0), Submit{of("ada", 1, 2)});
   driver().step(at(0), Submit{of("bob", 2, 2)});
   driver().step(at(1), Pass{});

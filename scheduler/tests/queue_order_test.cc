@@ -16,7 +16,7 @@ TEST_F(QueueOrder, R3_2_5_PartitionsOfATierAreTriedInTheJobsOrder) {
   for (const SchedulerType type : {SchedulerType::kBackfill, SchedulerType::kBuiltin}) {
     Configuration c = whole_nodes({closed("a", {two[0]}), closed("b", {two[1]})});
     c.cluster.scheduler = type;
-    Driver driver{c, two, kToldTiming};
+    Driver driver{c, two, make_replay()};
     JobRequest request = job(1, 1);
     request.partitions = {"b", "a", "b"};
     submit_and_pass(driver, 0, request);
@@ -72,7 +72,7 @@ TEST_F(QueueOrder, R3_3_2_WhoIsMoreImportantCountsBehindItsHead) {
   c.cluster.preempt_type = PreemptType::kQos;
   c.cluster.preempt_mode = PreemptMode::kCancel;
   c.cluster.preempt_exempt_time = seconds(1000);
-  Driver driver{c, two, kToldTiming};
+  Driver driver{c, two, make_replay()};
   const auto add = [&](std::int64_t id, const char* where, const char* qos,
                        std::uint32_t priority) {
     JobRequest request = job(id, 1, where);
@@ -92,7 +92,7 @@ TEST_F(QueueOrder, R3_3_2_WhoIsMoreImportantCountsBehindItsHead) {
 // R9.2: nice lowers what a job has already, too.
 TEST_F(QueueOrder, R9_2_AChangeOfNiceChangesThePriority) {
   const auto one = nodes("n", 1, 1);
-  Driver driver{whole_nodes({closed("p", one)}), one, kToldTiming};
+  Driver driver{whole_nodes({closed("p", one)}), one, make_replay()};
   JobRequest first = job(1, 1);
   driver.step(at(0), Submit{first});
   driver.step(at(0), Submit{job(2, 1)});

@@ -44,7 +44,7 @@ class QuirkRules : public RuleTest {
     c.cluster.scheduler = scheduler;
     c.cluster.preempt_type = PreemptType::kPartitionPriority;
     c.cluster.preempt_mode = PreemptMode::kCancel;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     driver.ends_at_once = false;
     submit_and_pass(driver, 0, job(1, 1, "low"));
     submit_and_pass(driver, 1, job(2, 1, "high"));
@@ -72,7 +72,7 @@ TEST_F(QuirkRules, ReleaseEndsSuspends) {
   both(&Quirks::release_ends_suspends, [&](const Quirks& quirks, bool with) {
     Configuration c = whole_nodes({closed("p", one)});
     c.cluster.quirks = quirks;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     JobRequest request = job(1, 1);
     request.suspend = true;
     driver.step(at(0), Submit{request});
@@ -89,7 +89,7 @@ TEST_F(QuirkRules, ArraysGoToTheEnd) {
     Configuration c = whole_nodes({closed("p", one)});
     c.cluster.quirks = quirks;
     c.cluster.scheduler = SchedulerType::kBuiltin;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     JobRequest array = job(1, 1);
     array.array.emplace().tasks.insert(0, 1);
     driver.step(at(0), Submit{array});
@@ -110,7 +110,7 @@ TEST_F(QuirkRules, LimitOfFirstPartition) {
     c.cluster.quirks = quirks;
     c.partitions[0].default_time = std::chrono::minutes{10};
     c.partitions[1].default_time = std::chrono::minutes{20};
-    Driver driver{c, all, kToldTiming};
+    Driver driver{c, all, make_replay()};
     submit_and_pass(driver, 0, job(1, 1, "p"));
     JobRequest both_of_them = job(2, 1, "p");
     both_of_them.partitions = {"p", "q"};
@@ -127,7 +127,7 @@ TEST_F(QuirkRules, OffStacksNothing) {
     Configuration c = two_tiers(one, PreemptMode::kSuspend, 2);
     c.cluster.quirks = quirks;
     c.partitions[0].preempt_mode = PreemptMode::kOff;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     submit_and_pass(driver, 0, with_tasks(job(1, 1, "low"), 4));
     submit_and_pass(driver, 1, with_tasks(job(2, 1, "low"), 4));
     EXPECT_EQ(state(driver, 2), with ? JobState::kPending : JobState::kSuspended);
@@ -141,7 +141,7 @@ TEST_F(QuirkRules, KindsAreTriedApart) {
   both(&Quirks::kinds_are_tried_apart, [&](const Quirks& quirks, bool with) {
     Configuration c = whole_nodes({closed("p", three)});
     c.cluster.quirks = quirks;
-    Driver driver{c, three, kToldTiming};
+    Driver driver{c, three, make_replay()};
     submit_and_pass(driver, 0, job(1, 2));
     EXPECT_EQ(driver.nodes_of(1), (std::vector<std::string>{"n1", with ? "n3" : "n2"}));
   });
@@ -157,7 +157,7 @@ TEST_F(QuirkRules, OneRunningJobCountsAsNone) {
     c.cluster.quirks = quirks;
     c.cluster.gang = false;
     c.cluster.scheduler = SchedulerType::kBuiltin;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     submit_and_pass(driver, 0, on_limit(job(1, 1, "two"), 1));
     submit_and_pass(driver, 0, on_limit(job(2, 1, "two"), 2));
     ASSERT_EQ(state(driver, 2), JobState::kRunning);
@@ -176,7 +176,7 @@ TEST_F(QuirkRules, TestsCountWithNodes) {
     c.cluster.quirks = quirks;
     c.cluster.backfill.max_job_test = 2;
     c.cluster.backfill.window = std::chrono::minutes{30};
-    Driver driver{c, all, kToldTiming};
+    Driver driver{c, all, make_replay()};
     submit_and_pass(driver, 0, on_limit(on(job(1, 1, "p"), {"n1"}), 10));
     driver.step(at(1), Submit{on_limit(job(2, 2, "p"), 1000)});
     driver.step(at(1), Submit{on_limit(job(3, 2, "p"), 1000)});
@@ -192,7 +192,7 @@ TEST_F(QuirkRules, LeastLimitIsKept) {
   both(&Quirks::least_limit_is_kept, [&](const Quirks& quirks, bool with) {
     Configuration c = whole_nodes({closed("p", two)});
     c.cluster.quirks = quirks;
-    Driver driver{c, two, kToldTiming};
+    Driver driver{c, two, make_replay()};
     submit_and_pass(driver, 0, on_limit(job(1, 1), 10));
     driver.step(at(1), Submit{on_limit(job(2, 2), 1)});
     JobRequest request = on_limit(job(3, 1), 30);
@@ -212,7 +212,7 @@ TEST_F(QuirkRules, UnlimitedEndsByTheClock) {
     Configuration c = whole_nodes({closed("p", one)});
     c.cluster.quirks = quirks;
     c.cluster.scheduler = SchedulerType::kBuiltin;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     submit_and_pass(driver, 0, job(1, 1));
     driver.step(at(10), UserSuspend{JobId{1}});
     driver.step(at(110), UserResume{JobId{1}});
@@ -230,7 +230,7 @@ TEST_F(QuirkRules, EstimatesTakeOneMore) {
     c.cluster.quirks = quirks;
     c.cluster.scheduler = SchedulerType::kBuiltin;
     c.cluster.backfill.max_job_test = 1;
-    Driver driver{c, one, kToldTiming};
+    Driver driver{c, one, make_replay()};
     submit_and_pass(driver, 0, on_limit(job(1, 1), 1));
     driver.step(at(1), Submit{on_limit(job(2, 1), 1)});
     driver.step(at(1), Submit{on_limit(job(3, 1), 1)});

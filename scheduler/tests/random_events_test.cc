@@ -67,9 +67,9 @@ class RandomRun {
         looks_{looks},
         world_{random_world(prng_, select)},
         first_world_{world_},
-        driver_{world_.configuration, world_.nodes, Options{.told_timing = told}},
+        driver_{world_.configuration, world_.nodes, begun_by(told)},
         watch_{driver_.scheduler()},
-        twin_{Options{.told_timing = told}} {
+        twin_{begun_by(told)} {
     // The run tells itself when pods are ready and when victims are gone, at any later time and in
     // any order.
     driver_.ready_after.reset();
@@ -89,7 +89,7 @@ class RandomRun {
       step_simulated(now, event);
     };
     begin(twin_);
-    if (told) begin(starter_.emplace(Options{.told_timing = true, .tells_starts = false}));
+    if (told) begin(starter_.emplace(make_replay({.tells_starts = false})));
     simulate();
     driver_.on_decisions = [this](const std::vector<Decision>& decisions) {
       watch_.on_decisions(decisions, driver_.now());
@@ -124,6 +124,7 @@ class RandomRun {
     };
   }
 
+  static Scheduler begun_by(bool told) { return told ? make_replay() : Scheduler{Options{}}; }
   // The nodes and the configuration that the run began with.
   void begin(Scheduler& scheduler) const {
     scheduler.step({},

@@ -11,8 +11,6 @@
 namespace sched::testing {
 namespace {
 
-constexpr Options kToldTiming{.told_timing = true};
-
 class Reasons : public ::testing::Test {
  protected:
   std::vector<NodeSpec> four = nodes("n", 1, 4);
@@ -25,7 +23,7 @@ class Reasons : public ::testing::Test {
   }
   // The last word on the job after the requests, in order, and one pass. Sets `reason` too.
   std::string told(const std::vector<JobRequest>& requests, std::int64_t of) {
-    Driver driver{c, four, kToldTiming};
+    Driver driver{c, four, make_replay()};
     for (const JobRequest& request : requests) driver.step(at(1), Submit{request});
     driver.step(at(2), Pass{});
     return last_word(driver, of);
@@ -99,7 +97,7 @@ TEST_F(Reasons, NobodyIsBehindAJobThatStartedInAnotherPartition) {
 TEST_F(Reasons, PriorityKeepsASpecificReason) {
   JobRequest needs_down = job(2, 1);
   needs_down.required_nodes = {"n4"};
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   NodeSpec down = four[3];
   down.state = NodeState::kDown;
   driver.step(at(0), NodeUpdate{down});
@@ -211,7 +209,7 @@ TEST_F(Reasons, BeginTime) {
   EXPECT_EQ(told({request}, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
   EXPECT_EQ(reason, Reason::kBeginTime);
   // A fact that stays: later, and in another configuration, nothing of it is told anew.
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(1), Submit{request});
   EXPECT_EQ(last_word(driver, 1), "may start at 1970-01-01T00:01:01Z at the earliest");
   c.partitions[0].priority_tier = 2;
@@ -228,7 +226,7 @@ TEST_F(Reasons, Held) {
   request.hold = true;
   EXPECT_EQ(told({request}, 1), "held by its user until it is released");
   EXPECT_EQ(reason, Reason::kJobHeldUser);
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(0), Submit{job(2, 1)});
   driver.step(at(0), Hold{JobId{2}, true});
   EXPECT_EQ(last_word(driver, 2), "held by an administrator until it is released");
@@ -239,7 +237,7 @@ TEST_F(Reasons, Held) {
 // its user or a preemptor does to it does not count.
 TEST_F(Reasons, HeldAfterTooManyNodeFailures) {
   c.cluster.queue.max_batch_requeue = 1;
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(0), Submit{job(1, 1)});
   for (int i = 1; i <= 5; ++i) {
     driver.step(at(i), Pass{});
@@ -282,7 +280,7 @@ TEST_F(Reasons, PartitionLimits) {
 TEST_F(Reasons, PartitionCpus) {
   std::vector<NodeSpec> one_drained = four;
   one_drained[3].state = NodeState::kDrain;
-  Driver driver{c, one_drained, kToldTiming};
+  Driver driver{c, one_drained, make_replay()};
   JobRequest wide = job(1, 4);
   wide.tasks = 17;
   driver.step(at(1), Submit{wide});
@@ -332,7 +330,7 @@ TEST_F(Reasons, QosNodeLimit) {
 TEST_F(Reasons, OneWordPerPassOfAJobInTwoPartitions) {
   c.partitions = {partition("p", {four[0], four[1]}, OverSubscribe::kNo),
                   partition("q", {four[2], four[3]}, OverSubscribe::kNo)};
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(1), Submit{job(1, 1, "p")});
   driver.step(at(1), Submit{job(2, 2, "q")});
   driver.step(at(1), Pass{});
@@ -366,7 +364,7 @@ TEST_F(Reasons, PartitionStates) {
   c.partitions[0].state = PartitionState::kDown;
   EXPECT_EQ(told({job(1, 1)}, 1), "partition p is down");
   EXPECT_EQ(reason, Reason::kPartitionDown);
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(1), Submit{job(1, 1)});
   c.partitions[0].state = PartitionState::kInactive;
   driver.step(at(2), Configure{std::make_shared<const Configuration>(c)});
@@ -413,7 +411,7 @@ TEST_F(Reasons, Deadline) {
   JobRequest request = job(1, 1);
   request.time_limit = seconds(100);
   request.deadline = at(50);
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.step(at(0), Submit{request});
   driver.step(at(1), Pass{});
   EXPECT_EQ(driver.view(1).state, JobState::kDeadline);
@@ -425,7 +423,7 @@ TEST_F(Reasons, WaitsForItsVictims) {
   c.cluster.preempt_type = PreemptType::kPartitionPriority;
   c.cluster.preempt_mode = PreemptMode::kCancel;
   c.partitions.push_back(partition("high", four, OverSubscribe::kNo, 1, 2));
-  Driver driver{c, four, kToldTiming};
+  Driver driver{c, four, make_replay()};
   driver.ends_at_once = false;
   driver.step(at(0), Submit{job(1, 4, "p")});
   driver.step(at(0), Pass{});

@@ -561,7 +561,7 @@ TEST(SmallCoreWorld, OneNodeIsTheTightestThatSuffices) {
   Configuration c = gang_linear({partition("p", two, OverSubscribe::kNo)});
   c.cluster.select = SelectType::kConsTres;
   c.cluster.unit = SelectUnit::kCore;
-  Driver driver{c, two, Options{.told_timing = true}};
+  Driver driver{c, two, make_replay()};
   JobRequest on_second = job(1, 1);
   on_second.tasks = 1;
   on_second.required_nodes = {"n2"};

@@ -47,7 +47,7 @@ class RandomDuel {
   RandomDuel(std::uint64_t seed, const Profile& profile)
       : prng_{seed},
         nodes_{nodes("n", 1, 2 + pick(5))},
-        driver_{minimising(profile, nodes_), nodes_, Options{.told_timing = true}} {
+        driver_{minimising(profile, nodes_), nodes_, make_replay()} {
     driver_.ends_at_once = false;
   }
 
@@ -153,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, MinimiseLinear,
 TEST(MinimiseLinearExample, TakesOneAndTheIdleNodes) {
   const auto five = nodes("n", 1, 5);
   const Profile profile{"", PreemptMode::kSuspend, true, 1, 1};
-  Driver driver{minimising(profile, five), five, Options{.told_timing = true}};
+  Driver driver{minimising(profile, five), five, make_replay()};
   for (std::int64_t id = 17; id <= 19; ++id) {
     driver.step(at(0), Submit{job(id, 1, "low")});
     driver.step(at(0), Pass{});
@@ -177,7 +177,7 @@ TEST(Preemptor, TakesNobodyWhenAllWouldNotSuffice) {
         c.cluster.placement = policy;
         c.cluster.select = select;
         c.cluster.memory = true;
-        Driver driver{c, three, Options{.told_timing = true}};
+        Driver driver{c, three, make_replay()};
         driver.ends_at_once = false;
         const auto with_memory = [](JobRequest request, std::int64_t mib) {
           request.sharing = Sharing::kNode;

@@ -28,15 +28,25 @@ class ToldTurns final : public Turns {
   void go_to(base::Instant now, bool /*cluster_changes*/) override { now_ = now; }
   void wake() override {}
   void play() override { catch_up(); }
-  void end_slice() override;
+  // A slice has ended.
+  void end_slice();
   std::optional<base::Instant> next_due() override { return std::nullopt; }
 
   void start(Job& job) override;
   void leave(Job& job) override;
-  bool hold(Job& job) override;
-  void unhold(Job& job) override;
-  void resume_at_once(Job& job, bool held) override;
-  bool set_held(Job& job, bool held) override;
+  // Its user suspends the job. Returns true if it is stopped already and is kept so, with its cores
+  // (T11); false if the caller must suspend it.
+  bool hold(Job& job);
+  // REQUIRES: hold() returned true.
+  void unhold(Job& job);
+  // P3: the user of a suspended job lets it run at once, whatever its list says. `held`: it had
+  // priority 0. The caller writes its state.
+  void resume_at_once(Job& job, bool held);
+  // R6.3a: a job that is held keeps its place and gets no turn until it is released. A turn that it
+  // has goes on to its end.
+  void set_held(Job& job, bool held) {
+    if (job.turn.in_gang) lists_->set_held(job.id, held);
+  }
   void charge(Job& job) override;
   void set_phase(Job& job, JobClock::Phase phase) override {
     catch_up();

@@ -1,4 +1,4 @@
-#include "scheduler/gang/told_turns.h"
+#include "scheduler/replay/told_turns.h"
 
 #include <algorithm>
 
@@ -80,12 +80,6 @@ void ToldTurns::resume_at_once(Job& job, bool held) {
     apply();
   }
   job.clock.to(JobClock::Phase::kRunning, now_);
-}
-
-// R6.3a: the entry and its place stay.
-bool ToldTurns::set_held(Job& job, bool held) {
-  if (job.turn.in_gang) lists_->set_held(job.id, held);
-  return true;
 }
 
 // The phase stays the same. Only the part up to now moves from the running interval into the sums.

@@ -1,0 +1,17 @@
+// Replays of recordings of Slurm. A recording tells when slurmctld made a pass and of which kind,
+// and when its gang scheduler ended a slice. So here both happen when they are told (Pass,
+// SliceEnd) and never by themselves: next_due() is always nullopt, no Wake is told, time limits are
+// reached when TimeLimitReached says so, and a job is ready as soon as it has started. Tests use a
+// replay, too, where they need to say when a pass is made.
+//
+// Some of Slurm's own decisions (model/quirks.h) exist in replays alone.
+#pragma once
+
+#include "scheduler/options.h"
+#include "scheduler/scheduler.h"
+
+namespace sched {
+
+Scheduler make_replay(const Options& options = {});
+
+}  // namespace sched
