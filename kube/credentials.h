@@ -32,7 +32,7 @@ class Credentials {
   base::Result<Credential> get();
 
   // The server refused `refused`: asks the file or the plugin again, unless another thread did
-  // meanwhile. Returns whether there is another credential.
+  // meanwhile. Returns true if there is another credential.
   bool refresh(const Credential& refused);
 
  private:

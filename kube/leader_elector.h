@@ -78,7 +78,7 @@ class LeaderElector {
   bool is_set_back(const Lease& lease) const;
   bool observed_is_valid() const;
   Outcome failed(const base::Error& error);
-  // Notes that the Lease is free to take. Returns whether this process may.
+  // Notes that the Lease is free to take. Returns true if this process may.
   bool may_take();
   LeaseSpec spec_for(base::Instant now, std::int32_t transitions) const;
   base::Duration renew_by() const;  // by the monotonic clock

@@ -23,7 +23,7 @@ class TokenSource {
   // token is used on.
   base::Result<std::string> token();
 
-  // The server refused `refused`: reads the file now. Returns whether there is another token.
+  // The server refused `refused`: reads the file now. Returns true if there is another token.
   bool refresh(const std::string& refused);
 
  private:

@@ -23,7 +23,7 @@ class LeaseWatch {
   LeaseWatch(std::optional<LeaseSeen> before, base::Duration now)
       : seen_{before && before->at <= now ? *before : LeaseSeen{.at = now}} {}
 
-  // The Lease was read. Returns whether it had been renewed since the last time: only that counts,
+  // The Lease was read. Returns true if it had been renewed since the last time: only that counts,
   // since the node's and the operator's clocks may differ.
   bool read(std::optional<base::Instant> renew_time, base::Duration now) {
     if (!renew_time || renew_time == seen_.renew_time) return false;

@@ -25,7 +25,7 @@ class RunLock {
   // kUnavailable.
   static base::Result<RunLock> open(const std::string& run_directory);
 
-  // Returns whether we hold it now. Never blocks.
+  // Returns true if we hold it now. Never blocks.
   bool try_take();
   // The same, again and again until `within` has passed: the agent before us may be on its way out,
   // and a guard holds the lock for as long as it thaws. A signal does not end the wait: if that

@@ -61,7 +61,7 @@ class SwitchCore {
 
   SwitchWake next_wake() const;
 
-  // Returns whether nothing is frozen, or being frozen, by us.
+  // Returns true if nothing is frozen, or being frozen, by us.
   bool everything_runs() const;
 
   // Returns true if something worth reporting soon happened since the last call: an assignment was

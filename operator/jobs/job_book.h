@@ -103,7 +103,7 @@ class JobBook {
   // It has ended.
   void end(JobRecord& job) { unfinished_.erase(job.uid); }
   // If its object says all that the record knows: a new leader, which has nothing else, would do
-  // the same. Returns whether the record is gone. REQUIRES: `job` is no task.
+  // the same. Returns true if the record is gone. REQUIRES: `job` is no task.
   bool put_away(JobRecord& job);
   // Its object and its pods are gone, and so is `job`; of a task, it has ended, as stored.
   void forget(JobRecord& job);

@@ -87,7 +87,7 @@ class NodeBook {
   // policy is another. Cost: all nodes of all partitions.
   bool count(const sched::Configuration& configuration);
   // Brings unusable_in() up to date, which alone changes when nodes stop or begin to take jobs.
-  // Returns whether it did. Cost: the nodes that changed, and those of their partitions that take
+  // Returns true if it did. Cost: the nodes that changed, and those of their partitions that take
   // no jobs. REQUIRES: !is_uncounted(), and the configuration of the last count().
   bool count_unusable(const sched::Configuration& configuration);
 

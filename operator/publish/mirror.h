@@ -87,7 +87,7 @@ class Mirror {
     return uid_ != object.metadata.uid ||
            is_newer_version(object.metadata.resource_version, version_);
   }
-  // Returns whether another writer has changed what is stored.
+  // Returns true if another writer has changed what is stored.
   bool saw(const T& object) {
     if (!is_news(object)) return false;
     const bool changed = !exists_ || !(stored_ == object.*kPart);

@@ -77,7 +77,7 @@ class World {
 
   // Lets virtual time pass in ticks; after each, every part does what it can.
   void run_for(base::Duration duration);
-  // Until it holds, at most `limit`. Returns whether it does.
+  // Until it holds, at most `limit`. Returns true if it does.
   bool run_until(const std::function<bool()>& condition, base::Duration limit);
   void pump();
 

@@ -81,7 +81,7 @@ class BackfillPass {
   void begin(base::Instant now);
   bool active() const { return plan_.has_value(); }
   // Tries the next `records` records of the queue at most; one that a limit holds back counts for
-  // little. Returns whether the pass has ended. REQUIRES: active().
+  // little. Returns true if the pass has ended. REQUIRES: active().
   bool step(base::Instant now, int records);
 
   // Until when a pass over the same state would find the same: version() of the books when the last

@@ -81,7 +81,7 @@ struct Projection {
   bool runs_at(JobId job, base::Instant t) const {
     return timetable::runs_at(timeline, pod_of(job), t);
   }
-  // Whether it runs at any instant that is known.
+  // Returns true if it runs at any instant that is known.
   bool ever_runs(JobId job) const;
   // REQUIRES: from <= to, both not before the projection was worked out.
   base::Duration run_time(JobId job, base::Instant from, base::Instant to) const {
@@ -94,7 +94,7 @@ static_assert(timetable::kCycleSlotsMax <= 64, "a cycle's slots are the bits of 
 // What Components has to remember of one: whether its projection holds, and what it has told.
 struct Upkeep {
   std::int64_t id = 0;  // its key in Components
-  // Whether the state has changed since the projection was worked out. Several things may happen at
+  // True if the state has changed since the projection was worked out. Several things may happen at
   // one instant, so the work is put off until it is asked for or time goes on. Until then the
   // projection's members are right, and what runs at `base` is read from the lists.
   bool stale = false;

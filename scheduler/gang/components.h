@@ -98,7 +98,7 @@ class Components {
   const Component* component(const Job& job) const { return job.turn.component; }
   // REQUIRES: ensure_known_at(job, t).
   bool runs_at(const Job& job, base::Instant t) const;
-  // Whether it runs at some slot to come. REQUIRES: ensure_seen of the job.
+  // Returns true if it runs at some slot to come. REQUIRES: ensure_seen of the job.
   bool ever_runs(const Job& job) const;
   // Run time of a tracked job in [from, to). REQUIRES: ensure_projected(job, to).
   base::Duration run_time(const Job& job, base::Instant from, base::Instant to) const;

@@ -91,7 +91,7 @@ class GangLists {
   void recount();
   // 6.8: job gone, or suspended by its user.
   void remove(JobId job, bool refill = true);
-  // Whether the job is never chosen: a gang-suspended job that its user suspended too (T11). It
+  // Sets if the job is never chosen: a gang-suspended job that its user suspended too (T11). It
   // keeps its place in the list.
   void set_held(JobId job, bool held);
   // 6.5 for every partition, highest tier first.
@@ -102,8 +102,8 @@ class GangLists {
   bool contains(JobId job) const { return index_of(job) >= 0; }
   bool empty() const { return index_of_.empty(); }
   std::size_t size() const { return index_of_.size(); }
-  // Whether it is not much larger than its jobs make it: nodes and entries of jobs that left stay
-  // until the lists are made anew.
+  // Returns true if it is not much larger than its jobs make it: nodes and entries of jobs that
+  // left stay until the lists are built again.
   bool is_lean() const;
   // From now on kills alone are recorded as actions, or everything again.
   void record_kills_only(bool only) { kills_only_ = only; }
@@ -120,8 +120,8 @@ class GangLists {
   JobId job_at(std::int32_t slot) const { return entries_[static_cast<std::size_t>(slot)].job; }
   // All slots are below.
   std::size_t slots_count() const { return entries_.size(); }
-  // Whether the job is under a shadow that it conflicts with, so that it does not run at any
-  // turn of its own list (R6.34).
+  // Returns true if the job is under a shadow that it conflicts with, so that it does not run at
+  // any turn of its own list (R6.34).
   bool shadowed(JobId job) const;
   // Returns true if two jobs have common units.
   bool overlap(JobId a, JobId b) const;

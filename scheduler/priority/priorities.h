@@ -52,7 +52,7 @@ class Priorities {
   // none.
   std::optional<AssociationIndex> association_of(const JobRequest& request) const;
   // Works the job's priority out: Job::priority and Factors::priority_in. With `basic` it does
-  // nothing. Returns whether it changed.
+  // nothing. Returns true if it changed.
   bool set(Job& job, base::Instant now);
   // The factors of the job in that partition.
   PriorityFactors factors(const Job& job, PartitionIndex partition, base::Instant now);
@@ -69,7 +69,7 @@ class Priorities {
   // The first period begins, unless one has.
   void begin(base::Instant now);
   // Ends the period: usage decays, and running jobs are charged. With CALCULATE_RUNNING they get
-  // their priorities. Returns whether one of these has changed.
+  // their priorities. Returns true if one of these has changed.
   bool end_period(base::Instant now);
   // Does as set(), from what is kept of the job and of its user where that is enough.
   // REQUIRES: end_period(now) was the last change of usage and configuration.
