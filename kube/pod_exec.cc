@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <chrono>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -62,15 +63,16 @@ using Clock = std::chrono::steady_clock;
 
 class Conversation {
  public:
-  Conversation(Duplex& connection, ExecCaller& caller, std::chrono::milliseconds idle_after)
+  Conversation(Duplex& connection, ExecCaller& caller, const ExecRequest& request)
       : connection_{connection},
         caller_{caller},
-        idle_after_{idle_after},
+        request_{request},
         socket_{
             WebSocket::Side::kClient,
             {.read = [this](char* out, std::size_t size) { return connection_.read(out, size); },
              .write = [this](std::string_view bytes) { return connection_.write(bytes); },
-             .message = [this](std::string_view message) { hear(message); }}} {}
+             .message = [this](std::string_view message) { hear(message); },
+             .pong = [this](std::string_view text) { hear_pong(text); }}} {}
 
   base::Result<int> run() {
     pending_ = caller_.first();
@@ -81,6 +83,9 @@ class Conversation {
       return *status_;
     }
     if (caller_.gives_up()) return base::Error{base::Code::kCancelled, "exec: given up"};
+    if (is_silent_) {
+      return base::Error{base::Code::kUnavailable, "exec: the server no longer answers"};
+    }
     return base::Error{base::Code::kUnavailable, "exec: the connection was lost"};
   }
 
@@ -100,42 +105,72 @@ class Conversation {
   // 2. what the caller has to say is queued, and sent as far as the connection takes it at once
   // 3. what has arrived is handed out
   bool wait() {
-    std::vector<pollfd> ready;
-    for (const int fd : caller_.descriptors(pending_.size() < kInputBytesMax)) {
-      ready.push_back({fd, POLLIN, 0});
-    }
-    if (pending_.empty() && Clock::now() - sent_at_ >= idle_after_) {
+    std::vector<pollfd> ready = caller_.waits(pending_.size() < kInputBytesMax);
+    if (pending_.empty() && Clock::now() - sent_at_ >= request_.idle_after) {
       pending_ += caller_.idle();
       sent_at_ = Clock::now();
     }
-    const bool writes = !pending_.empty();
-    ready.push_back(
-        {connection_.descriptor(), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0});
-    const bool has_more = connection_.has_more();
-    const auto patience = has_more ? std::chrono::milliseconds{0} : std::min(kLook, idle_after_);
+    const bool reads = caller_.takes_output();
+    if (!keep_alive(reads)) return false;
+    const int events = (reads ? POLLIN : 0) | (pending_.empty() ? 0 : POLLOUT);
+    ready.push_back({events == 0 ? -1 : connection_.descriptor(), static_cast<short>(events), 0});
+    const bool has_more = reads && connection_.has_more();
+    const auto patience = has_more ? std::chrono::milliseconds{0}
+                                   : std::min({kLook, request_.idle_after, request_.ping_every});
     const int count = ::poll(ready.data(), ready.size(), static_cast<int>(patience.count()));
     if (count < 0 && errno != EINTR) return false;
     const pollfd connection = ready.back();
     ready.pop_back();
     for (const pollfd& one : ready) {
-      if (one.revents != 0) pending_ += caller_.ready(one.fd);
+      if (one.revents != 0) pending_ += caller_.ready(one);
     }
     if ((connection.revents & POLLOUT) != 0) {
       const std::string piece = pending_.substr(0, kPieceBytesMax);
       pending_.erase(0, piece.size());
       if (!socket_.send(std::string(1, kInputChannel) + piece)) return false;
       sent_at_ = Clock::now();
+      sent_bytes_ += piece.size();
     }
-    if (has_more || (connection.revents & ~POLLOUT) != 0) return socket_.receive();
-    return true;
+    if (has_more || (reads && (connection.revents & ~POLLOUT) != 0)) return socket_.receive();
+    is_silent_ = reads && is_overdue();
+    return !is_silent_;
+  }
+
+  // The text of a ping says what was sent before it.
+  bool keep_alive(bool reads) {
+    if (!reads) asked_.reset();
+    if (Clock::now() - pinged_at_ < request_.ping_every) return true;
+    pinged_at_ = Clock::now();
+    if (reads && !asked_) asked_ = Ping{pinged_at_, sent_bytes_};
+    return socket_.ping(std::to_string(sent_bytes_));
+  }
+  void hear_pong(std::string_view text) {
+    std::uint64_t bytes = 0;
+    std::from_chars(text.data(), text.data() + text.size(), bytes);
+    taken_bytes_ = std::max(taken_bytes_, std::min(bytes, sent_bytes_));
+    asked_.reset();
+  }
+  // A server that has input which a frozen pod does not take answers later: it is not dead.
+  bool is_overdue() const {
+    return asked_ && asked_->bytes_before == taken_bytes_ &&
+           Clock::now() - asked_->at >= request_.answer_within;
   }
 
   Duplex& connection_;
   ExecCaller& caller_;
-  const std::chrono::milliseconds idle_after_;
+  const ExecRequest& request_;
   WebSocket socket_;
   std::string pending_;
   Clock::time_point sent_at_ = Clock::now();
+  struct Ping {
+    Clock::time_point at;
+    std::uint64_t bytes_before;
+  };
+  Clock::time_point pinged_at_ = Clock::now();
+  std::optional<Ping> asked_;      // the first that has no answer
+  std::uint64_t sent_bytes_ = 0;   // of input
+  std::uint64_t taken_bytes_ = 0;  // of these, by the server
+  bool is_silent_ = false;
   std::optional<base::Result<int>> status_;
 };
 
@@ -169,7 +204,7 @@ base::Result<int> pod_exec(Upgrader& upgrader, const ExecRequest& request, ExecC
                                 ", which it has since Kubernetes 1.30"};
           return;
         }
-        end = Conversation{connection, caller, request.idle_after}.run();
+        end = Conversation{connection, caller, request}.run();
       });
   if (end && end->ok()) return *end;
   const base::Error error = end ? end->error() : status.error();

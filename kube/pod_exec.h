@@ -3,6 +3,8 @@
 // Kubernetes 1.30. Who may do this is a matter of the caller's rights (create pods/exec).
 #pragma once
 
+#include <poll.h>
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -19,7 +21,12 @@ struct ExecRequest {
   std::string pod;
   std::string container;
   std::vector<std::string> command;
-  std::chrono::milliseconds idle_after = std::chrono::minutes{1};
+  // Without input for so long: ExecCaller::idle().
+  std::chrono::milliseconds idle_after = std::chrono::minutes{10};
+  // Proxies cut connections on which nothing goes for a minute. SOURCE: nginx, AWS: 60 s.
+  std::chrono::milliseconds ping_every{20'000};
+  // Without an answer for so long the connection is lost. SOURCE: client-go: 60 s.
+  std::chrono::milliseconds answer_within{60'000};
 };
 
 // The caller's side of the conversation.
@@ -28,16 +35,19 @@ class ExecCaller {
   virtual ~ExecCaller() = default;
   // Returns the beginning of the program's standard input; called once.
   virtual std::string first() { return ""; }
-  // Descriptors to wait for; asked before each wait, which takes a second at most. Without
+  // Returns what to wait for, as for poll(); called before each wait of at most a second. Without
   // `takes_input` enough waits to be sent, and only what must not stand behind it is wanted.
-  virtual std::vector<int> descriptors(bool takes_input) = 0;
-  // One of them is readable. Returns bytes for the program's standard input, "" for none.
-  virtual std::string ready(int descriptor) = 0;
+  virtual std::vector<pollfd> waits(bool takes_input) = 0;
+  // Called when one of them has come true. Returns bytes for the program's standard input, "" for
+  // none.
+  virtual std::string ready(const pollfd& found) = 0;
   // Called when nothing was sent for a while. Returns bytes that say nothing to the program, "" for
   // none: servers cut connections that are not used (containerd: after four hours).
   virtual std::string idle() { return ""; }
   // The program has written this: stream 1 or 2.
   virtual void output(int stream, std::string_view bytes) = 0;
+  // False: enough of it waits here. Asked before each wait; nothing is read meanwhile.
+  virtual bool takes_output() const { return true; }
   // True: give up, without waiting for the program's end. Asked after each wait.
   virtual bool gives_up() const { return false; }
 };

@@ -102,16 +102,21 @@ class Caller final : public ExecCaller {
  public:
   explicit Caller(std::string first) : first_{std::move(first)} {}
   std::string first() override { return first_; }
-  std::vector<int> descriptors(bool takes_input) override {
-    if (takes_input) return {};
-    ++waits_without_input;
+  std::vector<pollfd> waits(bool takes_input) override {
+    ++waits_count;
+    if (!takes_input) ++waits_without_input;
     return {};
   }
   std::string idle() override { return "nothing"; }
-  std::string ready(int) override { return ""; }
+  std::string ready(const pollfd&) override { return ""; }
+  bool takes_output() const override { return waits_count > rests_until; }
+  bool gives_up() const override { return waits_count > waits_count_max; }
   void output(int stream, std::string_view bytes) override { (stream == 1 ? out : err) += bytes; }
   std::string out, err;
   int waits_without_input = 0;
+  int waits_count = 0;
+  int rests_until = 0;  // takes no output before
+  int waits_count_max = 1'000'000;
 
  private:
   const std::string first_;
@@ -193,6 +198,79 @@ TEST(PodExec, AnIdleConnectionIsUsed) {
   const auto code = pod_exec(server, request, caller);
   ASSERT_TRUE(code.ok()) << code.error().message;
   EXPECT_EQ(*code, 6);
+}
+
+// The server answers pings while its program says nothing; it is asked every few milliseconds.
+TEST(PodExec, APingThatIsAnsweredKeepsAQuietConnection) {
+  Server server{[](std::string_view message) {
+    const bool is_idle = message.substr(1) == "nothing";
+    return is_idle ? std::vector<std::string>{on(3, kExit6)} : std::vector<std::string>{};
+  }};
+  Caller caller{"x"};
+  ExecRequest request = kRequest;
+  request.idle_after = std::chrono::milliseconds{1'500};
+  request.ping_every = std::chrono::milliseconds{5};
+  request.answer_within = std::chrono::milliseconds{500};
+  const auto code = pod_exec(server, request, caller);
+  ASSERT_TRUE(code.ok()) << code.error().message;
+}
+
+// Takes the connection, and nothing from it.
+class DeadServer final : public Upgrader {
+ public:
+  base::Status upgrade(
+      const Request&, const std::vector<std::pair<std::string, std::string>>& headers,
+      const std::function<void(const Response& head, Duplex& connection)>& use) override {
+    std::string key;
+    for (const auto& [name, value] : headers) {
+      if (name == "Sec-WebSocket-Key") key = value;
+    }
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0) return base::Error{};
+    SocketDuplex connection{ends[0]};
+    use({.status = 101,
+         .headers = {{"sec-websocket-accept", web_socket_accept(key)},
+                     {"sec-websocket-protocol", "v5.channel.k8s.io"}}},
+        connection);
+    for (const int fd : ends) ::close(fd);
+    return {};
+  }
+};
+ExecRequest impatient_request() {
+  ExecRequest request = kRequest;
+  request.ping_every = std::chrono::milliseconds{5};
+  request.answer_within = std::chrono::milliseconds{20};
+  return request;
+}
+
+TEST(PodExec, AConnectionWhoseEndDoesNotAnswerIsLost) {
+  DeadServer server;
+  Caller caller{""};
+  caller.waits_count_max = 2'000;
+  const auto code = pod_exec(server, impatient_request(), caller);
+  ASSERT_FALSE(code.ok());
+  EXPECT_EQ(code.error().code, base::Code::kUnavailable);
+  EXPECT_THAT(code.error().message, HasSubstr("no longer answers"));
+}
+
+// The answer to a ping stands behind input, which a frozen pod does not take.
+TEST(PodExec, AServerThatHasInputToPassOnMayTakeItsTime) {
+  DeadServer server;
+  Caller caller{"input"};
+  caller.waits_count_max = 100;
+  EXPECT_EQ(pod_exec(server, impatient_request(), caller).error().code, base::Code::kCancelled);
+}
+
+TEST(PodExec, OutputThatTheCallerDoesNotTakeIsLeftToTheServer) {
+  Server server{[](std::string_view) {
+    return std::vector<std::string>{on(1, "o"), on(3, kExit6)};
+  }};
+  Caller caller{"x"};
+  caller.rests_until = 50;
+  ExecRequest request = impatient_request();
+  ASSERT_TRUE(pod_exec(server, request, caller).ok());
+  EXPECT_GT(caller.waits_count, 50);
+  EXPECT_EQ(caller.out, "o");
 }
 
 // A server that takes nothing for a while: what must not wait is still asked for.

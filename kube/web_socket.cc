@@ -56,11 +56,18 @@ struct WebSocket::Impl {
   }
   static void on_message(wslay_event_context_ptr, const wslay_event_on_msg_recv_arg* message,
                          void* self) {
-    if (wslay_is_ctrl_frame(message->opcode)) return;  // wslay answers these
-    of(self).calls.message({reinterpret_cast<const char*>(message->msg), message->msg_length});
+    const std::string_view text{reinterpret_cast<const char*>(message->msg), message->msg_length};
+    const Calls& calls = of(self).calls;
+    if (message->opcode == WSLAY_PONG && calls.pong) calls.pong(text);
+    if (!wslay_is_ctrl_frame(message->opcode)) calls.message(text);  // wslay answers the others
   }
   static Impl& of(void* self) { return *static_cast<Impl*>(self); }
 
+  bool send(std::uint8_t opcode, std::string_view bytes) {
+    const wslay_event_msg queued{opcode, reinterpret_cast<const std::uint8_t*>(bytes.data()),
+                                 bytes.size()};
+    return wslay_event_queue_msg(context, &queued) == 0 && flush();
+  }
   bool flush() {
     while (wslay_event_want_write(context) != 0) {
       if (wslay_event_send(context) != 0) return false;
@@ -84,9 +91,11 @@ WebSocket::WebSocket(Side side, Calls calls) : impl_{std::make_unique<Impl>(std:
 WebSocket::~WebSocket() = default;
 
 bool WebSocket::send(std::string_view message) {
-  const wslay_event_msg queued{
-      WSLAY_BINARY_FRAME, reinterpret_cast<const std::uint8_t*>(message.data()), message.size()};
-  return wslay_event_queue_msg(impl_->context, &queued) == 0 && impl_->flush();
+  return impl_->send(WSLAY_BINARY_FRAME, message);
+}
+
+bool WebSocket::ping(const std::string& text) {
+  return impl_->send(WSLAY_PING, text);
 }
 
 bool WebSocket::receive() {

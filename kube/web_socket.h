@@ -28,6 +28,8 @@ class WebSocket {
     // False: the connection broke.
     std::function<bool(std::string_view bytes)> write;
     std::function<void(std::string_view message)> message;
+    // The answer to a ping, with its text.
+    std::function<void(std::string_view text)> pong{};
   };
 
   WebSocket(Side side, Calls calls);
@@ -37,6 +39,9 @@ class WebSocket {
 
   // Sends one binary message. False: the connection broke, or was closed.
   bool send(std::string_view message);
+  // Asks the other end for an answer, which it gives when it has taken all that was sent before.
+  // False: as send().
+  bool ping(const std::string& text);
   // Takes what has arrived, and answers pings. False: the other end has closed, the connection
   // broke, or the other end broke a rule.
   bool receive();

@@ -48,9 +48,9 @@ namespace {
 constexpr int kLaunchFailed = 128 + 53;
 // A pipe holds 64 KiB, or 1 MiB if somebody has enlarged it.
 constexpr int kLastChunksMax = 17;
-// After SIGTERM: 60 s.
+// After SIGTERM, of the time in which the job is not frozen.
+constexpr std::chrono::seconds kEndMax{60};
 constexpr int kEndLookMs = 20;
-constexpr int kEndLooksMax = 3'000;
 constexpr const char* kOutputDefault = "slurm-%j.out";
 
 struct BatchOptions {
@@ -254,7 +254,8 @@ class Batch {
   // nothing else does.
   void wait_for_steps() {
     const auto is_in_use = [&] { return ::kill(-pid_, 0) == 0 || server_.has_sruns(); };
-    for (int i = 0; i < kEndLooksMax && is_in_use(); ++i) loop_.wait(kEndLookMs);
+    RunTime time{RunTime::Clock::now(), {}};
+    while (is_in_use() && time.at(RunTime::Clock::now()) < kEndMax) loop_.wait(kEndLookMs);
   }
 
   // SOURCE: slurmstepd: a folder that is missing is a message and /tmp, not a failure.

@@ -149,6 +149,10 @@ class Join {
       }
       if (reader_.is_broken()) return complain("not called by kubectl-gang");
     }
+    if (version_ != slurm::kRemoteVersion) {
+      return complain("kubectl-gang and the launcher of this job are of versions that do not fit: "
+                      "update the older one");
+    }
     const std::string address = steps_address_soon();
     if (address.empty()) return no_launcher();
     // Asks for nothing: for as long as it is open the launcher, when it is to end, waits for what
@@ -176,6 +180,9 @@ class Join {
 
   void prepare(const slurm::RemoteMessage& message) {
     switch (message.kind) {
+      case slurm::RemoteKind::kVersion:
+        version_ = message.text;
+        return;
       case slurm::RemoteKind::kArgument:
         arguments_.push_back(message.text);
         return;
@@ -274,7 +281,8 @@ class Join {
   }
 
   void pass_on(const slurm::RemoteMessage& message) {
-    if (message.kind == slurm::RemoteKind::kInput) pending_ += message.text;
+    // After its end, or when srun has closed it, nothing takes it.
+    if (message.kind == slurm::RemoteKind::kInput && input_ >= 0) pending_ += message.text;
     if (message.kind == slurm::RemoteKind::kInputEnd) input_ends_ = true;
     if (message.kind == slurm::RemoteKind::kTerminal && window_) {
       window_ = window_in(message.text).value_or(*window_);
@@ -370,6 +378,7 @@ class Join {
 
   slurm::RemoteReader reader_;
   bool has_begun_ = false;
+  std::string version_;
   std::vector<std::string> arguments_;
   std::vector<std::string> variables_;
   std::string directory_;

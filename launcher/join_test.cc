@@ -13,6 +13,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "launcher/process.h"
@@ -46,8 +48,10 @@ class Started {
   }
   ~Started() {
     // It may not lead a session yet.
-    for (const pid_t whom : {-pid_, pid_}) ::kill(whom, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
+    for (const pid_t whom : {-pid_, pid_}) {
+      if (pid_ > 0) ::kill(whom, SIGKILL);
+    }
+    if (pid_ > 0) (void)code();
     ::close(input_);
     ::close(output_);
   }
@@ -81,6 +85,12 @@ class Started {
   }
   bool hear_its_end() {
     return hear([this] { return has_ended; });
+  }
+  // Waits for its end.
+  int code() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return shell_code(status);
   }
 
   std::string out, err;
@@ -125,6 +135,7 @@ class Join : public testing::Test {
         std::vector<std::string>{program_, "join"},
         Environment{"PATH=/usr/bin:/bin", "SLURM_JOB_ID=1001", "SLURM_JOB_NODELIST=n1",
                     "SLURM_JOB_CPUS_PER_NODE=2", "SLURM_JOB_NUM_NODES=1"});
+    if (!version_.empty()) join->say(RemoteKind::kVersion, version_);
     for (const std::string& word : words) join->say(RemoteKind::kArgument, word);
     join->say(RemoteKind::kDirectory, "/");
     if (!window.empty()) join->say(RemoteKind::kTerminal, window);
@@ -133,6 +144,7 @@ class Join : public testing::Test {
   }
 
   std::unique_ptr<Started> job_;
+  std::string version_{slurm::kRemoteVersion};  // "": says none, as kubectl-gang once did
 
  private:
   std::string folder_;
@@ -159,14 +171,14 @@ TEST_F(Join, ASignalDoesNotStandBehindInputThatNobodyReads) {
   }));
   join->say(RemoteKind::kSignal, std::to_string(SIGTERM));
   ASSERT_TRUE(join->hear_its_end());
-  EXPECT_EQ(join->err,
-            "srun: forcing job termination\nsrun: error: n1: task 0: Terminated\n");
+  EXPECT_EQ(join->err, "srun: forcing job termination\nsrun: error: n1: task 0: Terminated\n");
 }
 
 // As scancel does. The script ends at once; its tasks, and what srun says of them, may take longer.
 TEST_F(Join, TheEndOfTheJobWaitsForWhatIsSaidLast) {
-  const auto join = srun({"sh", "-c", "trap 'sleep 0.2; echo last; exit 4' TERM; echo up; "
-                                      "while :; do sleep 0.01; done"},
+  const auto join = srun({"sh", "-c",
+                          "trap 'sleep 0.2; echo last; exit 4' TERM; echo up; "
+                          "while :; do sleep 0.01; done"},
                          "");
   ASSERT_TRUE(join->hear([&] { return join->out == "up\n"; }));
   job_->signal(SIGTERM);
@@ -175,6 +187,59 @@ TEST_F(Join, TheEndOfTheJobWaitsForWhatIsSaidLast) {
   // Its shell may say first that what it ran has been terminated.
   EXPECT_TRUE(join->err.ends_with("srun: error: n1: task 0: Exited with exit code 4\n"))
       << join->err;
+}
+
+// More wake-ups than a minute of waiting has looks.
+TEST_F(Join, TheEndOfTheJobWaitsForASteadyFlowOfOutput) {
+  const auto join = srun({"sh", "-c",
+                          "trap 'i=0; while [ $i -lt 30000 ]; do echo x; i=$((i+1)); "
+                          "done; sleep 0.3; echo last; exit 4' TERM; echo up; "
+                          "while :; do sleep 0.01; done"},
+                         "");
+  ASSERT_TRUE(join->hear([&] { return join->out == "up\n"; }));
+  job_->signal(SIGTERM);
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_TRUE(join->out.ends_with("x\nlast\n")) << join->out.substr(join->out.size() - 20);
+}
+
+// Its caller may rest, too: of a stopped terminal, say.
+TEST_F(Join, ASignalDoesNotStandBehindOutputThatNobodyReads) {
+  const std::string heard = "/tmp/kubegang-heard-" + std::to_string(::getpid());
+  const auto join = srun({"sh", "-c",
+                          "trap 'echo > " + heard +
+                              "; exit 3' TERM; echo up; "
+                              "while :; do echo y; done"},
+                         "");
+  ASSERT_TRUE(join->hear([&] { return join->out.size() > 100'000; }));
+  // Everything on the way is full when the loop above stands still.
+  std::this_thread::sleep_for(std::chrono::milliseconds{500});
+  join->say(RemoteKind::kSignal, std::to_string(SIGTERM));
+  for (int i = 0; i < 1'000 && !std::filesystem::exists(heard); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{10});
+  }
+  EXPECT_TRUE(std::filesystem::remove(heard));
+  EXPECT_TRUE(join->hear_its_end());
+}
+
+TEST_F(Join, InputAfterTheEndOfInputHoldsNothing) {
+  const auto join = srun({"sh", "-c", "cat > /dev/null; echo closed; exec sleep 1000"}, "");
+  join->say(RemoteKind::kInputEnd);
+  ASSERT_TRUE(join->hear([&] { return join->out == "closed\n"; }));
+  const std::string piece(65'536, 'x');
+  for (int i = 0; i < 32; ++i) join->say(RemoteKind::kInput, piece);
+  join->say(RemoteKind::kSignal, std::to_string(SIGTERM));
+  ASSERT_TRUE(join->hear_its_end());
+  EXPECT_FALSE(join->holds);
+}
+
+TEST_F(Join, AnotherVersionOfItsCallerBeginsNothing) {
+  for (const std::string version : {"", "0", "1.1"}) {
+    version_ = version;
+    const auto join = srun({"echo", "begun"}, "");
+    ASSERT_TRUE(join->hear_its_end());
+    EXPECT_EQ(join->code(), 1);
+    EXPECT_EQ(join->out, "");
+  }
 }
 
 // What a srun that is killed leaves behind.

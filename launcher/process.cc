@@ -124,15 +124,18 @@ pid_t start(const Program& program) {
   return pid;
 }
 
-void signal_session(pid_t session, int number) {
-  // The leader's group at once: it may be larger than what one look at /proc finds.
-  ::kill(-session, number);
+void signal_sessions(const std::set<pid_t>& sessions, int number) {
+  // The leaders' groups at once: they may be larger than what one look at /proc finds.
+  for (const pid_t session : sessions) ::kill(-session, number);
   std::set<pid_t> known;
-  for (bool has_new = true; has_new;) {
+  bool has_new = !sessions.empty();
+  for (int i = 0; has_new && i < kKillLooksMax; ++i) {
     has_new = false;
     for (const std::string& name : names_in("/proc")) {
       const auto pid = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
-      if (pid <= 1 || ::getsid(pid) != session || !known.insert(pid).second) continue;
+      if (pid <= 1) continue;
+      const pid_t session = ::getsid(pid);
+      if (!sessions.contains(session) || !known.insert(pid).second) continue;
       // Who is in the leader's group has heard it.
       if (::getpgid(pid) != session) ::kill(pid, number);
       has_new = number == SIGKILL;

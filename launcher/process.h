@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +43,11 @@ struct Program {
 // daemon does, and says why on its standard error. Returns the PID, or -1 with errno.
 pid_t start(const Program& program);
 
-// Sends it to all processes of that session, also to those in the background of its shell, which
-// have process groups of their own.
-void signal_session(pid_t session, int number);
+// Sends it to all processes of these sessions, also to those in the background of their shells,
+// which have process groups of their own. Reads /proc once; for SIGKILL until nothing new is there,
+// at most kKillLooksMax times: what makes processes faster than that ends with the pod.
+inline constexpr int kKillLooksMax = 20;
+void signal_sessions(const std::set<pid_t>& sessions, int number);
 
 // Blocks all signals but those of the program's own faults, and takes in processes whose parents
 // end, inside a pod and outside of one. Returns a descriptor that signals are read from.

@@ -13,6 +13,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -220,26 +221,51 @@ class Srun {
         {{.fd = socket_, .events = events, .revents = 0},
          {.fd = signals_, .events = POLLIN, .revents = 0},
          {.fd = takes_input ? input_ : -1, .events = POLLIN, .revents = 0}}};
-    int timeout_ms = -1;
-    if (deadline_) {
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
-      timeout_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    }
-    if (run_time_) {
-      const auto step = static_cast<int>(RunTime::kStep.count());
-      timeout_ms = timeout_ms < 0 ? step : std::min(timeout_ms, step);
-    }
+    int timeout_ms = patience_ms();
     if (is_behind && (timeout_ms < 0 || timeout_ms > kForegroundLookMs)) {
       timeout_ms = kForegroundLookMs;
     }
     const int count = ::poll(ready.data(), ready.size(), timeout_ms);
-    if (run_time_ && run_time_->at(Clock::now()) >= *options_.time_limit) pass_time_limit();
-    if (deadline_ && Clock::now() >= *deadline_) pass_deadline();
+    look_at_clock();
     if (count <= 0) return;
     if (ready[1].revents != 0) take_signal();
     if (ready[2].revents != 0) read_input();
     if ((ready[0].revents & POLLOUT) != 0) flush();
     if ((ready[0].revents & ~POLLOUT) != 0) read_socket();
+  }
+
+  // Until look_at_clock() has something to do; -1: never.
+  int patience_ms() const {
+    int timeout_ms = -1;
+    if (deadline_) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*deadline_ - Clock::now());
+      timeout_ms = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+    }
+    if (!run_time_) return timeout_ms;
+    const auto step = static_cast<int>(RunTime::kStep.count());
+    return timeout_ms < 0 ? step : std::min(timeout_ms, step);
+  }
+  void look_at_clock() {
+    if (run_time_ && run_time_->at(Clock::now()) >= *options_.time_limit) pass_time_limit();
+    if (deadline_ && Clock::now() >= *deadline_) pass_deadline();
+  }
+
+  // Writes what tasks have printed. Signals and limits do not wait for who reads it. A pipe takes
+  // so much at once when poll() finds it writable.
+  void write_output(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+      std::array<pollfd, 2> ready{{{.fd = fd, .events = POLLOUT, .revents = 0},
+                                   {.fd = signals_, .events = POLLIN, .revents = 0}}};
+      const int count = ::poll(ready.data(), ready.size(), patience_ms());
+      look_at_clock();
+      if (count <= 0) continue;
+      if (ready[1].revents != 0) take_signal();
+      if (ready[0].revents == 0) continue;
+      const ssize_t written =
+          ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
+      if (written < 0 && errno != EINTR && errno != EAGAIN) return;
+      if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
   }
 
   void read_socket() {
@@ -348,8 +374,9 @@ class Srun {
   // --output without --error is for both. A number is the one task that is heard.
   void open_files() {
     std::vector<std::array<int, 2>> fds;
+    const std::array<int, 2> own{without_waiting(STDOUT_FILENO), without_waiting(STDERR_FILENO)};
     for (std::uint32_t rank = 0; rank < asked_.tasks; ++rank) {
-      std::array<int, 2> of_task{STDOUT_FILENO, STDERR_FILENO};
+      std::array<int, 2> of_task = own;
       // SOURCE: srun(1), --pty: the others are not heard.
       if (window_ && rank > 0) of_task.fill(open_output("none", rank));
       const std::string* const patterns[] = {
@@ -368,7 +395,7 @@ class Srun {
       fds.push_back(of_task);
     }
     output_.emplace(std::move(fds), options_.has_labels, options_.is_unbuffered || window_,
-                    [](int fd, std::string_view bytes) { (void)write_all(fd, bytes); });
+                    [this](int fd, std::string_view bytes) { write_output(fd, bytes); });
     open_input();
   }
 
@@ -513,7 +540,7 @@ class Srun {
   int socket_ = -1;
   std::string to_send_;
   int signals_ = -1;
-  int input_ = -1;  // -1: none, or at its end
+  int input_ = -1;        // -1: none, or at its end
   bool is_held_ = false;  // tasks have input enough
   std::uint32_t input_rank_ = kAllTasks;
   MessageReader reader_;

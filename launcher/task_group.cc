@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "launcher/channel.h"
@@ -41,7 +42,7 @@ TaskGroup::TaskGroup(Loop& loop, std::string node, TaskSet set, Calls calls)
     : loop_{loop}, node_{std::move(node)}, set_{std::move(set)}, calls_{std::move(calls)} {}
 
 TaskGroup::~TaskGroup() {
-  for (const auto& [pid, place] : running_) signal_session(pid, SIGKILL);
+  signal(SIGKILL);
   for (Task& task : tasks_) {
     for (const int fd : {task.outputs[0], task.outputs[1], task.input}) {
       if (fd < 0) continue;
@@ -209,7 +210,9 @@ void TaskGroup::handle(const Message& message) {
 }
 
 void TaskGroup::signal(int number) {
-  for (const auto& [pid, place] : running_) signal_session(pid, number);
+  std::set<pid_t> sessions;
+  for (const auto& [pid, place] : running_) sessions.insert(pid);
+  signal_sessions(sessions, number);
 }
 
 // Writes what the pipe takes. A task that has closed its input loses the rest.
@@ -313,7 +316,7 @@ bool TaskGroup::reaped(pid_t pid, int wait_status) {
   running_.erase(found);
   task.has_ended = true;
   // What it left behind in its session would run on without anybody who waits for it.
-  signal_session(pid, SIGKILL);
+  signal_sessions({pid}, SIGKILL);
   for (const int stream : {0, 1}) {
     if (task.outputs[static_cast<std::size_t>(stream)] >= 0) output(task, stream);
   }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <string>
 
 namespace launcher {
 namespace {
@@ -54,6 +55,13 @@ std::optional<Window> window_of(int fd) {
   if (::isatty(fd) == 0 || ::ioctl(fd, TIOCGWINSZ, &size) != 0) return std::nullopt;
   if (size.ws_row == 0 || size.ws_col == 0) return Window{.rows = kRows, .columns = kColumns};
   return Window{.rows = size.ws_row, .columns = size.ws_col};
+}
+
+int without_waiting(int fd) {
+  if (::isatty(fd) == 0) return fd;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  const int own = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  return own < 0 ? fd : own;
 }
 
 bool is_in_background(int fd) {

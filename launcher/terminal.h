@@ -22,6 +22,9 @@ TerminalEnds open_output_terminal();
 void set_window(int terminal, const Window& window);
 // nullopt: it is not a terminal.
 std::optional<Window> window_of(int fd);
+// If it is a terminal, a descriptor for it on which writes do not wait, as they would while it is
+// stopped (Ctrl-S); else `fd`. A mode of `fd` itself would be that of the caller's shell, too.
+int without_waiting(int fd);
 // A terminal at which somebody else reads now: who reads it in the background is stopped.
 bool is_in_background(int fd);
 

@@ -3,7 +3,8 @@
 // standard output. A type, a length of four bytes (little-endian), bytes. Pure.
 //
 // join reads always, so that no signal stands behind input that nobody reads; it says Hold when it
-// has enough input.
+// has enough input. The first message says the version of all this: join begins nothing without its
+// own, and says on its standard error, where every version reads text, why.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +15,11 @@
 namespace slurm {
 
 inline constexpr std::size_t kRemoteBytesMax = 1U << 20U;  // of one
+// Counts on when one end cannot understand the other as it was.
+inline constexpr std::string_view kRemoteVersion = "1";
 
 enum class RemoteKind : char {
+  kVersion = 'V',    // the first
   kArgument = 'A',   // of srun, in order
   kVariable = 'E',   // NAME=VALUE
   kDirectory = 'D',  // where srun is called

@@ -1,5 +1,6 @@
 #include "cli/slurm/remote_step.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/ioctl.h>
@@ -11,6 +12,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <climits>
+#include <deque>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <utility>
@@ -32,6 +37,8 @@ constexpr int kExitInterrupted = 128 + SIGINT;
 constexpr int kPollMs = 200;
 constexpr int kEndLooksMax = 50;  // 10 s
 constexpr std::size_t kInputBytesMax = 65'536;
+// Of output that nobody has read: above it the pod sends no more.
+constexpr std::size_t kOutputBytesMax = 1U << 20U;
 // The launcher's own word, found in PATH as the interpreter of a script.
 constexpr const char* kHoldScript = "#!kubegang-launcher hold\n";
 // srun's own job ends by itself if its srun is killed: after so many seconds without one.
@@ -44,13 +51,67 @@ bool has_ended(const kube::Job& job) {
   return job.status.state && kube::is_final(*job.status.state);
 }
 
-void write_all(int fd, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
-    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
-    if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
+// Standard output and error, written in order and as they are taken: a terminal that is stopped
+// (Ctrl-S), or a reader that rests, must hold nothing else up.
+class PatientOutput {
+ public:
+  PatientOutput() = default;
+  ~PatientOutput() {
+    for (const int fd : opened_) ::close(fd);
   }
-}
+  PatientOutput(const PatientOutput&) = delete;
+  PatientOutput& operator=(const PatientOutput&) = delete;
+
+  void add(int stream, std::string_view bytes) {
+    bytes_count_ += bytes.size();
+    if (waiting_.empty() || waiting_.back().stream != stream ||
+        waiting_.back().bytes.size() > kInputBytesMax) {
+      waiting_.push_back({stream, ""});
+    }
+    waiting_.back().bytes += bytes;
+  }
+  std::size_t bytes_count() const { return bytes_count_; }
+  // REQUIRES: bytes_count() > 0.
+  pollfd wait() { return {descriptor(), POLLOUT, 0}; }
+  // After wait() has come true. A stream that nobody reads any more loses what is for it.
+  void write_some() {
+    std::string& bytes = waiting_.front().bytes;
+    // A pipe takes so much at once.
+    const ssize_t count =
+        ::write(descriptor(), bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) return;
+    const std::size_t done = count < 0 ? bytes.size() : static_cast<std::size_t>(count);
+    bytes.erase(0, done);
+    bytes_count_ -= done;
+    if (bytes.empty()) waiting_.pop_front();
+  }
+
+ private:
+  struct Piece {
+    int stream = STDOUT_FILENO;
+    std::string bytes{};
+  };
+
+  // For a terminal one of our own, on which writes do not wait: a mode of the one that we were
+  // given would be the shell's, too.
+  int descriptor() {
+    const int stream = waiting_.front().stream;
+    const auto known = descriptors_.find(stream);
+    if (known != descriptors_.end()) return known->second;
+    int own = -1;
+    if (::isatty(stream) != 0) {
+      const std::string path = "/proc/self/fd/" + std::to_string(stream);
+      own = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    }
+    if (own >= 0) opened_.push_back(own);
+    return descriptors_[stream] = own < 0 ? stream : own;
+  }
+
+  std::deque<Piece> waiting_;
+  std::size_t bytes_count_ = 0;
+  std::map<int, int> descriptors_;  // by stream
+  std::vector<int> opened_;
+};
 
 // True: a signal has come that is to end this, and not that the window has another size.
 bool is_interrupted(const TakenSignals& signals) {
@@ -100,6 +161,7 @@ class StepCaller final : public kube::ExecCaller {
     const auto add = [this](slurm::RemoteKind kind, const std::string& text) {
       first_ += slurm::encode({kind, text});
     };
+    add(slurm::RemoteKind::kVersion, std::string{slurm::kRemoteVersion});
     for (const std::string& word : step.arguments) add(slurm::RemoteKind::kArgument, word);
     for (const std::string& entry : step.variables) add(slurm::RemoteKind::kVariable, entry);
     add(slurm::RemoteKind::kDirectory, step.directory);
@@ -109,16 +171,21 @@ class StepCaller final : public kube::ExecCaller {
   }
 
   std::string first() override { return std::move(first_); }
-  std::vector<int> descriptors(bool takes_input) override {
-    std::vector<int> all{signals_.descriptor()};
+  std::vector<pollfd> waits(bool takes_input) override {
+    std::vector<pollfd> all{{signals_.descriptor(), POLLIN, 0}};
     if (takes_input && has_input_ && !is_held_ && !is_in_background()) {
-      all.push_back(STDIN_FILENO);
+      all.push_back({STDIN_FILENO, POLLIN, 0});
     }
+    if (output_.bytes_count() > 0) all.push_back(output_.wait());
     return all;
   }
   std::string idle() override { return slurm::encode({slurm::RemoteKind::kNothing, ""}); }
-  std::string ready(int descriptor) override {
-    if (descriptor == STDIN_FILENO) return input();
+  std::string ready(const pollfd& found) override {
+    if (found.fd == STDIN_FILENO && found.events == POLLIN) return input();
+    if (found.fd != signals_.descriptor()) {
+      output_.write_some();
+      return "";
+    }
     const int signal = signals_.next();
     if (signal == 0) return "";
     if (signal == SIGWINCH) return slurm::encode({slurm::RemoteKind::kTerminal, window_text()});
@@ -128,12 +195,21 @@ class StepCaller final : public kube::ExecCaller {
   }
   // On its own standard error join says why it cannot begin.
   void output(int stream, std::string_view bytes) override {
-    if (stream == STDERR_FILENO) return write_all(STDERR_FILENO, bytes);
+    if (stream == STDERR_FILENO) return output_.add(STDERR_FILENO, bytes);
     reader_.add(bytes);
     while (const auto message = reader_.next()) hear(*message);
   }
+  bool takes_output() const override { return output_.bytes_count() < kOutputBytesMax; }
   bool gives_up() const override {
     return interrupts_ > kInterruptsMax || ends_ > 1 || reader_.is_broken();
+  }
+  // Writes what is left, unless signals end that.
+  void finish_output() {
+    while (output_.bytes_count() > 0 && !gives_up()) {
+      for (pollfd& one : waits(false)) {
+        if (::poll(&one, 1, one.fd == signals_.descriptor() ? 0 : kPollMs) > 0) (void)ready(one);
+      }
+    }
   }
   bool is_of_another_version() const { return reader_.is_broken(); }
   bool was_interrupted(int code) const { return interrupts_ > 1 && code == kExitInterrupted; }
@@ -141,7 +217,7 @@ class StepCaller final : public kube::ExecCaller {
  private:
   void hear(const slurm::RemoteMessage& message) {
     if (message.kind == slurm::RemoteKind::kHold) is_held_ = message.text == "1";
-    if (message.kind == slurm::RemoteKind::kOutput) write_all(STDOUT_FILENO, message.text);
+    if (message.kind == slurm::RemoteKind::kOutput) output_.add(STDOUT_FILENO, message.text);
     if (message.kind != slurm::RemoteKind::kErrorOutput) return;
     // A terminal that passes all on as it is begins no line by itself.
     std::string text = message.text;
@@ -150,7 +226,7 @@ class StepCaller final : public kube::ExecCaller {
       text.insert(at, "\r");
       at += 2;
     }
-    write_all(STDERR_FILENO, text);
+    output_.add(STDERR_FILENO, text);
   }
 
   // Who reads a terminal in the background of its shell is stopped.
@@ -174,6 +250,7 @@ class StepCaller final : public kube::ExecCaller {
   const TakenSignals& signals_;
   std::string first_;
   slurm::RemoteReader reader_;
+  PatientOutput output_;
   const bool has_terminal_;
   bool has_input_;
   bool is_held_ = false;  // the tasks have enough
@@ -183,17 +260,21 @@ class StepCaller final : public kube::ExecCaller {
 
 class WordCaller final : public kube::ExecCaller {
  public:
-  WordCaller(const TakenSignals& signals, std::ostream& err) : signals_{signals}, err_{err} {}
-  std::vector<int> descriptors(bool) override { return {signals_.descriptor()}; }
-  std::string ready(int) override {
-    is_interrupted_ = is_interrupted_ || is_interrupted(signals_);
+  // `is_over`: the caller waits no longer.
+  WordCaller(const TakenSignals& signals, std::function<bool()> is_over, std::ostream& err)
+      : signals_{signals}, is_over_{std::move(is_over)}, err_{err} {}
+  std::vector<pollfd> waits(bool) override { return {{signals_.descriptor(), POLLIN, 0}}; }
+  std::string ready(const pollfd&) override {
+    is_interrupted_ = is_interrupted_ || cli::is_interrupted(signals_);
     return "";
   }
   void output(int, std::string_view bytes) override { err_ << bytes; }
-  bool gives_up() const override { return is_interrupted_; }
+  bool gives_up() const override { return is_interrupted_ || is_over_(); }
+  bool is_interrupted() const { return is_interrupted_; }
 
  private:
   const TakenSignals& signals_;
+  const std::function<bool()> is_over_;
   std::ostream& err_;
   bool is_interrupted_ = false;
 };
@@ -299,9 +380,13 @@ base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const k
 
 base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
                                std::vector<std::string> words, const TakenSignals& signals,
-                               Output output) {
-  WordCaller caller{signals, output.err};
-  return exec(session, pod, std::move(words), caller);
+                               Output output, std::optional<base::Duration> until) {
+  WordCaller caller{signals, [&] { return until && session.clock.monotonic() >= *until; },
+                    output.err};
+  auto code = exec(session, pod, std::move(words), caller);
+  const bool is_late = !code && code.error().code == base::Code::kCancelled;
+  if (!is_late || caller.is_interrupted()) return code;
+  return base::Error{base::Code::kTimeout, "pod " + pod.metadata.name + " does not answer in time"};
 }
 
 base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, const RemoteStep& step,
@@ -309,6 +394,7 @@ base::Result<StepEnd> run_step(const Session& session, const kube::Pod& pod, con
   StepCaller caller{step, signals};
   const RawInput raw{step.has_terminal};
   const auto code = exec(session, pod, {"join"}, caller);
+  caller.finish_output();
   if (caller.is_of_another_version()) {
     return base::Error{base::Code::kInvalidArgument,
                        "pod " + pod.metadata.name +
@@ -352,17 +438,26 @@ base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
   return HeldJob{std::move(*job), std::move(*pod)};
 }
 
+bool has_ended(const Session& session, const kube::Job& job) {
+  const auto now = session.client.get<kube::Job>(kube::key_of(job.metadata));
+  return now ? has_ended(*now) : !is_outage(now.error());
+}
+
+bool ends_soon(const Session& session, const kube::Job& job, const TakenSignals& signals) {
+  for (int i = 0; i < kEndLooksMax; ++i) {
+    if (has_ended(session, job)) return true;
+    if (wait_a_moment(signals)) break;
+  }
+  return false;
+}
+
 void release_job(const Session& session, const HeldJob& held, int exit_code,
                  const TakenSignals& signals, Output output) {
   const auto released =
       ask_launcher(session, held.pod, {"release", std::to_string(exit_code)}, signals, output);
   // The connection may end with the container before the answer: what counts is the job.
   const bool is_lost = !released && released.error().code == base::Code::kUnavailable;
-  for (int i = 0; (released || is_lost) && i < kEndLooksMax; ++i) {
-    const auto job = session.client.get<kube::Job>(kube::key_of(held.job.metadata));
-    if (job ? has_ended(*job) : !is_outage(job.error())) return;
-    if (wait_a_moment(signals)) break;
-  }
+  if ((released || is_lost) && ends_soon(session, held.job, signals)) return;
   (void)cancel_job(session, held.job);
 }
 

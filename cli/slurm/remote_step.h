@@ -37,10 +37,11 @@ class TakenSignals {
 base::Result<std::optional<kube::Pod>> first_pod(const Session& session, const kube::Job& job);
 
 // One word of the launcher in that pod (launcher/join.h). Returns its exit code; what it says goes
-// to `output.err`. Blocks while the pod is frozen; a signal ends that (kCancelled).
+// to `output.err`. Blocks while the pod is frozen; a signal ends that (kCancelled), and so does the
+// time `until` of the session's monotonic clock (kTimeout): the launcher may hear it later.
 base::Result<int> ask_launcher(const Session& session, const kube::Pod& pod,
                                std::vector<std::string> words, const TakenSignals& signals,
-                               Output output);
+                               Output output, std::optional<base::Duration> until = std::nullopt);
 
 struct RemoteStep {
   std::vector<std::string> arguments;  // of srun
@@ -73,6 +74,10 @@ base::Result<HeldJob> hold_job(const Session& session, SubmitRequest request,
 // be reached is canceled.
 void release_job(const Session& session, const HeldJob& held, int exit_code,
                  const TakenSignals& signals, Output output);
+// False: not yet, or the API server cannot be asked.
+bool has_ended(const Session& session, const kube::Job& job);
+// Waits 10 s for that at most; a signal ends it.
+bool ends_soon(const Session& session, const kube::Job& job, const TakenSignals& signals);
 base::Status cancel_job(const Session& session, const kube::Job& job);
 
 }  // namespace cli
