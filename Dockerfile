@@ -2,16 +2,18 @@
 #   docker build --target operator -t kubegang/operator:0.1.0 .
 #   docker build --target agent    -t kubegang/agent:0.1.0 .
 #   docker build --target launcher -t kubegang/launcher:0.1.0 .
+#   docker build --target records  -t kubegang/records:0.1.0 .
 FROM debian:bookworm-slim AS build
 WORKDIR /src
 COPY tools/install-packages tools/packages.txt tools/
 RUN tools/install-packages tools/packages.txt
 COPY . .
 RUN cmake --preset release \
- && cmake --build --preset release --target kubegang-operator kubegang-agent kubegang-launcher kubectl-gang \
+ && cmake --build --preset release --target kubegang-operator kubegang-agent kubegang-launcher kubegang-records kubectl-gang \
  && e2e/kubernetes/image-tree /tree/operator build/bin/kubegang-operator build/bin/kubectl-gang \
  && e2e/kubernetes/image-tree /tree/agent build/bin/kubegang-agent \
- && e2e/kubernetes/image-tree /tree/launcher build/bin/kubegang-launcher
+ && e2e/kubernetes/image-tree /tree/launcher build/bin/kubegang-launcher \
+ && e2e/kubernetes/image-tree /tree/records build/bin/kubegang-records
 
 # Nothing but the program and the shared libraries that it needs: no shell, no package manager. The agent
 # is root, since the freezer's files belong to root (docs/security.md).
@@ -24,6 +26,11 @@ FROM scratch AS launcher
 COPY --from=build /tree/launcher /
 USER 65532:65532
 ENTRYPOINT ["/kubegang-launcher"]
+
+FROM scratch AS records
+COPY --from=build /tree/records /
+USER 65532:65532
+ENTRYPOINT ["/kubegang-records"]
 
 FROM scratch AS operator
 COPY --from=build /tree/operator /

@@ -13,6 +13,8 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 # WebSocket for pods/exec.
 find_library(WSLAY_LIBRARY wslay REQUIRED)
+# The database of kubegang-records.
+pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
 
 find_program(CCACHE_PROGRAM ccache)

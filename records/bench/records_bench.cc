@@ -1,0 +1,120 @@
+// What records cost: writes, and what sacct asks of a database with many of them.
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/prng.h"
+#include "records/store.h"
+
+namespace records {
+namespace {
+
+constexpr std::int64_t kUsers = 200;
+constexpr std::int64_t kYear = 365LL * 86'400;
+constexpr std::int64_t kBegin = 1'700'000'000;
+
+base::Instant at(std::int64_t seconds) {
+  return base::instant_from_micros((kBegin + seconds) * 1'000'000);
+}
+
+// An ended job somewhere in a year, as a cluster of `all` jobs a year has it.
+Change ended_job(std::int64_t number, std::int64_t all) {
+  base::Prng prng{static_cast<std::uint64_t>(number)};
+  const auto below = [&](std::int64_t bound) {
+    return static_cast<std::int64_t>(prng.below(static_cast<std::uint64_t>(bound)));
+  };
+  Record record{.cluster = "kubegang"};
+  record.job_uid = "7c9e6679-7425-40de-944b-" + std::to_string(100'000'000'000 + number);
+  record.job_id = number;
+  record.ns = "team-" + std::to_string(below(20));
+  record.object = record.name = "simulate-protein-" + std::to_string(below(1'000));
+  record.user = "user-" + std::to_string(below(kUsers));
+  record.account = "physics";
+  record.qos = "normal";
+  record.partition = "batch";
+  record.tasks = 4;
+  record.hostlist = "n[12-15]";
+  record.allocated_nodes = 4;
+  record.allocated_cpus = 32;
+  const std::int64_t submit = number * kYear / all;
+  record.submit_time = record.eligible_time = at(submit);
+  record.start_time = at(submit + below(3'600));
+  record.elapsed = std::chrono::seconds{below(7'200)};
+  record.end_time = record.elapsed_as_of = *record.start_time + record.elapsed;
+  record.state = RecordState::kCompleted;
+  record.exit_code = 0;
+  return Written{record};
+}
+
+std::string file_of(std::int64_t jobs) {
+  return (std::filesystem::temp_directory_path() /
+          ("records_bench_" + std::to_string(jobs) + ".db"))
+      .string();
+}
+
+void remove(const std::string& file) {
+  for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file + end);
+}
+
+void fill(Writer& writer, std::int64_t jobs) {
+  std::vector<Change> batch;
+  for (std::int64_t i = 0; i < jobs; ++i) {
+    batch.push_back(ended_job(i, jobs));
+    if (batch.size() < 1'000 && i + 1 < jobs) continue;
+    if (!writer.write(batch).ok()) std::abort();
+    batch.clear();
+  }
+}
+
+// Batches of so many changes into an empty database; items are changes.
+void write(benchmark::State& state) {
+  const std::string file = file_of(0);
+  remove(file);
+  auto writer = Writer::open(file, at(0));
+  std::int64_t number = 0;
+  for (auto unused : state) {
+    std::vector<Change> batch;
+    for (std::int64_t i = 0; i < state.range(0); ++i) batch.push_back(ended_job(number++, 1 << 20));
+    if (!writer->write(batch).ok()) state.SkipWithError("cannot write");
+  }
+  state.SetItemsProcessed(number);
+  remove(file);
+}
+BENCHMARK(write)->Arg(50)->Arg(1'000)->Unit(benchmark::kMillisecond);
+
+// A week of one of 200 users, in the middle of a year of so many jobs.
+void week_of_a_user(benchmark::State& state) {
+  const std::string file = file_of(state.range(0));
+  remove(file);
+  {
+    auto writer = Writer::open(file, at(0));
+    fill(*writer, state.range(0));
+  }
+  auto reader = Reader::open(file);
+  std::size_t found = 0;
+  for (auto unused : state) {
+    Query query{.cluster = "kubegang", .user = "user-7"};
+    query.from = at(kYear / 2);
+    query.until = at(kYear / 2 + 7 * 86'400);
+    query.limit = 1'000;
+    found = 0;
+    for (;;) {
+      const auto page = reader->find(query);
+      if (!page) return state.SkipWithError("cannot read");
+      found += page->records.size();
+      if (!page->next) break;
+      query.after = page->next;
+    }
+  }
+  state.counters["records"] = static_cast<double>(found);
+  state.counters["MB"] = static_cast<double>(std::filesystem::file_size(file)) / 1e6;
+  remove(file);
+}
+BENCHMARK(week_of_a_user)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace records
+
+BENCHMARK_MAIN();

@@ -1,0 +1,237 @@
+#include "records/job_changes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "api/annotations.h"
+#include "api/array_status.h"
+#include "slurm/hostlist.h"
+
+namespace records {
+namespace {
+
+std::string annotation_of(const kube::Job& job, std::string_view name, std::string otherwise) {
+  const auto found = job.metadata.annotations.find(std::string{name});
+  return found == job.metadata.annotations.end() ? std::move(otherwise) : found->second;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : ",") + part;
+  return text;
+}
+
+std::string devices_of(const kube::JobResources& asked) {
+  std::vector<std::string> parts;
+  for (const kube::JobDevice& device : asked.devices) {
+    parts.push_back(device.name + ":" + (device.type.empty() ? "" : device.type + ":") +
+                    std::to_string(device.count));
+  }
+  return joined(parts);
+}
+
+std::string licenses_of(const kube::JobResources& asked) {
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : asked.licenses) {
+    parts.push_back(name + ":" + std::to_string(count));
+  }
+  return joined(parts);
+}
+
+kube::Bytes memory_of(const kube::Allocation& allocation) {
+  std::int64_t bytes = 0;
+  for (const kube::NodeShare& share : allocation.shares) {
+    const auto nodes = slurm::expand_hostlist(share.hostlist);
+    if (!nodes || !share.memory) continue;
+    bytes += share.memory->value() * static_cast<std::int64_t>(nodes->size());
+  }
+  return kube::Bytes{bytes};
+}
+
+// Who the job is and what it asks for; of an array all its tasks.
+Record asked_by(const kube::Job& job, const std::string& cluster) {
+  const kube::JobResources& asked = job.spec.resources;
+  const auto& batch = job.spec.batch;
+  Record record{.cluster = cluster, .job_uid = job.metadata.uid};
+  record.ns = job.metadata.ns;
+  record.object = job.metadata.name;
+  record.name = annotation_of(job, kube::kAnnotationName,
+                              batch && !batch->name.empty() ? batch->name : job.metadata.name);
+  record.user = annotation_of(job, kube::kAnnotationUser, "");
+  record.comment = annotation_of(job, kube::kAnnotationComment, batch ? batch->comment : "");
+  record.account = job.spec.schedule.account.value_or("");
+  record.qos = job.spec.schedule.qos.value_or("");
+  record.nodes = asked.nodes ? asked.nodes->min : 1;
+  record.tasks = asked.tasks;
+  record.tasks_per_node = asked.tasks_per_node;
+  record.cpus_per_task = asked.cpus_per_task;
+  record.memory_per_cpu = asked.memory_per_cpu;
+  record.memory_per_node = asked.memory_per_node;
+  record.devices = devices_of(asked);
+  record.licenses = licenses_of(asked);
+  record.constraint = job.spec.placement.constraint.value_or("");
+  record.is_held = job.spec.control.hold.value_or(false);
+  record.is_script = batch.has_value();
+  if (batch) record.work_dir = batch->working_directory;
+  return record;
+}
+
+// What became of it.
+void add_status(Record& record, const kube::JobStatus& status, const kube::JobSpec& spec) {
+  record.restart = status.restarts.value_or(0);
+  record.job_id = status.job_id;
+  record.priority = status.priority.value_or(0);
+  record.partition = !status.partition.empty() ? status.partition : joined(spec.partitions);
+  record.time_limit = status.time_limit ? status.time_limit : spec.schedule.time_limit;
+  if (status.allocation) {
+    record.hostlist = status.allocation->hostlist;
+    record.allocated_nodes = status.allocation->nodes;
+    record.allocated_cpus = status.allocation->cpus;
+    record.allocated_memory = memory_of(*status.allocation);
+  }
+  record.submit_time = status.submit_time;
+  record.eligible_time = status.eligible_time;
+  record.start_time = status.start_time;
+  if (status.run_time) {
+    record.elapsed = status.run_time->elapsed;
+    record.elapsed_as_of = status.run_time->as_of;
+  }
+  if (status.suspend_time) record.suspended = status.suspend_time->elapsed;
+  if (const auto& state = status.state) {
+    record.state = *kube::parse_enum<RecordState>(kube::to_string(*state));
+  }
+  record.reason = status.reason;
+  record.exit_code = status.exit_code;
+  if (status.ending && status.ending->by) record.preempted_by = to_string(*status.ending->by);
+}
+
+Record record_of_job(const kube::Job& job, const std::string& cluster, base::Instant seen_at) {
+  Record record = asked_by(job, cluster);
+  add_status(record, job.status, job.spec);
+  if (job.status.state && kube::is_final(*job.status.state)) {
+    record.end_time = job.status.end_time.value_or(seen_at);
+  }
+  return record;
+}
+
+RecordState state_of(kube::TaskOutcome outcome) {
+  switch (outcome) {
+    case kube::TaskOutcome::kSucceeded:
+      return RecordState::kCompleted;
+    case kube::TaskOutcome::kFailed:
+      return RecordState::kFailed;
+    case kube::TaskOutcome::kCancelled:
+      return RecordState::kCancelled;
+    case kube::TaskOutcome::kNone:
+      break;
+  }
+  return RecordState::kRunning;
+}
+
+// What the ending says that was decided before the pods were gone; an outcome alone is one of
+// three.
+std::optional<RecordState> state_of(const kube::JobEnding& ending) {
+  if (ending.verdict == kube::EndingVerdict::kRequeue) return std::nullopt;
+  if (ending.verdict == kube::EndingVerdict::kCancel) return RecordState::kCancelled;
+  return kube::parse_enum<RecordState>(kube::to_string(ending.verdict));
+}
+
+class ArrayChanges {
+ public:
+  ArrayChanges(const kube::Job* before, const kube::Job& now, const std::string& cluster,
+               base::Instant seen_at)
+      : now_{now}, asked_{asked_by(now, cluster)}, seen_at_{seen_at} {
+    if (before == nullptr || !before->status.array) return;
+    for (const kube::ArrayTask& entry : before->status.array->tasks) before_[entry.task] = &entry;
+    outcomes_before_ = kube::TaskOutcomes{*before->status.array};
+  }
+
+  std::vector<Change> changes() {
+    if (!now_.status.array) return {};
+    for (const kube::ArrayTask& entry : now_.status.array->tasks) add_entry(entry);
+    const kube::TaskOutcomes outcomes{*now_.status.array};
+    for (const kube::TaskOutcome outcome :
+         {kube::TaskOutcome::kSucceeded, kube::TaskOutcome::kFailed,
+          kube::TaskOutcome::kCancelled}) {
+      for (const int task : outcomes.tasks(outcome)) {
+        if (outcomes_before_.of(task) != outcome) add_end(task, outcome);
+      }
+    }
+    return std::move(changes_);
+  }
+
+ private:
+  Record record_of(int task) const {
+    Record record = asked_;
+    record.task = task;
+    record.array_id = now_.status.job_id;
+    return record;
+  }
+
+  // An entry without a start says only why its task waits.
+  void add_entry(const kube::ArrayTask& entry) {
+    if (!entry.starts) return;
+    const auto found = before_.find(entry.task);
+    if (found != before_.end() && *found->second == entry) return;
+    Record record = record_of(entry.task);
+    add_status(record, kube::task_status(entry, now_.status), now_.spec);
+    changes_.emplace_back(Written{std::move(record)});
+  }
+
+  void add_end(int task, kube::TaskOutcome outcome) {
+    Record record = record_of(task);
+    add_status(record,
+               kube::JobStatus{.job_id = now_.status.job_id,
+                               .priority = now_.status.priority,
+                               .partition = now_.status.partition,
+                               .submit_time = now_.status.submit_time,
+                               .eligible_time = now_.status.eligible_time},
+               now_.spec);
+    record.state = state_of(outcome);
+    record.end_time = now_.status.end_time.value_or(seen_at_);
+    if (outcome == kube::TaskOutcome::kSucceeded) record.exit_code = 0;
+    const auto found = before_.find(task);
+    if (found != before_.end() && found->second->ending) {
+      const kube::JobEnding& ending = *found->second->ending;
+      record.exit_code = ending.exit_code ? ending.exit_code : record.exit_code;
+      record.state = state_of(ending).value_or(record.state);
+    }
+    changes_.emplace_back(TaskEnded{std::move(record)});
+  }
+
+  const kube::Job& now_;
+  const Record asked_;
+  const base::Instant seen_at_;
+  std::map<int, const kube::ArrayTask*> before_;
+  kube::TaskOutcomes outcomes_before_;
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+std::vector<Change> changes_of(const kube::Job* before, const kube::Job& now,
+                               const std::string& cluster, base::Instant seen_at) {
+  std::vector<Change> changes;
+  const bool is_other = before != nullptr && before->metadata.uid != now.metadata.uid;
+  if (is_other) {
+    changes.emplace_back(
+        JobGone{.cluster = cluster, .job_uid = before->metadata.uid, .at = seen_at});
+    before = nullptr;
+  }
+  // No operator has seen it yet.
+  if (!now.status.state || !now.status.job_id) return changes;
+  if (now.spec.array) {
+    std::vector<Change> tasks = ArrayChanges{before, now, cluster, seen_at}.changes();
+    changes.insert(changes.end(), std::make_move_iterator(tasks.begin()),
+                   std::make_move_iterator(tasks.end()));
+    return changes;
+  }
+  Record record = record_of_job(now, cluster, seen_at);
+  if (before != nullptr && record_of_job(*before, cluster, seen_at) == record) return changes;
+  changes.emplace_back(Written{std::move(record)});
+  return changes;
+}
+
+}  // namespace records

@@ -1,0 +1,36 @@
+// What a change of a Job means for its records. Pure.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "api/job.h"
+#include "records/record.h"
+
+namespace records {
+
+// The record as it is now, whole.
+struct Written {
+  Record record;
+};
+// A task of an array has ended. Its record says how and when, and who; where it ran is known only
+// if it was written before.
+struct TaskEnded {
+  Record record;
+};
+// The object is gone. What has not ended ends now.
+struct JobGone {
+  std::string cluster;
+  std::string job_uid;
+  bool is_seen = true;  // false: it went while nobody watched
+  base::Instant at{};
+};
+using Change = std::variant<Written, TaskEnded, JobGone>;
+
+// `before`: what was seen of the object last; null: nothing. `seen_at`: when `now` came, which is
+// the end of tasks that say none. Cost: the tasks of an array.
+std::vector<Change> changes_of(const kube::Job* before, const kube::Job& now,
+                               const std::string& cluster, base::Instant seen_at);
+
+}  // namespace records

@@ -1,0 +1,95 @@
+// From the watch of Jobs into the database: the informer's thread leaves changes in a queue, and
+// the recorder writes what has gathered as one transaction.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/job.h"
+#include "base/result.h"
+#include "kube/client.h"
+#include "kube/clock.h"
+#include "kube/informer.h"
+#include "kube/run_loop.h"
+#include "records/job_changes.h"
+#include "records/store.h"
+
+namespace records {
+
+// Thread-safe.
+class ChangeQueue {
+ public:
+  explicit ChangeQueue(kube::Waker& waker) : waker_{waker} {}
+
+  void add(std::vector<Change> changes);
+  // The oldest ones, `most` at most.
+  std::vector<Change> take(std::size_t most);
+  std::size_t size() const;
+
+ private:
+  kube::Waker& waker_;
+  mutable std::mutex mu_;
+  std::vector<Change> changes_;  // guarded by mu_
+};
+
+// Follows the Jobs of all namespaces. step() belongs to one thread.
+class JobFollower {
+ public:
+  JobFollower(kube::Client client, const kube::Clock& clock, std::string cluster,
+              ChangeQueue& queue, std::function<void(const base::Error&)> on_error);
+
+  base::Duration step(std::stop_token stop) { return jobs_.step(std::move(stop)); }
+  // The first list is complete, and all its changes are in the queue.
+  bool has_synced() const { return jobs_.has_synced(); }
+  std::set<std::string> uids() const;
+
+ private:
+  kube::Informer<kube::Job> jobs_;
+};
+
+struct RecorderCounters {
+  std::atomic<std::int64_t> changes{0};  // written
+  std::atomic<std::int64_t> batches{0};
+  std::atomic<std::int64_t> errors{0};
+  std::atomic<std::int64_t> lost_jobs{0};  // whose end nobody has seen
+};
+
+// One thread.
+class Recorder {
+ public:
+  Recorder(Writer writer, ChangeQueue& queue, const JobFollower& follower, std::string cluster,
+           const kube::Clock& clock)
+      : writer_{std::move(writer)},
+        queue_{queue},
+        follower_{follower},
+        cluster_{std::move(cluster)},
+        clock_{clock} {}
+
+  // Writes one batch. After an error nothing of it is lost: the next step tries it again. Once the
+  // first list is written, what has no object any more is lost. Returns the changes that were
+  // written.
+  base::Result<std::size_t> step();
+  // All that existed at the start is written.
+  bool is_up_to_date() const { return is_reconciled_; }
+  const RecorderCounters& counters() const { return counters_; }
+
+ private:
+  base::Status write_batch();
+  base::Status reconcile();
+
+  Writer writer_;
+  ChangeQueue& queue_;
+  const JobFollower& follower_;
+  const std::string cluster_;
+  const kube::Clock& clock_;
+  std::vector<Change> batch_;  // taken and not written
+  RecorderCounters counters_;
+  std::atomic<bool> is_reconciled_{false};
+};
+
+}  // namespace records

@@ -1,0 +1,87 @@
+// The database of records: one SQLite file with one row for each record (docs/records.md has its
+// columns). What is written twice changes nothing, and a record that has ended does not change any
+// more; so everything may be written again after a crash. Writer and Reader have a connection of
+// their own; a reader sees the last transaction that is complete, and holds up no writer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time.h"
+#include "records/job_changes.h"
+#include "records/record.h"
+#include "records/sqlite.h"
+
+namespace records {
+
+// One thread. One writer for a file.
+class Writer {
+ public:
+  // Makes the file if there is none; `now` is then since when it has records. kInvalidArgument: a
+  // newer version has made it.
+  static base::Result<Writer> open(const std::string& path, base::Instant now);
+
+  // In their order, in one transaction: all of them or, after an error, none.
+  base::Status write(std::span<const Change> changes);
+  // The jobs of a cluster with a record that has not ended.
+  base::Result<std::vector<std::string>> open_jobs(const std::string& cluster);
+
+ private:
+  struct Statements {
+    Statement upsert, close_earlier, end_task, add_ended, close_gone, open_jobs;
+  };
+  Writer(Database database, Statements statements)
+      : database_{std::move(database)}, statements_{std::move(statements)} {}
+
+  base::Status apply(const Written& change);
+  base::Status apply(const TaskEnded& change);
+  base::Status apply(const JobGone& change);
+
+  Database database_;
+  Statements statements_;  // finalized before the database is closed
+};
+
+// The place of a record in the order of a Query's answer.
+struct Place {
+  std::int64_t end = 0;
+  std::int64_t id = 0;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// Records that were there between `from` and `until`, ordered by their end; those that have not
+// ended come last.
+struct Query {
+  std::string cluster{};
+  std::string ns{};                   // "" = all
+  std::optional<std::string> user{};  // with the records that name no user
+  std::vector<std::int64_t> jobs{};   // numbers of jobs or arrays; empty = all
+  base::Instant from{};
+  base::Instant until = base::kNever;
+  std::size_t limit = 500;
+  std::optional<Place> after{};
+};
+
+struct Page {
+  std::vector<Record> records;
+  std::optional<Place> next{};  // absent: there are no more
+};
+
+// One thread at a time.
+class Reader {
+ public:
+  static base::Result<Reader> open(const std::string& path);
+
+  base::Result<Page> find(const Query& query) const;
+  // Since when there are records.
+  base::Result<base::Instant> since() const;
+
+ private:
+  explicit Reader(Database database) : database_{std::move(database)} {}
+  Database database_;
+};
+
+}  // namespace records
