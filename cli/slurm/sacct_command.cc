@@ -7,6 +7,7 @@
 #include "cli/local_zone.h"
 #include "cli/slurm/job_facts.h"
 #include "cli/slurm/record_table.h"
+#include "cli/slurm/recorded_jobs.h"
 #include "kube/clock.h"
 #include "slurm/hostlist.h"
 #include "slurm/quantities.h"
@@ -247,7 +248,7 @@ constexpr std::array kOptions = {
     WordOption{'E', "endtime", kValue, "only jobs before this time"},
     WordOption{'e', "helpformat", kNothing, "lists the fields"},
     WordOption{'M', "clusters", kValue, "a context of the kubeconfig"},
-    WordOption{'D', "duplicates", kNothing, kNoEffect},
+    WordOption{'D', "duplicates", kNothing, "also the runs of a job that were requeued"},
     WordOption{'L', "allclusters", kNothing, kNoEffect},
     WordOption{'\0', "local", kNothing, kNoEffect},
     WordOption{'\0', "noconvert", kNothing, kNoEffect},
@@ -282,6 +283,7 @@ struct SacctOptions {
   bool has_heading = true;
   bool only_jobs = false;
   bool all_users = false;
+  bool has_duplicates = false;
   std::set<std::string> jobs, names, users, accounts, qos, partitions, nodes, states;
   std::optional<base::Instant> from{}, until{};
   std::string context;
@@ -331,6 +333,7 @@ base::Status apply(const ReadOption& option, SacctOptions& options) {
   if (name == "noheader") options.has_heading = false;
   if (name == "allocations") options.only_jobs = true;
   if (name == "allusers") options.all_users = true;
+  if (name == "duplicates") options.has_duplicates = true;
   if (name == "parsable") options.table.form = RecordForm::kEnded;
   if (name == "parsable2") options.table.form = RecordForm::kBetween;
   if (name == "delimiter") options.table.delimiter = option.value;
@@ -415,16 +418,48 @@ bool is_shown(const JobFacts& facts, const SacctOptions& options, const Caller& 
          fits(options.qos, schedule.qos.value_or("")) && fits(options.partitions, facts.partition);
 }
 
-// Once on standard error, which no program reads as records.
-void tell_what_is_missing(const std::vector<kube::Job>& jobs, Output output) {
+std::optional<base::Instant> oldest_of(const std::vector<kube::Job>& jobs) {
   std::optional<base::Instant> oldest;
   for (const kube::Job& job : jobs) {
     const auto& at = job.status.submit_time;
     if (at && (!oldest || *at < *oldest)) oldest = at;
   }
-  output.err << "sacct: only Jobs that have not been deleted are shown, "
-             << (oldest ? "the oldest of " + slurm_time(oldest) : "of which there are none")
-             << "; steps and what they used are not recorded\n";
+  return oldest;
+}
+
+// Once on standard error, which no program reads as records.
+void tell_what_is_missing(const std::vector<kube::Job>& jobs,
+                          const base::Result<RecordedJobs>& recorded, Output output) {
+  if (recorded && recorded->since) {
+    output.err << "sacct: jobs are recorded since " << slurm_time(recorded->since);
+  } else {
+    if (!recorded) {
+      output.err << "sacct: records cannot be read: " << recorded.error().message << "\n";
+    }
+    const auto oldest = oldest_of(jobs);
+    output.err << "sacct: only Jobs that have not been deleted are shown, "
+               << (oldest ? "the oldest of " + slurm_time(oldest) : "of which there are none");
+  }
+  output.err << "; steps and what they used are not recorded\n";
+}
+
+RecordQuery query_of(const SacctOptions& options, const Window& window, const Caller& caller) {
+  RecordQuery query{.from = window.from, .until = window.until};
+  if (options.users.size() == 1) query.user = *options.users.begin();
+  if (!options.all_users && options.users.empty()) query.user = caller.user;
+  for (const std::string& word : options.jobs) {
+    if (const auto read = parse_job_word(word)) query.jobs.push_back(read->id);
+  }
+  return query;
+}
+
+// What is said of a record whose state no Job has.
+void set_recorded_state(JobFacts& facts, const std::optional<records::RecordState>& state) {
+  const bool was_requeued = state == records::RecordState::kRequeued;
+  if (!was_requeued && state != records::RecordState::kLost) return;
+  facts.state = was_requeued ? "REQUEUED" : "UNKNOWN";
+  facts.state_code = was_requeued ? "RQ" : "?";
+  facts.exit_signal = 0;
 }
 
 int show(const Session& session, const SacctOptions& options, const Window& window, Output output) {
@@ -434,11 +469,16 @@ int show(const Session& session, const SacctOptions& options, const Window& wind
   if (!partitions) return fail(output, partitions.error().message);
   const bool needs_caller = !options.all_users && options.users.empty();
   const Caller caller = needs_caller ? caller_of(session) : Caller{};
-  tell_what_is_missing(*jobs, output);
+  const auto recorded = read_records(session, query_of(options, window, caller));
+  tell_what_is_missing(*jobs, recorded, output);
   if (options.has_heading) options.table.print_heading(output.out);
-  for (const JobPart& part : array_parts(std::move(*jobs), ArrayView::kJoined, true)) {
-    const kube::Job& job = part.job;
-    const JobFacts facts = facts_of(part, *partitions, session.clock.wall());
+  const std::vector<records::Record> none;
+  for (const AccountedJob& one :
+       join_records(array_parts(std::move(*jobs), ArrayView::kJoined, true),
+                    recorded ? recorded->records : none, options.has_duplicates)) {
+    const kube::Job& job = one.part.job;
+    JobFacts facts = facts_of(one.part, *partitions, session.clock.wall());
+    set_recorded_state(facts, one.state);
     if (!is_shown(facts, options, caller) || !is_in(facts, window, options.states)) continue;
     options.table.print_row({.facts = &facts}, output.out);
     const bool has_run = job.spec.batch && job.status.start_time;

@@ -1,4 +1,4 @@
-// sacct, from the Jobs that still exist: nothing remains of one that was deleted.
+// sacct, from the Jobs that still exist and, where the cluster keeps them, from the records of all.
 #pragma once
 
 #include <span>

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
@@ -14,6 +17,10 @@
 #include "cli/slurm/squeue_command.h"
 #include "cli/testing/program_fixture.h"
 #include "kube/clock.h"
+#include "kube/url.h"
+#include "records/answers.h"
+#include "records/job_changes.h"
+#include "records/store.h"
 
 namespace cli {
 namespace {
@@ -151,6 +158,37 @@ class CountsJobs final : public kube::Transport {
   kube::Transport& inner_;
 };
 
+// Answers for the records of a database, as the API server does that passes such requests on.
+class HasRecords final : public kube::Transport {
+ public:
+  explicit HasRecords(kube::Transport& inner) : inner_{inner} {}
+
+  base::Result<kube::Response> send(const kube::Request& request) override {
+    if (!reader || !request.path.starts_with("/apis/records.kubegang.io/")) {
+      return inner_.send(request);
+    }
+    const std::size_t end = std::min(request.path.find('?'), request.path.size());
+    records::ApiRequest asked{.method = "GET", .path = request.path.substr(0, end)};
+    std::istringstream parameters{request.path.substr(std::min(end + 1, request.path.size()))};
+    for (std::string one; std::getline(parameters, one, '&');) {
+      const std::size_t equals = one.find('=');
+      asked.query[one.substr(0, equals)] = kube::percent_decode(one.substr(equals + 1));
+    }
+    const records::ApiAnswer answer = records::answer_of(asked, *reader, "kubegang");
+    return kube::Response{.status = answer.status, .body = answer.body};
+  }
+  base::Status stream(const kube::Request& request,
+                      const std::function<bool(std::string_view)>& on_line,
+                      std::stop_token stop) override {
+    return inner_.stream(request, on_line, std::move(stop));
+  }
+
+  std::optional<records::Reader> reader{};
+
+ private:
+  kube::Transport& inner_;
+};
+
 // Against the API server in memory, whose objects have the statuses that a test writes.
 class SlurmCommands : public ProgramTest {
  protected:
@@ -167,7 +205,8 @@ class SlurmCommands : public ProgramTest {
   }
 
   std::ostringstream out_;  // of the present command
-  CountsJobs counts_{transport_};
+  HasRecords has_records_{transport_};
+  CountsJobs counts_{has_records_};
   kube::Client counted_client_{counts_, clock_, sleeper_, {}};
 };
 
@@ -538,6 +577,124 @@ TEST_F(SlurmCommands, SacctSaysWhatJobsHaveLeft) {
   EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "F", "-S", "now-1hour", "-o", "jobid"}).out, "5\n");
   EXPECT_EQ(slurm("sacct", {"-XPn", "-s", "CD", "-S", "now-1hour", "-o", "jobid"}).out, "");
   EXPECT_EQ(slurm("sacct", {"-o", "nosuch"}).code, kExitFailed);
+}
+
+// What is printed of a job is the same after its object is gone.
+class SacctOfRecords : public SlurmCommands {
+ protected:
+  SacctOfRecords() {
+    std::filesystem::remove(file_);
+    writer_.emplace(std::move(*records::Writer::open(file_, today_)));
+    has_records_.reader.emplace(std::move(*records::Reader::open(file_)));
+  }
+  ~SacctOfRecords() override { std::filesystem::remove(file_); }
+
+  void record(const kube::Job& job) {
+    const auto changes = records::changes_of(nullptr, job, "kubegang", today_);
+    EXPECT_TRUE(writer_->write(changes).ok());
+  }
+  void remove(const kube::Job& job) {
+    EXPECT_TRUE(client_.remove<kube::Job>({job.metadata.ns, job.metadata.name}).ok());
+  }
+  kube::JobStatus status(std::int64_t id) const {
+    kube::JobStatus status{.state = kube::JobState::kFailed, .job_id = id, .priority = 7};
+    status.partition = "main";
+    status.submit_time = status.eligible_time = today_ - std::chrono::seconds{90};
+    status.start_time = today_ - std::chrono::seconds{80};
+    status.end_time = today_ - std::chrono::seconds{10};
+    status.run_time = kube::RunTime{.elapsed = std::chrono::seconds{60}, .as_of = *status.end_time};
+    status.suspend_time =
+        kube::RunTime{.elapsed = std::chrono::seconds{10}, .as_of = *status.end_time};
+    status.time_limit = std::chrono::minutes{10};
+    status.exit_code = 4;
+    status.allocation = on("n[1-2]");
+    return status;
+  }
+
+  const base::Instant today_ = kube::SystemClock{}.wall();
+  const std::string file_ = testing::TempDir() + "/sacct" + std::to_string(::getpid()) + ".db";
+  std::optional<records::Writer> writer_;
+};
+
+constexpr const char* kAllFields =
+    "jobid,jobname,partition,account,user,group,qos,state,exitcode,derivedexitcode,reason,"
+    "alloccpus,ncpus,reqcpus,allocnodes,nnodes,reqnodes,ntasks,nodelist,reqmem,alloctres,reqtres,"
+    "submit,eligible,start,end,elapsed,elapsedraw,cputime,cputimeraw,planned,suspended,timelimit,"
+    "timelimitraw,priority,constraints,comment,workdir,cluster";
+
+TEST_F(SacctOfRecords, AJobPrintsTheSameWithAndWithoutItsObject) {
+  kube::JobSpec script;
+  script.batch = kube::JobBatch{.script = "#!/bin/sh\n", .name = "bad"};
+  script.batch->working_directory = "/home/ann";
+  script.batch->comment = "again";
+  script.resources.tasks = 2;
+  script.resources.cpus_per_task = 4;
+  script.resources.memory_per_cpu = kube::Bytes{30 << 20};
+  script.schedule.account = "physics";
+  script.schedule.qos = "high";
+  script.placement.constraint = "fast";
+  kube::JobSpec pods;
+  pods.resources.nodes = kube::JobNodes{.min = 2};
+  pods.resources.memory_per_node = kube::Bytes{50 << 20};
+  const std::vector<kube::Job> jobs = {
+      add_job("team-a", "bad-1", script, status(5), {.annotations = {{"kubegang.io/user", "ann"}}}),
+      add_job("team-b", "pods", pods, status(6)), add_job("team-b", "late", pods, status(7))};
+  const Words words = {"-aP", "-S", "now-1hour", "-o", kAllFields};
+  const std::string before = slurm("sacct", words).out;
+  EXPECT_THAT(before, HasSubstr("|bad|"));
+  for (const kube::Job& job : jobs) record(job);
+  EXPECT_EQ(slurm("sacct", words).out, before) << "nothing twice";
+  remove(jobs[0]);
+  remove(jobs[1]);
+  const Ran ran = slurm("sacct", words);
+  EXPECT_EQ(ran.out, before);
+  EXPECT_THAT(ran.err, HasSubstr("sacct: jobs are recorded since "));
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-u", "ann", "-S", "now-1hour", "-o", "jobid"}).out, "5\n");
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-j", "6", "-o", "jobid"}).out, "6\n");
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-S", "now-1hour", "-o", "jobid"}).out, "6\n7\n")
+      << "the caller's, in team-b";
+}
+
+TEST_F(SacctOfRecords, ARequeuedJobHasEarlierRunsAsDuplicates) {
+  kube::JobStatus first = status(5);
+  first.state = kube::JobState::kRunning;
+  first.end_time.reset();
+  kube::Job job = add_job("team-b", "again", {}, first);
+  record(job);
+  job.status = status(5);
+  job.status.submit_time = today_ - std::chrono::seconds{70};
+  job.status.restarts = 1;
+  record(job);
+  remove(job);
+  EXPECT_EQ(slurm("sacct", {"-XPn", "-j", "5", "-o", "jobid,state"}).out, "5|FAILED\n");
+  EXPECT_EQ(slurm("sacct", {"-XPnD", "-j", "5", "-o", "jobid,state"}).out,
+            "5|REQUEUED\n5|FAILED\n");
+}
+
+TEST_F(SacctOfRecords, ATaskIsWhatItsRecordSays) {
+  kube::JobSpec spec;
+  spec.array = kube::JobArray{.tasks = "0-2"};
+  kube::JobStatus of_array{.state = kube::JobState::kRunning, .job_id = 9};
+  of_array.submit_time = today_ - std::chrono::seconds{90};
+  of_array.array.emplace();
+  kube::ArrayTask entry{.task = 1, .job_id = 10, .state = kube::JobState::kRunning, .starts = 1};
+  entry.allocation = on("n2");
+  entry.start_time = today_ - std::chrono::seconds{60};
+  of_array.array->tasks = {entry};
+  kube::Job job = add_job("team-b", "sweep", spec, of_array);
+  record(job);
+  const Words words = {"-XPn", "-j", "9", "-o", "jobid,state,nodelist"};
+  EXPECT_EQ(slurm("sacct", words).out, "9_[0,2]|PENDING|None assigned\n9_1|RUNNING|n2\n");
+  of_array.array->tasks.clear();
+  of_array.array->succeeded = "1";
+  kube::Job changed = job;
+  changed.status = of_array;
+  ASSERT_TRUE(client_.patch_status_from(job, changed).ok());
+  record(changed);
+  EXPECT_EQ(slurm("sacct", words).out, "9_[0,2]|PENDING|None assigned\n9_1|COMPLETED|n2\n")
+      << "the object no longer says where it ran";
+  remove(changed);
+  EXPECT_EQ(slurm("sacct", words).out, "9_1|COMPLETED|n2\n");
 }
 
 TEST_F(SlurmCommands, OptionsAreReadAsGetoptReadsThem) {

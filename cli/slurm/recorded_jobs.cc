@@ -1,0 +1,140 @@
+#include "cli/slurm/recorded_jobs.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "kube/api/time_format.h"
+#include "kube/url.h"
+
+namespace cli {
+namespace {
+
+constexpr const char* kPath = "/apis/records.kubegang.io/v1alpha1";
+constexpr int kPageMax = 1'000;        // records
+constexpr std::size_t kPages = 1'000;  // more is nothing that a terminal shows
+
+std::string parameters_of(const RecordQuery& query) {
+  std::string text = "?limit=" + std::to_string(kPageMax);
+  text += "&from=" + kube::percent_encode(kube::format_micro_time(query.from));
+  text += "&until=" + kube::percent_encode(kube::format_micro_time(query.until));
+  if (!query.user.empty()) text += "&user=" + kube::percent_encode(query.user);
+  std::string numbers;
+  for (const std::int64_t job : query.jobs) {
+    numbers += (numbers.empty() ? "" : ",") + std::to_string(job);
+  }
+  if (!numbers.empty()) text += "&jobs=" + numbers;
+  return text;
+}
+
+base::Status add_page(const nlohmann::json& page, RecordedJobs& read, std::string& next) {
+  const base::Error strange{base::Code::kInternal, "records: no list was answered"};
+  if (!page.is_object() || !page.contains("items") || !page["items"].is_array()) return strange;
+  for (const nlohmann::json& item : page["items"]) {
+    if (!item.is_object() || !item.contains("record")) return strange;
+    auto record = records::decode_record(item["record"]);
+    if (!record) return record.error();
+    read.records.push_back(std::move(*record));
+  }
+  const nlohmann::json metadata = page.value("metadata", nlohmann::json::object());
+  if (!metadata.is_object()) return strange;
+  const auto since = kube::parse_instant(metadata.value("recordedSince", ""));
+  if (!since) return since.error().with_context("records: metadata.recordedSince");
+  read.since = *since;
+  next = metadata.value("continue", "");
+  return {};
+}
+
+base::Result<RecordedJobs> read_in(const Session& session, const std::string& ns,
+                                   const RecordQuery& query) {
+  const std::string path =
+      std::string{kPath} + (ns.empty() ? "" : "/namespaces/" + ns) + "/records";
+  const std::string parameters = parameters_of(query);
+  RecordedJobs read;
+  std::string next;
+  for (std::size_t page = 0; page < kPages; ++page) {
+    const std::string place = next.empty() ? "" : "&continue=" + next;
+    const auto answer = session.client.call_json(kube::Method::kGet, path + parameters + place);
+    if (!answer) return answer.error();
+    if (const base::Status added = add_page(*answer, read, next); !added) return added.error();
+    if (next.empty()) return read;
+  }
+  return base::invalid_argument("more than " + std::to_string(kPages * kPageMax) +
+                                " records: ask for a shorter time");
+}
+
+// A run of a job, as both know it.
+using Run = std::tuple<std::string, int>;  // UID, task or -1
+
+int task_of(const JobPart& part) {
+  const bool is_one = part.array && part.array->tasks.size() == 1;
+  return is_one ? part.array->tasks.front() : -1;
+}
+
+bool is_over(const kube::Job& job) {
+  return job.status.state && kube::is_final(*job.status.state);
+}
+
+AccountedJob accounted(const records::Record& record) {
+  AccountedJob one{.part = {.job = records::job_of(record)}, .state = record.state};
+  if (record.task) {
+    one.part.array = ArrayPart{record.array_id.value_or(0), {*record.task}, std::nullopt};
+  }
+  return one;
+}
+
+std::tuple<std::int64_t, int, std::int64_t> order_of(const AccountedJob& one) {
+  const kube::JobStatus& status = one.part.job.status;
+  const std::int64_t number = one.part.array ? one.part.array->array_id : status.job_id.value_or(0);
+  return {number, task_of(one.part), status.restarts.value_or(0)};
+}
+
+}  // namespace
+
+base::Result<RecordedJobs> read_records(const Session& session, const RecordQuery& query) {
+  auto read = read_in(session, "", query);
+  if (!read && read.error().code == base::Code::kPermissionDenied) {
+    read = read_in(session, session.ns, query);
+  }
+  // No such API.
+  if (!read && read.error().code == base::Code::kNotFound) return RecordedJobs{};
+  return read;
+}
+
+std::vector<AccountedJob> join_records(std::vector<JobPart> existing,
+                                       const std::vector<records::Record>& recorded,
+                                       bool has_duplicates) {
+  std::map<Run, const records::Record*> last;
+  for (const records::Record& record : recorded) {
+    const records::Record*& found = last[{record.job_uid, record.task.value_or(-1)}];
+    if (found == nullptr || found->restart < record.restart) found = &record;
+  }
+  std::vector<AccountedJob> all;
+  std::set<Run> exists;  // and is shown as it is
+  for (JobPart& part : existing) {
+    const Run run{part.job.metadata.uid, task_of(part)};
+    const auto found = last.find(run);
+    const bool is_recorded = found != last.end() && found->second->end_time.has_value();
+    const bool is_newer =
+        is_recorded && found->second->restart >= part.job.status.restarts.value_or(0);
+    if (is_newer && is_over(part.job)) continue;
+    exists.insert(run);
+    all.push_back({.part = std::move(part)});
+  }
+  for (const records::Record& record : recorded) {
+    const Run run{record.job_uid, record.task.value_or(-1)};
+    const bool is_shown_as_it_is = exists.contains(run);
+    const bool is_last = last[run] == &record && !is_shown_as_it_is;
+    if (!is_last && !has_duplicates) continue;
+    // Its object says the same, and newer.
+    if (is_shown_as_it_is && !record.end_time) continue;
+    all.push_back(accounted(record));
+  }
+  if (!recorded.empty()) std::ranges::stable_sort(all, {}, order_of);
+  return all;
+}
+
+}  // namespace cli
